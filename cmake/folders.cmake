@@ -1,0 +1,18 @@
+# reprise_folder(NAME DEPS...): a static library reprise_NAME of NAME/**/*.cc that may see DEPS.
+# NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
+function(reprise_folder name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cc)
+  if(NOT sources)
+    add_library(reprise_${name} INTERFACE)
+    return()
+  endif()
+  add_library(reprise_${name} STATIC ${sources})
+  target_include_directories(reprise_${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  foreach(dep IN LISTS ARGN)
+    target_link_libraries(reprise_${name} PUBLIC reprise_${dep})
+  endforeach()
+  target_link_libraries(reprise_${name} PUBLIC tl::expected fmt::fmt Threads::Threads)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
+    add_subdirectory(${CMAKE_SOURCE_DIR}/${name})
+  endif()
+endfunction()

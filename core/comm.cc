@@ -1,0 +1,102 @@
+#include "core/comm.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace reprise {
+namespace {
+
+constexpr std::array<std::string_view, 11> kKindNames = {
+    "all_reduce", "reduce",         "all_gather", "gather", "scatter", "broadcast",
+    "all_to_all", "reduce_scatter", "barrier",    "send",   "recv"};
+constexpr std::array<std::string_view, 8> kOpNames = {"sum",  "avg",  "min", "max",
+                                                      "prod", "band", "bor", "bxor"};
+
+// Lower-case letters only: "_reduce_scatter_base_" and "ReduceScatter" compare alike.
+std::string Squeeze(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view Name(CommKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view Name(ReduceOp op) { return kOpNames.at(static_cast<std::size_t>(op)); }
+
+std::optional<CommKind> ParseCommKind(std::string_view text) {
+  if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
+    text.remove_prefix(colon + 1);  // "c10d::allreduce_", "gloo:all_reduce"
+  }
+  const std::string squeezed = Squeeze(text);
+  // Longest first: "allreduce" contains "reduce".
+  struct Pattern {
+    std::string_view text;
+    CommKind kind;
+  };
+  constexpr Pattern kPatterns[] = {
+      {"reducescatter", CommKind::kReduceScatter},
+      {"allreduce", CommKind::kAllReduce},
+      {"allgather", CommKind::kAllGather},
+      {"alltoall", CommKind::kAllToAll},
+      {"broadcast", CommKind::kBroadcast},
+      {"barrier", CommKind::kBarrier},
+      {"scatter", CommKind::kScatter},
+      {"gather", CommKind::kGather},
+      {"reduce", CommKind::kReduce},
+      {"send", CommKind::kSend},
+      {"recv", CommKind::kRecv},
+  };
+  for (const Pattern& pattern : kPatterns) {
+    if (squeezed.find(pattern.text) != std::string::npos) {
+      return pattern.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
+  const std::string squeezed = Squeeze(text);
+  const auto* it = std::find(kOpNames.begin(), kOpNames.end(), squeezed);
+  if (it == kOpNames.end()) {
+    return std::nullopt;
+  }
+  return static_cast<ReduceOp>(it - kOpNames.begin());
+}
+
+std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size) {
+  switch (spec.kind) {
+    case CommKind::kAllGather:
+      return std::max(spec.out_bytes, spec.in_bytes * group_size);
+    case CommKind::kReduceScatter:
+      return std::max(spec.in_bytes, spec.out_bytes * group_size);
+    default:
+      return std::max(spec.in_bytes, spec.out_bytes);
+  }
+}
+
+double BusFactor(CommKind kind, int group_size) {
+  if (group_size < 1) {
+    return 1.0;
+  }
+  const double n = group_size;
+  switch (kind) {
+    case CommKind::kAllReduce:
+      return 2.0 * (n - 1) / n;
+    case CommKind::kAllGather:
+    case CommKind::kReduceScatter:
+    case CommKind::kAllToAll:
+    case CommKind::kGather:
+    case CommKind::kScatter:
+      return (n - 1) / n;
+    default:
+      return 1.0;
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,75 @@
+// Collectives and point-to-point transfers, as plain values shared by converter, files and engine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace reprise {
+
+enum class CommKind : std::uint8_t {
+  kAllReduce,
+  kReduce,
+  kAllGather,
+  kGather,
+  kScatter,
+  kBroadcast,
+  kAllToAll,  // even or uneven (splits not empty)
+  kReduceScatter,
+  kBarrier,
+  kSend,
+  kRecv,
+};
+enum class ReduceOp : std::uint8_t { kSum, kAvg, kMin, kMax, kProd, kBand, kBor, kBxor };
+
+// "all_reduce", "send", … ; nccl-tests' and PyTorch's spellings all parse.
+[[nodiscard]] std::string_view Name(CommKind kind);
+[[nodiscard]] std::optional<CommKind> ParseCommKind(std::string_view text);
+[[nodiscard]] std::string_view Name(ReduceOp op);
+[[nodiscard]] std::optional<ReduceOp> ParseReduceOp(std::string_view text);
+[[nodiscard]] inline bool IsPointToPoint(CommKind kind) {
+  return kind == CommKind::kSend || kind == CommKind::kRecv;
+}
+
+// How sure we are of a transfer's process group.
+enum class GroupCertainty : std::uint8_t {
+  kRecorded,  // the capture names it
+  kInferred,  // the only assignment consistent with membership, sizes and times
+  kUnknown,   // several fit; replay refuses unless told
+};
+
+// One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's.
+struct CommSpec {
+  CommKind kind = CommKind::kAllReduce;
+  std::string group;  // id within the TraceSet (TraceSet::groups), e.g. "0"
+  GroupCertainty certainty = GroupCertainty::kRecorded;
+  // Position among this rank's transfers of the same sequence: collectives of the group, or
+  // transfers to/from the same peer in the same direction. Matching across ranks is by this.
+  std::int64_t index = 0;
+  std::int64_t sequence = -1;  // the capture's own number, -1 if none
+  DType dtype = DType::kUnknown;
+  std::int64_t in_bytes = 0;            // what this rank contributes
+  std::int64_t out_bytes = 0;           // what it receives
+  std::vector<std::int64_t> in_splits;  // elements per group rank, empty = even
+  std::vector<std::int64_t> out_splits;
+  std::int32_t root = -1;  // global rank; broadcast, reduce, gather, scatter
+  std::int32_t peer = -1;  // global rank; send, recv
+  std::int32_t tag = 0;
+  ReduceOp op = ReduceOp::kSum;
+  bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
+  bool async = false;        // the issuing call returned before the transfer ended
+  bool operator==(const CommSpec&) const = default;
+};
+
+// Bytes that algbw counts (nccl-tests doc/PERFORMANCE.md): the size of the larger buffer for
+// all_gather and reduce_scatter (total), of this rank's buffer otherwise.
+[[nodiscard]] std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size);
+// busbw = algbw × this (nccl-tests doc/PERFORMANCE.md): all_reduce 2(n−1)/n; all_gather,
+// reduce_scatter, all_to_all, gather, scatter (n−1)/n; everything else 1.
+[[nodiscard]] double BusFactor(CommKind kind, int group_size);
+
+}  // namespace reprise

@@ -1,0 +1,80 @@
+#include "core/operators.h"
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKindNames = {"work", "composite", "metadata", "wait",
+                                                        "comm"};
+constexpr std::array<std::string_view, 20> kClassNames = {
+    "other",   "gemm", "attention", "conv",     "norm", "elementwise", "reduction",
+    "softmax", "loss", "embedding", "index",    "sort", "copy",        "fill",
+    "random",  "pool", "optimizer", "metadata", "comm", "host"};
+
+struct Row {
+  std::string_view name;
+  OpInfo info;
+};
+
+constexpr Row kRows[] = {
+#define OPERATOR(name, op_class, kind) {name, {OpClass::op_class, OpKind::kind}},
+#include "core/operators.def"
+#undef OPERATOR
+};
+
+struct Table {
+  std::unordered_map<std::string_view, OpInfo> exact;
+  std::vector<Row> prefixes;
+  Table() {
+    for (const Row& row : kRows) {
+      if (row.name.ends_with('*')) {
+        prefixes.push_back({row.name.substr(0, row.name.size() - 1), row.info});
+      } else {
+        exact.emplace(row.name, row.info);
+      }
+    }
+  }
+};
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) {
+      return static_cast<Enum>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view Name(OpKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view Name(OpClass op_class) {
+  return kClassNames.at(static_cast<std::size_t>(op_class));
+}
+std::optional<OpClass> ParseOpClass(std::string_view name) {
+  return ParseName<OpClass>(kClassNames, name);
+}
+std::optional<OpKind> ParseOpKind(std::string_view name) {
+  return ParseName<OpKind>(kKindNames, name);
+}
+
+std::optional<OpInfo> FindOperator(std::string_view name) {
+  static const Table kTable;
+  if (const auto it = kTable.exact.find(name); it != kTable.exact.end()) {
+    return it->second;
+  }
+  const Row* best = nullptr;
+  for (const Row& row : kTable.prefixes) {
+    if (name.starts_with(row.name) && (best == nullptr || row.name.size() > best->name.size())) {
+      best = &row;
+    }
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->info);
+}
+
+}  // namespace reprise

@@ -1,0 +1,57 @@
+// The operator table: what each recorded operator is. One line per operator in operators.def.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace reprise {
+
+// Kinds as docs/definitions.md has them.
+enum class OpKind : std::uint8_t {
+  kWork,       // it computes; children that it calls are part of it
+  kComposite,  // its children compute; it is only a frame
+  kMetadata,   // views, allocation, shape queries: no device work
+  kWait,       // it waits for something else
+  kComm,       // a transfer
+};
+
+// Classes: the unit in which time and energy are reported and modes (--ops) are chosen.
+enum class OpClass : std::uint8_t {
+  kOther,
+  kGemm,
+  kAttention,
+  kConv,
+  kNorm,
+  kElementwise,
+  kReduction,
+  kSoftmax,
+  kLoss,
+  kEmbedding,
+  kIndex,
+  kSort,
+  kCopy,
+  kFill,
+  kRandom,
+  kPool,
+  kOptimizer,
+  kMetadata,
+  kComm,
+  kHost,
+};
+
+struct OpInfo {
+  OpClass op_class = OpClass::kOther;
+  OpKind kind = OpKind::kComposite;
+};
+
+[[nodiscard]] std::string_view Name(OpKind kind);
+[[nodiscard]] std::string_view Name(OpClass op_class);
+[[nodiscard]] std::optional<OpClass> ParseOpClass(std::string_view name);
+[[nodiscard]] std::optional<OpKind> ParseOpKind(std::string_view name);
+
+// The entry of an operator: exact name, else longest listed prefix (lines ending in `*`), else
+// nothing: the converter then decides by self time and children, and counts it.
+[[nodiscard]] std::optional<OpInfo> FindOperator(std::string_view name);
+
+}  // namespace reprise

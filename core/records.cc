@@ -1,0 +1,23 @@
+#include "core/records.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace reprise {
+namespace {
+constexpr std::array<std::string_view, 4> kModeNames = {"real", "surrogate", "timed", "skip"};
+}
+
+std::string_view Name(ReplayMode mode) { return kModeNames.at(static_cast<std::size_t>(mode)); }
+
+std::optional<ReplayMode> ParseReplayMode(std::string_view text) {
+  for (std::size_t i = 0; i < kModeNames.size(); ++i) {
+    if (kModeNames[i] == text) {
+      return static_cast<ReplayMode>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace reprise

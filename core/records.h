@@ -1,0 +1,77 @@
+// Plain structs that travel between folders: what ran, what was sampled.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/comm.h"
+#include "core/operators.h"
+
+namespace reprise {
+
+// How a node was replayed (docs/definitions.md, "Modes").
+enum class ReplayMode : std::uint8_t { kReal, kSurrogate, kTimed, kSkip };
+[[nodiscard]] std::string_view Name(ReplayMode mode);
+[[nodiscard]] std::optional<ReplayMode> ParseReplayMode(std::string_view text);
+
+// One node, one iteration, one rank. Replayed times are MonotonicNs of the rank's host.
+struct NodeRecord {
+  std::uint64_t node_id = 0;
+  std::int32_t iteration = 0;
+  std::int32_t step = 0;
+  ReplayMode mode = ReplayMode::kReal;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  // For transfers: time after all members had arrived is not knowable locally; start_ns is when
+  // this rank issued it.
+};
+
+// What is known of a node before it runs; written once per rank.
+struct NodeInfo {
+  std::uint64_t node_id = 0;
+  std::string name;
+  OpClass op_class = OpClass::kOther;
+  OpKind kind = OpKind::kWork;
+  std::string actor;  // "thread 1", "stream 0/7", "group 0"
+  ReplayMode mode = ReplayMode::kReal;
+  std::string kernel;  // which kernel or collective ran it; surrogate's name
+  double flops = 0;
+  double bytes = 0;
+  std::int32_t step = 0;
+  std::int64_t recorded_start_ns = 0;  // relative to the trace's base
+  std::int64_t recorded_duration_ns = 0;
+  bool counts_for_coverage = false;  // work, device nodes and transfers
+};
+
+struct EdgeInfo {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::string reason;
+  bool inferred = false;
+};
+
+struct CollectiveInfo {
+  std::uint64_t node_id = 0;
+  CommSpec spec;
+  std::int32_t group_size = 1;
+};
+
+// One iteration of one step on one rank.
+struct StepRecord {
+  std::int32_t iteration = 0;
+  bool warmup = false;
+  std::int32_t step = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+};
+
+struct Sample {
+  std::int32_t metric = 0;   // index into the sampler's list of metrics
+  std::int64_t time_ns = 0;  // MonotonicNs
+  double value = 0;
+};
+
+}  // namespace reprise

@@ -1,0 +1,79 @@
+// Arguments of a recorded operation, as plain values: tensors, scalars, lists.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace reprise {
+
+// A tensor as the capture saw it. Offsets and strides count elements, not bytes.
+struct TensorDesc {
+  std::int64_t tensor_id = 0;
+  std::int64_t storage_id = 0;  // 0: undefined tensor or unknown
+  // Storage incarnation: storage ids are reused after free; (this) is unique within a rank's trace.
+  // Data flow, lifetimes and memory are by incarnation. -1: none (undefined tensor).
+  std::int64_t incarnation = -1;
+  std::int64_t offset = 0;
+  std::int64_t elements = 0;
+  DType dtype = DType::kUnknown;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  // same length as shape; contiguous if the capture had none
+  std::string device;                 // "cpu", "cuda:0"
+
+  [[nodiscard]] bool IsDefined() const { return incarnation >= 0; }
+  bool operator==(const TensorDesc&) const = default;
+};
+
+struct Value;
+using ValueList = std::vector<Value>;
+struct NoneValue {
+  bool operator==(const NoneValue&) const = default;
+};
+
+// NoneValue also stands for <None>, <Object>, <Generator>, <Storage>: nothing replayable.
+struct Value {
+  std::variant<NoneValue, bool, std::int64_t, double, std::string, TensorDesc, ValueList> data;
+
+  [[nodiscard]] bool IsNone() const { return std::holds_alternative<NoneValue>(data); }
+  [[nodiscard]] const TensorDesc* AsTensor() const { return std::get_if<TensorDesc>(&data); }
+  [[nodiscard]] const ValueList* AsList() const { return std::get_if<ValueList>(&data); }
+  [[nodiscard]] const std::string* AsString() const { return std::get_if<std::string>(&data); }
+  // Bool, integer or double as T; fallback if it is none of these.
+  template <typename T>
+  [[nodiscard]] T AsNumber(T fallback) const {
+    if (const auto* b = std::get_if<bool>(&data)) return static_cast<T>(*b);
+    if (const auto* i = std::get_if<std::int64_t>(&data)) return static_cast<T>(*i);
+    if (const auto* d = std::get_if<double>(&data)) return static_cast<T>(*d);
+    return fallback;
+  }
+  bool operator==(const Value&) const = default;
+};
+
+// One recorded operation: name, arguments in schema order, results.
+struct OpCall {
+  std::string name;  // "aten::mm"
+  ValueList inputs;
+  ValueList outputs;
+
+  // The i-th input/output if it is a defined tensor, else nullptr.
+  [[nodiscard]] const TensorDesc* InputTensor(std::size_t i) const;
+  [[nodiscard]] const TensorDesc* OutputTensor(std::size_t i) const;
+  // The i-th input as integers (a list, or one integer), empty if absent.
+  [[nodiscard]] std::vector<std::int64_t> InputInts(std::size_t i) const;
+};
+
+// Every defined tensor in a value, lists flattened in order. Pointers live as long as `values`.
+[[nodiscard]] std::vector<const TensorDesc*> TensorsIn(const ValueList& values);
+// Strides of a dense row-major tensor of that shape.
+[[nodiscard]] std::vector<std::int64_t> ContiguousStrides(const std::vector<std::int64_t>& shape);
+[[nodiscard]] std::int64_t ElementCount(const std::vector<std::int64_t>& shape);
+// Row-major dense (dimensions of size 1 ignored).
+[[nodiscard]] bool IsContiguous(const TensorDesc& tensor);
+// Elements from the tensor's offset to one past its last addressed element.
+[[nodiscard]] std::int64_t ExtentElements(const TensorDesc& tensor);
+
+}  // namespace reprise

@@ -1,0 +1,39 @@
+// Reading and writing `.et` files: Chakra's length-delimited protobuf, plain, gz or zstd.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/diagnostics.h"
+#include "core/result.h"
+#include "et_schema/node.h"
+
+namespace reprise {
+
+// Streams nodes from a file; memory does not grow with the file. Compression is recognised by
+// content, not name. Not thread-safe; one reader per thread. Errors name file and byte offset (of
+// the uncompressed stream).
+class EtReader {
+ public:
+  static Result<std::unique_ptr<EtReader>> Open(const std::string& path);
+  virtual ~EtReader() = default;
+  [[nodiscard]] virtual const TraceMetadata& metadata() const = 0;
+  // False at the end of the file.
+  [[nodiscard]] virtual Result<bool> Next(Node& node) = 0;
+  // Unknown attributes, values of unexpected types: counted, never lost silently.
+  [[nodiscard]] virtual const Diagnostics& diagnostics() const = 0;
+};
+
+// Writes `path` under a temporary name, renamed by Close(); without Close() nothing is left behind.
+// `.gz` and `.zst` in the name choose compression.
+class EtWriter {
+ public:
+  static Result<std::unique_ptr<EtWriter>> Create(const std::string& path,
+                                                  const TraceMetadata& metadata);
+  virtual ~EtWriter() = default;
+  [[nodiscard]] virtual Status Write(const Node& node) = 0;
+  [[nodiscard]] virtual Status Close() = 0;
+};
+
+}  // namespace reprise

@@ -1,0 +1,118 @@
+// A trace node as a plain value: Chakra's fields plus Reprise's attributes (docs/et_format.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/comm.h"
+#include "core/operators.h"
+#include "core/value.h"
+
+namespace reprise {
+
+// Chakra's NodeType, same numbers.
+enum class NodeType : std::uint8_t {
+  kInvalid = 0,
+  kMetadata = 1,
+  kMemLoad = 2,
+  kMemStore = 3,
+  kComp = 4,
+  kCommSend = 5,
+  kCommRecv = 6,
+  kCommColl = 7,
+};
+
+// Why a node waits for another (docs/definitions.md). An edge always means end → start.
+enum class EdgeReason : std::uint8_t {
+  kUnknown,   // foreign files: no reason recorded
+  kThread,    // previous node of the host thread
+  kStream,    // previous node of the device stream
+  kLaunch,    // issuing piece → kernel, or c10d call → its transfer
+  kEvent,     // event record → wait across streams
+  kSync,      // device → host wait
+  kData,      // by storage incarnation, where no other edge implies it
+  kFwdBwd,    // forward → backward
+  kGroup,     // previous transfer of the process group / peer sequence
+  kCommWait,  // transfer → the wait for it
+};
+[[nodiscard]] std::string_view Name(EdgeReason reason);
+[[nodiscard]] std::optional<EdgeReason> ParseEdgeReason(std::string_view text);
+
+struct Dependency {
+  std::uint64_t node_id = 0;
+  EdgeReason reason = EdgeReason::kUnknown;
+  bool inferred = false;  // concluded from times, not recorded
+  bool operator==(const Dependency&) const = default;
+};
+
+// Who executes a node, in order. Within an actor nodes never overlap.
+struct Actor {
+  enum class Kind : std::uint8_t { kThread, kStream, kGroup } kind = Kind::kThread;
+  // Thread: the trace's thread number. Stream: stream id. Group: unused (see CommSpec).
+  std::int64_t id = 0;
+  std::int32_t device = -1;  // streams only
+  bool operator==(const Actor&) const = default;
+};
+
+struct Node {
+  std::uint64_t id = 0;
+  std::string name;
+  NodeType type = NodeType::kInvalid;
+  OpKind kind = OpKind::kWork;
+  OpClass op_class = OpClass::kOther;
+  Actor actor;
+  std::vector<Dependency> deps;
+
+  // Recorded times. Start is relative to TraceMetadata::base_ns (CLOCK_REALTIME of the capture);
+  // delay = start − latest dependency end (docs/definitions.md), so that
+  //   start(n) = max(end(d)) + delay(n)   end(n) = start(n) + duration(n).
+  // For a wait, duration is what remains after its latest dependency ended. For a transfer,
+  // duration is this rank's recorded time from issue to end; transfer_ns what is left of it after
+  // the last member arrived (-1: unknown, not matched across ranks yet).
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t delay_ns = 0;
+  std::int64_t transfer_ns = -1;
+
+  std::int32_t step = -1;     // index into TraceMetadata::steps
+  std::int64_t rf_id = -1;    // record-function id
+  std::int64_t seq_id = -1;   // autograd sequence number
+  std::string parent;         // innermost composite that called it, e.g. "aten::linear"
+  ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
+  std::string op_schema;
+  std::optional<CommSpec> comm;  // transfers and nothing else
+
+  bool operator==(const Node&) const = default;
+};
+
+struct Step {
+  std::string name;  // "ProfilerStep#8", or "trace"
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  bool operator==(const Step&) const = default;
+};
+
+// Once per file, in Chakra's GlobalMetadata.
+struct TraceMetadata {
+  std::string version;  // schema version of this file
+  std::int32_t rank = 0;
+  std::int32_t world_size = 1;
+  std::int64_t base_ns = 0;  // see Node::start_ns
+  std::string source;        // "pytorch host trace 1.1.1-chakra.0.0.4 + kineto"
+  std::vector<Step> steps;
+  // Seconds→ns of the same step without tracing (median), -1 if the capture has none.
+  std::int64_t untraced_step_ns = -1;
+  // Offset that maps this rank's clock to rank 0's, its drift, and their uncertainty
+  // (docs/definitions.md); set by the converter once the ranks of a set were matched.
+  std::int64_t clock_offset_ns = 0;
+  double clock_drift = 0;
+  std::int64_t clock_uncertainty_ns = 0;
+  // Converter's diagnostics, kept with the data: name → count.
+  std::vector<std::pair<std::string, std::uint64_t>> diagnostics;
+  bool operator==(const TraceMetadata&) const = default;
+};
+
+}  // namespace reprise

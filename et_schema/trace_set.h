@@ -1,0 +1,59 @@
+// A trace set: `<name>.<rank>.et[.gz|.zst]` of all ranks in a directory plus comm_groups.json.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+
+namespace reprise {
+
+struct ProcessGroup {
+  std::string id;                   // key in comm_groups.json and CommSpec::group
+  std::string description;          // "default_pg", "tp"
+  std::vector<std::int32_t> ranks;  // global ranks in group order
+  bool operator==(const ProcessGroup&) const = default;
+};
+
+// A directory listing only; Graphs are loaded by whoever needs them (replay: one per process).
+struct TraceSet {
+  std::string directory;
+  std::string name;
+  std::map<std::int32_t, std::string> files;  // rank → path
+  std::map<std::string, ProcessGroup> groups;
+  std::int32_t world_size = 0;
+
+  // Fails (bad input) on no trace, on a missing rank (names it), on two files for a rank.
+  static Result<TraceSet> Open(const std::string& directory);
+  // SHA-256-like content identity is too slow for large traces: XXH3-128 over names and bytes.
+  [[nodiscard]] Result<std::string> ContentHash() const;
+};
+
+// comm_groups.json as ASTRA-sim takes it: {"<id>": [ranks…]}; descriptions go to
+// comm_groups_info.json beside it.
+[[nodiscard]] Status WriteGroups(const std::string& directory,
+                                 const std::map<std::string, ProcessGroup>& groups);
+
+// Collects what is wrong with one file without stopping at the first: duplicate ids, dangling or
+// cyclic dependencies, unknown values, truncation. Each line has file and node id or byte offset.
+struct ValidationReport {
+  std::uint64_t nodes = 0;
+  std::uint64_t edges = 0;
+  std::vector<std::string> errors;    // the trace can't be replayed
+  std::vector<std::string> warnings;  // it can, but something was lost
+};
+[[nodiscard]] ValidationReport ValidateFile(const std::string& path);
+
+// The cross-rank check before a replay: the n-th transfer of each sequence must agree in kind,
+// dtype, sizes, root on every member. One message per mismatch naming both nodes.
+struct MatchKey {
+  std::string group;
+  std::int32_t src = -1, dst = -1;  // point-to-point sequences; -1 for collectives
+  auto operator<=>(const MatchKey&) const = default;
+};
+[[nodiscard]] MatchKey SequenceOf(const CommSpec& spec, std::int32_t rank);
+
+}  // namespace reprise

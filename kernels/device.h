@@ -1,0 +1,145 @@
+// What kernels run on: Device, Stream, Event, Buffer. Backends: opencl/ and host/.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// Device memory. Freed on destruction; the caller keeps it alive until work that uses it is done.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  [[nodiscard]] virtual std::int64_t size_bytes() const = 0;
+  // The bytes themselves on the host backend, nullptr elsewhere.
+  [[nodiscard]] virtual std::byte* host_data() = 0;
+};
+
+// Completion of one enqueued command. Thread-safe.
+class Event {
+ public:
+  virtual ~Event() = default;
+  [[nodiscard]] virtual bool IsDone() const = 0;
+  [[nodiscard]] virtual Status Wait() const = 0;
+};
+using EventPtr = std::shared_ptr<Event>;
+
+// One thing to enqueue, as a plain value: exactly one of the alternatives.
+struct DeviceKernel {
+  std::string program;  // file in kernels/ops, e.g. "elementwise.cl"
+  std::string entry;    // __kernel function
+  std::string options;  // -D… : each distinct (program, options) is compiled once
+  using Arg = std::variant<Buffer*, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
+                           double>;
+  std::vector<Arg> args;
+  // Local zeros: the runtime chooses. Trailing dimensions of extent 1 may be left out as 1.
+  std::array<std::size_t, 3> global = {1, 1, 1};
+  std::array<std::size_t, 3> local = {0, 0, 0};
+};
+struct DeviceCopy {
+  Buffer* dst;
+  std::int64_t dst_offset_bytes;
+  Buffer* src;
+  std::int64_t src_offset_bytes;
+  std::int64_t bytes;
+};
+struct DeviceFill {
+  Buffer* dst;
+  std::int64_t offset_bytes;
+  std::int64_t bytes;
+  std::vector<std::byte> pattern;  // 1, 2, 4 or 8 bytes
+};
+// Host backend only: runs on the stream's thread, in order.
+struct HostTask {
+  std::function<Status()> run;
+};
+using Launch = std::variant<DeviceKernel, DeviceCopy, DeviceFill, HostTask>;
+
+// A launch with its program compiled and its arguments bound: enqueueing it costs as little as the
+// backend allows. Belongs to the device that prepared it; one thread at a time may enqueue it.
+class PreparedLaunch {
+ public:
+  virtual ~PreparedLaunch() = default;
+};
+
+// An in-order queue. One thread at a time may use it. Errors of enqueued work surface in Finish()
+// and in Event::Wait().
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  [[nodiscard]] virtual Status Enqueue(const PreparedLaunch& launch) = 0;
+  // Later commands of this stream start only after `events` (of any stream of the same device).
+  [[nodiscard]] virtual Status WaitFor(std::span<const EventPtr> events) = 0;
+  // An event that completes when everything enqueued so far has.
+  [[nodiscard]] virtual Result<EventPtr> Record() = 0;
+  // Host memory must stay valid until the stream has passed the command.
+  [[nodiscard]] virtual Status Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
+                                      std::int64_t bytes) = 0;
+  [[nodiscard]] virtual Status Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
+                                        std::int64_t bytes) = 0;
+  // Submits what was enqueued (needed before another stream or thread waits on its events).
+  [[nodiscard]] virtual Status Flush() = 0;
+  [[nodiscard]] virtual Status Finish() = 0;
+
+  // Profiling streams: device times of every Enqueue since the last call, in order, mapped to
+  // MonotonicNs. Call after Finish(). Empty on streams created without profiling.
+  struct Times {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+  };
+  [[nodiscard]] virtual Result<std::vector<Times>> TakeTimes() = 0;
+};
+
+struct DeviceInfo {
+  std::string backend;  // "opencl" | "host"
+  std::string name;
+  std::string vendor;
+  std::string platform;
+  std::string driver;
+  std::string version;
+  std::string pci_bus_id;  // "0000:01:00.0", empty if unknown
+  std::string uuid;        // empty if unknown
+  int compute_units = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t max_allocation_bytes = 0;
+  std::size_t max_work_group_size = 0;
+  bool is_cpu = false;
+  bool fp16 = false;
+  bool fp64 = false;
+};
+
+// One physical device of one backend. Thread-safe but for its streams.
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  // Contents are zero.
+  [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Stream>> CreateStream(bool profiling) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
+  // Uncertainty of the device clock's mapping to MonotonicNs.
+  [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
+};
+
+// Every device of a backend ("opencl", "host"), in the platforms' order. An empty list is not an
+// error; a broken ICD is (environment).
+[[nodiscard]] Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend);
+
+struct DeviceOptions {
+  std::string backend = "opencl";
+  int index = 0;  // into ListDevices(backend)
+  // Compiled programs are kept here; empty: no disk cache. Several processes may share it.
+  std::string cache_directory;
+};
+[[nodiscard]] Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
+
+}  // namespace reprise

@@ -1,0 +1,111 @@
+// A kernel: one description (supports, cost, reference, lowering) of one family of operators,
+// shared by replay, tests and benchmarks. Adding one: docs/add_a_kernel.md.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/operators.h"
+#include "core/result.h"
+#include "core/value.h"
+#include "kernels/device.h"
+
+namespace reprise {
+
+// Work of one call. FLOPs: a multiply-add counts 2, a transcendental 1. Bytes: each operand read
+// once, each result written once (what a perfect cache would move).
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+// Where tensors live during a call: one buffer per storage incarnation; byte 0 is the storage's
+// byte 0, so a tensor's first element is at offset × element size.
+class Bindings {
+ public:
+  virtual ~Bindings() = default;
+  // nullptr if the incarnation was never allocated (a bug of the caller; kernels then fail).
+  [[nodiscard]] virtual Buffer* Find(std::int64_t incarnation) const = 0;
+};
+
+// The same storages on the host, for Reference. Empty span: never allocated.
+class HostBindings {
+ public:
+  virtual ~HostBindings() = default;
+  [[nodiscard]] virtual std::span<std::byte> Find(std::int64_t incarnation) const = 0;
+};
+
+// What lowering may use. `scratch(slot, bytes)`: device memory shared by all calls of one stream
+// (in-order, so nothing of it survives the call); valid as long as the prepared launches.
+struct LowerContext {
+  const Bindings& memory;
+  const DeviceInfo& device;
+  std::function<Result<Buffer*>(int slot, std::int64_t bytes)> scratch;
+};
+
+// Stateless after construction and thread-safe. Every index read from a tensor is brought into
+// range (clamped) by the kernels and their references alike: replayed indices may be synthetic.
+// Shapes are the recorded ones: a data-dependent output size is taken from the recorded output.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "gemm", "layer_norm"
+  [[nodiscard]] virtual std::span<const std::string_view> operators() const = 0;
+  // True if this call (dtypes, shapes, arguments) can be run exactly.
+  [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;
+  [[nodiscard]] virtual Cost CostOf(const OpCall& call) const = 0;
+  // The meaning, in plain C++ on the host, in PyTorch's semantics.
+  [[nodiscard]] virtual Status Reference(const OpCall& call, const HostBindings& memory) const = 0;
+  // The same for the host backend; override where a library is faster (oneDNN for GEMM and conv).
+  [[nodiscard]] virtual Status RunOnHost(const OpCall& call, const HostBindings& memory) const {
+    return Reference(call, memory);
+  }
+  // The launches that do the call on an OpenCL device; enqueued in order on one stream.
+  [[nodiscard]] virtual Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const = 0;
+  // The launches for whichever backend `context.device` is: LowerToDevice, or one HostTask that
+  // calls RunOnHost (which keeps a copy of `call`).
+  [[nodiscard]] Result<std::vector<Launch>> Lower(const OpCall& call,
+                                                  const LowerContext& context) const;
+  // Calls that conformance tests and benchmarks run: small, odd-sized, strided, broadcast, every
+  // dtype supported. Incarnations number storages from 0.
+  [[nodiscard]] virtual std::vector<OpCall> Samples() const = 0;
+  // Of LowerToDevice and RunOnHost against Reference: |a−b| ≤ absolute + relative·|b|.
+  // Integer results must be equal.
+  struct Tolerance {
+    double absolute = 1e-5;
+    double relative = 1e-4;
+  };
+  [[nodiscard]] virtual Tolerance tolerance() const { return {}; }
+};
+
+// All kernels, one line each in builtin.def: KERNEL(Name) → std::unique_ptr<Kernel> MakeName().
+class KernelRegistry {
+ public:
+  static const KernelRegistry& Builtin();
+  [[nodiscard]] std::span<const std::unique_ptr<Kernel>> all() const { return kernels_; }
+  // The first registered kernel that lists the operator and supports the call; nullptr if none.
+  [[nodiscard]] const Kernel* Find(const OpCall& call) const;
+
+ private:
+  KernelRegistry();
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::unordered_map<std::string_view, std::vector<const Kernel*>> by_operator_;
+};
+
+// Surrogate for calls without a kernel: launches that move the same bytes and do the same FLOPs on
+// `scratch`; cost estimated from the operands alone.
+[[nodiscard]] Cost EstimateCost(const OpCall& call);
+[[nodiscard]] Result<std::vector<Launch>> LowerSurrogate(const Cost& cost,
+                                                         const LowerContext& context);
+
+// Exclusive upper bound of valid values for integer inputs of the call, per storage incarnation:
+// embedding indices → rows, nll_loss targets → classes, gather/index → extent of the dimension.
+[[nodiscard]] std::unordered_map<std::int64_t, std::int64_t> IndexBounds(const OpCall& call);
+
+}  // namespace reprise

@@ -1,0 +1,85 @@
+// A run on disk: manifest.json + rank<N>.sqlite (+ run.sqlite once merged). docs/run_format.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/records.h"
+#include "core/result.h"
+
+namespace reprise {
+
+struct RunManifest {
+  std::string format = "reprise-run-1";
+  std::string reprise_version;
+  std::string command;  // as typed
+  std::string trace_path, trace_name, trace_hash;
+  std::string started_at;  // ISO 8601 UTC
+  std::int32_t world_size = 1;
+  std::int32_t iterations = 1, warmup = 0;
+  std::map<std::string, std::string> options;   // --mode, --ops, --host-gaps, …
+  std::map<std::string, std::string> versions;  // MPI library, OpenCL platform, driver, kernel
+  std::vector<std::string> hosts;               // by rank
+  std::vector<std::string> devices;             // by rank: "opencl: <name>"
+  bool oversubscribed = false;                  // more runnable threads than cores on some host
+  bool complete = false;                        // set by MergeRun
+  std::int64_t untraced_step_ns = -1;
+  std::int64_t recorded_step_ns = 0;  // longest rank
+};
+
+// A metric's description as stored in `metrics`.
+struct MetricInfo {
+  std::int32_t id = 0;
+  std::string name, unit, device, source;
+  bool is_counter = false, modelled = false;
+};
+
+// Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
+// Append* are thread-safe. What was appended is on disk after at most 2 s; a killed run is readable
+// to that point.
+class RankWriter {
+ public:
+  // `directory` must exist. Rank 0 also writes the manifest (WriteManifest).
+  static Result<std::unique_ptr<RankWriter>> Create(const std::string& directory, int rank);
+  virtual ~RankWriter() = default;
+  virtual void AppendNodes(std::vector<NodeInfo> nodes) = 0;
+  virtual void AppendEdges(std::vector<EdgeInfo> edges) = 0;
+  virtual void AppendCollectives(std::vector<CollectiveInfo> collectives) = 0;
+  virtual void AppendMetrics(std::vector<MetricInfo> metrics) = 0;
+  virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
+  virtual void AppendStep(const StepRecord& step) = 0;
+  virtual void AppendSamples(std::vector<Sample> samples) = 0;
+  // Named per-rank facts: clock offset to rank 0, diagnostics, device name, memory peak.
+  virtual void SetFact(const std::string& name, const std::string& value) = 0;
+  [[nodiscard]] virtual Status Close() = 0;
+};
+
+[[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
+// After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
+[[nodiscard]] Status MergeRun(const std::string& directory);
+
+// One rank's part of a run, in memory.
+struct RankData {
+  std::int32_t rank = 0;
+  std::vector<NodeInfo> nodes;
+  std::vector<EdgeInfo> edges;
+  std::vector<CollectiveInfo> collectives;
+  std::vector<NodeRecord> records;
+  std::vector<StepRecord> steps;
+  std::vector<MetricInfo> metrics;
+  std::vector<Sample> samples;
+  std::map<std::string, std::string> facts;
+};
+
+struct RunData {
+  RunManifest manifest;
+  std::vector<RankData> ranks;     // by rank; ranks whose file is missing are absent
+  std::vector<std::string> notes;  // "not merged: the run was killed", "rank 3: file missing"
+};
+[[nodiscard]] Result<RunData> ReadRun(const std::string& directory);
+
+}  // namespace reprise

@@ -1,0 +1,42 @@
+// The one equation on a simulated clock: what the step takes according to edges, durations and
+// delays alone (docs/definitions.md). Pure functions over plain arrays; no recorded start is read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// One graph, of one rank or of all ranks of a set concatenated. Arrays are parallel, CSR for deps.
+struct TimingGraph {
+  std::vector<std::int64_t> duration_ns;
+  std::vector<std::int64_t> delay_ns;
+  std::vector<std::uint32_t> dep_offset;  // size n+1
+  std::vector<std::uint32_t> deps;        // dependency indices
+  std::vector<std::uint8_t> reasons;      // EdgeReason as number, parallel to deps
+  // Transfers matched across ranks: every member starts (arrives) by the equation, and ends at
+  // max(arrivals of the match) + its own transfer_ns. -1: not a matched transfer.
+  std::vector<std::int32_t> match;
+  std::vector<std::int64_t> transfer_ns;
+
+  [[nodiscard]] std::size_t size() const { return duration_ns.size(); }
+};
+
+struct Schedule {
+  std::vector<std::int64_t> start_ns;
+  std::vector<std::int64_t> end_ns;
+  std::int64_t makespan_ns = 0;  // latest end − earliest start
+};
+
+// Fails (bad input, naming indices) on a cycle, also one through matched transfers.
+[[nodiscard]] Result<Schedule> DryRun(const TimingGraph& graph);
+
+// Nodes on the critical path, last first: from the latest end follow the dependency (or the last
+// arriving member) that determined each start.
+[[nodiscard]] std::vector<std::uint32_t> CriticalPath(const TimingGraph& graph,
+                                                      const Schedule& schedule);
+
+}  // namespace reprise
