@@ -1,0 +1,164 @@
+#include "replayer/scheduler.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+namespace reprise {
+
+DependencyGraph DependencyGraph::FromDependencies(std::span<const std::uint32_t> dep_offset,
+                                                  std::span<const std::uint32_t> deps) {
+  const auto n = static_cast<std::uint32_t>(dep_offset.size() - 1);
+  DependencyGraph graph;
+  graph.dependency_count.resize(n);
+  graph.successor_offset.assign(n + 1, 0);
+  for (const std::uint32_t dep : deps) {
+    ++graph.successor_offset[dep + 1];
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    graph.successor_offset[i + 1] += graph.successor_offset[i];
+    graph.dependency_count[i] = dep_offset[i + 1] - dep_offset[i];
+  }
+  graph.successors.resize(deps.size());
+  std::vector<std::uint32_t> next(graph.successor_offset.begin(), graph.successor_offset.end() - 1);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    for (std::uint32_t k = dep_offset[i]; k < dep_offset[i + 1]; ++k) {
+      graph.successors[next[deps[k]]++] = i;
+    }
+  }
+  return graph;
+}
+
+struct Scheduler::Impl {
+  // A ready node that no running task can take along is spawned in batches, so that a wide graph
+  // costs one task per batch, not per node.
+  static constexpr std::size_t kBatch = 256;
+
+  Impl(const DependencyGraph& g, int workers)
+      : graph(g), waiting(g.size()), arena(WorkerCount(workers), 0) {}
+
+  // TBB owns one worker less than there are cores and warns when asked for more.
+  static int WorkerCount(int wanted) {
+    const int available = std::max(tbb::this_task_arena::max_concurrency() - 1, 1);
+    return std::clamp(wanted, 1, available);
+  }
+
+  void Reset(const Body& new_body) {
+    for (std::uint32_t i = 0; i < graph.size(); ++i) {
+      waiting[i].store(graph.dependency_count[i], std::memory_order_relaxed);
+    }
+    body = &new_body;
+    left.store(graph.size(), std::memory_order_relaxed);
+    stopped.store(false);
+  }
+
+  // Decrements the successors of a finished node; those that became ready are appended.
+  void Release(std::uint32_t node, std::vector<std::uint32_t>& ready) {
+    for (std::uint32_t k = graph.successor_offset[node]; k < graph.successor_offset[node + 1];
+         ++k) {
+      const std::uint32_t successor = graph.successors[k];
+      if (waiting[successor].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        ready.push_back(successor);
+      }
+    }
+  }
+
+  void Finished(std::uint32_t count) {
+    if (left.fetch_sub(count, std::memory_order_acq_rel) == count) {
+      Wake();
+    }
+  }
+
+  void Wake() {
+    const std::lock_guard lock(mutex);
+    changed.notify_all();
+  }
+
+  // Runs ready nodes depth first, newest first, and spawns what is too much for one task.
+  void Work(std::vector<std::uint32_t> ready) {
+    std::uint32_t done = 0;
+    while (!ready.empty() && !stopped.load(std::memory_order_relaxed)) {
+      while (ready.size() > kBatch) {
+        Spawn({ready.end() - kBatch, ready.end()});
+        ready.resize(ready.size() - kBatch);
+      }
+      const std::uint32_t node = ready.back();
+      ready.pop_back();
+      if ((*body)(node) == NodeState::kDone) {
+        Release(node, ready);
+        ++done;
+      }
+    }
+    // `left` must not reach zero while this task still touches `this`: tasks are counted too.
+    if (done > 0) {
+      Finished(done);
+    }
+  }
+
+  void Spawn(std::vector<std::uint32_t> ready) {
+    tasks.fetch_add(1, std::memory_order_acq_rel);
+    arena.enqueue([this, ready = std::move(ready)] {
+      Work(ready);
+      if (tasks.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        Wake();
+      }
+    });
+  }
+
+  const DependencyGraph& graph;
+  std::vector<std::atomic<std::uint32_t>> waiting;
+  tbb::task_arena arena;
+  const Body* body = nullptr;
+  std::atomic<std::uint32_t> left = 0;
+  std::atomic<std::uint32_t> tasks = 0;
+  std::atomic<bool> stopped = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+Scheduler::Scheduler(const DependencyGraph& graph, int workers)
+    : impl_(std::make_unique<Impl>(graph, workers)) {}
+
+Scheduler::~Scheduler() = default;
+
+bool Scheduler::Run(const Body& body) {
+  Impl& impl = *impl_;
+  impl.Reset(body);
+  std::vector<std::uint32_t> roots;
+  for (std::uint32_t i = 0; i < impl.graph.size(); ++i) {
+    if (impl.graph.dependency_count[i] == 0) {
+      roots.push_back(i);
+    }
+  }
+  // Newest first inside a task: the earliest recorded root is to run first.
+  std::reverse(roots.begin(), roots.end());
+  if (!roots.empty()) {
+    impl.Spawn(std::move(roots));
+  }
+  std::unique_lock lock(impl.mutex);
+  impl.changed.wait(lock, [&] {
+    return impl.tasks.load() == 0 && (impl.left.load() == 0 || impl.stopped.load());
+  });
+  return impl.left.load() == 0;
+}
+
+void Scheduler::Complete(std::uint32_t node) {
+  std::vector<std::uint32_t> ready;
+  impl_->Release(node, ready);
+  if (!ready.empty()) {
+    impl_->Spawn(std::move(ready));
+  }
+  impl_->Finished(1);
+}
+
+void Scheduler::Stop() {
+  impl_->stopped.store(true);
+  impl_->Wake();
+}
+
+std::uint32_t Scheduler::remaining() const { return impl_->left.load(); }
+
+}  // namespace reprise

@@ -1,0 +1,57 @@
+// Dependency-driven scheduling on TBB: runs every node once, after all nodes that it waits for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace reprise {
+
+// Successor lists in CSR form plus the number of dependencies of each node. Built once, run often.
+struct DependencyGraph {
+  std::vector<std::uint32_t> successor_offset;  // size n+1
+  std::vector<std::uint32_t> successors;
+  std::vector<std::uint32_t> dependency_count;
+
+  [[nodiscard]] std::uint32_t size() const {
+    return static_cast<std::uint32_t>(dependency_count.size());
+  }
+  // From dependency lists (CSR): deps of i are deps[dep_offset[i] .. dep_offset[i+1]).
+  static DependencyGraph FromDependencies(std::span<const std::uint32_t> dep_offset,
+                                          std::span<const std::uint32_t> deps);
+};
+
+// What a node's body says when it returns.
+enum class NodeState : std::uint8_t {
+  kDone,     // finished; its successors may start
+  kPending,  // somebody else (communication thread, pacer) will call Scheduler::Complete
+};
+
+// Bodies run as TBB tasks and must never block (MPI, OpenCL, time): on two cores an arena has one
+// worker, and two blocked tasks would deadlock across ranks. Works with an arena of size 1.
+class Scheduler {
+ public:
+  using Body = std::function<NodeState(std::uint32_t node)>;
+
+  // `graph` must outlive the scheduler. `workers`: TBB arena size, ≥ 1.
+  Scheduler(const DependencyGraph& graph, int workers);
+  ~Scheduler();
+
+  // Runs the whole graph once; returns when every node is done, or soon after Stop(). The calling
+  // thread only waits. False if stopped (bodies may still be pending elsewhere: the caller must
+  // silence them before it runs again).
+  [[nodiscard]] bool Run(const Body& body);
+  // Marks a pending node done. Any thread; exactly once per pending node.
+  void Complete(std::uint32_t node);
+  // No further body starts. Any thread.
+  void Stop();
+  [[nodiscard]] std::uint32_t remaining() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace reprise
