@@ -16,11 +16,13 @@
 
 namespace reprise {
 
-// A started transfer. Progress happens in Test() and Wait() only: whoever starts transfers keeps
-// testing them (the engine's communication thread does).
+// A started transfer. Progress happens in Test() only: whoever starts transfers keeps testing them
+// (the engine's communication thread does). Testing one transfer advances all of this rank's.
 class Transfer {
  public:
   virtual ~Transfer() = default;
+  // True once done, and from then on. Never blocks. An error of the transport, or the reason of an
+  // abort that some rank raised meanwhile, ends the transfer: it is not tested again.
   [[nodiscard]] virtual Result<bool> Test() = 0;
 };
 
@@ -30,9 +32,11 @@ class GroupComm {
   virtual ~GroupComm() = default;
   [[nodiscard]] virtual int rank() const = 0;  // within the group
   [[nodiscard]] virtual int size() const = 0;
-  // Starts `spec` on contiguous host memory of spec.in_bytes / spec.out_bytes. `in` and `out` may
-  // be the same memory (in place) and must live until the transfer is done. Splits count elements.
-  // Peer and root are global ranks. Send/recv match by (group, peer, order of issue).
+  // Starts `spec` on contiguous host memory of spec.in_bytes / spec.out_bytes (layout.h says which
+  // of the two a kind needs). `in` and `out` may be the same memory or overlap (in place) and must
+  // live until the transfer is done, or until the process ends where an abort cut it short.
+  // Splits count elements. Peer and root are global ranks. Send/recv match by (group, peer, order
+  // of issue); what one member calls the n-th collective must be the n-th on every member.
   [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec,
                                                                 std::span<const std::byte> in,
                                                                 std::span<std::byte> out) = 0;
@@ -58,32 +62,64 @@ class Communicator {
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
   // lowest failing rank with its number in the message. How no rank runs into a hang alone.
   [[nodiscard]] Status Agree(const Status& mine);
-  // While running: tells the others that this rank gives up; polled by their engines.
+  // While running: tells the others that this rank gives up. From then on PollAbort() says why on
+  // every rank, and everything blocking or outstanding ends with that reason. A rank that leaves
+  // early for any reason of its own calls this first, or the others wait for it for ever. The first
+  // reason stays; raising again is harmless. From any thread.
   virtual void RaiseAbort(const std::string& why) = 0;
-  // Empty while nobody has. Cheap enough to poll every millisecond.
+  // "rank 3: <why>"; empty while nobody has raised. Cheap enough to poll every millisecond. From
+  // any thread.
   [[nodiscard]] virtual std::string PollAbort() = 0;
+  // The last call after an abort, once everything worth keeping is written: ends this process, and
+  // all others that do not end by themselves within about kAbortGraceNs, with `exit_code`. Returns
+  // only where ranks are threads (local transport), as RaiseAbort. The destructor after an abort
+  // does the same with exit code 1 where it cannot leave in good order.
+  virtual void AbortNow(int exit_code) = 0;
+  // What the other ranks are given to write their results after an abort.
+  static constexpr std::int64_t kAbortGraceNs = 2'000'000'000;
 };
 
-// MPI_Init_thread / Finalize are inside. A program not started by mpirun is rank 0 of 1.
-[[nodiscard]] Result<std::unique_ptr<Communicator>> CreateMpiCommunicator(int* argc, char*** argv);
+// MPI_Init_thread / Finalize are inside: once per process. A program not started by mpirun is rank
+// 0 of 1. Longer messages than `max_message_bytes` are cut (MPI counts are ints).
+[[nodiscard]] Result<std::unique_ptr<Communicator>> CreateMpiCommunicator(
+    int* argc, char*** argv, std::int64_t max_message_bytes = std::int64_t{1} << 30);
 // `size` ranks in this process, one thread each.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size);
+
+// This rank's place in a process group: global ranks in group order, and where it stands in them.
+struct GroupPlace {
+  std::span<const std::int32_t> ranks;
+  int rank = 0;  // ranks[rank] is this rank
+  [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
+};
+
+struct CheckResult {
+  std::int64_t wrong = 0;  // elements
+  std::string first;       // "element 17 is 3, expected 5"
+};
 
 // One kind of collective, registered in builtin.def: algebra that does not depend on transport.
 class Collective {
  public:
   virtual ~Collective() = default;
   [[nodiscard]] virtual CommKind kind() const = 0;
-  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::string_view name() const { return Name(kind()); }
   // Exactly representable input of a rank (small integers), so that any order of summation is
-  // exact.
-  virtual void FillInput(const CommSpec& spec, int group_rank, int group_size,
+  // exact. `in` holds spec.in_bytes, or more, which stays untouched.
+  virtual void FillInput(const CommSpec& spec, const GroupPlace& place,
                          std::span<std::byte> in) const = 0;
-  // What must be in `out` afterwards. Needs only the spec of this rank and the group's shape;
-  // `in_splits_of[r]` are the in_splits of every member (uneven all_to_all), else empty.
-  [[nodiscard]] virtual Status Verify(const CommSpec& spec, int group_rank, int group_size,
-                                      const std::vector<std::vector<std::int64_t>>& in_splits_of,
-                                      std::span<const std::byte> out) const = 0;
+  // Compares `out` with what must be there afterwards, in closed form: from this rank's spec and
+  // the group's shape alone. `in_splits_of[r]` are the in_splits of every member; needed only by an
+  // uneven all_to_all whose spec has no out_splits, else may be empty. A rank that receives nothing
+  // (not the root of a reduce, the sender of a send) has nothing wrong.
+  [[nodiscard]] virtual CheckResult Check(
+      const CommSpec& spec, const GroupPlace& place,
+      const std::vector<std::vector<std::int64_t>>& in_splits_of,
+      std::span<const std::byte> out) const = 0;
+  // Check() as a Status: CheckFailed naming kind, group and the first wrong element.
+  [[nodiscard]] Status Verify(const CommSpec& spec, const GroupPlace& place,
+                              const std::vector<std::vector<std::int64_t>>& in_splits_of,
+                              std::span<const std::byte> out) const;
 };
 class CollectiveRegistry {
  public:
@@ -100,12 +136,25 @@ class CollectiveRegistry {
 struct PlannedTransfer {
   std::uint64_t node_id = 0;
   CommSpec spec;
+  bool operator==(const PlannedTransfer&) const = default;
 };
+using RanksOfGroup = std::function<std::vector<std::int32_t>(const std::string&)>;
+
+// Every rank's list, by rank. Collective over all ranks.
+[[nodiscard]] Result<std::vector<std::vector<PlannedTransfer>>> ExchangePlans(
+    Communicator& communicator, const std::vector<PlannedTransfer>& mine);
+
+// Members may say less than the others need to know: PyTorch's all_gather of different sizes
+// records no splits, and one rank of an uneven all_to_all may hold even ones. Writes the splits
+// that follow from the other members' sizes into every plan; leaves alone what contradicts.
+void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
+                    const RanksOfGroup& ranks_of_group);
+
 // The n-th transfer of each sequence must agree on every member: kind, dtype, sizes, root, splits;
-// every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks.
-// One message per mismatch, naming both ranks' node ids and what differs; success if none.
-[[nodiscard]] Status MatchTransfers(
-    const std::vector<std::vector<PlannedTransfer>>& plans,
-    const std::function<std::vector<std::int32_t>(const std::string&)>& ranks_of_group);
+// every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
+// (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;
+// success if none. Of each sequence only the first mismatch is told, the rest counted.
+[[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
+                                    const RanksOfGroup& ranks_of_group);
 
 }  // namespace reprise
