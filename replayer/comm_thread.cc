@@ -1,0 +1,288 @@
+#include "replayer/comm_thread.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "core/clock.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kPollOthersNs = 1'000'000;
+
+std::string SequenceName(const CommSpec& spec) {
+  return IsPointToPoint(spec.kind) ? fmt::format("{}/{}/{}", spec.group, Name(spec.kind), spec.peer)
+                                   : spec.group;
+}
+
+std::string Words(const Graph& graph, Graph::Index node) {
+  const CommSpec& spec = *graph.comm(node);
+  const std::string peer =
+      IsPointToPoint(spec.kind) ? fmt::format(" (peer rank {})", spec.peer) : "";
+  return fmt::format("node {} {} #{} of group {}{}, {} bytes", graph.id(node), Name(spec.kind),
+                     spec.index, spec.group, peer, std::max(spec.in_bytes, spec.out_bytes));
+}
+
+}  // namespace
+
+CommThread::CommThread(const Graph& graph, const Plan& plan, Communicator& communicator,
+                       RankGroups& groups, CommThreadOptions options, Callbacks callbacks)
+    : graph_(graph),
+      plan_(plan),
+      communicator_(communicator),
+      groups_(groups),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)) {}
+
+Result<std::unique_ptr<CommThread>> CommThread::Create(
+    const Graph& graph, const Plan& plan, Communicator& communicator, RankGroups& groups,
+    const DeviceMemory* memory, Device* device, CommThreadOptions options, Callbacks callbacks) {
+  std::unique_ptr<CommThread> self(
+      new CommThread(graph, plan, communicator, groups, std::move(options), std::move(callbacks)));
+  REPRISE_TRY(self->PrepareTransfers(memory, device));
+  self->thread_ = std::thread([raw = self.get()] { raw->Loop(); });
+  return self;
+}
+
+CommThread::~CommThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) {
+  if (device != nullptr) {
+    REPRISE_ASSIGN(stream_, device->CreateStream(false));
+  }
+  for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
+    const Graph::Index node = plan_.transfers[k];
+    const CommSpec& spec = specs_.emplace(node, options_.transfers[k].spec).first->second;
+    if (!groups_.contains(spec.group)) {
+      return BadInput(fmt::format("{}: this rank is not in group {} of the trace set",
+                                  Words(graph_, node), spec.group));
+    }
+    REPRISE_ASSIGN(const OpCall call, graph_.Call(node));
+    if (plan_.work[node].mode == ReplayMode::kReal) {
+      REPRISE_ASSIGN(Staging staging,
+                     Staging::Create(spec, call, device == nullptr ? nullptr : memory));
+      staging_.emplace(node, std::move(staging));
+    }
+    Sequence& sequence = sequences_[SequenceName(spec)];
+    sequence.nodes.push_back(node);
+  }
+  for (auto& [name, sequence] : sequences_) {
+    std::stable_sort(sequence.nodes.begin(), sequence.nodes.end(),
+                     [&](auto a, auto b) { return graph_.comm(a)->index < graph_.comm(b)->index; });
+  }
+  return {};
+}
+
+void CommThread::BeginIteration() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, sequence] : sequences_) {
+    sequence.next = 0;
+  }
+}
+
+void CommThread::Submit(Graph::Index node, std::int64_t earliest_ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    submitted_.emplace(node, earliest_ns);
+  }
+  changed_.notify_all();
+}
+
+// False when the thread is to end. Polls while anything is under way, sleeps otherwise.
+bool CommThread::WaitForWork() {
+  std::unique_lock lock(mutex_);
+  if (outstanding_.empty() && submitted_.empty()) {
+    changed_.wait_for(lock, std::chrono::milliseconds(5),
+                      [&] { return stop_ || !submitted_.empty(); });
+  } else {
+    lock.unlock();
+    sched_yield();  // ranks may share cores: let the others progress
+    lock.lock();
+  }
+  return !stop_;
+}
+
+void CommThread::Loop() {
+  while (WaitForWork()) {
+    if (failed_) {
+      const std::lock_guard lock(mutex_);
+      submitted_.clear();
+      continue;
+    }
+    Status status = IssueReady();
+    if (status) {
+      status = TestOutstanding();
+    }
+    if (status) {
+      status = PollOthers();
+    }
+    if (!status) {
+      failed_ = true;
+      callbacks_.failed(status.error());
+    }
+  }
+}
+
+Status CommThread::IssueReady() {
+  const std::int64_t now_ns = MonotonicNs();
+  std::vector<Graph::Index> turn;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, sequence] : sequences_) {
+      while (sequence.next < sequence.nodes.size()) {
+        const Graph::Index node = sequence.nodes[sequence.next];
+        const auto it = submitted_.find(node);
+        if (it == submitted_.end() || it->second > now_ns || !callbacks_.inputs_ready(node)) {
+          break;
+        }
+        submitted_.erase(it);
+        ++sequence.next;
+        turn.push_back(node);
+      }
+    }
+  }
+  for (const Graph::Index node : turn) {
+    REPRISE_TRY(Issue(node));
+  }
+  return {};
+}
+
+Status CommThread::Issue(Graph::Index node) {
+  const Work& work = plan_.work[node];
+  if (work.mode == ReplayMode::kSkip) {
+    const std::int64_t now_ns = MonotonicNs();
+    callbacks_.done({node, now_ns, now_ns});
+    return {};
+  }
+  CommSpec spec = specs_.at(node);
+  const RankGroup& group = groups_.at(spec.group);
+  Outstanding outstanding{node, 0, nullptr, 0, nullptr};
+  if (work.mode == ReplayMode::kTimed) {
+    // Everyone's arrival is real, the transfer itself is only waited for.
+    if (!IsPointToPoint(spec.kind)) {
+      spec.kind = CommKind::kBarrier;
+    }
+    spec.in_bytes = spec.out_bytes = 0;
+    outstanding.release_ns = -1;
+  } else {
+    outstanding.staging = &staging_.at(node);
+    if (options_.check) {
+      if (const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind)) {
+        collective->FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
+      }
+    } else if (stream_ != nullptr) {
+      REPRISE_TRY(outstanding.staging->Download(*stream_));
+    }
+  }
+  outstanding.issued_ns = MonotonicNs();
+  const auto in =
+      outstanding.staging != nullptr ? outstanding.staging->in() : std::span<std::byte>{};
+  const auto out =
+      outstanding.staging != nullptr ? outstanding.staging->out() : std::span<std::byte>{};
+  auto transfer = group.comm->Start(spec, in, out);
+  if (!transfer) {
+    return Fail(transfer.error().kind,
+                fmt::format("{}: {}", Words(graph_, node), transfer.error().message));
+  }
+  outstanding.transfer = std::move(*transfer);
+  const std::lock_guard lock(mutex_);
+  outstanding_.push_back(std::move(outstanding));
+  return {};
+}
+
+Status CommThread::TestOutstanding() {
+  for (std::size_t k = 0; k < outstanding_.size();) {
+    Outstanding& one = outstanding_[k];
+    const std::int64_t now_ns = MonotonicNs();
+    if (one.transfer != nullptr) {
+      REPRISE_ASSIGN(const bool done, one.transfer->Test());
+      if (!done) {
+        ++k;
+        continue;
+      }
+      one.transfer.reset();
+      if (one.release_ns != 0) {
+        one.release_ns = now_ns + plan_.work[one.node].host_ns;
+      }
+    }
+    if (now_ns < one.release_ns) {
+      ++k;
+      continue;
+    }
+    Outstanding finished = std::move(one);
+    {
+      const std::lock_guard lock(mutex_);
+      outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    REPRISE_TRY(Finish(finished));
+  }
+  return {};
+}
+
+Status CommThread::Finish(Outstanding& outstanding) {
+  const std::int64_t ended_ns = MonotonicNs();
+  if (outstanding.staging != nullptr) {
+    if (options_.check) {
+      REPRISE_TRY(Check(outstanding));
+    } else if (stream_ != nullptr) {
+      REPRISE_TRY(outstanding.staging->Upload(*stream_));
+    }
+  }
+  callbacks_.done({outstanding.node, outstanding.issued_ns, ended_ns});
+  return {};
+}
+
+Status CommThread::Check(const Outstanding& outstanding) {
+  const CommSpec& spec = specs_.at(outstanding.node);
+  const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind);
+  if (collective == nullptr) {
+    return {};
+  }
+  const RankGroup& group = groups_.at(spec.group);
+  const Status verified =
+      collective->Verify(spec, {group.ranks, group.comm->rank()}, {}, outstanding.staging->out());
+  if (!verified) {
+    return CheckFailed(
+        fmt::format("--check: {}: {}", Words(graph_, outstanding.node), verified.error().message));
+  }
+  checked_.fetch_add(1);
+  return {};
+}
+
+Status CommThread::PollOthers() {
+  const std::int64_t now_ns = MonotonicNs();
+  if (now_ns < next_poll_ns_) {
+    return {};
+  }
+  next_poll_ns_ = now_ns + kPollOthersNs;
+  const std::string why = communicator_.PollAbort();
+  return why.empty() ? Status{} : Fail(ErrorKind::kEnvironment, why);
+}
+
+std::string CommThread::Describe() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const Outstanding& one : outstanding_) {
+    text += fmt::format("\n  waiting for the other members: {}", Words(graph_, one.node));
+  }
+  for (const auto& [name, sequence] : sequences_) {
+    if (sequence.next < sequence.nodes.size() &&
+        !submitted_.contains(sequence.nodes[sequence.next])) {
+      text += fmt::format("\n  not reached yet: {}", Words(graph_, sequence.nodes[sequence.next]));
+    }
+  }
+  return text;
+}
+
+}  // namespace reprise

@@ -1,0 +1,99 @@
+// Runs a plan: enqueues device work as deep as the original's host could run ahead, hands transfers
+// to the communication thread, keeps host time, and records what happened.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "core/records.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "kernels/device.h"
+#include "replayer/comm_thread.h"
+#include "replayer/device_memory.h"
+#include "replayer/options.h"
+#include "replayer/pacer.h"
+#include "replayer/plan.h"
+#include "replayer/scheduler.h"
+#include "replayer/timeline.h"
+
+namespace reprise {
+
+// What one replay of the whole trace produced on this rank.
+struct IterationResult {
+  std::vector<StepRecord> steps;
+  std::vector<NodeRecord> records;
+};
+
+class Engine {
+ public:
+  // `device` and `memory` null where nothing runs on a device. `memory` has buffers for every
+  // storage of the plan. All references must outlive the engine. Compiles and binds every launch.
+  static Result<std::unique_ptr<Engine>> Create(const Graph& graph, const Plan& plan,
+                                                const ReplayOptions& options,
+                                                Communicator& communicator, RankGroups& groups,
+                                                std::vector<PlannedTransfer> transfers,
+                                                Device* device, DeviceMemory* memory);
+  ~Engine();
+
+  // Replays the trace once. After an error (own, another rank's, watchdog) the engine is unusable.
+  [[nodiscard]] Result<IterationResult> RunIteration(std::int32_t iteration, bool warmup);
+  [[nodiscard]] std::int64_t checked_transfers() const;
+
+ private:
+  // One recorded host thread or device stream. Used by whoever runs its current node.
+  struct ActorState {
+    Timeline timeline;
+    std::unique_ptr<Stream> stream;  // null: nothing of this actor runs on a device
+    std::unique_ptr<Pacer> pacer;
+    std::vector<std::pair<Graph::Index, std::uint32_t>> enqueued;  // node, launches; since settling
+    std::vector<NodeRecord> records;
+    std::vector<std::int64_t> step_begin_ns;  // 0: step not reached by this actor
+  };
+
+  Engine(const Graph& graph, const Plan& plan, const ReplayOptions& options,
+         Communicator& communicator);
+  Status CreateActors(Device* device);
+  Status PrepareLaunches(Device& device, DeviceMemory& memory);
+
+  NodeState RunNode(Graph::Index i);
+  NodeState RunOnStream(Graph::Index i, ActorState& actor);
+  void RunPaced(Graph::Index i);
+  Status RunPacedChecked(Graph::Index i, ActorState& actor);
+  Status Execute(Graph::Index i, ActorState& actor);
+  Status Settle(ActorState& actor);
+  Result<std::int64_t> AwaitDependencies(Graph::Index i);
+  void FinishNode(Graph::Index i);
+  void Record(ActorState& actor, Graph::Index i, std::int64_t start_ns, std::int64_t duration_ns);
+  void OnTransfer(const TransferTimes& times);
+  bool InputsReady(Graph::Index i);
+  void GiveUp(const Error& error);
+  void Watch(std::atomic<bool>& finished);
+  Result<IterationResult> Collect(std::int32_t iteration, bool warmup, std::int64_t begin_ns);
+
+  const Graph& graph_;
+  const Plan& plan_;
+  const ReplayOptions& options_;
+  Communicator& communicator_;
+  std::vector<std::vector<std::unique_ptr<PreparedLaunch>>> launches_;  // by node
+  std::vector<ActorState> actors_;
+  std::vector<std::int64_t> done_ns_;  // by node; written before the scheduler releases successors
+  std::vector<EventPtr> events_;       // by node; stream nodes that another actor waits for
+  std::mutex transfer_mutex_;
+  std::vector<NodeRecord> transfer_records_;
+  std::int32_t iteration_ = 0;
+  std::atomic<bool> failing_ = false;
+  std::mutex error_mutex_;
+  Error error_;
+  Scheduler scheduler_;
+  // Last: its thread calls back into everything above.
+  std::unique_ptr<CommThread> comm_;
+};
+
+}  // namespace reprise

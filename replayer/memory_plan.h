@@ -1,0 +1,47 @@
+// Which storage incarnation lives in which buffer: lifetimes from the trace, so that memory stays
+// near the original's peak. A pure function over lifetimes.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "replayer/plan.h"
+
+namespace reprise {
+
+// Life of one storage incarnation, in positions of the recorded order (graph indices).
+struct StorageLife {
+  std::int64_t incarnation = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  // Existed before the trace began (parameters, optimizer state, data): read before written.
+  bool persistent = false;
+  // Used by one thread or stream only: in-order execution makes reuse safe without synchronising.
+  bool single_actor = true;
+  std::uint32_t actor = 0;
+  DType dtype = DType::kUnknown;  // of its first use
+  std::int64_t index_bound = 0;   // integers: exclusive upper bound of valid values, 0 = none found
+};
+
+struct MemoryPlan {
+  std::vector<StorageLife> storages;
+  std::unordered_map<std::int64_t, std::uint32_t> buffer_of;  // incarnation → buffer
+  std::vector<std::int64_t> buffer_bytes;
+  std::int64_t original_peak_bytes = 0;  // largest sum of live storages at any position
+  std::int64_t planned_bytes = 0;        // sum of buffer_bytes
+};
+
+// Lifetimes of every storage that an executed node touches. A transfer's storages live until the
+// node that waits for it.
+[[nodiscard]] Result<std::vector<StorageLife>> FindLifetimes(const Graph& graph, const Plan& plan);
+
+// Best-fit reuse: a buffer whose storage died is given to a later one of at most its size. With
+// `share_across_actors` also between threads and streams (times stay right, contents do not).
+[[nodiscard]] MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors);
+
+}  // namespace reprise

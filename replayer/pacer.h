@@ -1,0 +1,34 @@
+// A thread of its own that runs the few nodes of a host thread that must wait (for the device, for
+// a deadline), so that no TBB task ever does.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace reprise {
+
+class Pacer {
+ public:
+  explicit Pacer(std::function<void(std::uint32_t node)> run);
+  ~Pacer();  // finishes the node at hand, forgets the others
+  void Post(std::uint32_t node);
+  // Forgets posted nodes that have not begun; returns when none is at hand.
+  void Drain();
+
+ private:
+  void Loop();
+
+  std::function<void(std::uint32_t)> run_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::uint32_t> nodes_;
+  bool busy_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,249 @@
+#include "replayer/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+std::int64_t Scaled(std::int64_t ns, double factor) {
+  return static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * factor));
+}
+
+std::string NameOf(const Actor& actor, const CommSpec* comm) {
+  if (comm != nullptr) {
+    return IsPointToPoint(comm->kind)
+               ? fmt::format("{} {} in group {}", Name(comm->kind), comm->peer, comm->group)
+               : fmt::format("group {}", comm->group);
+  }
+  if (actor.kind == Actor::Kind::kStream) {
+    return fmt::format("stream {}/{}", actor.device, actor.id);
+  }
+  return fmt::format("thread {}", actor.id);
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const ReplayOptions& options, const KernelRegistry& registry)
+      : graph_(graph), options_(options), registry_(registry) {}
+
+  Result<Plan> Build() {
+    plan_.work.resize(graph_.size());
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      REPRISE_TRY(PlanNode(i));
+    }
+    FrameSteps();
+    AddDependencies();
+    MarkCrossings();
+    return std::move(plan_);
+  }
+
+ private:
+  Status PlanNode(Graph::Index i) {
+    Work& work = plan_.work[i];
+    work.actor = ActorOf(i);
+    work.step = std::max(graph_.step(i), 0);
+    work.gap_ns = Scaled(std::max<std::int64_t>(graph_.delay_ns(i), 0), options_.GapFactor());
+    if (graph_.comm(i) != nullptr) {
+      return PlanTransfer(i, work);
+    }
+    const bool on_stream = graph_.actor(i).kind == Actor::Kind::kStream;
+    if (on_stream || graph_.kind(i) == OpKind::kWork) {
+      return PlanCompute(i, work);
+    }
+    work.type = graph_.kind(i) == OpKind::kWait ? WorkType::kWait : WorkType::kHost;
+    work.host_ns = Scaled(graph_.duration_ns(i), options_.GapFactor());
+    return {};
+  }
+
+  Status PlanTransfer(Graph::Index i, Work& work) {
+    const CommSpec& spec = *graph_.comm(i);
+    work.type = WorkType::kTransfer;
+    work.mode = options_.ModeOf(spec.kind);
+    work.counts = true;
+    work.cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
+    if (work.mode == ReplayMode::kSurrogate) {
+      work.mode = ReplayMode::kReal;  // a transfer of the same bytes is the transfer
+    }
+    if (work.mode == ReplayMode::kTimed) {
+      const std::int64_t transfer_ns = graph_.transfer_ns(i);
+      work.host_ns =
+          Scaled(transfer_ns >= 0 ? transfer_ns : graph_.duration_ns(i), options_.time_scale);
+    }
+    if (spec.certainty == GroupCertainty::kUnknown && work.mode != ReplayMode::kSkip &&
+        !options_.assume_groups) {
+      return BadInput(fmt::format(
+          "node {} ({}): the capture does not name the process group and several fit; replay "
+          "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
+          "it), or accept the converter's guess with --assume-groups",
+          graph_.id(i), graph_.name(i)));
+    }
+    plan_.transfers.push_back(i);
+    return {};
+  }
+
+  Status PlanCompute(Graph::Index i, Work& work) {
+    work.type = WorkType::kCompute;
+    work.counts = true;
+    work.mode = options_.ModeOf(graph_.op_class(i));
+    auto call = graph_.Call(i);
+    if (!call) {
+      return BadInput(
+          fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), call.error().message));
+    }
+    const Kernel* kernel = registry_.Find(*call);
+    work.cost = kernel != nullptr ? kernel->CostOf(*call) : EstimateCost(*call);
+    if (work.mode == ReplayMode::kReal) {
+      work.kernel = kernel;
+      if (kernel == nullptr) {
+        work.mode = ReplayMode::kSurrogate;
+        plan_.diagnostics.Count("no_kernel: " + call->name, fmt::format("node {}", graph_.id(i)));
+      }
+    }
+    if (work.mode == ReplayMode::kTimed) {
+      work.host_ns = Scaled(graph_.duration_ns(i), options_.time_scale);
+    }
+    return {};
+  }
+
+  // A replay begins where the first recorded step begins and ends where the last one ends.
+  void FrameSteps() {
+    const std::vector<Step>& steps = graph_.metadata().steps;
+    if (steps.empty() || graph_.size() == 0) {
+      return;
+    }
+    std::int64_t last_end_ns = 0;
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      last_end_ns = std::max(last_end_ns, graph_.start_ns(i) + graph_.duration_ns(i));
+      if (graph_.deps(i).empty()) {
+        const std::int64_t lead_ns = graph_.start_ns(i) - steps.front().start_ns;
+        plan_.work[i].gap_ns = Scaled(std::max<std::int64_t>(lead_ns, 0), options_.GapFactor());
+      }
+    }
+    const std::int64_t end_ns = steps.back().start_ns + steps.back().duration_ns;
+    plan_.tail_ns = Scaled(std::max<std::int64_t>(end_ns - last_end_ns, 0), options_.GapFactor());
+  }
+
+  std::uint32_t ActorOf(Graph::Index i) {
+    const Actor actor = graph_.actor(i);
+    const CommSpec* comm = graph_.comm(i);
+    std::string name = NameOf(actor, comm);
+    const auto [it, added] =
+        actor_index_.try_emplace(name, static_cast<std::uint32_t>(plan_.actors.size()));
+    if (added) {
+      const auto kind = comm != nullptr ? Actor::Kind::kGroup : actor.kind;
+      plan_.actors.push_back({kind, actor.id, actor.device, std::move(name)});
+    }
+    return it->second;
+  }
+
+  // Trace edges plus "previous of the same thread or stream": order within an actor is kept even
+  // where the capture recorded no edge. Order within a sequence of transfers is the communication
+  // thread's: it is an order of issue, not of completion.
+  void AddDependencies() {
+    constexpr auto kNone = UINT32_MAX;
+    std::vector<std::uint32_t> last_of_actor(plan_.actors.size(), kNone);
+    std::vector<std::uint32_t> previous(graph_.size(), kNone);
+    for (const Graph::Index i : graph_.order()) {
+      if (plan_.work[i].type != WorkType::kTransfer) {
+        previous[i] = std::exchange(last_of_actor[plan_.work[i].actor], i);
+      }
+    }
+    plan_.dep_offset.push_back(0);
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      const auto deps = graph_.deps(i);
+      plan_.deps.insert(plan_.deps.end(), deps.begin(), deps.end());
+      if (previous[i] != kNone && std::find(deps.begin(), deps.end(), previous[i]) == deps.end()) {
+        plan_.deps.push_back(previous[i]);
+      }
+      plan_.dep_offset.push_back(static_cast<std::uint32_t>(plan_.deps.size()));
+    }
+    plan_.dependencies = DependencyGraph::FromDependencies(plan_.dep_offset, plan_.deps);
+  }
+
+  void MarkCrossings() {
+    std::vector<Graph::Index> last_of_actor(plan_.actors.size(), 0);
+    for (const Graph::Index i : graph_.order()) {
+      Work& work = plan_.work[i];
+      last_of_actor[work.actor] = i;
+      for (const std::uint32_t dep : plan_.DepsOf(i)) {
+        if (plan_.work[dep].actor != work.actor) {
+          work.joins = true;
+          plan_.work[dep].releases = true;
+        }
+      }
+      if (work.type == WorkType::kWait) {
+        work.releases = true;
+      }
+    }
+    for (const Graph::Index i : last_of_actor) {
+      if (i < plan_.work.size()) {
+        plan_.work[i].releases = true;
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const ReplayOptions& options_;
+  const KernelRegistry& registry_;
+  Plan plan_;
+  std::map<std::string, std::uint32_t> actor_index_;
+};
+
+std::string_view KernelName(const Work& work) {
+  if (work.kernel != nullptr) {
+    return work.kernel->name();
+  }
+  return work.mode == ReplayMode::kSurrogate ? "surrogate" : "";
+}
+
+}  // namespace
+
+Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
+                       const KernelRegistry& registry) {
+  return Planner(graph, options, registry).Build();
+}
+
+std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
+  std::vector<NodeInfo> infos;
+  infos.reserve(graph.size());
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const Work& work = plan.work[i];
+    NodeInfo info;
+    info.node_id = graph.id(i);
+    info.name = graph.name(i);
+    info.op_class = graph.op_class(i);
+    info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
+    info.actor = plan.actors[work.actor].name;
+    info.mode = work.mode;
+    info.kernel = KernelName(work);
+    info.flops = work.cost.flops;
+    info.bytes = work.cost.bytes;
+    info.step = work.step;
+    info.recorded_start_ns = graph.start_ns(i);
+    // A transfer's own time is what remains once all members have arrived.
+    const std::int64_t transfer_ns = graph.transfer_ns(i);
+    info.recorded_duration_ns = transfer_ns >= 0 ? transfer_ns : graph.duration_ns(i);
+    info.counts_for_coverage = work.counts;
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+std::vector<EdgeInfo> DescribeEdges(const Graph& graph) {
+  std::vector<EdgeInfo> edges;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const auto deps = graph.deps(i);
+    for (std::size_t k = 0; k < deps.size(); ++k) {
+      edges.push_back({graph.id(deps[k]), graph.id(i), std::string(Name(graph.reasons(i)[k])),
+                       graph.inferred(i, k)});
+    }
+  }
+  return edges;
+}
+
+}  // namespace reprise

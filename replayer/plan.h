@@ -1,0 +1,72 @@
+// From a trace to work: what each node will be, before any device or rank is involved.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/records.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "kernels/kernel.h"
+#include "replayer/options.h"
+#include "replayer/scheduler.h"
+
+namespace reprise {
+
+enum class WorkType : std::uint8_t {
+  kHost,      // metadata, issuing pieces: time on a host thread, nothing to execute
+  kWait,      // the host waits: for the device, for a transfer
+  kCompute,   // an operation for the device
+  kTransfer,  // for the communication thread
+};
+
+struct Work {
+  WorkType type = WorkType::kHost;
+  ReplayMode mode = ReplayMode::kReal;
+  const Kernel* kernel = nullptr;  // compute in real mode
+  Cost cost;
+  std::uint32_t actor = 0;   // index into Plan::actors
+  std::int64_t gap_ns = 0;   // delay before the node, after --host-gaps
+  std::int64_t host_ns = 0;  // time the node itself takes without executing anything
+  std::int32_t step = 0;
+  bool joins = false;     // waits for another actor: the thread's time is settled before it
+  bool releases = false;  // another actor waits for it: settled after it
+  bool counts = false;    // in coverage's denominator
+};
+
+struct PlanActor {
+  Actor::Kind kind = Actor::Kind::kThread;
+  std::int64_t id = 0;
+  std::int32_t device = -1;
+  std::string name;  // "thread 1", "stream 0/7", "group 0", "send 0 to 2"
+};
+
+// Indices are Graph indices throughout.
+struct Plan {
+  std::vector<Work> work;
+  std::vector<PlanActor> actors;
+  std::vector<std::uint32_t> dep_offset;  // trace edges plus order within threads and streams
+  std::vector<std::uint32_t> deps;
+  DependencyGraph dependencies;
+  std::int64_t tail_ns = 0;  // from the last node's end to the end of its step, after --host-gaps
+  std::vector<Graph::Index> transfers;  // by recorded start: issue order within each sequence
+  Diagnostics diagnostics;              // surrogate_no_kernel per operator, …
+
+  [[nodiscard]] std::span<const std::uint32_t> DepsOf(Graph::Index i) const {
+    return {deps.data() + dep_offset[i], deps.data() + dep_offset[i + 1]};
+  }
+};
+
+// Bad input: an operation whose arguments can't be decoded, a transfer of an unknown group (unless
+// options.assume_groups). Environment: none.
+[[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
+                                     const KernelRegistry& registry);
+
+// What the plan says of each node, for the run on disk.
+[[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);
+[[nodiscard]] std::vector<EdgeInfo> DescribeEdges(const Graph& graph);
+
+}  // namespace reprise
