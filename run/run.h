@@ -38,12 +38,22 @@ struct MetricInfo {
   bool is_counter = false, modelled = false;
 };
 
+// A compute device that a rank used, as stored in `devices`.
+struct DeviceInfo {
+  std::string device;   // id within the run: "opencl:0"; telemetry's metrics may name the same
+  std::string backend;  // "opencl", "host"
+  std::string name, vendor, driver;
+  std::int32_t compute_units = 0;
+  std::int64_t memory_bytes = 0;
+};
+
 // Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
 // Append* are thread-safe. What was appended is on disk after at most 2 s; a killed run is readable
 // to that point.
 class RankWriter {
  public:
-  // `directory` must exist. Rank 0 also writes the manifest (WriteManifest).
+  // `directory` must exist; an earlier run's file of this rank in it is replaced (refusing to
+  // overwrite is the command line's task). Rank 0 also writes the manifest (WriteManifest).
   static Result<std::unique_ptr<RankWriter>> Create(const std::string& directory, int rank);
   virtual ~RankWriter() = default;
   virtual void AppendNodes(std::vector<NodeInfo> nodes) = 0;
@@ -53,11 +63,20 @@ class RankWriter {
   virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
   virtual void AppendStep(const StepRecord& step) = 0;
   virtual void AppendSamples(std::vector<Sample> samples) = 0;
-  // Named per-rank facts: clock offset to rank 0, diagnostics, device name, memory peak.
+  virtual void AppendDevice(const DeviceInfo& device) = 0;
+  // Named per-rank facts: clock offset to rank 0 (kFactClockOffsetNs), diagnostics, memory peak.
   virtual void SetFact(const std::string& name, const std::string& value) = 0;
+  // Writes what is pending and closes the file. The first error of the background thread, such as
+  // a full disk, is returned here; Append* after it do nothing.
   [[nodiscard]] virtual Status Close() = 0;
 };
 
+// Facts that readers interpret; any other name is shown as it is.
+// This rank's host clock minus rank 0's, in nanoseconds, and how far it may be off.
+inline constexpr char kFactClockOffsetNs[] = "clock_offset_ns";
+inline constexpr char kFactClockUncertaintyNs[] = "clock_uncertainty_ns";
+
+// manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
 // After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
 [[nodiscard]] Status MergeRun(const std::string& directory);
@@ -70,8 +89,11 @@ struct RankData {
   std::vector<CollectiveInfo> collectives;
   std::vector<NodeRecord> records;
   std::vector<StepRecord> steps;
+  std::vector<DeviceInfo> devices;
   std::vector<MetricInfo> metrics;
   std::vector<Sample> samples;
+  std::string host;     // as the rank's own file has it
+  bool closed = false;  // false: the rank was killed or is still writing
   std::map<std::string, std::string> facts;
 };
 
@@ -80,6 +102,8 @@ struct RunData {
   std::vector<RankData> ranks;     // by rank; ranks whose file is missing are absent
   std::vector<std::string> notes;  // "not merged: the run was killed", "rank 3: file missing"
 };
+// Takes merged, unmerged, killed and still growing runs, and says so in notes. Where only
+// run.sqlite has a rank, its records are that file's medians, one iteration of them.
 [[nodiscard]] Result<RunData> ReadRun(const std::string& directory);
 
 }  // namespace reprise

@@ -1,0 +1,75 @@
+// SQLite as values: RAII, Result instead of return codes. The only header that knows sqlite3.h.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// A prepared statement. Bind, then Run (no rows wanted) or Next until it says false.
+class Statement {
+ public:
+  Statement(sqlite3_stmt* statement, std::string file) : statement_(statement), file_(file) {}
+
+  // Binds all parameters in order, runs to the end and resets: one INSERT.
+  template <typename... Values>
+  [[nodiscard]] Status Run(const Values&... values) {
+    int index = 0;
+    (Bind(++index, values), ...);
+    return Finish();
+  }
+  // True: a row is there. False: no more.
+  [[nodiscard]] Result<bool> Next();
+
+  [[nodiscard]] std::int64_t Int(int column) const;
+  [[nodiscard]] double Real(int column) const;  // NULL reads as NaN
+  [[nodiscard]] std::string Text(int column) const;
+
+ private:
+  void Bind(int index, std::string_view text);
+  void Bind(int index, double value);  // NaN is stored as NULL
+  template <std::integral Int>
+  void Bind(int index, Int value) {
+    sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
+  }
+  [[nodiscard]] Status Finish();
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::string file_;
+};
+
+class Database {
+ public:
+  enum class Access { kRead, kCreate };
+
+  // kCreate replaces nothing: an existing database is opened. kRead recovers what a killed writer
+  // left in its write-ahead log; where the directory is read-only and the log cannot be read,
+  // `log_ignored` is set and the file is read without it.
+  static Result<Database> Open(const std::string& path, Access access);
+
+  [[nodiscard]] Status Execute(const std::string& sql);
+  [[nodiscard]] Result<Statement> Prepare(const std::string& sql);
+  [[nodiscard]] Status Close();
+  [[nodiscard]] bool log_ignored() const { return log_ignored_; }
+
+ private:
+  struct CloseHandle {
+    void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+  };
+  std::unique_ptr<sqlite3, CloseHandle> handle_;
+  std::string path_;
+  bool log_ignored_ = false;
+};
+
+}  // namespace reprise

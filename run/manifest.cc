@@ -1,0 +1,109 @@
+#include "run/manifest.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "run/schema.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One list of keys serves writing and reading: Visit(key, member) for each.
+template <typename Manifest, typename Visitor>
+void VisitFields(Manifest& manifest, const Visitor& visit) {
+  visit("format", manifest.format);
+  visit("reprise_version", manifest.reprise_version);
+  visit("command", manifest.command);
+  visit("trace_path", manifest.trace_path);
+  visit("trace_name", manifest.trace_name);
+  visit("trace_hash", manifest.trace_hash);
+  visit("started_at", manifest.started_at);
+  visit("world_size", manifest.world_size);
+  visit("iterations", manifest.iterations);
+  visit("warmup", manifest.warmup);
+  visit("options", manifest.options);
+  visit("versions", manifest.versions);
+  visit("hosts", manifest.hosts);
+  visit("devices", manifest.devices);
+  visit("oversubscribed", manifest.oversubscribed);
+  visit("complete", manifest.complete);
+  visit("recorded_step_ns", manifest.recorded_step_ns);
+}
+
+}  // namespace
+
+Status WriteManifest(const std::string& directory, const RunManifest& manifest) {
+  Json json;
+  VisitFields(manifest, [&json](const char* key, const auto& value) { json[key] = value; });
+  // Unknown is null in JSON, -1 in memory.
+  json["untraced_step_ns"] = nullptr;
+  if (manifest.untraced_step_ns >= 0) {
+    json["untraced_step_ns"] = manifest.untraced_step_ns;
+  }
+  // Names of hosts or files need not be UTF-8; replacing beats refusing to write the run.
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string path = ManifestPath(directory);
+  const std::string draft = path + ".tmp";
+  std::FILE* file = std::fopen(draft.c_str(), "w");
+  if (file == nullptr) {
+    return EnvironmentError(draft +
+                            ": cannot be written: " + std::generic_category().message(errno));
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  if (std::fclose(file) != 0 || !written) {
+    return EnvironmentError(draft + ": could not be written completely (disk full?)");
+  }
+  std::error_code error;
+  std::filesystem::rename(draft, path, error);
+  if (error) {
+    return EnvironmentError(path + ": " + error.message());
+  }
+  return {};
+}
+
+Result<RunManifest> ReadManifest(const std::string& directory) {
+  const std::string path = ManifestPath(directory);
+  std::ifstream file(path);
+  if (!file) {
+    return BadInput(path + ": cannot be read");
+  }
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return BadInput(path + ": not a JSON object; the manifest is damaged");
+  }
+  RunManifest manifest;
+  const char* current = "";
+  try {
+    VisitFields(manifest, [&](const char* key, auto& value) {
+      current = key;
+      if (json.contains(key)) {
+        json.at(key).get_to(value);
+      }
+    });
+    current = "untraced_step_ns";
+    if (json.contains(current) && !json.at(current).is_null()) {
+      json.at(current).get_to(manifest.untraced_step_ns);
+    }
+  } catch (const nlohmann::json::exception&) {
+    return BadInput(path + ": key '" + current + "' has the wrong type");
+  }
+  if (manifest.format != RunManifest().format) {
+    return BadInput(path + ": format is '" + manifest.format + "', this program reads '" +
+                    RunManifest().format + "'");
+  }
+  constexpr std::int32_t kMostRanks = 1'000'000;
+  if (manifest.world_size < 1 || manifest.world_size > kMostRanks) {
+    return BadInput(path + ": world_size is out of range");
+  }
+  return manifest;
+}
+
+}  // namespace reprise

@@ -1,0 +1,246 @@
+#include "run/rank_reader.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "run/database.h"
+#include "run/inserts.h"
+#include "run/schema.h"
+
+namespace reprise {
+namespace {
+
+NodeInfo ToNode(const Statement& row) {
+  NodeInfo node;
+  node.node_id = static_cast<std::uint64_t>(row.Int(0));
+  node.name = row.Text(1);
+  node.op_class = ParseOpClass(row.Text(2)).value_or(OpClass::kOther);
+  node.kind = ParseOpKind(row.Text(3)).value_or(OpKind::kWork);
+  node.actor = row.Text(4);
+  node.mode = ParseReplayMode(row.Text(5)).value_or(ReplayMode::kSkip);
+  node.kernel = row.Text(6);
+  node.flops = row.Real(7);
+  node.bytes = row.Real(8);
+  node.step = static_cast<std::int32_t>(row.Int(9));
+  node.recorded_start_ns = row.Int(10);
+  node.recorded_duration_ns = row.Int(11);
+  node.counts_for_coverage = row.Int(12) != 0;
+  return node;
+}
+constexpr std::string_view kNodeColumns =
+    "node_id, name, class, kind, actor, mode, kernel, flops, bytes, step, recorded_start_ns,"
+    " recorded_duration_ns, counts_for_coverage";
+
+NodeRecord ToRecord(const Statement& row) {
+  return {.node_id = static_cast<std::uint64_t>(row.Int(0)),
+          .iteration = static_cast<std::int32_t>(row.Int(1)),
+          .step = static_cast<std::int32_t>(row.Int(2)),
+          .mode = ParseReplayMode(row.Text(3)).value_or(ReplayMode::kSkip),
+          .start_ns = row.Int(4),
+          .duration_ns = row.Int(5)};
+}
+constexpr std::string_view kRecordColumns = "node_id, iteration, step, mode, start_ns, duration_ns";
+
+StepRecord ToStep(const Statement& row) {
+  return {.iteration = static_cast<std::int32_t>(row.Int(0)),
+          .warmup = row.Int(1) != 0,
+          .step = static_cast<std::int32_t>(row.Int(2)),
+          .start_ns = row.Int(3),
+          .duration_ns = row.Int(4)};
+}
+
+EdgeInfo ToEdge(const Statement& row) {
+  return {.from = static_cast<std::uint64_t>(row.Int(0)),
+          .to = static_cast<std::uint64_t>(row.Int(1)),
+          .reason = row.Text(2),
+          .inferred = row.Int(3) != 0};
+}
+
+CollectiveInfo ToCollective(const Statement& row) {
+  CollectiveInfo info;
+  info.node_id = static_cast<std::uint64_t>(row.Int(0));
+  CommSpec& spec = info.spec;
+  spec.kind = ParseCommKind(row.Text(1)).value_or(CommKind::kBarrier);
+  spec.group = row.Text(2);
+  spec.certainty = ParseCertaintyText(row.Text(3));
+  spec.index = row.Int(4);
+  spec.sequence = row.Int(5);
+  spec.dtype = ParseDType(row.Text(6));
+  spec.in_bytes = row.Int(7);
+  spec.out_bytes = row.Int(8);
+  spec.in_splits = ParseSplits(row.Text(9));
+  spec.out_splits = ParseSplits(row.Text(10));
+  spec.root = static_cast<std::int32_t>(row.Int(11));
+  spec.peer = static_cast<std::int32_t>(row.Int(12));
+  spec.tag = static_cast<std::int32_t>(row.Int(13));
+  spec.op = ParseReduceOp(row.Text(14)).value_or(ReduceOp::kSum);
+  spec.op_recorded = row.Int(15) != 0;
+  spec.async = row.Int(16) != 0;
+  info.group_size = static_cast<std::int32_t>(row.Int(17));
+  return info;
+}
+constexpr std::string_view kCollectiveColumns =
+    "node_id, name, process_group, certainty, position, sequence, dtype, in_bytes, out_bytes,"
+    " in_splits, out_splits, root, peer, tag, reduce_op, op_recorded, async, group_size";
+
+DeviceInfo ToDevice(const Statement& row) {
+  return {.device = row.Text(0),
+          .backend = row.Text(1),
+          .name = row.Text(2),
+          .vendor = row.Text(3),
+          .driver = row.Text(4),
+          .compute_units = static_cast<std::int32_t>(row.Int(5)),
+          .memory_bytes = row.Int(6)};
+}
+
+MetricInfo ToMetric(const Statement& row) {
+  return {.id = static_cast<std::int32_t>(row.Int(0)),
+          .name = row.Text(1),
+          .unit = row.Text(2),
+          .device = row.Text(3),
+          .source = row.Text(4),
+          .is_counter = row.Int(5) != 0,
+          .modelled = row.Int(6) != 0};
+}
+
+Sample ToSample(const Statement& row) {
+  return {
+      .metric = static_cast<std::int32_t>(row.Int(0)), .time_ns = row.Int(1), .value = row.Real(2)};
+}
+
+std::pair<std::string, std::string> ToFact(const Statement& row) {
+  return {row.Text(0), row.Text(1)};
+}
+
+// All rows of a rank, in the order they were written.
+template <typename Row>
+Status ReadTable(Database& database, std::string_view table, std::string_view columns, int rank,
+                 Row (*convert)(const Statement&), std::vector<Row>& rows) {
+  REPRISE_ASSIGN(Statement select,
+                 database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={} ORDER BY rowid",
+                                              columns, table, rank)));
+  for (;;) {
+    REPRISE_ASSIGN(const bool more, select.Next());
+    if (!more) {
+      return {};
+    }
+    rows.push_back(convert(select));
+  }
+}
+
+Status ReadSharedTables(Database& database, RankData& data) {
+  const int rank = data.rank;
+  REPRISE_TRY(ReadTable(database, "edges", "from_node, to_node, reason, inferred", rank, ToEdge,
+                        data.edges));
+  REPRISE_TRY(
+      ReadTable(database, "collectives", kCollectiveColumns, rank, ToCollective, data.collectives));
+  REPRISE_TRY(ReadTable(database, "steps", "iteration, warmup, step, start_ns, duration_ns", rank,
+                        ToStep, data.steps));
+  REPRISE_TRY(ReadTable(database, "devices",
+                        "device, backend, name, vendor, driver, compute_units, memory_bytes", rank,
+                        ToDevice, data.devices));
+  REPRISE_TRY(ReadTable(database, "metrics",
+                        "metric, name, unit, device, source, is_counter, modelled", rank, ToMetric,
+                        data.metrics));
+  REPRISE_TRY(
+      ReadTable(database, "samples", "metric, time_ns, value", rank, ToSample, data.samples));
+  std::vector<std::pair<std::string, std::string>> facts;
+  REPRISE_TRY(ReadTable(database, "facts", "name, value", rank, ToFact, facts));
+  data.facts.insert(facts.begin(), facts.end());
+  REPRISE_ASSIGN(Statement ranks, database.Prepare(fmt::format(
+                                      "SELECT host, closed FROM ranks WHERE rank={}", rank)));
+  REPRISE_ASSIGN(const bool found, ranks.Next());
+  if (found) {
+    data.host = ranks.Text(0);
+    data.closed = ranks.Int(1) != 0;
+  }
+  return {};
+}
+
+Status CheckVersion(Database& database, const std::string& path) {
+  REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
+  REPRISE_ASSIGN(const bool found, select.Next());
+  const std::int64_t version = found ? select.Int(0) : 0;
+  if (version == 0) {
+    return BadInput(path + ": not written by reprise (no schema version in it)");
+  }
+  if (version > kRunSchemaVersion) {
+    return BadInput(fmt::format("{}: schema version {}, this program reads up to {}", path, version,
+                                kRunSchemaVersion));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RankData> ReadRankFile(const std::string& directory, int rank,
+                              std::vector<std::string>& notes) {
+  const std::string path = RankPath(directory, rank);
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  RankData data;
+  data.rank = rank;
+  // One snapshot, although the writer may be going on.
+  REPRISE_TRY(database.Execute("BEGIN"));
+  REPRISE_TRY(ReadTable(database, "node_info", kNodeColumns, rank, ToNode, data.nodes));
+  REPRISE_TRY(ReadTable(database, "records", kRecordColumns, rank, ToRecord, data.records));
+  REPRISE_TRY(ReadSharedTables(database, data));
+  if (database.log_ignored()) {
+    notes.push_back(
+        fmt::format("rank {}: {} is read without its write-ahead log, because the "
+                    "directory is read-only: its last records may be missing",
+                    rank, path));
+  }
+  if (!data.closed) {
+    notes.push_back(fmt::format(
+        "rank {}: file was not closed (killed, or still running): up to 2 s may be missing", rank));
+  }
+  return data;
+}
+
+Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
+  const std::string path = MergedPath(directory);
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  RankData data;
+  data.rank = rank;
+  REPRISE_TRY(ReadTable(database, "nodes", kNodeColumns, rank, ToNode, data.nodes));
+  REPRISE_TRY(ReadSharedTables(database, data));
+  // Medians count from the iteration's start: the records go into the first that is no warm-up.
+  std::int32_t iteration = 0;
+  std::int64_t base_ns = 0;
+  for (const StepRecord& step : data.steps) {
+    if (!step.warmup) {
+      iteration = step.iteration;
+      base_ns = step.start_ns;
+      break;
+    }
+  }
+  REPRISE_TRY(
+      ReadTable(database, "(SELECT *, rowid FROM nodes WHERE replayed_duration_ns IS NOT NULL)",
+                fmt::format("node_id, {}, step, mode, replayed_start_ns + {}, replayed_duration_ns",
+                            iteration, base_ns),
+                rank, ToRecord, data.records));
+  return data;
+}
+
+Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory) {
+  const std::string path = MergedPath(directory);
+  std::vector<std::int32_t> ranks;
+  if (!std::filesystem::exists(path)) {
+    return ranks;
+  }
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_ASSIGN(Statement select, database.Prepare("SELECT DISTINCT rank FROM ranks"));
+  for (;;) {
+    REPRISE_ASSIGN(const bool more, select.Next());
+    if (!more) {
+      return ranks;
+    }
+    ranks.push_back(static_cast<std::int32_t>(select.Int(0)));
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,19 @@
+// Reads one rank's rows out of rank<N>.sqlite or run.sqlite.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+
+namespace reprise {
+
+// From rank<N>.sqlite. `notes` gets what the user should know: not closed, log not recovered.
+[[nodiscard]] Result<RankData> ReadRankFile(const std::string& directory, int rank,
+                                            std::vector<std::string>& notes);
+// From run.sqlite: everything but records, which are rebuilt as one iteration of medians.
+[[nodiscard]] Result<RankData> ReadRankFromMerged(const std::string& directory, int rank);
+// Ranks that run.sqlite has; empty if there is no such file.
+[[nodiscard]] Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory);
+
+}  // namespace reprise

@@ -1,0 +1,131 @@
+// A run as a whole: merging its ranks' files and reading them back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "run/database.h"
+#include "run/manifest.h"
+#include "run/rank_reader.h"
+#include "run/run.h"
+#include "run/schema.h"
+
+namespace reprise {
+namespace {
+
+// `text` as an SQL string literal.
+std::string Quote(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    out += c;
+    if (c == '\'') {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+Status MergeRank(Database& merged, const std::string& directory, const RunManifest& manifest,
+                 int rank) {
+  const std::string path = RankPath(directory, rank);
+  if (!std::filesystem::exists(path)) {
+    return BadInput(
+        fmt::format("{}: missing, although the manifest says {} ranks", path, manifest.world_size));
+  }
+  {
+    // A damaged file is reported by its own name, not by that of run.sqlite.
+    REPRISE_TRY(Database::Open(path, Database::Access::kRead));
+  }
+  REPRISE_TRY(merged.Execute("ATTACH " + Quote(path) + " AS part"));
+  std::string sql = "BEGIN; INSERT INTO main.nodes SELECT * FROM part.nodes;";
+  for (const std::string_view table : kSharedTables) {
+    sql += fmt::format("INSERT INTO main.{0} SELECT * FROM part.{0};", table);
+  }
+  const auto device = static_cast<std::size_t>(rank);
+  if (device < manifest.devices.size()) {
+    sql += fmt::format("UPDATE main.ranks SET device={} WHERE rank={} AND device='';",
+                       Quote(manifest.devices[device]), rank);
+  }
+  if (const Status inserted = merged.Execute(sql + "COMMIT"); !inserted) {
+    return Fail(inserted.error().kind,
+                fmt::format("merging {}: {}", path, inserted.error().message));
+  }
+  return merged.Execute("DETACH part");
+}
+
+// The rank's own file where it is there, run.sqlite's rows where it is not, else nothing.
+Result<std::optional<RankData>> ReadRank(const std::string& directory, int rank,
+                                         const std::vector<std::int32_t>& merged_ranks,
+                                         std::vector<std::string>& notes) {
+  if (std::filesystem::exists(RankPath(directory, rank))) {
+    REPRISE_ASSIGN(RankData data, ReadRankFile(directory, rank, notes));
+    return std::optional<RankData>(std::move(data));
+  }
+  if (std::find(merged_ranks.begin(), merged_ranks.end(), rank) != merged_ranks.end()) {
+    notes.push_back(fmt::format(
+        "rank {}: rank{}.sqlite is missing; run.sqlite has its medians over the iterations", rank,
+        rank));
+    REPRISE_ASSIGN(RankData data, ReadRankFromMerged(directory, rank));
+    return std::optional<RankData>(std::move(data));
+  }
+  notes.push_back(fmt::format("rank {}: rank{}.sqlite is missing", rank, rank));
+  return std::optional<RankData>();
+}
+
+}  // namespace
+
+Status MergeRun(const std::string& directory) {
+  REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
+  const std::string path = MergedPath(directory);
+  const std::string draft = path + ".tmp";
+  std::error_code error;
+  std::filesystem::remove(draft, error);
+  {
+    REPRISE_ASSIGN(Database merged, Database::Open(draft, Database::Access::kCreate));
+    // A draft: if it is lost, it is made again.
+    REPRISE_TRY(merged.Execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"));
+    REPRISE_TRY(merged.Execute("BEGIN;" + MergedSchema() + "COMMIT;"));
+    for (int rank = 0; rank < manifest.world_size; ++rank) {
+      REPRISE_TRY(MergeRank(merged, directory, manifest, rank));
+    }
+    REPRISE_TRY(merged.Execute("CREATE INDEX nodes_by_id ON nodes(rank, node_id)"));
+    REPRISE_TRY(merged.Close());
+  }
+  std::filesystem::rename(draft, path, error);
+  if (error) {
+    return EnvironmentError(path + ": " + error.message());
+  }
+  manifest.complete = true;
+  return WriteManifest(directory, manifest);
+}
+
+Result<RunData> ReadRun(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    return BadInput(directory + ": not a directory; a run is a directory written by replay");
+  }
+  if (!std::filesystem::exists(ManifestPath(directory), error)) {
+    return BadInput(directory + ": not a run (no manifest.json in it)");
+  }
+  RunData run;
+  REPRISE_ASSIGN(run.manifest, ReadManifest(directory));
+  REPRISE_ASSIGN(const std::vector<std::int32_t> merged_ranks, RanksInMerged(directory));
+  if (!run.manifest.complete) {
+    run.notes.emplace_back("not merged: the run was killed, failed, or is still going on");
+  }
+  for (int rank = 0; rank < run.manifest.world_size; ++rank) {
+    REPRISE_ASSIGN(std::optional<RankData> data,
+                   ReadRank(directory, rank, merged_ranks, run.notes));
+    if (data) {
+      run.ranks.push_back(std::move(*data));
+    }
+  }
+  if (run.ranks.empty()) {
+    return BadInput(directory + ": no rank's file in it (rank0.sqlite, ...)");
+  }
+  return run;
+}
+
+}  // namespace reprise
