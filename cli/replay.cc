@@ -1,0 +1,135 @@
+// reprise replay: a trace set on as many ranks as it has, into a run directory.
+#include "replayer/replay.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "cli/commands.h"
+#include "collectives/communicator.h"
+#include "core/log.h"
+#include "replayer/dry.h"
+
+namespace reprise {
+namespace {
+
+struct Flags {
+  ReplayRequest request;
+  std::string mode = "full";
+  std::string ops, comms, host_gaps = "keep", memory = "own";
+  double watchdog_s = 60;
+  double sample_period_ms = 20;
+};
+
+constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  ReplayOptions& options = flags.request.options;
+  app.description("Replay a trace set; start it with mpirun -n <ranks of the set>");
+  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+      ->required();
+  app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
+  app.add_flag("--force", flags.request.force, "overwrite a run that is there");
+  app.add_option("--mode", flags.mode,
+                 "full: everything real; compute: transfers timed; comm: operations timed; dry: "
+                 "nothing runs, the schedule is simulated")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kModes), std::end(kModes))));
+  app.add_option("--ops", flags.ops, "real|surrogate|timed|skip, or CLASS=MODE,…");
+  app.add_option("--comms", flags.comms, "real|timed|skip, or COLLECTIVE=MODE,…");
+  app.add_option("--host-gaps", flags.host_gaps, "keep, drop, or scale:F");
+  app.add_option("--time-scale", options.time_scale, "factor on the time of timed nodes")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--device", options.backend, "opencl or host")
+      ->check(CLI::IsMember({"opencl", "host"}));
+  app.add_option("--device-index", options.device_index, "which of `reprise devices`, per backend")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--warmup", options.warmup, "iterations not counted (1)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--iterations", options.iterations, "iterations counted (3)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--memory", flags.memory,
+                 "own: storages alias only where that is safe; share: "
+                 "also across threads and streams")
+      ->check(CLI::IsMember({"own", "share"}));
+  app.add_flag("--check", options.check,
+               "send exactly representable data and verify every transfer's result");
+  app.add_flag("--allow-slow", options.allow_slow, "run although it takes over 20 times as long");
+  app.add_flag("--assume-groups", options.assume_groups,
+               "accept guessed process groups where the capture names none");
+  app.add_option("--watchdog", flags.watchdog_s, "seconds without progress before giving up (60)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--sample-period", flags.sample_period_ms, "telemetry period in ms (20)")
+      ->check(CLI::PositiveNumber);
+}
+
+Status Interpret(Flags& flags) {
+  ReplayOptions& options = flags.request.options;
+  const auto* const mode = std::find(std::begin(kModes), std::end(kModes), flags.mode);
+  ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kModes)), options);
+  REPRISE_TRY(ParseOpModes(flags.ops, options));
+  REPRISE_TRY(ParseCommModes(flags.comms, options));
+  REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
+  options.share_memory = flags.memory == "share";
+  options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
+  options.sample_period_ns = static_cast<std::int64_t>(flags.sample_period_ms * 1e6);
+  return {};
+}
+
+// PoCL starts a thread per core in every process; ranks that share a host share its cores. Must be
+// set before the first OpenCL call. What the user has set stays.
+void LimitCpuDeviceThreads(const Communicator& communicator) {
+  const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  const int threads = std::max(cores / std::max(communicator.local_size(), 1), 1);
+  setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 0);
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
+}
+
+Result<int> RunReplay(Flags& flags, const CommandContext& context) {
+  REPRISE_TRY(Interpret(flags));
+  ReplayRequest& request = flags.request;
+  request.command_line = context.command_line;
+  request.options.cache_directory = context.cache_directory;
+  int argc = context.argc;
+  char** argv = context.argv;
+  REPRISE_ASSIGN(auto communicator, CreateMpiCommunicator(&argc, &argv));
+  if (communicator->size() > 1) {
+    SetLog(LogLevel::kInfo, communicator->rank());
+  }
+  LimitCpuDeviceThreads(*communicator);
+  if (isatty(STDERR_FILENO) != 0) {
+    request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };
+  }
+  const auto outcome = request.options.preset == ReplayPreset::kDry
+                           ? DryReplay(request, *communicator)
+                           : Replay(request, *communicator);
+  if (!outcome) {
+    const Error& error = outcome.error().error;
+    if (outcome.error().while_running) {
+      LogError(error.message);
+      communicator->AbortNow(static_cast<int>(error.kind));
+    }
+    return tl::unexpected<Error>(error);
+  }
+  if (communicator->rank() == 0) {
+    if (request.options.check) {
+      fmt::print("check: every transfer correct ({} verified on rank 0)\n",
+                 outcome->checked_transfers);
+    }
+    fmt::print("run written to {}; see: reprise report {}\n", request.run_directory,
+               request.run_directory);
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandBody RegisterReplay(CLI::App& app, const CommandContext& context) {
+  auto flags = std::make_shared<Flags>();
+  AddFlags(app, *flags);
+  return [flags, &context] { return RunReplay(*flags, context); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,253 @@
+// Session's recording half: the run directory, telemetry, manifest.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <map>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/version.h"
+#include "replayer/session.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Only what a run consists of: --force must not delete somebody's other files.
+bool IsRunFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("manifest.json") || name.starts_with("run.sqlite") ||
+         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+}
+
+int AvailableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::string KernelRelease() {
+  utsname name{};
+  return uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "unknown";
+}
+
+std::string OptionsText(const ReplayOptions& options) {
+  switch (options.preset) {
+    case ReplayPreset::kFull:
+      return "full";
+    case ReplayPreset::kCompute:
+      return "compute";
+    case ReplayPreset::kComm:
+      return "comm";
+    case ReplayPreset::kDry:
+      return "dry";
+  }
+  return "full";
+}
+
+}  // namespace
+
+Status Session::CreateRunDirectory() {
+  if (communicator_.rank() != 0) {
+    return {};
+  }
+  std::error_code error;
+  const fs::path directory = request_.run_directory;
+  if (fs::exists(directory, error) && !fs::is_directory(directory, error)) {
+    return UsageError(fmt::format("{} exists and is not a directory", directory.string()));
+  }
+  if (fs::is_directory(directory, error) && !fs::is_empty(directory, error)) {
+    if (!request_.force) {
+      return UsageError(fmt::format("{} exists and is not empty; choose another -o or pass --force",
+                                    directory.string()));
+    }
+    for (const auto& entry : fs::directory_iterator(directory, error)) {
+      if (IsRunFile(entry.path())) {
+        fs::remove(entry.path(), error);
+      }
+    }
+  }
+  fs::create_directories(directory, error);
+  if (error) {
+    return EnvironmentError(
+        fmt::format("cannot create {}: {}", directory.string(), error.message()));
+  }
+  return {};
+}
+
+void Session::StartSampler() {
+  if (communicator_.local_rank() != 0) {
+    return;  // one sampler per host: each physical sensor is read once
+  }
+  SamplerOptions options;
+  options.period_ns = request_.options.sample_period_ns;
+  sampler_ = Sampler::Open(options);
+  std::vector<MetricInfo> metrics;
+  for (const MetricSpec& spec : sampler_->metrics()) {
+    metrics.push_back({static_cast<std::int32_t>(metrics.size()), spec.name, spec.unit, spec.device,
+                       spec.source, spec.is_counter, spec.modelled});
+  }
+  writer_->AppendMetrics(std::move(metrics));
+  for (const auto& [source, why] : sampler_->unavailable()) {
+    writer_->SetFact("telemetry." + source, why);
+  }
+  sampler_->Start([writer = writer_.get()](const std::vector<Sample>& samples) {
+    writer->AppendSamples(samples);
+  });
+}
+
+Status Session::BeginRecording() {
+  REPRISE_ASSIGN(writer_, RankWriter::Create(request_.run_directory, communicator_.rank()));
+  writer_->AppendNodes(DescribeNodes(*graph_, plan_));
+  writer_->AppendEdges(DescribeEdges(*graph_));
+  std::vector<CollectiveInfo> collectives;
+  for (const PlannedTransfer& transfer : transfers_) {
+    const auto group = groups_.find(transfer.spec.group);
+    const auto size = group == groups_.end() ? 1 : group->second.ranks.size();
+    collectives.push_back({transfer.node_id, transfer.spec, static_cast<std::int32_t>(size)});
+  }
+  writer_->AppendCollectives(std::move(collectives));
+  writer_->SetFact("host", communicator_.host());
+  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs()));
+  writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
+  writer_->SetFact("memory_planned_bytes", std::to_string(memory_plan_.planned_bytes));
+  writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
+  if (device_ != nullptr) {
+    const DeviceInfo& info = device_->info();
+    writer_->AppendDevice({fmt::format("{}:{}", info.backend, request_.options.device_index),
+                           info.backend, info.name, info.vendor, info.driver, info.compute_units,
+                           info.memory_bytes});
+    writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
+    writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
+    writer_->SetFact("device_clock_uncertainty_ns",
+                     std::to_string(device_->clock_uncertainty_ns()));
+  }
+  for (const auto& [name, counter] : plan_.diagnostics.Snapshot()) {
+    writer_->SetFact("diagnostic." + name, std::to_string(counter.count));
+  }
+  for (const auto& [name, count] : graph_->metadata().diagnostics) {
+    writer_->SetFact("trace." + name, std::to_string(count));
+  }
+  StartSampler();
+  return {};
+}
+
+Status Session::EndRecording() {
+  if (sampler_ != nullptr) {
+    sampler_->Stop();
+    for (const auto& [name, counter] : sampler_->diagnostics().Snapshot()) {
+      writer_->SetFact("sampler." + name, std::to_string(counter.count));
+    }
+  }
+  if (writer_ == nullptr) {
+    return {};
+  }
+  if (engine_ != nullptr && request_.options.check) {
+    writer_->SetFact("checked_transfers", std::to_string(engine_->checked_transfers()));
+  }
+  return writer_->Close();
+}
+
+// Threads that want a core at the same time: a CPU device's workers (the host thread waits for
+// them, so it does not count beside them) and the communication thread.
+int Session::RunnableThreads() const {
+  const bool cpu_device = device_ != nullptr && device_->info().is_cpu;
+  const int host = cpu_device ? std::max(device_->info().compute_units, 1) : 1;
+  return host + (plan_.transfers.empty() ? 0 : 1);
+}
+
+std::int64_t Session::RecordedStepNs() const {
+  std::vector<std::int64_t> durations_ns;
+  for (const Step& step : graph_->metadata().steps) {
+    durations_ns.push_back(step.duration_ns);
+  }
+  if (durations_ns.empty()) {
+    std::int64_t begin_ns = graph_->size() > 0 ? graph_->start_ns(0) : 0;
+    std::int64_t end_ns = begin_ns;
+    for (Graph::Index i = 0; i < graph_->size(); ++i) {
+      end_ns = std::max(end_ns, graph_->start_ns(i) + graph_->duration_ns(i));
+    }
+    return end_ns - begin_ns;
+  }
+  const auto middle = durations_ns.begin() + static_cast<std::ptrdiff_t>(durations_ns.size() / 2);
+  std::nth_element(durations_ns.begin(), middle, durations_ns.end());
+  return *middle;
+}
+
+Result<RunManifest> Session::MakeManifest() {
+  const ReplayOptions& options = request_.options;
+  RunManifest manifest;
+  // One line per rank: host, runnable threads, recorded and untraced step, device.
+  const std::string device =
+      device_ == nullptr ? "none"
+                         : fmt::format("{}: {}", device_->info().backend, device_->info().name);
+  REPRISE_ASSIGN(const auto rows,
+                 communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}", communicator_.host(),
+                                                     RunnableThreads(), RecordedStepNs(),
+                                                     graph_->metadata().untraced_step_ns, device)));
+  std::map<std::string, int> threads_of_host;
+  for (const std::string& row : rows) {
+    std::vector<std::string> fields;
+    for (std::size_t at = 0; at <= row.size();) {
+      const std::size_t tab = std::min(row.find('\t', at), row.size());
+      fields.push_back(row.substr(at, tab - at));
+      at = tab + 1;
+    }
+    manifest.hosts.push_back(fields.at(0));
+    threads_of_host[fields.at(0)] += std::stoi(fields.at(1));
+    manifest.recorded_step_ns =
+        std::max<std::int64_t>(manifest.recorded_step_ns, std::stoll(fields.at(2)));
+    manifest.untraced_step_ns =
+        std::max<std::int64_t>(manifest.untraced_step_ns, std::stoll(fields.at(3)));
+    manifest.devices.push_back(fields.at(4));
+  }
+  for (const auto& [host, threads] : threads_of_host) {
+    manifest.oversubscribed = manifest.oversubscribed || threads > AvailableCores();
+  }
+  manifest.reprise_version = kVersion;
+  manifest.command = request_.command_line;
+  manifest.trace_path = request_.set_directory;
+  manifest.trace_name = set_.name;
+  manifest.started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  manifest.world_size = communicator_.size();
+  manifest.iterations = options.iterations;
+  manifest.warmup = options.warmup;
+  manifest.options = {{"mode", OptionsText(options)},
+                      {"ops", std::string(Name(options.default_op_mode))},
+                      {"comms", std::string(Name(options.default_comm_mode))},
+                      {"host_gap_factor", fmt::format("{}", options.GapFactor())},
+                      {"check", options.check ? "true" : "false"},
+                      {"memory", options.share_memory ? "share" : "own"}};
+  for (const auto& [op_class, mode] : options.op_modes) {
+    manifest.options[fmt::format("ops.{}", Name(op_class))] = Name(mode);
+  }
+  for (const auto& [kind, mode] : options.comm_modes) {
+    manifest.options[fmt::format("comms.{}", Name(kind))] = Name(mode);
+  }
+  manifest.versions = {{"kernel", KernelRelease()},
+                       {"transport", std::string(communicator_.transport())}};
+  if (device_ != nullptr) {
+    manifest.versions["device_platform"] = device_->info().platform;
+    manifest.versions["device_driver"] = device_->info().driver;
+    manifest.versions["device_version"] = device_->info().version;
+  }
+  return manifest;
+}
+
+Status Session::WriteSummary() {
+  REPRISE_ASSIGN(RunManifest manifest, MakeManifest());
+  if (communicator_.rank() != 0) {
+    return {};
+  }
+  REPRISE_ASSIGN(manifest.trace_hash, set_.ContentHash());
+  REPRISE_TRY(WriteManifest(request_.run_directory, manifest));
+  return MergeRun(request_.run_directory);
+}
+
+}  // namespace reprise

@@ -1,0 +1,60 @@
+#include "replayer/replay.h"
+
+#include <memory>
+
+#include "replayer/session.h"
+
+namespace reprise {
+namespace {
+
+struct Stage {
+  Status (Session::*run)();
+  const char* what;
+};
+
+// All ranks pass these together: each ends with an agreement, so none runs into a hang alone.
+constexpr Stage kPreparation[] = {
+    {&Session::OpenTrace, "reading the trace"},
+    {&Session::MatchRanks, "matching transfers across ranks"},
+    {&Session::CreateGroups, "creating process groups"},
+    {&Session::OpenDevice, "opening the device"},
+    {&Session::PrepareEngine, "allocating tensors and compiling kernels"},
+    {&Session::CreateRunDirectory, "creating the run directory"},
+    {&Session::BeginRecording, "starting the recording"},
+};
+
+}  // namespace
+
+tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
+                                                  Communicator& communicator) {
+  const auto failure = [](const Status& status, bool while_running) {
+    return tl::unexpected<ReplayFailure>({status.error(), while_running});
+  };
+  auto session = std::make_unique<Session>(request, communicator);
+  for (const Stage& stage : kPreparation) {
+    if (request.progress && communicator.rank() == 0) {
+      request.progress(stage.what);
+    }
+    if (const Status agreed = communicator.Agree(((*session).*stage.run)()); !agreed) {
+      return failure(agreed, false);
+    }
+  }
+  if (const Status ran = session->RunIterations(); !ran) {
+    communicator.RaiseAbort(ran.error().message);
+    // What was recorded up to here stays readable.
+    static_cast<void>(session->EndRecording());
+    // Left alive on purpose: transfers under way still write into its memory, and the caller's next
+    // step is to end the process (Communicator::AbortNow).
+    static_cast<void>(session.release());
+    return failure(ran, true);
+  }
+  if (const Status agreed = communicator.Agree(session->EndRecording()); !agreed) {
+    return failure(agreed, false);
+  }
+  if (const Status agreed = communicator.Agree(session->WriteSummary()); !agreed) {
+    return failure(agreed, false);
+  }
+  return session->Outcome();
+}
+
+}  // namespace reprise

@@ -1,0 +1,39 @@
+// The main job: a trace set in, a run on disk out. One call per rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "collectives/communicator.h"
+#include "core/result.h"
+#include "replayer/options.h"
+
+namespace reprise {
+
+struct ReplayRequest {
+  std::string set_directory;
+  std::string run_directory;  // created; refused if it holds a run, unless `force`
+  bool force = false;
+  std::string command_line;  // for the manifest
+  ReplayOptions options;
+  // Called on rank 0 with a line for people; may be empty.
+  std::function<void(const std::string&)> progress;
+};
+
+struct ReplayOutcome {
+  std::int64_t checked_transfers = 0;  // on this rank; --check
+};
+
+// Collective over all ranks of `communicator`. Every rank returns the same success or an error of
+// the same kind: ranks agree before each stage, and an error while running is raised to all.
+// After an error that began while transfers were outstanding, Communicator::AbortNow ends the
+// process; `ran` says whether that is so.
+struct ReplayFailure {
+  Error error;
+  bool while_running = false;
+};
+[[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
+                                                                Communicator& communicator);
+
+}  // namespace reprise

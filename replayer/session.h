@@ -1,0 +1,68 @@
+// One rank's way through a replay, stage by stage; replay.cc drives it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "core/result.h"
+#include "et_schema/trace_set.h"
+#include "kernels/device.h"
+#include "replayer/comm_thread.h"
+#include "replayer/device_memory.h"
+#include "replayer/engine.h"
+#include "replayer/estimate.h"
+#include "replayer/memory_plan.h"
+#include "replayer/plan.h"
+#include "replayer/replay.h"
+#include "run/run.h"
+#include "telemetry/sampler.h"
+
+namespace reprise {
+
+// Every stage is collective where it says so; errors of one rank are agreed on by the caller.
+class Session {
+ public:
+  Session(const ReplayRequest& request, Communicator& communicator)
+      : request_(request), communicator_(communicator) {}
+
+  Status OpenTrace();           // trace set, this rank's graph, plan
+  Status MatchRanks();          // collective: exchange plans, complete splits, match
+  Status CreateGroups();        // collective
+  Status OpenDevice();          // device, memory plan, estimate
+  Status PrepareEngine();       // allocate, compile
+  Status CreateRunDirectory();  // rank 0 only has anything to do
+  Status BeginRecording();
+  Status RunIterations();  // collective; the only stage with transfers outstanding
+  Status EndRecording();   // this rank's file is complete
+  Status WriteSummary();   // collective gather; rank 0 writes manifest and run.sqlite
+  [[nodiscard]] ReplayOutcome Outcome() const;
+
+ private:
+  [[nodiscard]] bool UsesDevice() const;
+  [[nodiscard]] int RunnableThreads() const;
+  [[nodiscard]] std::int64_t RecordedStepNs() const;
+  Result<std::int64_t> StartSkewNs();
+  Result<RunManifest> MakeManifest();
+  void StartSampler();
+
+  const ReplayRequest& request_;
+  Communicator& communicator_;
+  TraceSet set_;
+  std::optional<Graph> graph_;
+  Plan plan_;
+  std::vector<PlannedTransfer> transfers_;
+  RankGroups groups_;
+  std::unique_ptr<Device> device_;
+  MemoryPlan memory_plan_;
+  Estimate estimate_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<RankWriter> writer_;
+  std::unique_ptr<Sampler> sampler_;
+};
+
+}  // namespace reprise
