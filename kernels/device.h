@@ -33,15 +33,25 @@ class Event {
 };
 using EventPtr = std::shared_ptr<Event>;
 
+// A kernel argument of type __local T*: this many bytes per work-group.
+struct LocalMemory {
+  std::size_t bytes;
+};
+// A struct passed by value: its bytes, laid out as the program declares it (StructArg makes one).
+using StructBytes = std::vector<std::byte>;
+
 // One thing to enqueue, as a plain value: exactly one of the alternatives.
 struct DeviceKernel {
-  std::string program;  // file in kernels/ops, e.g. "elementwise.cl"
+  std::string program;  // file in kernels/ops, e.g. "elementwise.cl"; common.cl is put before it
   std::string entry;    // __kernel function
-  std::string options;  // -D… : each distinct (program, options) is compiled once
+  // -D… : each distinct (program, options) is compiled once, all its kernels together (on a CPU
+  // ~0.8 s + 0.1 s per kernel), so few options and few kernels per program; shapes are arguments.
+  std::string options;
   using Arg = std::variant<Buffer*, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
-                           double>;
+                           double, StructBytes, LocalMemory>;
   std::vector<Arg> args;
-  // Local zeros: the runtime chooses. Trailing dimensions of extent 1 may be left out as 1.
+  // Local zeros: the backend chooses. Name them on CPU devices, always the same ones: PoCL compiles
+  // a kernel anew for each local size. A global extent of 0 enqueues nothing.
   std::array<std::size_t, 3> global = {1, 1, 1};
   std::array<std::size_t, 3> local = {0, 0, 0};
 };
@@ -128,11 +138,22 @@ class Device {
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
+
+  // Where this object's programs came from so far; zeros for backends without programs.
+  struct ProgramStats {
+    int compiled = 0;
+    int from_disk = 0;
+    std::int64_t build_ns = 0;  // includes waiting for another process that compiles the same
+  };
+  [[nodiscard]] virtual ProgramStats program_stats() const { return {}; }
 };
 
 // Every device of a backend ("opencl", "host"), in the platforms' order. An empty list is not an
 // error; a broken ICD is (environment).
 [[nodiscard]] Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend);
+// For people, when ListDevices found none: no ICD registered, ICDs that could not be loaded, or
+// platforms without a device, and what to install.
+[[nodiscard]] std::string WhyNoDevices(const std::string& backend);
 
 struct DeviceOptions {
   std::string backend = "opencl";

@@ -1,0 +1,140 @@
+#include "kernels/host/host_device.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "kernels/host/host_stream.h"
+
+namespace reprise {
+namespace {
+
+struct Free {
+  void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+
+class HostBuffer : public Buffer {
+ public:
+  HostBuffer(std::unique_ptr<std::byte, Free> data, std::int64_t bytes)
+      : data_(std::move(data)), bytes_(bytes) {}
+  [[nodiscard]] std::int64_t size_bytes() const override { return bytes_; }
+  [[nodiscard]] std::byte* host_data() override { return data_.get(); }
+
+ private:
+  std::unique_ptr<std::byte, Free> data_;
+  std::int64_t bytes_;
+};
+
+bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
+  return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
+}
+
+// "model name	: Intel(R) Xeon(R) Processor @ 2.50GHz"
+std::string CpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) {
+      const auto colon = line.find(": ");
+      return colon == std::string::npos ? line : line.substr(colon + 2);
+    }
+  }
+  return "CPU";
+}
+
+class HostDevice : public Device {
+ public:
+  HostDevice() : info_(DescribeHost()) {}
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    if (bytes < 0) {
+      return UsageError("a buffer of negative size was asked for");
+    }
+    // calloc, because untouched pages then cost nothing.
+    auto* data = static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes) + 1, 1));
+    if (data == nullptr) {
+      return EnvironmentError("out of host memory: " + std::to_string(bytes) + " bytes");
+    }
+    return std::make_unique<HostBuffer>(std::unique_ptr<std::byte, Free>(data), bytes);
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
+    return std::make_unique<HostStream>(profiling);
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) override {
+    if (const auto* task = std::get_if<HostTask>(&launch)) {
+      return std::make_unique<HostLaunch>(task->run);
+    }
+    if (const auto* copy = std::get_if<DeviceCopy>(&launch)) {
+      return PrepareCopy(*copy);
+    }
+    if (const auto* fill = std::get_if<DeviceFill>(&launch)) {
+      return PrepareFill(*fill);
+    }
+    return UsageError("an OpenCL kernel (" + std::get<DeviceKernel>(launch).program +
+                      ") cannot run on the host backend");
+  }
+
+  [[nodiscard]] std::int64_t clock_uncertainty_ns() const override { return 0; }
+
+ private:
+  static Result<std::unique_ptr<PreparedLaunch>> PrepareCopy(const DeviceCopy& copy) {
+    if (!Inside(copy.dst_offset_bytes, copy.bytes, *copy.dst) ||
+        !Inside(copy.src_offset_bytes, copy.bytes, *copy.src)) {
+      return UsageError("copy beyond the end of a buffer");
+    }
+    return std::make_unique<HostLaunch>([copy]() -> Status {
+      std::memmove(copy.dst->host_data() + copy.dst_offset_bytes,
+                   copy.src->host_data() + copy.src_offset_bytes,
+                   static_cast<std::size_t>(copy.bytes));
+      return {};
+    });
+  }
+
+  static Result<std::unique_ptr<PreparedLaunch>> PrepareFill(const DeviceFill& fill) {
+    if (!Inside(fill.offset_bytes, fill.bytes, *fill.dst) || fill.pattern.empty() ||
+        fill.bytes % static_cast<std::int64_t>(fill.pattern.size()) != 0) {
+      return UsageError("fill beyond the end of a buffer, or not of whole patterns");
+    }
+    return std::make_unique<HostLaunch>([fill]() -> Status {
+      std::byte* to = fill.dst->host_data() + fill.offset_bytes;
+      for (std::int64_t i = 0; i < fill.bytes;
+           i += static_cast<std::int64_t>(fill.pattern.size())) {
+        std::memcpy(to + i, fill.pattern.data(), fill.pattern.size());
+      }
+      return {};
+    });
+  }
+
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+DeviceInfo DescribeHost() {
+  DeviceInfo info;
+  info.backend = "host";
+  info.name = CpuName();
+  info.platform = "host";
+  utsname kernel{};
+  if (uname(&kernel) == 0) {
+    info.version = std::string(kernel.sysname) + " " + kernel.release;
+  }
+  info.compute_units = static_cast<int>(std::thread::hardware_concurrency());
+  info.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  info.max_allocation_bytes = info.memory_bytes;
+  info.max_work_group_size = 1;
+  info.is_cpu = true;
+  info.fp16 = false;
+  info.fp64 = true;
+  return info;
+}
+
+Result<std::unique_ptr<Device>> OpenHostDevice() { return std::make_unique<HostDevice>(); }
+
+}  // namespace reprise

@@ -1,0 +1,148 @@
+#include "kernels/host/host_stream.h"
+
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "core/clock.h"
+
+namespace reprise {
+
+bool HostEvent::IsDone() const { return done_.load(std::memory_order_acquire); }
+
+Status HostEvent::Wait() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_.load(); });
+  return status_;
+}
+
+void HostEvent::Complete(Status status) {
+  {
+    const std::lock_guard lock(mutex_);
+    status_ = std::move(status);
+    done_.store(true, std::memory_order_release);
+  }
+  changed_.notify_all();
+}
+
+HostStream::HostStream(bool profiling) : profiling_(profiling), thread_([this] { Work(); }) {}
+
+HostStream::~HostStream() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void HostStream::Push(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void HostStream::Work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+    if (tasks_.empty()) {
+      return;  // stopped, and everything enqueued has run
+    }
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    Run(task);
+    lock.lock();
+    busy_ = false;
+    if (tasks_.empty()) {
+      changed_.notify_all();  // Finish() may be waiting
+    }
+  }
+}
+
+void HostStream::Run(const Task& task) {
+  const std::int64_t start_ns = task.timed ? MonotonicNs() : 0;
+  Status status;
+  try {
+    status = task.run();
+  } catch (const std::exception& error) {
+    status = EnvironmentError(std::string("a host task failed: ") + error.what());
+  }
+  if (task.timed) {
+    times_.push_back({start_ns, MonotonicNs()});
+  }
+  if (!status && first_error_) {
+    first_error_ = std::move(status);
+  }
+}
+
+Status HostStream::Enqueue(const PreparedLaunch& launch) {
+  const auto* host = dynamic_cast<const HostLaunch*>(&launch);
+  if (host == nullptr) {
+    return UsageError("a launch prepared by another backend was enqueued on the host");
+  }
+  // A copy: the prepared launch may go away before the task has run.
+  Push({.run = host->run, .timed = profiling_});
+  return {};
+}
+
+Status HostStream::WaitFor(std::span<const EventPtr> events) {
+  Push({.run = [kept = std::vector<EventPtr>(events.begin(), events.end())]() -> Status {
+    for (const EventPtr& event : kept) {
+      REPRISE_TRY(event->Wait());
+    }
+    return {};
+  }});
+  return {};
+}
+
+Result<EventPtr> HostStream::Record() {
+  auto event = std::make_shared<HostEvent>();
+  Push({.run = [this, event]() -> Status {
+    event->Complete(first_error_);
+    return {};
+  }});
+  return event;
+}
+
+Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
+                          std::int64_t bytes) {
+  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > dst.size_bytes()) {
+    return UsageError("upload beyond the end of the buffer");
+  }
+  Push({.run = [to = dst.host_data() + offset_bytes, src, bytes]() -> Status {
+    std::memcpy(to, src, static_cast<std::size_t>(bytes));
+    return {};
+  }});
+  return {};
+}
+
+Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
+                            std::int64_t bytes) {
+  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > src.size_bytes()) {
+    return UsageError("download beyond the end of the buffer");
+  }
+  // host_data() hands out writable memory, hence not const; nothing is written here.
+  const std::byte* from = const_cast<Buffer&>(src).host_data() + offset_bytes;
+  Push({.run = [dst, from, bytes]() -> Status {
+    std::memcpy(dst, from, static_cast<std::size_t>(bytes));
+    return {};
+  }});
+  return {};
+}
+
+Status HostStream::Finish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+  return std::exchange(first_error_, Status());
+}
+
+Result<std::vector<Stream::Times>> HostStream::TakeTimes() {
+  return std::exchange(times_, std::vector<Times>());
+}
+
+}  // namespace reprise

@@ -1,0 +1,74 @@
+// An in-order queue of functions on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "kernels/device.h"
+
+namespace reprise {
+
+// Set once, by the stream's thread.
+class HostEvent : public Event {
+ public:
+  [[nodiscard]] bool IsDone() const override;
+  [[nodiscard]] Status Wait() const override;
+  void Complete(Status status);
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::atomic<bool> done_ = false;
+  Status status_;
+};
+
+class HostLaunch : public PreparedLaunch {
+ public:
+  explicit HostLaunch(std::function<Status()> run) : run(std::move(run)) {}
+  const std::function<Status()> run;
+};
+
+// After a failed task the later ones still run, so that nobody waits for ever; the first error is
+// what Finish() and events recorded after it report.
+class HostStream : public Stream {
+ public:
+  explicit HostStream(bool profiling);
+  ~HostStream() override;
+
+  [[nodiscard]] Status Enqueue(const PreparedLaunch& launch) override;
+  [[nodiscard]] Status WaitFor(std::span<const EventPtr> events) override;
+  [[nodiscard]] Result<EventPtr> Record() override;
+  [[nodiscard]] Status Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
+                              std::int64_t bytes) override;
+  [[nodiscard]] Status Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
+                                std::int64_t bytes) override;
+  [[nodiscard]] Status Flush() override { return {}; }
+  [[nodiscard]] Status Finish() override;
+  [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;
+
+ private:
+  struct Task {
+    std::function<Status()> run;
+    bool timed = false;
+  };
+  void Push(Task task);
+  void Work();
+  void Run(const Task& task);
+
+  const bool profiling_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool stop_ = false;
+  bool busy_ = false;
+  // Written by the stream's thread only; read after Finish().
+  Status first_error_;
+  std::vector<Times> times_;
+  std::thread thread_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,46 @@
+// Maps device timestamps to MonotonicNs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "kernels/opencl/cl.h"
+
+namespace reprise {
+
+// A pair of moments that are one, within ± uncertainty.
+struct ClockPoint {
+  std::int64_t device_ns = 0;
+  std::int64_t host_ns = 0;
+  std::int64_t uncertainty_ns = 0;
+};
+
+// Thread-safe. Measured when created and again by Refresh(); between two measurements the mapping
+// is linear, so that a drift of the device clock is followed.
+class DeviceClock {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<DeviceClock>> Create(const cl::Context& context,
+                                                                   const cl::Device& device);
+  // Measures again if the last measurement is older than a second.
+  void Refresh();
+  [[nodiscard]] std::int64_t ToHostNs(std::int64_t device_ns) const;
+  [[nodiscard]] std::int64_t uncertainty_ns() const;
+
+ private:
+  DeviceClock(cl::CommandQueue queue, cl::Device device)
+      : queue_(std::move(queue)), device_(std::move(device)) {}
+  Result<ClockPoint> Measure();
+  Result<ClockPoint> ByTimer();
+  Result<ClockPoint> ByMarker();
+
+  cl::CommandQueue queue_;  // profiling, used for nothing else
+  cl::Device device_;
+  bool use_timer_ = false;
+  mutable std::mutex mutex_;
+  std::array<ClockPoint, 2> points_;  // older, newer
+};
+
+}  // namespace reprise

@@ -1,0 +1,215 @@
+#include "kernels/opencl/opencl_device.h"
+
+#include <cstring>
+
+#include "kernels/opencl/device_clock.h"
+#include "kernels/opencl/opencl_stream.h"
+#include "kernels/opencl/platform.h"
+#include "kernels/opencl/program_cache.h"
+
+namespace reprise {
+namespace {
+
+using Launched = Result<std::unique_ptr<PreparedLaunch>>;
+
+// Few local sizes, because PoCL compiles a kernel anew for each.
+constexpr std::size_t kCpuLocal = 64;
+
+// The cl::Buffer of one of our buffers, if [offset, offset + bytes) lies inside it.
+Result<cl::Buffer> MemoryOf(Buffer* buffer, std::int64_t offset, std::int64_t bytes) {
+  const auto* opencl = dynamic_cast<const OpenClBuffer*>(buffer);
+  if (opencl == nullptr) {
+    return UsageError("a buffer of another backend, or none, was given to OpenCL");
+  }
+  if (offset < 0 || bytes < 0 || offset + bytes > opencl->size_bytes()) {
+    return UsageError("copy or fill beyond the end of a buffer");
+  }
+  return opencl->memory();
+}
+
+// clSetKernelArg by the alternative that an argument holds.
+struct ArgSetter {
+  cl::Kernel& kernel;
+  cl_uint index;
+
+  cl_int operator()(Buffer* buffer) const {
+    if (buffer == nullptr) {
+      return clSetKernelArg(kernel(), index, sizeof(cl_mem), nullptr);
+    }
+    const auto* opencl = dynamic_cast<const OpenClBuffer*>(buffer);
+    if (opencl == nullptr) {
+      return CL_INVALID_MEM_OBJECT;
+    }
+    const cl_mem memory = opencl->memory()();
+    return clSetKernelArg(kernel(), index, sizeof(memory), &memory);
+  }
+  cl_int operator()(const StructBytes& bytes) const {
+    return clSetKernelArg(kernel(), index, bytes.size(), bytes.data());
+  }
+  cl_int operator()(const LocalMemory& local) const {
+    return clSetKernelArg(kernel(), index, local.bytes, nullptr);
+  }
+  template <typename Number>
+  cl_int operator()(const Number& number) const {
+    return clSetKernelArg(kernel(), index, sizeof(number), &number);
+  }
+};
+
+class OpenClDevice : public Device {
+ public:
+  OpenClDevice(DeviceInfo info, cl::Context context, cl::Device device, cl::CommandQueue queue,
+               std::unique_ptr<DeviceClock> clock, const std::string& cache_directory)
+      : info_(std::move(info)),
+        context_(std::move(context)),
+        device_(std::move(device)),
+        allocation_queue_(std::move(queue)),
+        clock_(std::move(clock)),
+        programs_(context_, device_, info_, cache_directory) {}
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override;
+  [[nodiscard]] Launched Prepare(const Launch& launch) override;
+  [[nodiscard]] std::int64_t clock_uncertainty_ns() const override {
+    return clock_->uncertainty_ns();
+  }
+  [[nodiscard]] ProgramStats program_stats() const override { return programs_.stats(); }
+
+ private:
+  Launched PrepareKernel(const DeviceKernel& kernel);
+  Launched PrepareCopy(const DeviceCopy& copy);
+  Launched PrepareFill(const DeviceFill& fill);
+
+  DeviceInfo info_;
+  cl::Context context_;
+  cl::Device device_;
+  cl::CommandQueue allocation_queue_;
+  std::unique_ptr<DeviceClock> clock_;
+  ProgramCache programs_;
+};
+
+Result<std::unique_ptr<Buffer>> OpenClDevice::Allocate(std::int64_t bytes) {
+  if (bytes < 0) {
+    return UsageError("a buffer of negative size was asked for");
+  }
+  // OpenCL has no empty buffers.
+  const std::size_t size = bytes > 0 ? static_cast<std::size_t>(bytes) : 1;
+  return CatchCl(
+      "allocating " + std::to_string(bytes) + " bytes", [&]() -> std::unique_ptr<Buffer> {
+        cl::Buffer memory(context_, CL_MEM_READ_WRITE, size);
+        cl::Event event;
+        allocation_queue_.enqueueFillBuffer(memory, cl_uchar{0}, 0, size, nullptr, &event);
+        event.wait();
+        return std::make_unique<OpenClBuffer>(std::move(memory), bytes);
+      });
+}
+
+Result<std::unique_ptr<Stream>> OpenClDevice::CreateStream(bool profiling) {
+  return CatchCl("creating a queue", [&]() -> std::unique_ptr<Stream> {
+    cl::CommandQueue queue(context_, device_,
+                           profiling ? cl_command_queue_properties{CL_QUEUE_PROFILING_ENABLE}
+                                     : cl_command_queue_properties{0});
+    return std::make_unique<OpenClStream>(std::move(queue), profiling, *clock_);
+  });
+}
+
+Launched OpenClDevice::Prepare(const Launch& launch) {
+  if (const auto* kernel = std::get_if<DeviceKernel>(&launch)) {
+    return PrepareKernel(*kernel);
+  }
+  if (const auto* copy = std::get_if<DeviceCopy>(&launch)) {
+    return PrepareCopy(*copy);
+  }
+  if (const auto* fill = std::get_if<DeviceFill>(&launch)) {
+    return PrepareFill(*fill);
+  }
+  return UsageError("a host task cannot run on an OpenCL device");
+}
+
+Launched OpenClDevice::PrepareKernel(const DeviceKernel& kernel) {
+  const std::string what = kernel.program + ":" + kernel.entry;
+  REPRISE_ASSIGN(const cl::Program program, programs_.Get(kernel.program, kernel.options));
+  REPRISE_ASSIGN(cl::Kernel made, CatchCl("creating kernel " + what, [&] {
+                   return cl::Kernel(program, kernel.entry.c_str());
+                 }));
+  for (cl_uint i = 0; i < kernel.args.size(); ++i) {
+    REPRISE_TRY(ClStatus("setting argument " + std::to_string(i) + " of " + what,
+                         std::visit(ArgSetter{made, i}, kernel.args[i])));
+  }
+  auto launch = std::make_unique<OpenClLaunch>();
+  OpenClLaunch::KernelRange range{std::move(made), kernel.global, kernel.local,
+                                  kernel.local[0] != 0};
+  for (std::size_t& extent : range.local) {
+    extent = extent == 0 ? 1 : extent;
+  }
+  if (!range.has_local && info_.is_cpu) {
+    range.local[0] = range.global[0] % kCpuLocal == 0 ? kCpuLocal : 1;
+    range.has_local = true;
+  }
+  for (std::size_t i = 0; i < range.global.size(); ++i) {
+    launch->empty = launch->empty || range.global[i] == 0;
+    if (range.has_local && range.global[i] % range.local[i] != 0) {
+      return UsageError("the global size of " + what + " is no multiple of its local size");
+    }
+  }
+  launch->command = std::move(range);
+  return launch;
+}
+
+Launched OpenClDevice::PrepareCopy(const DeviceCopy& copy) {
+  auto launch = std::make_unique<OpenClLaunch>();
+  OpenClLaunch::Copy command;
+  REPRISE_ASSIGN(command.dst, MemoryOf(copy.dst, copy.dst_offset_bytes, copy.bytes));
+  REPRISE_ASSIGN(command.src, MemoryOf(copy.src, copy.src_offset_bytes, copy.bytes));
+  command.dst_offset = static_cast<std::size_t>(copy.dst_offset_bytes);
+  command.src_offset = static_cast<std::size_t>(copy.src_offset_bytes);
+  command.bytes = static_cast<std::size_t>(copy.bytes);
+  launch->empty = copy.bytes == 0;
+  launch->command = std::move(command);
+  return launch;
+}
+
+Launched OpenClDevice::PrepareFill(const DeviceFill& fill) {
+  auto launch = std::make_unique<OpenClLaunch>();
+  OpenClLaunch::Fill command;
+  REPRISE_ASSIGN(command.dst, MemoryOf(fill.dst, fill.offset_bytes, fill.bytes));
+  command.offset = static_cast<std::size_t>(fill.offset_bytes);
+  command.bytes = static_cast<std::size_t>(fill.bytes);
+  command.pattern = fill.pattern;
+  const auto all_equal = [&] {
+    return std::equal(command.pattern.begin() + 1, command.pattern.end(), command.pattern.begin());
+  };
+  if (!command.pattern.empty() && all_equal()) {
+    command.pattern.resize(1);  // needs no alignment
+  }
+  if (command.pattern.empty() || command.offset % command.pattern.size() != 0 ||
+      command.bytes % command.pattern.size() != 0) {
+    return UsageError("a fill that is not of whole, aligned patterns");
+  }
+  launch->empty = fill.bytes == 0;
+  launch->command = std::move(command);
+  return launch;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> OpenOpenClDevice(const DeviceOptions& options) {
+  REPRISE_ASSIGN(const std::vector<cl::Device> devices, EnumerateClDevices());
+  if (devices.empty()) {
+    return EnvironmentError("no OpenCL device: " + WhyNoOpenClDevices());
+  }
+  if (options.index < 0 || options.index >= static_cast<int>(devices.size())) {
+    return UsageError("there is no OpenCL device " + std::to_string(options.index) +
+                      ", only 0 to " + std::to_string(devices.size() - 1));
+  }
+  const cl::Device& device = devices[static_cast<std::size_t>(options.index)];
+  REPRISE_ASSIGN(const cl::Context context,
+                 CatchCl("creating a context", [&] { return cl::Context(device); }));
+  REPRISE_ASSIGN(const cl::CommandQueue queue,
+                 CatchCl("creating a queue", [&] { return cl::CommandQueue(context, device); }));
+  REPRISE_ASSIGN(auto clock, DeviceClock::Create(context, device));
+  return std::make_unique<OpenClDevice>(DescribeClDevice(device), context, device, queue,
+                                        std::move(clock), options.cache_directory);
+}
+
+}  // namespace reprise

@@ -1,0 +1,220 @@
+#include "kernels/opencl/opencl_stream.h"
+
+namespace reprise {
+namespace {
+
+// Drivers batch commands until a flush; this many are worth starting on.
+constexpr int kFlushEvery = 32;
+// Live events of a profiling stream; beyond, finished ones are read, and at the hard limit waited
+// for. Drivers slow down, or run out, with tens of thousands.
+constexpr std::size_t kWindow = 2048;
+constexpr std::size_t kHardLimit = 8192;
+
+std::size_t Dimensions(const std::array<std::size_t, 3>& global) {
+  return global[2] > 1 ? 3 : (global[1] > 1 ? 2 : 1);
+}
+
+bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
+  return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
+}
+
+cl_int ExecutionStatus(const cl::Event& event) {
+  cl_int status = CL_COMPLETE;
+  const cl_int code =
+      clGetEventInfo(event(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr);
+  return code == CL_SUCCESS ? status : code;
+}
+
+}  // namespace
+
+bool OpenClEvent::IsDone() const {
+  if (ExecutionStatus(event_) <= CL_COMPLETE) {
+    return true;
+  }
+  (void)clFlush(queue_());
+  return false;
+}
+
+Status OpenClEvent::Wait() const {
+  REPRISE_TRY(FlushQueue());
+  const cl_event raw = event_();
+  const cl_int code = clWaitForEvents(1, &raw);
+  const cl_int status = ExecutionStatus(event_);
+  return ClStatus("a command", status < 0 ? status : code);
+}
+
+Status OpenClEvent::FlushQueue() const { return ClStatus("flushing a queue", clFlush(queue_())); }
+
+OpenClStream::~OpenClStream() {
+  // Commands may still use what the caller frees next.
+  (void)clFinish(queue_());
+}
+
+Status OpenClStream::EnqueueCommand(const OpenClLaunch& launch, cl_event* event) {
+  if (launch.empty) {
+    return event == nullptr ? Status()
+                            : ClStatus("enqueueing a marker",
+                                       clEnqueueMarkerWithWaitList(queue_(), 0, nullptr, event));
+  }
+  if (const auto* range = std::get_if<OpenClLaunch::KernelRange>(&launch.command)) {
+    return ClStatus("enqueueing a kernel",
+                    clEnqueueNDRangeKernel(
+                        queue_(), range->kernel(), static_cast<cl_uint>(Dimensions(range->global)),
+                        nullptr, range->global.data(),
+                        range->has_local ? range->local.data() : nullptr, 0, nullptr, event));
+  }
+  if (const auto* copy = std::get_if<OpenClLaunch::Copy>(&launch.command)) {
+    return ClStatus("enqueueing a copy",
+                    clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
+                                        copy->dst_offset, copy->bytes, 0, nullptr, event));
+  }
+  const auto& fill = std::get<OpenClLaunch::Fill>(launch.command);
+  return ClStatus(
+      "enqueueing a fill",
+      clEnqueueFillBuffer(queue_(), fill.dst(), fill.pattern.data(), fill.pattern.size(),
+                          fill.offset, fill.bytes, 0, nullptr, event));
+}
+
+Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
+  const auto* prepared = dynamic_cast<const OpenClLaunch*>(&launch);
+  if (prepared == nullptr) {
+    return UsageError("a launch prepared by another backend was enqueued on OpenCL");
+  }
+  cl_event event = nullptr;
+  REPRISE_TRY(EnqueueCommand(*prepared, profiling_ ? &event : nullptr));
+  last_record_ = nullptr;
+  if (profiling_) {
+    live_.emplace_back(event);  // takes over the reference
+    if (live_.size() > kWindow) {
+      REPRISE_TRY(Harvest(kWindow, live_.size() > kHardLimit));
+    }
+  }
+  if (++unflushed_ >= kFlushEvery) {
+    REPRISE_TRY(Flush());
+  }
+  return {};
+}
+
+Status OpenClStream::WaitFor(std::span<const EventPtr> events) {
+  std::vector<cl_event> list;
+  for (const EventPtr& event : events) {
+    const auto* opencl = dynamic_cast<const OpenClEvent*>(event.get());
+    if (opencl == nullptr) {
+      return UsageError("an OpenCL stream was told to wait for another backend's event");
+    }
+    if (opencl->queue()() == queue_()) {
+      continue;  // in order anyway
+    }
+    if (ExecutionStatus(opencl->event()) == CL_COMPLETE) {
+      continue;
+    }
+    REPRISE_TRY(opencl->FlushQueue());
+    list.push_back(opencl->event()());
+  }
+  if (list.empty()) {
+    return {};
+  }
+  last_record_ = nullptr;
+  return ClStatus("waiting for events of another stream",
+                  clEnqueueBarrierWithWaitList(queue_(), static_cast<cl_uint>(list.size()),
+                                               list.data(), nullptr));
+}
+
+Result<EventPtr> OpenClStream::Record() {
+  if (last_record_ == nullptr) {
+    cl_event event = nullptr;
+    REPRISE_TRY(
+        ClStatus("enqueueing a marker", clEnqueueMarkerWithWaitList(queue_(), 0, nullptr, &event)));
+    last_record_ = std::make_shared<OpenClEvent>(cl::Event(event), queue_);
+  }
+  return last_record_;
+}
+
+Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
+                            std::int64_t bytes) {
+  auto* buffer = dynamic_cast<OpenClBuffer*>(&dst);
+  if (buffer == nullptr || !Inside(offset_bytes, bytes, dst)) {
+    return UsageError("upload beyond the end of the buffer, or into another backend's");
+  }
+  if (bytes == 0) {
+    return {};
+  }
+  last_record_ = nullptr;
+  return ClStatus("an upload",
+                  clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                                       static_cast<std::size_t>(offset_bytes),
+                                       static_cast<std::size_t>(bytes), src, 0, nullptr, nullptr));
+}
+
+Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
+                              std::int64_t bytes) {
+  const auto* buffer = dynamic_cast<const OpenClBuffer*>(&src);
+  if (buffer == nullptr || !Inside(offset_bytes, bytes, src)) {
+    return UsageError("download beyond the end of the buffer, or from another backend's");
+  }
+  if (bytes == 0) {
+    return {};
+  }
+  last_record_ = nullptr;
+  return ClStatus("a download",
+                  clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                                      static_cast<std::size_t>(offset_bytes),
+                                      static_cast<std::size_t>(bytes), dst, 0, nullptr, nullptr));
+}
+
+Status OpenClStream::Flush() {
+  unflushed_ = 0;
+  return ClStatus("flushing a queue", clFlush(queue_()));
+}
+
+Status OpenClStream::Finish() {
+  unflushed_ = 0;
+  REPRISE_TRY(ClStatus("finishing a queue", clFinish(queue_())));
+  // clFinish says nothing of commands that failed; their events do.
+  for (const cl::Event& event : live_) {
+    if (const cl_int status = ExecutionStatus(event); status < 0) {
+      return tl::unexpected(ClError("a command", status));
+    }
+  }
+  return {};
+}
+
+Status OpenClStream::Harvest(std::size_t keep, bool wait) {
+  while (live_.size() > keep) {
+    const cl_event raw = live_.front()();
+    const cl_int status = ExecutionStatus(live_.front());
+    if (status > CL_COMPLETE) {
+      if (!wait) {
+        return {};
+      }
+      REPRISE_TRY(Flush());
+      REPRISE_TRY(ClStatus("a command", clWaitForEvents(1, &raw)));
+    } else if (status < 0) {
+      return tl::unexpected(ClError("a command", status));
+    }
+    cl_ulong start = 0;
+    cl_ulong end = 0;
+    REPRISE_TRY(ClStatus(
+        "reading an event's time",
+        clGetEventProfilingInfo(raw, CL_PROFILING_COMMAND_START, sizeof(start), &start, nullptr)));
+    REPRISE_TRY(ClStatus(
+        "reading an event's time",
+        clGetEventProfilingInfo(raw, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr)));
+    device_times_.push_back({static_cast<std::int64_t>(start), static_cast<std::int64_t>(end)});
+    live_.pop_front();
+  }
+  return {};
+}
+
+Result<std::vector<Stream::Times>> OpenClStream::TakeTimes() {
+  REPRISE_TRY(Harvest(0, true));
+  clock_.Refresh();
+  std::vector<Times> times;
+  times.swap(device_times_);
+  for (Times& time : times) {
+    time = {clock_.ToHostNs(time.start_ns), clock_.ToHostNs(time.end_ns)};
+  }
+  return times;
+}
+
+}  // namespace reprise

@@ -1,0 +1,194 @@
+#include "kernels/opencl/platform.h"
+
+#include <CL/cl_ext.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "kernels/opencl/opencl_device.h"
+
+// Not in every version of the headers.
+#ifndef CL_DEVICE_PCI_BUS_INFO_KHR
+#define CL_DEVICE_PCI_BUS_INFO_KHR 0x410F
+#endif
+#ifndef CL_DEVICE_UUID_KHR
+#define CL_DEVICE_UUID_KHR 0x106A
+#endif
+#ifndef CL_DEVICE_PCI_BUS_ID_NV
+#define CL_DEVICE_PCI_BUS_ID_NV 0x4008
+#define CL_DEVICE_PCI_SLOT_ID_NV 0x4009
+#endif
+#ifndef CL_DEVICE_PCI_DOMAIN_ID_NV
+#define CL_DEVICE_PCI_DOMAIN_ID_NV 0x400A
+#endif
+#ifndef CL_DEVICE_TOPOLOGY_AMD
+#define CL_DEVICE_TOPOLOGY_AMD 0x4037
+#endif
+
+namespace reprise {
+namespace {
+
+constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
+constexpr const char* kIcdDirectory = "/etc/OpenCL/vendors";
+
+struct PciBusInfo {
+  cl_uint domain = 0, bus = 0, device = 0, function = 0;
+};
+
+template <typename T>
+bool Query(const cl::Device& device, cl_device_info what, T& value) {
+  return clGetDeviceInfo(device(), what, sizeof(value), &value, nullptr) == CL_SUCCESS;
+}
+
+std::string Format(const PciBusInfo& pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.device, pci.function);
+}
+
+std::string PciBusId(const cl::Device& device, const std::string& extensions) {
+  PciBusInfo pci;
+  if (extensions.find("cl_khr_pci_bus_info") != std::string::npos &&
+      Query(device, CL_DEVICE_PCI_BUS_INFO_KHR, pci)) {
+    return Format(pci);
+  }
+  if (extensions.find("cl_nv_device_attribute_query") != std::string::npos) {
+    cl_uint slot = 0;
+    if (Query(device, CL_DEVICE_PCI_BUS_ID_NV, pci.bus) &&
+        Query(device, CL_DEVICE_PCI_SLOT_ID_NV, slot)) {
+      pci.device = slot >> 3;  // the slot is device and function in one byte, as lspci packs them
+      pci.function = slot & 7;
+      (void)Query(device, CL_DEVICE_PCI_DOMAIN_ID_NV, pci.domain);
+      return Format(pci);
+    }
+  }
+  if (extensions.find("cl_amd_device_attribute_query") != std::string::npos) {
+    // cl_device_topology_amd: type, 17 unused bytes, then bus, device, function.
+    struct {
+      cl_uint type;
+      cl_char unused[17];
+      cl_char bus, device, function;
+    } topology{};
+    if (Query(device, CL_DEVICE_TOPOLOGY_AMD, topology) && topology.type == 1) {
+      pci.bus = static_cast<unsigned char>(topology.bus);
+      pci.device = static_cast<unsigned char>(topology.device);
+      pci.function = static_cast<unsigned char>(topology.function);
+      return Format(pci);
+    }
+  }
+  return "";
+}
+
+// As nvidia-smi and rocm-smi print it, without their "GPU-" prefix.
+std::string Uuid(const cl::Device& device, const std::string& extensions) {
+  unsigned char bytes[16] = {};
+  if (extensions.find("cl_khr_device_uuid") == std::string::npos ||
+      !Query(device, CL_DEVICE_UUID_KHR, bytes)) {
+    return "";
+  }
+  std::string text;
+  for (int i = 0; i < 16; ++i) {
+    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+  }
+  return text;
+}
+
+// Some drivers pad their strings with spaces or a zero byte.
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\0')) {
+    text.pop_back();
+  }
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first);
+}
+
+}  // namespace
+
+Result<std::vector<cl::Device>> EnumerateClDevices() {
+  std::vector<cl::Device> devices;
+  cl_uint count = 0;
+  const cl_int code = clGetPlatformIDs(0, nullptr, &count);
+  if (code == kNoPlatform || (code == CL_SUCCESS && count == 0)) {
+    return devices;
+  }
+  REPRISE_TRY(ClStatus("listing platforms", code));
+  return CatchCl("listing devices", [&] {
+    std::vector<cl::Platform> platforms;
+    cl::Platform::get(&platforms);
+    for (const cl::Platform& platform : platforms) {
+      std::vector<cl::Device> found;
+      try {
+        platform.getDevices(CL_DEVICE_TYPE_ALL, &found);
+      } catch (const cl::Error& error) {
+        // A driver without hardware: the others still count.
+        if (error.err() != CL_DEVICE_NOT_FOUND) {
+          throw;
+        }
+      }
+      devices.insert(devices.end(), found.begin(), found.end());
+    }
+    return devices;
+  });
+}
+
+DeviceInfo DescribeClDevice(const cl::Device& device) {
+  DeviceInfo info;
+  info.backend = "opencl";
+  // Fields that a driver fails to tell stay as they are.
+  (void)CatchCl("describing a device", [&] {
+    info.name = Trimmed(device.getInfo<CL_DEVICE_NAME>());
+    info.vendor = Trimmed(device.getInfo<CL_DEVICE_VENDOR>());
+    info.driver = Trimmed(device.getInfo<CL_DRIVER_VERSION>());
+    info.version = Trimmed(device.getInfo<CL_DEVICE_VERSION>());
+    info.platform =
+        Trimmed(cl::Platform(device.getInfo<CL_DEVICE_PLATFORM>()).getInfo<CL_PLATFORM_NAME>());
+    info.compute_units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
+    info.memory_bytes = static_cast<std::int64_t>(device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>());
+    info.max_allocation_bytes =
+        static_cast<std::int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
+    info.max_work_group_size = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
+    info.is_cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+    const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
+    info.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
+    info.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
+    info.pci_bus_id = PciBusId(device, extensions);
+    info.uuid = Uuid(device, extensions);
+  });
+  return info;
+}
+
+Result<std::vector<DeviceInfo>> ListOpenClDevices() {
+  REPRISE_ASSIGN(const std::vector<cl::Device> devices, EnumerateClDevices());
+  std::vector<DeviceInfo> infos;
+  infos.reserve(devices.size());
+  for (const cl::Device& device : devices) {
+    infos.push_back(DescribeClDevice(device));
+  }
+  return infos;
+}
+
+std::string WhyNoOpenClDevices() {
+  cl_uint platforms = 0;
+  const cl_int code = clGetPlatformIDs(0, nullptr, &platforms);
+  if (code == CL_SUCCESS && platforms > 0) {
+    return fmt::format(
+        "{} OpenCL platform(s) found, but none offers a device: the hardware is missing, or this "
+        "user may not open it",
+        platforms);
+  }
+  std::string registered;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(kIcdDirectory, ignored)) {
+    if (entry.path().extension() == ".icd") {
+      registered += (registered.empty() ? "" : ", ") + entry.path().filename().string();
+    }
+  }
+  if (registered.empty()) {
+    return fmt::format(
+        "no OpenCL driver (ICD) is registered in {}; install the GPU vendor's, or pocl-opencl-icd "
+        "for the CPU",
+        kIcdDirectory);
+  }
+  return fmt::format("the OpenCL loader could load none of the drivers registered in {} ({})",
+                     kIcdDirectory, registered);
+}
+
+}  // namespace reprise

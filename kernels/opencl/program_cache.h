@@ -1,0 +1,46 @@
+// Programs by (file, options): compiled once per process, and kept on disk between processes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "kernels/device.h"
+#include "kernels/opencl/cl.h"
+#include "kernels/opencl/disk_cache.h"
+
+namespace reprise {
+
+// Thread-safe; threads that ask for different programs do not wait for each other.
+class ProgramCache {
+ public:
+  ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info,
+               std::string directory);
+  [[nodiscard]] Result<cl::Program> Get(const std::string& program, const std::string& options);
+  [[nodiscard]] Device::ProgramStats stats() const;
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    cl::Program program;
+    bool built = false;
+  };
+
+  Result<cl::Program> Build(const std::string& program, const std::string& options);
+  Result<cl::Program> Compile(const std::string& name, const std::string& source,
+                              const std::string& options);
+  std::optional<cl::Program> FromDisk(const std::string& key, const std::string& options);
+  void ToDisk(const std::string& key, const cl::Program& program);
+
+  cl::Context context_;
+  cl::Device device_;
+  std::string device_key_;
+  std::string device_options_;
+  DiskCache disk_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  Device::ProgramStats stats_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,104 @@
+// Put before every program. From the backend: DEVICE_IS_CPU, HAVE_FP64, HAVE_FP16 (0 or 1).
+#if HAVE_FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+
+// ---- Element types, by the names that -DT=float32 and the like give (core/dtype.h).
+// MEM(T): as stored. ARITH(T): as computed with. LOAD(T)(pointer, index), STORE(T)(pointer, index,
+// value): between the two. bool is 0 or 1 in a byte; float16 and bfloat16 compute in float.
+#define MEM(T) CAT(mem_, T)
+#define ARITH(T) CAT(arith_, T)
+#define LOAD(T) CAT(load_, T)
+#define STORE(T) CAT(store_, T)
+
+#define PLAIN_TYPE(name, mem, arith)                                                            \
+  typedef mem mem_##name;                                                                       \
+  typedef arith arith_##name;                                                                   \
+  static inline arith load_##name(__global const mem* p, long i) { return (arith)p[i]; }        \
+  static inline void store_##name(__global mem* p, long i, arith v) { p[i] = (mem)v; }
+
+PLAIN_TYPE(float32, float, float)
+PLAIN_TYPE(int8, char, int)
+PLAIN_TYPE(uint8, uchar, int)
+PLAIN_TYPE(int16, short, int)
+PLAIN_TYPE(int32, int, int)
+PLAIN_TYPE(int64, long, long)
+#if HAVE_FP64
+PLAIN_TYPE(float64, double, double)
+#endif
+
+typedef uchar mem_bool;
+typedef int arith_bool;
+static inline int load_bool(__global const uchar* p, long i) { return p[i] != 0; }
+static inline void store_bool(__global uchar* p, long i, int v) { p[i] = v != 0; }
+
+typedef ushort mem_float16;
+typedef float arith_float16;
+static inline float load_float16(__global const ushort* p, long i) {
+  return vload_half(i, (__global const half*)p);
+}
+static inline void store_float16(__global ushort* p, long i, float v) {
+  vstore_half_rte(v, i, (__global half*)p);
+}
+
+typedef ushort mem_bfloat16;
+typedef float arith_bfloat16;
+static inline float load_bfloat16(__global const ushort* p, long i) {
+  return as_float((uint)p[i] << 16);
+}
+static inline void store_bfloat16(__global ushort* p, long i, float v) {
+  uint bits = as_uint(v);
+  // To nearest, ties to even; a NaN stays one.
+  p[i] = isnan(v) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// ---- Which of n items a work-item handles: `for (long i = FIRST(n); i < LAST(n); i += STEP)`.
+// A CPU's work-item takes one contiguous piece (LLVM then vectorises the loop), a GPU's strides
+// over the grid (neighbours then read neighbours). Launch with ItemsLaunch (kernels/lowering.h).
+static inline long items_per_worker(long n) {
+  return (n + (long)get_global_size(0) - 1) / (long)get_global_size(0);
+}
+#if DEVICE_IS_CPU
+#define FIRST(n) (items_per_worker(n) * (long)get_global_id(0))
+#define LAST(n) min((long)(n), items_per_worker(n) * ((long)get_global_id(0) + 1))
+#define STEP 1
+#else
+#define FIRST(n) ((long)get_global_id(0))
+#define LAST(n) ((long)(n))
+#define STEP ((long)get_global_size(0))
+#endif
+
+// ---- Strided operands: struct IndexSpace of kernels/lowering.h. Operand k of element i is at
+// offset_of(&space, k, i), counted in elements from the start of its buffer.
+#define MAX_DIMS 8
+#define MAX_OPERANDS 4
+typedef struct {
+  long count;
+  long dims;
+  long shape[MAX_DIMS];
+  long offset[MAX_OPERANDS];
+  long strides[MAX_OPERANDS][MAX_DIMS];
+} IndexSpace;
+
+static inline long offset_of(const IndexSpace* s, int operand, long i) {
+  long at = s->offset[operand];
+  if (s->count <= 0xffffffffL) {  // 32-bit division is several times faster
+    uint rest = (uint)i;
+    for (int d = (int)s->dims - 1; d > 0; --d) {
+      uint extent = (uint)s->shape[d];
+      uint next = rest / extent;
+      at += (long)(rest - next * extent) * s->strides[operand][d];
+      rest = next;
+    }
+    return at + (long)rest * s->strides[operand][0];
+  }
+  for (int d = (int)s->dims - 1; d > 0; --d) {
+    long next = i / s->shape[d];
+    at += (i - next * s->shape[d]) * s->strides[operand][d];
+    i = next;
+  }
+  return at + i * s->strides[operand][0];
+}

@@ -1,0 +1,92 @@
+// Stable merge sort of dense rows: runs of RUN elements by insertion, then passes that merge pairs
+// of runs. X: elements; an element travels with its index.
+#include "rows.cl"
+
+#define RUN 32
+
+// NaN counts as the largest, as in PyTorch.
+static bool goes_before(ACC a, ACC b, int descending) {
+  bool a_nan = IS_NAN(a), b_nan = IS_NAN(b);
+  if (descending) return (a_nan && !b_nan) || (!b_nan && a > b);
+  return (b_nan && !a_nan) || (!a_nan && a < b);
+}
+
+// rows * runs work-items; the last run of a row may be short.
+__kernel void sort_runs(__global const TYPE(X)* x, long x0, __global TYPE(X)* keys, long keys0,
+                        __global long* indices, long indices0, long rows, long n,
+                        int descending) {
+  long runs = (n + RUN - 1) / RUN;
+  for (long unit = FIRST(rows * runs); unit < LAST(rows * runs); unit += STEP) {
+    long row = unit / runs, begin = unit % runs * RUN;
+    int size = (int)min((long)RUN, n - begin);
+    ACC key[RUN];
+    int at[RUN];
+    for (int i = 0; i < size; ++i) {
+      ACC v = GET(X, x, x0 + row * n + begin + i);
+      int j = i;
+      for (; j > 0 && goes_before(v, key[j - 1], descending); --j) {
+        key[j] = key[j - 1];
+        at[j] = at[j - 1];
+      }
+      key[j] = v;
+      at[j] = i;
+    }
+    for (int i = 0; i < size; ++i) {
+      PUT(X, keys, keys0 + row * n + begin + i, key[i]);
+      indices[indices0 + row * n + begin + i] = begin + at[i];
+    }
+  }
+}
+
+// Each element finds its place in the merged run: its own rank plus how many of the sibling run go
+// before it (of equal ones, those of the left run do).
+__kernel void merge_runs(__global const TYPE(X)* keys, long keys0, __global const long* indices,
+                         long indices0, __global TYPE(X)* out, long out0,
+                         __global long* out_indices, long out_indices0, long rows, long n,
+                         long width, int descending) {
+  for (long k = FIRST(rows * n); k < LAST(rows * n); k += STEP) {
+    long row = k / n, i = k % n;
+    long pair = i / (2 * width) * (2 * width);
+    long middle = min(pair + width, n), end = min(pair + 2 * width, n);
+    bool left = i < middle;
+    __global const TYPE(X)* from = keys + keys0 + row * n;
+    ACC v = GET(X, from, i);
+    long low = left ? middle : pair, high = left ? end : middle, base = low;
+    while (low < high) {
+      long probe = (low + high) / 2;
+      ACC other = GET(X, from, probe);
+      bool before = left ? goes_before(other, v, descending) : !goes_before(v, other, descending);
+      if (before) {
+        low = probe + 1;
+      } else {
+        high = probe;
+      }
+    }
+    long rank = (left ? i - pair : i - middle) + (low - base);
+    PUT(X, out, out0 + row * n + pair + rank, v);
+    out_indices[out_indices0 + row * n + pair + rank] = indices[indices0 + k];
+  }
+}
+
+// Position of each value in its ascending row of n boundaries: how many are < it (`right`: <=).
+// Boundaries are (rows, n), or (1, n) with shared = 1; values (rows, m).
+__kernel void search_sorted(__global const TYPE(X)* boundaries, long boundaries0,
+                            __global const TYPE(X)* values, long values0,
+                            __global TYPE(I)* out, long out0, long rows, long n, long m,
+                            int shared, int right) {
+  for (long k = FIRST(rows * m); k < LAST(rows * m); k += STEP) {
+    __global const TYPE(X)* row = boundaries + boundaries0 + (shared ? 0 : k / m * n);
+    ACC v = GET(X, values, values0 + k);
+    long low = 0, high = n;
+    while (low < high) {
+      long probe = (low + high) / 2;
+      ACC edge = GET(X, row, probe);
+      if (right ? !goes_before(v, edge, 0) : goes_before(edge, v, 0)) {
+        low = probe + 1;
+      } else {
+        high = probe;
+      }
+    }
+    out[out0 + k] = (TYPE(I))low;
+  }
+}

@@ -1,0 +1,23 @@
+// The OpenCL C programs, embedded by CMake from kernels/ops/*.cl.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reprise {
+
+struct EmbeddedProgram {
+  std::string_view name;  // "elementwise.cl"
+  std::string_view text;
+};
+
+// Sorted by name. Defined in the generated file.
+[[nodiscard]] std::span<const EmbeddedProgram> EmbeddedPrograms();
+
+// What is compiled for DeviceKernel::program: common.cl, then the file. Nothing if there is no such
+// file.
+[[nodiscard]] std::optional<std::string> ProgramSource(std::string_view name);
+
+}  // namespace reprise

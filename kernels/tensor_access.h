@@ -1,0 +1,124 @@
+// Tensors in host memory, element by element: what References are written with. Plain and
+// complete rather than fast; a RunOnHost that matters brings its own loops.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace reprise {
+
+[[nodiscard]] float HalfToFloat(std::uint16_t bits);
+[[nodiscard]] std::uint16_t FloatToHalf(float value);  // to nearest, ties to even
+[[nodiscard]] inline float BFloat16ToFloat(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+[[nodiscard]] std::uint16_t FloatToBFloat16(float value);  // to nearest, ties to even
+
+// Element i of memory that holds elements of `dtype`. Integers convert as C++ does, floating values
+// that no integer holds saturate, anything but zero is true.
+[[nodiscard]] double LoadDouble(const std::byte* data, DType dtype, std::int64_t i);
+[[nodiscard]] std::int64_t LoadInt(const std::byte* data, DType dtype, std::int64_t i);
+void StoreDouble(std::byte* data, DType dtype, std::int64_t i, double value);
+void StoreInt(std::byte* data, DType dtype, std::int64_t i, std::int64_t value);
+
+// A tensor bound to its memory. Offsets count elements from the storage's start.
+class HostTensor {
+ public:
+  // Fails if the storage is missing or smaller than the tensor.
+  [[nodiscard]] static Result<HostTensor> Bind(const TensorDesc& desc, const HostBindings& memory);
+  // The i-th input or output of a call; fails if it is no defined tensor.
+  [[nodiscard]] static Result<HostTensor> Input(const OpCall& call, std::size_t i,
+                                                const HostBindings& memory);
+  [[nodiscard]] static Result<HostTensor> Output(const OpCall& call, std::size_t i,
+                                                 const HostBindings& memory);
+
+  [[nodiscard]] const TensorDesc& desc() const { return *desc_; }
+  [[nodiscard]] DType dtype() const { return desc_->dtype; }
+  [[nodiscard]] const std::vector<std::int64_t>& shape() const { return desc_->shape; }
+  [[nodiscard]] std::int64_t count() const { return ElementCount(desc_->shape); }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  // The first element as T*; for tensors whose dtype is T's.
+  template <typename T>
+  [[nodiscard]] T* As() const {
+    return reinterpret_cast<T*>(data_) + desc_->offset;
+  }
+
+  // By offset from the storage's start (OffsetOf, or ForEachElement's).
+  [[nodiscard]] double Get(std::int64_t offset) const { return LoadDouble(data_, dtype(), offset); }
+  [[nodiscard]] std::int64_t GetInt(std::int64_t offset) const {
+    return LoadInt(data_, dtype(), offset);
+  }
+  void Set(std::int64_t offset, double value) const { StoreDouble(data_, dtype(), offset, value); }
+  void SetInt(std::int64_t offset, std::int64_t value) const {
+    StoreInt(data_, dtype(), offset, value);
+  }
+  // Of an index, one number per dimension.
+  [[nodiscard]] std::int64_t OffsetOf(std::span<const std::int64_t> index) const;
+  // Of the i-th element in row-major order of the shape.
+  [[nodiscard]] std::int64_t OffsetOfElement(std::int64_t i) const;
+
+ private:
+  HostTensor(const TensorDesc& desc, std::byte* data) : desc_(&desc), data_(data) {}
+  const TensorDesc* desc_;
+  std::byte* data_;
+};
+
+// Calls body(index) for every index of `shape`, in row-major order.
+template <typename Body>
+void ForEachIndex(const std::vector<std::int64_t>& shape, Body&& body) {
+  const std::int64_t count = ElementCount(shape);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    body(std::span<const std::int64_t>(index));
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) {
+        break;
+      }
+      index[d] = 0;
+    }
+  }
+}
+
+// Calls body(offsets) for every index of `shape` in row-major order, where offsets[k] is where
+// tensors[k], broadcast to the shape, has that element.
+template <std::size_t N, typename Body>
+void ForEachElement(const std::vector<std::int64_t>& shape,
+                    const std::array<const TensorDesc*, N>& tensors, Body&& body) {
+  std::array<std::vector<std::int64_t>, N> strides;
+  std::array<std::int64_t, N> at;
+  for (std::size_t k = 0; k < N; ++k) {
+    at[k] = tensors[k]->offset;
+    strides[k].assign(shape.size(), 0);
+    for (std::size_t i = 1; i <= std::min(shape.size(), tensors[k]->shape.size()); ++i) {
+      if (tensors[k]->shape[tensors[k]->shape.size() - i] != 1) {
+        strides[k][shape.size() - i] = tensors[k]->strides[tensors[k]->strides.size() - i];
+      }
+    }
+  }
+  const std::int64_t count = ElementCount(shape);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    body(static_cast<const std::array<std::int64_t, N>&>(at));
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      ++index[d];
+      for (std::size_t k = 0; k < N; ++k) {
+        at[k] += strides[k][d];
+      }
+      if (index[d] < shape[d]) {
+        break;
+      }
+      for (std::size_t k = 0; k < N; ++k) {
+        at[k] -= strides[k][d] * shape[d];
+      }
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace reprise

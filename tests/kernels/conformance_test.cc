@@ -1,0 +1,80 @@
+// Every registered kernel against its Reference on every backend, by the kernel's own samples.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/kernels/harness.h"
+
+namespace reprise {
+namespace {
+
+class Conformance : public testing::TestWithParam<std::size_t> {
+ protected:
+  [[nodiscard]] static const Kernel& kernel() {
+    return *KernelRegistry::Builtin().all()[GetParam()];
+  }
+
+  static void CompareOn(const std::string& backend) {
+    std::string why;
+    Device* device = TestDevice(backend, &why);
+    if (device == nullptr) {
+      GTEST_SKIP() << why;
+    }
+    CallRunner runner(*device);
+    for (const OpCall& call : kernel().Samples()) {
+      SCOPED_TRACE(Describe(call));
+      CallMemory expected(call);
+      const Status reference = kernel().Reference(call, expected);
+      ASSERT_TRUE(reference) << reference.error().message;
+      CallMemory actual(call);
+      const Status run = runner.Run(kernel(), call, actual);
+      ASSERT_TRUE(run) << run.error().message;
+      EXPECT_EQ(Difference(actual, expected, kernel().tolerance()), "");
+    }
+  }
+};
+
+TEST_P(Conformance, SamplesCoverEveryOperator) {
+  std::set<std::string_view> uncovered(kernel().operators().begin(), kernel().operators().end());
+  EXPECT_FALSE(kernel().Samples().empty());
+  for (const OpCall& call : kernel().Samples()) {
+    EXPECT_TRUE(kernel().Supports(call)) << Describe(call);
+    EXPECT_NE(KernelRegistry::Builtin().Find(call), nullptr) << Describe(call);
+    const Cost cost = kernel().CostOf(call);
+    EXPECT_TRUE(cost.bytes >= 0 && cost.flops >= 0) << Describe(call);
+    uncovered.erase(call.name);
+  }
+  EXPECT_TRUE(uncovered.empty()) << "no sample of " << *uncovered.begin();
+}
+
+TEST_P(Conformance, ReferenceWritesSomething) {
+  std::set<std::string> unchanged;
+  std::set<std::string> changed;
+  for (const OpCall& call : kernel().Samples()) {
+    CallMemory before(call);
+    CallMemory after(call);
+    const Status status = kernel().Reference(call, after);
+    ASSERT_TRUE(status) << Describe(call) << ": " << status.error().message;
+    const bool same =
+        std::all_of(before.storages.begin(), before.storages.end(), [&](const auto& entry) {
+          return entry.second.bytes == after.storages.at(entry.first).bytes;
+        });
+    (same ? unchanged : changed).insert(call.name);
+  }
+  for (const std::string& name : unchanged) {
+    EXPECT_TRUE(changed.contains(name)) << name << " changes no sample's memory";
+  }
+}
+
+TEST_P(Conformance, OpenClMatchesReference) { CompareOn("opencl"); }
+TEST_P(Conformance, HostMatchesReference) { CompareOn("host"); }
+
+INSTANTIATE_TEST_SUITE_P(Builtin, Conformance,
+                         testing::Range<std::size_t>(0, KernelRegistry::Builtin().all().size()),
+                         [](const testing::TestParamInfo<std::size_t>& info) {
+                           return std::string(KernelRegistry::Builtin().all()[info.param]->name());
+                         });
+
+}  // namespace
+}  // namespace reprise
