@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Holds the house to its plan: which folder may include which, and where third-party headers stay.
+
+The table is docs/architecture.md's; a violation names file, line and rule.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAY_USE = {
+    "core": [],
+    "timing": ["core"],
+    "et_schema": ["core"],
+    "converters": ["et_schema", "timing", "core"],
+    "kernels": ["core"],
+    "collectives": ["core"],
+    "telemetry": ["core"],
+    "run": ["core"],
+    "replayer": ["et_schema", "kernels", "collectives", "telemetry", "timing", "run", "core"],
+    "report": ["run", "timing", "core"],
+    "cli": ["converters", "et_schema", "kernels", "collectives", "telemetry", "timing", "run",
+            "replayer", "report", "core"],
+}
+# Header pattern → path prefixes that may include it.
+THIRD_PARTY = {
+    r"mpi\.h": ["collectives/transport/mpi"],
+    r"CL/": ["kernels/opencl/"],
+    r"sqlite3\.h": ["run/"],
+    r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
+    r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "report/", "run/", "cli/"],
+    r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
+    r"spdlog/.*": ["core/"],
+    r"CLI/.*": ["cli/"],
+    r"dnnl.*": ["kernels/"],
+}
+# Only cli/ ends the process, reads the environment or prints results.
+FORBIDDEN_BELOW_CLI = re.compile(
+    r"\b(?:std::)?(?:exit|abort|getenv|setenv|puts|printf)\s*\(|\bstd::cout\b|\bfmt::print\s*\(\s*[\"{]")
+BAD_NAMES = re.compile(r"\b(?:class|struct)\s+\w*(?:Manager|Helper|Util|Utils)\b")
+
+
+def sources():
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], check=True,
+                            capture_output=True, text=True).stdout.split("\n")
+    return [ROOT / name for name in listed
+            if name.endswith((".cc", ".h")) and name.split("/")[0] in MAY_USE
+            and (ROOT / name).is_file()]
+
+
+def check(path):
+    relative = path.relative_to(ROOT).as_posix()
+    folder = relative.split("/")[0]
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        where = f"{relative}:{number}"
+        include = re.match(r'\s*#include\s+[<"]([^>"]+)[>"]', line)
+        if include:
+            header = include.group(1)
+            used = header.split("/")[0]
+            if used in MAY_USE and used != folder and used not in MAY_USE[folder]:
+                yield f"{where}: {folder}/ may not use {used}/ ({header})"
+            for pattern, allowed in THIRD_PARTY.items():
+                if re.fullmatch(pattern + ("" if pattern.endswith(("h", "*")) else ".*"), header) \
+                        and not any(relative.startswith(prefix) for prefix in allowed):
+                    yield f"{where}: {header} belongs to {', '.join(allowed)}"
+            continue
+        code = re.sub(r'"(?:\\.|[^"\\])*"', '""', line.split("//")[0])
+        if folder != "cli" and FORBIDDEN_BELOW_CLI.search(code):
+            yield f"{where}: exit, environment and stdout belong to cli/: {line.strip()}"
+        if BAD_NAMES.search(code):
+            yield f"{where}: no Manager, Helper, Util: {line.strip()}"
+
+
+def main():
+    files = sources()
+    problems = [problem for path in files for problem in check(path)]
+    print("\n".join(problems))
+    print(f"{len(files)} files, {len(problems)} problems")
+    # A checker that finds no files checks nothing.
+    return 1 if problems or len(files) < 50 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
