@@ -26,7 +26,7 @@ std::string InsertSql(const MetricInfo& /*row*/) { return Insert("metrics", 8); 
 std::string InsertSql(const NodeRecord& /*row*/) { return Insert("records", 7); }
 std::string InsertSql(const StepRecord& /*row*/) { return Insert("steps", 6); }
 std::string InsertSql(const Sample& /*row*/) { return Insert("samples", 4); }
-std::string InsertSql(const DeviceInfo& /*row*/) { return Insert("devices", 8); }
+std::string InsertSql(const RunDevice& /*row*/) { return Insert("devices", 8); }
 std::string InsertSql(const std::pair<std::string, std::string>& /*fact*/) {
   return Insert("facts", 3);
 }
@@ -67,7 +67,7 @@ Status InsertRow(Statement& insert, int rank, const Sample& row) {
   return insert.Run(rank, row.metric, row.time_ns, row.value);
 }
 
-Status InsertRow(Statement& insert, int rank, const DeviceInfo& row) {
+Status InsertRow(Statement& insert, int rank, const RunDevice& row) {
   return insert.Run(rank, row.device, row.backend, row.name, row.vendor, row.driver,
                     row.compute_units, row.memory_bytes);
 }

@@ -18,7 +18,7 @@ namespace reprise {
 [[nodiscard]] std::string InsertSql(const NodeRecord& row);
 [[nodiscard]] std::string InsertSql(const StepRecord& row);
 [[nodiscard]] std::string InsertSql(const Sample& row);
-[[nodiscard]] std::string InsertSql(const DeviceInfo& row);
+[[nodiscard]] std::string InsertSql(const RunDevice& row);
 [[nodiscard]] std::string InsertSql(const std::pair<std::string, std::string>& fact);
 
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeInfo& row);
@@ -28,7 +28,7 @@ namespace reprise {
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeRecord& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const StepRecord& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const Sample& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const DeviceInfo& row);
+[[nodiscard]] Status InsertRow(Statement& insert, int rank, const RunDevice& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank,
                                const std::pair<std::string, std::string>& fact);
 

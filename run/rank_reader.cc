@@ -84,7 +84,7 @@ constexpr std::string_view kCollectiveColumns =
     "node_id, name, process_group, certainty, position, sequence, dtype, in_bytes, out_bytes,"
     " in_splits, out_splits, root, peer, tag, reduce_op, op_recorded, async, group_size";
 
-DeviceInfo ToDevice(const Statement& row) {
+RunDevice ToDevice(const Statement& row) {
   return {.device = row.Text(0),
           .backend = row.Text(1),
           .name = row.Text(2),

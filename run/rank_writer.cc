@@ -35,7 +35,7 @@ struct Pending {
   std::vector<std::vector<NodeRecord>> records;
   std::vector<StepRecord> steps;
   std::vector<std::vector<Sample>> samples;
-  std::vector<DeviceInfo> devices;
+  std::vector<RunDevice> devices;
   std::vector<std::pair<std::string, std::string>> facts;
 
   [[nodiscard]] bool Empty() const {
@@ -59,7 +59,7 @@ class SqliteRankWriter : public RankWriter {
   void AppendRecords(std::vector<NodeRecord> records) override { Push(&Pending::records, records); }
   void AppendStep(const StepRecord& step) override { Push(&Pending::steps, step); }
   void AppendSamples(std::vector<Sample> samples) override { Push(&Pending::samples, samples); }
-  void AppendDevice(const DeviceInfo& device) override { Push(&Pending::devices, device); }
+  void AppendDevice(const RunDevice& device) override { Push(&Pending::devices, device); }
   void SetFact(const std::string& name, const std::string& value) override {
     std::pair<std::string, std::string> fact(name, value);
     Push(&Pending::facts, fact);
@@ -168,8 +168,10 @@ Status SqliteRankWriter::Close() {
   thread_.join();
   if (status_) {
     status_ = database_.Execute("UPDATE ranks SET closed=1");
+    // A finished run is plain files that can be read from a read-only directory. Where somebody is
+    // reading at this moment the log stays, which is no error.
+    (void)database_.Execute("PRAGMA busy_timeout=100; PRAGMA journal_mode=DELETE");
   }
-  // Closing checkpoints the log into the file and removes it.
   const Status closed = database_.Close();
   if (status_ && !closed) {
     status_ = closed;

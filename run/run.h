@@ -38,8 +38,8 @@ struct MetricInfo {
   bool is_counter = false, modelled = false;
 };
 
-// A compute device that a rank used, as stored in `devices`.
-struct DeviceInfo {
+// A compute device that a rank used, as stored in `devices` (kernels/ has a DeviceInfo of its own).
+struct RunDevice {
   std::string device;   // id within the run: "opencl:0"; telemetry's metrics may name the same
   std::string backend;  // "opencl", "host"
   std::string name, vendor, driver;
@@ -63,7 +63,7 @@ class RankWriter {
   virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
   virtual void AppendStep(const StepRecord& step) = 0;
   virtual void AppendSamples(std::vector<Sample> samples) = 0;
-  virtual void AppendDevice(const DeviceInfo& device) = 0;
+  virtual void AppendDevice(const RunDevice& device) = 0;
   // Named per-rank facts: clock offset to rank 0 (kFactClockOffsetNs), diagnostics, memory peak.
   virtual void SetFact(const std::string& name, const std::string& value) = 0;
   // Writes what is pending and closes the file. The first error of the background thread, such as
@@ -89,7 +89,7 @@ struct RankData {
   std::vector<CollectiveInfo> collectives;
   std::vector<NodeRecord> records;
   std::vector<StepRecord> steps;
-  std::vector<DeviceInfo> devices;
+  std::vector<RunDevice> devices;
   std::vector<MetricInfo> metrics;
   std::vector<Sample> samples;
   std::string host;     // as the rank's own file has it
