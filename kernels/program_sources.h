@@ -16,8 +16,8 @@ struct EmbeddedProgram {
 // Sorted by name. Defined in the generated file.
 [[nodiscard]] std::span<const EmbeddedProgram> EmbeddedPrograms();
 
-// What is compiled for DeviceKernel::program: common.cl, then the file. Nothing if there is no such
-// file.
+// What is compiled for DeviceKernel::program: common.cl, then the file, in which a line
+// `#include "rows.cl"` stands for that file. Nothing if there is no such file.
 [[nodiscard]] std::optional<std::string> ProgramSource(std::string_view name);
 
 }  // namespace reprise
