@@ -24,10 +24,9 @@ struct ClockConstraint {
 };
 
 struct ClockFitOptions {
-  // Ranks with the same number read one clock (processes of one host). Offset and drift 0 are then
-  // kept between them even where the constraints would allow others, unless the constraints rule
-  // them out by more than noise_ns. Empty: nothing is known, but offset and drift 0 are still
-  // preferred wherever they are feasible.
+  // Ranks with the same number read one clock (processes of one host) and get one offset and
+  // drift; what then contradicts causality is a violation, i.e. uncertainty. Empty: every rank may
+  // have a clock of its own.
   std::vector<std::int32_t> host_of_rank;
   // Violations up to this are recording noise (ends are stamped after the fact), not a clock.
   std::int64_t noise_ns = 50'000;
@@ -40,10 +39,10 @@ struct ClockFitOptions {
 struct ClockModel {
   std::int64_t offset_ns = 0;
   double drift = 0;
-  // How wrong the mapping may be: 0 for rank 0 itself; for another rank, half the width of the
-  // interval of offsets (at this drift, the other ranks' clocks fixed) that violates no constraint
-  // more than the worst violation left; for a rank on rank 0's host whose offset is kept at 0, the
-  // worst violation that touches it (0 if none).
+  // How wrong the mapping may be. On rank 0's host: the worst violation that touches the rank (0
+  // if none), for the clock is the same. Else, from the interval of offsets (at this drift) that
+  // violate nothing more than the fit does: the distance to its farther end, which is half its
+  // width for a fitted offset, the middle.
   std::int64_t uncertainty_ns = 0;
   // False: no constraint, direct or through other ranks, ties this rank to rank 0 from both sides,
   // and it is not on rank 0's host. Offset 0 and uncertainty 0 then mean "unknown".

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "timing/transfer.h"
 
 namespace reprise {
 
@@ -18,9 +19,13 @@ struct TimingGraph {
   std::vector<std::uint32_t> deps;        // dependency indices
   std::vector<std::uint8_t> reasons;      // EdgeReason as number, parallel to deps
   // Transfers matched across ranks: every member starts (arrives) by the equation, and ends at
-  // max(arrivals of the match) + its own transfer_ns. -1: not a matched transfer.
+  // max(arrivals of the match that it needs) + its own transfer_ns. -1: not a matched transfer.
+  // Match numbers are dense from 0.
   std::vector<std::int32_t> match;
   std::vector<std::int64_t> transfer_ns;
+  // Parallel to match where some member needs less than all arrivals; else empty.
+  std::vector<ArrivalNeed> need;
+  std::vector<std::uint8_t> root;  // 1: its arrival is what members of need kRoot wait for
 
   [[nodiscard]] std::size_t size() const { return duration_ns.size(); }
 };
@@ -31,7 +36,8 @@ struct Schedule {
   std::int64_t makespan_ns = 0;  // latest end − earliest start
 };
 
-// Fails (bad input, naming indices) on a cycle, also one through matched transfers.
+// A node without dependencies starts at its delay: the origin of the schedule is that of the
+// delays. Fails (bad input, naming indices) on a cycle, also one through matched transfers.
 [[nodiscard]] Result<Schedule> DryRun(const TimingGraph& graph);
 
 // Nodes on the critical path, last first: from the latest end follow the dependency (or the last
