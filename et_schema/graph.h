@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -57,6 +59,7 @@ class Graph {
   [[nodiscard]] std::size_t MemoryBytes() const;
 
  private:
+  friend class GraphBuilder;
   struct Impl;
   explicit Graph(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

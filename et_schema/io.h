@@ -1,7 +1,7 @@
 // Reading and writing `.et` files: Chakra's length-delimited protobuf, plain, gz or zstd.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,12 +21,16 @@ class EtReader {
   [[nodiscard]] virtual const TraceMetadata& metadata() const = 0;
   // False at the end of the file.
   [[nodiscard]] virtual Result<bool> Next(Node& node) = 0;
+  // Where the node last returned begins, in the uncompressed stream.
+  [[nodiscard]] virtual std::uint64_t offset() const = 0;
   // Unknown attributes, values of unexpected types: counted, never lost silently.
   [[nodiscard]] virtual const Diagnostics& diagnostics() const = 0;
 };
 
 // Writes `path` under a temporary name, renamed by Close(); without Close() nothing is left behind.
-// `.gz` and `.zst` in the name choose compression.
+// `.gz` and `.zst` in the name choose compression. The same nodes give the same bytes. Strings must
+// be UTF-8: invalid bytes are written as U+FFFD. A node has a CommSpec if and only if it is of a
+// transfer type, and of the matching one (usage error otherwise).
 class EtWriter {
  public:
   static Result<std::unique_ptr<EtWriter>> Create(const std::string& path,

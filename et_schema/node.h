@@ -24,8 +24,13 @@ enum class NodeType : std::uint8_t {
   kCommRecv = 6,
   kCommColl = 7,
 };
+[[nodiscard]] std::string_view Name(NodeType type);  // "comp", "comm_coll", …
+[[nodiscard]] inline bool IsTransfer(NodeType type) {
+  return type == NodeType::kCommSend || type == NodeType::kCommRecv || type == NodeType::kCommColl;
+}
 
-// Why a node waits for another (docs/definitions.md). An edge always means end → start.
+// Why a node waits for another (docs/definitions.md). An edge always means end → start. The
+// numbers are in files: append only.
 enum class EdgeReason : std::uint8_t {
   kUnknown,   // foreign files: no reason recorded
   kThread,    // previous node of the host thread
@@ -56,6 +61,7 @@ struct Actor {
   std::int32_t device = -1;  // streams only
   bool operator==(const Actor&) const = default;
 };
+[[nodiscard]] std::string_view Name(Actor::Kind kind);  // "thread", "stream", "group"
 
 struct Node {
   std::uint64_t id = 0;
@@ -83,7 +89,11 @@ struct Node {
   std::string parent;         // innermost composite that called it, e.g. "aten::linear"
   ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
   std::string op_schema;
-  std::optional<CommSpec> comm;  // transfers and nothing else
+  std::optional<CommSpec> comm;  // transfers (type kComm…) and nothing else
+
+  // What simulators' traces give instead of arguments; -1: absent. Kept, not interpreted here.
+  std::int64_t num_ops = -1;
+  std::int64_t tensor_bytes = -1;
 
   bool operator==(const Node&) const = default;
 };

@@ -1,0 +1,184 @@
+// Values → Chakra's text, as Python prints lists:
+//   values  [[314, 315, 0, 65536, 4, 'cpu'], [4, 64], 'mean', None, True, 1e-05]
+//   shapes  [[4, 64, 256], [[], []], [], [], [], []]
+//   types   ['Tensor(float)', 'GenericList[Int,Int]', 'String', 'None', 'Bool', 'Double']
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+#include "et_schema/arg_tape.h"
+#include "et_schema/args.h"
+
+namespace reprise {
+namespace {
+
+// PyTorch's spelling, which Chakra files have.
+std::string_view TensorType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "Tensor(float)";
+    case DType::kFloat64:
+      return "Tensor(double)";
+    case DType::kFloat16:
+      return "Tensor(c10::Half)";
+    case DType::kBFloat16:
+      return "Tensor(c10::BFloat16)";
+    case DType::kInt8:
+      return "Tensor(signed char)";
+    case DType::kUInt8:
+      return "Tensor(unsigned char)";
+    case DType::kInt16:
+      return "Tensor(short int)";
+    case DType::kInt32:
+      return "Tensor(int)";
+    case DType::kInt64:
+      return "Tensor(long int)";
+    case DType::kBool:
+      return "Tensor(bool)";
+    case DType::kComplex64:
+      return "Tensor(c10::complex<float>)";
+    case DType::kComplex128:
+      return "Tensor(c10::complex<double>)";
+    case DType::kFloat8E4M3:
+      return "Tensor(c10::Float8_e4m3fn)";
+    case DType::kFloat8E5M2:
+      return "Tensor(c10::Float8_e5m2)";
+    case DType::kUnknown:
+      break;
+  }
+  return "Tensor(nullptr (uninitialized))";
+}
+
+void AppendQuoted(std::string_view text, std::string& out) {
+  out += '\'';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '\'';
+}
+
+// Python's repr: shortest text that reads back as the same number, and never looks like an integer.
+void AppendDouble(double value, std::string& out) {
+  if (std::isnan(value)) {
+    out += "nan";
+    return;
+  }
+  const std::size_t before = out.size();
+  fmt::format_to(std::back_inserter(out), "{}", value);
+  if (std::isfinite(value) && out.find_first_of(".e", before) == std::string::npos) {
+    out += ".0";
+  }
+}
+
+class Formatter {
+ public:
+  explicit Formatter(ArgText& text) : text_(text) {}
+
+  void Side(const ValueList& values, IoText& io) {
+    io_ = &io;
+    io.values = io.shapes = io.types = "[";
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) {
+        io.values += ", ";
+        io.shapes += ", ";
+        io.types += ", ";
+      }
+      io.types += '\'';
+      One(values[i]);
+      io.types += '\'';
+    }
+    io.values += ']';
+    io.shapes += ']';
+    io.types += ']';
+  }
+
+ private:
+  void One(const Value& value) {
+    if (const TensorDesc* tensor = value.AsTensor()) {
+      Tensor(*tensor);
+    } else if (const ValueList* list = value.AsList()) {
+      List(*list);
+    } else {
+      io_->shapes += "[]";
+      Scalar(value);
+    }
+  }
+
+  void Scalar(const Value& value) {
+    std::string& out = io_->values;
+    if (const auto* b = std::get_if<bool>(&value.data)) {
+      out += *b ? "True" : "False";
+      io_->types += "Bool";
+    } else if (const auto* i = std::get_if<std::int64_t>(&value.data)) {
+      fmt::format_to(std::back_inserter(out), "{}", *i);
+      io_->types += "Int";
+    } else if (const auto* d = std::get_if<double>(&value.data)) {
+      AppendDouble(*d, out);
+      io_->types += "Double";
+    } else if (const std::string* s = value.AsString()) {
+      AppendQuoted(*s, out);
+      io_->types += "String";
+    } else {
+      out += "'<None>'";
+      io_->types += "None";
+    }
+  }
+
+  void List(const ValueList& list) {
+    io_->values += '[';
+    io_->shapes += '[';
+    io_->types += "GenericList[";
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (i > 0) {
+        io_->values += ", ";
+        io_->shapes += ", ";
+        io_->types += ',';
+      }
+      One(list[i]);
+    }
+    io_->values += ']';
+    io_->shapes += ']';
+    io_->types += ']';
+  }
+
+  void Tensor(const TensorDesc& t) {
+    fmt::format_to(std::back_inserter(io_->values), "[{}, {}, {}, {}, {}, ", t.tensor_id,
+                   t.storage_id, t.offset, t.elements, SizeOf(t.dtype));
+    AppendQuoted(t.device, io_->values);
+    io_->values += ']';
+    fmt::format_to(std::back_inserter(io_->shapes), "[{}]", fmt::join(t.shape, ", "));
+    io_->types += TensorType(t.dtype);
+    if (!HasContiguousStrides(t.shape, t.strides)) {
+      text_.strides.push_back(static_cast<std::int64_t>(text_.incarnations.size()));
+      text_.strides.push_back(static_cast<std::int64_t>(t.strides.size()));
+      text_.strides.insert(text_.strides.end(), t.strides.begin(), t.strides.end());
+    }
+    text_.incarnations.push_back(t.incarnation);
+  }
+
+  ArgText& text_;
+  IoText* io_ = nullptr;
+};
+
+}  // namespace
+
+ArgText FormatArgs(const ValueList& inputs, const ValueList& outputs) {
+  ArgText text;
+  Formatter formatter(text);
+  formatter.Side(inputs, text.inputs);
+  formatter.Side(outputs, text.outputs);
+  return text;
+}
+
+}  // namespace reprise

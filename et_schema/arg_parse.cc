@@ -1,0 +1,402 @@
+// Chakra's text → tape, without building values in between: this is most of a load's time.
+#include <charconv>
+#include <limits>
+
+#include "et_schema/arg_tape.h"
+#include "et_schema/args.h"
+#include "et_schema/utf8.h"
+
+namespace reprise {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+// Reads literals at the front of a text.
+struct TextCursor {
+  const char* at = nullptr;
+  const char* end = nullptr;
+
+  explicit TextCursor(std::string_view text) : at(text.data()), end(at + text.size()) {}
+  char Peek() {
+    while (at != end && (*at == ' ' || *at == '\n' || *at == '\t')) {
+      ++at;
+    }
+    return at == end ? '\0' : *at;
+  }
+  bool Eat(char c) {
+    if (Peek() != c || at == end) {
+      return false;
+    }
+    ++at;
+    return true;
+  }
+  bool EatWord(std::string_view word) {
+    if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(word)) {
+      return false;
+    }
+    at += word.size();
+    return true;
+  }
+};
+
+// The entries of `types`: quoted at the top ('Tensor(float)', 'Int'), bare inside GenericList[…].
+class TypeCursor {
+ public:
+  TypeCursor(std::string_view text, bool quoted) : text_(text), quoted_(quoted) {}
+
+  // Empty when there are no more.
+  std::string_view Next() { return quoted_ ? NextQuoted() : NextBare(); }
+
+ private:
+  std::string_view NextQuoted() {
+    const std::size_t open = text_.find_first_of("'\"");
+    if (open == std::string_view::npos) {
+      text_ = {};
+      return {};
+    }
+    const std::size_t close = text_.find(text_[open], open + 1);
+    const std::string_view token = text_.substr(
+        open + 1, close == std::string_view::npos ? std::string_view::npos : close - open - 1);
+    text_.remove_prefix(close == std::string_view::npos ? text_.size() : close + 1);
+    return token;
+  }
+
+  std::string_view NextBare() {
+    int depth = 0;
+    std::size_t i = 0;
+    for (; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (c == '[' || c == '(' || c == '<') {
+        ++depth;
+      } else if (c == ']' || c == ')' || c == '>') {
+        --depth;
+      } else if (c == ',' && depth == 0) {
+        break;
+      }
+    }
+    const std::string_view token = text_.substr(0, i);
+    text_.remove_prefix(i < text_.size() ? i + 1 : i);
+    return token;
+  }
+
+  std::string_view text_;
+  bool quoted_;
+};
+
+// "GenericList[Int,Int]" → "Int,Int".
+std::string_view InnerTypes(std::string_view type) {
+  const std::size_t open = type.find('[');
+  if (open == std::string_view::npos) {
+    return {};
+  }
+  const bool closed = type.ends_with(']');
+  return type.substr(open + 1, type.size() - open - (closed ? 2 : 1));
+}
+
+constexpr std::string_view kNoDType = "Tensor(nullptr (uninitialized))";
+
+class ArgParser {
+ public:
+  ArgParser(std::span<const std::int64_t> incarnations, std::span<const std::int64_t> strides,
+            ArgTape& tape, ArgProblems& problems)
+      : incarnations_(incarnations), strides_(strides), tape_(tape), problems_(problems) {}
+
+  bool Side(const RawIo& io) {
+    TextCursor values(io.values);
+    TextCursor shapes(io.shapes);
+    TypeCursor types(io.types, /*quoted=*/true);
+    if (values.Peek() == '\0') {  // no IOInfo at all
+      tape_.Mark(TapeTag::kEnd);
+      return true;
+    }
+    const bool has_shapes = shapes.Eat('[');
+    return values.Eat('[') && Items(values, has_shapes ? &shapes : nullptr, types, 0) &&
+           values.Peek() == '\0';
+  }
+
+ private:
+  // Up to and including the closing bracket. `shapes`, where there are any, goes along.
+  bool Items(TextCursor& values, TextCursor* shapes, TypeCursor& types, int depth) {
+    while (!values.Eat(']')) {
+      if (shapes != nullptr && shapes->Peek() != '[') {
+        shapes = nullptr;  // fewer shapes than values
+      }
+      const std::string_view type = types.Next();
+      problems_.untyped += type.empty() ? 1 : 0;
+      if (!Item(values, shapes, type, depth)) {
+        return false;
+      }
+      if (!values.Eat(',') && values.Peek() != ']') {
+        return false;
+      }
+      if (shapes != nullptr) {
+        shapes->Eat(',');
+      }
+    }
+    tape_.Mark(TapeTag::kEnd);
+    return true;
+  }
+
+  bool Item(TextCursor& values, TextCursor* shapes, std::string_view type, int depth) {
+    const bool is_tensor = type.starts_with("Tensor");
+    const bool is_list = !is_tensor && type.find('[') != std::string_view::npos;
+    const bool bracket = values.Peek() == '[';
+    if (is_tensor && bracket) {
+      return Tensor(values, shapes, type);
+    }
+    if (bracket) {
+      problems_.type_mismatch += is_list || type.empty() ? 0 : 1;
+      return depth < kMaxDepth && List(values, shapes, type, depth);
+    }
+    problems_.type_mismatch += is_tensor || is_list ? 1 : 0;
+    if (shapes != nullptr && !SkipShape(*shapes)) {
+      return false;
+    }
+    return Literal(values, type);
+  }
+
+  bool List(TextCursor& values, TextCursor* shapes, std::string_view type, int depth) {
+    values.Eat('[');
+    TypeCursor inner(InnerTypes(type), /*quoted=*/false);
+    tape_.Mark(TapeTag::kList);
+    if (shapes == nullptr) {
+      return Items(values, nullptr, inner, depth + 1);
+    }
+    TextCursor inner_shapes = *shapes;
+    inner_shapes.Eat('[');
+    return SkipShape(*shapes) && Items(values, &inner_shapes, inner, depth + 1);
+  }
+
+  // Over one bracketed shape, however nested.
+  static bool SkipShape(TextCursor& shapes) {
+    int depth = 0;
+    for (; shapes.at != shapes.end; ++shapes.at) {
+      depth += *shapes.at == '[' ? 1 : *shapes.at == ']' ? -1 : 0;
+      if (depth == 0) {
+        ++shapes.at;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // An integer at the front; numbers beyond 64 bits are clamped and counted.
+  bool Int(TextCursor& text, std::int64_t& value) {
+    text.Peek();
+    const auto [end, error] = std::from_chars(text.at, text.end, value);
+    if (error == std::errc::result_out_of_range) {
+      ++problems_.out_of_range;
+      value = *text.at == '-' ? std::numeric_limits<std::int64_t>::min()
+                              : std::numeric_limits<std::int64_t>::max();
+    } else if (error != std::errc{}) {
+      return false;
+    }
+    text.at = end;
+    return true;
+  }
+
+  bool Ints(TextCursor& text, std::vector<std::int64_t>& out) {
+    out.clear();
+    if (!text.Eat('[')) {
+      return false;
+    }
+    while (!text.Eat(']')) {
+      if (!Int(text, out.emplace_back())) {
+        return false;
+      }
+      text.Eat(',');
+    }
+    return true;
+  }
+
+  // [tensor_id, storage_id, offset, elements, item_bytes, 'device']
+  bool Tensor(TextCursor& values, TextCursor* shapes, std::string_view type) {
+    TensorView tensor;
+    std::int64_t item_bytes = 0;
+    values.Eat('[');
+    for (std::int64_t* field :
+         {&tensor.tensor_id, &tensor.storage_id, &tensor.offset, &tensor.elements, &item_bytes}) {
+      if (!Int(values, *field)) {
+        return false;
+      }
+      values.Eat(',');
+    }
+    const char quote = values.Peek();
+    if ((quote == '\'' || quote == '"') && !Quoted(values, device_, tensor.device)) {
+      return false;
+    }
+    shape_.clear();
+    if (!values.Eat(']') || (shapes != nullptr && !Ints(*shapes, shape_))) {
+      return false;
+    }
+    tensor.shape = shape_;
+    tensor.dtype = TensorDType(type);
+    AddRecordedAside(tensor);
+    tape_.Tensor(tensor);
+    return true;
+  }
+
+  DType TensorDType(std::string_view type) {
+    if (type == "Tensor(float)") {
+      return DType::kFloat32;
+    }
+    const DType dtype = ParseDType(type);
+    problems_.unknown_dtype += dtype == DType::kUnknown && type != kNoDType ? 1 : 0;
+    return dtype;
+  }
+
+  // Incarnation and strides, from the attributes.
+  void AddRecordedAside(TensorView& tensor) {
+    const std::size_t ordinal = tensor_count_++;
+    if (ordinal < incarnations_.size()) {
+      tensor.incarnation = incarnations_[ordinal];
+    } else {
+      tensor.incarnation = tensor.storage_id > 0 ? tensor.storage_id : -1;
+    }
+    tensor.contiguous = true;
+    if (strides_.size() >= 2 && strides_[0] == static_cast<std::int64_t>(ordinal) &&
+        strides_[1] >= 0 && static_cast<std::uint64_t>(strides_[1]) <= strides_.size() - 2) {
+      const auto count = static_cast<std::size_t>(strides_[1]);
+      tensor.strides = strides_.subspan(2, count);
+      tensor.contiguous = false;
+      strides_ = strides_.subspan(2 + count);
+    }
+  }
+
+  bool Literal(TextCursor& values, std::string_view type) {
+    const char c = values.Peek();
+    if (c == '\'' || c == '"') {
+      return String(values, type);
+    }
+    if (values.EatWord("None") || values.EatWord("null")) {
+      tape_.Mark(TapeTag::kNone);
+      return true;
+    }
+    if (values.EatWord("True") || values.EatWord("true")) {
+      tape_.Bool(true);
+      return true;
+    }
+    if (values.EatWord("False") || values.EatWord("false")) {
+      tape_.Bool(false);
+      return true;
+    }
+    return Number(values, type);
+  }
+
+  bool Number(TextCursor& values, std::string_view type) {
+    std::int64_t integer = 0;
+    const char* const start = values.at;
+    if (type != "Double" && Int(values, integer)) {
+      const char next = values.at == values.end ? ',' : *values.at;
+      if (next == ',' || next == ']' || next == ' ') {
+        tape_.Int(integer);
+        return true;
+      }
+      values.at = start;  // 1.5, 1e-05
+    }
+    double number = 0;
+    const auto [end, error] = std::from_chars(start, values.end, number);
+    if (error == std::errc::invalid_argument) {
+      return false;
+    }
+    problems_.out_of_range += error == std::errc::result_out_of_range ? 1 : 0;
+    values.at = end;
+    tape_.Double(number);
+    return true;
+  }
+
+  bool String(TextCursor& values, std::string_view type) {
+    std::string_view text;
+    if (!Quoted(values, text_, text)) {
+      return false;
+    }
+    // How PyTorch writes what has no value.
+    if (type != "String" &&
+        (text == "<None>" || text == "<Object>" || text == "<Generator>" || text == "<Storage>")) {
+      tape_.Mark(TapeTag::kNone);
+    } else {
+      tape_.Text(text);
+    }
+    return true;
+  }
+
+  // A string in either quotes; `scratch` holds it where it had escapes or invalid UTF-8.
+  bool Quoted(TextCursor& text, std::string& scratch, std::string_view& out) {
+    const char quote = *text.at++;
+    const char* const start = text.at;
+    while (text.at != text.end && *text.at != quote && *text.at != '\\') {
+      ++text.at;
+    }
+    out = {start, static_cast<std::size_t>(text.at - start)};
+    if (text.at != text.end && *text.at == '\\') {
+      scratch.assign(out);
+      if (!Escaped(text, quote, scratch)) {
+        return false;
+      }
+      out = scratch;
+    }
+    if (text.at == text.end) {
+      return false;
+    }
+    ++text.at;
+    if (!IsValidUtf8(out)) {
+      ++problems_.invalid_utf8;
+      scratch = ReplaceInvalidUtf8(out);
+      out = scratch;
+    }
+    return true;
+  }
+
+  static bool Escaped(TextCursor& text, char quote, std::string& out) {
+    while (text.at != text.end && *text.at != quote) {
+      if (*text.at != '\\') {
+        out += *text.at++;
+        continue;
+      }
+      if (++text.at == text.end) {
+        return false;
+      }
+      const char c = *text.at++;
+      const int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+      if (digits == 0) {
+        out += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+        continue;
+      }
+      std::uint32_t code = 0;
+      if (text.end - text.at < digits) {
+        return false;
+      }
+      const auto [end, error] = std::from_chars(text.at, text.at + digits, code, 16);
+      if (error != std::errc{} || end != text.at + digits || code > 0x10ffff) {
+        return false;
+      }
+      text.at = end;
+      AppendUtf8(code, out);
+    }
+    return true;
+  }
+
+  std::span<const std::int64_t> incarnations_;
+  std::span<const std::int64_t> strides_;
+  TapeWriter tape_;
+  ArgProblems& problems_;
+  std::size_t tensor_count_ = 0;
+  std::vector<std::int64_t> shape_;
+  std::string device_;
+  std::string text_;
+};
+
+}  // namespace
+
+bool ParseArgs(const RawIo& inputs, const RawIo& outputs,
+               std::span<const std::int64_t> incarnations, std::span<const std::int64_t> strides,
+               ArgTape& tape, ArgProblems& problems) {
+  ArgParser parser(incarnations, strides, tape, problems);
+  if (parser.Side(inputs) && parser.Side(outputs)) {
+    return true;
+  }
+  tape.Clear();
+  return false;
+}
+
+}  // namespace reprise

@@ -1,0 +1,186 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "et_schema/byte_stream.h"
+#include "et_schema/file_descriptor.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+
+class PlainSource : public ByteSource {
+ public:
+  PlainSource(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  Result<std::size_t> Read(std::span<std::uint8_t> out) override {
+    while (true) {
+      const ssize_t got = ::read(fd_.get(), out.data(), out.size());
+      if (got >= 0) {
+        return static_cast<std::size_t>(got);
+      }
+      if (errno != EINTR) {
+        return BadInput(fmt::format("{}: reading failed: {}", path_, std::strerror(errno)));
+      }
+    }
+  }
+
+ private:
+  std::string path_;
+  FileDescriptor fd_;
+};
+
+// What gz and zstd share: a window of compressed bytes refilled from the file below.
+class CompressedSource : public ByteSource {
+ public:
+  CompressedSource(std::string path, std::unique_ptr<ByteSource> below)
+      : path_(std::move(path)), below_(std::move(below)), window_(kChunkBytes) {}
+
+ protected:
+  // False at the end of the file.
+  [[nodiscard]] Result<bool> Refill() {
+    if (begin_ < end_) {
+      return true;
+    }
+    REPRISE_ASSIGN(end_, below_->Read(window_));
+    begin_ = 0;
+    return end_ > 0;
+  }
+  [[nodiscard]] tl::unexpected<Error> Damaged(std::string_view what) const {
+    return BadInput(fmt::format("{}: {} after {} uncompressed bytes", path_, what, produced_));
+  }
+
+  std::string path_;
+  std::unique_ptr<ByteSource> below_;
+  std::vector<std::uint8_t> window_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t produced_ = 0;
+};
+
+class GzipSource : public CompressedSource {
+ public:
+  using CompressedSource::CompressedSource;
+  GzipSource(const GzipSource&) = delete;
+  GzipSource& operator=(const GzipSource&) = delete;
+  ~GzipSource() override {
+    if (open_) {
+      inflateEnd(&stream_);
+    }
+  }
+
+  Result<std::size_t> Read(std::span<std::uint8_t> out) override {
+    stream_.next_out = out.data();
+    stream_.avail_out = static_cast<uInt>(out.size());
+    while (stream_.avail_out == out.size()) {
+      REPRISE_ASSIGN(const bool more, Refill());
+      if (!more) {
+        if (in_member_) {
+          return Damaged("gzip data ends too early");
+        }
+        return 0;
+      }
+      REPRISE_TRY(Step());
+    }
+    const std::size_t got = out.size() - stream_.avail_out;
+    produced_ += got;
+    return got;
+  }
+
+ private:
+  [[nodiscard]] Status Step() {
+    if (!in_member_) {  // the first member, or one appended to it
+      constexpr int kGzipWindowBits = 15 + 16;
+      const int rc = open_ ? inflateReset(&stream_) : inflateInit2(&stream_, kGzipWindowBits);
+      if (rc != Z_OK) {
+        return EnvironmentError(fmt::format("{}: zlib does not start (code {})", path_, rc));
+      }
+      open_ = in_member_ = true;
+    }
+    stream_.next_in = window_.data() + begin_;
+    stream_.avail_in = static_cast<uInt>(end_ - begin_);
+    const int rc = inflate(&stream_, Z_NO_FLUSH);
+    begin_ = end_ - stream_.avail_in;
+    if (rc == Z_STREAM_END) {
+      in_member_ = false;
+    } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
+      return Damaged("gzip data damaged");
+    }
+    return {};
+  }
+
+  z_stream stream_{};
+  bool open_ = false;
+  bool in_member_ = false;
+};
+
+class ZstdSource : public CompressedSource {
+ public:
+  ZstdSource(std::string path, std::unique_ptr<ByteSource> below)
+      : CompressedSource(std::move(path), std::move(below)),
+        context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
+
+  Result<std::size_t> Read(std::span<std::uint8_t> out) override {
+    ZSTD_outBuffer output{out.data(), out.size(), 0};
+    while (output.pos == 0) {
+      REPRISE_ASSIGN(const bool more, Refill());
+      if (!more && !in_frame_) {
+        return 0;
+      }
+      ZSTD_inBuffer input{window_.data(), end_, begin_};
+      const std::size_t hint = ZSTD_decompressStream(context_.get(), &output, &input);
+      if (ZSTD_isError(hint) != 0) {
+        return Damaged(fmt::format("zstd data damaged ({})", ZSTD_getErrorName(hint)));
+      }
+      begin_ = input.pos;
+      in_frame_ = hint != 0;
+      if (!more && output.pos == 0) {  // nothing to read, nothing held back inside zstd
+        return Damaged("zstd data ends too early");
+      }
+    }
+    produced_ += output.pos;
+    return output.pos;
+  }
+
+ private:
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context_;
+  bool in_frame_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
+    return BadInput(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return BadInput(fmt::format("{}: is a directory, expected an .et file", path));
+  }
+  std::array<std::uint8_t, 4> magic{};
+  const ssize_t got = ::pread(fd.get(), magic.data(), magic.size(), 0);
+  auto plain = std::make_unique<PlainSource>(path, std::move(fd));
+  // Neither is a possible start of an .et file: both would make the first field of GlobalMetadata
+  // one that does not exist.
+  constexpr std::array<std::uint8_t, 2> kGzip = {0x1f, 0x8b};
+  constexpr std::array<std::uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
+  if (got >= 2 && std::memcmp(magic.data(), kGzip.data(), kGzip.size()) == 0) {
+    return std::make_unique<GzipSource>(path, std::move(plain));
+  }
+  if (got >= 4 && magic == kZstd) {
+    return std::make_unique<ZstdSource>(path, std::move(plain));
+  }
+  return plain;
+}
+
+}  // namespace reprise

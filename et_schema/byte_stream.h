@@ -1,0 +1,36 @@
+// Bytes in and out of files: plain, gz or zstd. Only et_schema sees this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// Decompressed bytes of a file; compression is recognised by content. Concatenated gz members and
+// zstd frames read as one stream. A compressed stream that ends before its end mark is an error.
+class ByteSource {
+ public:
+  static Result<std::unique_ptr<ByteSource>> Open(const std::string& path);
+  virtual ~ByteSource() = default;
+  // Fills as much of `out` as is at hand, at least one byte; 0 at the end.
+  [[nodiscard]] virtual Result<std::size_t> Read(std::span<std::uint8_t> out) = 0;
+};
+
+// Writes under `<path>.tmp.<pid>` and renames to `path` in Commit(); without it the temporary file
+// is removed. The name's ending chooses compression: .gz, .zst, else plain.
+class ByteSink {
+ public:
+  static Result<std::unique_ptr<ByteSink>> Create(const std::string& path);
+  virtual ~ByteSink() = default;
+  [[nodiscard]] virtual Status Write(std::string_view bytes) = 0;
+  // Overwrites bytes written earlier. False where the stream is compressed: nothing was changed.
+  [[nodiscard]] virtual Result<bool> Patch(std::uint64_t offset, std::string_view bytes) = 0;
+  [[nodiscard]] virtual Status Commit() = 0;
+};
+
+}  // namespace reprise

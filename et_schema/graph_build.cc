@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+
+#include "et_schema/graph_impl.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::uint8_t kInferredBit = 0x80;
+constexpr std::size_t kMaxListed = 20;
+
+template <typename T>
+void Permute(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
+  std::vector<T> out;
+  out.reserve(order.size());
+  for (const std::uint32_t i : order) {
+    out.push_back(values[i]);
+  }
+  values = std::move(out);
+}
+
+}  // namespace
+
+std::size_t IdTable::Slot(std::uint64_t id) const {
+  constexpr std::uint64_t kFibonacci = 0x9E3779B97F4A7C15U;
+  return ((id * kFibonacci) >> 20) & (table_.size() - 1);
+}
+
+std::vector<std::uint32_t> IdTable::Build(const std::vector<std::uint64_t>& ids) {
+  std::size_t size = 16;
+  while (size < ids.size() + ids.size() / 2) {
+    size *= 2;
+  }
+  table_.assign(size, 0);
+  std::vector<std::uint32_t> duplicates;
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    std::size_t slot = Slot(ids[i]);
+    while (table_[slot] != 0 && ids[table_[slot] - 1] != ids[i]) {
+      slot = (slot + 1) & (size - 1);
+    }
+    if (table_[slot] != 0) {
+      duplicates.push_back(i);
+    } else {
+      table_[slot] = i + 1;
+    }
+  }
+  return duplicates;
+}
+
+std::uint32_t IdTable::Find(const std::vector<std::uint64_t>& ids, std::uint64_t id) const {
+  if (table_.empty()) {
+    return kNone;
+  }
+  for (std::size_t slot = Slot(id); table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
+    if (ids[table_[slot] - 1] == id) {
+      return table_[slot] - 1;
+    }
+  }
+  return kNone;
+}
+
+GraphBuilder::GraphBuilder(std::string origin)
+    : origin_(std::move(origin)), impl_(std::make_unique<Graph::Impl>()) {}
+
+std::uint32_t GraphBuilder::ActorIndex(const Actor& actor) {
+  auto& table = impl_->actor_table;
+  if (!impl_->actors.empty() && table[impl_->actors.back()] == actor) {
+    return impl_->actors.back();
+  }
+  const auto it = std::find(table.begin(), table.end(), actor);  // few: threads and streams
+  if (it == table.end()) {
+    table.push_back(actor);
+    return static_cast<std::uint32_t>(table.size() - 1);
+  }
+  return static_cast<std::uint32_t>(it - table.begin());
+}
+
+Status GraphBuilder::Add(const NodeView& view) {
+  Graph::Impl& g = *impl_;
+  constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (g.ids.size() >= kMax || dep_ids_.size() + view.deps.size() >= kMax) {
+    return BadInput(fmt::format("{}: more than {} nodes or edges in one rank", origin_, kMax));
+  }
+  g.ids.push_back(view.id);
+  g.start_ns.push_back(view.start_ns);
+  g.duration_ns.push_back(view.duration_ns);
+  g.delay_ns.push_back(view.delay_ns);
+  g.rf_ids.push_back(view.rf_id);
+  g.seq_ids.push_back(view.seq_id);
+  g.names.push_back(g.strings.Intern(view.name));
+  g.parents.push_back(view.parent.empty() ? 0 : g.strings.Intern(view.parent));
+  g.schemas.push_back(view.op_schema.empty() ? 0 : g.strings.Intern(view.op_schema));
+  g.types.push_back(view.type);
+  g.kinds.push_back(view.kind);
+  g.classes.push_back(view.op_class);
+  g.actors.push_back(ActorIndex(view.actor));
+  g.steps.push_back(view.step);
+  g.comms.push_back(view.comm ? static_cast<std::uint32_t>(g.comm_table.size()) : g.kNone);
+  if (view.comm) {
+    g.comm_table.push_back(*view.comm);
+  }
+  const Graph::Impl::Rare rare{view.transfer_ns, view.num_ops, view.tensor_bytes};
+  const bool is_rare = rare != Graph::Impl::Rare{};
+  g.rares.push_back(is_rare ? static_cast<std::uint32_t>(g.rare_table.size()) : g.kNone);
+  if (is_rare) {
+    g.rare_table.push_back(rare);
+  }
+  g.arg_forms.push_back(g.forms.Intern(view.args.form));
+  g.arg_ids.push_back(g.id_bytes.size());
+  g.id_bytes += view.args.ids;
+  dep_start_.push_back(static_cast<std::uint32_t>(dep_ids_.size()));
+  dep_count_.push_back(static_cast<std::uint32_t>(view.deps.size()));
+  for (const Dependency& dep : view.deps) {
+    dep_ids_.push_back(dep.node_id);
+    dep_reasons_.push_back(static_cast<std::uint8_t>(static_cast<std::uint8_t>(dep.reason) |
+                                                     (dep.inferred ? kInferredBit : 0)));
+  }
+  return {};
+}
+
+Result<Graph> GraphBuilder::Finish(TraceMetadata metadata, const Diagnostics& diagnostics,
+                                   std::vector<std::string>* problems) {
+  Graph::Impl& g = *impl_;
+  g.metadata = std::move(metadata);
+  g.diagnostics = diagnostics;
+  g.strings.Freeze();
+  g.forms.Freeze();
+  g.id_bytes.shrink_to_fit();
+  SortByStart();
+  REPRISE_TRY(CheckIds(problems));
+  ResolveDeps();
+  REPRISE_TRY(Order(problems));
+  return Graph(std::move(impl_));
+}
+
+void GraphBuilder::SortByStart() {
+  Graph::Impl& g = *impl_;
+  if (std::is_sorted(g.start_ns.begin(), g.start_ns.end())) {
+    return;
+  }
+  std::vector<std::uint32_t> order(g.ids.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return g.start_ns[a] < g.start_ns[b]; });
+  const auto permute_all = [&](auto&... arrays) { (Permute(arrays, order), ...); };
+  permute_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
+              g.schemas, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
+              g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+}
+
+Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {
+  const std::vector<std::uint32_t> duplicates = impl_->by_id.Build(impl_->ids);
+  if (duplicates.empty()) {
+    return {};
+  }
+  std::vector<std::uint64_t> listed;
+  for (std::size_t i = 0; i < std::min(duplicates.size(), kMaxListed); ++i) {
+    listed.push_back(impl_->ids[duplicates[i]]);
+  }
+  std::string message =
+      fmt::format("{}: {} nodes have an id that another node has: {}{}", origin_, duplicates.size(),
+                  fmt::join(listed, ", "), listed.size() < duplicates.size() ? ", …" : "");
+  if (problems == nullptr) {
+    return BadInput(std::move(message));
+  }
+  problems->push_back(std::move(message));
+  return {};
+}
+
+void GraphBuilder::ResolveDeps() {
+  Graph::Impl& g = *impl_;
+  std::uint64_t dangling = 0;
+  g.dep_begin.reserve(g.ids.size() + 1);
+  g.deps.reserve(dep_ids_.size());
+  g.reasons.reserve(dep_ids_.size());
+  g.inferred.reserve(dep_ids_.size());
+  for (std::size_t i = 0; i < g.ids.size(); ++i) {
+    g.dep_begin.push_back(static_cast<std::uint32_t>(g.deps.size()));
+    for (std::uint32_t d = dep_start_[i]; d < dep_start_[i] + dep_count_[i]; ++d) {
+      const std::uint32_t index = g.by_id.Find(g.ids, dep_ids_[d]);
+      if (index == IdTable::kNone) {
+        if (++dangling <= Diagnostics::kMaxExamples) {
+          g.diagnostics.Count("dangling_dependency", fmt::format("{}: node {} waits for {}",
+                                                                 origin_, g.ids[i], dep_ids_[d]));
+        }
+        continue;
+      }
+      g.deps.push_back(index);
+      g.reasons.push_back(static_cast<EdgeReason>(dep_reasons_[d] & ~kInferredBit));
+      g.inferred.push_back((dep_reasons_[d] & kInferredBit) != 0);
+    }
+  }
+  g.dep_begin.push_back(static_cast<std::uint32_t>(g.deps.size()));
+  if (dangling > Diagnostics::kMaxExamples) {
+    g.diagnostics.Count("dangling_dependency", {}, dangling - Diagnostics::kMaxExamples);
+  }
+  dep_ids_ = {};
+  dep_reasons_ = {};
+  dep_start_ = {};
+  dep_count_ = {};
+}
+
+Status GraphBuilder::Order(std::vector<std::string>* problems) {
+  Graph::Impl& g = *impl_;
+  bool sorted = true;  // as a trace usually is: what a node waits for started earlier
+  for (std::uint32_t i = 0; i < g.ids.size() && sorted; ++i) {
+    for (std::uint32_t d = g.dep_begin[i]; d < g.dep_begin[i + 1]; ++d) {
+      sorted = sorted && g.deps[d] < i;
+    }
+  }
+  if (!sorted) {
+    return OrderWithHeap(problems);
+  }
+  g.order.resize(g.ids.size());
+  std::iota(g.order.begin(), g.order.end(), 0U);
+  return {};
+}
+
+Status GraphBuilder::OrderWithHeap(std::vector<std::string>* problems) {
+  Graph::Impl& g = *impl_;
+  const std::size_t size = g.ids.size();
+  std::vector<std::uint32_t> pending(size);
+  std::vector<std::uint32_t> next_begin(size + 1, 0);
+  for (const Graph::Index dep : g.deps) {
+    ++next_begin[dep + 1];
+  }
+  std::partial_sum(next_begin.begin(), next_begin.end(), next_begin.begin());
+  std::vector<std::uint32_t> next(g.deps.size());
+  std::vector<std::uint32_t> fill(next_begin.begin(), next_begin.end() - 1);
+  std::priority_queue<Graph::Index, std::vector<Graph::Index>, std::greater<>> ready;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    pending[i] = g.dep_begin[i + 1] - g.dep_begin[i];
+    for (std::uint32_t d = g.dep_begin[i]; d < g.dep_begin[i + 1]; ++d) {
+      next[fill[g.deps[d]]++] = i;
+    }
+    if (pending[i] == 0) {
+      ready.push(i);
+    }
+  }
+  g.order.reserve(size);
+  while (!ready.empty()) {
+    const Graph::Index node = ready.top();
+    ready.pop();
+    g.order.push_back(node);
+    for (std::uint32_t k = next_begin[node]; k < next_begin[node + 1]; ++k) {
+      if (--pending[next[k]] == 0) {
+        ready.push(next[k]);
+      }
+    }
+  }
+  if (g.order.size() == size) {
+    return {};
+  }
+  std::string message = DescribeCycle(pending);
+  if (problems == nullptr) {
+    return BadInput(std::move(message));
+  }
+  problems->push_back(std::move(message));
+  return {};
+}
+
+// From any node that could not be ordered, back along what it waits for, until one comes again.
+std::string GraphBuilder::DescribeCycle(const std::vector<std::uint32_t>& pending) const {
+  const Graph::Impl& g = *impl_;
+  const auto blocked = [&](std::uint32_t i) { return pending[i] > 0; };
+  std::uint32_t at = 0;
+  while (!blocked(at)) {
+    ++at;
+  }
+  std::vector<std::uint32_t> path;
+  std::vector<bool> seen(g.ids.size(), false);
+  while (!seen[at]) {
+    seen[at] = true;
+    path.push_back(at);
+    std::uint32_t d = g.dep_begin[at];
+    while (!blocked(g.deps[d])) {
+      ++d;
+    }
+    at = g.deps[d];
+  }
+  path.erase(path.begin(), std::find(path.begin(), path.end(), at));
+  std::vector<std::uint64_t> listed;
+  for (std::size_t i = 0; i < std::min(path.size(), kMaxListed); ++i) {
+    listed.push_back(g.ids[path[i]]);
+  }
+  return fmt::format(
+      "{}: cycle of {} nodes, each waits for the next: {}, {}; {} nodes can never start", origin_,
+      path.size(), fmt::join(listed, ", "),
+      listed.size() < path.size() ? std::string("…") : std::to_string(listed.front()),
+      g.ids.size() - g.order.size());
+}
+
+}  // namespace reprise

@@ -1,0 +1,120 @@
+#include "et_schema/metadata_codec.h"
+
+#include <algorithm>
+
+#include "et_schema/node_stream.h"
+#include "et_schema/utf8.h"
+
+namespace reprise {
+namespace {
+
+std::string Clean(std::string_view text) { return ReplaceInvalidUtf8(text); }
+
+// Parallel lists: the shortest decides.
+std::vector<Step> MakeSteps(const std::vector<std::string>& names,
+                            const std::vector<std::int64_t>& starts,
+                            const std::vector<std::int64_t>& durations) {
+  std::vector<Step> steps(std::min({names.size(), starts.size(), durations.size()}));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i] = {names[i], starts[i], durations[i]};
+  }
+  return steps;
+}
+
+class MetadataDecoder {
+ public:
+  // False: of no type that this attribute can have, or not ours.
+  bool Add(const RawAttribute& raw, TraceMetadata& out, MetadataExtras& extras) {
+    std::string_view text;
+    if (raw.name == "source" && raw.AsText(text)) {
+      out.source = Clean(text);
+      return true;
+    }
+    if (raw.name == "clock_drift") {
+      return raw.AsDouble(out.clock_drift);
+    }
+    if (raw.name == kNodeCountAttribute) {
+      extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
+      return !raw.IsList();
+    }
+    return AddNumber(raw, out, extras) || AddList(raw);
+  }
+
+  void Finish(TraceMetadata& out) const {
+    out.steps = MakeSteps(step_names_, step_starts_, step_durations_);
+    for (std::size_t i = 0; i < std::min(counters_.size(), counts_.size()); ++i) {
+      out.diagnostics.emplace_back(counters_[i], static_cast<std::uint64_t>(counts_[i]));
+    }
+  }
+
+ private:
+  static bool AddNumber(const RawAttribute& raw, TraceMetadata& out, MetadataExtras& extras) {
+    std::int64_t value = 0;
+    if (!raw.AsInt(value)) {
+      return false;
+    }
+    if (raw.name == "rank") {
+      out.rank = static_cast<std::int32_t>(value);
+    } else if (raw.name == "world_size") {
+      out.world_size = static_cast<std::int32_t>(value);
+    } else if (raw.name == "base_ns") {
+      out.base_ns = value;
+    } else if (raw.name == "untraced_step_ns") {
+      out.untraced_step_ns = value;
+    } else if (raw.name == "clock_offset_ns") {
+      out.clock_offset_ns = value;
+    } else if (raw.name == "clock_uncertainty_ns") {
+      out.clock_uncertainty_ns = value;
+    } else if (raw.name == kFormatAttribute) {
+      extras.format = value;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool AddList(const RawAttribute& raw) {
+    if (raw.name == "step_names") {
+      return Texts(raw, step_names_);
+    }
+    if (raw.name == "step_starts_ns") {
+      return raw.AsInts(step_starts_);
+    }
+    if (raw.name == "step_durations_ns") {
+      return raw.AsInts(step_durations_);
+    }
+    if (raw.name == "diagnostics_names") {
+      return Texts(raw, counters_);
+    }
+    return raw.name == "diagnostics_counts" && raw.AsInts(counts_);
+  }
+
+  static bool Texts(const RawAttribute& raw, std::vector<std::string>& out) {
+    std::vector<std::string_view> views;
+    const bool ok = raw.AsTexts(views);
+    out.clear();
+    std::transform(views.begin(), views.end(), std::back_inserter(out), Clean);
+    return ok;
+  }
+
+  std::vector<std::string> step_names_, counters_;
+  std::vector<std::int64_t> step_starts_, step_durations_, counts_;
+};
+
+}  // namespace
+
+TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
+                             Diagnostics& diagnostics) {
+  TraceMetadata out;
+  out.version = Clean(raw.version);
+  MetadataDecoder decoder;
+  for (const RawAttribute& attribute : raw.attributes) {
+    if (!decoder.Add(attribute, out, extras)) {
+      diagnostics.Count("unknown_metadata", Clean(attribute.name));
+    }
+  }
+  decoder.Finish(out);
+  return out;
+}
+
+}  // namespace reprise

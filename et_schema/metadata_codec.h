@@ -1,0 +1,19 @@
+// GlobalMetadata ↔ TraceMetadata. Only et_schema sees this.
+#pragma once
+
+#include <optional>
+
+#include "core/diagnostics.h"
+#include "et_schema/node.h"
+#include "et_schema/raw_node.h"
+
+namespace reprise {
+
+struct MetadataExtras {
+  std::int64_t format = 0;                  // 0: not written by Reprise
+  std::optional<std::uint64_t> node_count;  // unset: not known
+};
+[[nodiscard]] TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
+                                           Diagnostics& diagnostics);
+
+}  // namespace reprise

@@ -1,0 +1,146 @@
+#include "et_schema/node_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "et_schema/metadata_codec.h"
+#include "et_schema/utf8.h"
+
+namespace reprise {
+
+void ViewOf(const Node& node, NodeView& view) {
+  view.id = node.id;
+  view.name = node.name;
+  view.parent = node.parent;
+  view.op_schema = node.op_schema;
+  view.type = node.type;
+  view.kind = node.kind;
+  view.op_class = node.op_class;
+  view.actor = node.actor;
+  view.deps = node.deps;
+  view.start_ns = node.start_ns;
+  view.duration_ns = node.duration_ns;
+  view.delay_ns = node.delay_ns;
+  view.transfer_ns = node.transfer_ns;
+  view.step = node.step;
+  view.rf_id = node.rf_id;
+  view.seq_id = node.seq_id;
+  view.comm = node.comm;
+  view.num_ops = node.num_ops;
+  view.tensor_bytes = node.tensor_bytes;
+  EncodeArgs(node.inputs, node.outputs, view.args);
+}
+
+void CopyHeader(const NodeView& view, Node& node) {
+  node.id = view.id;
+  node.name = view.name;
+  node.parent = view.parent;
+  node.op_schema = view.op_schema;
+  node.type = view.type;
+  node.kind = view.kind;
+  node.op_class = view.op_class;
+  node.actor = view.actor;
+  node.deps = view.deps;
+  node.start_ns = view.start_ns;
+  node.duration_ns = view.duration_ns;
+  node.delay_ns = view.delay_ns;
+  node.transfer_ns = view.transfer_ns;
+  node.step = view.step;
+  node.rf_id = view.rf_id;
+  node.seq_id = view.seq_id;
+  node.comm = view.comm;
+  node.num_ops = view.num_ops;
+  node.tensor_bytes = view.tensor_bytes;
+}
+
+Result<std::unique_ptr<NodeStream>> NodeStream::Open(const std::string& path) {
+  REPRISE_ASSIGN(auto messages, MessageReader::Open(path));
+  std::unique_ptr<NodeStream> stream(new NodeStream(std::move(messages)));
+  REPRISE_TRY(stream->ReadMetadata());
+  return stream;
+}
+
+Status NodeStream::ReadMetadata() {
+  std::string_view message;
+  REPRISE_ASSIGN(const bool more, messages_.Next(message));
+  if (!more) {
+    return BadInput(fmt::format("{}: empty, expected an .et file", messages_.path()));
+  }
+  RawMetadata raw;
+  if (!raw.Parse(message)) {
+    return BadInput(
+        fmt::format("{}: the message at byte 0 is no GlobalMetadata: not an .et file, or damaged",
+                    messages_.path()));
+  }
+  MetadataExtras extras;
+  metadata_ = DecodeMetadata(raw, extras, diagnostics_);
+  if (extras.format > kFormatVersion) {
+    return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}",
+                                messages_.path(), extras.format, kFormatVersion));
+  }
+  native_ = extras.format > 0;
+  expected_nodes_ = extras.node_count;
+  return {};
+}
+
+Result<bool> NodeStream::Next(NodeView& view) {
+  std::string_view message;
+  REPRISE_ASSIGN(const bool more, messages_.Next(message));
+  if (!more) {
+    if (expected_nodes_ && *expected_nodes_ != nodes_) {
+      return BadInput(fmt::format("{}: truncated: ends at byte {} after {} of {} nodes",
+                                  messages_.path(), offset(), nodes_, *expected_nodes_));
+    }
+    return false;
+  }
+  if (!raw_.Parse(message)) {
+    return BadInput(fmt::format("{}: the message at byte {} is not a node: damaged",
+                                messages_.path(), offset()));
+  }
+  ++nodes_;
+  Decode(view);
+  return true;
+}
+
+const Diagnostics& NodeStream::diagnostics() {
+  for (auto& [name, count] : pending_) {
+    if (count > 0) {
+      diagnostics_.Count(name, {}, count);
+      count = 0;
+    }
+  }
+  return diagnostics_;
+}
+
+void NodeStream::Count(std::string_view name) {
+  diagnostics_.Count(
+      name, fmt::format("{}: node {} at byte {}", messages_.path(), raw_.id, messages_.offset()));
+}
+
+void NodeStream::CountNamed(std::string_view counter,
+                            const std::vector<std::string_view>& attributes) {
+  for (const std::string_view attribute : attributes) {
+    // One example per attribute name; the names of a file are few.
+    const std::string key = fmt::format("{}/{}", counter, Clean(attribute, clean_name_));
+    auto [it, fresh] = pending_.try_emplace(key, 0);
+    static_cast<void>(it);
+    if (fresh) {
+      diagnostics_.Count(counter, fmt::format("{}: \"{}\", first in node {}", messages_.path(),
+                                              attribute, raw_.id));
+    } else {
+      ++pending_.try_emplace(std::string(counter), 0).first->second;
+    }
+  }
+}
+
+std::string_view NodeStream::Clean(std::string_view text, std::string& scratch) {
+  if (IsValidUtf8(text)) {
+    return text;
+  }
+  Count("invalid_utf8");
+  scratch = ReplaceInvalidUtf8(text);
+  return scratch;
+}
+
+}  // namespace reprise

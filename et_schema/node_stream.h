@@ -1,0 +1,97 @@
+// Nodes of a file one by one, half decoded: what EtReader and Graph share. Only et_schema sees
+// this.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/result.h"
+#include "et_schema/args.h"
+#include "et_schema/message_reader.h"
+#include "et_schema/node.h"
+#include "et_schema/raw_node.h"
+
+namespace reprise {
+
+// Node, with views for its strings and a tape for its arguments. Reused from node to node.
+struct NodeView {
+  std::uint64_t id = 0;
+  std::string_view name, parent, op_schema;
+  NodeType type = NodeType::kInvalid;
+  OpKind kind = OpKind::kWork;
+  OpClass op_class = OpClass::kOther;
+  Actor actor;
+  std::vector<Dependency> deps;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t delay_ns = 0;
+  std::int64_t transfer_ns = -1;
+  std::int32_t step = -1;
+  std::int64_t rf_id = -1;
+  std::int64_t seq_id = -1;
+  std::optional<CommSpec> comm;
+  std::int64_t num_ops = -1;
+  std::int64_t tensor_bytes = -1;
+  ArgTape args;
+};
+// `view` points into `node`.
+void ViewOf(const Node& node, NodeView& view);
+// Everything but the arguments.
+void CopyHeader(const NodeView& view, Node& node);
+
+class NodeStream {
+ public:
+  static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
+  [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
+  // False at the end. The view's strings are valid until the next call.
+  [[nodiscard]] Result<bool> Next(NodeView& view);
+  [[nodiscard]] const Diagnostics& diagnostics();
+  [[nodiscard]] std::uint64_t offset() const { return messages_.offset(); }
+  // Written by Reprise (a foreign file lacks most attributes: nothing to complain about).
+  [[nodiscard]] bool native() const { return native_; }
+
+ private:
+  explicit NodeStream(MessageReader messages) : messages_(std::move(messages)) {}
+  [[nodiscard]] Status ReadMetadata();
+  void Decode(NodeView& view);
+  void DecodeKind(NodeView& view);
+  void DecodeActor(NodeView& view);
+  void DecodeDeps(NodeView& view);
+  void DecodeComm(NodeView& view);
+  void DecodeCommKind(CommSpec& spec);
+  void DecodeCommSizes(CommSpec& spec);
+  void DecodeArgs(NodeView& view);
+  // Valid UTF-8, in `scratch` if it had to be repaired.
+  std::string_view Clean(std::string_view text, std::string& scratch);
+  void Count(std::string_view name);
+  void CountNamed(std::string_view counter, const std::vector<std::string_view>& attributes);
+
+  MessageReader messages_;
+  TraceMetadata metadata_;
+  bool native_ = false;
+  std::optional<std::uint64_t> expected_nodes_;
+  std::uint64_t nodes_ = 0;
+  RawNode raw_;
+  std::string clean_name_, clean_parent_, clean_schema_, clean_group_;
+  Diagnostics diagnostics_;
+  // Seen per attribute name; goes to diagnostics_ in bulk, as it may happen for every node.
+  std::map<std::string, std::uint64_t, std::less<>> pending_;
+  // Foreign files: transfers so far of each sequence.
+  std::map<std::string, std::int64_t> next_index_;
+};
+
+// The trailer that cannot be had in a stream: GlobalMetadata's attribute `node_count` (fixed64) is
+// written as kNodeCountUnknown and patched by Close() where the file is not compressed (compressed
+// streams have an end mark of their own).
+inline constexpr std::string_view kNodeCountAttribute = "node_count";
+inline constexpr std::uint64_t kNodeCountUnknown = ~std::uint64_t{0};
+// GlobalMetadata's attribute `reprise_format` (int32): files of a later version are refused.
+inline constexpr std::string_view kFormatAttribute = "reprise_format";
+inline constexpr std::int32_t kFormatVersion = 1;
+
+}  // namespace reprise

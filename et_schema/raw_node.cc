@@ -1,0 +1,419 @@
+#include "et_schema/raw_node.h"
+
+#include <bit>
+
+namespace reprise {
+namespace {
+
+enum class Shape : std::uint8_t { kNumber, kText, kNumbers };
+struct Row {
+  std::string_view name;
+  Shape shape;
+};
+constexpr std::array<Row, kAttributeCount> kRows = {{
+#define ATTRIBUTE(symbol, name, shape) {name, Shape::k##shape},
+#include "et_schema/attributes.def"
+#undef ATTRIBUTE
+}};
+
+// A perfect-enough hash: names differ in length, first, middle or last character. Slots hold
+// index + 1; collisions probe linearly.
+constexpr std::size_t kSlots = 256;
+constexpr std::size_t Slot(std::string_view name) {
+  const auto at = [&](std::size_t i) { return static_cast<std::size_t>(name[i]); };
+  return (name.size() * 31 + at(0) * 7 + at(name.size() / 2) * 3 + at(name.size() - 1)) % kSlots;
+}
+constexpr std::array<std::uint8_t, kSlots> MakeSlots() {
+  std::array<std::uint8_t, kSlots> slots{};
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    std::size_t slot = Slot(kRows[i].name);
+    while (slots[slot] != 0) {
+      slot = (slot + 1) % kSlots;
+    }
+    slots[slot] = static_cast<std::uint8_t>(i + 1);
+  }
+  return slots;
+}
+constexpr std::array<std::uint8_t, kSlots> kSlotTable = MakeSlots();
+
+// Index of the attribute, kAttributeCount if it is none of ours.
+std::size_t Find(std::string_view name) {
+  if (name.empty()) {
+    return kAttributeCount;
+  }
+  for (std::size_t slot = Slot(name); kSlotTable[slot] != 0; slot = (slot + 1) % kSlots) {
+    const std::size_t index = kSlotTable[slot] - 1U;
+    if (kRows[index].name == name) {
+      return index;
+    }
+  }
+  return kAttributeCount;
+}
+
+// AttributeProto's oneof: type T has field 3 + 2·T for the scalar and the next for its list.
+enum class ValueType : std::uint8_t {
+  kDouble,
+  kFloat,
+  kInt32,
+  kInt64,
+  kUint32,
+  kUint64,
+  kSint32,
+  kSint64,
+  kFixed32,
+  kFixed64,
+  kSfixed32,
+  kSfixed64,
+  kBool,
+  kString,
+  kBytes,
+};
+constexpr std::uint32_t kFirstValueField = 3;
+constexpr std::uint32_t kLastValueField = 32;
+ValueType TypeOf(std::uint32_t field) {
+  return static_cast<ValueType>((field - kFirstValueField) / 2);
+}
+
+WireType WireTypeOf(ValueType type) {
+  switch (type) {
+    case ValueType::kDouble:
+    case ValueType::kFixed64:
+    case ValueType::kSfixed64:
+      return WireType::kFixed64;
+    case ValueType::kFloat:
+    case ValueType::kFixed32:
+    case ValueType::kSfixed32:
+      return WireType::kFixed32;
+    case ValueType::kString:
+    case ValueType::kBytes:
+      return WireType::kBytes;
+    default:
+      return WireType::kVarint;
+  }
+}
+
+bool ToInt(ValueType type, std::uint64_t bits, std::int64_t& value) {
+  switch (type) {
+    case ValueType::kInt32:
+    case ValueType::kSfixed32:
+      value = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
+      return true;
+    case ValueType::kUint32:
+    case ValueType::kFixed32:
+      value = static_cast<std::uint32_t>(bits);
+      return true;
+    case ValueType::kInt64:
+    case ValueType::kSfixed64:
+      value = static_cast<std::int64_t>(bits);
+      return true;
+    case ValueType::kUint64:
+    case ValueType::kFixed64:
+      value = static_cast<std::int64_t>(bits);
+      return value >= 0;
+    case ValueType::kSint32:
+      value = ZigZagDecode(static_cast<std::uint32_t>(bits));
+      return true;
+    case ValueType::kSint64:
+      value = ZigZagDecode(bits);
+      return true;
+    case ValueType::kBool:
+      value = bits != 0 ? 1 : 0;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// `repeated T field`: packed or one by one, as protobuf allows either.
+template <typename Add>
+bool AddRepeated(WireCursor& cursor, WireType wire, WireType element, const Add& add) {
+  std::uint64_t bits = 0;
+  if (wire != WireType::kBytes) {
+    return cursor.Scalar(wire, bits) && add(bits);
+  }
+  std::string_view packed;
+  if (!cursor.Bytes(packed)) {
+    return false;
+  }
+  for (WireCursor inner(packed); !inner.AtEnd();) {
+    if (!inner.Scalar(element, bits) || !add(bits)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool AddIds(WireCursor& cursor, WireType wire, std::vector<std::uint64_t>& ids) {
+  return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
+    ids.push_back(bits);
+    return true;
+  });
+}
+
+bool ParseIo(std::string_view message, RawIo& io) {
+  for (WireCursor cursor(message); !cursor.AtEnd();) {
+    std::uint32_t field = 0;
+    WireType wire{};
+    if (!cursor.Tag(field, wire)) {
+      return false;
+    }
+    const bool known = wire == WireType::kBytes && field <= 3;
+    std::string_view& target = field == 1 ? io.values : field == 2 ? io.shapes : io.types;
+    if (!(known ? cursor.Bytes(target) : cursor.Skip(field, wire))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view Name(Attribute attribute) {
+  return kRows.at(static_cast<std::size_t>(attribute)).name;
+}
+
+bool RawAttribute::AsInt(std::int64_t& value) const {
+  return field >= kFirstValueField && !IsList() && ToInt(TypeOf(field), bits, value);
+}
+
+bool RawAttribute::AsDouble(double& value) const {
+  if (field == 3) {
+    value = std::bit_cast<double>(bits);
+    return true;
+  }
+  if (field == 5) {
+    value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    return true;
+  }
+  return false;
+}
+
+bool RawAttribute::AsText(std::string_view& value) const {
+  constexpr std::uint32_t kStringField = 29;
+  value = bytes;
+  return field == kStringField;
+}
+
+bool RawAttribute::AsInts(std::vector<std::int64_t>& values) const {
+  values.clear();
+  if (!IsList()) {
+    return false;
+  }
+  const ValueType type = TypeOf(field);
+  const auto add = [&](std::uint64_t element) {
+    std::int64_t value = 0;
+    const bool is_int = ToInt(type, element, value);
+    values.push_back(value);
+    return is_int;
+  };
+  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
+    std::uint32_t number = 0;
+    WireType wire{};
+    if (!cursor.Tag(number, wire)) {
+      return false;
+    }
+    const bool known = number == 1 && (wire == WireType::kBytes || wire == WireTypeOf(type));
+    if (!(known ? AddRepeated(cursor, wire, WireTypeOf(type), add) : cursor.Skip(number, wire))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RawAttribute::AsTexts(std::vector<std::string_view>& values) const {
+  constexpr std::uint32_t kStringListField = 30;
+  values.clear();
+  if (field != kStringListField) {
+    return false;
+  }
+  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
+    std::uint32_t number = 0;
+    WireType wire{};
+    std::string_view text;
+    if (!cursor.Tag(number, wire)) {
+      return false;
+    }
+    if (number != 1 || wire != WireType::kBytes) {
+      if (!cursor.Skip(number, wire)) {
+        return false;
+      }
+      continue;
+    }
+    if (!cursor.Bytes(text)) {
+      return false;
+    }
+    values.push_back(text);
+  }
+  return true;
+}
+
+bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
+  attribute = {};
+  for (WireCursor cursor(message); !cursor.AtEnd();) {
+    std::uint32_t field = 0;
+    WireType wire{};
+    if (!cursor.Tag(field, wire)) {
+      return false;
+    }
+    bool ok = false;
+    const bool is_value = field >= kFirstValueField && field <= kLastValueField;
+    const WireType expected =
+        is_value && field % 2 == 1 ? WireTypeOf(TypeOf(field)) : WireType::kBytes;
+    if (field == 1 && wire == WireType::kBytes) {
+      ok = cursor.Bytes(attribute.name);
+    } else if (is_value && wire == expected) {
+      attribute.field = field;
+      ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
+                                    : cursor.Scalar(wire, attribute.bits);
+    } else {
+      ok = cursor.Skip(field, wire);
+    }
+    if (!ok) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void RawNode::Clear() {
+  id = start_time_micros = duration_micros = 0;
+  type = 0;
+  name = {};
+  ctrl_deps.clear();
+  data_deps.clear();
+  inputs = outputs = {};
+  unknown_attributes.clear();
+  mistyped_attributes.clear();
+  present_ = 0;
+  list_count_ = 0;
+}
+
+bool RawNode::Parse(std::string_view message) {
+  Clear();
+  for (WireCursor cursor(message); !cursor.AtEnd();) {
+    std::uint32_t field = 0;
+    WireType wire{};
+    std::uint64_t bits = 0;
+    std::string_view bytes;
+    if (!cursor.Tag(field, wire)) {
+      return false;
+    }
+    const bool varint = wire == WireType::kVarint;
+    const bool delimited = wire == WireType::kBytes;
+    bool ok = false;
+    switch (field) {
+      case 1:
+        ok = varint ? cursor.Varint(id) : cursor.Skip(field, wire);
+        break;
+      case 2:
+        ok = delimited ? cursor.Bytes(name) : cursor.Skip(field, wire);
+        break;
+      case 3:
+        ok = varint ? cursor.Varint(bits) : cursor.Skip(field, wire);
+        type = varint ? static_cast<std::uint32_t>(bits) : type;
+        break;
+      case 4:
+      case 5:
+        ok = varint || delimited ? AddIds(cursor, wire, field == 4 ? ctrl_deps : data_deps)
+                                 : cursor.Skip(field, wire);
+        break;
+      case 6:
+      case 7:
+        ok = varint ? cursor.Varint(field == 6 ? start_time_micros : duration_micros)
+                    : cursor.Skip(field, wire);
+        break;
+      case 8:
+      case 9:
+        ok = delimited ? cursor.Bytes(bytes) && ParseIo(bytes, field == 8 ? inputs : outputs)
+                       : cursor.Skip(field, wire);
+        break;
+      case 10:
+        ok = delimited ? cursor.Bytes(bytes) && AddAttribute(bytes) : cursor.Skip(field, wire);
+        break;
+      default:
+        ok = cursor.Skip(field, wire);
+    }
+    if (!ok) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RawNode::AddAttribute(std::string_view message) {
+  RawAttribute raw;
+  if (!ParseAttribute(message, raw)) {
+    return false;
+  }
+  const std::size_t index = Find(raw.name);
+  if (index == kAttributeCount) {
+    unknown_attributes.push_back(raw.name);
+  } else if (Set(static_cast<Attribute>(index), raw)) {
+    present_ |= std::uint64_t{1} << index;
+  } else {
+    mistyped_attributes.push_back(raw.name);
+  }
+  return true;
+}
+
+bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {
+  const std::size_t index = Index(attribute);
+  switch (kRows[index].shape) {
+    case Shape::kNumber:
+      return raw.AsInt(numbers_[index]);
+    case Shape::kText:
+      return raw.AsText(texts_[index]);
+    case Shape::kNumbers:
+      if (list_count_ == lists_.size()) {
+        lists_.emplace_back();
+      }
+      lists_[list_count_].first = attribute;
+      if (!raw.AsInts(lists_[list_count_].second)) {
+        return false;
+      }
+      ++list_count_;
+      return true;
+  }
+  return false;
+}
+
+const std::vector<std::int64_t>& RawNode::Numbers(Attribute a) const {
+  static const std::vector<std::int64_t> kNone;
+  if (Has(a)) {
+    for (std::size_t i = list_count_; i-- > 0;) {
+      if (lists_[i].first == a) {
+        return lists_[i].second;
+      }
+    }
+  }
+  return kNone;
+}
+
+bool RawMetadata::Parse(std::string_view message) {
+  *this = {};
+  for (WireCursor cursor(message); !cursor.AtEnd();) {
+    std::uint32_t field = 0;
+    WireType wire{};
+    std::string_view bytes;
+    if (!cursor.Tag(field, wire)) {
+      return false;
+    }
+    if (wire != WireType::kBytes || field > 2) {
+      if (!cursor.Skip(field, wire)) {
+        return false;
+      }
+      continue;
+    }
+    if (!cursor.Bytes(bytes)) {
+      return false;
+    }
+    if (field == 1) {
+      version = bytes;
+    } else if (!ParseAttribute(bytes, attributes.emplace_back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace reprise

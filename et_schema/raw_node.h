@@ -1,0 +1,99 @@
+// A message of an `.et` file with its fields as views into the buffer. Only et_schema sees this.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "et_schema/wire.h"
+
+namespace reprise {
+
+enum class Attribute : std::uint8_t {
+#define ATTRIBUTE(symbol, name, shape) k##symbol,
+#include "et_schema/attributes.def"
+#undef ATTRIBUTE
+};
+inline constexpr std::size_t kAttributeCount = 0
+#define ATTRIBUTE(symbol, name, shape) +1
+#include "et_schema/attributes.def"
+#undef ATTRIBUTE
+    ;
+[[nodiscard]] std::string_view Name(Attribute attribute);
+
+// One AttributeProto: which member of the oneof it holds, by field number (0: none).
+struct RawAttribute {
+  std::string_view name;
+  std::uint32_t field = 0;
+  std::uint64_t bits = 0;  // scalars
+  std::string_view bytes;  // strings, bytes, lists (the list message)
+
+  [[nodiscard]] bool IsList() const { return field >= 3 && field % 2 == 0; }
+  // Integers of any width and bool; false for everything else.
+  [[nodiscard]] bool AsInt(std::int64_t& value) const;
+  [[nodiscard]] bool AsDouble(double& value) const;  // float, double
+  [[nodiscard]] bool AsText(std::string_view& value) const;
+  [[nodiscard]] bool AsInts(std::vector<std::int64_t>& values) const;  // replaces `values`
+  [[nodiscard]] bool AsTexts(std::vector<std::string_view>& values) const;
+};
+[[nodiscard]] bool ParseAttribute(std::string_view message, RawAttribute& attribute);
+
+struct RawIo {
+  std::string_view values, shapes, types;
+  bool operator==(const RawIo&) const = default;
+};
+
+// Reused from node to node, so that lists keep their memory.
+class RawNode {
+ public:
+  // False: not a Node message. Views point into `message`.
+  [[nodiscard]] bool Parse(std::string_view message);
+
+  std::uint64_t id = 0;
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::vector<std::uint64_t> ctrl_deps, data_deps;
+  std::uint64_t start_time_micros = 0;
+  std::uint64_t duration_micros = 0;
+  RawIo inputs, outputs;
+
+  [[nodiscard]] bool Has(Attribute a) const { return ((present_ >> Index(a)) & 1) != 0; }
+  [[nodiscard]] std::int64_t Number(Attribute a, std::int64_t fallback) const {
+    return Has(a) ? numbers_[Index(a)] : fallback;
+  }
+  [[nodiscard]] std::string_view Text(Attribute a) const {
+    return Has(a) ? texts_[Index(a)] : std::string_view();
+  }
+  // Empty if absent.
+  [[nodiscard]] const std::vector<std::int64_t>& Numbers(Attribute a) const;
+
+  // Attributes that are not in attributes.def, and those with a value of the wrong type.
+  std::vector<std::string_view> unknown_attributes;
+  std::vector<std::string_view> mistyped_attributes;
+
+ private:
+  static_assert(kAttributeCount <= 64);
+  [[nodiscard]] static std::size_t Index(Attribute a) { return static_cast<std::size_t>(a); }
+  void Clear();
+  [[nodiscard]] bool AddAttribute(std::string_view message);
+  // False: the value has the wrong type.
+  [[nodiscard]] bool Set(Attribute attribute, const RawAttribute& raw);
+
+  std::uint64_t present_ = 0;
+  std::array<std::int64_t, kAttributeCount> numbers_{};
+  std::array<std::string_view, kAttributeCount> texts_{};
+  // Few attributes are lists: (attribute, values), the first list_count_ in use.
+  std::vector<std::pair<Attribute, std::vector<std::int64_t>>> lists_;
+  std::size_t list_count_ = 0;
+};
+
+struct RawMetadata {
+  std::string_view version;
+  std::vector<RawAttribute> attributes;
+  [[nodiscard]] bool Parse(std::string_view message);
+};
+
+}  // namespace reprise

@@ -1,0 +1,136 @@
+// Protobuf's wire format, read in place. Only et_schema sees this.
+//
+// Reading traces is what this program does all day: protobuf's generated parser builds a string per
+// attribute name and a message per attribute (2-4 us a node, measured); this cursor hands out views
+// into the buffer. tests/et_schema holds it to protobuf's own parser.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace reprise {
+
+enum class WireType : std::uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kGroupStart = 3,
+  kGroupEnd = 4,
+  kFixed32 = 5,
+};
+
+// Every function returns false on malformed input; the cursor is then of no further use.
+class WireCursor {
+ public:
+  explicit WireCursor(std::string_view bytes)
+      : at_(reinterpret_cast<const std::uint8_t*>(bytes.data())), end_(at_ + bytes.size()) {}
+
+  [[nodiscard]] bool AtEnd() const { return at_ == end_; }
+
+  [[nodiscard]] bool Varint(std::uint64_t& value) {
+    if (at_ != end_ && *at_ < 0x80) {
+      value = *at_++;
+      return true;
+    }
+    value = 0;
+    constexpr int kMaxShift = 63;
+    for (int shift = 0; shift <= kMaxShift && at_ != end_; shift += 7) {
+      const std::uint8_t byte = *at_++;
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool Tag(std::uint32_t& field, WireType& type) {
+    std::uint64_t tag = 0;
+    if (!Varint(tag) || tag > UINT32_MAX || (tag >> 3) == 0 || (tag & 7) > 5) {
+      return false;
+    }
+    field = static_cast<std::uint32_t>(tag >> 3);
+    type = static_cast<WireType>(tag & 7);
+    return true;
+  }
+
+  [[nodiscard]] bool Bytes(std::string_view& bytes) {
+    std::uint64_t size = 0;
+    if (!Varint(size) || size > static_cast<std::uint64_t>(end_ - at_)) {
+      return false;
+    }
+    bytes = {reinterpret_cast<const char*>(at_), static_cast<std::size_t>(size)};
+    at_ += size;
+    return true;
+  }
+
+  // A scalar of wire type varint, fixed32 or fixed64 as its bits.
+  [[nodiscard]] bool Scalar(WireType type, std::uint64_t& bits) {
+    switch (type) {
+      case WireType::kVarint:
+        return Varint(bits);
+      case WireType::kFixed32:
+        return Fixed<std::uint32_t>(bits);
+      case WireType::kFixed64:
+        return Fixed<std::uint64_t>(bits);
+      default:
+        return false;
+    }
+  }
+
+  // Steps over a field that nobody asked for.
+  [[nodiscard]] bool Skip(std::uint32_t field, WireType type, int depth = 0) {
+    std::uint64_t bits = 0;
+    std::string_view bytes;
+    constexpr int kMaxDepth = 64;
+    switch (type) {
+      case WireType::kBytes:
+        return Bytes(bytes);
+      case WireType::kGroupStart:
+        while (depth < kMaxDepth) {
+          std::uint32_t inner = 0;
+          WireType inner_type{};
+          if (!Tag(inner, inner_type)) {
+            return false;
+          }
+          if (inner_type == WireType::kGroupEnd) {
+            return inner == field;
+          }
+          if (!Skip(inner, inner_type, depth + 1)) {
+            return false;
+          }
+        }
+        return false;
+      case WireType::kGroupEnd:
+        return false;
+      default:
+        return Scalar(type, bits);
+    }
+  }
+
+ private:
+  template <typename T>
+  bool Fixed(std::uint64_t& bits) {
+    T value;
+    if (static_cast<std::size_t>(end_ - at_) < sizeof(T)) {
+      return false;
+    }
+    std::memcpy(&value, at_, sizeof(T));
+    at_ += sizeof(T);
+    bits = value;
+    return true;
+  }
+
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+};
+
+[[nodiscard]] inline std::int64_t ZigZagDecode(std::uint64_t bits) {
+  return static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
+}
+[[nodiscard]] inline std::uint64_t ZigZagEncode(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+}  // namespace reprise
