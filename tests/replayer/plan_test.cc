@@ -1,0 +1,125 @@
+#include "replayer/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "replayer/memory_plan.h"
+#include "tests/replayer/small_trace.h"
+
+namespace reprise {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+ThreadTrace Example() {
+  ThreadTrace trace;
+  trace.AddOp("aten::mm", {TensorValue(0, {8, 8}), TensorValue(1, {8, 8})},
+              {TensorValue(2, {8, 8})});
+  trace.AddOp("made::up", {TensorValue(2, {8, 8})}, {TensorValue(3, {8, 8})});
+  trace.AddTransfer(AllReduceSpec(256), TensorValue(3, {8, 8}));
+  trace.AddOp("aten::mm", {TensorValue(3, {8, 8}), TensorValue(1, {8, 8})},
+              {TensorValue(4, {8, 8})});
+  return trace;
+}
+
+Graph Built(const ThreadTrace& trace) {
+  auto graph = Graph::Build(trace.Metadata(0, 1), trace.nodes);
+  EXPECT_TRUE(graph) << graph.error().message;
+  return std::move(*graph);
+}
+
+TEST(Plan, RealOperationsSurrogatesTransfersAndHostTime) {
+  const Graph graph = Built(Example());
+  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->work[0].type, WorkType::kCompute);
+  EXPECT_EQ(plan->work[0].mode, ReplayMode::kReal);
+  ASSERT_NE(plan->work[0].kernel, nullptr);
+  EXPECT_DOUBLE_EQ(plan->work[0].cost.flops, 2.0 * 8 * 8 * 8);
+  EXPECT_EQ(plan->work[1].mode, ReplayMode::kSurrogate);
+  EXPECT_EQ(plan->diagnostics.CountOf("no_kernel: made::up"), 1U);
+  EXPECT_EQ(plan->work[2].type, WorkType::kHost);
+  EXPECT_TRUE(plan->work[2].releases);  // the transfer waits for the issuing piece
+  EXPECT_EQ(plan->work[3].type, WorkType::kTransfer);
+  EXPECT_EQ(plan->transfers, std::vector<Graph::Index>{3});
+  EXPECT_EQ(plan->work[4].type, WorkType::kWait);
+  EXPECT_TRUE(plan->work[4].joins);
+  EXPECT_EQ(plan->work[0].gap_ns, ThreadTrace::kGapNs);
+  EXPECT_EQ(plan->tail_ns, ThreadTrace::kGapNs);
+}
+
+TEST(Plan, ModesAndGaps) {
+  const Graph graph = Built(Example());
+  ReplayOptions options;
+  ApplyPreset(ReplayPreset::kComm, options);
+  ASSERT_TRUE(ParseOpModes("gemm=skip", options));
+  ASSERT_TRUE(ParseHostGaps("scale:0.5", options));
+  options.time_scale = 3;
+  const auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->work[0].mode, ReplayMode::kSkip);
+  EXPECT_EQ(plan->work[1].mode, ReplayMode::kTimed);
+  EXPECT_EQ(plan->work[1].host_ns, 300'000);
+  EXPECT_EQ(plan->work[3].mode, ReplayMode::kReal);
+  EXPECT_EQ(plan->work[1].gap_ns, ThreadTrace::kGapNs / 2);
+}
+
+TEST(Plan, UnknownGroupIsRefusedUnlessTold) {
+  ThreadTrace trace;
+  CommSpec spec = AllReduceSpec(256);
+  spec.certainty = GroupCertainty::kUnknown;
+  trace.AddTransfer(spec, TensorValue(0, {64}));
+  const Graph graph = Built(trace);
+  ReplayOptions options;
+  const auto refused = BuildPlan(graph, options, KernelRegistry::Builtin());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(refused.error().message, HasSubstr("--assume-groups"));
+  options.assume_groups = true;
+  EXPECT_TRUE(BuildPlan(graph, options, KernelRegistry::Builtin()));
+}
+
+TEST(Plan, BadModesAreUsageErrorsThatNameTheChoices) {
+  ReplayOptions options;
+  for (const char* text : {"gemm=fast", "nonsense=real", "quick"}) {
+    const Status status = ParseOpModes(text, options);
+    ASSERT_FALSE(status) << text;
+    EXPECT_EQ(status.error().kind, ErrorKind::kUsage);
+  }
+  EXPECT_FALSE(ParseCommModes("teleport=real", options));
+  EXPECT_FALSE(ParseHostGaps("sometimes", options));
+  EXPECT_FALSE(ParseHostGaps("scale:-1", options));
+}
+
+TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
+  ThreadTrace trace;
+  // tokens (persistent, int64) → index_select-like copy → embedding of 50 rows
+  trace.AddOp("aten::copy_",
+              {TensorValue(6, {4}, DType::kInt64), TensorValue(5, {4}, DType::kInt64)},
+              {TensorValue(6, {4}, DType::kInt64)});
+  trace.AddOp("aten::embedding",
+              {TensorValue(7, {50, 8}), TensorValue(6, {4}, DType::kInt64), Value{std::int64_t{-1}},
+               Value{false}, Value{false}},
+              {TensorValue(8, {4, 8})});
+  trace.AddTransfer(AllReduceSpec(128), TensorValue(8, {4, 8}));
+  const Graph graph = Built(trace);
+  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  ASSERT_TRUE(plan);
+  const auto lives = FindLifetimes(graph, *plan);
+  ASSERT_TRUE(lives);
+  const auto find = [&](std::int64_t incarnation) -> const StorageLife& {
+    return *std::find_if(lives->begin(), lives->end(),
+                         [&](const auto& life) { return life.incarnation == incarnation; });
+  };
+  EXPECT_TRUE(find(5).persistent);
+  EXPECT_EQ(find(5).index_bound, 50);  // through the copy
+  EXPECT_TRUE(find(7).persistent);
+  EXPECT_FALSE(find(8).persistent);
+  EXPECT_FALSE(find(8).single_actor);  // the communication thread reads it
+  EXPECT_EQ(find(8).last, 4U);         // until the wait
+  EXPECT_EQ(find(8).bytes, 128);
+}
+
+}  // namespace
+}  // namespace reprise
