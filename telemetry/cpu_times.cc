@@ -1,0 +1,69 @@
+#include "telemetry/cpu_times.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace reprise {
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"
+std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
+  constexpr std::string_view kPrefix = "cpu ";
+  if (!proc_stat.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  constexpr std::size_t kLeast = 4;  // up to idle
+  constexpr std::size_t kIdle = 3;
+  constexpr std::size_t kIoWait = 4;
+  std::array<std::int64_t, 8> field{};
+  const std::string_view line = proc_stat.substr(0, proc_stat.find('\n'));
+  const char* at = line.data() + kPrefix.size();
+  const char* const end = line.data() + line.size();
+  std::size_t count = 0;
+  for (; count < field.size(); ++count) {
+    at = std::find_if(at, end, [](char c) { return c != ' '; });
+    const auto [next, error] = std::from_chars(at, end, field[count]);
+    if (error != std::errc()) {
+      break;
+    }
+    at = next;
+  }
+  if (count < kLeast) {
+    return std::nullopt;
+  }
+  CpuTimes times;
+  for (const std::int64_t value : field) {
+    times.total += value;
+  }
+  times.busy = times.total - field[kIdle] - field[kIoWait];
+  return times;
+}
+
+int CountCpus(std::string_view proc_stat) {
+  int count = 0;
+  for (std::size_t at = 0; (at = proc_stat.find("\ncpu", at)) != std::string_view::npos; ++at) {
+    ++count;
+  }
+  return count;
+}
+
+double UtilizationMeter::Update(std::string_view proc_stat) {
+  const std::optional<CpuTimes> now = ParseCpuTimes(proc_stat);
+  if (!now) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  // iowait may step back by a little; so may, then, the total.
+  if (last_ && now->total > last_->total) {
+    fraction_ = std::clamp(static_cast<double>(now->busy - last_->busy) /
+                               static_cast<double>(now->total - last_->total),
+                           0.0, 1.0);
+    known_ = true;
+    last_ = now;
+  } else if (!last_) {
+    last_ = now;
+  }
+  return known_ ? fraction_ : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace reprise

@@ -1,0 +1,34 @@
+// The first line of /proc/stat: time that all CPUs spent, by state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace reprise {
+
+struct CpuTimes {
+  std::int64_t busy = 0;  // ticks
+  std::int64_t total = 0;
+};
+
+// Nothing if the text does not begin with a "cpu" line. Busy is all but idle and iowait; guest time
+// is part of user time already.
+[[nodiscard]] std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
+// How many "cpu<N>" lines there are: logical CPUs online.
+[[nodiscard]] int CountCpus(std::string_view proc_stat);
+
+// Busy fraction between one call and the next.
+class UtilizationMeter {
+ public:
+  // The fraction since the last call; where no tick (10 ms) has passed since then, the last
+  // fraction again. NaN if the text cannot be parsed, and until a first tick has passed.
+  [[nodiscard]] double Update(std::string_view proc_stat);
+
+ private:
+  std::optional<CpuTimes> last_;
+  double fraction_ = 0;
+  bool known_ = false;
+};
+
+}  // namespace reprise

@@ -1,0 +1,24 @@
+#include "telemetry/scaled_files.h"
+
+#include <limits>
+
+namespace reprise {
+
+void ScaledFilesSource::Read(std::span<double> values) {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto number = files_[i].first.Number();
+    values[i] = number ? static_cast<double>(*number) * files_[i].second
+                       : std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+void ScaledFilesSource::Add(const std::string& path, double factor, MetricSpec metric) {
+  auto file = PseudoFile::Open(path);
+  if (file && file->Number()) {
+    files_.emplace_back(std::move(*file), factor);
+    metric.source = name_;
+    metrics_.push_back(std::move(metric));
+  }
+}
+
+}  // namespace reprise

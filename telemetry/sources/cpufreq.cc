@@ -1,0 +1,72 @@
+// CPU clock: cpu0/cpufreq/scaling_cur_freq 3400000 (kHz).
+#include <limits>
+#include <vector>
+
+#include "telemetry/pseudo_file.h"
+#include "telemetry/source.h"
+
+namespace reprise {
+namespace {
+
+constexpr double kHertzPerKilohertz = 1e3;
+// Reading a clock may interrupt its CPU; a few, spread over the machine, tell what is needed.
+constexpr std::size_t kMostCpus = 8;
+
+class CpufreqSource : public Source {
+ public:
+  explicit CpufreqSource(std::vector<PseudoFile> files, std::size_t cpus)
+      : files_(std::move(files)),
+        metrics_{{.name = "clock",
+                  .unit = "hertz",
+                  .device = "cpu",
+                  .source = "cpufreq",
+                  .is_counter = false,
+                  .modelled = false,
+                  .help = "mean clock of " + std::to_string(files_.size()) + " of " +
+                          std::to_string(cpus) + " CPUs"}} {}
+
+  [[nodiscard]] std::string_view name() const override { return "cpufreq"; }
+  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  void Read(std::span<double> values) override {
+    double sum = 0;
+    int count = 0;
+    for (PseudoFile& file : files_) {
+      if (const auto khz = file.Number()) {
+        sum += static_cast<double>(*khz) * kHertzPerKilohertz;
+        ++count;
+      }
+    }
+    values[0] = count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+  }
+
+ private:
+  std::vector<PseudoFile> files_;
+  std::vector<MetricSpec> metrics_;
+};
+
+}  // namespace
+
+SourceKind::Opened OpenCpufreq(const SourceOptions& options) {
+  const std::string directory = options.root + "/sys/devices/system/cpu";
+  std::vector<std::string> paths;
+  for (const std::string& cpu : ListPrefixed(directory, "cpu")) {
+    std::string path = directory + "/" + cpu + "/cpufreq/scaling_cur_freq";
+    if (!ReadLabel(path).empty()) {
+      paths.push_back(std::move(path));
+    }
+  }
+  std::vector<PseudoFile> files;
+  const std::size_t wanted = std::min(kMostCpus, paths.size());
+  for (std::size_t i = 0; i < wanted; ++i) {
+    auto file = PseudoFile::Open(paths[i * paths.size() / wanted]);
+    if (file) {
+      files.push_back(std::move(*file));
+    }
+  }
+  if (files.empty()) {
+    return {nullptr, directory + ": no cpufreq (virtual machines usually hide it)"};
+  }
+  return {std::make_unique<CpufreqSource>(std::move(files), paths.size()), {}};
+}
+
+}  // namespace reprise

@@ -1,0 +1,64 @@
+// Sensor chips: hwmon3/{name "coretemp", temp1_input 45000, temp1_label "Package id 0", …}.
+#include <array>
+
+#include "telemetry/scaled_files.h"
+
+namespace reprise {
+namespace {
+
+struct Channel {
+  std::string_view prefix;  // of the channel's files: "temp" in temp1_input
+  std::string_view suffix;
+  std::string_view metric;
+  std::string_view unit;
+  double factor;
+  bool is_counter;
+};
+// Documentation/hwmon/sysfs-interface: millidegrees, microwatts, microjoules.
+constexpr std::array<Channel, 4> kChannels{{
+    {"temp", "_input", "temperature", "celsius", 1e-3, false},
+    {"power", "_input", "power", "watts", 1e-6, false},
+    {"power", "_average", "power", "watts", 1e-6, false},
+    {"energy", "_input", "energy", "joules", 1e-6, true},
+}};
+
+}  // namespace
+
+SourceKind::Opened OpenHwmon(const SourceOptions& options) {
+  const std::string directory = options.root + "/sys/class/hwmon";
+  auto source = std::make_unique<ScaledFilesSource>("hwmon");
+  std::vector<std::string> taken;
+  for (const std::string& chip : ListPrefixed(directory, "hwmon")) {
+    const std::string path = directory + "/" + chip;
+    const std::string chip_name = ReadLabel(path + "/name");
+    for (const Channel& channel : kChannels) {
+      for (const std::string& file : ListPrefixed(path, channel.prefix)) {
+        if (!file.ends_with(channel.suffix)) {
+          continue;
+        }
+        const std::string stem = file.substr(0, file.size() - channel.suffix.size());
+        if (channel.suffix == "_average" && !ReadLabel(path + "/" + stem + "_input").empty()) {
+          continue;  // the same sensor, shown twice
+        }
+        const std::string label = ReadLabel(path + "/" + stem + "_label");
+        const std::string device = UniqueName(
+            (chip_name.empty() ? chip : chip_name) + "/" + (label.empty() ? stem : label),
+            chip + "/" + stem, taken);
+        source->Add(path + "/" + file, channel.factor,
+                    {.name = std::string(channel.metric),
+                     .unit = std::string(channel.unit),
+                     .device = device,
+                     .source = {},
+                     .is_counter = channel.is_counter,
+                     .modelled = false,
+                     .help = "sensor " + chip + "/" + file});
+      }
+    }
+  }
+  if (source->metrics().empty()) {
+    return {nullptr, directory + ": no temperature, power or energy sensors"};
+  }
+  return {std::move(source), {}};
+}
+
+}  // namespace reprise

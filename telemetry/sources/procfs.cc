@@ -1,0 +1,123 @@
+// CPU and memory use of the host, and what this process holds of it.
+#include <unistd.h>
+
+#include <limits>
+#include <vector>
+
+#include "telemetry/cpu_times.h"
+#include "telemetry/pseudo_file.h"
+#include "telemetry/source.h"
+
+namespace reprise {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// The number after `key` at the beginning of a line: "MemTotal:  16 kB", "ctxt 12345".
+std::optional<std::int64_t> FieldOf(std::string_view text, std::string_view key) {
+  for (std::size_t at = 0; (at = text.find(key, at)) != std::string_view::npos; ++at) {
+    if (at == 0 || text[at - 1] == '\n') {
+      return ParseNumber(text.substr(at + key.size()));
+    }
+  }
+  return std::nullopt;
+}
+
+double MemoryUsedBytes(PseudoFile& meminfo) {
+  const auto text = meminfo.Text();
+  const auto total = text ? FieldOf(*text, "MemTotal:") : std::nullopt;
+  const auto available = text ? FieldOf(*text, "MemAvailable:") : std::nullopt;
+  constexpr double kBytesPerKib = 1024;
+  return total && available ? static_cast<double>(*total - *available) * kBytesPerKib : kUnknown;
+}
+
+// "12345 678 90 …": pages in all, pages resident.
+double ResidentBytes(PseudoFile& statm) {
+  const auto text = statm.Text().value_or("");
+  const std::size_t blank = text.find(' ');
+  const auto pages = ParseNumber(text) && blank != std::string_view::npos
+                         ? ParseNumber(text.substr(blank))
+                         : std::nullopt;
+  return pages ? static_cast<double>(*pages * sysconf(_SC_PAGESIZE)) : kUnknown;
+}
+
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=5677744": microseconds in which some task waited.
+double PressureSeconds(PseudoFile& pressure) {
+  constexpr std::string_view kKey = "total=";
+  const auto text = pressure.Text().value_or("");
+  const std::size_t at = text.find(kKey);
+  const auto total =
+      at == std::string_view::npos ? std::nullopt : ParseNumber(text.substr(at + kKey.size()));
+  return total ? static_cast<double>(*total) * 1e-6 : kUnknown;
+}
+
+class ProcfsSource : public Source {
+ public:
+  ProcfsSource(const std::string& root, PseudoFile stat) : stat_(std::move(stat)) {
+    Add("cpu_utilization", "fraction", "host", false,
+        "busy share of all CPUs since the last sample");
+    Add("context_switches", "count", "host", true, "context switches of all processes");
+    if (auto file = PseudoFile::Open(root + "/proc/meminfo")) {
+      Add("memory_used", "bytes", "host", false, "MemTotal - MemAvailable");
+      readings_.push_back({std::move(*file), &MemoryUsedBytes});
+    }
+    if (auto file = PseudoFile::Open(root + "/proc/self/statm")) {
+      Add("resident_memory", "bytes", "process", false, "resident memory of the sampling process");
+      readings_.push_back({std::move(*file), &ResidentBytes});
+    }
+    for (const std::string resource : {"cpu", "memory", "io"}) {
+      if (auto file = PseudoFile::Open(root + "/proc/pressure/" + resource)) {
+        Add(resource + "_pressure", "seconds", "host", true,
+            "time in which some task waited for " + resource);
+        readings_.push_back({std::move(*file), &PressureSeconds});
+      }
+    }
+    (void)meter_.Update(stat_.Text().value_or(""));
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "procfs"; }
+  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+
+  void Read(std::span<double> values) override {
+    const std::string_view stat = stat_.Text().value_or("");
+    values[0] = meter_.Update(stat);
+    const auto switches = FieldOf(stat, "ctxt ");
+    values[1] = switches ? static_cast<double>(*switches) : kUnknown;
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      values[2 + i] = readings_[i].convert(readings_[i].file);
+    }
+  }
+
+ private:
+  struct Reading {
+    PseudoFile file;
+    double (*convert)(PseudoFile&);
+  };
+  void Add(std::string name, std::string unit, std::string device, bool is_counter,
+           std::string help) {
+    metrics_.push_back({.name = std::move(name),
+                        .unit = std::move(unit),
+                        .device = std::move(device),
+                        .source = "procfs",
+                        .is_counter = is_counter,
+                        .modelled = false,
+                        .help = std::move(help)});
+  }
+
+  PseudoFile stat_;
+  UtilizationMeter meter_;
+  std::vector<Reading> readings_;  // metrics from the third on
+  std::vector<MetricSpec> metrics_;
+};
+
+}  // namespace
+
+SourceKind::Opened OpenProcfs(const SourceOptions& options) {
+  auto stat = PseudoFile::Open(options.root + "/proc/stat");
+  if (!stat) {
+    return {nullptr, stat.error().message};
+  }
+  return {std::make_unique<ProcfsSource>(options.root, std::move(*stat)), {}};
+}
+
+}  // namespace reprise

@@ -1,0 +1,112 @@
+// Running Average Power Limit: energy counters of Intel and AMD packages, by the powercap class.
+//   intel-rapl:0/{name "package-0", energy_uj, max_energy_range_uj}, intel-rapl:0:1/{name "dram",
+//   …}
+#include <limits>
+#include <vector>
+
+#include "telemetry/pseudo_file.h"
+#include "telemetry/source.h"
+
+namespace reprise {
+namespace {
+
+constexpr double kJoulesPerMicrojoule = 1e-6;
+
+// A zone's energy since opening: the counter wraps every few minutes at full power.
+class Zone {
+ public:
+  Zone(PseudoFile energy, std::int64_t range_uj) : energy_(std::move(energy)), range_uj_(range_uj) {
+    last_uj_ = energy_.Number();
+  }
+
+  double ReadJoules() {
+    const std::optional<std::int64_t> now = energy_.Number();
+    if (!now) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    if (last_uj_) {
+      const std::int64_t difference = *now - *last_uj_;
+      // A step back without a range to wrap at is a reset: what was lost is not made up.
+      total_uj_ += difference >= 0 ? difference : (range_uj_ > 0 ? difference + range_uj_ : 0);
+    }
+    last_uj_ = now;
+    return static_cast<double>(total_uj_) * kJoulesPerMicrojoule;
+  }
+
+ private:
+  PseudoFile energy_;
+  std::int64_t range_uj_;
+  std::optional<std::int64_t> last_uj_;
+  std::int64_t total_uj_ = 0;
+};
+
+class RaplSource : public Source {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "rapl"; }
+  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  void Read(std::span<double> values) override {
+    for (std::size_t i = 0; i < zones_.size(); ++i) {
+      values[i] = zones_[i].ReadJoules();
+    }
+  }
+
+  // `domain`: "package", "dram", "core"; `device`: "package-0".
+  void Add(Zone zone, const std::string& domain, const std::string& device) {
+    zones_.push_back(std::move(zone));
+    metrics_.push_back({.name = domain + "_energy",
+                        .unit = "joules",
+                        .device = device,
+                        .source = "rapl",
+                        .is_counter = true,
+                        .modelled = false,
+                        .help = "energy of the RAPL domain since sampling began"});
+  }
+
+ private:
+  std::vector<Zone> zones_;
+  std::vector<MetricSpec> metrics_;
+};
+
+// The package of zone "intel-rapl:0:1" is zone "intel-rapl:0".
+std::string PackageName(const std::string& directory, const std::string& zone) {
+  constexpr std::string_view kPrefix = "intel-rapl:";
+  const std::size_t colon = zone.find(':', kPrefix.size());
+  return colon == std::string::npos ? std::string()
+                                    : ReadLabel(directory + "/" + zone.substr(0, colon) + "/name");
+}
+
+}  // namespace
+
+SourceKind::Opened OpenRapl(const SourceOptions& options) {
+  const std::string directory = options.root + "/sys/class/powercap";
+  auto source = std::make_unique<RaplSource>();
+  std::string why_not = directory + ": no RAPL zones (needs Intel or AMD, on bare metal)";
+  std::vector<std::string> taken;
+  // "intel-rapl-mmio:" zones show the same package a second time.
+  for (const std::string& zone : ListPrefixed(directory, "intel-rapl:")) {
+    const std::string path = directory + "/" + zone;
+    bool denied = false;
+    auto energy = PseudoFile::Open(path + "/energy_uj", &denied);
+    if (!energy) {
+      why_not = denied ? "permission denied: " + path +
+                             "/energy_uj (run as root, or: sudo chmod a+r " + directory +
+                             "/intel-rapl:*/energy_uj)"
+                       : energy.error().message;
+      continue;
+    }
+    auto range = PseudoFile::Open(path + "/max_energy_range_uj");
+    const std::int64_t range_uj = range ? range->Number().value_or(0) : 0;
+    const std::string name = ReadLabel(path + "/name");
+    const std::string domain = name.substr(0, name.find('-'));
+    const std::string package = PackageName(directory, zone);
+    const std::string device =
+        UniqueName(package.empty() ? name : package + "/" + name, zone, taken);
+    source->Add(Zone(std::move(*energy), range_uj), domain.empty() ? "zone" : domain, device);
+  }
+  if (source->metrics().empty()) {
+    return {nullptr, why_not};
+  }
+  return {std::move(source), {}};
+}
+
+}  // namespace reprise
