@@ -62,18 +62,19 @@ class Communicator {
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
   // lowest failing rank with its number in the message. How no rank runs into a hang alone.
   [[nodiscard]] Status Agree(const Status& mine);
-  // While running: tells the others that this rank gives up. From then on PollAbort() says why on
-  // every rank, and everything blocking or outstanding ends with that reason. A rank that leaves
-  // early for any reason of its own calls this first, or the others wait for it for ever. The first
-  // reason stays; raising again is harmless. From any thread.
-  virtual void RaiseAbort(const std::string& why) = 0;
-  // "rank 3: <why>"; empty while nobody has raised. Cheap enough to poll every millisecond. From
-  // any thread.
+  // While running: tells the others that this rank gives up. From then on everything blocking or
+  // outstanding on every rank ends with that reason ("rank 3: <message>", same kind). A rank that
+  // leaves early for any reason of its own calls this first, or the others wait for it for ever.
+  // The first reason stays; raising again is harmless. From any thread.
+  virtual void RaiseAbort(const Error& why) = 0;
+  void RaiseAbort(const std::string& why) { RaiseAbort(Error{ErrorKind::kCheckFailed, why}); }
+  // The reason; empty while nobody has raised. Cheap enough to poll every millisecond. From any
+  // thread.
   [[nodiscard]] virtual std::string PollAbort() = 0;
-  // The last call after an abort, once everything worth keeping is written: ends this process, and
-  // all others that do not end by themselves within about kAbortGraceNs, with `exit_code`. Returns
-  // only where ranks are threads (local transport), as RaiseAbort. The destructor after an abort
-  // does the same with exit code 1 where it cannot leave in good order.
+  // The last call after an abort, once everything worth keeping is written: waits up to
+  // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
+  // good order by itself, and always where ranks are threads (local transport); otherwise ends all
+  // processes of the run with `exit_code`. The destructor after an abort does it with 1.
   virtual void AbortNow(int exit_code) = 0;
   // What the other ranks are given to write their results after an abort.
   static constexpr std::int64_t kAbortGraceNs = 2'000'000'000;

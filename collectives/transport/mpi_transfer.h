@@ -1,0 +1,65 @@
+// A started transfer over MPI: its requests, the memory it owns, what is left to do at the end.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "collectives/layout.h"
+#include "collectives/transport/mpi_state.h"
+
+namespace reprise {
+
+class MpiTransfer final : public Transfer {
+ public:
+  MpiTransfer(std::shared_ptr<MpiState> state, const CommSpec& spec);
+  ~MpiTransfer() override;
+  MpiTransfer(const MpiTransfer&) = delete;
+  MpiTransfer& operator=(const MpiTransfer&) = delete;
+
+  Result<bool> Test() override;
+
+  // For the MPI call that starts a part of the transfer; valid until the next one.
+  [[nodiscard]] MPI_Request* NewRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  // A copy that lives as long as MPI may read it.
+  [[nodiscard]] const std::byte* Stage(std::span<const std::byte> data);
+  // Divide `out` by `ranks` when all parts are done.
+  void AverageAtEnd(std::span<std::byte> out, int ranks);
+
+ private:
+  std::shared_ptr<MpiState> state_;
+  std::vector<MPI_Request> requests_;
+  std::vector<std::byte> staged_;
+  std::span<std::byte> average_;
+  int average_ranks_ = 0;
+  DType dtype_;
+  CommKind kind_;
+  bool done_ = false;
+};
+
+// One started transfer in the making: what the calls for each kind need. Parts larger than the
+// state's limit are cut.
+struct MpiCall {
+  MpiState& state;
+  MpiTransfer& transfer;
+  MPI_Comm comm;
+  const CommSpec& spec;
+  const TransferLayout& layout;
+  GroupPlace place;
+  std::span<const std::byte> in;  // exactly what the layout says
+  std::span<std::byte> out;
+
+  // Each starts everything it takes and returns at once.
+  [[nodiscard]] Status StartReduction();     // all_reduce, reduce, reduce_scatter
+  [[nodiscard]] Status StartEvenBlocks();    // all_gather, gather, scatter, all_to_all
+  [[nodiscard]] Status StartUnevenBlocks();  // the same, block sizes differ
+  [[nodiscard]] Status StartBroadcast();
+  [[nodiscard]] Status StartPointToPoint();
+};
+
+}  // namespace reprise
