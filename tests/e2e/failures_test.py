@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What goes wrong in real life: each failure has a message that helps and the right exit code."""
+import gzip
+import json
+import shutil
+import sys
+
+import program
+
+USAGE, BAD_INPUT, ENVIRONMENT = 2, 3, 4
+
+
+class ConvertFailures(program.ProgramTest):
+    def refuse(self, capture, *needles):
+        out = self.dir / "out"
+        done = self.run_program("convert", capture, "-o", out, expect=BAD_INPUT)
+        for needle in needles:
+            self.assertIn(needle, done.stderr)
+        self.assertFalse(any(out.glob("*.et")) if out.exists() else False, "left files behind")
+
+    def test_missing_rank(self):
+        capture = self.copy_capture("gloo/gpt_ddp4")
+        for file in capture.glob("rank2.*"):
+            file.unlink()
+        self.refuse(capture, "rank 2")
+
+    def test_truncated_gzip(self):
+        capture = self.copy_capture("gloo/gpt_ddp4")
+        file = capture / "rank1.kineto.json.gz"
+        file.write_bytes(file.read_bytes()[:20000])
+        self.refuse(capture, "rank1.kineto.json.gz")
+
+    def test_truncated_json(self):
+        capture = self.copy_capture("gloo/resnet18")
+        file = capture / "rank0.et.json.gz"
+        text = gzip.decompress(file.read_bytes())
+        file.write_bytes(gzip.compress(text[:len(text) // 2]))
+        self.refuse(capture, "rank0.et.json.gz")
+
+    def test_not_json(self):
+        capture = self.copy_capture("gloo/resnet18")
+        (capture / "rank0.et.json.gz").write_bytes(gzip.compress(b"hello, world"))
+        self.refuse(capture, "rank0.et.json.gz")
+
+    def test_wrong_schema(self):
+        capture = self.copy_capture("gloo/resnet18")
+        (capture / "rank0.et.json.gz").write_bytes(gzip.compress(
+            json.dumps({"schema": "9.9.9-other", "nodes": []}).encode()))
+        self.refuse(capture, "rank0.et.json.gz", "9.9.9-other")
+
+    def test_not_there(self):
+        done = self.run_program("convert", self.dir / "nothing", "-o", self.dir / "out",
+                                expect=BAD_INPUT)
+        self.assertIn("nothing", done.stderr)
+
+    def test_existing_output_is_kept(self):
+        out = self.convert("gloo/resnet18")
+        before = {file: file.read_bytes() for file in out.iterdir()}
+        done = self.run_program("convert", program.TRACES / "gloo/resnet18", "-o", out, expect=USAGE)
+        self.assertIn("--force", done.stderr)
+        self.assertEqual(before, {file: file.read_bytes() for file in out.iterdir()})
+
+    def test_converting_twice_is_byte_identical(self):
+        first = self.convert("gloo/resnet18")
+        second = self.dir / "second"
+        self.run_program("convert", program.TRACES / "gloo/resnet18", "-o", second, "--name",
+                         "resnet18")
+        for file in first.iterdir():
+            self.assertEqual(file.read_bytes(), (second / file.name).read_bytes(), file.name)
+
+
+class ReplayFailures(program.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = program.ProgramTest("run_program")
+        cls.keep.setUp()
+        cls.trace = cls.keep.convert("gloo/gpt_ddp4")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.tearDown()
+
+    def fail_everywhere(self, trace, expect, *needles, ranks=4, env=None, lines=None):
+        """Every rank says it (mpirun adds its own words) and the exit code is right."""
+        done = self.run_program("replay", trace, "-o", self.dir / "run", ranks=ranks, expect=expect,
+                                env=env, timeout=120)
+        for needle in needles:
+            self.assertIn(needle, done.stderr)
+        spoken = [line for line in done.stderr.split("\n") if line.startswith("reprise")]
+        self.assertGreaterEqual(len(spoken), 1)
+        self.assertFalse((self.dir / "run" / "run.sqlite").exists())
+        return done
+
+    def copied(self):
+        to = self.dir / "set"
+        shutil.copytree(self.trace, to)
+        return to
+
+    def test_wrong_number_of_ranks(self):
+        self.fail_everywhere(self.trace, USAGE, "mpirun -n 4", ranks=2)
+
+    def test_missing_rank_file(self):
+        trace = self.copied()
+        next(trace.glob("*.2.et")).unlink()
+        self.fail_everywhere(trace, BAD_INPUT, "rank 2")
+
+    def test_truncated_rank_file(self):
+        trace = self.copied()
+        file = next(trace.glob("*.3.et"))
+        file.write_bytes(file.read_bytes()[:50000])
+        self.fail_everywhere(trace, BAD_INPUT, file.name)
+
+    def test_mismatched_ranks(self):
+        """Rank 1 of one model among the ranks of another."""
+        trace = self.copied()
+        other = self.convert("gloo_comms/gpt_tp4")
+        shutil.copy(next(other.glob("*.1.et")), next(trace.glob("*.1.et")))
+        self.fail_everywhere(trace, BAD_INPUT, "rank")
+
+    def test_no_opencl_device(self):
+        empty = self.dir / "no_vendors"
+        empty.mkdir()
+        self.fail_everywhere(self.trace, ENVIRONMENT, "OpenCL", "--device host",
+                             env={"OCL_ICD_VENDORS": str(empty)})
+
+    def test_devices_without_opencl_explains(self):
+        empty = self.dir / "no_vendors"
+        empty.mkdir()
+        done = self.run_program("devices", env={"OCL_ICD_VENDORS": str(empty)})
+        self.assertIn("host", done.stdout)
+
+    def test_not_a_run(self):
+        done = self.run_program("report", self.dir, expect=BAD_INPUT)
+        self.assertIn(str(self.dir), done.stderr)
+
+    def test_usage(self):
+        for args in (["replay"], ["no_such_command"], ["replay", self.trace, "-o", "x", "--mode", "fast"],
+                     ["replay", self.trace, "-o", "x", "--ops", "gemm=quick"]):
+            self.run_program(*args, expect=USAGE)
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())

@@ -1,0 +1,64 @@
+"""The program under test, as a user runs it: subprocesses, exit codes, output."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRACES = ROOT / "traces"
+REPRISE = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "reprise")
+
+# Open MPI in containers and with fewer cores than ranks: scripts/lib/mpi.sh has the reasons.
+ENVIRONMENT = {
+    **os.environ,
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+if shutil.which("ssh") is None:
+    ENVIRONMENT["OMPI_MCA_plm_rsh_agent"] = "/bin/false"
+
+
+class ProgramTest(unittest.TestCase):
+    """A scratch directory per test, and ways to run the program in it."""
+
+    def setUp(self):
+        self._scratch = tempfile.TemporaryDirectory(prefix="reprise_e2e_")
+        self.dir = pathlib.Path(self._scratch.name)
+
+    def tearDown(self):
+        self._scratch.cleanup()
+
+    def run_program(self, *args, ranks=1, expect=0, env=None, timeout=300):
+        """Runs `reprise args` (under mpirun if ranks > 1) and holds it to its exit code."""
+        command = [REPRISE, *map(str, args)]
+        if ranks > 1:
+            command = ["mpirun", "-n", str(ranks), *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+                              env={**ENVIRONMENT, **(env or {})}, check=False)
+        self.assertEqual(done.returncode, expect,
+                         f"{' '.join(command)}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        return done
+
+    def run_json(self, *args, **kwargs):
+        return json.loads(self.run_program(*args, "--json", **kwargs).stdout)
+
+    def convert(self, case, expect=0):
+        out = self.dir / case.replace("/", "_")
+        self.run_program("convert", TRACES / case, "-o", out, expect=expect)
+        return out
+
+    def copy_capture(self, case):
+        to = self.dir / "capture"
+        shutil.copytree(TRACES / case, to)
+        return to
+
+
+def main():
+    unittest.main(argv=[sys.argv[0]], verbosity=2)
