@@ -1,0 +1,282 @@
+// Layer norm and RMS norm: kernels/ops/norm.cl.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/norm.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// Operations per element. Forward: mean 1, variance 3, normalise 2, affine 2. Backward: two sums of
+// 3 each, dx 5, dweight and dbias 3.
+constexpr double kForwardFlops = 8;
+constexpr double kBackwardFlops = 14;
+
+struct Forward {
+  NormOperands op;
+  const TensorDesc* y = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+  double eps = 0;
+  bool centered = true;
+};
+struct Backward {
+  NormOperands op;
+  const TensorDesc* g = nullptr;
+  const TensorDesc* dx = nullptr;
+  const TensorDesc* dw = nullptr;
+  const TensorDesc* db = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+  bool centered = true;
+};
+
+// The statistics of rows of the last `normalized_shape` elements.
+bool SplitRows(const OpCall& call, std::size_t shape_argument, const TensorDesc& x,
+               std::int64_t& rows, std::int64_t& n) {
+  n = ElementCount(call.InputInts(shape_argument));
+  rows = n > 0 ? Count(x) / n : 0;
+  return n > 0 && rows * n == Count(x);
+}
+
+double EpsilonOf(const Value& value, DType dtype) {
+  const double fallback = dtype == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                   : std::numeric_limits<float>::epsilon();
+  return NumberOr(value, fallback);
+}
+
+// aten::native_layer_norm(input, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd)
+// aten::_fused_rms_norm(input, normalized_shape, weight?, eps?) -> (y, rstd)
+std::optional<Forward> ParseForward(const OpCall& call) {
+  Forward f;
+  f.centered = call.name == "aten::native_layer_norm";
+  f.op.x = call.InputTensor(0);
+  f.op.weight = call.InputTensor(2);
+  f.op.bias = f.centered ? call.InputTensor(3) : nullptr;
+  f.y = call.OutputTensor(0);
+  f.op.mean = f.centered ? call.OutputTensor(1) : nullptr;
+  f.op.rstd = call.OutputTensor(f.centered ? 2 : 1);
+  if (f.y == nullptr || (f.centered && f.op.mean == nullptr) || !f.op.TypesFit() ||
+      f.y->dtype != f.op.x->dtype || !SplitRows(call, 1, *f.op.x, f.rows, f.n)) {
+    return std::nullopt;
+  }
+  f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.op.x->dtype);
+  const bool fits = Count(*f.op.rstd) == f.rows && Count(*f.y) == Count(*f.op.x);
+  return fits ? std::optional(f) : std::nullopt;
+}
+
+// aten::native_layer_norm_backward(grad, input, shape, mean, rstd, weight?, bias?, mask[3])
+// aten::_fused_rms_norm_backward(grad, input, shape, rstd, weight?, mask[2])
+std::optional<Backward> ParseBackward(const OpCall& call) {
+  Backward b;
+  b.centered = call.name == "aten::native_layer_norm_backward";
+  const std::size_t rstd = b.centered ? 4 : 3;
+  b.g = call.InputTensor(0);
+  b.op.x = call.InputTensor(1);
+  b.op.mean = b.centered ? call.InputTensor(3) : nullptr;
+  b.op.rstd = call.InputTensor(rstd);
+  b.op.weight = call.InputTensor(rstd + 1);
+  const Value& mask = Argument(call, b.centered ? 7 : 5);
+  b.dx = MaskAt(mask, 0) ? call.OutputTensor(0) : nullptr;
+  b.dw = MaskAt(mask, 1) ? call.OutputTensor(1) : nullptr;
+  b.db = b.centered && MaskAt(mask, 2) ? call.OutputTensor(2) : nullptr;
+  if (b.g == nullptr || (b.centered && b.op.mean == nullptr) || !b.op.TypesFit() ||
+      b.g->dtype != b.op.x->dtype || Count(*b.g) != Count(*b.op.x) ||
+      !SplitRows(call, 2, *b.op.x, b.rows, b.n) || Count(*b.op.rstd) != b.rows ||
+      !b.op.GradientsFit(b.dx, b.dw, b.db)) {
+    return std::nullopt;
+  }
+  return b;
+}
+
+class LayerNorm final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "layer_norm"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 4> kOperators = {
+        "aten::native_layer_norm", "aten::native_layer_norm_backward", "aten::_fused_rms_norm",
+        "aten::_fused_rms_norm_backward"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return IsBackward(call) ? ParseBackward(call).has_value() : ParseForward(call).has_value();
+  }
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const TensorDesc* x = call.InputTensor(IsBackward(call) ? 1 : 0);
+    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
+    return {elements * (IsBackward(call) ? kBackwardFlops : kForwardFlops), OperandBytes(call)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    if (IsBackward(call)) {
+      return ReferenceBackward(*ParseBackward(call), memory);
+    }
+    return ReferenceForward(*ParseForward(call), memory);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    if (IsBackward(call)) {
+      return LowerBackward(*ParseBackward(call), context);
+    }
+    return LowerForward(*ParseForward(call), context);
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
+  static Status ReferenceForward(const Forward& f, const HostBindings& memory);
+  static Status ReferenceBackward(const Backward& b, const HostBindings& memory);
+  static Result<std::vector<Launch>> LowerForward(const Forward& f, const LowerContext& context);
+  static Result<std::vector<Launch>> LowerBackward(const Backward& b, const LowerContext& context);
+};
+
+Status LayerNorm::ReferenceForward(const Forward& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.op.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.op.bias, memory, f.n, 0));
+  Doubles y(x.size());
+  Doubles means;
+  Doubles rstds;
+  const auto n = static_cast<std::size_t>(f.n);
+  for (std::size_t begin = 0; begin < x.size(); begin += n) {
+    double mean = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < n && f.centered; ++i) {
+      mean += x[begin + i] / static_cast<double>(n);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      square += (x[begin + i] - mean) * (x[begin + i] - mean) / static_cast<double>(n);
+    }
+    const double rstd = 1 / std::sqrt(square + f.eps);
+    for (std::size_t i = 0; i < n; ++i) {
+      y[begin + i] = (x[begin + i] - mean) * rstd * w[i] + b[i];
+    }
+    means.push_back(mean);
+    rstds.push_back(rstd);
+  }
+  REPRISE_TRY(WriteDoubles(*f.y, memory, y));
+  REPRISE_TRY(WriteDoublesIf(f.op.mean, memory, means));
+  return WriteDoubles(*f.op.rstd, memory, rstds);
+}
+
+// With h = (x - mean) rstd, y = h w + b, and m(.) the mean over a row:
+// dx = rstd (g w - m(g w) - h m(g w h)); without a mean (RMS) the middle term is absent.
+Status LayerNorm::ReferenceBackward(const Backward& b, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles g, ReadDoubles(*b.g, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.op.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoublesOr(b.op.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*b.op.rstd, memory));
+  const auto n = static_cast<std::size_t>(b.n);
+  Doubles dx(x.size());
+  Doubles dw(n, 0);
+  Doubles db(n, 0);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(b.rows); ++row) {
+    const auto h = [&](std::size_t i) { return (x[row * n + i] - mean[row]) * rstd[row]; };
+    double gw = 0;
+    double gwh = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double gi = g[row * n + i];
+      gw += b.centered ? gi * w[i] / static_cast<double>(n) : 0;
+      gwh += gi * w[i] * h(i) / static_cast<double>(n);
+      dw[i] += gi * h(i);
+      db[i] += gi;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      dx[row * n + i] = rstd[row] * (g[row * n + i] * w[i] - gw - h(i) * gwh);
+    }
+  }
+  REPRISE_TRY(WriteDoublesIf(b.dx, memory, dx));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
+  return WriteDoublesIf(b.db, memory, db);
+}
+
+Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const LowerContext& context) {
+  RowLowering rows(context, "norm.cl");
+  REPRISE_TRY(f.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(f.op.bias, x));
+  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*f.y));
+  REPRISE_ASSIGN(const DenseOperand rstd, rows.Write(*f.op.rstd));
+  REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.op.mean, rstd));
+  rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, w, b, y, mean, rstd,
+                  f.rows, f.n, static_cast<float>(f.eps),
+                  f.op.Flags() | (f.centered ? kNormCentered : 0));
+  return std::move(rows).Take();
+}
+
+Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
+                                                     const LowerContext& context) {
+  RowLowering rows(context, "norm.cl");
+  REPRISE_TRY(b.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(b.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand rstd, rows.Read(*b.op.rstd));
+  REPRISE_ASSIGN(const DenseOperand mean, rows.ReadOr(b.op.mean, rstd));
+  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(b.dw, x));
+  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(b.db, x));
+  const std::int32_t flags = b.op.Flags() | (b.centered ? kNormCentered : 0) |
+                             (b.dw != nullptr ? kNormWantWeight : 0) |
+                             (b.db != nullptr ? kNormWantBias : 0);
+  if (b.dw != nullptr || b.db != nullptr) {
+    const std::int64_t columns = rows.columns_per_group();
+    rows.LaunchGroups("layer_norm_dw", (b.n + columns - 1) / columns, g, x, mean, rstd, dw, db,
+                      b.rows, b.n, flags);
+  }
+  if (b.dx != nullptr) {  // last: it may share the storage of g
+    REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*b.dx));
+    rows.LaunchRows("layer_norm_dx", b.rows, static_cast<double>(b.n) * 3, g, x, w, mean, rstd, dx,
+                    b.rows, b.n, flags);
+  }
+  return std::move(rows).Take();
+}
+
+std::vector<OpCall> LayerNorm::Samples() const {
+  using samples::Bool;
+  using samples::Double;
+  using samples::Ints;
+  using samples::None;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const std::int64_t n : {7, 53}) {
+      samples::SampleTensors t;
+      // Statistics of narrow types are kept in float32.
+      const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+      const TensorDesc x = t.Strided(dtype, {3, 5, n}, {5 * n + 4, n, 1}, 2);
+      const TensorDesc w = t.Tensor(dtype, {n});
+      const TensorDesc b = t.Tensor(dtype, {n});
+      const TensorDesc y = t.Tensor(dtype, {3, 5, n});
+      const TensorDesc mean = t.Tensor(stat, {3, 5, 1});
+      const TensorDesc rstd = t.Tensor(stat, {3, 5, 1});
+      calls.push_back({"aten::native_layer_norm",
+                       {{x}, Ints({n}), {w}, {b}, Double(1e-5)},
+                       {{y}, {mean}, {rstd}}});
+      calls.push_back({"aten::_fused_rms_norm", {{x}, Ints({n}), {w}, None()}, {{y}, {rstd}}});
+      const TensorDesc g = t.Strided(dtype, {3, 5, n}, {1, 3, 15});
+      const TensorDesc dw = t.Tensor(dtype, {n});
+      const TensorDesc db = t.Tensor(dtype, {n});
+      const Value all{ValueList{Bool(true), Bool(true), Bool(true)}};
+      const Value some{ValueList{Bool(false), Bool(true), Bool(false)}};
+      calls.push_back({"aten::native_layer_norm_backward",
+                       {{g}, {x}, Ints({n}), {mean}, {rstd}, {w}, {b}, all},
+                       {{y}, {dw}, {db}}});
+      calls.push_back({"aten::native_layer_norm_backward",
+                       {{g}, {x}, Ints({n}), {mean}, {rstd}, None(), None(), some},
+                       {None(), {dw}, None()}});
+      calls.push_back(
+          {"aten::_fused_rms_norm_backward", {{g}, {x}, Ints({n}), {rstd}, {w}, all}, {{y}, {dw}}});
+    }
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeLayerNorm() { return std::make_unique<LayerNorm>(); }
+
+}  // namespace reprise

@@ -1,0 +1,129 @@
+#include "kernels/ops/views.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "kernels/lowering.h"
+
+namespace reprise {
+
+double OperandBytes(const OpCall& call) {
+  double bytes = 0;
+  for (const ValueList* values : {&call.inputs, &call.outputs}) {
+    for (const TensorDesc* tensor : TensorsIn(*values)) {
+      bytes += BytesOf(*tensor);
+    }
+  }
+  return bytes;
+}
+
+std::optional<std::int64_t> WrapDim(std::int64_t dim, std::int64_t rank) {
+  rank = std::max<std::int64_t>(rank, 1);
+  if (dim < -rank || dim >= rank) {
+    return std::nullopt;
+  }
+  return dim < 0 ? dim + rank : dim;
+}
+
+std::int64_t ExtentOf(const TensorDesc& tensor, std::int64_t dim) {
+  return tensor.shape.empty() ? 1 : tensor.shape.at(static_cast<std::size_t>(dim));
+}
+
+TensorDesc Permuted(const TensorDesc& tensor, const Dims& order) {
+  TensorDesc view = tensor;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    view.shape[i] = tensor.shape[static_cast<std::size_t>(order[i])];
+    view.strides[i] = tensor.strides[static_cast<std::size_t>(order[i])];
+  }
+  return view;
+}
+
+TensorDesc WithLast(const TensorDesc& tensor, std::int64_t dim) {
+  if (tensor.shape.empty()) {
+    return AtLeast1D(tensor);
+  }
+  Dims order;
+  for (std::int64_t d = 0; d < Rank(tensor); ++d) {
+    if (d != dim) {
+      order.push_back(d);
+    }
+  }
+  order.push_back(dim);
+  return Permuted(tensor, order);
+}
+
+std::optional<TensorDesc> Expanded(const TensorDesc& tensor, const Dims& shape) {
+  if (tensor.shape.size() > shape.size()) {
+    return std::nullopt;
+  }
+  const std::size_t lead = shape.size() - tensor.shape.size();
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    if (tensor.shape[d] != 1 && tensor.shape[d] != shape[lead + d]) {
+      return std::nullopt;
+    }
+  }
+  TensorDesc view = tensor;
+  view.strides = BroadcastStrides(tensor, shape);
+  view.shape = shape;
+  view.elements = ElementCount(shape);
+  return view;
+}
+
+TensorDesc Narrowed(const TensorDesc& tensor, std::int64_t dim, std::int64_t extent) {
+  TensorDesc view = tensor;
+  if (!view.shape.empty()) {
+    view.shape.at(static_cast<std::size_t>(dim)) = extent;
+  }
+  view.elements = Count(view);
+  return view;
+}
+
+TensorDesc AtLeast1D(const TensorDesc& tensor) {
+  TensorDesc view = tensor;
+  if (view.shape.empty()) {
+    view.shape = {1};
+    view.strides = {1};
+  }
+  return view;
+}
+
+Dims MemoryOrder(const TensorDesc& tensor) {
+  Dims order(tensor.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::abs(tensor.strides[static_cast<std::size_t>(a)]) >
+           std::abs(tensor.strides[static_cast<std::size_t>(b)]);
+  });
+  return order;
+}
+
+std::optional<Dims> BroadcastShape(const std::vector<const TensorDesc*>& tensors) {
+  Dims shape;
+  for (const TensorDesc* tensor : tensors) {
+    if (tensor->shape.size() > shape.size()) {
+      shape.insert(shape.begin(), tensor->shape.size() - shape.size(), 1);
+    }
+    for (std::size_t i = 1; i <= tensor->shape.size(); ++i) {
+      const std::int64_t extent = tensor->shape[tensor->shape.size() - i];
+      std::int64_t& merged = shape[shape.size() - i];
+      if (extent != 1 && merged != 1 && extent != merged) {
+        return std::nullopt;
+      }
+      merged = merged == 1 ? extent : merged;
+    }
+  }
+  return shape;
+}
+
+const Value& Argument(const OpCall& call, std::size_t i) {
+  static const Value kNone;
+  return i < call.inputs.size() ? call.inputs[i] : kNone;
+}
+
+bool MaskAt(const Value& mask, std::size_t i) {
+  const ValueList* list = mask.AsList();
+  return list != nullptr && i < list->size() && TruthOr((*list)[i], false);
+}
+
+}  // namespace reprise
