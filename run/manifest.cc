@@ -99,7 +99,6 @@ Result<RunManifest> ReadManifest(const std::string& directory) {
     return BadInput(path + ": format is '" + manifest.format + "', this program reads '" +
                     RunManifest().format + "'");
   }
-  constexpr std::int32_t kMostRanks = 1'000'000;
   if (manifest.world_size < 1 || manifest.world_size > kMostRanks) {
     return BadInput(path + ": world_size is out of range");
   }

@@ -38,7 +38,7 @@ struct MetricInfo {
   bool is_counter = false, modelled = false;
 };
 
-// A compute device that a rank used, as stored in `devices` (kernels/ has a DeviceInfo of its own).
+// A compute device that a rank used, as stored in `devices` (kernels/ has a RunDevice of its own).
 struct RunDevice {
   std::string device;   // id within the run: "opencl:0"; telemetry's metrics may name the same
   std::string backend;  // "opencl", "host"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -74,6 +75,28 @@ Result<std::optional<RankData>> ReadRank(const std::string& directory, int rank,
   return std::optional<RankData>();
 }
 
+// One more than the highest rank that has a file; 0 if none has.
+std::int32_t RanksOnDisk(const std::string& directory) {
+  constexpr std::string_view kPrefix = "rank";
+  constexpr std::string_view kSuffix = ".sqlite";
+  std::int32_t ranks = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::int32_t rank = -1;
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+      continue;
+    }
+    const char* last = name.data() + name.size() - kSuffix.size();
+    const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, rank);
+    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMostRanks) {
+      ranks = std::max(ranks, rank + 1);
+    }
+  }
+  return ranks;
+}
+
 }  // namespace
 
 Status MergeRun(const std::string& directory) {
@@ -106,11 +129,17 @@ Result<RunData> ReadRun(const std::string& directory) {
   if (!std::filesystem::is_directory(directory, error)) {
     return BadInput(directory + ": not a directory; a run is a directory written by replay");
   }
-  if (!std::filesystem::exists(ManifestPath(directory), error)) {
-    return BadInput(directory + ": not a run (no manifest.json in it)");
-  }
   RunData run;
-  REPRISE_ASSIGN(run.manifest, ReadManifest(directory));
+  if (std::filesystem::exists(ManifestPath(directory), error)) {
+    REPRISE_ASSIGN(run.manifest, ReadManifest(directory));
+  } else {
+    run.manifest.world_size = RanksOnDisk(directory);
+    if (run.manifest.world_size == 0) {
+      return BadInput(directory + ": not a run (no manifest.json and no rank's file in it)");
+    }
+    run.notes.push_back(fmt::format("manifest.json is missing: {} ranks, as far as their files say",
+                                    run.manifest.world_size));
+  }
   REPRISE_ASSIGN(const std::vector<std::int32_t> merged_ranks, RanksInMerged(directory));
   if (!run.manifest.complete) {
     run.notes.emplace_back("not merged: the run was killed, failed, or is still going on");

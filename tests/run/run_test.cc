@@ -307,6 +307,17 @@ TEST_F(RunTest, OtherDirectoriesAreRefused) {
   EXPECT_THAT(run.error().message, HasSubstr("no rank's file"));
 }
 
+// Killed before it could write one: what the ranks wrote is worth reading all the same.
+TEST_F(RunTest, MissingManifestIsNoted) {
+  WriteRun(Directory(), 2);
+  fs::remove(File("manifest.json"));
+  const auto run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->manifest.world_size, 2);
+  EXPECT_EQ(run->ranks.size(), 2U);
+  EXPECT_THAT(run->notes, Contains(HasSubstr("manifest.json is missing")));
+}
+
 TEST_F(RunTest, DamagedManifestIsNamed) {
   WriteRun(Directory(), 1);
   for (const char* text : {"", "{\"format\":", "[1]", R"({"world_size":"two"})",
