@@ -2,6 +2,7 @@
 #include <charconv>
 #include <limits>
 
+#include "et_schema/arg_cursors.h"
 #include "et_schema/arg_tape.h"
 #include "et_schema/args.h"
 #include "et_schema/utf8.h"
@@ -10,88 +11,6 @@ namespace reprise {
 namespace {
 
 constexpr int kMaxDepth = 32;
-
-// Reads literals at the front of a text.
-struct TextCursor {
-  const char* at = nullptr;
-  const char* end = nullptr;
-
-  explicit TextCursor(std::string_view text) : at(text.data()), end(at + text.size()) {}
-  char Peek() {
-    while (at != end && (*at == ' ' || *at == '\n' || *at == '\t')) {
-      ++at;
-    }
-    return at == end ? '\0' : *at;
-  }
-  bool Eat(char c) {
-    if (Peek() != c || at == end) {
-      return false;
-    }
-    ++at;
-    return true;
-  }
-  bool EatWord(std::string_view word) {
-    if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(word)) {
-      return false;
-    }
-    at += word.size();
-    return true;
-  }
-};
-
-// The entries of `types`: quoted at the top ('Tensor(float)', 'Int'), bare inside GenericList[…].
-class TypeCursor {
- public:
-  TypeCursor(std::string_view text, bool quoted) : text_(text), quoted_(quoted) {}
-
-  // Empty when there are no more.
-  std::string_view Next() { return quoted_ ? NextQuoted() : NextBare(); }
-
- private:
-  std::string_view NextQuoted() {
-    const std::size_t open = text_.find_first_of("'\"");
-    if (open == std::string_view::npos) {
-      text_ = {};
-      return {};
-    }
-    const std::size_t close = text_.find(text_[open], open + 1);
-    const std::string_view token = text_.substr(
-        open + 1, close == std::string_view::npos ? std::string_view::npos : close - open - 1);
-    text_.remove_prefix(close == std::string_view::npos ? text_.size() : close + 1);
-    return token;
-  }
-
-  std::string_view NextBare() {
-    int depth = 0;
-    std::size_t i = 0;
-    for (; i < text_.size(); ++i) {
-      const char c = text_[i];
-      if (c == '[' || c == '(' || c == '<') {
-        ++depth;
-      } else if (c == ']' || c == ')' || c == '>') {
-        --depth;
-      } else if (c == ',' && depth == 0) {
-        break;
-      }
-    }
-    const std::string_view token = text_.substr(0, i);
-    text_.remove_prefix(i < text_.size() ? i + 1 : i);
-    return token;
-  }
-
-  std::string_view text_;
-  bool quoted_;
-};
-
-// "GenericList[Int,Int]" → "Int,Int".
-std::string_view InnerTypes(std::string_view type) {
-  const std::size_t open = type.find('[');
-  if (open == std::string_view::npos) {
-    return {};
-  }
-  const bool closed = type.ends_with(']');
-  return type.substr(open + 1, type.size() - open - (closed ? 2 : 1));
-}
 
 constexpr std::string_view kNoDType = "Tensor(nullptr (uninitialized))";
 

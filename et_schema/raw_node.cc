@@ -1,7 +1,5 @@
 #include "et_schema/raw_node.h"
 
-#include <bit>
-
 namespace reprise {
 namespace {
 
@@ -50,99 +48,6 @@ std::size_t Find(std::string_view name) {
   return kAttributeCount;
 }
 
-// AttributeProto's oneof: type T has field 3 + 2·T for the scalar and the next for its list.
-enum class ValueType : std::uint8_t {
-  kDouble,
-  kFloat,
-  kInt32,
-  kInt64,
-  kUint32,
-  kUint64,
-  kSint32,
-  kSint64,
-  kFixed32,
-  kFixed64,
-  kSfixed32,
-  kSfixed64,
-  kBool,
-  kString,
-  kBytes,
-};
-constexpr std::uint32_t kFirstValueField = 3;
-constexpr std::uint32_t kLastValueField = 32;
-ValueType TypeOf(std::uint32_t field) {
-  return static_cast<ValueType>((field - kFirstValueField) / 2);
-}
-
-WireType WireTypeOf(ValueType type) {
-  switch (type) {
-    case ValueType::kDouble:
-    case ValueType::kFixed64:
-    case ValueType::kSfixed64:
-      return WireType::kFixed64;
-    case ValueType::kFloat:
-    case ValueType::kFixed32:
-    case ValueType::kSfixed32:
-      return WireType::kFixed32;
-    case ValueType::kString:
-    case ValueType::kBytes:
-      return WireType::kBytes;
-    default:
-      return WireType::kVarint;
-  }
-}
-
-bool ToInt(ValueType type, std::uint64_t bits, std::int64_t& value) {
-  switch (type) {
-    case ValueType::kInt32:
-    case ValueType::kSfixed32:
-      value = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
-      return true;
-    case ValueType::kUint32:
-    case ValueType::kFixed32:
-      value = static_cast<std::uint32_t>(bits);
-      return true;
-    case ValueType::kInt64:
-    case ValueType::kSfixed64:
-      value = static_cast<std::int64_t>(bits);
-      return true;
-    case ValueType::kUint64:
-    case ValueType::kFixed64:
-      value = static_cast<std::int64_t>(bits);
-      return value >= 0;
-    case ValueType::kSint32:
-      value = ZigZagDecode(static_cast<std::uint32_t>(bits));
-      return true;
-    case ValueType::kSint64:
-      value = ZigZagDecode(bits);
-      return true;
-    case ValueType::kBool:
-      value = bits != 0 ? 1 : 0;
-      return true;
-    default:
-      return false;
-  }
-}
-
-// `repeated T field`: packed or one by one, as protobuf allows either.
-template <typename Add>
-bool AddRepeated(WireCursor& cursor, WireType wire, WireType element, const Add& add) {
-  std::uint64_t bits = 0;
-  if (wire != WireType::kBytes) {
-    return cursor.Scalar(wire, bits) && add(bits);
-  }
-  std::string_view packed;
-  if (!cursor.Bytes(packed)) {
-    return false;
-  }
-  for (WireCursor inner(packed); !inner.AtEnd();) {
-    if (!inner.Scalar(element, bits) || !add(bits)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool AddIds(WireCursor& cursor, WireType wire, std::vector<std::uint64_t>& ids) {
   return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
     ids.push_back(bits);
@@ -170,109 +75,6 @@ bool ParseIo(std::string_view message, RawIo& io) {
 
 std::string_view Name(Attribute attribute) {
   return kRows.at(static_cast<std::size_t>(attribute)).name;
-}
-
-bool RawAttribute::AsInt(std::int64_t& value) const {
-  return field >= kFirstValueField && !IsList() && ToInt(TypeOf(field), bits, value);
-}
-
-bool RawAttribute::AsDouble(double& value) const {
-  if (field == 3) {
-    value = std::bit_cast<double>(bits);
-    return true;
-  }
-  if (field == 5) {
-    value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    return true;
-  }
-  return false;
-}
-
-bool RawAttribute::AsText(std::string_view& value) const {
-  constexpr std::uint32_t kStringField = 29;
-  value = bytes;
-  return field == kStringField;
-}
-
-bool RawAttribute::AsInts(std::vector<std::int64_t>& values) const {
-  values.clear();
-  if (!IsList()) {
-    return false;
-  }
-  const ValueType type = TypeOf(field);
-  const auto add = [&](std::uint64_t element) {
-    std::int64_t value = 0;
-    const bool is_int = ToInt(type, element, value);
-    values.push_back(value);
-    return is_int;
-  };
-  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
-    std::uint32_t number = 0;
-    WireType wire{};
-    if (!cursor.Tag(number, wire)) {
-      return false;
-    }
-    const bool known = number == 1 && (wire == WireType::kBytes || wire == WireTypeOf(type));
-    if (!(known ? AddRepeated(cursor, wire, WireTypeOf(type), add) : cursor.Skip(number, wire))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool RawAttribute::AsTexts(std::vector<std::string_view>& values) const {
-  constexpr std::uint32_t kStringListField = 30;
-  values.clear();
-  if (field != kStringListField) {
-    return false;
-  }
-  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
-    std::uint32_t number = 0;
-    WireType wire{};
-    std::string_view text;
-    if (!cursor.Tag(number, wire)) {
-      return false;
-    }
-    if (number != 1 || wire != WireType::kBytes) {
-      if (!cursor.Skip(number, wire)) {
-        return false;
-      }
-      continue;
-    }
-    if (!cursor.Bytes(text)) {
-      return false;
-    }
-    values.push_back(text);
-  }
-  return true;
-}
-
-bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
-  attribute = {};
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    bool ok = false;
-    const bool is_value = field >= kFirstValueField && field <= kLastValueField;
-    const WireType expected =
-        is_value && field % 2 == 1 ? WireTypeOf(TypeOf(field)) : WireType::kBytes;
-    if (field == 1 && wire == WireType::kBytes) {
-      ok = cursor.Bytes(attribute.name);
-    } else if (is_value && wire == expected) {
-      attribute.field = field;
-      ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
-                                    : cursor.Scalar(wire, attribute.bits);
-    } else {
-      ok = cursor.Skip(field, wire);
-    }
-    if (!ok) {
-      return false;
-    }
-  }
-  return true;
 }
 
 void RawNode::Clear() {
@@ -387,33 +189,6 @@ const std::vector<std::int64_t>& RawNode::Numbers(Attribute a) const {
     }
   }
   return kNone;
-}
-
-bool RawMetadata::Parse(std::string_view message) {
-  *this = {};
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    std::string_view bytes;
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    if (wire != WireType::kBytes || field > 2) {
-      if (!cursor.Skip(field, wire)) {
-        return false;
-      }
-      continue;
-    }
-    if (!cursor.Bytes(bytes)) {
-      return false;
-    }
-    if (field == 1) {
-      version = bytes;
-    } else if (!ParseAttribute(bytes, attributes.emplace_back())) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace reprise

@@ -126,6 +126,25 @@ class WireCursor {
   const std::uint8_t* end_;
 };
 
+// `repeated T field`: packed or one by one, as protobuf allows either.
+template <typename Add>
+bool AddRepeated(WireCursor& cursor, WireType wire, WireType element, const Add& add) {
+  std::uint64_t bits = 0;
+  if (wire != WireType::kBytes) {
+    return cursor.Scalar(wire, bits) && add(bits);
+  }
+  std::string_view packed;
+  if (!cursor.Bytes(packed)) {
+    return false;
+  }
+  for (WireCursor inner(packed); !inner.AtEnd();) {
+    if (!inner.Scalar(element, bits) || !add(bits)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 [[nodiscard]] inline std::int64_t ZigZagDecode(std::uint64_t bits) {
   return static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
 }

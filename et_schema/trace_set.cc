@@ -1,0 +1,126 @@
+#include "et_schema/trace_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "et_schema/byte_stream.h"
+#include "et_schema/groups.h"
+#include "et_schema/io.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RankFile {
+  std::string name;
+  std::int32_t rank = 0;
+};
+
+// "gpt.12.et.zst" → gpt, 12.
+std::optional<RankFile> ParseFileName(std::string_view file) {
+  for (const std::string_view ending : {".et", ".et.gz", ".et.zst"}) {
+    if (!file.ends_with(ending)) {
+      continue;
+    }
+    const std::string_view stem = file.substr(0, file.size() - ending.size());
+    const std::size_t dot = stem.rfind('.');
+    if (dot == std::string_view::npos || dot == 0) {
+      return std::nullopt;
+    }
+    RankFile out{.name = std::string(stem.substr(0, dot))};
+    const char* const end = stem.data() + stem.size();
+    const auto [at, error] = std::from_chars(stem.data() + dot + 1, end, out.rank);
+    return error == std::errc{} && at == end && out.rank >= 0 ? std::optional(out) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Status ListFiles(TraceSet& set) {
+  std::error_code code;
+  const fs::directory_iterator entries(set.directory, code);
+  if (code) {
+    return BadInput(
+        fmt::format("{}: cannot read the directory: {}", set.directory, code.message()));
+  }
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : entries) {
+    const auto file = ParseFileName(entry.path().filename().string());
+    if (!file) {
+      continue;
+    }
+    names.insert(file->name);
+    const auto [it, fresh] = set.files.emplace(file->rank, entry.path().string());
+    if (!fresh && names.size() == 1) {
+      return BadInput(fmt::format("{}: two files for rank {}: {} and {}", set.directory, file->rank,
+                                  it->second, entry.path().string()));
+    }
+  }
+  if (names.empty()) {
+    return BadInput(
+        fmt::format("{}: no trace in it, expected <name>.<rank>.et[.gz|.zst]", set.directory));
+  }
+  if (names.size() > 1) {
+    return BadInput(fmt::format("{}: several traces in it ({}), expected one", set.directory,
+                                fmt::join(names, ", ")));
+  }
+  set.name = *names.begin();
+  return {};
+}
+
+// Ranks are 0 … world size − 1, where the files themselves say how many there were.
+Status CheckRanks(TraceSet& set) {
+  REPRISE_ASSIGN(const auto reader, EtReader::Open(set.files.begin()->second));
+  set.world_size = std::max(reader->metadata().world_size, set.files.rbegin()->first + 1);
+  std::vector<std::int32_t> missing;
+  for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
+    if (!set.files.contains(rank)) {
+      missing.push_back(rank);
+    }
+  }
+  if (!missing.empty()) {
+    return BadInput(fmt::format("{}: no file of rank {} ({} ranks, expected {}.<rank>.et)",
+                                set.directory, fmt::join(missing, ", "), set.world_size, set.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TraceSet> TraceSet::Open(const std::string& directory) {
+  TraceSet set;
+  set.directory = directory;
+  REPRISE_TRY(ListFiles(set));
+  REPRISE_TRY(CheckRanks(set));
+  REPRISE_ASSIGN(set.groups, ReadGroups(directory));
+  for (const auto& [id, group] : set.groups) {
+    for (const std::int32_t rank : group.ranks) {
+      if (rank < 0 || rank >= set.world_size) {
+        return BadInput(fmt::format("{}: group \"{}\" has rank {}, the trace has ranks 0 to {}",
+                                    directory, id, rank, set.world_size - 1));
+      }
+    }
+  }
+  return set;
+}
+
+MatchKey SequenceOf(const CommSpec& spec, std::int32_t rank) {
+  MatchKey key{.group = spec.group};
+  if (spec.kind == CommKind::kSend) {
+    key.src = rank;
+    key.dst = spec.peer;
+  } else if (spec.kind == CommKind::kRecv) {
+    key.src = spec.peer;
+    key.dst = rank;
+  }
+  return key;
+}
+
+}  // namespace reprise
