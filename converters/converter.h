@@ -1,0 +1,64 @@
+// Converters: captures of any supported format in, a trace set out. One line each in builtin.def.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/result.h"
+
+namespace reprise {
+
+struct ConvertRequest {
+  // Either a directory that holds the captures of all ranks, and the directory to write to …
+  std::string input_directory;
+  std::string output_directory;
+  std::string name;  // of the trace set; the input directory's if empty
+  // … or one rank's two files, and the file to write.
+  std::string host_trace;
+  std::string device_trace;
+  std::int32_t rank = -1;  // -1: as the files say
+  std::string output_file;
+
+  bool force = false;   // replace an output that exists; it is refused otherwise
+  bool strict = false;  // fail (bad input) where a trace could be written only with something lost
+};
+
+struct ConvertedRank {
+  std::int32_t rank = 0;
+  std::string path;
+  std::uint64_t nodes = 0;
+  std::uint64_t edges = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t recorded_operations = 0;  // in the capture
+};
+
+struct ConvertReport {
+  std::vector<ConvertedRank> ranks;
+  std::map<std::string, std::uint64_t> groups;  // "0 (default_pg)" → transfers of all ranks
+  std::uint64_t recorded_groups = 0;  // transfers by certainty of their group (core/comm.h)
+  std::uint64_t inferred_groups = 0;
+  std::uint64_t unknown_groups = 0;
+  Diagnostics diagnostics;
+};
+
+// One capture format. Plain functions, so that a table of them is data.
+struct ConverterKind {
+  std::string_view name;  // "pytorch"
+  std::string_view help;  // one line
+  // Whether `path` (a directory or a file) looks like this format; reads no more than a few kB.
+  bool (*sniff)(const std::string& path) = nullptr;
+  // Writes all outputs or, on failure, none.
+  Result<ConvertReport> (*convert)(const ConvertRequest& request) = nullptr;
+};
+
+[[nodiscard]] std::span<const ConverterKind> BuiltinConverters();
+[[nodiscard]] const ConverterKind* FindConverter(std::string_view name);
+// The first converter that recognises `path`, else nullptr.
+[[nodiscard]] const ConverterKind* SniffConverter(const std::string& path);
+
+}  // namespace reprise

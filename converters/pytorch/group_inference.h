@@ -1,0 +1,32 @@
+// Groups of transfers whose capture names none (stock gloo): the one assignment that fits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "converters/pytorch/comm_arguments.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise::pytorch {
+
+struct InferenceTransfer {
+  std::int32_t rank = 0;
+  // The thread that ran it. gloo gives every group threads of its own: what runs on one thread is
+  // of one group. -1: not known (point-to-point).
+  std::int64_t worker = -1;
+  std::int64_t start_ns = 0, end_ns = 0;
+  const CommArguments* arguments = nullptr;
+};
+
+// `transfers` in order of issue on each rank, ranks one after the other. `groups` without twins
+// (equal rank lists). Returns an index into `groups` for each transfer, -1 where no assignment or
+// more than one satisfies all of
+// - membership, the group's size where arguments tell it, roots and peers within the group;
+// - the n-th transfers of a group are of one kind, type and size on all its members, and a send
+//   meets its receive;
+// - they overlap in time.
+[[nodiscard]] std::vector<int> InferGroups(std::span<const InferenceTransfer> transfers,
+                                           std::span<const ProcessGroup> groups);
+
+}  // namespace reprise::pytorch

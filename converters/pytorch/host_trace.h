@@ -1,0 +1,58 @@
+// The host trace: what PyTorch's ExecutionTraceObserver wrote. No times; callers are unreliable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converters/pytorch/process_groups.h"
+#include "converters/pytorch/text_file.h"
+#include "core/diagnostics.h"
+#include "core/result.h"
+#include "core/value.h"
+
+namespace reprise::pytorch {
+
+// torch/csrc/…/record_function.h, RecordScope.
+enum class Scope : std::int32_t { kFunction = 0, kBackward = 1, kUser = 7 };
+
+// What record_param_comms adds to a node's attributes.
+struct CommAttributes {
+  std::string collective;  // "allreduce", "all_to_allv", …
+  std::string dtype;       // "Float"
+  std::string group_name, group_description;
+  std::int64_t in_elements = -1, out_elements = -1;
+  std::vector<std::int64_t> in_splits, out_splits;  // written as strings: "[134, 146]"
+  std::int64_t group_size = -1;
+  bool async = false;  // a bool declared as string
+};
+
+struct HostNode {
+  std::uint64_t id = 0;
+  std::int64_t rf_id = -1;
+  std::int64_t seq_id = -1;
+  std::int64_t thread = 0;
+  std::int64_t forward_thread = 0;
+  Scope scope = Scope::kFunction;
+  // Interned for the life of the HostTrace.
+  const std::string* name = nullptr;
+  const std::string* op_schema = nullptr;
+  ValueList inputs, outputs;
+  std::unique_ptr<CommAttributes> comm;
+};
+
+class StringPool;
+
+struct HostTrace {
+  std::string schema;  // "1.1.1-chakra.0.0.4"
+  std::vector<HostNode> nodes;
+  std::vector<GroupRecord> groups;  // of this rank, in order of creation
+  std::shared_ptr<StringPool> strings;
+  std::uint64_t highest_id = 0;
+};
+
+// Bad input on anything that is not such a file, or damaged; names file and byte offset.
+[[nodiscard]] Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics);
+
+}  // namespace reprise::pytorch

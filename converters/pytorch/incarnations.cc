@@ -1,0 +1,189 @@
+#include "converters/pytorch/incarnations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace reprise::pytorch {
+namespace {
+
+struct Storage {
+  std::int64_t incarnation = -1;
+  std::int64_t born_ns = 0;
+  std::int64_t bytes = -1;   // -1: older than the trace, size unknown
+  std::uint32_t dtypes = 0;  // bit per DType seen through it
+  std::string device;
+};
+
+struct Event {
+  std::int64_t time_ns = 0;
+  std::int32_t operation = 0;
+  bool end = false;
+};
+
+std::uint32_t Bit(DType dtype) { return 1U << static_cast<unsigned>(dtype); }
+
+std::int64_t BytesReached(const TensorDesc& tensor) {
+  return (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype);
+}
+
+template <typename Visit>
+void ForEachTensor(ValueList& values, const Visit& visit) {
+  for (Value& value : values) {
+    if (auto* tensor = std::get_if<TensorDesc>(&value.data)) {
+      visit(*tensor);
+    } else if (auto* list = std::get_if<ValueList>(&value.data)) {
+      ForEachTensor(*list, visit);
+    }
+  }
+}
+
+// Starts and ends of all operations by time; callers around what they call where times tie.
+std::vector<Event> InOrder(const OperationList& list) {
+  std::vector<Event> events;
+  events.reserve(list.operations.size() * 2);
+  std::vector<std::int32_t> open;
+  const auto& ops = list.operations;
+  for (const OperationThread& thread : list.threads) {
+    for (std::int32_t i = thread.first; i < thread.last; ++i) {
+      while (!open.empty() && ops[static_cast<std::size_t>(open.back())].subtree <= i) {
+        events.push_back({ops[static_cast<std::size_t>(open.back())].end_ns, open.back(), true});
+        open.pop_back();
+      }
+      events.push_back({ops[static_cast<std::size_t>(i)].start_ns, i, false});
+      open.push_back(i);
+    }
+    while (!open.empty()) {
+      events.push_back({ops[static_cast<std::size_t>(open.back())].end_ns, open.back(), true});
+      open.pop_back();
+    }
+  }
+  for (auto i = list.loose; i < static_cast<std::int32_t>(ops.size()); ++i) {
+    events.push_back({ops[static_cast<std::size_t>(i)].start_ns, i, false});
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
+  return events;
+}
+
+class Assigner {
+ public:
+  Assigner(const std::string& label, Diagnostics& diagnostics)
+      : label_(label), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] std::int64_t count() const { return next_; }
+
+  // A tensor that was there before.
+  void Resolve(TensorDesc& tensor, const std::string& user) {
+    if (tensor.storage_id == 0) {
+      return;  // undefined tensor
+    }
+    const auto it = storages_.find(tensor.storage_id);
+    if (it == storages_.end()) {
+      Begin(tensor, 0, -1);
+      return;
+    }
+    Storage& storage = it->second;
+    const std::int64_t reached = BytesReached(tensor);
+    const bool fits = storage.bytes < 0 || reached <= storage.bytes;
+    const bool same_type =
+        tensor.dtype == DType::kUnknown || (storage.dtypes & Bit(tensor.dtype)) != 0;
+    if (storage.device != tensor.device || !fits || !same_type) {
+      diagnostics_.Count("storage_contradiction",
+                         fmt::format("{}: {} storage {}", label_, user, tensor.storage_id));
+      Begin(tensor, 0, -1);
+      return;
+    }
+    tensor.incarnation = storage.incarnation;
+  }
+
+  void Begin(TensorDesc& tensor, std::int64_t born_ns, std::int64_t bytes) {
+    storages_[tensor.storage_id] = {.incarnation = next_,
+                                    .born_ns = born_ns,
+                                    .bytes = bytes,
+                                    .dtypes = Bit(tensor.dtype),
+                                    .device = tensor.device};
+    tensor.incarnation = next_++;
+  }
+
+  void Output(TensorDesc& tensor, const Operation& op, const ValueList& inputs, bool may_allocate) {
+    if (tensor.storage_id == 0) {
+      return;
+    }
+    const auto it = storages_.find(tensor.storage_id);
+    const bool known = it != storages_.end();
+    if (known && (Aliases(tensor, inputs) || it->second.born_ns >= op.start_ns)) {
+      // An in-place result, a view, or what a called allocation returned; views may change type.
+      it->second.dtypes |= Bit(tensor.dtype);
+      if (it->second.bytes >= 0) {
+        it->second.bytes = std::max(it->second.bytes, BytesReached(tensor));
+      }
+      tensor.incarnation = it->second.incarnation;
+      return;
+    }
+    if (!may_allocate) {
+      Resolve(tensor, *op.name);
+      return;
+    }
+    if (known) {
+      diagnostics_.Count("storage_id_reused");
+    }
+    Begin(tensor, op.end_ns, BytesReached(tensor));
+  }
+
+ private:
+  static bool Aliases(const TensorDesc& tensor, const ValueList& inputs) {
+    for (const Value& value : inputs) {
+      if (const TensorDesc* input = value.AsTensor()) {
+        if (input->storage_id == tensor.storage_id) {
+          return true;
+        }
+      } else if (const ValueList* list = value.AsList(); list != nullptr) {
+        if (Aliases(tensor, *list)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  const std::string& label_;
+  Diagnostics& diagnostics_;
+  std::unordered_map<std::int64_t, Storage> storages_;
+  std::int64_t next_ = 0;
+};
+
+// Frames only pass on what their children made; set_ hangs an existing storage into a tensor.
+bool MayAllocate(const HostNode& node, Role role) {
+  return role != Role::kFrame && role != Role::kCommCall && role != Role::kTransfer &&
+         node.scope == Scope::kFunction && !node.op_schema->empty() && *node.name != "aten::set_";
+}
+
+}  // namespace
+
+std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Classified>& roles,
+                                const std::string& label, HostTrace& host,
+                                Diagnostics& diagnostics) {
+  Assigner assigner(label, diagnostics);
+  for (const Event& event : InOrder(list)) {
+    const auto i = static_cast<std::size_t>(event.operation);
+    const Operation& op = list.operations[i];
+    if (op.host < 0 || roles[i].subclass) {
+      continue;
+    }
+    HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
+    if (!event.end) {
+      ForEachTensor(node.inputs,
+                    [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name); });
+    } else {
+      const bool may_allocate = MayAllocate(node, roles[i].role);
+      ForEachTensor(node.outputs, [&](TensorDesc& tensor) {
+        assigner.Output(tensor, op, node.inputs, may_allocate);
+      });
+    }
+  }
+  return assigner.count();
+}
+
+}  // namespace reprise::pytorch

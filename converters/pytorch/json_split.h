@@ -1,0 +1,38 @@
+// Splits a JSON object with one huge array into the array's elements, without parsing them: each
+// element is parsed on its own then, from cache and in parallel, and files may exceed 4 GiB.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "converters/pytorch/text_file.h"
+#include "core/result.h"
+
+namespace reprise::pytorch {
+
+struct SplitJson {
+  std::vector<std::pair<std::string_view, std::string_view>> members;  // key → raw JSON
+  bool has_array = false;
+  std::vector<std::string_view> elements;  // of the array
+
+  // Raw JSON of a member, empty if absent.
+  [[nodiscard]] std::string_view Member(std::string_view key) const;
+};
+
+// `array_key` is the member whose array is split. Views point into `file`. Bad input if the text is
+// not an object or ends early; what is inside elements is only checked by ParseElement.
+[[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key);
+
+// Parses one element or member. The result lives in `parser` until its next use. NaN and infinities,
+// which Python's and PyTorch's writers let through although JSON has none, become null; `patched`
+// is set then.
+[[nodiscard]] Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser,
+                                                          const TextFile& file,
+                                                          std::string_view element,
+                                                          bool* patched = nullptr);
+
+}  // namespace reprise::pytorch

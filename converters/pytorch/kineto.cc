@@ -1,0 +1,188 @@
+#include "converters/pytorch/kineto.h"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <mutex>
+#include <optional>
+
+#include "converters/pytorch/json_split.h"
+
+namespace reprise::pytorch {
+namespace {
+
+using simdjson::dom::element;
+
+constexpr std::int64_t kNsPerUs = 1000;
+
+// "ts" is in µs with a fraction. Since-boot values keep their nanoseconds in a double (2^53 ns are
+// 104 days); since-epoch values of old files do not, but those have whole µs anyway.
+bool ReadMicroseconds(element value, std::int64_t& ns) {
+  std::int64_t whole = 0;
+  if (value.get(whole) == simdjson::SUCCESS) {
+    ns = whole * kNsPerUs;
+    return true;
+  }
+  double us = 0;
+  if (value.get(us) != simdjson::SUCCESS) {
+    std::string_view text;
+    if (value.get(text) != simdjson::SUCCESS ||
+        std::from_chars(text.data(), text.data() + text.size(), us).ec != std::errc()) {
+      return false;
+    }
+  }
+  if (!std::isfinite(us)) {
+    return false;
+  }
+  ns = std::llround(us * static_cast<double>(kNsPerUs));
+  return true;
+}
+
+std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
+  std::int64_t out = 0;
+  return value.get(out) == simdjson::SUCCESS ? out : fallback;
+}
+
+std::string TextOr(simdjson::simdjson_result<element> value) {
+  std::string_view text;
+  return value.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+std::unique_ptr<KinetoComm> ReadComm(element args) {
+  auto comm = std::make_unique<KinetoComm>();
+  comm->group_name = TextOr(args["Process Group Name"]);
+  comm->group_description = TextOr(args["Process Group Description"]);
+  const std::string ranks = TextOr(args["Process Group Ranks"]);
+  if (ranks.find("...") == std::string::npos) {
+    comm->ranks = ParseIntegerList(ranks);
+  }
+  comm->sequence = IntegerOr(args["Seq"], -1);
+  comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
+  return comm;
+}
+
+enum class Outcome { kKept, kOther, kDevice, kDamaged };
+
+// {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
+//  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
+Outcome ReadEvent(element root, std::int64_t base_ns, StringPool& strings, KinetoEvent& event) {
+  std::string_view phase;
+  std::string_view category;
+  if (root["ph"].get(phase) != simdjson::SUCCESS || phase != "X" ||
+      root["cat"].get(category) != simdjson::SUCCESS) {
+    return Outcome::kOther;
+  }
+  event.annotation = category == "user_annotation";
+  if (!event.annotation && category != "cpu_op") {
+    const bool device = category == "kernel" || category.starts_with("gpu_") ||
+                        category.starts_with("cuda_") || category.starts_with("hip_");
+    return device ? Outcome::kDevice : Outcome::kOther;
+  }
+  std::string_view name;
+  element ts;
+  element duration;
+  std::int64_t duration_ns = 0;
+  if (root["name"].get(name) != simdjson::SUCCESS || root["ts"].get(ts) != simdjson::SUCCESS ||
+      !ReadMicroseconds(ts, event.start_ns) || root["dur"].get(duration) != simdjson::SUCCESS ||
+      !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
+    return Outcome::kDamaged;
+  }
+  event.start_ns += base_ns;
+  event.end_ns = event.start_ns + duration_ns;
+  event.name = strings.Intern(name);
+  event.thread = IntegerOr(root["tid"], -1);
+  if (element args; root["args"].get(args) == simdjson::SUCCESS) {
+    event.rf_id = IntegerOr(args["Record function id"], -1);
+    if (name == "record_param_comms") {
+      event.comm = ReadComm(args);
+    }
+  }
+  return Outcome::kKept;
+}
+
+Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
+                  KinetoTrace& trace) {
+  if (!json.has_array) {
+    return BadInput(fmt::format("{}: no \"traceEvents\" list: not a Kineto trace{}", file.path(),
+                                json.Member("schema").empty()
+                                    ? ""
+                                    : " but a host execution trace; are the two swapped?"));
+  }
+  simdjson::dom::parser parser;
+  if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
+    REPRISE_ASSIGN(element root, ParseElement(parser, file, raw));
+    base_ns = IntegerOr(std::move(root), 0);
+  }
+  if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    trace.rank = IntegerOr(root["rank"], -1);
+    trace.world_size = IntegerOr(root["world_size"], -1);
+    if (element groups; root["pg_config"].get(groups) == simdjson::SUCCESS) {
+      trace.groups = ParseGroupRecords(simdjson::minify(groups));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
+  REPRISE_ASSIGN(const SplitJson json, SplitObject(file, "traceEvents"));
+  KinetoTrace trace;
+  std::int64_t base_ns = 0;
+  REPRISE_TRY(ReadHeader(file, json, base_ns, trace));
+  trace.strings = std::make_shared<StringPool>();
+  trace.events.resize(json.elements.size());
+  std::vector<Outcome> outcomes(json.elements.size(), Outcome::kOther);
+  std::mutex mutex;
+  std::optional<std::pair<std::size_t, Error>> first_error;
+  oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers;
+  oneapi::tbb::parallel_for(
+      oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
+      [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
+        simdjson::dom::parser& parser = parsers.local();
+        for (std::size_t i = range.begin(); i != range.end(); ++i) {
+          const auto root = ParseElement(parser, file, json.elements[i]);
+          if (!root) {
+            const std::scoped_lock lock(mutex);
+            if (!first_error || i < first_error->first) {
+              first_error.emplace(i, root.error());
+            }
+            return;
+          }
+          outcomes[i] = ReadEvent(*root, base_ns, *trace.strings, trace.events[i]);
+        }
+      });
+  if (first_error) {
+    return tl::unexpected<Error>(std::move(first_error->second));
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i] == Outcome::kKept) {
+      if (kept != i) {
+        trace.events[kept] = std::move(trace.events[i]);
+      }
+      ++kept;
+    } else if (outcomes[i] == Outcome::kDamaged) {
+      diagnostics.Count("kineto_event_without_time",
+                        fmt::format("{}: byte {}", file.path(), file.OffsetOf(json.elements[i])));
+    } else if (outcomes[i] == Outcome::kDevice) {
+      diagnostics.Count("device_event_ignored",
+                        fmt::format("{}: byte {}", file.path(), file.OffsetOf(json.elements[i])));
+    }
+  }
+  trace.events.resize(kept);
+  if (kept == 0) {
+    return BadInput(fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
+                                "run with CPU activities?",
+                                file.path()));
+  }
+  return trace;
+}
+
+}  // namespace reprise::pytorch

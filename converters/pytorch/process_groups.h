@@ -1,0 +1,26 @@
+// Process groups as captures describe them, one rank's view.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise::pytorch {
+
+struct GroupRecord {
+  std::string name;         // differs between ranks for one and the same group
+  std::string description;  // "default_pg", "tp"; equal on all members
+  std::vector<std::int32_t> ranks;  // global ranks in group order; empty means all
+  std::int32_t size = -1;           // -1: not recorded
+};
+
+// The JSON list in `## process_group:init ##` (host trace) or `distributedInfo.pg_config` (Kineto):
+//   [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [], "group_size": 4, …}]
+// Empty on anything else.
+[[nodiscard]] std::vector<GroupRecord> ParseGroupRecords(std::string_view json);
+
+// "[0, 2, 4]" → numbers; stops at what is no number (Kineto shortens long lists with "...").
+[[nodiscard]] std::vector<std::int64_t> ParseIntegerList(std::string_view text);
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,98 @@
+#include "converters/pytorch/rank_capture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "converters/pytorch/incarnations.h"
+#include "converters/pytorch/meta.h"
+
+namespace reprise::pytorch {
+namespace {
+
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
+
+void FindSteps(RankCapture& rank) {
+  const auto& ops = rank.list.operations;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].name->starts_with(kStepPrefix)) {
+      rank.step_operations.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  const auto at = [&](std::int32_t i) -> const Operation& {
+    return ops[static_cast<std::size_t>(i)];
+  };
+  std::sort(rank.step_operations.begin(), rank.step_operations.end(),
+            [&](std::int32_t a, std::int32_t b) { return at(a).start_ns < at(b).start_ns; });
+  if (rank.step_operations.empty()) {
+    std::int64_t first = ops.front().start_ns;
+    std::int64_t last = ops.front().end_ns;
+    for (const Operation& op : ops) {
+      first = std::min(first, op.start_ns);
+      last = std::max(last, op.end_ns);
+    }
+    rank.base_ns = first;
+    rank.steps.push_back({.name = "trace", .start_ns = 0, .duration_ns = last - first});
+    return;
+  }
+  rank.base_ns = at(rank.step_operations.front()).start_ns;
+  for (const std::int32_t i : rank.step_operations) {
+    const Operation& op = at(i);
+    rank.steps.push_back({.name = *op.name,
+                          .start_ns = op.start_ns - rank.base_ns,
+                          .duration_ns = op.end_ns - op.start_ns});
+  }
+}
+
+// The host trace's list is in order of creation; Kineto's names all ranks.
+void MergeGroups(RankCapture& rank) {
+  rank.groups = rank.host.groups.empty() ? rank.kineto.groups : rank.host.groups;
+  for (GroupRecord& group : rank.groups) {
+    if (group.ranks.empty()) {
+      for (const GroupRecord& other : rank.kineto.groups) {
+        if (other.name == group.name && other.description == group.description) {
+          group.ranks = other.ranks;
+        }
+      }
+    }
+    if (group.ranks.empty()) {
+      group.ranks.resize(static_cast<std::size_t>(rank.world_size));
+      std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    }
+  }
+}
+
+}  // namespace
+
+Result<RankCapture> ReadRank(const RankFiles& files) {
+  RankCapture rank;
+  REPRISE_ASSIGN(TextFile host_file, TextFile::Read(files.host));
+  REPRISE_ASSIGN(rank.host, ReadHostTrace(host_file, rank.diagnostics));
+  host_file = TextFile();  // hundreds of MB that nobody needs any more
+  REPRISE_ASSIGN(TextFile kineto_file, TextFile::Read(files.kineto));
+  REPRISE_ASSIGN(rank.kineto, ReadKineto(kineto_file, rank.diagnostics));
+  kineto_file = TextFile();
+  rank.rank = files.rank >= 0 ? files.rank
+                              : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
+  if (rank.kineto.rank >= 0 && rank.kineto.rank != rank.rank) {
+    return BadInput(fmt::format("{}: is of rank {} by its own account, but taken as rank {}",
+                                files.kineto, rank.kineto.rank, rank.rank));
+  }
+  rank.label = fmt::format("rank {}", rank.rank);
+  rank.world_size = static_cast<std::int32_t>(std::max<std::int64_t>(1, rank.kineto.world_size));
+  REPRISE_ASSIGN(rank.list,
+                 LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
+  rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
+  AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
+  rank.transfers = FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label,
+                                 rank.diagnostics);
+  FindSteps(rank);
+  MergeGroups(rank);
+  if (!files.meta.empty()) {
+    REPRISE_ASSIGN(rank.untraced_step_ns, ReadUntracedStep(files.meta));
+  }
+  return rank;
+}
+
+}  // namespace reprise::pytorch

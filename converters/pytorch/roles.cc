@@ -1,0 +1,148 @@
+#include "converters/pytorch/roles.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <unordered_map>
+
+namespace reprise::pytorch {
+namespace {
+
+// What lies below an operation.
+struct Below {
+  bool work = false;
+  bool comm = false;
+  bool subclass = false;  // dispatched to a Python tensor subclass (DTensor, …)
+};
+
+class Classifier {
+ public:
+  Classifier(const OperationList& list, const HostTrace& host, const std::string& label,
+             Diagnostics& diagnostics)
+      : list_(list), host_(host), label_(label), diagnostics_(diagnostics) {}
+
+  std::vector<Classified> Run() {
+    const std::size_t count = list_.operations.size();
+    out_.resize(count);
+    below_.resize(count);
+    unknown_.resize(count);
+    for (std::size_t i = count; i-- > 0;) {  // children before callers
+      Describe(i);
+    }
+    for (std::size_t i = 0; i < count; ++i) {  // callers before children
+      out_[i].role = Decide(i);
+      out_[i].subclass = below_[i].subclass || *list_.operations[i].name == "PythonSubclass";
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Names repeat: one look-up in the operator table each.
+  std::optional<OpInfo> Find(const std::string* name) {
+    const auto [it, inserted] = known_.try_emplace(name);
+    if (inserted) {
+      it->second = FindOperator(*name);
+    }
+    return it->second;
+  }
+
+  bool LooksLikeWork(const Operation& op, const Below& below) const {
+    if (op.host < 0 || op.annotation || below.work || below.comm || op.end_ns == op.start_ns) {
+      return false;
+    }
+    const HostNode& node = host_.nodes[static_cast<std::size_t>(op.host)];
+    const auto has_tensor = [](const ValueList& values) {
+      for (const Value& value : values) {
+        if (value.AsTensor() != nullptr || value.AsList() != nullptr) {
+          return true;
+        }
+      }
+      return false;
+    };
+    return node.scope == Scope::kFunction && !node.op_schema->empty() &&
+           op.name->find("::") != std::string::npos &&
+           (has_tensor(node.inputs) || has_tensor(node.outputs));
+  }
+
+  void Describe(std::size_t i) {
+    const Operation& op = list_.operations[i];
+    Below& below = below_[i];
+    std::optional<OpInfo> info = Find(op.name);
+    if (!info) {
+      unknown_[i] = true;
+      info = OpInfo{.op_class = OpClass::kOther,
+                    .kind = LooksLikeWork(op, below) ? OpKind::kWork : OpKind::kComposite};
+    }
+    out_[i].info = *info;
+    if (op.parent >= 0) {
+      Below& caller = below_[static_cast<std::size_t>(op.parent)];
+      caller.work |= below.work || info->kind == OpKind::kWork;
+      caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);
+      caller.subclass |= below.subclass || *op.name == "PythonSubclass";
+    }
+  }
+
+  Role Decide(std::size_t i) {
+    const Operation& op = list_.operations[i];
+    if (op.transfer) {
+      return Role::kTransfer;
+    }
+    if (op.parent >= 0) {
+      const Role caller = out_[static_cast<std::size_t>(op.parent)].role;
+      if (caller != Role::kFrame) {
+        return Role::kPart;
+      }
+    }
+    if (unknown_[i]) {
+      CountUnknown(op, out_[i].info);
+    }
+    const Below& below = below_[i];
+    switch (out_[i].info.kind) {
+      case OpKind::kComposite:
+        return Role::kFrame;
+      case OpKind::kComm:
+        // _c10d_functional::all_reduce > c10d::allreduce_: the inner one issues the transfer, and
+        // what surrounds it (the clone of the input) is work of its own.
+        return below.comm && !op.name->starts_with("c10d::") ? Role::kFrame : Role::kCommCall;
+      case OpKind::kMetadata:
+        if (below.work) {
+          return Role::kFrame;
+        }
+        break;
+      case OpKind::kWork:
+      case OpKind::kWait:
+        break;
+    }
+    // Without a host record there are no arguments. Seen where an exception ended the operation
+    // before it computed anything (activation recomputation that stops early).
+    return below.comm || below.subclass || op.host < 0 ? Role::kFrame : Role::kNode;
+  }
+
+  void CountUnknown(const Operation& op, const OpInfo& info) {
+    // Autograd's own frames and user annotations are no operators.
+    if (op.annotation || op.host < 0 || op.name->find("::") == std::string::npos ||
+        host_.nodes[static_cast<std::size_t>(op.host)].scope != Scope::kFunction) {
+      return;
+    }
+    diagnostics_.Count("unknown_operator",
+                       fmt::format("{}: {} taken as {}", label_, *op.name, Name(info.kind)));
+  }
+
+  const OperationList& list_;
+  const HostTrace& host_;
+  const std::string& label_;
+  Diagnostics& diagnostics_;
+  std::unordered_map<const std::string*, std::optional<OpInfo>> known_;
+  std::vector<Classified> out_;
+  std::vector<Below> below_;
+  std::vector<bool> unknown_;
+};
+
+}  // namespace
+
+std::vector<Classified> Classify(const OperationList& list, const HostTrace& host,
+                                 const std::string& label, Diagnostics& diagnostics) {
+  return Classifier(list, host, label, diagnostics).Run();
+}
+
+}  // namespace reprise::pytorch

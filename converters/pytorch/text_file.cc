@@ -1,0 +1,134 @@
+#include "converters/pytorch/text_file.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace reprise::pytorch {
+namespace {
+
+constexpr std::size_t kPadding = 64;  // at least SIMDJSON_PADDING
+
+Result<std::string> ReadBytes(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) {
+    return BadInput(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  }
+  std::string bytes;
+  if (std::fseek(file.get(), 0, SEEK_END) == 0) {
+    const long size = std::ftell(file.get());
+    bytes.reserve(static_cast<std::size_t>(std::max(size, 0L)) + kPadding);
+    std::rewind(file.get());
+  }
+  constexpr std::size_t kBlock = 1 << 20;
+  for (;;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kBlock);
+    const std::size_t got = std::fread(bytes.data() + before, 1, kBlock, file.get());
+    bytes.resize(before + got);
+    if (got == 0) {
+      break;
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    return BadInput(fmt::format("{}: reading failed at byte {}: {}", path, bytes.size(),
+                                std::strerror(errno)));
+  }
+  return bytes;
+}
+
+bool IsGzip(std::string_view bytes) {
+  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+}
+
+// The last four bytes of a gzip member are its unpacked size modulo 2^32: a good first guess.
+std::size_t UnpackedSizeHint(std::string_view bytes) {
+  std::uint32_t size = 0;
+  if (bytes.size() >= sizeof(size)) {
+    std::memcpy(&size, bytes.data() + bytes.size() - sizeof(size), sizeof(size));
+  }
+  // Text hardly ever packs better than 1:200; a damaged trailer must not ask for gigabytes.
+  return std::min<std::size_t>(size, bytes.size() * 200) + kPadding;
+}
+
+Result<std::string> Unpack(const std::string& path, std::string& packed) {
+  z_stream stream{};
+  constexpr int kGzipWindow = 15 + 16;
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
+    return EnvironmentError("zlib could not be initialised (out of memory?)");
+  }
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, &inflateEnd);
+  std::string text(UnpackedSizeHint(packed), '\0');
+  std::size_t used = 0;
+  std::size_t consumed = 0;
+  constexpr std::size_t kMost = 1U << 30;  // zlib counts in 32 bits
+  for (;;) {
+    if (used == text.size()) {
+      text.resize(text.size() * 2);
+    }
+    const std::size_t feed = std::min(packed.size() - consumed, kMost);
+    const std::size_t room = std::min(text.size() - used, kMost);
+    stream.next_in = reinterpret_cast<Bytef*>(packed.data() + consumed);
+    stream.avail_in = static_cast<uInt>(feed);
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);
+    stream.avail_out = static_cast<uInt>(room);
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    consumed += feed - stream.avail_in;
+    used += room - stream.avail_out;
+    if (code == Z_STREAM_END) {
+      if (consumed == packed.size()) {
+        break;
+      }
+      if (!IsGzip(std::string_view(packed).substr(consumed))) {
+        return BadInput(fmt::format("{}: {} bytes after the end of the gzip data, from byte {}",
+                                    path, packed.size() - consumed, consumed));
+      }
+      inflateReset(&stream);  // several members in a row are one file
+      continue;
+    }
+    if (code == Z_BUF_ERROR && consumed == packed.size() && stream.avail_out != 0) {
+      return BadInput(fmt::format(
+          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
+          packed.size()));
+    }
+    if (code != Z_OK && code != Z_BUF_ERROR) {
+      return BadInput(fmt::format(
+          "{}: damaged gzip data at byte {} ({}); copy or capture the file again", path, consumed,
+          stream.msg == nullptr ? "no detail" : stream.msg));
+    }
+    if (consumed == packed.size() && stream.avail_out != 0) {
+      return BadInput(fmt::format(
+          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
+          packed.size()));
+    }
+  }
+  text.resize(used);
+  return text;
+}
+
+}  // namespace
+
+Result<TextFile> TextFile::Read(const std::string& path) {
+  REPRISE_ASSIGN(std::string bytes, ReadBytes(path));
+  if (IsGzip(bytes)) {
+    REPRISE_ASSIGN(bytes, Unpack(path, bytes));
+  }
+  return FromText(path, std::move(bytes));
+}
+
+TextFile TextFile::FromText(std::string path, std::string text) {
+  TextFile file;
+  file.path_ = std::move(path);
+  file.size_ = text.size();
+  file.text_ = std::move(text);
+  file.text_.append(kPadding, '\0');
+  return file;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,45 @@
+// The transfers of one rank, each once, although up to four records show it:
+//   _c10d_functional::all_reduce > c10d::allreduce_ > record_param_comms > gloo:all_reduce
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converters/pytorch/comm_arguments.h"
+#include "converters/pytorch/operations.h"
+#include "converters/pytorch/roles.h"
+#include "core/diagnostics.h"
+
+namespace reprise::pytorch {
+
+struct TransferRecord {
+  std::int32_t call = -1;            // operation that issued it; -1: none was recorded
+  std::int32_t leaf = -1;            // the transfer's own (first) record
+  std::int32_t thread = -1;          // index of the thread that issued it
+  std::int64_t worker = -1;          // Kineto thread that ran it; tells groups apart (gloo)
+  std::int64_t start_ns = 0;         // this rank's arrival
+  std::int64_t end_ns = 0;
+  std::int64_t wait_ns = -1;         // point-to-point: when the wait for it returned
+  CommArguments arguments;           // .spec is complete once groups are assigned
+  // The group as the capture names it; empty if it doesn't.
+  std::string group_name;
+  std::string group_description;
+  std::vector<std::int32_t> group_ranks;
+  bool group_recorded = false;
+};
+
+// Calls that never became a transfer (an exception, a capture that ended before) are counted
+// (`call_without_transfer`), transfers that nothing issued too (`transfer_without_call`).
+//
+// A collective arrives when its record on the worker thread starts. A send or receive arrives when
+// its call starts: gloo writes the data inside the call and opens the record only afterwards
+// (measured: up to 4.8 ms later), so that a receive would end before its send began.
+[[nodiscard]] std::vector<TransferRecord> FindTransfers(const OperationList& list,
+                                                        const std::vector<Classified>& roles,
+                                                        const HostTrace& host,
+                                                        const KinetoTrace& kineto,
+                                                        const std::string& label,
+                                                        Diagnostics& diagnostics);
+
+}  // namespace reprise::pytorch
