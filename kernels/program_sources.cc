@@ -6,6 +6,7 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kPrelude = "common.cl";
+constexpr std::string_view kInclude = "#include \"";
 
 const EmbeddedProgram* Find(std::string_view name) {
   const auto programs = EmbeddedPrograms();
@@ -14,28 +15,27 @@ const EmbeddedProgram* Find(std::string_view name) {
   return it == programs.end() ? nullptr : &*it;
 }
 
-// The program's text, each line `#include "other.cl"` replaced by that file. There is no include
-// path: the files are inside the executable.
-std::string Expand(const EmbeddedProgram& program) {
-  constexpr std::string_view kInclude = "#include \"";
-  std::string source;
+// Appends the text with its lines `#include "name"` replaced by the embedded file of that name;
+// #line keeps the compiler's messages about the file itself.
+void AppendExpanded(const EmbeddedProgram& program, std::string& source) {
+  source += "\n#line 1 \"" + std::string(program.name) + "\"\n";
   std::string_view rest = program.text;
-  for (std::size_t line = 1; !rest.empty(); ++line) {
-    const std::string_view text = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
+  for (int line = 1; !rest.empty(); ++line) {
+    const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(end);
     const EmbeddedProgram* included = nullptr;
-    if (text.starts_with(kInclude) && text.ends_with('"')) {
-      included = Find(text.substr(kInclude.size(), text.size() - kInclude.size() - 1));
+    if (text.starts_with(kInclude)) {
+      const std::string_view name = text.substr(kInclude.size());
+      included = Find(name.substr(0, name.find('"')));
     }
     if (included == nullptr) {
-      source.append(text).append("\n");
+      source += text;
       continue;
     }
-    // Compilers then report lines of the files themselves.
-    source += "#line 1 \"" + std::string(included->name) + "\"\n" + Expand(*included);
-    source += "#line " + std::to_string(line + 1) + " \"" + std::string(program.name) + "\"\n";
+    AppendExpanded(*included, source);
+    source += "\n#line " + std::to_string(line + 1) + " \"" + std::string(program.name) + "\"\n";
   }
-  return source;
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::optional<std::string> ProgramSource(std::string_view name) {
   if (const EmbeddedProgram* prelude = Find(kPrelude)) {
     source += prelude->text;
   }
-  source += "\n#line 1 \"" + std::string(name) + "\"\n" + Expand(*program);
+  AppendExpanded(*program, source);
   return source;
 }
 

@@ -79,6 +79,9 @@ std::uint16_t FloatToHalf(float value) {
   if (magnitude >= 65520.0F) {  // rounds to beyond the largest, 65504
     return sign | 0x7c00;
   }
+  if (magnitude == 0) {
+    return sign;
+  }
   int exponent = 0;
   (void)std::frexp(magnitude, &exponent);         // magnitude = f × 2^exponent, 0.5 ≤ f < 1
   const int step = std::max(exponent - 11, -24);  // one unit in the last place is 2^step

@@ -102,3 +102,17 @@ static inline long offset_of(const IndexSpace* s, int operand, long i) {
   }
   return at + i * s->strides[operand][0];
 }
+
+// ---- DType of core/dtype.h, for programs that learn types at run time.
+enum {
+  DTYPE_FLOAT32 = 1,
+  DTYPE_FLOAT64,
+  DTYPE_FLOAT16,
+  DTYPE_BFLOAT16,
+  DTYPE_INT8,
+  DTYPE_UINT8,
+  DTYPE_INT16,
+  DTYPE_INT32,
+  DTYPE_INT64,
+  DTYPE_BOOL
+};

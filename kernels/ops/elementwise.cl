@@ -1,0 +1,246 @@
+// All element-wise operators of one compute type in one kernel: compiling a kernel costs far more
+// than a switch per block. Options: -DC=float|double|long the compute type, -DC_TYPE= the DType
+// that is C in memory, and one of -DLIGHT_OPS, -DHEAVY_OPS, -DINTEGER_OPS.
+
+// ---- Helpers that elementwise.def names.
+#if defined(HEAVY_OPS)
+#if DEVICE_IS_CPU && !defined(C_IS_DOUBLE)
+// PoCL's erf and pow are calls into libm, one element at a time; these vectorise.
+// Abramowitz and Stegun 7.1.26: |error| < 1.5e-7.
+static inline float erf_(float x) {
+  float z = fabs(x);
+  float t = 1 / (1 + 0.3275911f * z);
+  float poly = t * (0.254829592f +
+                    t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  return copysign(1 - poly * exp(-z * z), x);
+}
+static inline float pow_(float x, float y) {
+  float r = exp2(y * log2(fabs(x)));
+  bool whole = y == rint(y);
+  bool odd = whole && fabs(y * 0.5f - rint(y * 0.5f)) > 0.25f;
+  r = x < 0 ? (whole ? (odd ? -r : r) : NAN) : r;
+  return y == 0 ? 1 : r;
+}
+#else
+#define erf_(x) erf(x)
+#define pow_(x, y) pow(x, y)
+#endif
+static inline C silu_slope(C x) {
+  C s = 1 / (1 + exp(-x));
+  return s * (1 + x * (1 - s));
+}
+// d/dx of x Φ(x) = Φ(x) + x φ(x)
+static inline C gelu_slope(C x) {
+  C cdf = (C)0.5 * (1 + erf_(x * (C)M_SQRT1_2));
+  return cdf + x * (C)0.3989422804014327 * exp((C)-0.5 * x * x);
+}
+static inline C gelu_inner(C x) { return (C)0.7978845608028654 * (x + (C)0.044715 * x * x * x); }
+static inline C gelu_tanh_slope(C x) {
+  C t = tanh(gelu_inner(x));
+  C inner = (C)0.7978845608028654 * (1 + 3 * (C)0.044715 * x * x);
+  return (C)0.5 * (1 + t) + (C)0.5 * x * (1 - t * t) * inner;
+}
+#endif
+#if defined(INTEGER_OPS)
+static inline long floor_div(long x, long y) {
+  if (y == 0) return 0;
+  long q = x / y;
+  return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+static inline long int_pow(long x, long y) {
+  if (y < 0) return x == 1 ? 1 : (x == -1 ? ((y & 1) ? -1 : 1) : 0);
+  long r = 1;
+  for (; y > 0; y >>= 1, x *= x) r *= (y & 1) ? x : 1;
+  return r;
+}
+#endif
+
+// ---- The operators of this program.
+#define LIGHT(name, flops, device, host)
+#define HEAVY(name, flops, device, host)
+#define INTEGER(name, flops, device, host)
+#if defined(LIGHT_OPS)
+#undef LIGHT
+#define LIGHT(name, flops, device, host) OP(name, (device))
+#elif defined(HEAVY_OPS)
+#undef HEAVY
+#define HEAVY(name, flops, device, host) OP(name, (device))
+#else
+#undef INTEGER
+#define INTEGER(name, flops, device, host) OP(name, (device))
+#endif
+
+enum {
+#define OP(name, expression) OP_##name,
+#include "elementwise.def"
+#undef OP
+};
+
+// As in elementwise_device.cc.
+typedef struct {
+  IndexSpace space;  // operand 0 is the result, then a, b, c
+  long value[4];     // the bits of a C, where the mode is VALUE
+  int mode[4];
+  int type[4];  // DType
+  int op;
+  int result_type;
+} Args;
+enum { VALUE, ONE_ELEMENT, TENSOR };
+
+static inline C load_any(__global const uchar* p, int type, long i) {
+  switch (type) {
+    case DTYPE_FLOAT32: return (C)((__global const float*)p)[i];
+#if HAVE_FP64
+    case DTYPE_FLOAT64: return (C)((__global const double*)p)[i];
+#endif
+    case DTYPE_FLOAT16: return (C)load_float16((__global const ushort*)p, i);
+    case DTYPE_BFLOAT16: return (C)load_bfloat16((__global const ushort*)p, i);
+    case DTYPE_INT8: return (C)((__global const char*)p)[i];
+    case DTYPE_UINT8: return (C)p[i];
+    case DTYPE_INT16: return (C)((__global const short*)p)[i];
+    case DTYPE_INT32: return (C)((__global const int*)p)[i];
+    case DTYPE_INT64: return (C)((__global const long*)p)[i];
+    default: return (C)(p[i] != 0);
+  }
+}
+
+static inline void store_any(__global uchar* p, int type, long i, C v) {
+  switch (type) {
+    case DTYPE_FLOAT32: ((__global float*)p)[i] = (float)v; break;
+#if HAVE_FP64
+    case DTYPE_FLOAT64: ((__global double*)p)[i] = (double)v; break;
+#endif
+    case DTYPE_FLOAT16: store_float16((__global ushort*)p, i, (float)v); break;
+    case DTYPE_BFLOAT16: store_bfloat16((__global ushort*)p, i, (float)v); break;
+    case DTYPE_INT8: ((__global char*)p)[i] = (char)(int)v; break;
+    case DTYPE_UINT8: p[i] = (uchar)(int)v; break;
+    case DTYPE_INT16: ((__global short*)p)[i] = (short)(int)v; break;
+    case DTYPE_INT32: ((__global int*)p)[i] = (int)v; break;
+    case DTYPE_INT64: ((__global long*)p)[i] = (long)v; break;
+    default: p[i] = v != 0; break;
+  }
+}
+
+static inline C bits_to_value(long bits) {
+#if defined(INTEGER_OPS)
+  return bits;
+#elif defined(C_IS_DOUBLE)
+  return as_double(bits);
+#else
+  return as_float((int)bits);
+#endif
+}
+
+// An operand that is the same for all elements.
+static inline C uniform_operand(const Args* args, int k, __global const uchar* memory) {
+  if (args->mode[k] == VALUE) return bits_to_value(args->value[k]);
+  if (args->mode[k] == ONE_ELEMENT) return load_any(memory, args->type[k], args->space.offset[k + 1]);
+  return 0;
+}
+
+#if DEVICE_IS_CPU
+// A work-item takes runs along the innermost dimension, in blocks: operands that are not plain C in
+// a row are first gathered into a private block, then one simple loop computes.
+#define BLOCK 512
+
+static inline void gather(C* block, __global const uchar* p, int type, long at, long stride, int n) {
+  if (type == C_TYPE) {
+    __global const C* q = (__global const C*)p + at;
+    for (int k = 0; k < n; ++k) block[k] = q[k * stride];
+  } else {
+    for (int k = 0; k < n; ++k) block[k] = load_any(p, type, at + k * stride);
+  }
+}
+
+static inline void scatter(const C* block, __global uchar* p, int type, long at, long stride, int n) {
+  if (type == C_TYPE) {
+    __global C* q = (__global C*)p + at;
+    for (int k = 0; k < n; ++k) q[k * stride] = block[k];
+  } else {
+    for (int k = 0; k < n; ++k) store_any(p, type, at + k * stride, block[k]);
+  }
+}
+
+// po may be pa, pb or pc (in-place operators), element by element.
+static inline void compute(int op, const C* pa, const C* pb, const C* pc, C d, C* po, int n) {
+  switch (op) {
+#define OP(name, expression)                                   \
+  case OP_##name:                                              \
+    _Pragma("clang loop vectorize(assume_safety)")             \
+    for (int k = 0; k < n; ++k) {                              \
+      C a = pa[k], b = pb[k], c = pc[k];                       \
+      po[k] = expression;                                      \
+    }                                                          \
+    break;
+#include "elementwise.def"
+#undef OP
+  }
+}
+
+// A CPU has one address space, so that global memory can stand in for a private block.
+#define IN_PLACE(p, at) ((C*)(ulong)((__global const C*)(p) + (at)))
+
+__kernel void elementwise(__global uchar* out, __global const uchar* a, __global const uchar* b,
+                          __global const uchar* c, const Args args) {
+  C va[BLOCK], vb[BLOCK], vc[BLOCK], vo[BLOCK];
+  const IndexSpace* s = &args.space;
+  const int last = (int)s->dims - 1;
+  const long inner = s->shape[last], s0 = s->strides[0][last], sa = s->strides[1][last],
+             sb = s->strides[2][last], sc = s->strides[3][last];
+  const C ua = uniform_operand(&args, 0, a), ub = uniform_operand(&args, 1, b),
+          uc = uniform_operand(&args, 2, c), d = bits_to_value(args.value[3]);
+  for (int k = 0; k < BLOCK; ++k) {
+    va[k] = ua;
+    vb[k] = ub;
+    vc[k] = uc;
+  }
+  const bool ta = args.mode[0] == TENSOR, tb = args.mode[1] == TENSOR, tc = args.mode[2] == TENSOR;
+  const bool da = args.type[0] == C_TYPE && sa == 1, db = args.type[1] == C_TYPE && sb == 1,
+             dc = args.type[2] == C_TYPE && sc == 1, d0 = args.result_type == C_TYPE && s0 == 1;
+  const long end = LAST(s->count);
+  for (long i = FIRST(s->count); i < end;) {
+    const long run = min(inner - i % inner, end - i);
+    long o0 = offset_of(s, 0, i), oa = ta ? offset_of(s, 1, i) : 0, ob = tb ? offset_of(s, 2, i) : 0,
+         oc = tc ? offset_of(s, 3, i) : 0;
+    for (long done = 0; done < run; done += BLOCK) {
+      const int n = (int)min((long)BLOCK, run - done);
+      if (ta && !da) gather(va, a, args.type[0], oa, sa, n);
+      if (tb && !db) gather(vb, b, args.type[1], ob, sb, n);
+      if (tc && !dc) gather(vc, c, args.type[2], oc, sc, n);
+      compute(args.op, ta && da ? IN_PLACE(a, oa) : va, tb && db ? IN_PLACE(b, ob) : vb,
+              tc && dc ? IN_PLACE(c, oc) : vc, d, d0 ? IN_PLACE(out, o0) : vo, n);
+      if (!d0) scatter(vo, out, args.result_type, o0, s0, n);
+      o0 += n * s0;
+      oa += n * sa;
+      ob += n * sb;
+      oc += n * sc;
+    }
+    i += run;
+  }
+}
+#else
+static inline C compute(int op, C a, C b, C c, C d) {
+  switch (op) {
+#define OP(name, expression) \
+  case OP_##name:            \
+    return expression;
+#include "elementwise.def"
+#undef OP
+  }
+  return 0;
+}
+
+__kernel void elementwise(__global uchar* out, __global const uchar* a, __global const uchar* b,
+                          __global const uchar* c, const Args args) {
+  const IndexSpace* s = &args.space;
+  C va = uniform_operand(&args, 0, a), vb = uniform_operand(&args, 1, b),
+    vc = uniform_operand(&args, 2, c);
+  const C vd = bits_to_value(args.value[3]);
+  for (long i = FIRST(s->count); i < LAST(s->count); i += STEP) {
+    if (args.mode[0] == TENSOR) va = load_any(a, args.type[0], offset_of(s, 1, i));
+    if (args.mode[1] == TENSOR) vb = load_any(b, args.type[1], offset_of(s, 2, i));
+    if (args.mode[2] == TENSOR) vc = load_any(c, args.type[2], offset_of(s, 3, i));
+    store_any(out, args.result_type, offset_of(s, 0, i), compute(args.op, va, vb, vc, vd));
+  }
+}
+#endif

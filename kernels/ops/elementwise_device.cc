@@ -1,0 +1,84 @@
+// ElementwiseCall → one launch of elementwise.cl.
+#include <bit>
+
+#include "kernels/ops/elementwise_call.h"
+
+namespace reprise {
+namespace {
+
+// As in elementwise.cl.
+enum class Mode : std::int32_t { kValue, kOneElement, kTensor };
+struct Args {
+  IndexSpace space;
+  std::array<std::int64_t, 4> value = {};
+  std::array<Mode, 4> mode = {};
+  std::array<std::int32_t, 4> type = {};
+  std::int32_t op = 0;
+  std::int32_t result_type = 0;
+};
+
+std::int64_t Bits(const ElementwiseCall::Operand& operand, ComputeType type) {
+  switch (type) {
+    case ComputeType::kInteger:
+      return operand.integer;
+    case ComputeType::kDouble:
+      return std::bit_cast<std::int64_t>(operand.real);
+    default:
+      return std::bit_cast<std::int32_t>(static_cast<float>(operand.real));
+  }
+}
+
+// At most five programs: {light, heavy} × {float, double}, and integers.
+std::string Options(const ElementwiseOp& op, ComputeType type) {
+  switch (type) {
+    case ComputeType::kInteger:
+      return "-DINTEGER_OPS -DC=long -DC_TYPE=DTYPE_INT64";
+    case ComputeType::kDouble:
+      return std::string(op.light >= 0 ? "-DLIGHT_OPS" : "-DHEAVY_OPS") +
+             " -DC=double -DC_IS_DOUBLE -DC_TYPE=DTYPE_FLOAT64";
+    default:
+      return std::string(op.light >= 0 ? "-DLIGHT_OPS" : "-DHEAVY_OPS") +
+             " -DC=float -DC_TYPE=DTYPE_FLOAT32";
+  }
+}
+
+}  // namespace
+
+Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext& context) {
+  const ComputeType type = ComputeTypeOf(call);
+  if (type == ComputeType::kDouble && !context.device.fp64) {
+    return EnvironmentError("device " + context.device.name + " has no float64");
+  }
+  const std::optional<IndexSpace> space = SpaceOf(call);
+  if (!space) {
+    return UsageError("operands of an element-wise operator do not broadcast");
+  }
+  Args args{.space = *space};
+  args.op = type == ComputeType::kInteger ? call.op->integer
+                                          : std::max(call.op->light, call.op->heavy);
+  args.result_type = static_cast<std::int32_t>(call.result->dtype);
+  REPRISE_ASSIGN(Buffer* out, BufferOf(*call.result, context));
+  DeviceKernel kernel{.program = "elementwise.cl", .entry = "elementwise"};
+  kernel.options = Options(*call.op, type);
+  kernel.args.emplace_back(out);
+  for (std::size_t k = 0; k < call.operands.size(); ++k) {
+    const ElementwiseCall::Operand& operand = call.operands[k];
+    Buffer* buffer = out;  // never read
+    if (operand.tensor == nullptr) {
+      args.value[k] = Bits(operand, type);
+    } else {
+      REPRISE_ASSIGN(buffer, BufferOf(*operand.tensor, context));
+      args.mode[k] =
+          ElementCount(operand.tensor->shape) == 1 ? Mode::kOneElement : Mode::kTensor;
+      args.type[k] = static_cast<std::int32_t>(operand.tensor->dtype);
+    }
+    if (k < 3) {
+      kernel.args.emplace_back(buffer);
+    }
+  }
+  kernel.args.push_back(StructArg(args));
+  SetItemsLaunch(kernel, space->count, context.device);
+  return Launch(std::move(kernel));
+}
+
+}  // namespace reprise

@@ -1,0 +1,117 @@
+#include "kernels/ops/elementwise_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace reprise {
+namespace {
+
+// ---- What elementwise.def's C++ expressions call.
+template <typename T>
+T SiluSlope(T x) {
+  const T s = 1 / (1 + std::exp(-x));
+  return s * (1 + x * (1 - s));
+}
+
+template <typename T>
+T GeluSlope(T x) {  // d/dx of x Φ(x) = Φ(x) + x φ(x)
+  const T cdf = T(0.5) * (1 + std::erf(x * T(M_SQRT1_2)));
+  return cdf + x * T(0.5 * M_2_SQRTPI * M_SQRT1_2) * std::exp(T(-0.5) * x * x);
+}
+
+template <typename T>
+T GeluInner(T x) {
+  return T(M_2_SQRTPI * M_SQRT1_2) * (x + T(0.044715) * x * x * x);
+}
+
+template <typename T>
+T GeluTanhSlope(T x) {
+  const T t = std::tanh(GeluInner(x));
+  const T inner = T(M_2_SQRTPI * M_SQRT1_2) * (1 + T(3 * 0.044715) * x * x);
+  return T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * inner;
+}
+
+std::int64_t FloorDiv(std::int64_t x, std::int64_t y) {
+  if (y == 0) {
+    return 0;  // PyTorch raises; a replay must not
+  }
+  const std::int64_t q = x / y;
+  return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+
+std::int64_t IntPow(std::int64_t x, std::int64_t y) {
+  if (y < 0) {
+    return x == 1 ? 1 : (x == -1 ? ((y & 1) != 0 ? -1 : 1) : 0);
+  }
+  auto base = static_cast<std::uint64_t>(x);  // wraps where the device's does
+  std::uint64_t result = 1;
+  for (; y > 0; y >>= 1, base *= base) {
+    result *= (y & 1) != 0 ? base : 1;
+  }
+  return static_cast<std::int64_t>(result);
+}
+
+class Table {
+ public:
+  Table() {
+#define BLOCK(type, host)                                                             \
+  [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) {      \
+    using T [[maybe_unused]] = type;                                                  \
+    for (int k = 0; k < n; ++k) {                                                     \
+      [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k];                       \
+      out[k] = static_cast<T>(host);                                                  \
+    }                                                                                 \
+    (void)d;                                                                          \
+  }
+#define LIGHT(name, flops, device, host) Float(#name, flops, light_++, -1, BLOCK(float, host), BLOCK(double, host));
+#define HEAVY(name, flops, device, host) Float(#name, flops, -1, heavy_++, BLOCK(float, host), BLOCK(double, host));
+#define INTEGER(name, flops, device, host) Integer(#name, flops, integer_++, BLOCK(std::int64_t, host));
+#include "kernels/ops/elementwise.def"
+#undef LIGHT
+#undef HEAVY
+#undef INTEGER
+#undef BLOCK
+  }
+  [[nodiscard]] const ElementwiseOp* Find(std::string_view name) const {
+    const auto it = ops_.find(name);
+    return it == ops_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  ElementwiseOp& Named(std::string_view name, double flops) {
+    ElementwiseOp& op = ops_[name];
+    op.name = name;
+    op.flops = flops;
+    return op;
+  }
+  void Float(std::string_view name, double flops, int light, int heavy,
+             ElementwiseOp::Block<float> run_float, ElementwiseOp::Block<double> run_double) {
+    ElementwiseOp& op = Named(name, flops);
+    op.light = light;
+    op.heavy = heavy;
+    op.run_float = run_float;
+    op.run_double = run_double;
+  }
+  void Integer(std::string_view name, double flops, int position,
+               ElementwiseOp::Block<std::int64_t> run) {
+    ElementwiseOp& op = Named(name, flops);
+    op.integer = position;
+    op.run_integer = run;
+  }
+
+  int light_ = 0;
+  int heavy_ = 0;
+  int integer_ = 0;
+  std::unordered_map<std::string_view, ElementwiseOp> ops_;
+};
+
+}  // namespace
+
+const ElementwiseOp* FindElementwiseOp(std::string_view name) {
+  static const Table kTable;
+  return kTable.Find(name);
+}
+
+}  // namespace reprise

@@ -1,0 +1,21 @@
+// Which ATen operators are element-wise, and which of their arguments are the operands.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "kernels/ops/elementwise_call.h"
+
+namespace reprise {
+
+// Names of all operators in the table, in-place spellings included.
+[[nodiscard]] std::span<const std::string_view> ElementwiseOperators();
+
+// The call in terms of elementwise.def; nothing if the operator is not in the table or its
+// arguments are none that it describes (e.g. round to decimals).
+[[nodiscard]] std::optional<ElementwiseCall> ParseElementwise(const OpCall& call);
+
+// Every operator of the table, as PyTorch records it.
+[[nodiscard]] std::vector<OpCall> ElementwiseSamples();
+
+}  // namespace reprise
