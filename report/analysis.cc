@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "report/coverage.h"
+#include "report/measured.h"
+#include "report/report.h"
+#include "report/sampled.h"
+#include "report/transfers.h"
+
+namespace reprise {
+namespace {
+
+// (iteration, step) → the longest rank's time. Only what every rank finished.
+std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks,
+                                      std::set<std::int32_t>& iterations) {
+  struct Longest {
+    std::size_t ranks = 0;
+    std::int64_t duration_ns = 0;
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, Longest> steps;
+  for (const MeasuredRank& rank : ranks) {
+    for (const StepRecord& step : rank.steps()) {
+      Longest& longest = steps[{step.iteration, step.step}];
+      ++longest.ranks;
+      longest.duration_ns = std::max(longest.duration_ns, step.duration_ns);
+    }
+  }
+  std::vector<std::int64_t> times_ns;
+  for (const auto& [key, longest] : steps) {
+    if (longest.ranks == ranks.size()) {
+      times_ns.push_back(longest.duration_ns);
+      iterations.insert(key.first);
+    }
+  }
+  return times_ns;
+}
+
+std::optional<std::int64_t> MedianStepNs(const MeasuredRank& rank) {
+  std::vector<std::int64_t> times_ns;
+  for (const StepRecord& step : rank.steps()) {
+    times_ns.push_back(step.duration_ns);
+  }
+  return Median(times_ns);
+}
+
+void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
+  std::set<std::int32_t> iterations;
+  std::vector<std::int64_t> times_ns = StepTimesNs(ranks, iterations);
+  report.iterations = static_cast<std::int32_t>(iterations.size());
+  report.step_time_replayed_ns = Median(times_ns);
+  if (!times_ns.empty()) {
+    const auto [shortest, longest] = std::minmax_element(times_ns.begin(), times_ns.end());
+    report.step_time_replayed_min_ns = *shortest;
+    report.step_time_replayed_max_ns = *longest;
+  } else {
+    report.notes.emplace_back("no iteration was finished on every rank: nothing is measured");
+  }
+  std::int64_t recorded_ns = report.manifest.recorded_step_ns;
+  for (const RankRow& row : report.ranks) {
+    recorded_ns = std::max(recorded_ns, row.step_time_recorded_ns.value_or(0));
+  }
+  if (recorded_ns > 0) {
+    report.step_time_recorded_ns = recorded_ns;
+  }
+  if (report.manifest.untraced_step_ns >= 0) {
+    report.step_time_untraced_ns = report.manifest.untraced_step_ns;
+  }
+}
+
+std::vector<ClassRow> SumClasses(std::span<const MeasuredRank> ranks,
+                                 const TransferSummary& transfers) {
+  std::map<OpClass, ClassRow> classes;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (std::size_t i = 0; i < ranks[r].data().nodes.size(); ++i) {
+      const NodeInfo& node = ranks[r].data().nodes[i];
+      if (!node.counts_for_coverage) {
+        continue;
+      }
+      ClassRow& row = classes[node.op_class];
+      row.name = Name(node.op_class);
+      ++row.count;
+      row.recorded_ns += node.recorded_duration_ns;
+      // A transfer's time counts from the last arrival, as it does in the recording.
+      const auto own = transfers.own_ns.find({r, i});
+      const std::optional<std::int64_t> replayed_ns =
+          own != transfers.own_ns.end() ? own->second : ranks[r].MedianDurationNs(i);
+      if (replayed_ns) {
+        row.replayed_ns = row.replayed_ns.value_or(0) + *replayed_ns;
+        row.flops += node.flops;
+        row.bytes += node.bytes;
+      }
+    }
+  }
+  std::vector<ClassRow> rows;
+  for (auto& [op_class, row] : classes) {
+    if (row.replayed_ns.value_or(0) > 0 && op_class != OpClass::kComm) {
+      row.gflop_per_s = row.flops / static_cast<double>(*row.replayed_ns);
+      row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow& a, const ClassRow& b) {
+    return a.recorded_ns > b.recorded_ns;
+  });
+  return rows;
+}
+
+std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
+                                    std::optional<std::int64_t> recorded_ns) {
+  if (!replayed_ns || !recorded_ns || *recorded_ns <= 0) {
+    return std::nullopt;
+  }
+  return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
+}
+
+// Work alone: nodes whose class is not communication and that have a replayed time.
+std::optional<double> WorkError(std::span<const MeasuredRank> ranks) {
+  std::int64_t recorded_ns = 0;
+  std::int64_t replayed_ns = 0;
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm) {
+        continue;
+      }
+      if (const auto median_ns = rank.MedianDurationNs(i)) {
+        recorded_ns += node.recorded_duration_ns;
+        replayed_ns += *median_ns;
+      }
+    }
+  }
+  return RelativeError(replayed_ns, recorded_ns);
+}
+
+// Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
+void CollectFacts(const RunData& run, Report& report) {
+  std::map<std::string, std::set<std::int32_t>> unavailable;
+  for (const RankData& rank : run.ranks) {
+    for (const auto& [name, value] : rank.facts) {
+      constexpr std::string_view kTelemetry = "telemetry.";
+      if (name.starts_with(kTelemetry)) {
+        unavailable["no telemetry from " + name.substr(kTelemetry.size()) + ": " + value].insert(
+            rank.rank);
+        continue;
+      }
+      const bool counter = name.starts_with("diagnostic.") || name.starts_with("trace.") ||
+                           name.starts_with("sampler.");
+      std::int64_t count = 0;
+      const auto parsed = std::from_chars(value.data(), value.data() + value.size(), count);
+      if (counter && parsed.ec == std::errc()) {
+        report.diagnostics[name] += count;
+      }
+    }
+  }
+  for (const auto& [text, unused] : unavailable) {
+    report.notes.push_back(text);
+  }
+}
+
+void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {
+  std::int64_t never_ran = 0;
+  for (const MeasuredRank& rank : ranks) {
+    never_ran += rank.never_ran();
+  }
+  if (never_ran > 0) {
+    report.notes.push_back(fmt::format(
+        "{} nodes that were planned to run have no record; they count as skipped", never_ran));
+  }
+  if (report.manifest.oversubscribed) {
+    report.notes.emplace_back(
+        "oversubscribed: more threads than cores; the step error is shown, not claimed");
+  }
+  const auto unrelated =
+      std::count_if(report.collectives.begin(), report.collectives.end(),
+                    [](const CollectiveRow& row) { return row.clock == TransferClock::kShortest; });
+  if (unrelated > 0) {
+    report.notes.push_back(fmt::format(
+        "{} rows of transfers are timed by their shortest member: not all members' clocks are "
+        "related",
+        unrelated));
+  }
+}
+
+}  // namespace
+
+Report Analyze(const RunData& run) {
+  Report report;
+  report.manifest = run.manifest;
+  report.notes = run.notes;
+  std::vector<MeasuredRank> ranks;
+  ranks.reserve(run.ranks.size());
+  for (const RankData& data : run.ranks) {
+    ranks.emplace_back(data);
+    RankRow row = DescribeRank(ranks.back(), run.manifest);
+    row.step_time_replayed_ns = MedianStepNs(ranks.back());
+    report.host_ns += row.host_ns;
+    report.wait_ns += row.wait_ns;
+    report.delay_ns += row.delay_ns;
+    report.measured_ns =
+        std::max(report.measured_ns, ranks.back().end_ns() - ranks.back().begin_ns());
+    report.ranks.push_back(std::move(row));
+  }
+  report.coverage = SumCoverage(report.ranks);
+  report.coverage_of_step = CoverageOfStep(ranks, report.ranks);
+  FillStepTimes(ranks, report);
+  TransferSummary transfers = SummarizeTransfers(ranks);
+  report.classes = SumClasses(ranks, transfers);
+  report.collectives = std::move(transfers.rows);
+  report.fidelity = {
+      .work_error = WorkError(ranks),
+      .step_error = RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns),
+      .untraced_error = RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns)};
+  SampledSummary sampled = SummarizeSamples(ranks, report.ranks);
+  report.energy_joules = sampled.joules;
+  report.energy_source = std::move(sampled.source);
+  report.energy = std::move(sampled.energy);
+  report.metrics = std::move(sampled.metrics);
+  CollectFacts(run, report);
+  AddNotes(ranks, report);
+  return report;
+}
+
+}  // namespace reprise

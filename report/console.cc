@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/report.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kMostCollectives = 24;
+constexpr std::size_t kMostRanks = 32;
+
+// ANSI sequences, or nothing where the output is no terminal.
+struct Style {
+  std::string bold, dim, reset;
+};
+Style MakeStyle(bool colour) { return colour ? Style{"\x1b[1m", "\x1b[2m", "\x1b[0m"} : Style{}; }
+
+double Percent(double fraction) { return 100 * fraction; }
+
+std::string Heading(const Style& style, const std::string& title, const std::string& more) {
+  return fmt::format("\n{}{}{}{}{}{}\n", style.bold, title, style.reset, style.dim,
+                     more.empty() ? "" : "  " + more, style.reset);
+}
+
+std::string Headline(const Report& report, const Style& style) {
+  const Coverage& coverage = report.coverage;
+  return fmt::format(
+      "{}Replay coverage {:.1f} % real, {:.1f} % surrogate, {:.1f} % timed, {:.1f} % skipped{}"
+      " ({:.1f} % of the step)\n",
+      style.bold, Percent(coverage.real), Percent(coverage.surrogate), Percent(coverage.timed),
+      Percent(coverage.skipped), style.reset, Percent(report.coverage_of_step));
+}
+
+std::string StepLines(const Report& report, const Style& style) {
+  std::string text =
+      fmt::format("{}Step time{}       recorded {}, replayed {} (median of {} iterations",
+                  style.bold, style.reset, DurationText(report.step_time_recorded_ns),
+                  DurationText(report.step_time_replayed_ns), report.iterations);
+  if (report.step_time_replayed_min_ns) {
+    text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
+                        DurationText(report.step_time_replayed_max_ns));
+  }
+  text += fmt::format(")\n{}Error{}           work {}, step {}{}", style.bold, style.reset,
+                      ErrorText(report.fidelity.work_error), ErrorText(report.fidelity.step_error),
+                      report.manifest.oversubscribed ? " (oversubscribed: not claimed)" : "");
+  text += report.step_time_untraced_ns
+              ? fmt::format(", {} against {} untraced\n", ErrorText(report.fidelity.untraced_error),
+                            DurationText(report.step_time_untraced_ns))
+              : "; untraced step time unknown\n";
+  text += fmt::format("{}Recorded time{}   covered {}, host {}, wait {}, gaps {} (all ranks)\n",
+                      style.bold, style.reset, DurationText(report.coverage.recorded_ns),
+                      DurationText(report.host_ns), DurationText(report.wait_ns),
+                      DurationText(report.delay_ns));
+  return text;
+}
+
+std::string EnergyLine(const Report& report, const Style& style) {
+  std::string text = fmt::format("{}Energy{}          ", style.bold, style.reset);
+  if (!report.energy_joules) {
+    return text + "unknown: no source, or too few samples\n";
+  }
+  const double seconds = static_cast<double>(report.measured_ns) * 1e-9;
+  text += fmt::format("{} J over {}, source: {}", NumberText(report.energy_joules),
+                      DurationText(report.measured_ns), report.energy_source);
+  if (seconds > 0) {
+    text += fmt::format(" ({} W mean)", NumberText(*report.energy_joules / seconds));
+  }
+  return text + "\n";
+}
+
+std::string ClassTable(const Report& report, const Style& style) {
+  Table table({"class", "nodes", "recorded", "replayed", "error", "GFLOP/s", "GB/s"});
+  for (const ClassRow& row : report.classes) {
+    std::optional<double> error;
+    if (row.replayed_ns && row.recorded_ns > 0) {
+      error = static_cast<double>(*row.replayed_ns) / static_cast<double>(row.recorded_ns) - 1;
+    }
+    table.Add({row.name, fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns), ErrorText(error),
+               row.flops > 0 ? NumberText(row.gflop_per_s) : "-",
+               row.bytes > 0 ? NumberText(row.gb_per_s) : "-"});
+  }
+  return table.Empty() ? ""
+                       : Heading(style, "By class", "one pass, all ranks, medians") + table.Text();
+}
+
+std::string CollectiveTable(const Report& report, const Style& style) {
+  if (report.collectives.empty()) {
+    return "";
+  }
+  std::vector<const CollectiveRow*> rows;
+  for (const CollectiveRow& row : report.collectives) {
+    rows.push_back(&row);
+  }
+  // Where not all fit, those that take the most time do.
+  const auto total_ns = [](const CollectiveRow* row) {
+    return row->count * row->replayed_ns.value_or(row->recorded_ns);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const CollectiveRow* a, const CollectiveRow* b) {
+    return total_ns(a) > total_ns(b);
+  });
+  Table table({"collective", "group", "mode", "ranks", "bytes", "count", "recorded", "replayed",
+               "algbw", "busbw"});
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostCollectives); ++i) {
+    const CollectiveRow& row = *rows[i];
+    table.Add({row.name, Fit(row.group, 16), std::string(Name(row.mode)),
+               fmt::format("{}", row.group_size), BytesText(row.bytes),
+               fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns), NumberText(row.algbw_gb_per_s),
+               NumberText(row.busbw_gb_per_s)});
+  }
+  std::string text =
+      Heading(style, "Transfers", "median from the last arrival; GB/s of 10^9 bytes") +
+      table.Text(3);
+  if (rows.size() > kMostCollectives) {
+    text += fmt::format("  .. and {} rows more; --json has all\n", rows.size() - kMostCollectives);
+  }
+  return text;
+}
+
+std::string RankTable(const Report& report, const Style& style) {
+  Table table({"rank", "host", "device", "recorded", "replayed", "real", "host", "wait", "gaps"});
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRanks); ++i) {
+    const RankRow& row = report.ranks[i];
+    table.Add({fmt::format("{}", row.rank), Fit(row.host, 12), Fit(row.device, 22),
+               DurationText(row.step_time_recorded_ns), DurationText(row.step_time_replayed_ns),
+               fmt::format("{:.1f} %", Percent(row.coverage.real)), DurationText(row.host_ns),
+               DurationText(row.wait_ns), DurationText(row.delay_ns)});
+  }
+  std::string text =
+      Heading(style, "Ranks", "step times; host, wait and gaps as recorded") + table.Text(3);
+  if (report.ranks.size() > kMostRanks) {
+    text +=
+        fmt::format("  .. and {} ranks more; --json has all\n", report.ranks.size() - kMostRanks);
+  }
+  return text;
+}
+
+std::string EnergyTable(const Report& report, const Style& style) {
+  Table table({"device", "host", "source", "energy", "mean power", ""});
+  for (const EnergyRow& row : report.energy) {
+    table.Add({Fit(row.device, 30), Fit(row.host, 16),
+               row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
+               NumberText(row.mean_watts) + " W", row.in_total ? "" : "(within another)"});
+  }
+  return table.Empty() ? "" : Heading(style, "Energy", "measured iterations") + table.Text(3);
+}
+
+// Units that people read: hertz as GHz, bytes scaled, fractions as percent.
+std::string MetricText(double value, const MetricRow& row) {
+  if (row.unit == "bytes" && !row.is_rate) {
+    return BytesText(static_cast<std::int64_t>(value));
+  }
+  if (row.unit == "hertz") {
+    return NumberText(value * 1e-9) + " GHz";
+  }
+  if (row.unit == "fraction" || (row.unit == "seconds" && row.is_rate)) {
+    return fmt::format("{:.1f} %", Percent(value));
+  }
+  if (row.unit == "celsius") {
+    return fmt::format("{:.1f} C", value);
+  }
+  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) +
+         (row.is_rate ? "/s" : "");
+}
+
+std::string MetricTable(const Report& report, const Style& style) {
+  Table table({"metric", "device", "host", "source", "min", "mean", "max"});
+  for (const MetricRow& row : report.metrics) {
+    table.Add({row.metric, Fit(row.device, 26), Fit(row.host, 12),
+               row.source + (row.modelled ? " (modelled)" : ""),
+               row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
+               row.is_rate ? "" : MetricText(row.max, row)});
+  }
+  const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
+                                        [](const MetricRow& row) { return row.unit == "celsius"; });
+  return (table.Empty() ? "" : Heading(style, "Telemetry", "measured iterations") + table.Text(4)) +
+         (temperatures ? "" : "  temperatures: no source on this machine\n");
+}
+
+std::string NoteLines(const Report& report, const Style& style) {
+  if (report.notes.empty() && report.diagnostics.empty()) {
+    return "";
+  }
+  std::string text = Heading(style, "Notes", "");
+  for (const std::string& note : report.notes) {
+    text += Wrap("  - " + note, kWidth, 4);
+  }
+  std::string counters;
+  for (const auto& [name, count] : report.diagnostics) {
+    counters += fmt::format("{}{} {}", counters.empty() ? "" : ", ", name, count);
+  }
+  if (!counters.empty()) {
+    text += Wrap("  - counted: " + counters, kWidth, 4);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ConsoleText(const Report& report, bool colour) {
+  const Style style = MakeStyle(colour);
+  return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
+         ClassTable(report, style) + CollectiveTable(report, style) + RankTable(report, style) +
+         EnergyTable(report, style) + MetricTable(report, style) + NoteLines(report, style);
+}
+
+}  // namespace reprise

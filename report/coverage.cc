@@ -1,0 +1,162 @@
+#include "report/coverage.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+// Recorded time per mode, in place of fractions while summing up.
+struct ModeTimes {
+  double real = 0, surrogate = 0, timed = 0, skipped = 0;
+
+  void Add(ReplayMode mode, double ns) {
+    switch (mode) {
+      case ReplayMode::kReal:
+        real += ns;
+        break;
+      case ReplayMode::kSurrogate:
+        surrogate += ns;
+        break;
+      case ReplayMode::kTimed:
+        timed += ns;
+        break;
+      case ReplayMode::kSkip:
+        skipped += ns;
+        break;
+    }
+  }
+  [[nodiscard]] Coverage ToCoverage() const {
+    const double total = real + surrogate + timed + skipped;
+    if (total <= 0) {
+      return {};
+    }
+    return {real / total, surrogate / total, timed / total, skipped / total,
+            static_cast<std::int64_t>(total + 0.5)};
+  }
+};
+
+bool IsHostThread(const std::string& actor) { return actor.starts_with("thread"); }
+
+std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
+  const auto found = data.facts.find(name);
+  std::int64_t value = 0;
+  if (found == data.facts.end()) {
+    return std::nullopt;
+  }
+  const std::string& text = found->second;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+// Time between one node's end and the next one's start on each host thread, within a step.
+std::int64_t GapsNs(const RankData& data) {
+  std::map<std::pair<std::string, std::int32_t>, std::vector<const NodeInfo*>> threads;
+  for (const NodeInfo& node : data.nodes) {
+    if (IsHostThread(node.actor)) {
+      threads[{node.actor, node.step}].push_back(&node);
+    }
+  }
+  std::int64_t gaps_ns = 0;
+  for (auto& [unused, nodes] : threads) {
+    std::sort(nodes.begin(), nodes.end(), [](const NodeInfo* a, const NodeInfo* b) {
+      return a->recorded_start_ns < b->recorded_start_ns;
+    });
+    std::int64_t end_ns = nodes.front()->recorded_start_ns;
+    for (const NodeInfo* node : nodes) {
+      gaps_ns += std::max<std::int64_t>(0, node->recorded_start_ns - end_ns);
+      end_ns = std::max(end_ns, node->recorded_start_ns + node->recorded_duration_ns);
+    }
+  }
+  return gaps_ns;
+}
+
+// Length of the union of the recorded intervals of nodes replayed as real operations.
+std::int64_t RealUnionNs(const MeasuredRank& rank) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> intervals;
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    if (node.counts_for_coverage && rank.Mode(i) == ReplayMode::kReal) {
+      intervals.emplace_back(node.recorded_start_ns,
+                             node.recorded_start_ns + node.recorded_duration_ns);
+    }
+  }
+  std::sort(intervals.begin(), intervals.end());
+  std::int64_t union_ns = 0;
+  std::int64_t covered_to_ns = intervals.empty() ? 0 : intervals.front().first;
+  for (const auto& [begin_ns, end_ns] : intervals) {
+    const std::int64_t from_ns = std::max(begin_ns, covered_to_ns);
+    if (end_ns > from_ns) {
+      union_ns += end_ns - from_ns;
+      covered_to_ns = end_ns;
+    }
+  }
+  return union_ns;
+}
+
+}  // namespace
+
+RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
+  const RankData& data = rank.data();
+  RankRow row;
+  row.rank = data.rank;
+  row.nodes = static_cast<std::int64_t>(data.nodes.size());
+  row.iterations = rank.iterations();
+  const auto index = static_cast<std::size_t>(data.rank);
+  row.host = index < manifest.hosts.size() ? manifest.hosts[index] : data.host;
+  if (index < manifest.devices.size()) {
+    row.device = manifest.devices[index];
+  } else if (!data.devices.empty()) {
+    row.device = data.devices.front().backend + ": " + data.devices.front().name;
+  }
+  ModeTimes times;
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const NodeInfo& node = data.nodes[i];
+    if (node.counts_for_coverage) {
+      times.Add(rank.Mode(i), static_cast<double>(node.recorded_duration_ns));
+    } else if (node.kind == OpKind::kWait) {
+      row.wait_ns += node.recorded_duration_ns;
+    } else {
+      row.host_ns += node.recorded_duration_ns;
+    }
+  }
+  row.coverage = times.ToCoverage();
+  row.delay_ns = GapsNs(data);
+  row.step_time_recorded_ns = NumberFact(data, "recorded_step_ns");
+  return row;
+}
+
+Coverage SumCoverage(std::span<const RankRow> ranks) {
+  ModeTimes times;
+  for (const RankRow& row : ranks) {
+    const auto recorded_ns = static_cast<double>(row.coverage.recorded_ns);
+    times.Add(ReplayMode::kReal, row.coverage.real * recorded_ns);
+    times.Add(ReplayMode::kSurrogate, row.coverage.surrogate * recorded_ns);
+    times.Add(ReplayMode::kTimed, row.coverage.timed * recorded_ns);
+    times.Add(ReplayMode::kSkip, row.coverage.skipped * recorded_ns);
+  }
+  return times.ToCoverage();
+}
+
+double CoverageOfStep(std::span<const MeasuredRank> ranks, std::span<const RankRow> rows) {
+  double covered_ns = 0;
+  double steps_ns = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (!rows[i].step_time_recorded_ns) {
+      continue;
+    }
+    std::set<std::int32_t> steps;
+    for (const NodeInfo& node : ranks[i].data().nodes) {
+      steps.insert(node.step);
+    }
+    covered_ns += static_cast<double>(RealUnionNs(ranks[i]));
+    steps_ns += static_cast<double>(*rows[i].step_time_recorded_ns) *
+                static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+  }
+  return steps_ns > 0 ? std::min(1.0, covered_ns / steps_ns) : 0;
+}
+
+}  // namespace reprise

@@ -1,0 +1,126 @@
+#include <nlohmann/json.hpp>
+
+#include "report/report.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json ToJson(const Coverage& coverage) {
+  return {{"real", coverage.real},
+          {"surrogate", coverage.surrogate},
+          {"timed", coverage.timed},
+          {"skipped", coverage.skipped}};
+}
+
+Json ToJson(const ClassRow& row) {
+  return {{"name", row.name},
+          {"count", row.count},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", OrNull(row.replayed_ns)},
+          {"flops", row.flops},
+          {"bytes", row.bytes},
+          {"gflop_per_s", OrNull(row.gflop_per_s)},
+          {"gb_per_s", OrNull(row.gb_per_s)}};
+}
+
+Json ToJson(const CollectiveRow& row) {
+  return {{"name", row.name},
+          {"group", row.group},
+          {"group_size", row.group_size},
+          {"bytes", row.bytes},
+          {"count", row.count},
+          {"mode", Name(row.mode)},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", OrNull(row.replayed_ns)},
+          {"algbw_gb_per_s", OrNull(row.algbw_gb_per_s)},
+          {"busbw_gb_per_s", OrNull(row.busbw_gb_per_s)},
+          {"clock", Name(row.clock)}};
+}
+
+Json ToJson(const RankRow& row) {
+  return {{"rank", row.rank},
+          {"host", row.host},
+          {"device", row.device},
+          {"nodes", row.nodes},
+          {"iterations", row.iterations},
+          {"coverage", ToJson(row.coverage)},
+          {"covered_ns", row.coverage.recorded_ns},
+          {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
+          {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
+          {"host_ns", row.host_ns},
+          {"wait_ns", row.wait_ns},
+          {"delay_ns", row.delay_ns}};
+}
+
+Json ToJson(const EnergyRow& row) {
+  return {{"host", row.host},     {"device", row.device},        {"metric", row.metric},
+          {"source", row.source}, {"modelled", row.modelled},    {"in_total", row.in_total},
+          {"joules", row.joules}, {"mean_watts", row.mean_watts}};
+}
+
+Json ToJson(const MetricRow& row) {
+  return {{"host", row.host},    {"device", row.device}, {"metric", row.metric},
+          {"unit", row.unit},    {"source", row.source}, {"modelled", row.modelled},
+          {"rate", row.is_rate}, {"min", row.min},       {"mean", row.mean},
+          {"max", row.max}};
+}
+
+template <typename Row>
+Json Rows(const std::vector<Row>& rows) {
+  Json json = Json::array();
+  for (const Row& row : rows) {
+    json.push_back(ToJson(row));
+  }
+  return json;
+}
+
+Json ManifestJson(const RunManifest& manifest) {
+  return {{"command", manifest.command},       {"reprise_version", manifest.reprise_version},
+          {"trace_name", manifest.trace_name}, {"trace_path", manifest.trace_path},
+          {"trace_hash", manifest.trace_hash}, {"started_at", manifest.started_at},
+          {"world_size", manifest.world_size}, {"complete", manifest.complete},
+          {"options", manifest.options},       {"versions", manifest.versions}};
+}
+
+}  // namespace
+
+std::string JsonText(const Report& report) {
+  Json json;
+  json["coverage"] = ToJson(report.coverage);
+  json["coverage_of_step"] = report.coverage_of_step;
+  json["oversubscribed"] = report.manifest.oversubscribed;
+  json["step_time_recorded_ns"] = OrNull(report.step_time_recorded_ns);
+  json["step_time_untraced_ns"] = OrNull(report.step_time_untraced_ns);
+  json["step_time_replayed_ns"] = OrNull(report.step_time_replayed_ns);
+  json["step_time_replayed_min_ns"] = OrNull(report.step_time_replayed_min_ns);
+  json["step_time_replayed_max_ns"] = OrNull(report.step_time_replayed_max_ns);
+  json["iterations"] = report.iterations;
+  json["covered_ns"] = report.coverage.recorded_ns;
+  json["host_ns"] = report.host_ns;
+  json["wait_ns"] = report.wait_ns;
+  json["delay_ns"] = report.delay_ns;
+  json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
+                      {"step_error", OrNull(report.fidelity.step_error)},
+                      {"untraced_error", OrNull(report.fidelity.untraced_error)}};
+  json["classes"] = Rows(report.classes);
+  json["collectives"] = Rows(report.collectives);
+  json["ranks"] = Rows(report.ranks);
+  json["energy_joules"] = OrNull(report.energy_joules);
+  json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
+  json["measured_ns"] = report.measured_ns;
+  json["energy"] = Rows(report.energy);
+  json["metrics"] = Rows(report.metrics);
+  json["run"] = ManifestJson(report.manifest);
+  json["diagnostics"] = report.diagnostics;
+  json["notes"] = report.notes;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace reprise

@@ -1,0 +1,115 @@
+// What a run says, as plain values: computed once, then written to the console or as JSON.
+// docs/definitions.md defines the measures, docs/run_format.md the JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+
+namespace reprise {
+
+// Fractions of `recorded_ns`, the recorded time of work, device nodes and transfers. They sum to 1;
+// all are 0 if the run has no such node.
+struct Coverage {
+  double real = 0, surrogate = 0, timed = 0, skipped = 0;
+  std::int64_t recorded_ns = 0;
+};
+
+// One class of operations: one pass over the trace, all ranks.
+struct ClassRow {
+  std::string name;
+  std::int64_t count = 0;
+  std::int64_t recorded_ns = 0;
+  std::optional<std::int64_t> replayed_ns;  // sum of the nodes' medians
+  double flops = 0, bytes = 0;
+  std::optional<double> gflop_per_s, gb_per_s;  // as replayed; none where nothing ran
+};
+
+// Which clock a transfer's last arrival was taken from.
+enum class TransferClock : std::uint8_t {
+  kShared,    // all members on one host
+  kOffset,    // hosts' clocks related by recorded offsets
+  kShortest,  // unrelated or missing clocks: the shortest member's time, which the last to arrive
+              // has
+};
+[[nodiscard]] std::string_view Name(TransferClock clock);
+
+// All transfers of one kind, group and size.
+struct CollectiveRow {
+  std::string name;   // "all_reduce", "send", …
+  std::string group;  // as in the trace set
+  std::int32_t group_size = 1;
+  std::int64_t bytes = 0;  // as algbw counts them
+  std::int64_t count = 0;  // in one pass over the trace
+  ReplayMode mode = ReplayMode::kReal;
+  TransferClock clock = TransferClock::kShared;
+  std::int64_t recorded_ns = 0;             // median
+  std::optional<std::int64_t> replayed_ns;  // median from the last arrival to the last end
+  std::optional<double> algbw_gb_per_s, busbw_gb_per_s;  // none for nothing sent or not measured
+};
+
+struct EnergyRow {
+  std::string host, device, metric, source;
+  bool modelled = false;
+  bool in_total = false;  // false where another row contains it
+  double joules = 0, mean_watts = 0;
+};
+
+// Any other metric over the measured time. Counters are rates per second.
+struct MetricRow {
+  std::string host, device, metric, unit, source;
+  bool modelled = false, is_rate = false;
+  double min = 0, mean = 0, max = 0;
+};
+
+struct RankRow {
+  std::int32_t rank = 0;
+  std::string host, device;
+  std::int64_t nodes = 0;
+  std::int32_t iterations = 0;  // finished, without warm-up
+  Coverage coverage;
+  std::optional<std::int64_t> step_time_recorded_ns, step_time_replayed_ns;
+  // Recorded time of host nodes, of waits, and of gaps on host threads.
+  std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
+};
+
+// Relative errors, replayed / recorded - 1.
+struct Fidelity {
+  std::optional<double> work_error;      // work and device nodes alone
+  std::optional<double> step_error;      // shown, never claimed when oversubscribed
+  std::optional<double> untraced_error;  // against the step without tracing
+};
+
+struct Report {
+  RunManifest manifest;
+  Coverage coverage;
+  double coverage_of_step = 0;
+  std::optional<std::int64_t> step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns;
+  std::optional<std::int64_t> step_time_replayed_min_ns, step_time_replayed_max_ns;
+  std::int32_t iterations = 0;  // finished on every rank, without warm-up
+  std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
+  Fidelity fidelity;
+  std::vector<ClassRow> classes;  // by recorded time, longest first
+  std::vector<CollectiveRow> collectives;
+  std::vector<RankRow> ranks;
+  std::optional<double> energy_joules;
+  std::string energy_source;     // "rapl", "model (modelled)", "" where there is none
+  std::int64_t measured_ns = 0;  // time that energy and metrics cover
+  std::vector<EnergyRow> energy;
+  std::vector<MetricRow> metrics;
+  std::map<std::string, std::int64_t> diagnostics;  // counters of all ranks together
+  std::vector<std::string> notes;
+};
+
+[[nodiscard]] Report Analyze(const RunData& run);
+
+// For people: coverage first, at most 100 columns.
+[[nodiscard]] std::string ConsoleText(const Report& report, bool colour);
+// For programs: one JSON object.
+[[nodiscard]] std::string JsonText(const Report& report);
+
+}  // namespace reprise

@@ -1,0 +1,25 @@
+// What the samples of a run say: energy with its source, and the range of every other metric.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/measured.h"
+#include "report/report.h"
+
+namespace reprise {
+
+struct SampledSummary {
+  std::vector<EnergyRow> energy;
+  std::vector<MetricRow> metrics;
+  std::optional<double> joules;  // of the rows that are in_total
+  std::string source;
+};
+
+// Over each rank's measured time; only ranks that sampled (one a host) have anything.
+[[nodiscard]] SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
+                                              std::span<const RankRow> rows);
+
+}  // namespace reprise

@@ -1,0 +1,99 @@
+#include "report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace reprise {
+namespace {
+
+// 999.6 shows as "1.00" of the next unit, not as "1e+03".
+constexpr double kNextUnit = 999.5;
+
+std::string ThreeDigits(double value) {
+  const double size = std::abs(value);
+  if (size >= 99.95 || size == 0) {
+    return fmt::format("{:.0f}", value);
+  }
+  return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+template <std::size_t N>
+std::string Scaled(double value, const std::array<const char*, N>& units) {
+  std::size_t unit = 0;
+  while (std::abs(value) >= kNextUnit && unit + 1 < N) {
+    value /= 1000;
+    ++unit;
+  }
+  // Whole numbers of the smallest unit.
+  return (unit == 0 ? fmt::format("{:.0f}", value) : ThreeDigits(value)) + " " + units[unit];
+}
+
+}  // namespace
+
+std::string Table::Text(std::size_t left) const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += c < left ? fmt::format(" {:<{}} ", row[c], widths[c])
+                       : fmt::format(" {:>{}} ", row[c], widths[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string Fit(const std::string& text, std::size_t width) {
+  if (text.size() <= width) {
+    return text;
+  }
+  const std::size_t front = (width - 2) / 2;
+  return text.substr(0, front) + ".." + text.substr(text.size() - (width - 2 - front));
+}
+
+std::string DurationText(std::optional<std::int64_t> ns) {
+  constexpr std::array<const char*, 4> kUnits = {"ns", "us", "ms", "s"};
+  return ns ? Scaled(static_cast<double>(*ns), kUnits) : "-";
+}
+
+std::string BytesText(std::int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
+  return Scaled(static_cast<double>(bytes), kUnits);
+}
+
+std::string NumberText(std::optional<double> value) {
+  return value && std::isfinite(*value) ? ThreeDigits(*value) : "-";
+}
+
+std::string ErrorText(std::optional<double> fraction) {
+  return fraction ? fmt::format("{:+.1f} %", 100 * *fraction) : "-";
+}
+
+std::string Wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::string rest = text;
+  while (rest.size() > width) {
+    std::size_t cut = rest.rfind(' ', width);
+    if (cut == std::string::npos || cut <= indent) {
+      cut = rest.find(' ', width);  // a word longer than a line stays whole
+    }
+    if (cut == std::string::npos) {
+      break;
+    }
+    out += rest.substr(0, cut) + "\n";
+    rest = std::string(indent, ' ') + rest.substr(cut + 1);
+  }
+  return out + rest + "\n";
+}
+
+}  // namespace reprise

@@ -1,0 +1,37 @@
+// Text tables and units for people. Widths count bytes: cells are ASCII, names are cut to fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprise {
+
+// First column to the left, the others to the right; two blanks between columns.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // The first `left` columns are set to the left.
+  [[nodiscard]] std::string Text(std::size_t left = 1) const;
+  [[nodiscard]] bool Empty() const { return rows_.size() == 1; }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// At most `width` bytes, the middle left out: "a-rather-lo..ng-name".
+[[nodiscard]] std::string Fit(const std::string& text, std::size_t width);
+// "812 ns", "4.57 us", "12.3 ms", "2.04 s"; "-" for nothing.
+[[nodiscard]] std::string DurationText(std::optional<std::int64_t> ns);
+// "512 B", "1.05 MB": powers of 1000.
+[[nodiscard]] std::string BytesText(std::int64_t bytes);
+// Three significant digits, "-" for nothing.
+[[nodiscard]] std::string NumberText(std::optional<double> value);
+// "+3.1 %", "-" for nothing.
+[[nodiscard]] std::string ErrorText(std::optional<double> fraction);
+// Lines of at most `width`, those after the first begin with `indent` blanks.
+[[nodiscard]] std::string Wrap(const std::string& text, std::size_t width, std::size_t indent);
+
+}  // namespace reprise

@@ -1,0 +1,22 @@
+// Transfers put together again from what each rank recorded of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "report/measured.h"
+#include "report/report.h"
+
+namespace reprise {
+
+struct TransferSummary {
+  std::vector<CollectiveRow> rows;  // by name, group, bytes
+  // (position in the span of ranks, node) → median time from the last arrival to this rank's end.
+  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> own_ns;
+};
+
+[[nodiscard]] TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks);
+
+}  // namespace reprise
