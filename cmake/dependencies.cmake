@@ -13,6 +13,8 @@ find_package(ZLIB REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenCL REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)  # only to tell oneDNN its number of threads
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)

@@ -1,11 +1,7 @@
-// D = alpha A B + beta C on CPUs: a work-item computes a block of D from panels that it packs into
-// its private memory (which the caches hold), by register tiles of MR rows and two vectors.
-//
-// Each of the indices m, n, k is split in three, i = i0 + e0 (i1 + e1 i2), and an element's offset
-// is the sum over its two indices of parts times strides. So plain and transposed matrices, but
-// also images under a convolution's window, are read in place.
-// Options: ACC_NAME=F32, V=16, L=1; TA, TB, TD: element types.
-#include "values.cl"
+// GEMM on CPUs: a work-item computes a block of D from panels that it packs into its private memory
+// (which the caches hold), by register tiles of MR rows and two vectors.
+// Options: ACC_NAME=float32, V=16, L=1; TA, TB, TD: element types.
+#include "gemm.cl"
 
 #ifdef __AVX512F__  // the compiler's word on the device that it compiles for
 #define VW 16
@@ -26,13 +22,13 @@ typedef float8 vec;
 #define KS (KC + 16)  // pitch of packed rows of A: they then miss each other's cache sets
 
 // Offsets of `count` consecutive indices.
-static void fill(int* t, int start, int count, int e0, int e1, int s0, int s1, int s2) {
-  int i0 = start % e0, i1 = start / e0 % e1, i2 = start / e0 / e1;
+static void fill(int* t, int start, int count, const int* e, const int* s) {
+  int i0 = start % e[0], i1 = start / e[0] % e[1], i2 = start / e[0] / e[1];
   for (int i = 0; i < count; ++i) {
-    t[i] = i0 * s0 + i1 * s1 + i2 * s2;
-    if (++i0 == e0) {
+    t[i] = i0 * s[0] + i1 * s[1] + i2 * s[2];
+    if (++i0 == e[0]) {
       i0 = 0;
-      if (++i1 == e1) {
+      if (++i1 == e[1]) {
         i1 = 0;
         ++i2;
       }
@@ -77,16 +73,16 @@ static void pack_a(const __global TYPE(TA) * a, const int* row, int rows, const 
     const bool whole = k0 + 16 <= kc;
     if (whole && k_run[k0 / 16]) {
       for (int i = 0; i < MR; ++i)
-        vstore16(i < rows ? VLOAD(TA, a, row[i] + k[k0]) : (float16)0, 0, dst + i * KS);
+        vstore16(i < rows ? VGET(TA, a, row[i] + k[k0]) : (float16)0, 0, dst + i * KS);
     } else if (whole && row_run) {
       float16 r[16];
 #pragma unroll
-      for (int i = 0; i < 16; ++i) r[i] = VLOAD(TA, a, row[0] + k[k0 + i]);
+      for (int i = 0; i < 16; ++i) r[i] = VGET(TA, a, row[0] + k[k0 + i]);
       transpose(r, dst, KS, MR);
     } else {
       for (int i = 0; i < MR; ++i)
         for (int j = 0; j < min(16, kc - k0); ++j)
-          dst[i * KS + j] = i < rows ? LOAD(TA, a, row[i] + k[k0 + j]) : 0.0f;
+          dst[i * KS + j] = i < rows ? GET(TA, a, row[i] + k[k0 + j]) : 0.0f;
     }
   }
 }
@@ -101,16 +97,16 @@ static void pack_b(const __global TYPE(TB) * b, const int* k, const bool* k_run,
       const int depth = min(16, kc - k0);
       if (whole && col_run[j0 / 16]) {
         for (int i = 0; i < depth; ++i)
-          vstore16(VLOAD(TB, b, k[k0 + i] + col[j0]), 0, dst + i * NR);
+          vstore16(VGET(TB, b, k[k0 + i] + col[j0]), 0, dst + i * NR);
       } else if (whole && depth == 16 && k_run[k0 / 16]) {
         float16 r[16];
 #pragma unroll
-        for (int j = 0; j < 16; ++j) r[j] = VLOAD(TB, b, k[k0] + col[j0 + j]);
+        for (int j = 0; j < 16; ++j) r[j] = VGET(TB, b, k[k0] + col[j0 + j]);
         transpose(r, dst, NR, 16);
       } else {
         for (int i = 0; i < depth; ++i)
           for (int j = 0; j < 16; ++j)
-            dst[i * NR + j] = j0 + j < cols ? LOAD(TB, b, k[k0 + i] + col[j0 + j]) : 0.0f;
+            dst[i * NR + j] = j0 + j < cols ? GET(TB, b, k[k0 + i] + col[j0 + j]) : 0.0f;
       }
     }
   }
@@ -146,7 +142,7 @@ static void finish(const float* v, int count, const __global TYPE(TD) * c, long 
     float16 r = alpha * vload16(0, v);
     if (!first) r += vload16(0, part + offset[0]);
     if (last)
-      VSTORE(TD, d, offset[0], r);
+      VPUT(TD, d, offset[0], r);
     else
       vstore16(r, 0, part + offset[0]);
     return;
@@ -156,68 +152,63 @@ static void finish(const float* v, int count, const __global TYPE(TD) * c, long 
     if (!first)
       r += part[offset[j]];
     else if (beta != 0)
-      r += beta * LOAD(TD, c, j * cn);
+      r += beta * GET(TD, c, j * cn);
     if (last)
-      STORE(TD, d, offset[j], r);
+      PUT(TD, d, offset[j], r);
     else
       part[offset[j]] = r;
   }
 }
 
-// Per operand: buffer, offset, strides of the two-level batch index z = z0 + z_e0 z1. C has plain
-// rows and columns. triangle: 1 only n <= m matters, 2 only k <= m is not zero, 3 only k >= m.
-// Global size: blocks of n, blocks of m, batch.
+// `part` holds partial sums in float32, laid out as D. Global size: blocks of n, blocks of m, batch.
 __kernel WIDE __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_cpu(
-    const __global TYPE(TA) * a, long a_at, long az0, long az1, const __global TYPE(TB) * b,
-    long b_at, long bz0, long bz1, const __global TYPE(TD) * c, long c_at, long cz0, long cz1,
-    __global TYPE(TD) * d, long d_at, long dz0, long dz1, __global float* part, long part_at, int M,
-    int N, int K, int z_e0, int m_e0, int m_e1, int n_e0, int n_e1, int k_e0, int k_e1, int am0,
-    int am1, int am2, int ak0, int ak1, int ak2, int bk0, int bk1, int bk2, int bn0, int bn1,
-    int bn2, int dm0, int dm1, int dm2, int dn0, int dn1, int dn2, long cm, long cn, float alpha,
-    float beta, int triangle, int m_block, int n_block, int k_block) {
-  const long z0 = get_global_id(2) % z_e0, z1 = get_global_id(2) / z_e0;
-  const int m_begin = get_global_id(1) * m_block, m_end = min(M, m_begin + m_block);
-  const int n_begin = get_global_id(0) * n_block, cols = min(N - n_begin, n_block);
-  if (triangle == 1 && n_begin >= m_end) return;
-  const int k_start = triangle == 3 ? min(m_begin, K) : 0, k_end = triangle == 2 ? min(K, m_end) : K;
-  a += a_at + z0 * az0 + z1 * az1;
-  b += b_at + z0 * bz0 + z1 * bz1;
-  c += c_at + z0 * cz0 + z1 * cz1 + n_begin * cn;
-  d += d_at + z0 * dz0 + z1 * dz1;
-  part += part_at + z0 * dz0 + z1 * dz1;
+    const __global TYPE(TA) * a, const __global TYPE(TB) * b, const __global TYPE(TD) * c,
+    __global TYPE(TD) * d, __global float* part, GemmArgs g) {
+  const long z0 = get_global_id(2) % g.z_e0, z1 = get_global_id(2) / g.z_e0;
+  const int m_begin = get_global_id(1) * g.m_block, m_end = min(g.M, m_begin + g.m_block);
+  const int n_begin = get_global_id(0) * g.n_block, cols = min(g.N - n_begin, g.n_block);
+  if (g.triangle == 1 && n_begin >= m_end) return;
+  const int k_start = g.triangle == 3 ? min(m_begin, g.K) : 0;
+  const int k_end = g.triangle == 2 ? min(g.K, m_end) : g.K;
+  a += g.a_at + z0 * g.a_z[0] + z1 * g.a_z[1];
+  b += g.b_at + z0 * g.b_z[0] + z1 * g.b_z[1];
+  c += g.c_at + z0 * g.c_z[0] + z1 * g.c_z[1] + n_begin * g.c_n;
+  d += g.d_at + z0 * g.d_z[0] + z1 * g.d_z[1];
+  part += g.part_at + z0 * g.d_z[0] + z1 * g.d_z[1];
 
   float block[KC * NB], tile[MR * KS], out[MR * NR];
   int a_k[KC], b_k[KC], b_n[NB], d_n[NB], a_m[16], d_m[16];
-  bool a_run[KC / 16], bk_run[KC / 16], bn_run[NB / 16], dn_run[NB / 16];
-  fill(b_n, n_begin, cols, n_e0, n_e1, bn0, bn1, bn2);
-  fill(d_n, n_begin, cols, n_e0, n_e1, dn0, dn1, dn2);
+  bool ak_run[KC / 16], bk_run[KC / 16], bn_run[NB / 16], dn_run[NB / 16];
+  fill(b_n, n_begin, cols, g.n_e, g.b_n);
+  fill(d_n, n_begin, cols, g.n_e, g.d_n);
   for (int i = 0; i < cols / 16; ++i) {
     bn_run[i] = run16(b_n + i * 16);
     dn_run[i] = run16(d_n + i * 16);
   }
   int k = k_start;
   do {  // once even where K is 0: D = beta C
-    const int kc = min(k_block, k_end - k);
-    fill(a_k, k, kc, k_e0, k_e1, ak0, ak1, ak2);
-    fill(b_k, k, kc, k_e0, k_e1, bk0, bk1, bk2);
+    const int kc = min(g.k_block, k_end - k);
+    fill(a_k, k, kc, g.k_e, g.a_k);
+    fill(b_k, k, kc, g.k_e, g.b_k);
     for (int i = 0; i < kc / 16; ++i) {
-      a_run[i] = run16(a_k + i * 16);
+      ak_run[i] = run16(a_k + i * 16);
       bk_run[i] = run16(b_k + i * 16);
     }
     pack_b(b, b_k, bk_run, kc, b_n, bn_run, cols, block);
     for (int m = m_begin; m < m_end; m += MR) {
-      fill(a_m, m, min(16, M - m), m_e0, m_e1, am0, am1, am2);
-      fill(d_m, m, min(MR, m_end - m), m_e0, m_e1, dm0, dm1, dm2);
-      pack_a(a, a_m, min(16, M - m), a_k, a_run, kc, tile);
+      const int readable = min(16, g.M - m), rows = min(MR, m_end - m);
+      fill(a_m, m, readable, g.m_e, g.a_m);
+      fill(d_m, m, rows, g.m_e, g.d_m);
+      pack_a(a, a_m, readable, a_k, ak_run, kc, tile);
       for (int n = 0; n < cols; n += NR) {
         multiply(tile, block + n * KC, kc, out);
-        for (int i = 0; i < min(MR, m_end - m); ++i)
+        for (int i = 0; i < rows; ++i)
           for (int j = n; j < min(cols, n + NR); j += 16)
-            finish(out + i * NR + j - n, min(16, cols - j), c + (m + i) * cm + j * cn, cn, alpha,
-                   beta, part + d_m[i], d + d_m[i], d_n + j, dn_run[j / 16], k == k_start,
-                   k + k_block >= k_end);
+            finish(out + i * NR + j - n, min(16, cols - j), c + (m + i) * g.c_m + j * g.c_n, g.c_n,
+                   g.alpha, g.beta, part + d_m[i], d + d_m[i], d_n + j, dn_run[j / 16],
+                   k == k_start, k + kc >= k_end);
       }
     }
-    k += k_block;
+    k += g.k_block;
   } while (k < k_end);
 }

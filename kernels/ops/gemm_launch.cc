@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/lowering.h"
+
 namespace reprise {
 namespace {
 
@@ -14,81 +16,87 @@ constexpr std::int64_t kRowGrain = 12;  // multiple of every MR
 constexpr std::int64_t kColumnGrain = 32;
 // Of gemm_tiled.cl.
 constexpr std::int64_t kTile = 64;
+// Of gemm_plain.cl: neighbours of one group, which a CPU computes as vectors.
+constexpr std::int64_t kPlainGroup = 32;
 // Work for about 40 us of a core: less is not worth a second one.
 constexpr double kFlopsPerItem = 6e6;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
+std::int64_t RoundTo(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
 std::int64_t BatchCount(const GemmProblem& p) { return p.batch[0] * p.batch[1]; }
-
-std::string ClType(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "F32";
-    case DType::kFloat64:
-      return "F64";
-    case DType::kFloat16:
-      return "F16";
-    case DType::kBFloat16:
-      return "BF16";
-    case DType::kInt8:
-      return "I8";
-    case DType::kUInt8:
-      return "U8";
-    case DType::kInt16:
-      return "I16";
-    case DType::kInt32:
-      return "I32";
-    case DType::kInt64:
-      return "I64";
-    default:
-      return "";
-  }
-}
 
 bool IsSmallFloat(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kFloat16;
 }
 
-using Args = std::vector<DeviceKernel::Arg>;
-void Append32(Args& args, std::initializer_list<std::int64_t> values) {
-  for (const std::int64_t v : values) {
-    args.emplace_back(static_cast<std::int32_t>(v));
-  }
+// The same struct as in gemm.cl.
+struct GemmArgs {
+  std::int64_t a_at, b_at, c_at, d_at, part_at;
+  std::int64_t a_z[2], b_z[2], c_z[2], d_z[2];
+  std::int64_t c_m, c_n;
+  std::int32_t m, n, k, z_e0;
+  std::int32_t m_e[2], n_e[2], k_e[2];
+  std::int32_t a_m[3], a_k[3], b_k[3], b_n[3], d_m[3], d_n[3];
+  std::int32_t triangle;
+  std::int32_t m_block, n_block, k_block;
+  float alpha, beta;
+};
+
+void Assign(std::int32_t (&to)[2], const GemmIndex& from) {
+  to[0] = static_cast<std::int32_t>(from.e0);
+  to[1] = static_cast<std::int32_t>(from.e1);
+}
+void Assign(std::int32_t (&to)[3], const GemmStrides& from) {
+  std::transform(from.begin(), from.end(), to,
+                 [](std::int64_t stride) { return static_cast<std::int32_t>(stride); });
+}
+void Assign(std::int64_t (&to)[2], const std::array<std::int64_t, 2>& from) {
+  std::copy(from.begin(), from.end(), to);
 }
 
-// Arguments that gemm_cpu and gemm_tiled share, up to the triangle. `part` is the CPU kernel's.
-Args CommonArgs(const GemmProblem& p, Buffer* part, std::int64_t part_offset) {
-  Args args;
-  const GemmOperand& c = p.c.buffer != nullptr ? p.c : p.d;
-  for (const GemmOperand* x : {&p.a, &p.b, &c, &p.d}) {
-    args.emplace_back(x->buffer);
-    args.emplace_back(x->offset);
-    args.emplace_back(x->batch[0]);
-    args.emplace_back(x->batch[1]);
-  }
-  if (part != nullptr) {
-    args.emplace_back(part);
-    args.emplace_back(part_offset);
-  }
-  Append32(args, {p.m, p.n, p.k, p.batch[0]});
-  for (const GemmIndex& index : {p.m_index, p.n_index, p.k_index}) {
-    Append32(args, {index.e0, index.e1});
-  }
-  for (const GemmStrides& s : {p.a.row, p.a.column, p.b.row, p.b.column, p.d.row, p.d.column}) {
-    Append32(args, {s[0], s[1], s[2]});
-  }
-  args.emplace_back(c.row[0]);
-  args.emplace_back(c.column[0]);
-  args.emplace_back(static_cast<float>(p.alpha));
-  args.emplace_back(static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0));
-  args.emplace_back(static_cast<std::int32_t>(p.triangle));
+const GemmOperand& AddendOf(const GemmProblem& p) { return p.c.buffer != nullptr ? p.c : p.d; }
+
+GemmArgs MakeArgs(const GemmProblem& p) {
+  const GemmOperand& c = AddendOf(p);
+  GemmArgs args = {};
+  args.a_at = p.a.offset;
+  args.b_at = p.b.offset;
+  args.c_at = c.offset;
+  args.d_at = p.d.offset;
+  args.part_at = p.d.offset;
+  Assign(args.a_z, p.a.batch);
+  Assign(args.b_z, p.b.batch);
+  Assign(args.c_z, c.batch);
+  Assign(args.d_z, p.d.batch);
+  args.c_m = c.row[0];
+  args.c_n = c.column[0];
+  args.m = static_cast<std::int32_t>(p.m);
+  args.n = static_cast<std::int32_t>(p.n);
+  args.k = static_cast<std::int32_t>(p.k);
+  args.z_e0 = static_cast<std::int32_t>(p.batch[0]);
+  Assign(args.m_e, p.m_index);
+  Assign(args.n_e, p.n_index);
+  Assign(args.k_e, p.k_index);
+  Assign(args.a_m, p.a.row);
+  Assign(args.a_k, p.a.column);
+  Assign(args.b_k, p.b.row);
+  Assign(args.b_n, p.b.column);
+  Assign(args.d_m, p.d.row);
+  Assign(args.d_n, p.d.column);
+  args.triangle = static_cast<std::int32_t>(p.triangle);
+  args.alpha = static_cast<float>(p.alpha);
+  args.beta = static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0);
   return args;
 }
 
-std::string TypeOptions(const GemmProblem& p) {
-  return "-DACC_NAME=F32 -DV=16 -DL=1 -DTA=" + ClType(p.a.dtype) + " -DTB=" + ClType(p.b.dtype) +
-         " -DTD=" + ClType(p.d.dtype);
+DeviceKernel MakeLaunch(const GemmProblem& p, std::string entry) {
+  DeviceKernel launch;
+  launch.program = entry + ".cl";
+  launch.entry = std::move(entry);
+  launch.options = "-DACC_NAME=float32 -DV=16 -DL=1" + TypeOption("TA", p.a.dtype) +
+                   TypeOption("TB", p.b.dtype) + TypeOption("TD", p.d.dtype);
+  launch.args = {p.a.buffer, p.b.buffer, AddendOf(p).buffer, p.d.buffer};
+  return launch;
 }
 
 // Elements from D's first to one past its last, over all indices.
@@ -110,9 +118,9 @@ struct Blocks {
 Blocks CutForCpu(const GemmProblem& p, int compute_units) {
   Blocks blocks;
   const std::int64_t column_blocks = CeilDiv(p.n, kBlockColumns);
-  blocks.columns = RoundUp(CeilDiv(p.n, column_blocks), kColumnGrain);
+  blocks.columns = RoundTo(CeilDiv(p.n, column_blocks), kColumnGrain);
   const std::int64_t depth_blocks = std::max<std::int64_t>(1, CeilDiv(p.k, kBlockDepth));
-  blocks.depth = RoundUp(CeilDiv(std::max<std::int64_t>(p.k, 1), depth_blocks), 16);
+  blocks.depth = RoundTo(CeilDiv(std::max<std::int64_t>(p.k, 1), depth_blocks), 16);
 
   const std::int64_t units = std::max(compute_units, 1);
   const std::int64_t others = column_blocks * BatchCount(p);
@@ -128,43 +136,42 @@ Blocks CutForCpu(const GemmProblem& p, int compute_units) {
       ++row_blocks;
     }
   }
-  blocks.rows = std::max(RoundUp(CeilDiv(p.m, row_blocks), kRowGrain), 2 * kRowGrain);
+  blocks.rows = std::max(RoundTo(CeilDiv(p.m, row_blocks), kRowGrain), 2 * kRowGrain);
   return blocks;
 }
 
 Status AppendForCpu(const GemmProblem& p, const LowerContext& context, int scratch_slot,
                     std::vector<Launch>& launches) {
   const Blocks blocks = CutForCpu(p, context.device.compute_units);
+  GemmArgs args = MakeArgs(p);
+  args.m_block = static_cast<std::int32_t>(blocks.rows);
+  args.n_block = static_cast<std::int32_t>(blocks.columns);
+  args.k_block = static_cast<std::int32_t>(blocks.depth);
   // Partial sums of deep products stay in float32: in D if it is that, else beside it.
   Buffer* part = p.d.buffer;
-  std::int64_t part_offset = p.d.offset;
   if (p.d.dtype != DType::kFloat32 && p.k > blocks.depth) {
     REPRISE_ASSIGN(part, context.scratch(scratch_slot, 4 * ResultExtent(p)));
-    part_offset = 0;
+    args.part_at = 0;
   }
-  Args args = CommonArgs(p, part, part_offset);
-  Append32(args, {blocks.rows, blocks.columns, blocks.depth});
-  launches.emplace_back(
-      DeviceKernel{"gemm_cpu.cl",
-                   "gemm_cpu",
-                   TypeOptions(p),
-                   std::move(args),
-                   {static_cast<std::size_t>(CeilDiv(p.n, blocks.columns)),
-                    static_cast<std::size_t>(CeilDiv(p.m, blocks.rows)),
-                    static_cast<std::size_t>(BatchCount(p))},
-                   {1, 1, 1}});
+  DeviceKernel launch = MakeLaunch(p, "gemm_cpu");
+  launch.args.emplace_back(part);
+  launch.args.push_back(StructArg(args));
+  launch.global = {static_cast<std::size_t>(CeilDiv(p.n, blocks.columns)),
+                   static_cast<std::size_t>(CeilDiv(p.m, blocks.rows)),
+                   static_cast<std::size_t>(BatchCount(p))};
+  launch.local = {1, 1, 1};
+  launches.emplace_back(std::move(launch));
   return {};
 }
 
 Launch TiledForGpu(const GemmProblem& p) {
-  return DeviceKernel{"gemm_tiled.cl",
-                      "gemm_tiled",
-                      TypeOptions(p),
-                      CommonArgs(p, nullptr, 0),
-                      {static_cast<std::size_t>(CeilDiv(p.n, kTile)) * 16,
-                       static_cast<std::size_t>(CeilDiv(p.m, kTile)) * 16,
-                       static_cast<std::size_t>(BatchCount(p))},
-                      {16, 16, 1}};
+  DeviceKernel launch = MakeLaunch(p, "gemm_tiled");
+  launch.args.push_back(StructArg(MakeArgs(p)));
+  launch.global = {static_cast<std::size_t>(CeilDiv(p.n, kTile)) * 16,
+                   static_cast<std::size_t>(CeilDiv(p.m, kTile)) * 16,
+                   static_cast<std::size_t>(BatchCount(p))};
+  launch.local = {16, 16, 1};
+  return launch;
 }
 
 Status AppendPlain(const GemmProblem& p, std::vector<Launch>& launches) {
@@ -172,30 +179,30 @@ Status AppendPlain(const GemmProblem& p, std::vector<Launch>& launches) {
     return UsageError("a product of " + std::string(Name(p.d.dtype)) + " takes plain matrices");
   }
   const bool floating = IsFloating(p.d.dtype);
-  const GemmOperand& c = p.c.buffer != nullptr ? p.c : p.d;
-  Args args;
-  for (const GemmOperand* x : {&p.a, &p.b, &c, &p.d}) {
-    args.emplace_back(x->buffer);
+  DeviceKernel launch;
+  launch.program = "gemm_plain.cl";
+  launch.entry = "gemm_plain";
+  launch.options = std::string(floating ? "-DACC_NAME=float64" : "-DACC_NAME=int64") +
+                   " -DV=16 -DL=1" + TypeOption("T", p.d.dtype);
+  for (const GemmOperand* x : {&p.a, &p.b, &AddendOf(p), &p.d}) {
+    launch.args.emplace_back(x->buffer);
     for (const std::int64_t v : {x->offset, x->batch[0], x->row[0], x->column[0]}) {
-      args.emplace_back(v);
+      launch.args.emplace_back(v);
     }
   }
-  args.emplace_back(p.k);
+  launch.args.emplace_back(p.n);
+  launch.args.emplace_back(p.k);
   for (const double v : {p.alpha, p.c.buffer != nullptr ? p.beta : 0.0}) {
     if (floating) {
-      args.emplace_back(v);
+      launch.args.emplace_back(v);
     } else {
-      args.emplace_back(static_cast<std::int64_t>(v));
+      launch.args.emplace_back(static_cast<std::int64_t>(v));
     }
   }
-  launches.emplace_back(DeviceKernel{
-      "gemm_plain.cl",
-      "gemm_plain",
-      std::string(floating ? "-DACC_NAME=F64" : "-DACC_NAME=I64") + " -DV=16 -DL=1 -DT=" +
-          ClType(p.d.dtype),
-      std::move(args),
-      {static_cast<std::size_t>(p.n), static_cast<std::size_t>(p.m),
-       static_cast<std::size_t>(p.batch[0])}});
+  launch.global = {static_cast<std::size_t>(RoundTo(p.n, kPlainGroup)),
+                   static_cast<std::size_t>(p.m), static_cast<std::size_t>(p.batch[0])};
+  launch.local = {kPlainGroup, 1, 1};
+  launches.emplace_back(std::move(launch));
   return {};
 }
 
@@ -205,7 +212,7 @@ bool GemmTypesSupported(DType a, DType b, DType d) {
   if (IsSmallFloat(a) && IsSmallFloat(b) && IsSmallFloat(d)) {
     return true;
   }
-  return a == b && b == d && d != DType::kBool && !ClType(d).empty();
+  return a == b && b == d && d != DType::kBool && IsKernelType(d);
 }
 
 Status AppendGemm(const GemmProblem& problem, const LowerContext& context, int scratch_slot,

@@ -1,0 +1,93 @@
+#include "kernels/ops/gemm_host.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+// About 10 ms of one core.
+constexpr double kParallelFlops = 1e9;
+
+// What a BLAS takes: float32, one of the strides 1.
+struct BlasMatrix {
+  const float* data = nullptr;
+  char transposed = 'N';
+  std::int64_t leading = 1;
+};
+
+// `a` itself where a BLAS takes it, else a dense copy in `copy`.
+BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
+                   std::vector<float>& copy) {
+  if (a.dtype == DType::kFloat32) {
+    const float* first = reinterpret_cast<const float*>(a.data) + a.offset;
+    if ((a.column == 1 || columns == 1) && (a.row >= std::max<std::int64_t>(1, columns))) {
+      return {first, 'N', a.row};
+    }
+    if ((a.row == 1 || rows == 1) && (a.column >= std::max<std::int64_t>(1, rows))) {
+      return {first, 'T', a.column};
+    }
+  }
+  copy.resize(static_cast<std::size_t>(rows * columns));
+  float* to = copy.data();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      *to++ = static_cast<float>(LoadDouble(a.data, a.dtype, a.offset + i * a.row + j * a.column));
+    }
+  }
+  return {copy.data(), 'N', std::max<std::int64_t>(1, columns)};
+}
+
+}  // namespace
+
+void SetHostThreads(double flops) {
+  omp_set_num_threads(flops < kParallelFlops ? 1 : omp_get_num_procs());
+}
+
+Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const HostMatrix& a,
+                const HostMatrix& b, float beta, const HostMatrix& d) {
+  if (m == 0 || n == 0) {
+    return {};
+  }
+  SetHostThreads(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+  std::vector<float> a_copy;
+  std::vector<float> b_copy;
+  std::vector<float> d_copy;
+  const BlasMatrix left = ForBlas(a, m, k, a_copy);
+  const BlasMatrix right = ForBlas(b, k, n, b_copy);
+  const BlasMatrix result = ForBlas(d, m, n, d_copy);
+  if (k == 0) {  // which oneDNN leaves untouched
+    for (std::int64_t i = 0; i < m * n; ++i) {
+      const std::int64_t at = d.offset + i / n * d.row + i % n * d.column;
+      StoreDouble(d.data, d.dtype, at, beta == 0 ? 0 : beta * LoadDouble(d.data, d.dtype, at));
+    }
+    return {};
+  }
+  const bool direct = d_copy.empty() && result.transposed == 'N';
+  if (!direct && d_copy.empty()) {  // a transposed result
+    d_copy.resize(static_cast<std::size_t>(m * n));
+    for (std::int64_t i = 0; beta != 0 && i < m * n; ++i) {
+      d_copy[static_cast<std::size_t>(i)] = result.data[i / n + i % n * result.leading];
+    }
+  }
+  float* out = direct ? const_cast<float*>(result.data) : d_copy.data();
+  const dnnl_status_t status =
+      dnnl_sgemm(left.transposed, right.transposed, m, n, k, alpha, left.data, left.leading,
+                 right.data, right.leading, beta, out, direct ? result.leading : n);
+  if (status != dnnl_success) {
+    return EnvironmentError("oneDNN's sgemm failed with status " + std::to_string(status));
+  }
+  for (std::int64_t i = 0; !direct && i < m * n; ++i) {
+    StoreDouble(d.data, d.dtype, d.offset + i / n * d.row + i % n * d.column,
+                d_copy[static_cast<std::size_t>(i)]);
+  }
+  return {};
+}
+
+}  // namespace reprise
