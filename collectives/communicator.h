@@ -65,7 +65,8 @@ class Communicator {
   // While running: tells the others that this rank gives up. From then on everything blocking or
   // outstanding on every rank ends with that reason ("rank 3: <message>", same kind). A rank that
   // leaves early for any reason of its own calls this first, or the others wait for it for ever.
-  // The first reason stays; raising again is harmless. From any thread.
+  // Call it while the buffers of this rank's unfinished transfers still exist. The first reason
+  // stays; raising again is harmless. From any thread.
   virtual void RaiseAbort(const Error& why) = 0;
   void RaiseAbort(const std::string& why) { RaiseAbort(Error{ErrorKind::kCheckFailed, why}); }
   // The reason; empty while nobody has raised. Cheap enough to poll every millisecond. From any

@@ -117,7 +117,7 @@ class SequenceCheck {
     // Agreement of all with one is agreement of all pairs, except for blocks between pairs.
     const bool pairwise = At(reference, n).spec.kind == CommKind::kAllToAll;
     for (std::size_t i = 0; i < (pairwise ? members.size() : 1); ++i) {
-      for (std::size_t j = i; j < members.size(); ++j) {
+      for (std::size_t j = pairwise ? i : i + 1; j < members.size(); ++j) {
         const std::string what = DifferenceBetween(At(members[i], n).spec, members[i],
                                                    At(members[j], n).spec, members[j], ranks_);
         if (!what.empty()) {

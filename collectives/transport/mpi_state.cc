@@ -161,7 +161,7 @@ MpiReduction MpiState::ReductionOf(DType dtype, ReduceOp op) const {
 
 void MpiState::RaiseAbort(const Error& why) {
   const std::lock_guard lock(abort_mutex_);
-  if (abort_ || LookForAbort()) {
+  if (abort_ || (!Unfinished() && LookForAbort())) {
     return;  // everybody knows, or is being told
   }
   abort_ = Error{why.kind, fmt::format("rank {}: {}", rank, why.message)};
@@ -180,6 +180,9 @@ void MpiState::SendAbort() {
                   kAbortTag, coordination, &request) == MPI_SUCCESS) {
       abort_sends_.push_back(request);
     }
+  }
+  if (Unfinished()) {
+    return;
   }
   // A first message to a host opens a connection, which takes progress: this rank will make none
   // once it has left.
@@ -219,7 +222,7 @@ std::optional<Error> MpiState::LookForAbort() {
 
 std::optional<Error> MpiState::PollAbort() {
   const std::lock_guard lock(abort_mutex_);
-  return abort_ ? abort_ : LookForAbort();
+  return abort_ || Unfinished() ? abort_ : LookForAbort();
 }
 
 std::optional<Error> MpiState::PollAbortSometimes() {

@@ -1,0 +1,68 @@
+// The same bodies over MPI. As plain test_collectives this process is rank 0 of 1; CTest also runs
+// it under mpirun on several ranks, with --gtest_filter=Mpi*.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "tests/collectives/spmd.h"
+
+namespace reprise::testing {
+namespace {
+
+// MPI runs once in a process: created by the first test, closed after the last.
+class MpiEnvironment : public ::testing::Environment {
+ public:
+  void TearDown() override { communicator_.reset(); }
+  Communicator* Get() {
+    if (communicator_ == nullptr) {
+      // Small in one of CTest's runs: every message is cut.
+      const char* limit = std::getenv("REPRISE_TEST_MAX_MESSAGE_BYTES");
+      auto created = CreateMpiCommunicator(
+          nullptr, nullptr, limit == nullptr ? std::int64_t{1} << 30 : std::atoll(limit));
+      if (created) {
+        communicator_ = std::move(*created);
+      }
+    }
+    return communicator_.get();
+  }
+
+ private:
+  std::unique_ptr<Communicator> communicator_;
+};
+
+MpiEnvironment* const kEnvironment = static_cast<MpiEnvironment*>(
+    ::testing::AddGlobalTestEnvironment(new MpiEnvironment));  // gtest owns and deletes it
+
+class Mpi : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(kEnvironment->Get(), nullptr); }
+  static void Run(const std::function<Status(Communicator&)>& body) {
+    Communicator& communicator = *kEnvironment->Get();
+    const Status mine = body(communicator);
+    if (!mine) {
+      communicator.RaiseAbort(mine.error());  // the others must not wait for this rank
+    }
+    EXPECT_TRUE(mine) << mine.error().message;
+  }
+};
+
+TEST_F(Mpi, KnowsItsPlace) {
+  Communicator& communicator = *kEnvironment->Get();
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(communicator.size(), size == nullptr ? 1 : std::atoi(size));
+  EXPECT_EQ(communicator.transport(), "mpi");
+  EXPECT_FALSE(CreateMpiCommunicator(nullptr, nullptr)) << "MPI can be created only once";
+}
+TEST_F(Mpi, EveryCollectiveIsExact) {
+  Run([](Communicator& c) { return ConformanceBody(c, false); });
+}
+TEST_F(Mpi, GroupsOverlap) { Run(OverlappingGroupsBody); }
+TEST_F(Mpi, MessagesKeepTheirOrder) { Run(OrderedMessagesBody); }
+TEST_F(Mpi, BarrierWaitsForAll) { Run(BarrierBody); }
+TEST_F(Mpi, RanksCoordinate) { Run(CoordinationBody); }
+TEST_F(Mpi, BadSpecsAreRefused) { Run(BadSpecsBody); }
+TEST_F(Mpi, PlansAreExchanged) { Run(PlansBody); }
+
+}  // namespace
+}  // namespace reprise::testing
