@@ -1,0 +1,175 @@
+// Softmax and log-softmax over one dimension: kernels/ops/softmax.cl.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/rows.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// Operations per element. Softmax: maximum 1, difference and exponential twice 4, sum 1, scale 1;
+// log-softmax: maximum 1, difference and exponential 2, sum 1, difference 1. Backward: a sum of
+// products 2 and 2, or a sum 1, exponential, product and difference 3.
+constexpr double kSoftmaxFlops = 7;
+constexpr double kLogSoftmaxFlops = 5;
+constexpr double kBackwardFlops = 4;
+
+constexpr std::int32_t kLogarithm = 1;
+constexpr std::int32_t kSafe = 2;
+
+struct Parsed {
+  bool backward = false;
+  std::int32_t flags = 0;
+  // The dimension moved last. Forward reads x; backward reads g and y (in x), writes dx (in y).
+  TensorDesc g, x, y;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+};
+
+// _softmax(self, dim, half_to_float), _softmax_backward_data(grad, output, dim, input_dtype)
+std::optional<Parsed> Parse(const OpCall& call) {
+  Parsed p;
+  p.backward = call.name.ends_with("_backward_data");
+  p.flags = (call.name.starts_with("aten::_log") ? kLogarithm : 0) |
+            (call.name == "aten::_safe_softmax" ? kSafe : 0);
+  const TensorDesc* first = call.InputTensor(0);
+  const TensorDesc* x = call.InputTensor(p.backward ? 1 : 0);
+  const TensorDesc* y = call.OutputTensor(0);
+  if (first == nullptr || x == nullptr || y == nullptr || first->shape != x->shape ||
+      y->shape != x->shape || first->dtype != x->dtype || !IsFloatKernelType(x->dtype) ||
+      !IsFloatKernelType(y->dtype)) {
+    return std::nullopt;
+  }
+  const auto dim = WrapDim(Argument(call, p.backward ? 2 : 1).AsNumber<std::int64_t>(0), Rank(*x));
+  if (!dim) {
+    return std::nullopt;
+  }
+  p.n = ExtentOf(*x, *dim);
+  p.rows = p.n == 0 ? 0 : Count(*x) / p.n;
+  p.g = WithLast(*first, *dim);
+  p.x = WithLast(*x, *dim);
+  p.y = WithLast(*y, *dim);
+  return p;
+}
+
+void ForwardRow(const double* x, double* y, std::size_t n, std::int32_t flags) {
+  double top = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < n; ++i) {
+    top = std::max(top, x[i]);
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += std::exp(x[i] - top);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    y[i] = (flags & kLogarithm) != 0 ? x[i] - top - std::log(sum) : std::exp(x[i] - top) / sum;
+    if ((flags & kSafe) != 0 && std::isinf(top) && top < 0) {
+      y[i] = 0;
+    }
+  }
+}
+
+// Softmax: dx = y (g - sum g y). Log-softmax, y = x - log sum exp x: dx = g - exp(y) sum g.
+void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, std::int32_t flags) {
+  const bool logarithm = (flags & kLogarithm) != 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += logarithm ? g[i] : g[i] * y[i];
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    dx[i] = logarithm ? g[i] - std::exp(y[i]) * sum : y[i] * (g[i] - sum);
+  }
+}
+
+class Softmax final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "softmax"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 5> kOperators = {
+        "aten::_softmax", "aten::_log_softmax", "aten::_safe_softmax",
+        "aten::_softmax_backward_data", "aten::_log_softmax_backward_data"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const TensorDesc* x = call.InputTensor(0);
+    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
+    const double flops = call.name.ends_with("_backward_data") ? kBackwardFlops
+                         : call.name.starts_with("aten::_log") ? kLogSoftmaxFlops
+                                                               : kSoftmaxFlops;
+    return {elements * flops, OperandBytes(call)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
+    REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
+    Doubles y(x.size());
+    const auto n = static_cast<std::size_t>(p.n);
+    for (std::size_t at = 0; at < x.size(); at += n) {
+      if (p.backward) {
+        BackwardRow(&g[at], &x[at], &y[at], n, p.flags);
+      } else {
+        ForwardRow(&x[at], &y[at], n, p.flags);
+      }
+    }
+    return WriteDoubles(p.y, memory, y);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const Parsed p = *Parse(call);
+    RowLowering rows(context, "softmax.cl");
+    REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype)));
+    REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));
+    const double work = static_cast<double>(p.n) * kSoftmaxFlops;
+    if (p.backward) {
+      REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
+      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
+      rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n, p.flags);
+    } else {
+      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
+      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags);
+    }
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+};
+
+std::vector<OpCall> Softmax::Samples() const {
+  using samples::Bool;
+  using samples::Int;
+  using samples::None;
+  std::vector<OpCall> calls;
+  const auto add = [&calls](DType in, DType out, const Dims& shape, const Dims& strides,
+                            std::int64_t dim) {
+    samples::SampleTensors t;
+    const TensorDesc x = t.Strided(in, shape, strides, 1);
+    const TensorDesc y = t.Tensor(out, shape);
+    const TensorDesc g = t.Strided(out, shape, strides);
+    const TensorDesc dx = t.Tensor(in, shape);
+    for (const char* name : {"aten::_softmax", "aten::_log_softmax"}) {
+      calls.push_back({name, {{x}, Int(dim), Bool(in != out)}, {{y}}});
+    }
+    calls.push_back({"aten::_safe_softmax", {{x}, Int(dim), None()}, {{y}}});
+    for (const char* name : {"aten::_softmax_backward_data", "aten::_log_softmax_backward_data"}) {
+      calls.push_back({name, {{g}, {y}, Int(dim), Int(6)}, {{dx}}});
+    }
+  };
+  add(DType::kFloat32, DType::kFloat32, {5, 37}, {40, 1}, -1);
+  add(DType::kFloat32, DType::kFloat32, {3, 19, 4}, {76, 4, 1}, 1);
+  add(DType::kFloat32, DType::kFloat32, {}, {}, 0);
+  add(DType::kFloat64, DType::kFloat64, {4, 9}, {1, 4}, 1);
+  add(DType::kBFloat16, DType::kBFloat16, {4, 21}, {21, 1}, 1);
+  add(DType::kFloat16, DType::kFloat32, {4, 21}, {21, 1}, 1);
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeSoftmax() { return std::make_unique<Softmax>(); }
+
+}  // namespace reprise
