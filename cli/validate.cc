@@ -1,0 +1,318 @@
+// reprise validate: is a trace well formed, do its ranks agree, and does its timing reproduce the
+// recording?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/timing_check.h"
+#include "collectives/communicator.h"
+#include "et_schema/io.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::vector<std::string> paths;
+  bool timing = false;
+  bool json = false;
+};
+
+// What is to be validated: files, and the set that they make up, if they do.
+struct Subject {
+  std::string path;
+  std::vector<std::string> files;
+  std::map<std::string, ProcessGroup> groups;
+  bool is_set = false;
+};
+
+struct Findings {
+  std::uint64_t nodes = 0, edges = 0;
+  std::vector<std::string> errors, warnings;
+  std::vector<TimingRow> timing;
+  [[nodiscard]] bool Ok() const {
+    return errors.empty() &&
+           std::all_of(timing.begin(), timing.end(), [](const TimingRow& row) { return row.Ok(); });
+  }
+};
+
+// A directory is a set. Files are rank by rank, each on its own.
+Result<Subject> Resolve(const std::string& path) {
+  Subject subject;
+  subject.path = path;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    if (!fs::exists(path, error)) {
+      return BadInput(fmt::format("{}: no such file or directory", path));
+    }
+    subject.files = {path};
+    return subject;
+  }
+  REPRISE_ASSIGN(TraceSet set, TraceSet::Open(path));
+  for (auto& [rank, file] : set.files) {
+    subject.files.push_back(std::move(file));
+  }
+  subject.groups = std::move(set.groups);
+  subject.is_set = true;
+  return subject;
+}
+
+// Success if every node of the file can be read: what is wrong then is its content. Else the file
+// is damaged or no trace at all, which is another exit code.
+Status ReadThrough(const std::string& path) {
+  REPRISE_ASSIGN(const std::unique_ptr<EtReader> reader, EtReader::Open(path));
+  Node node;
+  for (bool more = true; more;) {
+    REPRISE_ASSIGN(more, reader->Next(node));
+  }
+  return {};
+}
+
+Status CheckFile(const std::string& path, Findings& findings) {
+  const ValidationReport report = ValidateFile(path);
+  if (!report.errors.empty()) {
+    REPRISE_TRY(ReadThrough(path));
+  }
+  findings.nodes += report.nodes;
+  findings.edges += report.edges;
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(findings.errors, report.errors);
+  append(findings.warnings, report.warnings);
+  return {};
+}
+
+// Every transfer's group exists and has this rank in it; guessed and unknown groups are counted.
+void CheckMembership(const Subject& subject, const Graph& graph, Findings& findings) {
+  const std::int32_t rank = graph.metadata().rank;
+  std::map<std::string, std::uint64_t> missing, foreign;
+  std::uint64_t unknown = 0;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const CommSpec* spec = graph.comm(i);
+    if (spec == nullptr) {
+      continue;
+    }
+    unknown += spec->certainty == GroupCertainty::kUnknown ? 1 : 0;
+    const auto group = subject.groups.find(spec->group);
+    if (group == subject.groups.end()) {
+      ++missing[spec->group];
+    } else if (const auto& ranks = group->second.ranks;
+               std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) {
+      ++foreign[spec->group];
+    }
+  }
+  for (const auto& [group, count] : missing) {
+    findings.errors.push_back(fmt::format(
+        "rank {}: {} transfers name process group '{}', which the set lacks", rank, count, group));
+  }
+  for (const auto& [group, count] : foreign) {
+    findings.errors.push_back(
+        fmt::format("rank {}: {} transfers in process group '{}', of which it is no member", rank,
+                    count, group));
+  }
+  if (unknown > 0) {
+    findings.warnings.push_back(fmt::format(
+        "rank {}: the process group of {} transfers is a guess (several fit)", rank, unknown));
+  }
+}
+
+void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
+  std::vector<std::vector<PlannedTransfer>> plans(graphs.size());
+  for (const Graph& graph : graphs) {
+    CheckMembership(subject, graph, findings);
+    const std::int32_t rank = graph.metadata().rank;
+    if (rank < 0 || static_cast<std::size_t>(rank) >= graphs.size()) {
+      findings.errors.push_back(
+          fmt::format("a trace says rank {}, in a set of {} ranks", rank, graphs.size()));
+      return;
+    }
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (const CommSpec* spec = graph.comm(i); spec != nullptr) {
+        plans[rank].push_back({graph.id(i), *spec});
+      }
+    }
+    std::stable_sort(plans[rank].begin(), plans[rank].end(),
+                     [](const PlannedTransfer& a, const PlannedTransfer& b) {
+                       return a.spec.index < b.spec.index;
+                     });
+  }
+  const auto ranks_of_group = [&subject](const std::string& id) {
+    const auto group = subject.groups.find(id);
+    return group == subject.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
+  };
+  CompleteSplits(plans, ranks_of_group);
+  if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
+    findings.errors.push_back(matched.error().message);
+  }
+}
+
+Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
+  std::vector<const Graph*> all;
+  for (const Graph& graph : graphs) {
+    const Graph* const one[] = {&graph};
+    REPRISE_ASSIGN(TimingRow row, CheckTiming(TimingOfRank(graph), one, false));
+    findings.timing.push_back(std::move(row));
+    all.push_back(&graph);
+  }
+  if (subject.is_set) {
+    const TimingTrace trace = TimingOfSet(all);
+    if (trace.unmatched_transfers > 0 && graphs.size() > 1) {
+      findings.warnings.push_back(
+          fmt::format("{}: {} transfers have no counterpart on another rank: timed alone",
+                      subject.path, trace.unmatched_transfers));
+    }
+    REPRISE_ASSIGN(TimingRow row, CheckTiming(trace, all, true));
+    findings.timing.push_back(std::move(row));
+  }
+  return {};
+}
+
+Result<Findings> Check(const Subject& subject, const Flags& flags) {
+  Findings findings;
+  for (const std::string& file : subject.files) {
+    REPRISE_TRY(CheckFile(file, findings));
+  }
+  if (!findings.errors.empty() || (!flags.timing && !subject.is_set)) {
+    return findings;  // a damaged file makes no graph
+  }
+  std::vector<Graph> graphs;
+  for (const std::string& file : subject.files) {
+    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
+    graphs.push_back(std::move(graph));
+  }
+  if (subject.is_set) {
+    CheckTransfers(subject, graphs, findings);
+  }
+  if (flags.timing) {
+    REPRISE_TRY(CheckTimes(subject, graphs, findings));
+  }
+  return findings;
+}
+
+Json ToJson(const TimingRow& row) {
+  Json json;
+  json["scope"] = row.rank ? "rank" : "set";
+  json["rank"] = row.rank ? Json(*row.rank) : Json(nullptr);
+  json["recorded_ns"] = row.recorded_ns;
+  json["dry_run_ns"] = row.dry_run_ns;
+  json["error"] = row.error;
+  json["violated_edges"] = row.violated_edges;
+  json["clock_errors"] = row.clock_errors;
+  json["unexplained_ns"] = row.unexplained_ns;
+  json["wakeup_ns"] = row.wakeup_ns;
+  json["clock_uncertainty_ns"] = row.clock_uncertainty_ns;
+  json["worst_start_ns"] = row.worst_start_ns;
+  json["details"] = row.details;
+  json["ok"] = row.Ok();
+  return json;
+}
+
+void PrintJson(const std::vector<std::pair<Subject, Findings>>& results, const Flags& flags) {
+  Json json;
+  json["ok"] = std::all_of(results.begin(), results.end(),
+                           [](const auto& result) { return result.second.Ok(); });
+  json["errors"] = Json::array();
+  json["warnings"] = Json::array();
+  if (flags.timing) {
+    json["timing"] = Json::array();
+  }
+  json["paths"] = Json::array();
+  for (const auto& [subject, findings] : results) {
+    json["paths"].push_back({{"path", subject.path},
+                             {"files", subject.files.size()},
+                             {"nodes", findings.nodes},
+                             {"edges", findings.edges},
+                             {"ok", findings.Ok()}});
+    for (const std::string& error : findings.errors) json["errors"].push_back(error);
+    for (const std::string& warning : findings.warnings) json["warnings"].push_back(warning);
+    for (const TimingRow& row : findings.timing) {
+      json["timing"].push_back(ToJson(row));
+      json["timing"].back()["path"] = subject.path;
+    }
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+double Milliseconds(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+void PrintTiming(const std::vector<TimingRow>& rows) {
+  fmt::print("  {:<8}{:>13}{:>13}{:>9}{:>10}{:>23}{:>12}{:>11}  {}\n", "scope", "recorded ms",
+             "dry run ms", "error", "violated", "unexplained ms", "wakeup ms", "clock us",
+             "verdict");
+  for (const TimingRow& row : rows) {
+    fmt::print(
+        "  {:<8}{:>13.3f}{:>13.3f}{:>8.3f}%{:>10}{:>13.3f} ({:>5.2f}%){:>13.3f}{:>11.1f}  {}\n",
+        row.rank ? fmt::format("rank {}", *row.rank) : "set", Milliseconds(row.recorded_ns),
+        Milliseconds(row.dry_run_ns), 100 * row.error, row.violated_edges,
+        Milliseconds(row.unexplained_ns), 100 * row.unexplained_fraction(),
+        Milliseconds(row.wakeup_ns), static_cast<double>(row.clock_uncertainty_ns) / 1e3,
+        row.Ok() ? "ok" : "FAILED");
+  }
+  for (const TimingRow& row : rows) {
+    for (const std::string& detail : row.Ok() ? std::vector<std::string>{} : row.details) {
+      fmt::print("    {}: {}\n", row.rank ? fmt::format("rank {}", *row.rank) : "set", detail);
+    }
+  }
+  fmt::print(
+      "  ok means: error at most {:g} %, no violated edge, unexplained under {:g} % of the step\n",
+      100 * TimingLimits::kError, 100 * TimingLimits::kUnexplained);
+}
+
+void PrintText(const Subject& subject, const Findings& findings) {
+  fmt::print("{}: {} file{}, {} nodes, {} edges\n", subject.path, subject.files.size(),
+             subject.files.size() == 1 ? "" : "s", findings.nodes, findings.edges);
+  for (const std::string& error : findings.errors) {
+    fmt::print("  error: {}\n", error);
+  }
+  for (const std::string& warning : findings.warnings) {
+    fmt::print("  warning: {}\n", warning);
+  }
+  if (!findings.timing.empty()) {
+    PrintTiming(findings.timing);
+  }
+  fmt::print("  {}\n", findings.Ok() ? "ok" : "FAILED");
+}
+
+Result<int> RunValidate(const Flags& flags) {
+  std::vector<std::pair<Subject, Findings>> results;
+  bool ok = true;
+  for (const std::string& path : flags.paths) {
+    REPRISE_ASSIGN(Subject subject, Resolve(path));
+    REPRISE_ASSIGN(Findings findings, Check(subject, flags));
+    ok = ok && findings.Ok();
+    results.emplace_back(std::move(subject), std::move(findings));
+  }
+  if (flags.json) {
+    PrintJson(results, flags);
+  } else {
+    for (const auto& [subject, findings] : results) {
+      PrintText(subject, findings);
+    }
+  }
+  return ok ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+}  // namespace
+
+CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<Flags>();
+  app.description(
+      "Check trace files and sets: well formed, ranks agree, timing reproduces the recording");
+  app.add_option("PATH", flags->paths, "trace set directories or .et files")->required();
+  app.add_flag("--timing", flags->timing,
+               "dry run from edges, durations and delays, per rank and for a set");
+  app.add_flag("--json", flags->json, "machine-readable result on stdout");
+  return [flags] { return RunValidate(*flags); };
+}
+
+}  // namespace reprise
