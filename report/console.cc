@@ -107,7 +107,7 @@ std::string CollectiveTable(const Report& report, const Style& style) {
                "algbw", "busbw"});
   for (std::size_t i = 0; i < std::min(rows.size(), kMostCollectives); ++i) {
     const CollectiveRow& row = *rows[i];
-    table.Add({row.name, Fit(row.group, 16), std::string(Name(row.mode)),
+    table.Add({row.name, Fit(row.group, 12), std::string(Name(row.mode)),
                fmt::format("{}", row.group_size), BytesText(row.bytes),
                fmt::format("{}", row.count), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), NumberText(row.algbw_gb_per_s),
@@ -171,7 +171,7 @@ std::string MetricText(double value, const MetricRow& row) {
 std::string MetricTable(const Report& report, const Style& style) {
   Table table({"metric", "device", "host", "source", "min", "mean", "max"});
   for (const MetricRow& row : report.metrics) {
-    table.Add({row.metric, Fit(row.device, 26), Fit(row.host, 12),
+    table.Add({row.metric, Fit(row.device, 22), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
                row.is_rate ? "" : MetricText(row.max, row)});
