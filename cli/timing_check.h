@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/timing_graph.h"
+#include "replayer/timing_graph.h"
 #include "core/result.h"
 #include "timing/explain.h"
 

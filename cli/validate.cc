@@ -126,6 +126,16 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
   }
 }
 
+// MatchTransfers tells all mismatches in one message, one a line under a heading.
+void AppendLines(std::string_view message, std::vector<std::string>& lines) {
+  const std::size_t heading = message.find('\n');
+  for (std::size_t at = heading == std::string_view::npos ? 0 : heading + 1; at < message.size();) {
+    const std::size_t end = std::min(message.find('\n', at), message.size());
+    lines.emplace_back(message.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
   std::vector<std::vector<PlannedTransfer>> plans(graphs.size());
   for (const Graph& graph : graphs) {
@@ -152,7 +162,7 @@ void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Fi
   };
   CompleteSplits(plans, ranks_of_group);
   if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
-    findings.errors.push_back(matched.error().message);
+    AppendLines(matched.error().message, findings.errors);
   }
 }
 

@@ -1,30 +1,19 @@
 // Session's recording half: the run directory, telemetry, manifest.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <ctime>
-#include <filesystem>
 #include <map>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/version.h"
+#include "replayer/run_directory.h"
 #include "replayer/session.h"
 
 namespace reprise {
 namespace {
-
-namespace fs = std::filesystem;
-
-// Only what a run consists of: --force must not delete somebody's other files.
-bool IsRunFile(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.starts_with("manifest.json") || name.starts_with("run.sqlite") ||
-         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
-}
 
 int AvailableCores() {
   cpu_set_t set;
@@ -54,31 +43,8 @@ std::string OptionsText(const ReplayOptions& options) {
 }  // namespace
 
 Status Session::CreateRunDirectory() {
-  if (communicator_.rank() != 0) {
-    return {};
-  }
-  std::error_code error;
-  const fs::path directory = request_.run_directory;
-  if (fs::exists(directory, error) && !fs::is_directory(directory, error)) {
-    return UsageError(fmt::format("{} exists and is not a directory", directory.string()));
-  }
-  if (fs::is_directory(directory, error) && !fs::is_empty(directory, error)) {
-    if (!request_.force) {
-      return UsageError(fmt::format("{} exists and is not empty; choose another -o or pass --force",
-                                    directory.string()));
-    }
-    for (const auto& entry : fs::directory_iterator(directory, error)) {
-      if (IsRunFile(entry.path())) {
-        fs::remove(entry.path(), error);
-      }
-    }
-  }
-  fs::create_directories(directory, error);
-  if (error) {
-    return EnvironmentError(
-        fmt::format("cannot create {}: {}", directory.string(), error.message()));
-  }
-  return {};
+  return communicator_.rank() == 0 ? PrepareRunDirectory(request_.run_directory, request_.force)
+                                   : Status{};
 }
 
 void Session::StartSampler() {
@@ -214,7 +180,7 @@ Result<RunManifest> Session::MakeManifest() {
   manifest.command = request_.command_line;
   manifest.trace_path = request_.set_directory;
   manifest.trace_name = set_.name;
-  manifest.started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  manifest.started_at = UtcNow();
   manifest.world_size = communicator_.size();
   manifest.iterations = options.iterations;
   manifest.warmup = options.warmup;

@@ -1,4 +1,4 @@
-#include "cli/timing_graph.h"
+#include "replayer/timing_graph.h"
 
 #include <algorithm>
 #include <cmath>

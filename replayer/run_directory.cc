@@ -1,0 +1,50 @@
+#include "replayer/run_directory.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Only what a run consists of: --force must not delete somebody's other files.
+bool IsRunFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("manifest.json") || name.starts_with("run.sqlite") ||
+         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+}
+
+}  // namespace
+
+Status PrepareRunDirectory(const std::string& directory, bool force) {
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_directory(directory, error)) {
+    return UsageError(fmt::format("{} exists and is not a directory", directory));
+  }
+  if (fs::is_directory(directory, error) && !fs::is_empty(directory, error)) {
+    if (!force) {
+      return UsageError(
+          fmt::format("{} exists and is not empty; choose another -o or pass --force", directory));
+    }
+    for (const auto& entry : fs::directory_iterator(directory, error)) {
+      if (IsRunFile(entry.path())) {
+        fs::remove(entry.path(), error);
+      }
+    }
+  }
+  fs::create_directories(directory, error);
+  if (error) {
+    return EnvironmentError(fmt::format("cannot create {}: {}", directory, error.message()));
+  }
+  return {};
+}
+
+std::string UtcNow() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace reprise

@@ -1,0 +1,16 @@
+// The directory that a run goes into.
+#pragma once
+
+#include <string>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// Creates it. One that is not empty is a usage error unless `force`, which removes an earlier run's
+// files and nothing else.
+[[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
+// "2026-05-01T12:00:00Z", for manifests.
+[[nodiscard]] std::string UtcNow();
+
+}  // namespace reprise
