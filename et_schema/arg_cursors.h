@@ -11,14 +11,19 @@ struct TextCursor {
   const char* end = nullptr;
 
   explicit TextCursor(std::string_view text) : at(text.data()), end(at + text.size()) {}
+  // The next character that is not a space, '\0' at the end.
   char Peek() {
-    while (at != end && (*at == ' ' || *at == '\n' || *at == '\t')) {
+    while (at != end) {
+      const char c = *at;
+      if (c != ' ' && c != '\n' && c != '\t') {
+        return c;
+      }
       ++at;
     }
-    return at == end ? '\0' : *at;
+    return '\0';
   }
   bool Eat(char c) {
-    if (Peek() != c || at == end) {
+    if (Peek() != c) {
       return false;
     }
     ++at;
@@ -43,15 +48,23 @@ class TypeCursor {
 
  private:
   std::string_view NextQuoted() {
-    const std::size_t open = text_.find_first_of("'\"");
-    if (open == std::string_view::npos) {
+    const char* at = text_.data();
+    const char* const end = at + text_.size();
+    while (at != end && *at != '\'' && *at != '"') {
+      ++at;
+    }
+    if (at == end) {
       text_ = {};
       return {};
     }
-    const std::size_t close = text_.find(text_[open], open + 1);
-    const std::string_view token = text_.substr(
-        open + 1, close == std::string_view::npos ? std::string_view::npos : close - open - 1);
-    text_.remove_prefix(close == std::string_view::npos ? text_.size() : close + 1);
+    const char quote = *at++;
+    const char* const open = at;
+    while (at != end && *at != quote) {
+      ++at;
+    }
+    const std::string_view token(open, static_cast<std::size_t>(at - open));
+    at += at != end ? 1 : 0;
+    text_ = {at, static_cast<std::size_t>(end - at)};
     return token;
   }
 

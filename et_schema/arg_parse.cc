@@ -101,7 +101,24 @@ class ArgParser {
 
   // An integer at the front; numbers beyond 64 bits are clamped and counted.
   bool Int(TextCursor& text, std::int64_t& value) {
+    constexpr std::ptrdiff_t kSafeDigits = 18;  // cannot overflow
     text.Peek();
+    const char* const start = text.at;
+    const char* const stop = text.end - start > kSafeDigits ? start + kSafeDigits : text.end;
+    std::int64_t small = 0;
+    for (const char* at = start; at != stop; ++at) {
+      const auto digit = static_cast<unsigned>(*at - '0');
+      if (digit > 9) {
+        value = small;
+        text.at = at;
+        return at != start || AnyInt(text, value);
+      }
+      small = small * 10 + digit;
+    }
+    return AnyInt(text, value);
+  }
+
+  bool AnyInt(TextCursor& text, std::int64_t& value) {
     const auto [end, error] = std::from_chars(text.at, text.end, value);
     if (error == std::errc::result_out_of_range) {
       ++problems_.out_of_range;
@@ -310,6 +327,10 @@ class ArgParser {
 bool ParseArgs(const RawIo& inputs, const RawIo& outputs,
                std::span<const std::int64_t> incarnations, std::span<const std::int64_t> strides,
                ArgTape& tape, ArgProblems& problems) {
+  tape.Clear();
+  if (inputs.values.empty() && outputs.values.empty()) {
+    return true;
+  }
   ArgParser parser(incarnations, strides, tape, problems);
   if (parser.Side(inputs) && parser.Side(outputs)) {
     return true;

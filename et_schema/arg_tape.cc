@@ -7,15 +7,6 @@
 namespace reprise {
 namespace {
 
-void AppendVarint(std::uint64_t value, std::string& out) {
-  while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  out += static_cast<char>(value);
-}
-void AppendSigned(std::int64_t value, std::string& out) { AppendVarint(ZigZagEncode(value), out); }
-
 std::int64_t WrappingProduct(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -156,47 +147,47 @@ class TapeReader {
 
 void TapeWriter::Int(std::int64_t value) {
   Mark(TapeTag::kInt);
-  AppendSigned(value, tape_.form);
+  tape_.form.Signed(value);
 }
 
 void TapeWriter::Double(double value) {
   Mark(TapeTag::kDouble);
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  tape_.form.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+  tape_.form.Bytes({reinterpret_cast<const char*>(&bits), sizeof(bits)});
 }
 
 void TapeWriter::Text(std::string_view value) {
   Mark(TapeTag::kText);
-  AppendVarint(value.size(), tape_.form);
-  tape_.form += value;
+  tape_.form.Varint(value.size());
+  tape_.form.Bytes(value);
 }
 
 void TapeWriter::Tensor(const TensorView& tensor) {
-  std::string& form = tape_.form;
+  TapeBuffer& form = tape_.form;
   const bool explicit_elements = tensor.elements != WrappingElements(tensor.shape);
   Mark(TapeTag::kTensor);
-  form += static_cast<char>((explicit_elements ? kExplicitElements : 0) |
-                            (tensor.contiguous ? 0 : kExplicitStrides));
-  form += static_cast<char>(tensor.dtype);
-  AppendVarint(tensor.device.size(), form);
-  form += tensor.device;
+  form.Byte(static_cast<char>((explicit_elements ? kExplicitElements : 0) |
+                              (tensor.contiguous ? 0 : kExplicitStrides)));
+  form.Byte(static_cast<char>(tensor.dtype));
+  form.Varint(tensor.device.size());
+  form.Bytes(tensor.device);
   const auto numbers = [&](std::span<const std::int64_t> values) {
-    AppendSigned(static_cast<std::int64_t>(values.size()), form);
+    form.Signed(static_cast<std::int64_t>(values.size()));
     for (const std::int64_t value : values) {
-      AppendSigned(value, form);
+      form.Signed(value);
     }
   };
   numbers(tensor.shape);
   if (explicit_elements) {
-    AppendSigned(tensor.elements, form);
+    form.Signed(tensor.elements);
   }
   if (!tensor.contiguous) {
     numbers(tensor.strides);
   }
-  AppendSigned(tensor.tensor_id, tape_.ids);
-  AppendSigned(tensor.storage_id, tape_.ids);
-  AppendSigned(tensor.incarnation, tape_.ids);
-  AppendSigned(tensor.offset, tape_.ids);
+  tape_.ids.Signed(tensor.tensor_id);
+  tape_.ids.Signed(tensor.storage_id);
+  tape_.ids.Signed(tensor.incarnation);
+  tape_.ids.Signed(tensor.offset);
 }
 
 std::vector<std::int64_t> WrappingStrides(std::span<const std::int64_t> shape) {
@@ -233,6 +224,10 @@ bool HasContiguousStrides(std::span<const std::int64_t> shape,
 }
 
 void EncodeArgs(const ValueList& inputs, const ValueList& outputs, ArgTape& tape) {
+  tape.Clear();
+  if (inputs.empty() && outputs.empty()) {
+    return;
+  }
   TapeWriter writer(tape);
   EncodeList(inputs, writer);
   EncodeList(outputs, writer);

@@ -37,8 +37,8 @@ struct TensorView {
 
 class TapeWriter {
  public:
-  explicit TapeWriter(ArgTape& tape) : tape_(tape) { tape_.Clear(); }
-  void Mark(TapeTag tag) { tape_.form += static_cast<char>(tag); }
+  explicit TapeWriter(ArgTape& tape) : tape_(tape) {}
+  void Mark(TapeTag tag) { tape_.form.Byte(static_cast<char>(tag)); }
   void Bool(bool value) { Mark(value ? TapeTag::kTrue : TapeTag::kFalse); }
   void Int(std::int64_t value);
   void Double(double value);

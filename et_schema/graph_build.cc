@@ -110,9 +110,10 @@ Status GraphBuilder::Add(const NodeView& view) {
   if (is_rare) {
     g.rare_table.push_back(rare);
   }
-  g.arg_forms.push_back(g.forms.Intern(view.args.form));
+  const std::string_view form = view.args.form.view();
+  g.arg_forms.push_back(form.empty() ? 0 : g.forms.Intern(form));
   g.arg_ids.push_back(g.id_bytes.size());
-  g.id_bytes += view.args.ids;
+  g.id_bytes += view.args.ids.view();
   dep_start_.push_back(static_cast<std::uint32_t>(dep_ids_.size()));
   dep_count_.push_back(static_cast<std::uint32_t>(view.deps.size()));
   for (const Dependency& dep : view.deps) {

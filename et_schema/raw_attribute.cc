@@ -26,11 +26,11 @@ enum class ValueType : std::uint8_t {
 };
 constexpr std::uint32_t kFirstValueField = 3;
 constexpr std::uint32_t kLastValueField = 32;
-ValueType TypeOf(std::uint32_t field) {
+constexpr ValueType TypeOf(std::uint32_t field) {
   return static_cast<ValueType>((field - kFirstValueField) / 2);
 }
 
-WireType WireTypeOf(ValueType type) {
+constexpr WireType WireTypeOf(ValueType type) {
   switch (type) {
     case ValueType::kDouble:
     case ValueType::kFixed64:
@@ -48,8 +48,18 @@ WireType WireTypeOf(ValueType type) {
   }
 }
 
+// Per field of AttributeProto: lists are messages.
+constexpr auto kFieldWireTypes = [] {
+  std::array<WireType, kLastValueField + 1> types{};
+  for (std::uint32_t field = kFirstValueField; field <= kLastValueField; ++field) {
+    types[field] = field % 2 == 1 ? WireTypeOf(TypeOf(field)) : WireType::kBytes;
+  }
+  return types;
+}();
+
 bool ToInt(ValueType type, std::uint64_t bits, std::int64_t& value) {
   switch (type) {
+    // Every type that writers use for numbers and flags.
     case ValueType::kInt32:
     case ValueType::kSfixed32:
       value = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
@@ -157,8 +167,37 @@ bool RawAttribute::AsTexts(std::vector<std::string_view>& values) const {
   return true;
 }
 
+namespace {
+
+// What every writer writes: the name, then the value, and nothing else. False: look again, slowly.
+bool ParseUsualAttribute(std::string_view message, RawAttribute& attribute) {
+  constexpr char kNameTag = 1 << 3 | static_cast<int>(WireType::kBytes);
+  if (message.size() < 4 || message[0] != kNameTag || message[1] <= 0 ||
+      static_cast<std::size_t>(message[1]) > message.size() - 4) {
+    return false;
+  }
+  const auto length = static_cast<std::size_t>(message[1]);
+  attribute.name = message.substr(2, length);
+  WireCursor cursor(message.substr(2 + length));
+  WireType wire{};
+  if (!cursor.Tag(attribute.field, wire) || attribute.field < kFirstValueField ||
+      attribute.field > kLastValueField || wire != kFieldWireTypes[attribute.field]) {
+    return false;
+  }
+  const bool ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
+                                           : cursor.Scalar(wire, attribute.bits);
+  return ok && cursor.AtEnd();
+}
+
+}  // namespace
+
 bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
-  attribute = {};
+  if (ParseUsualAttribute(message, attribute)) {
+    return true;
+  }
+  attribute.name = attribute.bytes = {};
+  attribute.field = 0;
+  attribute.bits = 0;
   for (WireCursor cursor(message); !cursor.AtEnd();) {
     std::uint32_t field = 0;
     WireType wire{};
@@ -166,12 +205,10 @@ bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
       return false;
     }
     bool ok = false;
-    const bool is_value = field >= kFirstValueField && field <= kLastValueField;
-    const WireType expected =
-        is_value && field % 2 == 1 ? WireTypeOf(TypeOf(field)) : WireType::kBytes;
     if (field == 1 && wire == WireType::kBytes) {
       ok = cursor.Bytes(attribute.name);
-    } else if (is_value && wire == expected) {
+    } else if (field >= kFirstValueField && field <= kLastValueField &&
+               wire == kFieldWireTypes[field]) {
       attribute.field = field;
       ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
                                     : cursor.Scalar(wire, attribute.bits);

@@ -19,7 +19,7 @@ class StreamReader : public EtReader {
       return false;
     }
     CopyHeader(view_, node);
-    if (!DecodeArgs(view_.args.form, view_.args.ids, node.inputs, node.outputs)) {
+    if (!DecodeArgs(view_.args.form.view(), view_.args.ids.view(), node.inputs, node.outputs)) {
       return BadInput(fmt::format("{}: node {} at byte {}: arguments cannot be decoded", path_,
                                   view_.id, stream_->offset()));
     }

@@ -40,7 +40,7 @@ bool IsValidUtf8(std::string_view text) {
         continue;
       }
     }
-    const std::size_t length = SequenceLength(text);
+    const std::size_t length = static_cast<std::uint8_t>(text[0]) < 0x80 ? 1 : SequenceLength(text);
     if (length == 0) {
       return false;
     }

@@ -33,12 +33,15 @@ class WireCursor {
       value = *at_++;
       return true;
     }
-    value = 0;
-    constexpr int kMaxShift = 63;
-    for (int shift = 0; shift <= kMaxShift && at_ != end_; shift += 7) {
-      const std::uint8_t byte = *at_++;
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) {
+    constexpr std::ptrdiff_t kMaxBytes = 10;
+    const std::uint8_t* const limit = end_ - at_ > kMaxBytes ? at_ + kMaxBytes : end_;
+    std::uint64_t bits = 0;
+    int shift = 0;
+    for (const std::uint8_t* p = at_; p != limit; ++p, shift += 7) {
+      bits |= static_cast<std::uint64_t>(*p & 0x7f) << shift;
+      if (*p < 0x80) {
+        value = bits;
+        at_ = p + 1;
         return true;
       }
     }
@@ -47,7 +50,7 @@ class WireCursor {
 
   [[nodiscard]] bool Tag(std::uint32_t& field, WireType& type) {
     std::uint64_t tag = 0;
-    if (!Varint(tag) || tag > UINT32_MAX || (tag >> 3) == 0 || (tag & 7) > 5) {
+    if (!Varint(tag) || tag < 8 || tag > UINT32_MAX || (tag & 7) > 5) {
       return false;
     }
     field = static_cast<std::uint32_t>(tag >> 3);
