@@ -76,6 +76,8 @@ inline TestRank MakeTestRank(std::int32_t rank) {
   reduce.transfer_ns = (end - 320) * kUs;
   reduce.comm.emplace();
   reduce.comm->group = "0";
+  reduce.comm->dtype = DType::kFloat32;
+  reduce.comm->in_bytes = reduce.comm->out_bytes = 4096;
   made[kWaitNode].kind = OpKind::kWait;
   Node& peer = made[kPeerNode];
   peer.type = rank == 0 ? NodeType::kCommSend : NodeType::kCommRecv;
@@ -85,6 +87,8 @@ inline TestRank MakeTestRank(std::int32_t rank) {
   peer.comm->kind = rank == 0 ? CommKind::kSend : CommKind::kRecv;
   peer.comm->group = "0";
   peer.comm->peer = 1 - rank;
+  peer.comm->dtype = DType::kFloat32;
+  (rank == 0 ? peer.comm->in_bytes : peer.comm->out_bytes) = 256;
   peer.transfer_ns = (rank == 0 ? 700 - 670 : 720 - 670) * kUs;
   for (Node& node : made.nodes) {
     std::int64_t latest_ns = 0;
