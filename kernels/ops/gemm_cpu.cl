@@ -16,13 +16,15 @@ typedef float8 vec;
 #endif
 #define VEC_LOAD(p) CAT(vload, VW)(0, p)
 #define VEC_STORE(v, p) CAT(vstore, VW)(v, 0, p)
+// Inlining would only lengthen the compilation, which a first call waits for.
+#define NOINLINE WIDE __attribute__((noinline))
 #define NR (2 * VW)
 #define KC 256        // depth of a packed block
 #define NB 256        // columns of a packed block
 #define KS (KC + 16)  // pitch of packed rows of A: they then miss each other's cache sets
 
 // Offsets of `count` consecutive indices.
-static void fill(int* t, int start, int count, const int* e, const int* s) {
+static NOINLINE void fill(int* t, int start, int count, const int* e, const int* s) {
   int i0 = start % e[0], i1 = start / e[0] % e[1], i2 = start / e[0] / e[1];
   for (int i = 0; i < count; ++i) {
     t[i] = i0 * s[0] + i1 * s[1] + i2 * s[2];
@@ -36,7 +38,7 @@ static void fill(int* t, int start, int count, const int* e, const int* s) {
   }
 }
 
-static bool run16(const int* t) {  // 16 neighbours in memory?
+static NOINLINE bool run16(const int* t) {  // 16 neighbours in memory?
   bool ok = true;
   for (int i = 1; i < 16; ++i) ok &= t[i] - t[i - 1] == 1;
   return ok;
@@ -53,7 +55,7 @@ static void zip(const float16* in, float16* out) {
   }
 }
 // Writes the first `keep` columns of the 16 rows r as rows, `pitch` apart.
-static void transpose(float16* r, float* dst, int pitch, int keep) {
+static NOINLINE void transpose(float16* r, float* dst, int pitch, int keep) {
   float16 t[16];
   zip(r, t);
   zip(t, r);
@@ -65,7 +67,7 @@ static void transpose(float16* r, float* dst, int pitch, int keep) {
 }
 
 // MR rows of A, k innermost. `rows` are readable; offsets of 16 are in `row`.
-static void pack_a(const __global TYPE(TA) * a, const int* row, int rows, const int* k,
+static NOINLINE void pack_a(const __global TYPE(TA) * a, const int* row, int rows, const int* k,
                    const bool* k_run, int kc, float* tile) {
   const bool row_run = rows >= 16 && run16(row);
   for (int k0 = 0; k0 < kc; k0 += 16) {
@@ -88,7 +90,7 @@ static void pack_a(const __global TYPE(TA) * a, const int* row, int rows, const 
 }
 
 // Panels of NR columns of B, each row by row, padded with zeros.
-static void pack_b(const __global TYPE(TB) * b, const int* k, const bool* k_run, int kc,
+static NOINLINE void pack_b(const __global TYPE(TB) * b, const int* k, const bool* k_run, int kc,
                    const int* col, const bool* col_run, int cols, float* block) {
   for (int j0 = 0; j0 < (cols + NR - 1) / NR * NR; j0 += 16) {
     float* dst = block + j0 / NR * (NR * KC) + j0 % NR;
@@ -135,7 +137,7 @@ static WIDE void multiply(const float* a, const float* b, int kc, float* out) {
 
 // One row of a tile: alpha v, plus beta C in the first block of k, plus what `part` holds in the
 // others; to D in the last, else to `part`. Both are laid out alike (one and the same for float32).
-static void finish(const float* v, int count, const __global TYPE(TD) * c, long cn, float alpha,
+static NOINLINE void finish(const float* v, int count, const __global TYPE(TD) * c, long cn, float alpha,
                    float beta, __global float* part, __global TYPE(TD) * d, const int* offset,
                    bool run, bool first, bool last) {
   if (run && count == 16 && (!first || beta == 0)) {

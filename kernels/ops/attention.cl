@@ -1,0 +1,116 @@
+// Rows of attention scores between its matrix products. Scores of head z are a dense matrix of
+// `queries` rows of `keys` float32; z = h + heads b counts the heads of this launch.
+// Options: ACC_NAME=float32, V, L; T: type of the output and its gradient; MASK: type of the mask.
+#include "rows.cl"
+
+typedef struct {
+  long rows, heads, queries, keys;
+  long lse_at, lse[3];    // by b, h, query
+  long mask_at, mask[4];  // by b, h, query, key; broadcast dimensions have stride 0
+  long out_at, out[4];    // by b, h, query, feature
+  long grad_at, grad[4];
+  long features;
+  int causal, has_mask, has_lse;
+} AttentionArgs;
+
+#define LARGER(a, b) fmax(a, b)
+#if L > 1
+DEFINE_GROUP_FOLD(group_max, LARGER)
+#else
+#define group_max(v, tmp) (v)
+#endif
+
+// Keys that a query sees: PyTorch's causal mask is aligned to the first query and the first key.
+static long seen(const AttentionArgs* g, long query) {
+  return g->causal ? min(g->keys, query + 1) : g->keys;
+}
+
+// True masks let a key through, others are added.
+#define MASK_IS_BOOL CAT(MASK_IS_, MASK)
+#define MASK_IS_bool 1
+static void add_mask(__global float* s, __global const TYPE(MASK) * mask, long at, long step,
+                     long n) {
+  for (long i = get_local_id(0); i < n; i += L) {
+#if MASK_IS_BOOL
+    if (!mask[at + i * step]) s[i] = -INFINITY;
+#else
+    s[i] += GET(MASK, mask, at + i * step);
+#endif
+  }
+}
+
+// The masked scores of row `row`, of which `n` count.
+#define ROW_OF_SCORES(scores)                                                                 \
+  const long z = row / g.queries, query = row % g.queries, b = z / g.heads, h = z % g.heads;  \
+  const long n = seen(&g, query);                                                             \
+  __global float* s = scores + row * g.keys;                                                  \
+  if (g.has_mask) {                                                                           \
+    add_mask(s, mask, g.mask_at + b * g.mask[0] + h * g.mask[1] + query * g.mask[2], g.mask[3], n); \
+    barrier(CLK_GLOBAL_MEM_FENCE);                                                            \
+  }
+
+// Scores to probabilities. A row without any key becomes zeros.
+__kernel void attention_softmax(__global float* scores, __global const TYPE(MASK) * mask,
+                                __global float* lse, AttentionArgs g) {
+  GROUP_LOCAL(tmp);
+  FOR_ROWS(row, g.rows) {
+    ROW_OF_SCORES(scores)
+    VACC wide = -INFINITY;
+    ACC tail = -INFINITY;
+    FOR_VECTORS(i, n) wide = fmax(wide, VGET(float32, s, i));
+    FOR_TAIL(i, n) tail = fmax(tail, s[i]);
+    const float most = group_max(fmax(FOLD(LARGER, wide), tail), tmp);
+    const float shift = most == -INFINITY ? 0 : most;
+    wide = 0;
+    tail = 0;
+    FOR_VECTORS(i, n) {
+      const VACC e = exp(VGET(float32, s, i) - shift);
+      VPUT(float32, s, i, e);
+      wide += e;
+    }
+    FOR_TAIL(i, n) {
+      const float e = exp(s[i] - shift);
+      s[i] = e;
+      tail += e;
+    }
+    const float sum = group_sum(FOLD(PLUS, wide) + tail, tmp);
+    const float factor = sum == 0 ? 0 : 1 / sum;
+    FOR_VECTORS(i, n) VPUT(float32, s, i, VGET(float32, s, i) * factor);
+    FOR_TAIL(i, n) s[i] *= factor;
+    for (long i = n + get_local_id(0); i < g.keys; i += L) s[i] = 0;
+    if (g.has_lse && get_local_id(0) == 0)
+      lse[g.lse_at + b * g.lse[0] + h * g.lse[1] + query * g.lse[2]] = shift + log(sum);
+  }
+}
+
+// Scores to probabilities by the saved logsumexp; gradients of probabilities to those of scores:
+// dS = P (dP - sum_j P dP), where the sum is dO . O (Dao et al., FlashAttention, appendix B).
+__kernel void attention_scores_grad(__global float* scores, __global float* grads,
+                                    __global const TYPE(MASK) * mask, __global const float* lse,
+                                    __global const TYPE(T) * out, __global const TYPE(T) * out_grad,
+                                    AttentionArgs g) {
+  GROUP_LOCAL(tmp);
+  FOR_ROWS(row, g.rows) {
+    ROW_OF_SCORES(scores)
+    const long o = g.out_at + b * g.out[0] + h * g.out[1] + query * g.out[2];
+    const long w = g.grad_at + b * g.grad[0] + h * g.grad[1] + query * g.grad[2];
+    ACC dot = 0;
+    for (long i = get_local_id(0); i < g.features; i += L)
+      dot += GET(T, out, o + i * g.out[3]) * GET(T, out_grad, w + i * g.grad[3]);
+    dot = group_sum(dot, tmp);
+    const float shift = lse[g.lse_at + b * g.lse[0] + h * g.lse[1] + query * g.lse[2]];
+    const bool empty = shift == -INFINITY;
+    __global float* d = grads + row * g.keys;
+    FOR_VECTORS(i, n) {
+      const VACC p = empty ? (VACC)0 : exp(VGET(float32, s, i) - shift);
+      VPUT(float32, s, i, p);
+      VPUT(float32, d, i, p * (VGET(float32, d, i) - dot));
+    }
+    FOR_TAIL(i, n) {
+      const float p = empty ? 0 : exp(s[i] - shift);
+      s[i] = p;
+      d[i] = p * (d[i] - dot);
+    }
+    for (long i = n + get_local_id(0); i < g.keys; i += L) s[i] = d[i] = 0;
+  }
+}

@@ -1,0 +1,16 @@
+// The two ways of running attention: launches for a device, oneDNN on the host.
+#pragma once
+
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/ops/attention_call.h"
+
+namespace reprise {
+
+// Matrix products of all heads at once with the rows of scores between them, in float32 scratch.
+[[nodiscard]] Result<std::vector<Launch>> LowerAttention(const AttentionCall& a,
+                                                         const LowerContext& context);
+[[nodiscard]] Status RunAttentionOnHost(const AttentionCall& a, const HostBindings& memory);
+
+}  // namespace reprise
