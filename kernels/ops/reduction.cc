@@ -1,0 +1,368 @@
+// Sums, means, products, extremes, truth and norms over dimensions: kernels/ops/reduction.cl.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/reduction_plan.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// What one operator does, for the device by name and for the reference by function: `map` of each
+// element, `combine` of two, `finish` of the total and the number of elements.
+struct Meaning {
+  ReductionSteps steps;
+  double neutral = 0;
+  std::function<double(double)> map;
+  std::function<double(double, double)> combine;
+  std::function<double(double, double)> finish;
+};
+struct Part {
+  Meaning meaning;
+  const TensorDesc* y = nullptr;
+};
+struct Parsed {
+  const TensorDesc* x = nullptr;
+  std::vector<bool> reduced;
+  std::vector<Part> parts;
+  DType accumulator = DType::kFloat32;
+};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double Keep(double v) { return v; }
+double Truth(double v) { return v != 0 ? 1 : 0; }
+double Add(double a, double b) { return a + b; }
+double Multiply(double a, double b) { return a * b; }
+// NaN wins.
+double Larger(double a, double b) { return b > a || std::isnan(b) ? b : a; }
+double Smaller(double a, double b) { return b < a || std::isnan(b) ? b : a; }
+double AsIs(double total, double) { return total; }
+double Mean(double total, double count) { return total / count; }
+
+Meaning NormMeaning(double p) {
+  const auto magnitude = [](double v) { return std::fabs(v); };
+  if (p == 2) {
+    return {{"sum_square", "sum", ReductionFinish::kSqrt, p},
+            0,
+            [](double v) { return v * v; },
+            Add,
+            [](double total, double) { return std::sqrt(total); }};
+  }
+  if (p == 1) {
+    return {{"sum_abs", "sum", ReductionFinish::kNone, p}, 0, magnitude, Add, AsIs};
+  }
+  if (p == 0) {
+    return {{"count_true", "sum", ReductionFinish::kNone, p}, 0, Truth, Add, AsIs};
+  }
+  if (p == kInfinity) {
+    return {{"max_abs", "max", ReductionFinish::kNone, p}, 0, magnitude, Larger, AsIs};
+  }
+  if (p == -kInfinity) {
+    return {{"min_abs", "min", ReductionFinish::kNone, p}, kInfinity, magnitude, Smaller, AsIs};
+  }
+  return {{"sum_power", "sum", ReductionFinish::kRoot, p},
+          0,
+          [p](double v) { return std::pow(std::fabs(v), p); },
+          Add,
+          [p](double total, double) { return std::pow(total, 1 / p); }};
+}
+
+Meaning MeaningOf(std::string_view op) {
+  if (op == "mean") {
+    return {{"sum", "sum", ReductionFinish::kMean}, 0, Keep, Add, Mean};
+  }
+  if (op == "nansum") {
+    return {{"sum_no_nan", "sum"}, 0, [](double v) { return std::isnan(v) ? 0 : v; }, Add, AsIs};
+  }
+  if (op == "prod") {
+    return {{"prod", "prod"}, 1, Keep, Multiply, AsIs};
+  }
+  if (op == "max" || op == "amax") {
+    return {{"max", "max"}, -kInfinity, Keep, Larger, AsIs};
+  }
+  if (op == "min" || op == "amin") {
+    return {{"min", "min"}, kInfinity, Keep, Smaller, AsIs};
+  }
+  if (op == "any") {
+    return {{"count_true", "sum", ReductionFinish::kTruth}, 0, Truth, Larger, AsIs};
+  }
+  if (op == "all") {
+    return {{"all_true", "min", ReductionFinish::kTruth}, 1, Truth, Smaller, AsIs};
+  }
+  if (op == "count_nonzero") {
+    return {{"count_true", "sum"}, 0, Truth, Add, AsIs};
+  }
+  return {{"sum", "sum"}, 0, Keep, Add, AsIs};
+}
+
+// Where the dimensions are among the arguments: none for the overloads over all elements,
+// sum(self, dtype), prod(self, dtype), max(self), norm(self, p).
+std::optional<std::size_t> DimsArgument(std::string_view op, const OpCall& call) {
+  const std::size_t given = call.inputs.size();
+  if (op == "norm" || op == "linalg_vector_norm") {
+    return given > 2 && !IsInt(Argument(call, 2)) ? std::optional<std::size_t>(2) : std::nullopt;
+  }
+  if ((op == "sum" || op == "mean" || op == "prod" || op == "nansum") && given <= 2) {
+    return std::nullopt;
+  }
+  return given > 1 ? std::optional<std::size_t>(1) : std::nullopt;
+}
+
+// Integers and bool are computed in int64 unless the result is floating, as PyTorch converts first.
+bool ChooseAccumulator(Parsed& p, const TensorDesc& y, const Meaning& meaning) {
+  const bool truth = std::string_view(meaning.steps.first).ends_with("_true");
+  if (!IsKernelType(p.x->dtype) || !IsKernelType(y.dtype)) {
+    return false;
+  }
+  if (IsFloating(p.x->dtype) && IsIntegral(y.dtype) && !truth) {
+    return false;
+  }
+  const bool wide = p.x->dtype == DType::kFloat64 || y.dtype == DType::kFloat64;
+  if (IsIntegral(p.x->dtype) && IsIntegral(y.dtype)) {
+    p.accumulator = DType::kInt64;
+  } else {
+    p.accumulator = wide ? DType::kFloat64 : DType::kFloat32;
+  }
+  return true;
+}
+
+std::optional<Parsed> Parse(const OpCall& call) {
+  Parsed p;
+  p.x = call.InputTensor(0);
+  if (p.x == nullptr || !call.name.starts_with("aten::")) {
+    return std::nullopt;
+  }
+  const std::string_view op = std::string_view(call.name).substr(6);
+  // max(self, other) and max(self, dim) are other kernels'.
+  if ((op == "max" || op == "min") && call.inputs.size() > 1) {
+    return std::nullopt;
+  }
+  const std::optional<std::size_t> dims = DimsArgument(op, call);
+  const auto reduced = ReducedDims(dims ? Argument(call, *dims) : Value{}, Rank(*p.x));
+  if (!reduced) {
+    return std::nullopt;
+  }
+  p.reduced = *reduced;
+  if (op == "aminmax") {
+    p.parts = {{MeaningOf("amin"), call.OutputTensor(0)},
+               {MeaningOf("amax"), call.OutputTensor(1)}};
+  } else if (op == "norm" || op == "linalg_vector_norm") {
+    p.parts = {{NormMeaning(NumberOr(Argument(call, 1), 2)), call.OutputTensor(0)}};
+  } else {
+    p.parts = {{MeaningOf(op), call.OutputTensor(0)}};
+  }
+  const ReductionShape shape = ShapeReduction(*p.x, p.reduced);
+  for (const Part& part : p.parts) {
+    if (part.y == nullptr || Count(*part.y) != shape.outer * shape.inner ||
+        !ChooseAccumulator(p, *part.y, part.meaning)) {
+      return std::nullopt;
+    }
+  }
+  return p;
+}
+
+// Exactly, in int64, where the device computes in int64.
+Integers ReduceIntegers(const Integers& x, std::size_t rows, std::size_t n, const Meaning& m) {
+  Integers y;
+  const std::string_view first = m.steps.first;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::uint64_t sum = 0;  // wraps as int64 does on every device
+    std::uint64_t product = 1;
+    std::int64_t most = std::numeric_limits<std::int64_t>::min();
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t truths = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t v = x[row * n + i];
+      sum += static_cast<std::uint64_t>(v);
+      product *= static_cast<std::uint64_t>(v);
+      most = std::max(most, v);
+      least = std::min(least, v);
+      truths += v != 0 ? 1 : 0;
+    }
+    if (first == "sum" || first == "sum_no_nan") {
+      y.push_back(static_cast<std::int64_t>(sum));
+    } else if (first == "prod") {
+      y.push_back(static_cast<std::int64_t>(product));
+    } else if (first == "max") {
+      y.push_back(most);
+    } else if (first == "min") {
+      y.push_back(least);
+    } else if (first == "all_true") {
+      y.push_back(truths == static_cast<std::int64_t>(n) ? 1 : 0);
+    } else {
+      y.push_back(m.steps.finish == ReductionFinish::kTruth ? std::min<std::int64_t>(truths, 1)
+                                                            : truths);
+    }
+  }
+  return y;
+}
+
+Doubles ReduceDoubles(const Doubles& x, std::size_t rows, std::size_t n, const Meaning& m) {
+  Doubles y;
+  for (std::size_t row = 0; row < rows; ++row) {
+    double total = m.neutral;
+    for (std::size_t i = 0; i < n; ++i) {
+      total = m.combine(total, m.map(x[row * n + i]));
+    }
+    y.push_back(m.finish(total, static_cast<double>(n)));
+  }
+  return y;
+}
+
+class Reduction final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "reduction"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 14> kOperators = {
+        "aten::sum",           "aten::mean",   "aten::nansum", "aten::prod",
+        "aten::max",           "aten::min",    "aten::amax",   "aten::amin",
+        "aten::any",           "aten::all",    "aten::norm",   "aten::linalg_vector_norm",
+        "aten::count_nonzero", "aten::aminmax"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    const std::optional<Parsed> p = Parse(call);
+    // int64 programs have no absolute values and powers.
+    return p && (p->accumulator != DType::kInt64 || !IsNorm(call));
+  }
+  // One operation per element; norms: one more for the map.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const TensorDesc* x = call.InputTensor(0);
+    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
+    return {elements * (IsNorm(call) ? 2 : 1), OperandBytes(call)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    const TensorDesc view = ReducedLast(*p.x, p.reduced);
+    for (const Part& part : p.parts) {
+      const auto rows = static_cast<std::size_t>(Count(*part.y));
+      if (p.accumulator == DType::kInt64) {
+        REPRISE_ASSIGN(const Integers x, ReadIntegers(view, memory));
+        REPRISE_TRY(
+            WriteIntegers(*part.y, memory,
+                          ReduceIntegers(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
+      } else {
+        REPRISE_ASSIGN(const Doubles x, ReadDoubles(view, memory));
+        REPRISE_TRY(
+            WriteDoubles(*part.y, memory,
+                         ReduceDoubles(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
+      }
+    }
+    return {};
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const Parsed p = *Parse(call);
+    RowLowering rows(context, "reduction.cl");
+    ReductionJob job;
+    job.shape = ShapeReduction(*p.x, p.reduced);
+    job.x_type = p.x->dtype;
+    job.accumulator = p.accumulator;
+    REPRISE_ASSIGN(job.x, rows.Read(job.shape.view));
+    for (const Part& part : p.parts) {
+      job.steps = part.meaning.steps;
+      job.y_type = part.y->dtype;
+      REPRISE_ASSIGN(job.y, rows.Write(*part.y));
+      REPRISE_TRY(AppendReduction(rows, job));
+    }
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static bool IsNorm(const OpCall& call) { return call.name.ends_with("norm"); }
+};
+
+// Every overload that captures show, and each shape class: rows, columns, scattered dimensions,
+// all.
+void AddFloatSamples(DType dtype, std::vector<OpCall>& calls) {
+  using samples::Bool;
+  using samples::Double;
+  using samples::Int;
+  using samples::Ints;
+  using samples::None;
+  samples::SampleTensors t;
+  const TensorDesc x = t.Tensor(dtype, {3, 37, 21});
+  const TensorDesc cut = t.Strided(dtype, {3, 7, 5}, {100, 5, 1}, 3);
+  const TensorDesc last = t.Tensor(dtype, {3, 37});
+  const TensorDesc middle = t.Strided(dtype, {3, 1, 21}, {50, 7, 2});
+  const TensorDesc ends = t.Tensor(dtype, {37});
+  const TensorDesc one = t.Tensor(dtype, {});
+  const TensorDesc seven = t.Tensor(dtype, {7});
+  const TensorDesc truth = t.Tensor(DType::kBool, {37});
+  const TensorDesc number = t.Tensor(DType::kInt64, {3, 37});
+  calls.push_back({"aten::sum", {{x}, None()}, {{one}}});
+  calls.push_back({"aten::sum", {{x}, Ints({}), Bool(false), None()}, {{one}}});
+  calls.push_back({"aten::sum", {{x}, Ints({1}), Bool(true), None()}, {{middle}}});
+  calls.push_back({"aten::sum", {{cut}, Ints({0, -1}), Bool(false), None()}, {{seven}}});
+  calls.push_back({"aten::sum", {{x}, Ints({-1}), Bool(false), Int(6), {last}}, {{last}}});
+  calls.push_back({"aten::mean", {{x}, Ints({0, 2}), Bool(false), None()}, {{ends}}});
+  calls.push_back({"aten::mean", {{x}, None()}, {{one}}});
+  calls.push_back({"aten::nansum", {{x}, Ints({2}), Bool(false), None()}, {{last}}});
+  calls.push_back(
+      {"aten::prod", {{cut}, Int(-1), Bool(true), None()}, {{t.Tensor(dtype, {3, 7, 1})}}});
+  calls.push_back({"aten::amax", {{x}, Ints({1}), Bool(false)}, {{middle}}});
+  calls.push_back({"aten::amin", {{x}, Ints({2}), Bool(false)}, {{last}}});
+  calls.push_back({"aten::max", {{x}}, {{one}}});
+  calls.push_back({"aten::min", {{cut}}, {{one}}});
+  calls.push_back(
+      {"aten::aminmax", {{x}, Int(2), Bool(false)}, {{last}, {t.Tensor(dtype, {3, 37})}}});
+  calls.push_back({"aten::any", {{x}, Ints({0, 2}), Bool(false)}, {{truth}}});
+  calls.push_back({"aten::all", {{x}, Ints({0, 2}), Bool(false)}, {{truth}}});
+  calls.push_back({"aten::count_nonzero", {{x}, Ints({2})}, {{number}}});
+  calls.push_back({"aten::norm", {{x}, Int(2)}, {{one}}});
+  calls.push_back({"aten::norm", {{x}, Double(1), Ints({2}), Bool(false)}, {{last}}});
+  for (const double p : {0.0, 3.0, kInfinity, -kInfinity}) {
+    calls.push_back(
+        {"aten::linalg_vector_norm", {{x}, Double(p), Ints({1}), Bool(true), None()}, {{middle}}});
+  }
+}
+
+std::vector<OpCall> Reduction::Samples() const {
+  using samples::Bool;
+  using samples::Int;
+  using samples::Ints;
+  using samples::None;
+  std::vector<OpCall> calls;
+  AddFloatSamples(DType::kFloat32, calls);
+  samples::SampleTensors t;
+  const TensorDesc large = t.Tensor(DType::kFloat32, {3, 70001});
+  calls.push_back({"aten::sum", {{large}, None()}, {{t.Tensor(DType::kFloat32, {})}}});
+  calls.push_back({"aten::all", {{large}}, {{t.Tensor(DType::kBool, {})}}});
+  calls.push_back({"aten::count_nonzero", {{large}, None()}, {{t.Tensor(DType::kInt64, {})}}});
+  const TensorDesc tall = t.Tensor(DType::kFloat32, {30001, 3});
+  calls.push_back(
+      {"aten::mean", {{tall}, Ints({0}), Bool(false), None()}, {{t.Tensor(DType::kFloat32, {3})}}});
+  for (const DType dtype : {DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
+    const TensorDesc x = t.Tensor(dtype, {5, 19});
+    const TensorDesc y = t.Tensor(dtype, {1, 19});
+    calls.push_back({"aten::sum", {{x}, Ints({0}), Bool(true), None()}, {{y}}});
+  }
+  const TensorDesc half = t.Tensor(DType::kBFloat16, {5, 19});
+  calls.push_back({"aten::sum", {{half}, Int(6)}, {{t.Tensor(DType::kFloat32, {})}}});
+  const TensorDesc ints = t.Tensor(DType::kInt64, {5, 19, 3});
+  const TensorDesc sums = t.Tensor(DType::kInt64, {5, 3});
+  const TensorDesc int_one = t.Tensor(DType::kInt64, {});
+  calls.push_back({"aten::sum", {{ints}, Ints({1}), Bool(false), None()}, {{sums}}});
+  calls.push_back({"aten::prod", {{ints}, Int(1), Bool(false), None()}, {{sums}}});
+  calls.push_back({"aten::max", {{ints}}, {{int_one}}});
+  calls.push_back({"aten::min", {{ints}}, {{int_one}}});
+  calls.push_back({"aten::mean", {{ints}, Int(6)}, {{t.Tensor(DType::kFloat32, {})}}});
+  const TensorDesc flags = t.Tensor(DType::kBool, {5, 19, 3});
+  const TensorDesc truth = t.Tensor(DType::kBool, {5, 19});
+  calls.push_back({"aten::sum", {{flags}, None()}, {{int_one}}});
+  calls.push_back({"aten::any", {{flags}, Int(2), Bool(false)}, {{truth}}});
+  calls.push_back({"aten::all", {{flags}, Ints({2}), Bool(false)}, {{truth}}});
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeReduction() { return std::make_unique<Reduction>(); }
+
+}  // namespace reprise
