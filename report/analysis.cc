@@ -159,6 +159,13 @@ void CollectFacts(const RunData& run, Report& report) {
   for (const auto& [text, unused] : unavailable) {
     report.notes.push_back(text);
   }
+  const bool modelled = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
+    const auto found = rank.facts.find(kFactModelled);
+    return found != rank.facts.end() && found->second == "true";
+  });
+  if (modelled) {
+    report.notes.emplace_back("dry run: all replayed times are simulated, nothing was executed");
+  }
 }
 
 void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {

@@ -125,7 +125,7 @@ RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
   }
   row.coverage = times.ToCoverage();
   row.delay_ns = GapsNs(data);
-  row.step_time_recorded_ns = NumberFact(data, "recorded_step_ns");
+  row.step_time_recorded_ns = NumberFact(data, kFactRecordedStepNs);
   return row;
 }
 

@@ -75,6 +75,10 @@ class RankWriter {
 // This rank's host clock minus rank 0's, in nanoseconds, and how far it may be off.
 inline constexpr char kFactClockOffsetNs[] = "clock_offset_ns";
 inline constexpr char kFactClockUncertaintyNs[] = "clock_uncertainty_ns";
+// "true" where the times come from a simulated clock.
+inline constexpr char kFactModelled[] = "modelled";
+// This rank's recorded step.
+inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
 
 // manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);

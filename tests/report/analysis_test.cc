@@ -151,7 +151,9 @@ TEST(Analyze, FactsBecomeCountersAndNotes) {
   run.ranks[0].facts["telemetry.rapl"] = "permission denied: energy_uj";
   run.ranks[0].facts["diagnostic.surrogate_no_kernel"] = "2";
   run.ranks[1].facts["diagnostic.surrogate_no_kernel"] = "3";
+  run.ranks[0].facts[kFactModelled] = "true";
   const Report report = Analyze(run);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("simulated")));
   EXPECT_EQ(report.diagnostics.at("diagnostic.surrogate_no_kernel"), 5);
   EXPECT_THAT(report.notes, Contains(HasSubstr("rapl: permission denied")));
   EXPECT_THAT(report.notes, Contains(HasSubstr("oversubscribed")));
