@@ -29,8 +29,7 @@ bool Overlap(const InferenceTransfer& a, const InferenceTransfer& b) {
 
 // Whether two members of `group` may mean the same transfer. Buffers that only the root has are
 // not compared: before the group is known, so is the root.
-bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b,
-                const ProcessGroup& group) {
+bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const ProcessGroup& group) {
   const CommSpec& x = a.arguments->spec;
   const CommSpec& y = b.arguments->spec;
   if (x.dtype != y.dtype || !Overlap(a, b)) {
@@ -73,25 +72,26 @@ bool MayBeIn(const InferenceTransfer& transfer, const ProcessGroup& group) {
   const CommArguments& arguments = *transfer.arguments;
   const auto size = static_cast<std::int32_t>(group.ranks.size());
   return Position(group, transfer.rank) >= 0 && arguments.group_root < size &&
-         arguments.group_peer < size &&
-         (arguments.group_size < 0 || arguments.group_size == size);
+         arguments.group_peer < size && (arguments.group_size < 0 || arguments.group_size == size);
 }
 
 // The unknowns: transfers that certainly share a group, by rank and thread, or by rank, direction
 // and peer.
 class Search {
  public:
-  Search(std::span<const InferenceTransfer> transfers, std::span<const ProcessGroup> groups)
-      : transfers_(transfers), groups_(groups) {
+  Search(std::span<const InferenceTransfer> transfers, std::span<const ProcessGroup> groups,
+         std::span<const std::int32_t> captured)
+      : transfers_(transfers), groups_(groups), captured_(captured) {
     std::map<std::tuple<std::int32_t, std::int64_t, CommKind, std::int32_t>, std::size_t> units;
     for (const InferenceTransfer& t : transfers) {
       const bool p2p = IsPointToPoint(t.arguments->spec.kind);
       // Without a thread every transfer stands for itself.
-      const std::int64_t worker =
-          p2p ? -1 : t.worker >= 0 ? t.worker : -2 - static_cast<std::int64_t>(unit_of_.size());
-      const auto key = std::make_tuple(t.rank, worker,
-                                       p2p ? t.arguments->spec.kind : CommKind::kAllReduce,
-                                       p2p ? t.arguments->group_peer : -1);
+      const std::int64_t worker = p2p             ? -1
+                                  : t.worker >= 0 ? t.worker
+                                                  : -2 - static_cast<std::int64_t>(unit_of_.size());
+      const auto key =
+          std::make_tuple(t.rank, worker, p2p ? t.arguments->spec.kind : CommKind::kAllReduce,
+                          p2p ? t.arguments->group_peer : -1);
       unit_of_.push_back(units.try_emplace(key, units.size()).first->second);
     }
     unit_count_ = units.size();
@@ -128,7 +128,7 @@ class Search {
     const ProcessGroup& group = groups_[g];
     const bool p2p = IsPointToPoint(mine.arguments->spec.kind);
     for (std::size_t m = 0; m < group.ranks.size(); ++m) {
-      if (group.ranks[m] == mine.rank ||
+      if (group.ranks[m] == mine.rank || !IsCaptured(group.ranks[m]) ||
           (p2p && static_cast<std::int32_t>(m) != mine.arguments->group_peer)) {
         continue;
       }
@@ -142,6 +142,10 @@ class Search {
       }
     }
     return true;
+  }
+
+  [[nodiscard]] bool IsCaptured(std::int32_t rank) const {
+    return std::find(captured_.begin(), captured_.end(), rank) != captured_.end();
   }
 
   [[nodiscard]] std::pair<std::size_t, std::size_t> RangeOf(std::int32_t rank) const {
@@ -200,7 +204,8 @@ class Search {
                     const ProcessGroup& group) const {
     const auto& [rank, kind, peer] = key;
     for (std::size_t m = 0; m < group.ranks.size(); ++m) {
-      if (group.ranks[m] == rank || (peer >= 0 && static_cast<std::int32_t>(m) != peer)) {
+      if (group.ranks[m] == rank || !IsCaptured(group.ranks[m]) ||
+          (peer >= 0 && static_cast<std::int32_t>(m) != peer)) {
         continue;
       }
       const CommKind other_kind = kind == CommKind::kSend   ? CommKind::kRecv
@@ -255,6 +260,7 @@ class Search {
 
   std::span<const InferenceTransfer> transfers_;
   std::span<const ProcessGroup> groups_;
+  std::span<const std::int32_t> captured_;
   std::vector<std::size_t> unit_of_;  // by transfer
   std::size_t unit_count_ = 0;
   State seen_;  // groups that some solution gives a unit
@@ -265,8 +271,9 @@ class Search {
 }  // namespace
 
 std::vector<int> InferGroups(std::span<const InferenceTransfer> transfers,
-                             std::span<const ProcessGroup> groups) {
-  return Search(transfers, groups).Run();
+                             std::span<const ProcessGroup> groups,
+                             std::span<const std::int32_t> captured) {
+  return Search(transfers, groups, captured).Run();
 }
 
 }  // namespace reprise::pytorch

@@ -74,15 +74,18 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
       has_twin[static_cast<std::size_t>(at - candidates.begin())] = true;
     }
   }
-  const std::vector<int> chosen = InferGroups(unnamed, candidates);
+  std::vector<std::int32_t> captured;
+  for (const RankCapture& rank : ranks) {
+    captured.push_back(rank.rank);
+  }
+  const std::vector<int> chosen = InferGroups(unnamed, candidates, captured);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     auto& [rank, transfer] = owners[i];
     if (chosen[i] < 0) {
       Settle(*rank, *transfer, nullptr, GroupCertainty::kUnknown);
-      diagnostics.Count("group_unknown",
-                        fmt::format("{}: {} of {} bytes", rank->label,
-                                    Name(transfer->arguments.spec.kind),
-                                    transfer->arguments.spec.in_bytes));
+      diagnostics.Count("group_unknown", fmt::format("{}: {} of {} bytes", rank->label,
+                                                     Name(transfer->arguments.spec.kind),
+                                                     transfer->arguments.spec.in_bytes));
       continue;
     }
     const auto group = static_cast<std::size_t>(chosen[i]);
@@ -152,8 +155,7 @@ std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
       if (transfer.group_recorded && table.Find(rank.rank, transfer.group_name) < 0) {
-        table.Add(rank.rank, transfer.group_name, transfer.group_description,
-                  transfer.group_ranks);
+        table.Add(rank.rank, transfer.group_name, transfer.group_description, transfer.group_ranks);
       }
     }
   }

@@ -23,8 +23,8 @@ constexpr std::string_view kGroupInit = "## process_group:init ##";
 
 std::int64_t Integer(element value) {
   std::int64_t out = 0;
-  if (std::uint64_t large = 0; value.get(out) != simdjson::SUCCESS &&
-                               value.get(large) == simdjson::SUCCESS) {
+  if (std::uint64_t large = 0;
+      value.get(out) != simdjson::SUCCESS && value.get(large) == simdjson::SUCCESS) {
     out = static_cast<std::int64_t>(large);
   }
   return out;
@@ -113,8 +113,7 @@ Status ReadNode(element root, const TextFile& file, std::string_view raw, String
   element inputs;
   element outputs;
   element attributes;
-  if (root["id"].get(node.id) != simdjson::SUCCESS ||
-      root["name"].get(name) != simdjson::SUCCESS ||
+  if (root["id"].get(node.id) != simdjson::SUCCESS || root["name"].get(name) != simdjson::SUCCESS ||
       root["inputs"].get(inputs) != simdjson::SUCCESS ||
       root["outputs"].get(outputs) != simdjson::SUCCESS ||
       root["attrs"].get(attributes) != simdjson::SUCCESS) {
@@ -176,26 +175,26 @@ Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics) 
   std::optional<std::pair<std::size_t, Error>> first_error;  // by position, whoever finds it
   std::atomic<std::uint64_t> patched_count = 0;
   oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers;
-  oneapi::tbb::parallel_for(
-      oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
-      [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
-        simdjson::dom::parser& parser = parsers.local();
-        for (std::size_t i = range.begin(); i != range.end(); ++i) {
-          bool patched = false;
-          const auto root = ParseElement(parser, file, json.elements[i], &patched);
-          Status status = root ? ReadNode(*root, file, json.elements[i], *trace.strings,
-                                          trace.nodes[i])
-                               : tl::unexpected<Error>(root.error());
-          patched_count += patched ? 1 : 0;
-          if (!status) {
-            const std::scoped_lock lock(mutex);
-            if (!first_error || i < first_error->first) {
-              first_error.emplace(i, status.error());
-            }
-            return;
-          }
-        }
-      });
+  oneapi::tbb::parallel_for(oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
+                            [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
+                              simdjson::dom::parser& parser = parsers.local();
+                              for (std::size_t i = range.begin(); i != range.end(); ++i) {
+                                bool patched = false;
+                                const auto root =
+                                    ParseElement(parser, file, json.elements[i], &patched);
+                                Status status = root ? ReadNode(*root, file, json.elements[i],
+                                                                *trace.strings, trace.nodes[i])
+                                                     : tl::unexpected<Error>(root.error());
+                                patched_count += patched ? 1 : 0;
+                                if (!status) {
+                                  const std::scoped_lock lock(mutex);
+                                  if (!first_error || i < first_error->first) {
+                                    first_error.emplace(i, status.error());
+                                  }
+                                  return;
+                                }
+                              }
+                            });
   if (first_error) {
     return tl::unexpected<Error>(std::move(first_error->second));
   }

@@ -174,8 +174,7 @@ std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Cla
     }
     HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
     if (!event.end) {
-      ForEachTensor(node.inputs,
-                    [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name); });
+      ForEachTensor(node.inputs, [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name); });
     } else {
       const bool may_allocate = MayAllocate(node, roles[i].role);
       ForEachTensor(node.outputs, [&](TensorDesc& tensor) {

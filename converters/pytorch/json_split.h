@@ -27,9 +27,9 @@ struct SplitJson {
 // not an object or ends early; what is inside elements is only checked by ParseElement.
 [[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key);
 
-// Parses one element or member. The result lives in `parser` until its next use. NaN and infinities,
-// which Python's and PyTorch's writers let through although JSON has none, become null; `patched`
-// is set then.
+// Parses one element or member. The result lives in `parser` until its next use. NaN and
+// infinities, which Python's and PyTorch's writers let through although JSON has none, become null;
+// `patched` is set then.
 [[nodiscard]] Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser,
                                                           const TextFile& file,
                                                           std::string_view element,

@@ -108,10 +108,9 @@ Outcome ReadEvent(element root, std::int64_t base_ns, StringPool& strings, Kinet
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
                   KinetoTrace& trace) {
   if (!json.has_array) {
-    return BadInput(fmt::format("{}: no \"traceEvents\" list: not a Kineto trace{}", file.path(),
-                                json.Member("schema").empty()
-                                    ? ""
-                                    : " but a host execution trace; are the two swapped?"));
+    return BadInput(fmt::format(
+        "{}: no \"traceEvents\" list: not a Kineto trace{}", file.path(),
+        json.Member("schema").empty() ? "" : " but a host execution trace; are the two swapped?"));
   }
   simdjson::dom::parser parser;
   if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
@@ -142,22 +141,22 @@ Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
   std::mutex mutex;
   std::optional<std::pair<std::size_t, Error>> first_error;
   oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers;
-  oneapi::tbb::parallel_for(
-      oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
-      [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
-        simdjson::dom::parser& parser = parsers.local();
-        for (std::size_t i = range.begin(); i != range.end(); ++i) {
-          const auto root = ParseElement(parser, file, json.elements[i]);
-          if (!root) {
-            const std::scoped_lock lock(mutex);
-            if (!first_error || i < first_error->first) {
-              first_error.emplace(i, root.error());
-            }
-            return;
-          }
-          outcomes[i] = ReadEvent(*root, base_ns, *trace.strings, trace.events[i]);
-        }
-      });
+  oneapi::tbb::parallel_for(oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
+                            [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
+                              simdjson::dom::parser& parser = parsers.local();
+                              for (std::size_t i = range.begin(); i != range.end(); ++i) {
+                                const auto root = ParseElement(parser, file, json.elements[i]);
+                                if (!root) {
+                                  const std::scoped_lock lock(mutex);
+                                  if (!first_error || i < first_error->first) {
+                                    first_error.emplace(i, root.error());
+                                  }
+                                  return;
+                                }
+                                outcomes[i] =
+                                    ReadEvent(*root, base_ns, *trace.strings, trace.events[i]);
+                              }
+                            });
   if (first_error) {
     return tl::unexpected<Error>(std::move(first_error->second));
   }
@@ -178,9 +177,10 @@ Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
   }
   trace.events.resize(kept);
   if (kept == 0) {
-    return BadInput(fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
-                                "run with CPU activities?",
-                                file.path()));
+    return BadInput(
+        fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
+                    "run with CPU activities?",
+                    file.path()));
   }
   return trace;
 }

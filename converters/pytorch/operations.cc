@@ -135,9 +135,8 @@ std::int64_t ThreadNumber(const OperationList& list, const OperationThread& thre
       ++votes[host.nodes[static_cast<std::size_t>(op.host)].thread];
     }
   }
-  const auto best = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto best = std::max_element(
+      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == votes.end() ? thread.kineto_id : best->first;
 }
 
@@ -167,7 +166,8 @@ Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& k
     }
     const auto at = std::find_if(list.threads.begin(), list.threads.end(),
                                  [&](const OperationThread& t) { return t.kineto_id == id; });
-    op.thread = at == list.threads.end() ? -1 : static_cast<std::int32_t>(at - list.threads.begin());
+    op.thread =
+        at == list.threads.end() ? -1 : static_cast<std::int32_t>(at - list.threads.begin());
   }
   for (OperationThread& thread : list.threads) {
     Nest(list, thread, label, diagnostics);

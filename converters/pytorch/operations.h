@@ -29,7 +29,7 @@ struct Operation {
 
 struct OperationThread {
   std::int64_t kineto_id = 0;
-  std::int64_t number = 0;  // the host trace's, if it knows the thread; else Kineto's
+  std::int64_t number = 0;           // the host trace's, if it knows the thread; else Kineto's
   std::int32_t first = 0, last = 0;  // [first, last) of OperationList::operations
 };
 

@@ -9,8 +9,8 @@
 namespace reprise::pytorch {
 
 struct GroupRecord {
-  std::string name;         // differs between ranks for one and the same group
-  std::string description;  // "default_pg", "tp"; equal on all members
+  std::string name;                 // differs between ranks for one and the same group
+  std::string description;          // "default_pg", "tp"; equal on all members
   std::vector<std::int32_t> ranks;  // global ranks in group order; empty means all
   std::int32_t size = -1;           // -1: not recorded
 };

@@ -73,20 +73,20 @@ Result<RankCapture> ReadRank(const RankFiles& files) {
   REPRISE_ASSIGN(TextFile kineto_file, TextFile::Read(files.kineto));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(kineto_file, rank.diagnostics));
   kineto_file = TextFile();
-  rank.rank = files.rank >= 0 ? files.rank
-                              : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
+  rank.rank = files.rank >= 0
+                  ? files.rank
+                  : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
   if (rank.kineto.rank >= 0 && rank.kineto.rank != rank.rank) {
     return BadInput(fmt::format("{}: is of rank {} by its own account, but taken as rank {}",
                                 files.kineto, rank.kineto.rank, rank.rank));
   }
   rank.label = fmt::format("rank {}", rank.rank);
   rank.world_size = static_cast<std::int32_t>(std::max<std::int64_t>(1, rank.kineto.world_size));
-  REPRISE_ASSIGN(rank.list,
-                 LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
+  REPRISE_ASSIGN(rank.list, LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
-  rank.transfers = FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label,
-                                 rank.diagnostics);
+  rank.transfers =
+      FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);
   FindSteps(rank);
   MergeGroups(rank);
   if (!files.meta.empty()) {

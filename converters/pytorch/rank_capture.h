@@ -32,8 +32,8 @@ struct RankCapture {
   std::vector<Classified> roles;
   std::vector<GroupRecord> groups;  // of this rank, in order of creation, ranks filled in
   std::vector<TransferRecord> transfers;
-  std::int64_t base_ns = 0;          // start of the first step, since the epoch
-  std::vector<Step> steps;           // relative to base_ns
+  std::int64_t base_ns = 0;                   // start of the first step, since the epoch
+  std::vector<Step> steps;                    // relative to base_ns
   std::vector<std::int32_t> step_operations;  // their operations; empty: no ProfilerStep
   std::int64_t untraced_step_ns = -1;
   Diagnostics diagnostics;

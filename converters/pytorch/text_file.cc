@@ -37,8 +37,8 @@ Result<std::string> ReadBytes(const std::string& path) {
     }
   }
   if (std::ferror(file.get()) != 0) {
-    return BadInput(fmt::format("{}: reading failed at byte {}: {}", path, bytes.size(),
-                                std::strerror(errno)));
+    return BadInput(
+        fmt::format("{}: reading failed at byte {}: {}", path, bytes.size(), std::strerror(errno)));
   }
   return bytes;
 }
@@ -98,9 +98,9 @@ Result<std::string> Unpack(const std::string& path, std::string& packed) {
           packed.size()));
     }
     if (code != Z_OK && code != Z_BUF_ERROR) {
-      return BadInput(fmt::format(
-          "{}: damaged gzip data at byte {} ({}); copy or capture the file again", path, consumed,
-          stream.msg == nullptr ? "no detail" : stream.msg));
+      return BadInput(
+          fmt::format("{}: damaged gzip data at byte {} ({}); copy or capture the file again", path,
+                      consumed, stream.msg == nullptr ? "no detail" : stream.msg));
     }
     if (consumed == packed.size() && stream.avail_out != 0) {
       return BadInput(fmt::format(

@@ -14,14 +14,16 @@
 namespace reprise::pytorch {
 
 struct TransferRecord {
-  std::int32_t call = -1;            // operation that issued it; -1: none was recorded
-  std::int32_t leaf = -1;            // the transfer's own (first) record
-  std::int32_t thread = -1;          // index of the thread that issued it
-  std::int64_t worker = -1;          // Kineto thread that ran it; tells groups apart (gloo)
-  std::int64_t start_ns = 0;         // this rank's arrival
+  std::int32_t call = -1;     // operation that issued it; -1: none was recorded
+  std::int32_t leaf = -1;     // the transfer's own (first) record
+  std::int32_t thread = -1;   // index of the thread that issued it
+  std::int64_t worker = -1;   // Kineto thread that ran it; tells groups apart (gloo)
+  std::int64_t start_ns = 0;  // this rank's arrival
   std::int64_t end_ns = 0;
-  std::int64_t wait_ns = -1;         // point-to-point: when the wait for it returned
-  CommArguments arguments;           // .spec is complete once groups are assigned
+  std::int64_t wait_ns = -1;      // point-to-point: when the wait for it returned
+  bool wait_blocked = false;      // … and the host had been doing nothing else before
+  std::int64_t transfer_ns = -1;  // what is left of it after the last needed arrival
+  CommArguments arguments;        // .spec is complete once groups are assigned
   // The group as the capture names it; empty if it doesn't.
   std::string group_name;
   std::string group_description;
@@ -35,11 +37,8 @@ struct TransferRecord {
 // A collective arrives when its record on the worker thread starts. A send or receive arrives when
 // its call starts: gloo writes the data inside the call and opens the record only afterwards
 // (measured: up to 4.8 ms later), so that a receive would end before its send began.
-[[nodiscard]] std::vector<TransferRecord> FindTransfers(const OperationList& list,
-                                                        const std::vector<Classified>& roles,
-                                                        const HostTrace& host,
-                                                        const KinetoTrace& kineto,
-                                                        const std::string& label,
-                                                        Diagnostics& diagnostics);
+[[nodiscard]] std::vector<TransferRecord> FindTransfers(
+    const OperationList& list, const std::vector<Classified>& roles, const HostTrace& host,
+    const KinetoTrace& kineto, const std::string& label, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -1,0 +1,134 @@
+// reprise convert: captures in, a trace set out.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "converters/converter.h"
+
+namespace reprise {
+namespace {
+
+struct ConvertFlags {
+  std::string input, output, name, host_trace, device_trace, format;
+  std::int32_t rank = -1;
+  bool force = false, json = false, strict = false;
+};
+
+Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
+  ConvertRequest request{.name = flags.name,
+                         .host_trace = flags.host_trace,
+                         .device_trace = flags.device_trace,
+                         .rank = flags.rank,
+                         .force = flags.force,
+                         .strict = flags.strict};
+  if (flags.host_trace.empty() != flags.device_trace.empty()) {
+    return UsageError("--host-trace and --device-trace go together");
+  }
+  if (flags.host_trace.empty()) {
+    if (flags.input.empty()) {
+      return UsageError("give a directory of captures, or --host-trace and --device-trace");
+    }
+    request.input_directory = flags.input;
+    request.output_directory = flags.output;
+  } else {
+    if (!flags.input.empty()) {
+      return UsageError("give either a directory, or --host-trace and --device-trace");
+    }
+    request.output_file = flags.output;
+  }
+  return request;
+}
+
+Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
+  if (!flags.format.empty()) {
+    const ConverterKind* kind = FindConverter(flags.format);
+    if (kind == nullptr) {
+      return UsageError(
+          fmt::format("no format is called {}; `reprise list formats` shows them", flags.format));
+    }
+    return kind;
+  }
+  if (flags.input.empty()) {
+    return FindConverter("pytorch");
+  }
+  const ConverterKind* kind = SniffConverter(flags.input);
+  // Let the first format say what it would have expected.
+  return kind != nullptr ? kind : &BuiltinConverters().front();
+}
+
+nlohmann::json ToJson(const ConvertReport& report) {
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const ConvertedRank& rank : report.ranks) {
+    ranks.push_back({{"rank", rank.rank},
+                     {"path", rank.path},
+                     {"nodes", rank.nodes},
+                     {"edges", rank.edges},
+                     {"transfers", rank.transfers},
+                     {"recorded_operations", rank.recorded_operations}});
+  }
+  nlohmann::json diagnostics = nlohmann::json::object();
+  for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
+    diagnostics[name] = {{"count", counter.count}, {"examples", counter.examples}};
+  }
+  return {{"ranks", ranks},
+          {"groups", report.groups},
+          {"transfers_by_group_certainty",
+           {{"recorded", report.recorded_groups},
+            {"inferred", report.inferred_groups},
+            {"unknown", report.unknown_groups}}},
+          {"diagnostics", diagnostics}};
+}
+
+void Print(const ConvertReport& report) {
+  for (const ConvertedRank& rank : report.ranks) {
+    fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", rank.path,
+               rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
+  }
+  for (const auto& [group, count] : report.groups) {
+    fmt::print("group {}: {} transfers\n", group, count);
+  }
+  if (report.inferred_groups + report.unknown_groups > 0) {
+    fmt::print("process groups of transfers: {} recorded, {} inferred, {} unknown{}\n",
+               report.recorded_groups, report.inferred_groups, report.unknown_groups,
+               report.unknown_groups > 0 ? " (replay will refuse these)" : "");
+  }
+  for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
+    fmt::print("note: {} x {}{}\n", counter.count, name,
+               counter.examples.empty() ? "" : ", e.g. " + counter.examples.front());
+  }
+}
+
+}  // namespace
+
+CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
+  app.description("Turn captured traces into a trace set");
+  auto flags = std::make_shared<ConvertFlags>();
+  app.add_option("input", flags->input,
+                 "directory with rank<N>.et.json[.gz] and rank<N>.kineto.json[.gz]");
+  app.add_option("-o,--output", flags->output, "directory to create (one rank: the .et file)")
+      ->required();
+  app.add_option("--name", flags->name, "name of the trace set (default: the directory's)");
+  app.add_option("--host-trace", flags->host_trace, "one rank: its host trace");
+  app.add_option("--device-trace", flags->device_trace, "one rank: its Kineto trace");
+  app.add_option("--rank", flags->rank, "one rank: its number (default: as the files say)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--format", flags->format, "format of the input (default: recognised)");
+  app.add_flag("--force", flags->force, "replace an output that exists");
+  app.add_flag("--strict", flags->strict, "fail where something would be lost");
+  app.add_flag("--json", flags->json, "print the result as JSON");
+  return [flags]() -> Result<int> {
+    REPRISE_ASSIGN(const ConvertRequest request, MakeRequest(*flags));
+    REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
+    REPRISE_ASSIGN(const ConvertReport report, kind->convert(request));
+    if (flags->json) {
+      fmt::print("{}\n", ToJson(report).dump(1));
+    } else {
+      Print(report);
+    }
+    return 0;
+  };
+}
+
+}  // namespace reprise

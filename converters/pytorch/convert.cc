@@ -1,0 +1,167 @@
+// PyTorch: host traces (ExecutionTraceObserver) linked with Kineto traces.
+#include <fmt/format.h>
+#include <oneapi/tbb/parallel_for.h>
+
+#include <filesystem>
+
+#include "converters/converter.h"
+#include "converters/pytorch/capture_files.h"
+#include "converters/pytorch/edges.h"
+#include "converters/pytorch/groups.h"
+#include "converters/pytorch/matching.h"
+#include "converters/pytorch/output_files.h"
+#include "converters/pytorch/rank_writer.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace pytorch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs `body` for every index at once; the error of the lowest index wins.
+template <typename Body>
+Status ForEachRank(std::size_t count, const Body& body) {
+  std::vector<Status> outcomes(count);
+  oneapi::tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) { outcomes[i] = body(i); });
+  for (Status& outcome : outcomes) {
+    REPRISE_TRY(outcome);
+  }
+  return {};
+}
+
+Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files) {
+  std::vector<RankCapture> ranks(files.size());
+  REPRISE_TRY(ForEachRank(files.size(), [&](std::size_t i) -> Status {
+    REPRISE_ASSIGN(ranks[i], ReadRank(files[i]));
+    return {};
+  }));
+  return ranks;
+}
+
+Status CheckComplete(const std::string& directory, const std::vector<RankCapture>& ranks) {
+  for (const RankCapture& rank : ranks) {
+    if (static_cast<std::size_t>(rank.world_size) > ranks.size()) {
+      return BadInput(fmt::format(
+          "{}: rank {} is missing: {} was one of {} ranks, files of {} are there; copy the missing "
+          "captures here",
+          directory, ranks.size(), rank.label, rank.world_size, ranks.size()));
+    }
+    if (static_cast<std::size_t>(rank.world_size) < ranks.size()) {
+      return BadInput(
+          fmt::format("{}: {} was one of {} ranks, but files of {} are there; are they "
+                      "of one run?",
+                      directory, rank.label, rank.world_size, ranks.size()));
+    }
+  }
+  return {};
+}
+
+TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
+  TraceMetadata metadata;
+  metadata.rank = rank.rank;
+  metadata.world_size = rank.world_size;
+  metadata.base_ns = rank.base_ns;
+  metadata.source = fmt::format("pytorch host trace {} + kineto", rank.host.schema);
+  metadata.steps = rank.steps;
+  metadata.untraced_step_ns = rank.untraced_step_ns;
+  const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
+  metadata.clock_offset_ns = clocks.OffsetAt(rank.rank, rank.base_ns);
+  metadata.clock_drift = clock.drift;
+  metadata.clock_uncertainty_ns = clock.uncertainty_ns;
+  return metadata;
+}
+
+void Summarise(const std::vector<RankCapture>& ranks,
+               const std::map<std::string, ProcessGroup>& groups, ConvertReport& report) {
+  for (const RankCapture& rank : ranks) {
+    for (const TransferRecord& transfer : rank.transfers) {
+      const CommSpec& spec = transfer.arguments.spec;
+      report.recorded_groups += spec.certainty == GroupCertainty::kRecorded ? 1 : 0;
+      report.inferred_groups += spec.certainty == GroupCertainty::kInferred ? 1 : 0;
+      report.unknown_groups += spec.certainty == GroupCertainty::kUnknown ? 1 : 0;
+      const auto group = groups.find(spec.group);
+      if (group != groups.end()) {
+        ++report.groups[fmt::format("{} ({})", group->first, group->second.description)];
+      }
+    }
+    report.diagnostics.Merge(rank.diagnostics);
+  }
+}
+
+// What --strict does not let pass.
+Status CheckStrict(const Diagnostics& diagnostics) {
+  for (const char* name : {"operation_without_host_record", "host_record_without_time",
+                           "group_unknown", "transfer_mismatch", "transfer_without_call",
+                           "kineto_event_without_time", "device_event_ignored"}) {
+    if (const std::uint64_t count = diagnostics.CountOf(name); count > 0) {
+      const auto snapshot = diagnostics.Snapshot();
+      const auto& examples = snapshot.at(name).examples;
+      return BadInput(fmt::format("{} × {} and --strict was given; first: {}", count, name,
+                                  examples.empty() ? "(no example)" : examples.front()));
+    }
+  }
+  return {};
+}
+
+Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
+                                   const ConvertRequest& request, const OutputFiles& output) {
+  REPRISE_ASSIGN(std::vector<RankCapture> ranks, ReadRanks(files));
+  if (!request.input_directory.empty()) {
+    REPRISE_TRY(CheckComplete(request.input_directory, ranks));
+  }
+  ConvertReport report;
+  const auto groups = AssignGroups(ranks, report.diagnostics);
+  REPRISE_ASSIGN(const ClockFit clocks, MatchTransfers(ranks, groups, report.diagnostics));
+  report.ranks.resize(ranks.size());
+  std::vector<Timeline> timelines(ranks.size());
+  REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
+    timelines[i] = BuildTimeline(ranks[i]);
+    AddEdges(ranks[i], timelines[i]);
+    return {};
+  }));
+  Summarise(ranks, groups, report);
+  if (request.strict) {
+    REPRISE_TRY(CheckStrict(report.diagnostics));
+  }
+  REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
+    REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], Describe(ranks[i], clocks),
+                                              output.Temporary(ranks[i].rank)));
+    report.ranks[i].path = output.Final(ranks[i].rank);
+    return {};
+  }));
+  REPRISE_TRY(output.Publish(groups));
+  return report;
+}
+
+Result<ConvertReport> Convert(const ConvertRequest& request) {
+  if (request.input_directory.empty()) {
+    const RankFiles files{
+        .rank = request.rank, .host = request.host_trace, .kineto = request.device_trace};
+    REPRISE_ASSIGN(const OutputFiles output,
+                   OutputFiles::OneFile(request.output_file, request.force));
+    return ConvertRanks({files}, request, output);
+  }
+  REPRISE_ASSIGN(const std::vector<RankFiles> files, FindCaptures(request.input_directory));
+  std::string name = request.name;
+  if (name.empty()) {
+    std::error_code error;
+    fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
+    name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  }
+  REPRISE_ASSIGN(const OutputFiles output,
+                 OutputFiles::Directory(request.output_directory, name, request.force));
+  return ConvertRanks(files, request, output);
+}
+
+}  // namespace
+}  // namespace pytorch
+
+ConverterKind PyTorchConverter() {
+  return {.name = "pytorch",
+          .help = "PyTorch host traces (ExecutionTraceObserver) with Kineto traces",
+          .sniff = &pytorch::LooksLikeCapture,
+          .convert = &pytorch::Convert};
+}
+
+}  // namespace reprise

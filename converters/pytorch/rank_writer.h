@@ -1,0 +1,19 @@
+// One rank's timeline → nodes → a file.
+#pragma once
+
+#include <string>
+
+#include "converters/converter.h"
+#include "converters/pytorch/rank_capture.h"
+#include "converters/pytorch/timeline.h"
+#include "core/result.h"
+
+namespace reprise::pytorch {
+
+// Node ids: the host trace's where a node stands for one of its records, above its highest for
+// waits and the second parts of calls. Moves the arguments out of `rank`. On success the file is
+// complete under its name; on failure nothing is left.
+[[nodiscard]] Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline,
+                                              TraceMetadata metadata, const std::string& path);
+
+}  // namespace reprise::pytorch

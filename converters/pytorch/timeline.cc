@@ -1,0 +1,330 @@
+#include "converters/pytorch/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "converters/pytorch/matching.h"
+
+namespace reprise::pytorch {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+class Builder {
+ public:
+  explicit Builder(RankCapture& rank) : rank_(rank), waited_(rank.transfers.size(), false) {}
+
+  Timeline Run() {
+    AddThreads();
+    SortThreads();
+    FindFirstUses();
+    AddRecordedWaits();
+    AddBlockingWaits();
+    AddInferredWaits();
+    for (std::vector<Item>& wait : waits_) {
+      auto& items = threads_[static_cast<std::size_t>(&wait - waits_.data())];
+      items.insert(items.end(), wait.begin(), wait.end());
+    }
+    SortThreads();
+    return Merge();
+  }
+
+ private:
+  [[nodiscard]] const Operation& Op(std::int32_t i) const {
+    return rank_.list.operations[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] const HostNode* HostOf(std::int32_t operation) const {
+    const std::int32_t host = operation < 0 ? -1 : Op(operation).host;
+    return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
+  }
+
+  void AddThreads() {
+    std::map<std::int32_t, std::int32_t> transfer_of_call;
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      if (rank_.transfers[t].call >= 0) {
+        transfer_of_call[rank_.transfers[t].call] = static_cast<std::int32_t>(t);
+      }
+    }
+    threads_.resize(rank_.list.threads.size());
+    waits_.resize(rank_.list.threads.size());
+    for (std::int32_t i = 0; i < rank_.list.loose; ++i) {
+      const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
+      const Operation& op = Op(i);
+      auto& items = threads_[static_cast<std::size_t>(op.thread)];
+      if (role == Role::kNode) {
+        items.push_back({.kind = Item::Kind::kOperation,
+                         .operation = i,
+                         .thread = op.thread,
+                         .start_ns = op.start_ns,
+                         .end_ns = op.end_ns});
+      } else if (role == Role::kCommCall) {
+        const auto it = transfer_of_call.find(i);
+        AddCall(i, it == transfer_of_call.end() ? -1 : it->second, items);
+      }
+    }
+    for (const std::int32_t i : rank_.step_operations) {
+      const Operation& op = Op(i);
+      threads_[static_cast<std::size_t>(op.thread)].push_back({.kind = Item::Kind::kStepEnd,
+                                                               .operation = i,
+                                                               .thread = op.thread,
+                                                               .start_ns = op.end_ns,
+                                                               .end_ns = op.end_ns});
+    }
+  }
+
+  // The call up to where its transfer starts, and the rest of it.
+  void AddCall(std::int32_t call, std::int32_t transfer, std::vector<Item>& items) {
+    const Operation& op = Op(call);
+    const std::int64_t cut =
+        transfer < 0 ? op.end_ns
+                     : std::clamp(rank_.transfers[static_cast<std::size_t>(transfer)].start_ns,
+                                  op.start_ns, op.end_ns);
+    items.push_back({.kind = Item::Kind::kIssue,
+                     .operation = call,
+                     .transfer = transfer,
+                     .thread = op.thread,
+                     .start_ns = op.start_ns,
+                     .end_ns = cut});
+    if (cut < op.end_ns) {
+      items.push_back({.kind = Item::Kind::kReturn,
+                       .operation = call,
+                       .transfer = transfer,
+                       .thread = op.thread,
+                       .start_ns = cut,
+                       .end_ns = op.end_ns});
+    }
+  }
+
+  void SortThreads() {
+    for (auto& items : threads_) {
+      std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+        return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+      });
+    }
+  }
+
+  // When the data that a transfer brings were first used, on any thread.
+  void FindFirstUses() {
+    first_use_.assign(rank_.transfers.size(), kNever);
+    std::map<std::int64_t, std::vector<std::size_t>> brought_by;  // incarnation → transfers
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      for (const TensorDesc* tensor : TensorsIn(rank_.transfers[t].arguments.received)) {
+        brought_by[tensor->incarnation].push_back(t);
+      }
+    }
+    const auto use = [&](const ValueList& inputs, std::int64_t at) {
+      for (const TensorDesc* tensor : TensorsIn(inputs)) {
+        const auto it = brought_by.find(tensor->incarnation);
+        if (it == brought_by.end()) {
+          continue;
+        }
+        for (const std::size_t t : it->second) {
+          if (IssuedAt(t) < at) {
+            first_use_[t] = std::min(first_use_[t], at);
+          }
+        }
+      }
+    };
+    if (brought_by.empty()) {
+      return;
+    }
+    for (const auto& items : threads_) {
+      for (const Item& item : items) {
+        if (UsesData(rank_, item)) {
+          use(HostOf(item.operation)->inputs, item.start_ns);
+        }
+      }
+    }
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      use(rank_.transfers[t].arguments.sent, IssuedAt(t));
+    }
+  }
+
+  [[nodiscard]] std::int64_t IssuedAt(std::size_t t) const {
+    const TransferRecord& transfer = rank_.transfers[t];
+    return transfer.call < 0 ? transfer.start_ns : Op(transfer.call).start_ns;
+  }
+
+  // The items of the thread around a moment: the last that starts before or at it, and the next.
+  struct Around {
+    const Item* before = nullptr;
+    const Item* after = nullptr;
+  };
+  [[nodiscard]] Around Find(std::int32_t thread, std::int64_t at) const {
+    const auto& items = threads_[static_cast<std::size_t>(thread)];
+    const auto it =
+        std::upper_bound(items.begin(), items.end(), at,
+                         [](std::int64_t time, const Item& item) { return time < item.start_ns; });
+    return {it == items.begin() ? nullptr : &*std::prev(it), it == items.end() ? nullptr : &*it};
+  }
+
+  void AddWait(std::size_t t, std::int32_t thread, std::int64_t at, bool inferred) {
+    // Never inside another item: the wait then returned at the latest when that item had ended.
+    const Around around = Find(thread, at);
+    if (around.before != nullptr) {
+      at = std::max(at, around.before->end_ns);
+    }
+    waits_[static_cast<std::size_t>(thread)].push_back({.kind = Item::Kind::kWait,
+                                                        .operation = rank_.transfers[t].call,
+                                                        .transfer = static_cast<std::int32_t>(t),
+                                                        .thread = thread,
+                                                        .start_ns = at,
+                                                        .end_ns = at,
+                                                        .inferred = inferred});
+    waited_[t] = true;
+  }
+
+  // _c10d_functional::wait_tensor: by the storage it is given.
+  void AddRecordedWaits() {
+    std::map<std::int64_t, std::vector<std::size_t>> brought_by;
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      for (const TensorDesc* tensor : TensorsIn(rank_.transfers[t].arguments.received)) {
+        brought_by[tensor->incarnation].push_back(t);
+      }
+    }
+    for (auto& items : threads_) {
+      for (Item& item : items) {
+        if (item.kind != Item::Kind::kOperation ||
+            rank_.roles[static_cast<std::size_t>(item.operation)].info.kind != OpKind::kWait ||
+            Op(item.operation).name->find("wait") == std::string::npos) {
+          continue;
+        }
+        for (const TensorDesc* tensor : TensorsIn(HostOf(item.operation)->inputs)) {
+          const auto it = brought_by.find(tensor->incarnation);
+          for (std::size_t n = it == brought_by.end() ? 0 : it->second.size(); n-- > 0;) {
+            const std::size_t t = it->second[n];
+            if (!waited_[t] && IssuedAt(t) < item.start_ns) {
+              WaitWith(item, t);
+              break;
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void WaitWith(Item& item, std::size_t t) {
+    TransferRecord& transfer = rank_.transfers[t];
+    waited_[t] = true;
+    item.transfer = static_cast<std::int32_t>(t);
+    ShortenTo(item.end_ns, transfer);
+    // What remains after the transfer ended is the wait's own duration.
+    item.start_ns = std::max(item.start_ns, transfer.end_ns);
+  }
+
+  void ShortenTo(std::int64_t end_ns, TransferRecord& transfer) {
+    if (transfer.end_ns > end_ns) {
+      rank_.diagnostics.Count("transfer_end_late", fmt::format("{}: {} by {} ns", rank_.label,
+                                                               Name(transfer.arguments.spec.kind),
+                                                               transfer.end_ns - end_ns));
+      const std::int64_t by = transfer.end_ns - std::max(end_ns, transfer.start_ns);
+      transfer.end_ns -= by;
+      if (transfer.transfer_ns >= 0) {
+        transfer.transfer_ns = std::max<std::int64_t>(0, transfer.transfer_ns - by);
+      }
+    }
+  }
+
+  void AddBlockingWaits() {
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      TransferRecord& transfer = rank_.transfers[t];
+      if (waited_[t] || transfer.thread < 0) {
+        continue;
+      }
+      if (transfer.wait_ns >= 0) {
+        AddWait(t, transfer.thread, transfer.wait_ns, false);
+        continue;
+      }
+      if (!transfer.arguments.blocking) {
+        continue;
+      }
+      const std::int64_t call_end = Op(transfer.call).end_ns;
+      const Item* next = Find(transfer.thread, call_end).after;
+      const std::int64_t limit = next == nullptr ? kNever : next->start_ns;
+      if (transfer.end_ns > limit && transfer.end_ns - limit > kQuietNs) {
+        rank_.diagnostics.Count("blocking_call_returned",
+                                fmt::format("{}: {}", rank_.label, *Op(transfer.call).name));
+        continue;
+      }
+      // The worker stamps the end after it let the waiting thread go.
+      ShortenTo(limit, transfer);
+      AddWait(t, transfer.thread, std::max(transfer.end_ns, call_end), false);
+    }
+  }
+
+  // The host is quiet, a transfer ends meanwhile, and what it brought is used later.
+  void AddInferredWaits() {
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      const TransferRecord& transfer = rank_.transfers[t];
+      if (waited_[t] || transfer.thread < 0 || transfer.call < 0) {
+        continue;
+      }
+      const Around around = Find(transfer.thread, transfer.end_ns);
+      if (around.before == nullptr || around.after == nullptr ||
+          around.before->end_ns > transfer.end_ns ||
+          around.after->start_ns - around.before->end_ns <= kQuietNs) {
+        continue;
+      }
+      const bool same_call = around.before->transfer == static_cast<std::int32_t>(t);
+      const bool used_later = first_use_[t] != kNever && first_use_[t] >= around.after->start_ns;
+      if (same_call || used_later) {
+        AddWait(t, transfer.thread, transfer.end_ns, true);
+      }
+    }
+  }
+
+  Timeline Merge() {
+    Timeline out;
+    for (auto& items : threads_) {
+      out.items.insert(out.items.end(), std::make_move_iterator(items.begin()),
+                       std::make_move_iterator(items.end()));
+    }
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      out.items.push_back({.kind = Item::Kind::kTransfer,
+                           .operation = rank_.transfers[t].leaf,
+                           .transfer = static_cast<std::int32_t>(t),
+                           .start_ns = rank_.transfers[t].start_ns,
+                           .end_ns = rank_.transfers[t].end_ns});
+    }
+    std::stable_sort(out.items.begin(), out.items.end(), [](const Item& a, const Item& b) {
+      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+    });
+    out.transfer_item.assign(rank_.transfers.size(), -1);
+    out.wait_item.assign(rank_.transfers.size(), -1);
+    for (std::size_t i = 0; i < out.items.size(); ++i) {
+      const Item& item = out.items[i];
+      if (item.transfer < 0) {
+        continue;
+      }
+      const auto t = static_cast<std::size_t>(item.transfer);
+      if (item.kind == Item::Kind::kTransfer) {
+        out.transfer_item[t] = static_cast<std::int32_t>(i);
+      } else if (item.kind == Item::Kind::kWait || item.kind == Item::Kind::kOperation) {
+        out.wait_item[t] = static_cast<std::int32_t>(i);
+      }
+    }
+    return out;
+  }
+
+  RankCapture& rank_;
+  std::vector<std::vector<Item>> threads_, waits_;
+  std::vector<std::int64_t> first_use_;
+  std::vector<bool> waited_;
+};
+
+}  // namespace
+
+bool UsesData(const RankCapture& rank, const Item& item) {
+  if (item.kind != Item::Kind::kOperation) {
+    return false;
+  }
+  const auto i = static_cast<std::size_t>(item.operation);
+  return rank.list.operations[i].host >= 0 && rank.roles[i].info.kind != OpKind::kMetadata;
+}
+
+Timeline BuildTimeline(RankCapture& rank) { return Builder(rank).Run(); }
+
+}  // namespace reprise::pytorch
