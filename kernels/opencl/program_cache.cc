@@ -11,7 +11,8 @@ namespace {
 
 // Known to every program; common.cl builds on these.
 std::string BuildOptions(const DeviceInfo& info) {
-  std::string options = "-cl-std=CL1.2 -cl-mad-enable";
+  // -w: compilers otherwise print the number of their warnings to stderr.
+  std::string options = "-cl-std=CL1.2 -cl-mad-enable -w";
   options += fmt::format(" -DDEVICE_IS_CPU={} -DHAVE_FP64={} -DHAVE_FP16={}", int{info.is_cpu},
                          int{info.fp64}, int{info.fp16});
   return options;

@@ -1,9 +1,9 @@
 // All element-wise operators of one compute type in one kernel: compiling a kernel costs far more
 // than a switch per block. Options: -DC=float|double|long the compute type, -DC_TYPE= the DType
-// that is C in memory, and one of -DLIGHT_OPS, -DHEAVY_OPS, -DINTEGER_OPS.
+// that is C in memory, -DC_IS_DOUBLE or -DC_IS_INTEGER where it is, -DGROUP= of elementwise.def.
 
 // ---- Helpers that elementwise.def names.
-#if defined(HEAVY_OPS)
+#if !defined(C_IS_INTEGER) && GROUP >= 2
 #if DEVICE_IS_CPU && !defined(C_IS_DOUBLE)
 // PoCL's erf and pow are calls into libm, one element at a time; these vectorise.
 // Abramowitz and Stegun 7.1.26: |error| < 1.5e-7.
@@ -41,7 +41,7 @@ static inline C gelu_tanh_slope(C x) {
   return (C)0.5 * (1 + t) + (C)0.5 * x * (1 - t * t) * inner;
 }
 #endif
-#if defined(INTEGER_OPS)
+#if defined(C_IS_INTEGER)
 static inline long floor_div(long x, long y) {
   if (y == 0) return 0;
   long q = x / y;
@@ -55,20 +55,34 @@ static inline long int_pow(long x, long y) {
 }
 #endif
 
-// ---- The operators of this program.
-#define LIGHT(name, flops, device, host)
-#define HEAVY(name, flops, device, host)
-#define INTEGER(name, flops, device, host)
-#if defined(LIGHT_OPS)
-#undef LIGHT
-#define LIGHT(name, flops, device, host) OP(name, (device))
-#elif defined(HEAVY_OPS)
-#undef HEAVY
-#define HEAVY(name, flops, device, host) OP(name, (device))
+// ---- The operators of this program: the lines of its group.
+#define FLOAT_0(name, expression)
+#define FLOAT_1(name, expression)
+#define FLOAT_2(name, expression)
+#define FLOAT_3(name, expression)
+#define INTEGER_0(name, expression)
+#define INTEGER_1(name, expression)
+#if GROUP == 0 && defined(C_IS_INTEGER)
+#undef INTEGER_0
+#define INTEGER_0(name, expression) OP(name, expression)
+#elif GROUP == 1 && defined(C_IS_INTEGER)
+#undef INTEGER_1
+#define INTEGER_1(name, expression) OP(name, expression)
+#elif GROUP == 0
+#undef FLOAT_0
+#define FLOAT_0(name, expression) OP(name, expression)
+#elif GROUP == 1
+#undef FLOAT_1
+#define FLOAT_1(name, expression) OP(name, expression)
+#elif GROUP == 2
+#undef FLOAT_2
+#define FLOAT_2(name, expression) OP(name, expression)
 #else
-#undef INTEGER
-#define INTEGER(name, flops, device, host) OP(name, (device))
+#undef FLOAT_3
+#define FLOAT_3(name, expression) OP(name, expression)
 #endif
+#define FLOAT(group, name, flops, device, host) FLOAT_##group(name, (device))
+#define INTEGER(group, name, flops, device, host) INTEGER_##group(name, (device))
 
 enum {
 #define OP(name, expression) OP_##name,
@@ -122,7 +136,7 @@ static inline void store_any(__global uchar* p, int type, long i, C v) {
 }
 
 static inline C bits_to_value(long bits) {
-#if defined(INTEGER_OPS)
+#if defined(C_IS_INTEGER)
   return bits;
 #elif defined(C_IS_DOUBLE)
   return as_double(bits);

@@ -44,7 +44,8 @@ ComputeType ComputeTypeOf(const ElementwiseCall& call) {
   }
   ComputeType type = ComputeType::kInteger;
   for (const auto& operand : call.operands) {
-    const bool real = operand.tensor == nullptr ? operand.is_real : IsFloating(operand.tensor->dtype);
+    const bool real =
+        operand.tensor == nullptr ? operand.is_real : IsFloating(operand.tensor->dtype);
     if (operand.tensor != nullptr && operand.tensor->dtype == DType::kFloat64) {
       return ComputeType::kDouble;
     }
@@ -76,9 +77,8 @@ bool CanRun(const ElementwiseCall& call) {
       return false;
     }
   }
-  const bool exists = ComputeTypeOf(call) == ComputeType::kInteger
-                          ? call.op->run_integer != nullptr
-                          : call.op->run_double != nullptr;
+  const bool exists = ComputeTypeOf(call) == ComputeType::kInteger ? call.op->run_integer != nullptr
+                                                                   : call.op->run_double != nullptr;
   return exists && SpaceOf(call).has_value();
 }
 
@@ -87,8 +87,8 @@ Cost CostOf(const ElementwiseCall& call) {
   Cost cost{.flops = count * call.op->flops, .bytes = count * SizeOf(call.result->dtype)};
   for (const auto& operand : call.operands) {
     if (operand.tensor != nullptr) {
-      cost.bytes += static_cast<double>(ElementCount(operand.tensor->shape)) *
-                    SizeOf(operand.tensor->dtype);
+      cost.bytes +=
+          static_cast<double>(ElementCount(operand.tensor->shape)) * SizeOf(operand.tensor->dtype);
     }
   }
   return cost;

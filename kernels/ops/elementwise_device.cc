@@ -28,17 +28,16 @@ std::int64_t Bits(const ElementwiseCall::Operand& operand, ComputeType type) {
   }
 }
 
-// At most five programs: {light, heavy} × {float, double}, and integers.
 std::string Options(const ElementwiseOp& op, ComputeType type) {
   switch (type) {
     case ComputeType::kInteger:
-      return "-DINTEGER_OPS -DC=long -DC_TYPE=DTYPE_INT64";
+      return "-DC=long -DC_TYPE=DTYPE_INT64 -DC_IS_INTEGER -DGROUP=" +
+             std::to_string(op.integer_group);
     case ComputeType::kDouble:
-      return std::string(op.light >= 0 ? "-DLIGHT_OPS" : "-DHEAVY_OPS") +
-             " -DC=double -DC_IS_DOUBLE -DC_TYPE=DTYPE_FLOAT64";
+      return "-DC=double -DC_TYPE=DTYPE_FLOAT64 -DC_IS_DOUBLE -DGROUP=" +
+             std::to_string(op.float_group);
     default:
-      return std::string(op.light >= 0 ? "-DLIGHT_OPS" : "-DHEAVY_OPS") +
-             " -DC=float -DC_TYPE=DTYPE_FLOAT32";
+      return "-DC=float -DC_TYPE=DTYPE_FLOAT32 -DGROUP=" + std::to_string(op.float_group);
   }
 }
 
@@ -54,10 +53,9 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
     return UsageError("operands of an element-wise operator do not broadcast");
   }
   Args args{.space = *space};
-  args.op = type == ComputeType::kInteger ? call.op->integer
-                                          : std::max(call.op->light, call.op->heavy);
+  args.op = type == ComputeType::kInteger ? call.op->integer_position : call.op->float_position;
   args.result_type = static_cast<std::int32_t>(call.result->dtype);
-  REPRISE_ASSIGN(Buffer* out, BufferOf(*call.result, context));
+  REPRISE_ASSIGN(Buffer * out, BufferOf(*call.result, context));
   DeviceKernel kernel{.program = "elementwise.cl", .entry = "elementwise"};
   kernel.options = Options(*call.op, type);
   kernel.args.emplace_back(out);
@@ -68,8 +66,7 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
       args.value[k] = Bits(operand, type);
     } else {
       REPRISE_ASSIGN(buffer, BufferOf(*operand.tensor, context));
-      args.mode[k] =
-          ElementCount(operand.tensor->shape) == 1 ? Mode::kOneElement : Mode::kTensor;
+      args.mode[k] = ElementCount(operand.tensor->shape) == 1 ? Mode::kOneElement : Mode::kTensor;
       args.type[k] = static_cast<std::int32_t>(operand.tensor->dtype);
     }
     if (k < 3) {

@@ -100,8 +100,8 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   for (std::size_t k = 1; k < sides.size(); ++k) {
     const ElementwiseCall::Operand& operand = call.operands[k - 1];
     Side<C>& side = sides[k];
-    side.uniform = std::is_integral_v<C> ? static_cast<C>(operand.integer)
-                                         : static_cast<C>(operand.real);
+    side.uniform =
+        std::is_integral_v<C> ? static_cast<C>(operand.integer) : static_cast<C>(operand.real);
     if (operand.tensor != nullptr) {
       REPRISE_TRY(Bind(side, *operand.tensor, memory));
       side.moves = ElementCount(operand.tensor->shape) != 1;

@@ -1,6 +1,7 @@
 #include "kernels/ops/elementwise_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -56,21 +57,21 @@ std::int64_t IntPow(std::int64_t x, std::int64_t y) {
 class Table {
  public:
   Table() {
-#define BLOCK(type, host)                                                             \
-  [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) {      \
-    using T [[maybe_unused]] = type;                                                  \
-    for (int k = 0; k < n; ++k) {                                                     \
-      [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k];                       \
-      out[k] = static_cast<T>(host);                                                  \
-    }                                                                                 \
-    (void)d;                                                                          \
+#define BLOCK(type, host)                                                        \
+  [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) { \
+    using T [[maybe_unused]] = type;                                             \
+    for (int k = 0; k < n; ++k) {                                                \
+      [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k];                  \
+      out[k] = static_cast<T>(host);                                             \
+    }                                                                            \
+    (void)d;                                                                     \
   }
-#define LIGHT(name, flops, device, host) Float(#name, flops, light_++, -1, BLOCK(float, host), BLOCK(double, host));
-#define HEAVY(name, flops, device, host) Float(#name, flops, -1, heavy_++, BLOCK(float, host), BLOCK(double, host));
-#define INTEGER(name, flops, device, host) Integer(#name, flops, integer_++, BLOCK(std::int64_t, host));
+#define FLOAT(group, name, flops, device, host) \
+  Float(#name, flops, group, BLOCK(float, host), BLOCK(double, host));
+#define INTEGER(group, name, flops, device, host) \
+  Integer(#name, flops, group, BLOCK(std::int64_t, host));
 #include "kernels/ops/elementwise.def"
-#undef LIGHT
-#undef HEAVY
+#undef FLOAT
 #undef INTEGER
 #undef BLOCK
   }
@@ -86,24 +87,24 @@ class Table {
     op.flops = flops;
     return op;
   }
-  void Float(std::string_view name, double flops, int light, int heavy,
-             ElementwiseOp::Block<float> run_float, ElementwiseOp::Block<double> run_double) {
+  void Float(std::string_view name, double flops, int group, ElementwiseOp::Block<float> run_float,
+             ElementwiseOp::Block<double> run_double) {
     ElementwiseOp& op = Named(name, flops);
-    op.light = light;
-    op.heavy = heavy;
+    op.float_group = group;
+    op.float_position = float_counts_.at(static_cast<std::size_t>(group))++;
     op.run_float = run_float;
     op.run_double = run_double;
   }
-  void Integer(std::string_view name, double flops, int position,
+  void Integer(std::string_view name, double flops, int group,
                ElementwiseOp::Block<std::int64_t> run) {
     ElementwiseOp& op = Named(name, flops);
-    op.integer = position;
+    op.integer_group = group;
+    op.integer_position = integer_counts_.at(static_cast<std::size_t>(group))++;
     op.run_integer = run;
   }
 
-  int light_ = 0;
-  int heavy_ = 0;
-  int integer_ = 0;
+  std::array<int, 4> float_counts_ = {};
+  std::array<int, 2> integer_counts_ = {};
   std::unordered_map<std::string_view, ElementwiseOp> ops_;
 };
 

@@ -9,11 +9,12 @@ namespace reprise {
 struct ElementwiseOp {
   std::string_view name;
   double flops = 0;  // per element
-  // Position within the program compiled with -DLIGHT_OPS, … (elementwise.cl); -1: not in it.
-  int light = -1;
-  int heavy = -1;
-  int integer = -1;
-  // out[k] = f(a[k], b[k], c[k], d) on the host; nullptr where the position is -1.
+  // Group, and position within the group's program (elementwise.cl); -1: not for this kind.
+  int float_group = -1;
+  int float_position = -1;
+  int integer_group = -1;
+  int integer_position = -1;
+  // out[k] = f(a[k], b[k], c[k], d) on the host; nullptr where there is no position.
   template <typename T>
   using Block = void (*)(const T* a, const T* b, const T* c, T d, T* out, int n);
   Block<float> run_float = nullptr;

@@ -20,8 +20,8 @@ struct ElementwiseRow {
   std::array<Argument, 4> operands;  // a, b, c, d
   // What the samples draw from: dtypes beside float32 that the operator is recorded with.
   enum Types { kFloats, kFloatsAndIntegers, kIntegers, kMask } types = kFloatsAndIntegers;
-  int text_at = -1;                  // argument whose string selects a variant: op + "_" + string
-  int must_lack = -1;                // argument that must be absent or None
+  int text_at = -1;    // argument whose string selects a variant: op + "_" + string
+  int must_lack = -1;  // argument that must be absent or None
 };
 
 [[nodiscard]] std::span<const ElementwiseRow> ElementwiseRows();

@@ -78,9 +78,8 @@ OpCall Plain(const ElementwiseRow& row, const std::string& name, DType dtype, co
                   : NumberFor(row, k, dtype);
     }
   }
-  call.outputs = {in_place
-                      ? call.inputs[0]
-                      : Value{tensors.Tensor(ResultType(row, dtype, in_place), shape)}};
+  call.outputs = {in_place ? call.inputs[0]
+                           : Value{tensors.Tensor(ResultType(row, dtype, in_place), shape)}};
   return call;
 }
 

@@ -1,0 +1,79 @@
+// Random numbers from a counter: element i of a call is a hash of (seed, i), so that the device and
+// the reference draw the same. Option: -DT=.
+
+// The finaliser of SplitMix64.
+static inline ulong mix(ulong x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9UL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebUL;
+  return x ^ (x >> 31);
+}
+static inline ulong random_bits(ulong seed, long i) {
+  return mix(seed + ((ulong)i + 1) * 0x9e3779b97f4a7c15UL);
+}
+// [0, 1) and (0, 1], multiples of 2^-24: exact in float.
+static inline float unit(ulong bits) { return (float)(bits >> 40) * 0x1p-24f; }
+static inline float unit_above_zero(ulong bits) { return (float)((bits >> 40) + 1) * 0x1p-24f; }
+
+// As in random.cc.
+enum { INTEGERS, UNIFORM, NORMAL, BERNOULLI, EXPONENTIAL, LOG_NORMAL, CAUCHY, GEOMETRIC };
+
+static inline float normal(ulong bits) {
+  float radius = sqrt(-2 * log(unit_above_zero(bits)));
+  return radius * cos(6.2831853f * unit(bits << 24));
+}
+
+__kernel void generate(__global MEM(T)* out, const IndexSpace space, int kind, ulong seed, long from,
+                       ulong range, float p, float q) {
+  for (long i = FIRST(space.count); i < LAST(space.count); i += STEP) {
+    ulong bits = random_bits(seed, i);
+    long at = offset_of(&space, 0, i);
+    float value = 0;
+    switch (kind) {
+      case INTEGERS:
+        STORE(T)(out, at, (ARITH(T))(from + (long)(bits % range)));
+        continue;
+      case UNIFORM:
+        value = p + (q - p) * unit(bits);
+        break;
+      case NORMAL:
+        value = p + q * normal(bits);
+        break;
+      case BERNOULLI:
+        value = unit(bits) < p;
+        break;
+      case EXPONENTIAL:
+        value = -log(unit_above_zero(bits)) / p;
+        break;
+      case LOG_NORMAL:
+        value = exp(p + q * normal(bits));
+        break;
+      case CAUCHY:
+        value = p + q * tan(3.14159265f * (unit(bits) - 0.5f));
+        break;
+      case GEOMETRIC:
+        value = ceil(log(unit_above_zero(bits)) / log1p(-p));
+        break;
+    }
+    STORE(T)(out, at, (ARITH(T))value);
+  }
+}
+
+// Each element has its own probability.
+__kernel void bernoulli_of(__global MEM(T)* out, __global const MEM(P)* p, const IndexSpace space,
+                           ulong seed) {
+  for (long i = FIRST(space.count); i < LAST(space.count); i += STEP) {
+    bool one = unit(random_bits(seed, i)) < (float)LOAD(P)(p, offset_of(&space, 1, i));
+    STORE(T)(out, offset_of(&space, 0, i), (ARITH(T))one);
+  }
+}
+
+__kernel void dropout(__global MEM(T)* out, __global uchar* mask, __global const MEM(T)* in,
+                      long out_offset, long mask_offset, long in_offset, long count, float p,
+                      ulong seed) {
+  float scale = p < 1 ? 1 / (1 - p) : 0;
+  for (long i = FIRST(count); i < LAST(count); i += STEP) {
+    bool keep = unit(random_bits(seed, i)) >= p;
+    mask[mask_offset + i] = keep;
+    STORE(T)(out, out_offset + i, keep ? (ARITH(T))(LOAD(T)(in, in_offset + i) * scale) : 0);
+  }
+}
