@@ -1,0 +1,110 @@
+// reprise devices: what kernels can run on here.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "kernels/device.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Backend {
+  std::string name;
+  std::vector<DeviceInfo> devices;
+  std::string why_none;  // set if there are no devices
+};
+
+// A backend that fails is as good as one without devices: the others still count.
+Backend Look(const std::string& name) {
+  Backend backend{.name = name, .devices = {}, .why_none = {}};
+  Result<std::vector<DeviceInfo>> devices = ListDevices(name);
+  if (!devices) {
+    backend.why_none = devices.error().message;
+    return backend;
+  }
+  backend.devices = std::move(*devices);
+  if (backend.devices.empty()) {
+    backend.why_none = WhyNoDevices(name);
+  }
+  return backend;
+}
+
+Json ToJson(const DeviceInfo& info, std::size_t index) {
+  return {{"backend", info.backend},
+          {"index", index},
+          {"name", info.name},
+          {"vendor", info.vendor},
+          {"platform", info.platform},
+          {"driver", info.driver},
+          {"version", info.version},
+          {"pci_bus_id", info.pci_bus_id},
+          {"uuid", info.uuid},
+          {"compute_units", info.compute_units},
+          {"memory_bytes", info.memory_bytes},
+          {"max_allocation_bytes", info.max_allocation_bytes},
+          {"max_work_group_size", info.max_work_group_size},
+          {"is_cpu", info.is_cpu},
+          {"fp16", info.fp16},
+          {"fp64", info.fp64}};
+}
+
+void PrintJson(const std::vector<Backend>& backends) {
+  Json json = {{"devices", Json::array()}, {"unavailable", Json::object()}};
+  for (const Backend& backend : backends) {
+    for (std::size_t i = 0; i < backend.devices.size(); ++i) {
+      json["devices"].push_back(ToJson(backend.devices[i], i));
+    }
+    if (backend.devices.empty()) {
+      json["unavailable"][backend.name] = backend.why_none;
+    }
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+void PrintDevice(const DeviceInfo& info, std::size_t index) {
+  fmt::print("{}:{}  {}\n", info.backend, index, info.name);
+  const auto field = [](std::string_view name, const std::string& value) {
+    if (!value.empty()) {
+      fmt::print("    {:<14} {}\n", name, value);
+    }
+  };
+  field("platform", info.platform);
+  field("version", info.version);
+  field("driver", info.driver);
+  field("pci bus id", info.pci_bus_id);
+  field("uuid", info.uuid);
+  field("compute units", std::to_string(info.compute_units));
+  field("memory", fmt::format("{:.1f} GB", static_cast<double>(info.memory_bytes) / 1e9));
+  field("arithmetic",
+        fmt::format("float32{}{}", info.fp64 ? ", float64" : "", info.fp16 ? ", float16" : ""));
+}
+
+}  // namespace
+
+CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
+  app.description("list the devices that kernels can run on");
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "machine-readable output");
+  return [json]() -> Result<int> {
+    const std::vector<Backend> backends = {Look("opencl"), Look("host")};
+    if (*json) {
+      PrintJson(backends);
+      return 0;
+    }
+    for (const Backend& backend : backends) {
+      for (std::size_t i = 0; i < backend.devices.size(); ++i) {
+        PrintDevice(backend.devices[i], i);
+      }
+      if (backend.devices.empty()) {
+        fmt::print("{}: no devices: {}\n", backend.name, backend.why_none);
+      }
+    }
+    return 0;
+  };
+}
+
+}  // namespace reprise

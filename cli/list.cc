@@ -1,0 +1,130 @@
+// reprise list: the registries, so that what is built in and what the documentation says are one.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "collectives/communicator.h"
+#include "converters/converter.h"
+#include "kernels/kernel.h"
+#include "telemetry/source.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One entry of a registry: the keys of the JSON are the columns of the table.
+Json Kernels() {
+  Json rows = Json::array();
+  for (const auto& kernel : KernelRegistry::Builtin().all()) {
+    rows.push_back({{"name", kernel->name()}, {"operators", kernel->operators()}});
+  }
+  return rows;
+}
+
+Json Collectives() {
+  Json rows = Json::array();
+  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
+    rows.push_back({{"name", collective->name()},
+                    {"point_to_point", IsPointToPoint(collective->kind())},
+                    {"busbw_factor_of_4_ranks", BusFactor(collective->kind(), 4)}});
+  }
+  return rows;
+}
+
+Json Formats() {
+  Json rows = Json::array();
+  for (const ConverterKind& kind : BuiltinConverters()) {
+    rows.push_back({{"name", kind.name}, {"help", kind.help}});
+  }
+  return rows;
+}
+
+// Opens each source, to say whether this machine has something for it.
+Json Sources() {
+  Json rows = Json::array();
+  for (const SourceKind& kind : BuiltinSources()) {
+    const SourceKind::Opened opened = kind.open(SourceOptions{});
+    rows.push_back({{"name", kind.name},
+                    {"help", kind.help},
+                    {"here", opened.source != nullptr ? "available" : opened.why_not}});
+  }
+  return rows;
+}
+
+struct Registry {
+  std::string_view name;
+  std::string_view help;
+  Json (*rows)();
+};
+constexpr Registry kRegistries[] = {
+    {"kernels", "the kernels and the operators that they run", Kernels},
+    {"collectives", "the transfers between ranks", Collectives},
+    {"formats", "the capture formats that convert reads", Formats},
+    {"sources", "the telemetry sources, and whether this machine has them", Sources},
+};
+
+std::string Text(const Json& value) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_array()) {
+    std::string text;
+    for (const Json& item : value) {
+      text += (text.empty() ? "" : " ") + Text(item);
+    }
+    return text;
+  }
+  return value.dump();
+}
+
+void PrintTable(const Json& rows) {
+  for (const Json& row : rows) {
+    std::string line = fmt::format("{:<16}", Text(row["name"]));
+    for (const auto& [key, value] : row.items()) {
+      if (key == "name") {
+        continue;
+      }
+      // Prose needs no title, numbers do.
+      line += "  " + (value.is_string() || value.is_array() ? "" : key + "=") + Text(value);
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
+}  // namespace
+
+CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
+  app.description("list what is built in: kernels, collectives, formats, sources");
+  struct Flags {
+    std::string what;
+    bool json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  std::vector<std::string> names;
+  std::string help = "which registry:";
+  for (const Registry& registry : kRegistries) {
+    names.emplace_back(registry.name);
+    help += fmt::format("\n{}: {}", registry.name, registry.help);
+  }
+  app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
+  app.add_flag("--json", flags->json, "machine-readable output");
+  return [flags]() -> Result<int> {
+    for (const Registry& registry : kRegistries) {
+      if (registry.name != flags->what) {
+        continue;
+      }
+      const Json rows = registry.rows();
+      if (flags->json) {
+        fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
+      } else {
+        PrintTable(rows);
+      }
+    }
+    return 0;
+  };
+}
+
+}  // namespace reprise
