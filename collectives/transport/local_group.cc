@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "collectives/compare.h"
 #include "collectives/layout.h"
 #include "collectives/transport/local_world.h"
@@ -29,6 +31,7 @@ class LocalTransfer final : public Transfer {
       const std::lock_guard lock(world_->mutex);
       return tl::unexpected<Error>(*world_->abort);
     }
+    std::this_thread::yield();  // whoever is missing may need this core
     return false;
   }
 

@@ -1,0 +1,265 @@
+// reprise bench collectives NAME: busbw over a range of sizes, with nccl-tests' options and
+// columns.
+#include "collectives/bench.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/commands.h"
+#include "core/version.h"
+
+namespace reprise {
+namespace {
+
+struct Flags {
+  std::string name;
+  std::string min_size = "32M";
+  std::string max_size = "32M";
+  std::string step = "1M";
+  std::int64_t factor = 1;
+  int iterations = 20;
+  int warmup = 5;
+  int check = 1;
+  std::string dtype = "float";
+  std::string op = "sum";
+  int root = 0;
+  bool json = false;
+};
+
+// "8", "64K", "32M", "1G": powers of 1024, as nccl-tests has them.
+Result<std::int64_t> ParseSize(const std::string& text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) {
+    ++digits;
+  }
+  const std::string unit = text.substr(digits);
+  const std::size_t shift = std::string("KMG").find(
+      static_cast<char>(unit.empty() ? '?' : std::toupper(static_cast<unsigned char>(unit[0]))));
+  if (digits == 0 || digits > 12 || unit.size() > 1 || (!unit.empty() && shift > 2)) {
+    return UsageError(fmt::format("'{}' is no size: 8, 64K, 32M, 1G", text));
+  }
+  return std::stoll(text.substr(0, digits)) << (unit.empty() ? 0 : 10 * (shift + 1));
+}
+
+Result<std::vector<DType>> ParseTypes(const std::string& text) {
+  if (text == "all") {
+    return std::vector<DType>{DType::kInt8,    DType::kUInt8,   DType::kInt32,   DType::kInt64,
+                              DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBFloat16};
+  }
+  const DType dtype = ParseDType(text);
+  if (dtype == DType::kUnknown) {
+    return UsageError(fmt::format("unknown type '{}'", text));
+  }
+  return std::vector<DType>{dtype};
+}
+
+Result<std::vector<ReduceOp>> ParseOps(const std::string& text) {
+  if (text == "all") {
+    return std::vector<ReduceOp>{ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax,
+                                 ReduceOp::kAvg};
+  }
+  const auto op = ParseReduceOp(text);
+  if (!op) {
+    return UsageError(fmt::format("unknown reduction '{}'", text));
+  }
+  return std::vector<ReduceOp>{*op};
+}
+
+Result<BenchOptions> OptionsOf(const Flags& flags) {
+  BenchOptions options;
+  const auto kind = ParseCommKind(flags.name);
+  if (!kind) {
+    return UsageError(
+        fmt::format("unknown collective '{}': see reprise list collectives", flags.name));
+  }
+  options.kind = IsPointToPoint(*kind) ? CommKind::kSend : *kind;
+  REPRISE_ASSIGN(options.min_bytes, ParseSize(flags.min_size));
+  REPRISE_ASSIGN(options.max_bytes, ParseSize(flags.max_size));
+  REPRISE_ASSIGN(options.step_bytes, ParseSize(flags.step));
+  options.step_factor = flags.factor;
+  options.iterations = flags.iterations;
+  options.warmup = flags.warmup;
+  options.check = flags.check != 0;
+  REPRISE_ASSIGN(options.dtypes, ParseTypes(flags.dtype));
+  REPRISE_ASSIGN(options.ops, ParseOps(flags.op));
+  options.root = flags.root;
+  return options;
+}
+
+std::string NameOf(const BenchOptions& options) {
+  return options.kind == CommKind::kSend ? "sendrecv" : std::string(Name(options.kind));
+}
+
+void PrintHeader(const BenchOptions& options, int ranks, std::size_t hosts) {
+  fmt::print(
+      "# reprise {} bench collectives {}: {} ranks on {} host{}, host memory, {} iterations after "
+      "{} of warm-up\n#\n",
+      kVersion, NameOf(options), ranks, hosts, hosts == 1 ? "" : "s", options.iterations,
+      options.warmup);
+  fmt::print("# {:>49} {:>33} {:>33}\n", "", "out-of-place", "in-place");
+  fmt::print("# {:>11} {:>13} {:>9} {:>6} {:>6}", "size", "count", "type", "redop", "root");
+  for (int half = 0; half < 2; ++half) {
+    fmt::print(" {:>9} {:>7} {:>7} {:>7}", "time", "algbw", "busbw", "#wrong");
+  }
+  fmt::print("\n# {:>11} {:>13} {:>9} {:>6} {:>6}", "(B)", "(elements)", "", "", "");
+  for (int half = 0; half < 2; ++half) {
+    fmt::print(" {:>9} {:>7} {:>7} {:>7}", "(us)", "(GB/s)", "(GB/s)", "");
+  }
+  fmt::print("\n");
+}
+
+void PrintTiming(const std::optional<BenchTiming>& timing) {
+  if (!timing) {
+    fmt::print(" {:>9} {:>7} {:>7} {:>7}", "N/A", "N/A", "N/A", "N/A");
+    return;
+  }
+  fmt::print(" {:>9.2f} {:>7.2f} {:>7.2f} {:>7}", static_cast<double>(timing->time_ns) / 1e3,
+             timing->algbw_gb_per_s, timing->busbw_gb_per_s,
+             timing->wrong < 0 ? "N/A" : std::to_string(timing->wrong));
+}
+
+void PrintRow(const BenchRow& row) {
+  fmt::print("  {:>11} {:>13} {:>9} {:>6} {:>6}", row.bytes, row.count, Name(row.dtype),
+             row.op ? Name(*row.op) : "none", row.root.value_or(-1));
+  PrintTiming(row.out_of_place);
+  PrintTiming(row.in_place);
+  fmt::print("\n");
+  (void)std::fflush(stdout);
+}
+
+// Over all rows, in place and not.
+struct Totals {
+  std::int64_t wrong = 0;
+  double mean_busbw = 0;
+};
+
+Totals TotalsOf(const std::vector<BenchRow>& rows) {
+  Totals totals;
+  int timings = 0;
+  const auto add = [&](const BenchTiming& timing) {
+    totals.wrong += std::max<std::int64_t>(0, timing.wrong);
+    totals.mean_busbw += timing.busbw_gb_per_s;
+    ++timings;
+  };
+  for (const BenchRow& row : rows) {
+    add(row.out_of_place);
+    if (row.in_place) {
+      add(*row.in_place);
+    }
+  }
+  totals.mean_busbw /= std::max(1, timings);
+  return totals;
+}
+
+nlohmann::json JsonOf(const BenchRow& row, const BenchTiming& timing, bool in_place) {
+  nlohmann::json json = {{"bytes", row.bytes},
+                         {"count", row.count},
+                         {"dtype", Name(row.dtype)},
+                         {"op", nullptr},
+                         {"root", nullptr},
+                         {"in_place", in_place},
+                         {"time_ns", timing.time_ns},
+                         {"algbw_gb_per_s", timing.algbw_gb_per_s},
+                         {"busbw_gb_per_s", timing.busbw_gb_per_s},
+                         {"wrong", nullptr}};
+  if (row.op) {
+    json["op"] = Name(*row.op);
+  }
+  if (row.root) {
+    json["root"] = *row.root;
+  }
+  if (timing.wrong >= 0) {
+    json["wrong"] = timing.wrong;
+  }
+  return json;
+}
+
+void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
+               const std::vector<BenchRow>& rows) {
+  nlohmann::json results = nlohmann::json::array();
+  for (const BenchRow& row : rows) {
+    results.push_back(JsonOf(row, row.out_of_place, false));
+    if (row.in_place) {
+      results.push_back(JsonOf(row, *row.in_place, true));
+    }
+  }
+  const nlohmann::json json = {{"name", NameOf(options)},
+                               {"ranks", ranks},
+                               {"hosts", hosts},
+                               {"iterations", options.iterations},
+                               {"results", results}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+Result<int> Bench(Communicator& communicator, const Flags& flags) {
+  const bool prints = communicator.rank() == 0;
+  REPRISE_ASSIGN(const BenchOptions options, OptionsOf(flags));
+  REPRISE_TRY(ValidateBench(options, communicator.size()));
+  REPRISE_ASSIGN(const auto names, communicator.AllGather(communicator.host()));
+  const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
+  if (prints && !flags.json) {
+    PrintHeader(options, communicator.size(), hosts);
+  }
+  REPRISE_ASSIGN(const auto rows, RunBench(communicator, options, [&](const BenchRow& row) {
+                   if (prints && !flags.json) {
+                     PrintRow(row);
+                   }
+                 }));
+  const Totals totals = TotalsOf(rows);
+  if (prints && flags.json) {
+    PrintJson(options, communicator.size(), hosts, rows);
+  } else if (prints) {
+    fmt::print("# wrong elements: {}{}\n# mean bus bandwidth: {:.3f} GB/s\n", totals.wrong,
+               options.check ? "" : " (not checked)", totals.mean_busbw);
+  }
+  return totals.wrong > 0 ? 1 : 0;
+}
+
+Result<int> BenchCollectives(const CommandContext& context, const Flags& flags) {
+  int argc = context.argc;
+  char** argv = context.argv;
+  REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
+  const Result<int> code = Bench(*communicator, flags);
+  if (code) {
+    return code;
+  }
+  // Every rank fails alike, or hears of the one that did: one of them says so, now, for AbortNow
+  // may end the process.
+  communicator->RaiseAbort(code.error());
+  if (communicator->rank() == 0) {
+    fmt::print(stderr, "reprise: {}\n", code.error().message);
+  }
+  communicator->AbortNow(static_cast<int>(code.error().kind));
+  return Fail(code.error().kind, {});
+}
+
+}  // namespace
+
+CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
+  app.description("measure collectives as the replay runs them");
+  app.require_subcommand(1);
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* sub = app.add_subcommand("collectives", "busbw of one kind; start it with mpirun -n N");
+  sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
+  sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();
+  sub->add_option("-e,--maxbytes", flags->max_size, "largest size")->capture_default_str();
+  sub->add_option("-i,--stepbytes", flags->step, "increment between sizes")->capture_default_str();
+  sub->add_option("-f,--stepfactor", flags->factor, "factor between sizes; 1: use the increment")
+      ->capture_default_str();
+  sub->add_option("-n,--iters", flags->iterations, "timed iterations")->capture_default_str();
+  sub->add_option("-w,--warmup_iters", flags->warmup, "iterations before")->capture_default_str();
+  sub->add_option("-c,--check", flags->check, "check results: 0 or 1")->capture_default_str();
+  sub->add_option("-d,--datatype", flags->dtype, "element type, or all")->capture_default_str();
+  sub->add_option("-o,--op", flags->op, "sum, prod, min, max, avg, …, or all")
+      ->capture_default_str();
+  sub->add_option("-r,--root", flags->root, "root rank")->capture_default_str();
+  sub->add_flag("--json", flags->json, "results as JSON");
+  return [flags, context]() { return BenchCollectives(context, *flags); };
+}
+
+}  // namespace reprise
