@@ -1,0 +1,47 @@
+// What the operators of the convolution family mean.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/value.h"
+
+namespace reprise {
+
+// A tensor of the convolution: (image, channel, y, x) or (output channel, input channel, y, x).
+struct ConvTensor {
+  const TensorDesc* tensor = nullptr;  // nullptr: not there
+  std::array<std::int64_t, 4> strides = {};
+
+  [[nodiscard]] std::int64_t At(std::int64_t i0, std::int64_t i1, std::int64_t i2,
+                                std::int64_t i3) const {
+    return tensor->offset + i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
+  }
+};
+
+// out(b, o, y, x) = bias(o) + sum over c, i, j of
+//   in(b, c, y stride - padding + i dilation, …) weight(o, c, i, j)
+// within each group of channels. One spatial dimension is two, the first of extent 1.
+struct ConvCall {
+  bool backward = false;
+  std::int64_t images = 0, groups = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  // of a group
+  // {y, x}
+  using Pair = std::array<std::int64_t, 2>;
+  Pair in = {1, 1}, out = {1, 1}, kernel = {1, 1};
+  Pair stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  ConvTensor input, weight, output;    // backward: `output` is the output's gradient
+  const TensorDesc* bias = nullptr;    // forward only
+  ConvTensor input_grad, weight_grad;  // backward, as asked for
+  const TensorDesc* bias_grad = nullptr;
+};
+
+[[nodiscard]] std::span<const std::string_view> ConvOperators();
+// Nothing if the call is not one of them, is transposed, has three spatial dimensions or another
+// dtype than float32, bfloat16 and float16. Pointers are into `call`.
+[[nodiscard]] std::optional<ConvCall> ParseConv(const OpCall& call);
+
+}  // namespace reprise
