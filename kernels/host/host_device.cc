@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -103,9 +104,13 @@ class HostDevice : public Device {
     }
     return std::make_unique<HostLaunch>([fill]() -> Status {
       std::byte* to = fill.dst->host_data() + fill.offset_bytes;
-      for (std::int64_t i = 0; i < fill.bytes;
-           i += static_cast<std::int64_t>(fill.pattern.size())) {
-        std::memcpy(to + i, fill.pattern.data(), fill.pattern.size());
+      const auto bytes = static_cast<std::size_t>(fill.bytes);
+      std::size_t done = std::min(bytes, fill.pattern.size());
+      std::memcpy(to, fill.pattern.data(), done);
+      while (done < bytes) {  // what is there already is copied behind itself
+        const std::size_t more = std::min(done, bytes - done);
+        std::memcpy(to + done, to, more);
+        done += more;
       }
       return {};
     });

@@ -95,6 +95,11 @@ Status DiskCache::Store(const std::string& key, const std::vector<unsigned char>
   return {};
 }
 
+void DiskCache::Remove(const std::string& key) const {
+  std::error_code ignored;
+  std::filesystem::remove(PathOf(key), ignored);
+}
+
 std::optional<DiskCache::Lock> DiskCache::Acquire(const std::string& key) const {
   if (!enabled()) {
     return std::nullopt;

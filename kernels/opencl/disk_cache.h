@@ -41,6 +41,7 @@ class DiskCache {
   [[nodiscard]] std::optional<std::vector<unsigned char>> Load(const std::string& key) const;
   [[nodiscard]] Status Store(const std::string& key,
                              const std::vector<unsigned char>& payload) const;
+  void Remove(const std::string& key) const;
   // Nothing if the directory cannot be written.
   [[nodiscard]] std::optional<Lock> Acquire(const std::string& key) const;
 

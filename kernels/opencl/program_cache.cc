@@ -116,6 +116,7 @@ std::optional<cl::Program> ProgramCache::FromDisk(const std::string& key,
   if (!program) {
     // E.g. after a driver update that kept its version string.
     LogWarning(program.error().message + "; compiling again");
+    disk_.Remove(key);
     return std::nullopt;
   }
   return *program;

@@ -1,0 +1,205 @@
+// Streams, events, buffers and times, alike on both backends.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "core/clock.h"
+#include "tests/kernels/harness.h"
+
+namespace reprise {
+namespace {
+
+class StreamTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = TestDevice(GetParam(), &why);
+    if (device_ == nullptr) {
+      GTEST_SKIP() << why;
+    }
+  }
+  std::unique_ptr<Buffer> Allocate(std::int64_t bytes) {
+    auto buffer = device_->Allocate(bytes);
+    EXPECT_TRUE(buffer) << buffer.error().message;
+    return std::move(*buffer);
+  }
+  std::unique_ptr<Stream> Create(bool profiling = false) {
+    auto stream = device_->CreateStream(profiling);
+    EXPECT_TRUE(stream) << stream.error().message;
+    return std::move(*stream);
+  }
+  std::unique_ptr<PreparedLaunch> Prepare(const Launch& launch) {
+    auto prepared = device_->Prepare(launch);
+    EXPECT_TRUE(prepared) << prepared.error().message;
+    return std::move(*prepared);
+  }
+  static std::vector<std::byte> Read(Stream& stream, const Buffer& buffer) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(buffer.size_bytes()));
+    EXPECT_TRUE(stream.Download(bytes.data(), buffer, 0, buffer.size_bytes()));
+    EXPECT_TRUE(stream.Finish());
+    return bytes;
+  }
+  Device* device_ = nullptr;
+};
+
+TEST_P(StreamTest, BuffersAreZeroAndMayBeEmpty) {
+  const auto stream = Create();
+  const auto buffer = Allocate(4097);
+  const auto bytes = Read(*stream, *buffer);
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), std::byte{0}), 4097);
+  const auto empty = Allocate(0);
+  EXPECT_EQ(empty->size_bytes(), 0);
+  const auto fill = Prepare(DeviceFill{empty.get(), 0, 0, {std::byte{1}}});
+  EXPECT_TRUE(stream->Enqueue(*fill));
+  EXPECT_TRUE(stream->Finish());
+  EXPECT_FALSE(device_->Allocate(-1));
+}
+
+TEST_P(StreamTest, CommandsRunInOrder) {
+  const auto stream = Create();
+  const auto a = Allocate(1 << 16);
+  const auto b = Allocate(1 << 16);
+  const auto ones = Prepare(DeviceFill{a.get(), 0, 1 << 16, {std::byte{1}}});
+  const auto twos = Prepare(DeviceFill{a.get(), 8, 8, {std::byte{2}, std::byte{3}}});
+  const auto copy = Prepare(DeviceCopy{b.get(), 4, a.get(), 8, 1000});
+  for (const auto* launch : {ones.get(), twos.get(), copy.get(), ones.get()}) {
+    ASSERT_TRUE(stream->Enqueue(*launch));
+  }
+  const auto bytes = Read(*stream, *b);
+  EXPECT_EQ(bytes[3], std::byte{0});
+  EXPECT_EQ(bytes[4], std::byte{2});
+  EXPECT_EQ(bytes[5], std::byte{3});
+  EXPECT_EQ(bytes[12], std::byte{1});
+  EXPECT_EQ(bytes[1004], std::byte{0});
+}
+
+TEST_P(StreamTest, EventsOrderStreams) {
+  const auto producer = Create();
+  const auto consumer = Create();
+  const auto source = Allocate(1 << 20);
+  const auto target = Allocate(1 << 20);
+  const auto copy = Prepare(DeviceCopy{target.get(), 0, source.get(), 0, 1 << 20});
+  for (int round = 1; round <= 20; ++round) {
+    const auto fill =
+        Prepare(DeviceFill{source.get(), 0, 1 << 20, {static_cast<std::byte>(round)}});
+    ASSERT_TRUE(producer->Enqueue(*fill));
+    const auto produced = producer->Record();
+    ASSERT_TRUE(produced);
+    const EventPtr wait[] = {*produced};
+    ASSERT_TRUE(consumer->WaitFor(wait));
+    ASSERT_TRUE(consumer->Enqueue(*copy));
+    const auto consumed = consumer->Record();
+    ASSERT_TRUE(consumed);
+    const EventPtr back[] = {*consumed};
+    ASSERT_TRUE(producer->WaitFor(back));
+    ASSERT_TRUE((*consumed)->Wait());
+    EXPECT_TRUE((*consumed)->IsDone());
+    EXPECT_TRUE((*produced)->IsDone());
+    const auto bytes = Read(*consumer, *target);
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), static_cast<std::byte>(round)), 1 << 20);
+  }
+}
+
+TEST_P(StreamTest, AnUnsubmittedEventIsReachedByPolling) {
+  const auto stream = Create();
+  const auto buffer = Allocate(64);
+  const auto fill = Prepare(DeviceFill{buffer.get(), 0, 64, {std::byte{1}}});
+  ASSERT_TRUE(stream->Enqueue(*fill));
+  const auto event = stream->Record();
+  ASSERT_TRUE(event);
+  const std::int64_t deadline = MonotonicNs() + 10'000'000'000;
+  while (!(*event)->IsDone() && MonotonicNs() < deadline) {
+  }
+  EXPECT_TRUE((*event)->IsDone());
+}
+
+TEST_P(StreamTest, TimesAreOnTheHostsClock) {
+  const auto stream = Create(/*profiling=*/true);
+  const auto buffer = Allocate(1 << 22);
+  const auto fill = Prepare(DeviceFill{buffer.get(), 0, 1 << 22, {std::byte{5}}});
+  const auto nothing = Prepare(DeviceFill{buffer.get(), 0, 0, {std::byte{5}}});
+  const std::int64_t before = MonotonicNs();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(stream->Enqueue(i == 7 ? *nothing : *fill));
+  }
+  ASSERT_TRUE(stream->Finish());
+  const std::int64_t after = MonotonicNs();
+  const auto times = stream->TakeTimes();
+  ASSERT_TRUE(times) << times.error().message;
+  ASSERT_EQ(times->size(), 50U);
+  const std::int64_t slack = device_->clock_uncertainty_ns();
+  EXPECT_LT(slack, 5'000'000);
+  std::int64_t last_end = before - slack;
+  for (const Stream::Times& time : *times) {
+    EXPECT_GE(time.start_ns, last_end);
+    EXPECT_GE(time.end_ns, time.start_ns);
+    last_end = time.end_ns;
+  }
+  EXPECT_LE(last_end, after + slack);
+  EXPECT_TRUE(stream->TakeTimes()->empty());
+}
+
+TEST_P(StreamTest, ManyTimesStayInOrder) {
+  const auto stream = Create(/*profiling=*/true);
+  const auto buffer = Allocate(64);
+  const auto fill = Prepare(DeviceFill{buffer.get(), 0, 64, {std::byte{5}}});
+  constexpr std::size_t kCount = 20'000;  // beyond every window of live events
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(stream->Enqueue(*fill));
+  }
+  ASSERT_TRUE(stream->Finish());
+  const auto times = stream->TakeTimes();
+  ASSERT_TRUE(times);
+  ASSERT_EQ(times->size(), kCount);
+  for (std::size_t i = 1; i < kCount; ++i) {
+    ASSERT_GE((*times)[i].start_ns, (*times)[i - 1].start_ns);
+  }
+}
+
+TEST_P(StreamTest, ImpossibleLaunchesAreRefused) {
+  const auto stream = Create();
+  const auto buffer = Allocate(64);
+  EXPECT_FALSE(device_->Prepare(DeviceCopy{buffer.get(), 0, buffer.get(), 32, 64}));
+  EXPECT_FALSE(device_->Prepare(DeviceFill{buffer.get(), 60, 8, {std::byte{1}}}));
+  EXPECT_FALSE(device_->Prepare(DeviceKernel{.program = "nonexistent.cl", .entry = "x"}));
+  std::byte byte{};
+  EXPECT_FALSE(stream->Upload(*buffer, 64, &byte, 1));
+  EXPECT_FALSE(stream->Download(&byte, *buffer, -1, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, StreamTest, testing::Values("opencl", "host"),
+                         [](const auto& info) { return info.param; });
+
+TEST(HostStream, ErrorsOfTasksSurface) {
+  std::string why;
+  Device* device = TestDevice("host", &why);
+  ASSERT_NE(device, nullptr);
+  const auto stream = std::move(*device->CreateStream(false));
+  const auto bad = std::move(*device->Prepare(HostTask{[] { return BadInput("broken"); }}));
+  bool ran = false;
+  const auto good = std::move(*device->Prepare(HostTask{[&]() -> Status {
+    ran = true;
+    return {};
+  }}));
+  ASSERT_TRUE(stream->Enqueue(*bad));
+  ASSERT_TRUE(stream->Enqueue(*good));
+  const auto event = stream->Record();
+  ASSERT_TRUE(event);
+  const Status waited = (*event)->Wait();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().message, "broken");
+  EXPECT_FALSE(stream->Finish());
+  EXPECT_TRUE(ran) << "later work still runs, so that nobody waits for ever";
+  EXPECT_TRUE(stream->Finish()) << "an error is reported once";
+}
+
+TEST(Devices, UnknownNamesAndIndicesAreUsageErrors) {
+  EXPECT_EQ(ListDevices("cuda").error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(OpenDevice({.backend = "cuda"}).error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(OpenDevice({.backend = "host", .index = 1}).error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(ListDevices("host")->size(), 1U);
+}
+
+}  // namespace
+}  // namespace reprise
