@@ -12,6 +12,8 @@ using GroupSet = std::vector<bool>;  // by group index
 
 // Clocks of different hosts, and records closed late: this much apart still counts as overlapping.
 constexpr std::int64_t kOverlapSlackNs = 5'000'000;
+// Threads that gloo gives a group by default; twins (left out of the candidates) have their own.
+constexpr std::size_t kWorkersOfGroup = 2;
 constexpr int kSearchBudget = 5'000;  // assignments tried before giving up: unknown then
 
 std::size_t Count(const GroupSet& set) {
@@ -71,8 +73,9 @@ bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const Pr
 bool MayBeIn(const InferenceTransfer& transfer, const ProcessGroup& group) {
   const CommArguments& arguments = *transfer.arguments;
   const auto size = static_cast<std::int32_t>(group.ranks.size());
-  return Position(group, transfer.rank) >= 0 && arguments.group_root < size &&
-         arguments.group_peer < size && (arguments.group_size < 0 || arguments.group_size == size);
+  const std::int32_t mine = Position(group, transfer.rank);
+  return mine >= 0 && arguments.group_root < size && arguments.group_peer < size &&
+         arguments.group_peer != mine && (arguments.group_size < 0 || arguments.group_size == size);
 }
 
 // The unknowns: transfers that certainly share a group, by rank and thread, or by rank, direction
@@ -80,8 +83,8 @@ bool MayBeIn(const InferenceTransfer& transfer, const ProcessGroup& group) {
 class Search {
  public:
   Search(std::span<const InferenceTransfer> transfers, std::span<const ProcessGroup> groups,
-         std::span<const std::int32_t> captured)
-      : transfers_(transfers), groups_(groups), captured_(captured) {
+         std::span<const std::size_t> twins, std::span<const std::int32_t> captured)
+      : transfers_(transfers), groups_(groups), twins_(twins), captured_(captured) {
     std::map<std::tuple<std::int32_t, std::int64_t, CommKind, std::int32_t>, std::size_t> units;
     for (const InferenceTransfer& t : transfers) {
       const bool p2p = IsPointToPoint(t.arguments->spec.kind);
@@ -92,7 +95,12 @@ class Search {
       const auto key =
           std::make_tuple(t.rank, worker, p2p ? t.arguments->spec.kind : CommKind::kAllReduce,
                           p2p ? t.arguments->group_peer : -1);
-      unit_of_.push_back(units.try_emplace(key, units.size()).first->second);
+      const auto [unit, added] = units.try_emplace(key, units.size());
+      if (added) {
+        rank_of_unit_.push_back(t.rank);
+        worker_of_unit_.push_back(worker);
+      }
+      unit_of_.push_back(unit->second);
     }
     unit_count_ = units.size();
   }
@@ -109,8 +117,9 @@ class Search {
     Explore(std::move(start));
     std::vector<int> out;
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
-      const bool sure = solutions_ > 0 && budget_ > 0 && Count(seen_[unit_of_[i]]) == 1;
-      out.push_back(sure ? First(seen_[unit_of_[i]]) : -1);
+      const bool sure =
+          solutions_ > 0 && budget_ > 0 && (Count(seen_[unit_of_[i]]) == 1 || SamePeerInAll(i));
+      out.push_back(sure ? First(first_solution_[unit_of_[i]]) : -1);
     }
     return out;
   }
@@ -120,6 +129,25 @@ class Search {
 
   static int First(const GroupSet& set) {
     return static_cast<int>(std::find(set.begin(), set.end(), true) - set.begin());
+  }
+
+  // A send means the same in every group that gives its peer's number to one and the same rank.
+  [[nodiscard]] bool SamePeerInAll(std::size_t i) const {
+    const CommArguments& arguments = *transfers_[i].arguments;
+    if (!IsPointToPoint(arguments.spec.kind) || arguments.group_peer < 0) {
+      return false;
+    }
+    std::int32_t peer = -1;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (seen_[unit_of_[i]][g]) {
+        const std::int32_t here = groups_[g].ranks[static_cast<std::size_t>(arguments.group_peer)];
+        if (peer >= 0 && here != peer) {
+          return false;
+        }
+        peer = here;
+      }
+    }
+    return peer >= 0;
   }
 
   // A unit can be in a group only if each of its transfers has a counterpart on every member.
@@ -156,6 +184,28 @@ class Search {
             static_cast<std::size_t>(end - transfers_.begin())};
   }
 
+  // Groups whose threads on a rank are all found leave no room for others.
+  bool LimitWorkers(State& state) const {
+    std::map<std::pair<std::int32_t, int>, std::size_t> decided;
+    for (std::size_t u = 0; u < unit_count_; ++u) {
+      if (worker_of_unit_[u] >= 0 && Count(state[u]) == 1) {
+        ++decided[{rank_of_unit_[u], First(state[u])}];
+      }
+    }
+    bool changed = false;
+    for (std::size_t u = 0; u < unit_count_; ++u) {
+      for (std::size_t g = 0; worker_of_unit_[u] >= 0 && g < groups_.size(); ++g) {
+        const auto it = decided.find({rank_of_unit_[u], static_cast<int>(g)});
+        if (state[u][g] && Count(state[u]) > 1 && it != decided.end() &&
+            it->second >= kWorkersOfGroup * (1 + twins_[g])) {
+          state[u][g] = false;
+          changed = true;
+        }
+      }
+    }
+    return changed;
+  }
+
   // Removes what nothing supports until all is supported; false if a unit has nothing left.
   bool Propagate(State& state) const {
     for (bool changed = true; changed;) {
@@ -172,6 +222,7 @@ class Search {
           return false;
         }
       }
+      changed = LimitWorkers(state) || changed;
     }
     return true;
   }
@@ -239,6 +290,7 @@ class Search {
       if (SequencesAgree(state)) {
         if (solutions_++ == 0) {
           seen_ = state;
+          first_solution_ = state;
         }
         for (std::size_t u = 0; u < unit_count_; ++u) {
           for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -260,10 +312,14 @@ class Search {
 
   std::span<const InferenceTransfer> transfers_;
   std::span<const ProcessGroup> groups_;
+  std::span<const std::size_t> twins_;
   std::span<const std::int32_t> captured_;
   std::vector<std::size_t> unit_of_;  // by transfer
   std::size_t unit_count_ = 0;
-  State seen_;  // groups that some solution gives a unit
+  std::vector<std::int32_t> rank_of_unit_;
+  std::vector<std::int64_t> worker_of_unit_;
+  State seen_;            // groups that some solution gives a unit
+  State first_solution_;  // one that fits as a whole
   int solutions_ = 0;
   int budget_ = kSearchBudget;
 };
@@ -272,8 +328,9 @@ class Search {
 
 std::vector<int> InferGroups(std::span<const InferenceTransfer> transfers,
                              std::span<const ProcessGroup> groups,
+                             std::span<const std::size_t> twins,
                              std::span<const std::int32_t> captured) {
-  return Search(transfers, groups, captured).Run();
+  return Search(transfers, groups, twins, captured).Run();
 }
 
 }  // namespace reprise::pytorch

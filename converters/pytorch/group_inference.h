@@ -21,14 +21,16 @@ struct InferenceTransfer {
 
 // `transfers` in order of issue on each rank, ranks one after the other, of the ranks `captured`;
 // what other members did is unknown and contradicts nothing. `groups` without twins (equal rank
-// lists). Returns an index into `groups` for each transfer, -1 where no assignment or
-// more than one satisfies all of
+// lists); `twins` says how many more groups have the ranks of each. Returns an index into `groups`
+// for each transfer, -1 where no assignment or more than one satisfies all of
 // - membership, the group's size where arguments tell it, roots and peers within the group;
 // - the n-th transfers of a group are of one kind, type and size on all its members, and a send
 //   meets its receive;
-// - they overlap in time.
+// - they overlap in time;
+// - a group has no more than the two threads that gloo gives it, where that leaves a choice.
 [[nodiscard]] std::vector<int> InferGroups(std::span<const InferenceTransfer> transfers,
                                            std::span<const ProcessGroup> groups,
+                                           std::span<const std::size_t> twins,
                                            std::span<const std::int32_t> captured);
 
 }  // namespace reprise::pytorch

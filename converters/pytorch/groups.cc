@@ -60,25 +60,25 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
   }
   // Twins are left out: whichever of them it was, ranks and order are the same.
   std::vector<ProcessGroup> candidates;
-  std::vector<bool> has_twin;
+  std::vector<std::size_t> twins;
   const auto& groups = table.groups();
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const int first = table.FirstTwin(static_cast<int>(i));
     if (first == static_cast<int>(i)) {
       candidates.push_back(groups[i]);
-      has_twin.push_back(false);
+      twins.push_back(0);
     } else {
       const auto at = std::find_if(candidates.begin(), candidates.end(), [&](const auto& group) {
         return group.id == groups[static_cast<std::size_t>(first)].id;
       });
-      has_twin[static_cast<std::size_t>(at - candidates.begin())] = true;
+      ++twins[static_cast<std::size_t>(at - candidates.begin())];
     }
   }
   std::vector<std::int32_t> captured;
   for (const RankCapture& rank : ranks) {
     captured.push_back(rank.rank);
   }
-  const std::vector<int> chosen = InferGroups(unnamed, candidates, captured);
+  const std::vector<int> chosen = InferGroups(unnamed, candidates, twins, captured);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     auto& [rank, transfer] = owners[i];
     if (chosen[i] < 0) {
@@ -91,7 +91,7 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
     const auto group = static_cast<std::size_t>(chosen[i]);
     Settle(*rank, *transfer, &candidates[group], GroupCertainty::kInferred);
     diagnostics.Count("group_inferred");
-    if (has_twin[group]) {
+    if (twins[group] > 0) {
       diagnostics.Count("group_twins", fmt::format("several groups have the ranks of group {}",
                                                    candidates[group].id));
     }

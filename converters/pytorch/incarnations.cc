@@ -75,7 +75,7 @@ class Assigner {
   [[nodiscard]] std::int64_t count() const { return next_; }
 
   // A tensor that was there before.
-  void Resolve(TensorDesc& tensor, const std::string& user) {
+  void Resolve(TensorDesc& tensor, const std::string& user, bool inside_node) {
     if (tensor.storage_id == 0) {
       return;  // undefined tensor
     }
@@ -90,8 +90,11 @@ class Assigner {
     const bool same_type =
         tensor.dtype == DType::kUnknown || (storage.dtypes & Bit(tensor.dtype)) != 0;
     if (storage.device != tensor.device || !fits || !same_type) {
-      diagnostics_.Count("storage_contradiction",
-                         fmt::format("{}: {} storage {}", label_, user, tensor.storage_id));
+      // Inside mm and addmm, children see the result before the capture shows its allocation.
+      if (!inside_node) {
+        diagnostics_.Count("storage_contradiction",
+                           fmt::format("{}: {} storage {}", label_, user, tensor.storage_id));
+      }
       Begin(tensor, 0, -1);
       return;
     }
@@ -123,7 +126,7 @@ class Assigner {
       return;
     }
     if (!may_allocate) {
-      Resolve(tensor, *op.name);
+      Resolve(tensor, *op.name, false);
       return;
     }
     if (known) {
@@ -173,8 +176,10 @@ std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Cla
       continue;
     }
     HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
+    const bool part = roles[i].role == Role::kPart;
     if (!event.end) {
-      ForEachTensor(node.inputs, [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name); });
+      ForEachTensor(node.inputs,
+                    [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name, part); });
     } else {
       const bool may_allocate = MayAllocate(node, roles[i].role);
       ForEachTensor(node.outputs, [&](TensorDesc& tensor) {

@@ -106,23 +106,39 @@ class Builder {
     }
   }
 
+  struct Brought {
+    std::size_t transfer = 0;
+    const TensorDesc* tensor = nullptr;
+  };
+  // Incarnation → the transfers that write to it.
+  [[nodiscard]] std::map<std::int64_t, std::vector<Brought>> BroughtBy() const {
+    std::map<std::int64_t, std::vector<Brought>> out;
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      for (const TensorDesc* tensor : TensorsIn(rank_.transfers[t].arguments.received)) {
+        out[tensor->incarnation].push_back({t, tensor});
+      }
+    }
+    return out;
+  }
+
+  // Slices of one flat buffer are transferred and used apart.
+  static bool Overlap(const TensorDesc& a, const TensorDesc& b) {
+    return a.dtype != b.dtype ||
+           (a.offset < b.offset + ExtentElements(b) && b.offset < a.offset + ExtentElements(a));
+  }
+
   // When the data that a transfer brings were first used, on any thread.
   void FindFirstUses() {
     first_use_.assign(rank_.transfers.size(), kNever);
-    std::map<std::int64_t, std::vector<std::size_t>> brought_by;  // incarnation → transfers
-    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
-      for (const TensorDesc* tensor : TensorsIn(rank_.transfers[t].arguments.received)) {
-        brought_by[tensor->incarnation].push_back(t);
-      }
-    }
+    const auto brought_by = BroughtBy();
     const auto use = [&](const ValueList& inputs, std::int64_t at) {
       for (const TensorDesc* tensor : TensorsIn(inputs)) {
         const auto it = brought_by.find(tensor->incarnation);
         if (it == brought_by.end()) {
           continue;
         }
-        for (const std::size_t t : it->second) {
-          if (IssuedAt(t) < at) {
+        for (const auto& [t, brought] : it->second) {
+          if (IssuedAt(t) < at && Overlap(*tensor, *brought)) {
             first_use_[t] = std::min(first_use_[t], at);
           }
         }
@@ -163,7 +179,7 @@ class Builder {
 
   void AddWait(std::size_t t, std::int32_t thread, std::int64_t at, bool inferred) {
     // Never inside another item: the wait then returned at the latest when that item had ended.
-    const Around around = Find(thread, at);
+    const Around around = Find(thread, at - 1);
     if (around.before != nullptr) {
       at = std::max(at, around.before->end_ns);
     }
@@ -179,12 +195,7 @@ class Builder {
 
   // _c10d_functional::wait_tensor: by the storage it is given.
   void AddRecordedWaits() {
-    std::map<std::int64_t, std::vector<std::size_t>> brought_by;
-    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
-      for (const TensorDesc* tensor : TensorsIn(rank_.transfers[t].arguments.received)) {
-        brought_by[tensor->incarnation].push_back(t);
-      }
-    }
+    const auto brought_by = BroughtBy();
     for (auto& items : threads_) {
       for (Item& item : items) {
         if (item.kind != Item::Kind::kOperation ||
@@ -195,7 +206,7 @@ class Builder {
         for (const TensorDesc* tensor : TensorsIn(HostOf(item.operation)->inputs)) {
           const auto it = brought_by.find(tensor->incarnation);
           for (std::size_t n = it == brought_by.end() ? 0 : it->second.size(); n-- > 0;) {
-            const std::size_t t = it->second[n];
+            const std::size_t t = it->second[n].transfer;
             if (!waited_[t] && IssuedAt(t) < item.start_ns) {
               WaitWith(item, t);
               break;
@@ -255,23 +266,54 @@ class Builder {
     }
   }
 
+  // A worker that loses its core between letting the waiting thread go and stamping the end is
+  // recorded to end late (measured: 1.4 ms). What was used before must have come before: the
+  // transfer ended at the latest where the host's last quiet time before the use ended.
+  void CorrectLateEnd(TransferRecord& transfer, std::int64_t first_use) {
+    if (first_use >= transfer.end_ns) {
+      return;
+    }
+    const auto& items = threads_[static_cast<std::size_t>(transfer.thread)];
+    for (std::size_t i = items.size(); i-- > 1;) {
+      if (items[i].start_ns <= first_use && items[i].start_ns > transfer.start_ns &&
+          items[i].start_ns - items[i - 1].end_ns > kQuietNs) {
+        ShortenTo(items[i].start_ns, transfer);
+        return;
+      }
+      if (items[i].start_ns <= transfer.start_ns) {
+        return;
+      }
+    }
+  }
+
   // The host is quiet, a transfer ends meanwhile, and what it brought is used later.
   void AddInferredWaits() {
     for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
-      const TransferRecord& transfer = rank_.transfers[t];
+      TransferRecord& transfer = rank_.transfers[t];
       if (waited_[t] || transfer.thread < 0 || transfer.call < 0) {
         continue;
       }
-      const Around around = Find(transfer.thread, transfer.end_ns);
-      if (around.before == nullptr || around.after == nullptr ||
-          around.before->end_ns > transfer.end_ns ||
+      CorrectLateEnd(transfer, first_use_[t]);
+      const std::int64_t end_ns = transfer.end_ns;
+      // An end at the very start of a node belongs to the gap before it.
+      const Around around = Find(transfer.thread, end_ns - 1);
+      if (around.before == nullptr || around.after == nullptr || around.before->end_ns > end_ns ||
           around.after->start_ns - around.before->end_ns <= kQuietNs) {
         continue;
       }
       const bool same_call = around.before->transfer == static_cast<std::int32_t>(t);
       const bool used_later = first_use_[t] != kNever && first_use_[t] >= around.after->start_ns;
       if (same_call || used_later) {
-        AddWait(t, transfer.thread, transfer.end_ns, true);
+        AddWait(t, transfer.thread, end_ns, true);
+        rank_.diagnostics.Count("wait_inferred");
+      }
+    }
+    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
+      if (!waited_[t]) {
+        rank_.diagnostics.Count(
+            "transfer_without_wait",
+            fmt::format("{}: {} {}", rank_.label, Name(rank_.transfers[t].arguments.spec.kind),
+                        rank_.transfers[t].arguments.spec.index));
       }
     }
   }
