@@ -1,0 +1,248 @@
+// Pooling in two dimensions: largest, average, adaptive average; forward and backward.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/lowering.h"
+#include "kernels/ops/pool_call.h"
+#include "kernels/samples.h"
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+// Calls body(image, channel, output y, output x).
+template <typename Body>
+void ForEachWindow(const PoolCall& p, Body&& body) {
+  for (std::int64_t b = 0; b < p.images; ++b) {
+    for (std::int64_t c = 0; c < p.channels; ++c) {
+      for (std::int64_t y = 0; y < p.out_size[0]; ++y) {
+        for (std::int64_t x = 0; x < p.out_size[1]; ++x) {
+          body(b, c, y, x);
+        }
+      }
+    }
+  }
+}
+
+// Calls body(y, x) for every pixel of the input in a window, row by row.
+template <typename Body>
+void ForEachPixel(const PoolCall& p, std::int64_t oy, std::int64_t ox, Body&& body) {
+  const PoolCall::Window rows = p.WindowOf(0, oy);
+  const PoolCall::Window columns = p.WindowOf(1, ox);
+  for (std::int64_t y = rows.begin; y < rows.end; y += p.dilation[0]) {
+    for (std::int64_t x = columns.begin; x < columns.end; x += p.dilation[1]) {
+      if (y >= 0 && y < p.in_size[0] && x >= 0 && x < p.in_size[1]) {
+        body(y, x);
+      }
+    }
+  }
+}
+
+void Forward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
+             const HostTensor& index) {
+  ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
+    double sum = 0;
+    double most = -INFINITY;
+    std::int64_t at = -1;
+    ForEachPixel(p, oy, ox, [&](std::int64_t y, std::int64_t x) {
+      const double v = in.Get(p.input.At(b, c, y, x));
+      sum += v;
+      if (at < 0 || v > most || std::isnan(v)) {
+        most = v;
+        at = y * p.in_size[1] + x;
+      }
+    });
+    const bool max = p.kind == PoolCall::Kind::kMax;
+    out.Set(p.output.At(b, c, oy, ox), max ? most : sum / p.DivisorOf(oy, ox));
+    if (max) {
+      index.SetInt(p.index.At(b, c, oy, ox), std::max<std::int64_t>(at, 0));
+    }
+  });
+}
+
+void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
+              const HostTensor& index) {
+  const std::int64_t plane = p.in_size[0] * p.in_size[1];
+  std::vector<double> sums(static_cast<std::size_t>(p.images * p.channels * plane));
+  ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
+    const double grad = out.Get(p.output.At(b, c, oy, ox));
+    ForEachPixel(p, oy, ox, [&](std::int64_t y, std::int64_t x) {
+      const std::int64_t at = y * p.in_size[1] + x;
+      double& sum = sums[static_cast<std::size_t>((b * p.channels + c) * plane + at)];
+      if (p.kind != PoolCall::Kind::kMax) {
+        sum += grad / p.DivisorOf(oy, ox);
+      } else if (index.GetInt(p.index.At(b, c, oy, ox)) == at) {
+        sum += grad;
+      }
+    });
+  });
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const std::int64_t image = at / plane;
+    in.Set(p.input.At(image / p.channels, image % p.channels, at % plane / p.in_size[1],
+                      at % p.in_size[1]),
+           sums[i]);
+  }
+}
+
+// The same struct as in pool.cl.
+struct PoolArgs {
+  std::int64_t in_at, in[4], out_at, out[4], index_at, index[4];
+  std::int64_t images, channels;
+  std::int64_t in_size[2], out_size[2];
+  std::int64_t kernel[2], stride[2], padding[2], dilation[2];
+  std::int64_t divisor;
+  std::int32_t count_padding, adaptive;
+};
+
+PoolArgs MakeArgs(const PoolCall& p) {
+  PoolArgs args = {};
+  const auto place = [](const PoolTensor& t, std::int64_t& at, std::int64_t(&strides)[4]) {
+    at = t.tensor != nullptr ? t.tensor->offset : 0;
+    std::copy(t.strides.begin(), t.strides.end(), strides);
+  };
+  place(p.input, args.in_at, args.in);
+  place(p.output, args.out_at, args.out);
+  place(p.index, args.index_at, args.index);
+  args.images = p.images;
+  args.channels = p.channels;
+  for (std::size_t d = 0; d < 2; ++d) {
+    args.in_size[d] = p.in_size[d];
+    args.out_size[d] = p.out_size[d];
+    args.kernel[d] = p.kernel[d];
+    args.stride[d] = p.stride[d];
+    args.padding[d] = p.padding[d];
+    args.dilation[d] = p.dilation[d];
+  }
+  args.divisor = p.divisor;
+  args.count_padding = p.count_padding ? 1 : 0;
+  args.adaptive = p.kind == PoolCall::Kind::kAdaptiveAverage ? 1 : 0;
+  return args;
+}
+
+class PoolKernel : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "pool"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    return PoolOperators();
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParsePool(call).has_value();
+  }
+
+  // One operation (compare or add) a pixel of a window.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const auto p = ParsePool(call);
+    if (!p) {
+      return EstimateCost(call);
+    }
+    const auto windows = static_cast<double>(ElementCount(p->output.tensor->shape));
+    const auto pixels = static_cast<double>(ElementCount(p->input.tensor->shape));
+    const bool adaptive = p->kind == PoolCall::Kind::kAdaptiveAverage;
+    const auto taps = static_cast<double>(p->kernel[0] * p->kernel[1]);
+    const bool scatter = p->backward && p->kind == PoolCall::Kind::kMax;
+    Cost cost;
+    cost.flops = scatter ? windows : adaptive ? pixels : windows * taps;
+    cost.bytes = (windows + pixels) * SizeOf(p->input.tensor->dtype);
+    cost.bytes += p->index.tensor != nullptr ? windows * SizeOf(DType::kInt64) : 0;
+    return cost;
+  }
+
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const auto p = ParsePool(call);
+    if (!p) {
+      return UsageError(call.name + ": arguments that the pool kernel does not take");
+    }
+    REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p->input.tensor, memory));
+    REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p->output.tensor, memory));
+    const TensorDesc* index = p->index.tensor != nullptr ? p->index.tensor : p->output.tensor;
+    REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
+    p->backward ? Backward(*p, in, out, indices) : Forward(*p, in, out, indices);
+    return {};
+  }
+
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const auto p = ParsePool(call);
+    if (!p || !DeviceHasType(p->input.tensor->dtype, context.device)) {
+      return UsageError(call.name + ": arguments that the pool kernel does not take");
+    }
+    const bool max = p->kind == PoolCall::Kind::kMax;
+    const bool f64 = p->input.tensor->dtype == DType::kFloat64;
+    DeviceKernel launch;
+    launch.program = "pool.cl";
+    launch.entry = std::string(max ? "pool_max" : "pool_average") + (p->backward ? "_grad" : "");
+    launch.options = std::string(f64 ? "-DACC_NAME=float64" : "-DACC_NAME=float32") +
+                     " -DV=4 -DL=1" + TypeOption("T", p->input.tensor->dtype);
+    for (const PoolTensor* t : {&p->input, &p->output, &p->index}) {
+      if (t->tensor != nullptr) {
+        REPRISE_ASSIGN(Buffer * buffer, BufferOf(*t->tensor, context));
+        launch.args.emplace_back(buffer);
+      }
+    }
+    launch.args.push_back(StructArg(MakeArgs(*p)));
+    const PoolTensor& written = p->backward ? p->input : p->output;
+    SetItemsLaunch(launch, ElementCount(written.tensor->shape), context.device);
+    return std::vector<Launch>{std::move(launch)};
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+};
+
+using samples::Bool, samples::Int, samples::Ints, samples::None, samples::SampleTensors;
+
+std::vector<OpCall> PoolKernel::Samples() const {
+  std::vector<OpCall> calls;
+  for (const DType t : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
+    SampleTensors s;
+    const auto in = [&] { return Value{s.Tensor(t, {2, 3, 9, 12})}; };
+    const auto out = [&](std::int64_t h, std::int64_t w) {
+      return Value{s.Tensor(t, {2, 3, h, w})};
+    };
+    const auto index = [&] { return Value{s.Tensor(DType::kInt64, {2, 3, 5, 6})}; };
+    const Value kernel = Ints({3, 3}), two = Ints({2, 2}), one = Ints({1, 1}), no = Bool(false);
+    calls.push_back(
+        {"aten::max_pool2d_with_indices", {in(), kernel, two, one, one, no}, {out(5, 6), index()}});
+    calls.push_back({"aten::max_pool2d_with_indices_backward",
+                     {out(5, 6), in(), kernel, two, one, one, no, index()},
+                     {in()}});
+    for (const bool count_padding : {true, false}) {
+      const Value count = Bool(count_padding);
+      calls.push_back(
+          {"aten::avg_pool2d", {in(), kernel, two, one, no, count, None()}, {out(5, 6)}});
+      calls.push_back({"aten::avg_pool2d_backward",
+                       {out(5, 6), in(), kernel, two, one, no, count, None()},
+                       {in()}});
+    }
+    calls.push_back({"aten::_adaptive_avg_pool2d", {in(), Ints({4, 5})}, {out(4, 5)}});
+    calls.push_back({"aten::_adaptive_avg_pool2d_backward", {out(4, 5), in()}, {in()}});
+  }
+  SampleTensors s;
+  const auto f = DType::kFloat32;
+  const Value no = Bool(false), yes = Bool(true);
+  // Without images, by channels, dilated, windows over the far edge.
+  const Value plane{s.Strided(f, {3, 10, 11}, {1, 33, 3})};
+  calls.push_back({"aten::max_pool2d_with_indices",
+                   {plane, Ints({2}), Ints({}), Ints({1}), Ints({2}), yes},
+                   {Value{s.Tensor(f, {3, 6, 6})}, Value{s.Tensor(DType::kInt64, {3, 6, 6})}}});
+  calls.push_back({"aten::max_pool2d_with_indices_backward",
+                   {Value{s.Tensor(f, {3, 6, 6})}, plane, Ints({2}), Ints({2}), Ints({1}),
+                    Ints({2}), yes, Value{s.Tensor(DType::kInt64, {3, 6, 6})}},
+                   {Value{s.Tensor(f, {3, 10, 11})}}});
+  calls.push_back({"aten::avg_pool2d",
+                   {plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}), yes, yes, Int(7)},
+                   {Value{s.Tensor(f, {3, 5, 4})}}});
+  calls.push_back({"aten::avg_pool2d_backward",
+                   {Value{s.Tensor(f, {3, 5, 4})}, plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}),
+                    yes, yes, None()},
+                   {Value{s.Tensor(f, {3, 10, 11})}}});
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakePool() { return std::make_unique<PoolKernel>(); }
+
+}  // namespace reprise
