@@ -12,6 +12,8 @@ namespace reprise {
 namespace {
 
 constexpr double kSlowdownLimit = 20;
+// A run that is over this soon is not worth refusing, whatever the ratio.
+constexpr std::int64_t kShortRunNs = 30'000'000'000;
 constexpr std::int64_t kGemmSize = 384;
 constexpr std::int64_t kCopyBytes = std::int64_t{16} << 20;
 
@@ -104,7 +106,7 @@ Result<DeviceLimits> MeasureLimits(Device& device) {
 }
 
 Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& memory,
-                        const DeviceLimits& limits, int ranks_sharing_device) {
+                        const DeviceLimits& limits, double slowdown) {
   Estimate estimate;
   estimate.memory_bytes = memory.planned_bytes;
   double seconds = 0;
@@ -118,7 +120,7 @@ Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& 
     seconds += std::max(work.cost.flops / limits.flops_per_second,
                         work.cost.bytes / limits.bytes_per_second);
   }
-  estimate.compute_ns = static_cast<std::int64_t>(seconds * 1e9 * ranks_sharing_device);
+  estimate.compute_ns = static_cast<std::int64_t>(seconds * 1e9 * slowdown);
   return estimate;
 }
 
@@ -134,8 +136,8 @@ Status CheckEstimate(const Estimate& estimate, const DeviceInfo& device, int ran
   }
   const bool slow = static_cast<double>(estimate.compute_ns) >
                     kSlowdownLimit * static_cast<double>(estimate.recorded_ns);
-  // Under a second per iteration nobody minds, whatever the ratio.
-  if (slow && estimate.compute_ns > 1'000'000'000 && !options.allow_slow) {
+  const std::int64_t total_ns = estimate.compute_ns * (options.warmup + options.iterations);
+  if (slow && total_ns > kShortRunNs && !options.allow_slow) {
     return EnvironmentError(fmt::format(
         "one iteration would take about {} of computing on {}, recorded were {} ({:.0f} times); "
         "ways out: --ops timed, a faster device, or --allow-slow",

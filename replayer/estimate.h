@@ -24,11 +24,13 @@ struct Estimate {
   std::int64_t recorded_ns = 0;  // the same nodes as recorded
   std::int64_t memory_bytes = 0;
 };
-// Only nodes that execute count (real and surrogate). `ranks_sharing_device` divide its rates.
+// Only nodes that execute count (real and surrogate). `limits` were measured with the device to one
+// rank alone; `slowdown` ≥ 1 is what sharing it with others costs.
 [[nodiscard]] Estimate EstimateReplay(const Graph& graph, const Plan& plan,
                                       const MemoryPlan& memory, const DeviceLimits& limits,
-                                      int ranks_sharing_device);
-// Beyond 20× the recorded time, or beyond the device's memory: environment error with the ways out.
+                                      double slowdown);
+// Beyond 20× the recorded time and half a minute in all, or beyond the device's memory:
+// environment error with the ways out.
 [[nodiscard]] Status CheckEstimate(const Estimate& estimate, const DeviceInfo& device,
                                    int ranks_sharing_device, const ReplayOptions& options);
 

@@ -128,22 +128,22 @@ int Session::RunnableThreads() const {
   return host + (plan_.transfers.empty() ? 0 : 1);
 }
 
+// Mean over the trace's steps; a trace without steps is one.
 std::int64_t Session::RecordedStepNs() const {
-  std::vector<std::int64_t> durations_ns;
-  for (const Step& step : graph_->metadata().steps) {
-    durations_ns.push_back(step.duration_ns);
-  }
-  if (durations_ns.empty()) {
-    std::int64_t begin_ns = graph_->size() > 0 ? graph_->start_ns(0) : 0;
-    std::int64_t end_ns = begin_ns;
-    for (Graph::Index i = 0; i < graph_->size(); ++i) {
-      end_ns = std::max(end_ns, graph_->start_ns(i) + graph_->duration_ns(i));
+  const std::vector<Step>& steps = graph_->metadata().steps;
+  if (!steps.empty()) {
+    std::int64_t total_ns = 0;
+    for (const Step& step : steps) {
+      total_ns += step.duration_ns;
     }
-    return end_ns - begin_ns;
+    return total_ns / static_cast<std::int64_t>(steps.size());
   }
-  const auto middle = durations_ns.begin() + static_cast<std::ptrdiff_t>(durations_ns.size() / 2);
-  std::nth_element(durations_ns.begin(), middle, durations_ns.end());
-  return *middle;
+  std::int64_t begin_ns = graph_->size() > 0 ? graph_->start_ns(0) : 0;
+  std::int64_t end_ns = begin_ns;
+  for (Graph::Index i = 0; i < graph_->size(); ++i) {
+    end_ns = std::max(end_ns, graph_->start_ns(i) + graph_->duration_ns(i));
+  }
+  return end_ns - begin_ns;
 }
 
 Result<RunManifest> Session::MakeManifest() {

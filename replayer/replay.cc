@@ -18,6 +18,7 @@ constexpr Stage kPreparation[] = {
     {&Session::MatchRanks, "matching transfers across ranks"},
     {&Session::CreateGroups, "creating process groups"},
     {&Session::OpenDevice, "opening the device"},
+    {&Session::EstimateCost, "estimating time and memory"},
     {&Session::PrepareEngine, "allocating tensors and compiling kernels"},
     {&Session::CreateRunDirectory, "creating the run directory"},
     {&Session::BeginRecording, "starting the recording"},

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <sstream>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/log.h"
@@ -69,11 +70,52 @@ Status Session::OpenDevice() {
                               {options.backend, options.device_index, options.cache_directory}));
   REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
   memory_plan_ = PlanMemory(std::move(lives), options.share_memory);
-  REPRISE_ASSIGN(const DeviceLimits limits, MeasureLimits(*device_));
-  // Every rank of this host uses the same device index.
-  const int sharing = communicator_.local_size();
-  estimate_ = EstimateReplay(*graph_, plan_, memory_plan_, limits, sharing);
-  return CheckEstimate(estimate_, device_->info(), sharing, options);
+  return {};
+}
+
+// One rank of each host measures while the others wait: measured together, ranks would count each
+// other's load twice.
+Result<DeviceLimits> Session::HostLimits() {
+  Result<DeviceLimits> mine = DeviceLimits{};
+  if (communicator_.local_rank() == 0 && device_ != nullptr) {
+    mine = MeasureLimits(*device_);
+  }
+  const DeviceLimits limits = mine.value_or(DeviceLimits{});
+  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(
+                                      fmt::format("{} {} {}", limits.flops_per_second,
+                                                  limits.bytes_per_second, communicator_.host())));
+  if (!mine) {
+    return mine;
+  }
+  for (const std::string& row : rows) {
+    std::istringstream fields(row);
+    DeviceLimits of_host;
+    std::string host;
+    fields >> of_host.flops_per_second >> of_host.bytes_per_second >> host;
+    if (host == communicator_.host() && of_host.flops_per_second > 0) {
+      return of_host;
+    }
+  }
+  return DeviceLimits{};
+}
+
+// Ranks of a host share its device; a CPU device's threads may have cores of their own.
+double Session::SharingSlowdown() const {
+  const double ranks = communicator_.local_size();
+  if (!device_->info().is_cpu) {
+    return ranks;
+  }
+  const double cores = std::max(std::thread::hardware_concurrency(), 1U);
+  return std::max(1.0, ranks * device_->info().compute_units / cores);
+}
+
+Status Session::EstimateCost() {
+  REPRISE_ASSIGN(const DeviceLimits limits, HostLimits());
+  if (device_ == nullptr || limits.flops_per_second <= 0) {
+    return {};
+  }
+  estimate_ = EstimateReplay(*graph_, plan_, memory_plan_, limits, SharingSlowdown());
+  return CheckEstimate(estimate_, device_->info(), communicator_.local_size(), request_.options);
 }
 
 Status Session::PrepareEngine() {

@@ -32,7 +32,8 @@ class Session {
   Status OpenTrace();           // trace set, this rank's graph, plan
   Status MatchRanks();          // collective: exchange plans, complete splits, match
   Status CreateGroups();        // collective
-  Status OpenDevice();          // device, memory plan, estimate
+  Status OpenDevice();           // device, memory plan
+  Status EstimateCost();         // collective: one rank per host measures its device alone
   Status PrepareEngine();       // allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
@@ -45,6 +46,8 @@ class Session {
   [[nodiscard]] bool UsesDevice() const;
   [[nodiscard]] int RunnableThreads() const;
   [[nodiscard]] std::int64_t RecordedStepNs() const;
+  Result<DeviceLimits> HostLimits();
+  [[nodiscard]] double SharingSlowdown() const;
   Result<std::int64_t> StartSkewNs();
   Result<RunManifest> MakeManifest();
   void StartSampler();

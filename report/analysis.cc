@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "report/coverage.h"
@@ -14,7 +15,12 @@
 namespace reprise {
 namespace {
 
-// (iteration, step) → the longest rank's time. Only what every rank finished.
+std::int64_t Mean(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0}) /
+         static_cast<std::int64_t>(values.size());
+}
+
+// Each iteration's step time: the longest rank's. Only what every rank finished.
 std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks,
                                       std::set<std::int32_t>& iterations) {
   struct Longest {
@@ -29,20 +35,30 @@ std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks,
       longest.duration_ns = std::max(longest.duration_ns, step.duration_ns);
     }
   }
-  std::vector<std::int64_t> times_ns;
+  // Steps of one trace may differ: an iteration's step time is the mean over them, as the recorded
+  // one is.
+  std::map<std::int32_t, std::vector<std::int64_t>> of_iteration;
   for (const auto& [key, longest] : steps) {
     if (longest.ranks == ranks.size()) {
-      times_ns.push_back(longest.duration_ns);
+      of_iteration[key.first].push_back(longest.duration_ns);
       iterations.insert(key.first);
     }
+  }
+  std::vector<std::int64_t> times_ns;
+  for (const auto& [iteration, step_times_ns] : of_iteration) {
+    times_ns.push_back(Mean(step_times_ns));
   }
   return times_ns;
 }
 
 std::optional<std::int64_t> MedianStepNs(const MeasuredRank& rank) {
-  std::vector<std::int64_t> times_ns;
+  std::map<std::int32_t, std::vector<std::int64_t>> of_iteration;
   for (const StepRecord& step : rank.steps()) {
-    times_ns.push_back(step.duration_ns);
+    of_iteration[step.iteration].push_back(step.duration_ns);
+  }
+  std::vector<std::int64_t> times_ns;
+  for (const auto& [iteration, step_times_ns] : of_iteration) {
+    times_ns.push_back(Mean(step_times_ns));
   }
   return Median(times_ns);
 }
