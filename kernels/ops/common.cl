@@ -55,6 +55,26 @@ static inline void store_bfloat16(__global ushort* p, long i, float v) {
   p[i] = isnan(v) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// ---- log() of a float: PoCL's is a call into libm for each element, this one vectorises.
+#if DEVICE_IS_CPU
+static inline float fast_log(float x) {
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s) with s = (m - 1) / (m + 1).
+  bool tiny = x < 0x1p-126f;
+  uint bits = as_uint(tiny ? x * 0x1p25f : x);
+  uint shifted = bits + (0x3f800000u - 0x3f3504f3u);
+  float e = (float)((int)(shifted >> 23) - 127) - (tiny ? 25.0f : 0.0f);
+  float m = as_float((shifted & 0x007fffffu) + 0x3f3504f3u);
+  float s = (m - 1) / (m + 1);
+  float z = s * s;
+  float series = 2 * s * (1 + z * (1 / 3.0f + z * (1 / 5.0f + z * (1 / 7.0f + z * (1 / 9.0f)))));
+  float result = series + e * 0.693147181f;
+  result = x > 0 ? (x < INFINITY ? result : x) : (x == 0 ? -INFINITY : NAN);
+  return result;
+}
+#else
+#define fast_log(x) log(x)
+#endif
+
 // ---- Which of n items a work-item handles: `for (long i = FIRST(n); i < LAST(n); i += STEP)`.
 // A CPU's work-item takes one contiguous piece (LLVM then vectorises the loop), a GPU's strides
 // over the grid (neighbours then read neighbours). Launch with ItemsLaunch (kernels/lowering.h).

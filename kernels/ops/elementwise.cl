@@ -5,7 +5,8 @@
 // ---- Helpers that elementwise.def names.
 #if !defined(C_IS_INTEGER) && GROUP >= 2
 #if DEVICE_IS_CPU && !defined(C_IS_DOUBLE)
-// PoCL's erf and pow are calls into libm, one element at a time; these vectorise.
+// PoCL's erf, pow and log are calls into libm, one element at a time; these vectorise.
+#define log_(x) fast_log(x)
 // Abramowitz and Stegun 7.1.26: |error| < 1.5e-7.
 static inline float erf_(float x) {
   float z = fabs(x);
@@ -15,7 +16,7 @@ static inline float erf_(float x) {
   return copysign(1 - poly * exp(-z * z), x);
 }
 static inline float pow_(float x, float y) {
-  float r = exp2(y * log2(fabs(x)));
+  float r = exp(y * fast_log(fabs(x)));
   bool whole = y == rint(y);
   bool odd = whole && fabs(y * 0.5f - rint(y * 0.5f)) > 0.25f;
   r = x < 0 ? (whole ? (odd ? -r : r) : NAN) : r;
@@ -23,6 +24,7 @@ static inline float pow_(float x, float y) {
 }
 #else
 #define erf_(x) erf(x)
+#define log_(x) log(x)
 #define pow_(x, y) pow(x, y)
 #endif
 static inline C silu_slope(C x) {
@@ -161,6 +163,8 @@ static inline void gather(C* block, __global const uchar* p, int type, long at, 
   if (type == C_TYPE) {
     __global const C* q = (__global const C*)p + at;
     for (int k = 0; k < n; ++k) block[k] = q[k * stride];
+  } else if (type == DTYPE_BFLOAT16) {  // common enough for a loop that vectorises
+    for (int k = 0; k < n; ++k) block[k] = load_bfloat16((__global const ushort*)p, at + k * stride);
   } else {
     for (int k = 0; k < n; ++k) block[k] = load_any(p, type, at + k * stride);
   }
@@ -170,6 +174,10 @@ static inline void scatter(const C* block, __global uchar* p, int type, long at,
   if (type == C_TYPE) {
     __global C* q = (__global C*)p + at;
     for (int k = 0; k < n; ++k) q[k * stride] = block[k];
+  } else if (type == DTYPE_BFLOAT16) {
+    for (int k = 0; k < n; ++k) {
+      store_bfloat16((__global ushort*)p, at + k * stride, (float)block[k]);
+    }
   } else {
     for (int k = 0; k < n; ++k) store_any(p, type, at + k * stride, block[k]);
   }
@@ -203,7 +211,8 @@ __kernel void elementwise(__global uchar* out, __global const uchar* a, __global
              sb = s->strides[2][last], sc = s->strides[3][last];
   const C ua = uniform_operand(&args, 0, a), ub = uniform_operand(&args, 1, b),
           uc = uniform_operand(&args, 2, c), d = bits_to_value(args.value[3]);
-  for (int k = 0; k < BLOCK; ++k) {
+  const int used = (int)min((long)BLOCK, s->count);
+  for (int k = 0; k < used; ++k) {
     va[k] = ua;
     vb[k] = ub;
     vc[k] = uc;
