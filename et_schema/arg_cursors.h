@@ -29,6 +29,18 @@ struct TextCursor {
     ++at;
     return true;
   }
+  // Over one bracketed list, however nested; false if it does not end.
+  bool SkipBrackets() {
+    int depth = 0;
+    for (; at != end; ++at) {
+      depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
+      if (depth == 0) {
+        ++at;
+        return true;
+      }
+    }
+    return false;
+  }
   bool EatWord(std::string_view word) {
     if (!std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(word)) {
       return false;

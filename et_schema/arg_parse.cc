@@ -1,8 +1,10 @@
 // Chakra's text → tape, without building values in between: this is most of a load's time.
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
-#include "et_schema/arg_cursors.h"
+#include "et_schema/arg_plan.h"
 #include "et_schema/arg_tape.h"
 #include "et_schema/args.h"
 #include "et_schema/utf8.h"
@@ -12,29 +14,60 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
-constexpr std::string_view kNoDType = "Tensor(nullptr (uninitialized))";
+}  // namespace
 
 class ArgParser {
  public:
-  ArgParser(std::span<const std::int64_t> incarnations, std::span<const std::int64_t> strides,
-            ArgTape& tape, ArgProblems& problems)
-      : incarnations_(incarnations), strides_(strides), tape_(tape), problems_(problems) {}
-
-  bool Side(const RawIo& io) {
-    TextCursor values(io.values);
-    TextCursor shapes(io.shapes);
-    TypeCursor types(io.types, /*quoted=*/true);
-    if (values.Peek() == '\0') {  // no IOInfo at all
-      tape_.Mark(TapeTag::kEnd);
-      return true;
-    }
-    const bool has_shapes = shapes.Eat('[');
-    return values.Eat('[') && Items(values, has_shapes ? &shapes : nullptr, types, 0) &&
-           values.Peek() == '\0';
+  bool Parse(const RawIo& inputs, const RawIo& outputs, std::span<const std::int64_t> incarnations,
+             std::span<const std::int64_t> strides, ArgTape& tape, ArgProblems& problems) {
+    incarnations_ = incarnations;
+    strides_ = strides;
+    tape_.emplace(tape);
+    problems_ = {};
+    tensor_count_ = 0;
+    const bool ok = Side(inputs) && Side(outputs);
+    problems = problems_;
+    return ok;
   }
 
  private:
-  // Up to and including the closing bracket. `shapes`, where there are any, goes along.
+  bool Side(const RawIo& io) {
+    TextCursor values(io.values);
+    if (values.Peek() == '\0') {  // no IOInfo at all
+      tape_->Mark(TapeTag::kEnd);
+      return true;
+    }
+    if (!values.Eat('[')) {
+      return false;
+    }
+    static const ArgSlot kNothingKnown;
+    const ArgPlan& plan = plans_.Find(io.types, io.shapes);
+    for (std::size_t i = 0; !values.Eat(']'); ++i) {
+      const ArgSlot& slot = i < plan.slots.size() ? plan.slots[i] : kNothingKnown;
+      if (!Slot(values, slot) || (!values.Eat(',') && values.Peek() != ']')) {
+        return false;
+      }
+    }
+    tape_->Mark(TapeTag::kEnd);
+    return values.Peek() == '\0';
+  }
+
+  bool Slot(TextCursor& values, const ArgSlot& slot) {
+    const bool bracket = values.Peek() == '[';
+    if (slot.is_scalar && !bracket) {
+      return Literal(values, slot.type);
+    }
+    if (slot.is_tensor && bracket) {
+      problems_.unknown_dtype += slot.known_dtype ? 0 : 1;
+      return Tensor(values, slot.form);
+    }
+    problems_.untyped += slot.type.empty() ? 1 : 0;
+    TextCursor shapes(slot.shape);
+    return Item(values, slot.shape.empty() ? nullptr : &shapes, slot.type, 0);
+  }
+
+  // Of a nested list, up to and including the closing bracket. `shapes`, where there are any, goes
+  // along.
   bool Items(TextCursor& values, TextCursor* shapes, TypeCursor& types, int depth) {
     while (!values.Eat(']')) {
       if (shapes != nullptr && shapes->Peek() != '[') {
@@ -52,7 +85,7 @@ class ArgParser {
         shapes->Eat(',');
       }
     }
-    tape_.Mark(TapeTag::kEnd);
+    tape_->Mark(TapeTag::kEnd);
     return true;
   }
 
@@ -61,14 +94,14 @@ class ArgParser {
     const bool is_list = !is_tensor && type.find('[') != std::string_view::npos;
     const bool bracket = values.Peek() == '[';
     if (is_tensor && bracket) {
-      return Tensor(values, shapes, type);
+      return NestedTensor(values, shapes, type);
     }
     if (bracket) {
       problems_.type_mismatch += is_list || type.empty() ? 0 : 1;
       return depth < kMaxDepth && List(values, shapes, type, depth);
     }
     problems_.type_mismatch += is_tensor || is_list ? 1 : 0;
-    if (shapes != nullptr && !SkipShape(*shapes)) {
+    if (shapes != nullptr && !shapes->SkipBrackets()) {
       return false;
     }
     return Literal(values, type);
@@ -77,26 +110,24 @@ class ArgParser {
   bool List(TextCursor& values, TextCursor* shapes, std::string_view type, int depth) {
     values.Eat('[');
     TypeCursor inner(InnerTypes(type), /*quoted=*/false);
-    tape_.Mark(TapeTag::kList);
+    tape_->Mark(TapeTag::kList);
     if (shapes == nullptr) {
       return Items(values, nullptr, inner, depth + 1);
     }
     TextCursor inner_shapes = *shapes;
     inner_shapes.Eat('[');
-    return SkipShape(*shapes) && Items(values, &inner_shapes, inner, depth + 1);
+    return shapes->SkipBrackets() && Items(values, &inner_shapes, inner, depth + 1);
   }
 
-  // Over one bracketed shape, however nested.
-  static bool SkipShape(TextCursor& shapes) {
-    int depth = 0;
-    for (; shapes.at != shapes.end; ++shapes.at) {
-      depth += *shapes.at == '[' ? 1 : *shapes.at == ']' ? -1 : 0;
-      if (depth == 0) {
-        ++shapes.at;
-        return true;
-      }
+  bool NestedTensor(TextCursor& values, TextCursor* shapes, std::string_view type) {
+    DType dtype = DType::kUnknown;
+    problems_.unknown_dtype += ParseTensorType(type, dtype) ? 0 : 1;
+    shape_.clear();
+    if (shapes != nullptr && !ParseShape(*shapes, shape_)) {
+      return false;
     }
-    return false;
+    nested_form_.Set(dtype, shape_);
+    return Tensor(values, nested_form_);
   }
 
   // An integer at the front; numbers beyond 64 bits are clamped and counted.
@@ -131,22 +162,8 @@ class ArgParser {
     return true;
   }
 
-  bool Ints(TextCursor& text, std::vector<std::int64_t>& out) {
-    out.clear();
-    if (!text.Eat('[')) {
-      return false;
-    }
-    while (!text.Eat(']')) {
-      if (!Int(text, out.emplace_back())) {
-        return false;
-      }
-      text.Eat(',');
-    }
-    return true;
-  }
-
   // [tensor_id, storage_id, offset, elements, item_bytes, 'device']
-  bool Tensor(TextCursor& values, TextCursor* shapes, std::string_view type) {
+  bool Tensor(TextCursor& values, const TensorForm& form) {
     TensorView tensor;
     std::int64_t item_bytes = 0;
     values.Eat('[');
@@ -157,28 +174,39 @@ class ArgParser {
       }
       values.Eat(',');
     }
-    const char quote = values.Peek();
-    if ((quote == '\'' || quote == '"') && !Quoted(values, device_, tensor.device)) {
+    if (!Device(values, tensor.device)) {
       return false;
     }
-    shape_.clear();
-    if (!values.Eat(']') || (shapes != nullptr && !Ints(*shapes, shape_))) {
-      return false;
-    }
-    tensor.shape = shape_;
-    tensor.dtype = TensorDType(type);
     AddRecordedAside(tensor);
-    tape_.Tensor(tensor);
-    return true;
+    tape_->Tensor(form, tensor);
+    return values.Eat(']');
   }
 
-  DType TensorDType(std::string_view type) {
-    if (type == "Tensor(float)") {
-      return DType::kFloat32;
+  // Nearly always the one before.
+  bool Device(TextCursor& values, std::string_view& device) {
+    const char quote = values.Peek();
+    if (quote != '\'' && quote != '"') {
+      return true;  // older files: none
     }
-    const DType dtype = ParseDType(type);
-    problems_.unknown_dtype += dtype == DType::kUnknown && type != kNoDType ? 1 : 0;
-    return dtype;
+    const std::size_t size = device_.size();
+    if (static_cast<std::size_t>(values.end - values.at) >= size + 2 &&
+        values.at[size + 1] == quote && std::equal(device_.begin(), device_.end(), values.at + 1)) {
+      values.at += size + 2;
+      device = device_;
+      return true;
+    }
+    std::string scratch;
+    if (!Quoted(values, scratch, device)) {
+      return false;
+    }
+    // One with escapes is not kept: its text is not its bytes.
+    device_ =
+        device.find_first_of("\\'\"") == std::string_view::npos && scratch.empty() ? device : "";
+    if (!scratch.empty()) {
+      odd_device_ = scratch;
+      device = odd_device_;
+    }
+    return true;
   }
 
   // Incarnation and strides, from the attributes.
@@ -189,7 +217,6 @@ class ArgParser {
     } else {
       tensor.incarnation = tensor.storage_id > 0 ? tensor.storage_id : -1;
     }
-    tensor.contiguous = true;
     if (strides_.size() >= 2 && strides_[0] == static_cast<std::int64_t>(ordinal) &&
         strides_[1] >= 0 && static_cast<std::uint64_t>(strides_[1]) <= strides_.size() - 2) {
       const auto count = static_cast<std::size_t>(strides_[1]);
@@ -205,15 +232,15 @@ class ArgParser {
       return String(values, type);
     }
     if (values.EatWord("None") || values.EatWord("null")) {
-      tape_.Mark(TapeTag::kNone);
+      tape_->Mark(TapeTag::kNone);
       return true;
     }
     if (values.EatWord("True") || values.EatWord("true")) {
-      tape_.Bool(true);
+      tape_->Bool(true);
       return true;
     }
     if (values.EatWord("False") || values.EatWord("false")) {
-      tape_.Bool(false);
+      tape_->Bool(false);
       return true;
     }
     return Number(values, type);
@@ -225,7 +252,7 @@ class ArgParser {
     if (type != "Double" && Int(values, integer)) {
       const char next = values.at == values.end ? ',' : *values.at;
       if (next == ',' || next == ']' || next == ' ') {
-        tape_.Int(integer);
+        tape_->Int(integer);
         return true;
       }
       values.at = start;  // 1.5, 1e-05
@@ -237,7 +264,7 @@ class ArgParser {
     }
     problems_.out_of_range += error == std::errc::result_out_of_range ? 1 : 0;
     values.at = end;
-    tape_.Double(number);
+    tape_->Double(number);
     return true;
   }
 
@@ -249,9 +276,9 @@ class ArgParser {
     // How PyTorch writes what has no value.
     if (type != "String" &&
         (text == "<None>" || text == "<Object>" || text == "<Generator>" || text == "<Storage>")) {
-      tape_.Mark(TapeTag::kNone);
+      tape_->Mark(TapeTag::kNone);
     } else {
-      tape_.Text(text);
+      tape_->Text(text);
     }
     return true;
   }
@@ -312,27 +339,31 @@ class ArgParser {
     return true;
   }
 
+  ArgPlans plans_;
   std::span<const std::int64_t> incarnations_;
   std::span<const std::int64_t> strides_;
-  TapeWriter tape_;
-  ArgProblems& problems_;
+  std::optional<TapeWriter> tape_;
+  ArgProblems problems_;
   std::size_t tensor_count_ = 0;
   std::vector<std::int64_t> shape_;
+  TensorForm nested_form_;
   std::string device_;
+  std::string odd_device_;
   std::string text_;
 };
 
-}  // namespace
+ArgTextParser::ArgTextParser() : parser_(std::make_unique<ArgParser>()) {}
+ArgTextParser::~ArgTextParser() = default;
 
-bool ParseArgs(const RawIo& inputs, const RawIo& outputs,
-               std::span<const std::int64_t> incarnations, std::span<const std::int64_t> strides,
-               ArgTape& tape, ArgProblems& problems) {
+bool ArgTextParser::Parse(const RawIo& inputs, const RawIo& outputs,
+                          std::span<const std::int64_t> incarnations,
+                          std::span<const std::int64_t> strides, ArgTape& tape,
+                          ArgProblems& problems) {
   tape.Clear();
   if (inputs.values.empty() && outputs.values.empty()) {
     return true;
   }
-  ArgParser parser(incarnations, strides, tape, problems);
-  if (parser.Side(inputs) && parser.Side(outputs)) {
+  if (parser_->Parse(inputs, outputs, incarnations, strides, tape, problems)) {
     return true;
   }
   tape.Clear();

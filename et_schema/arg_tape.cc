@@ -30,16 +30,16 @@ void EncodeValue(const Value& value, TapeWriter& tape) {
   } else if (const std::string* s = value.AsString()) {
     tape.Text(*s);
   } else if (const TensorDesc* t = value.AsTensor()) {
-    tape.Tensor({.tensor_id = t->tensor_id,
-                 .storage_id = t->storage_id,
-                 .incarnation = t->incarnation,
-                 .offset = t->offset,
-                 .elements = t->elements,
-                 .dtype = t->dtype,
-                 .device = t->device,
-                 .shape = t->shape,
-                 .strides = t->strides,
-                 .contiguous = HasContiguousStrides(t->shape, t->strides)});
+    TensorForm form;
+    form.Set(t->dtype, t->shape);
+    tape.Tensor(form, {.tensor_id = t->tensor_id,
+                       .storage_id = t->storage_id,
+                       .incarnation = t->incarnation,
+                       .offset = t->offset,
+                       .elements = t->elements,
+                       .device = t->device,
+                       .strides = t->strides,
+                       .contiguous = HasContiguousStrides(t->shape, t->strides)});
   } else if (const ValueList* list = value.AsList()) {
     tape.Mark(TapeTag::kList);
     EncodeList(*list, tape);
@@ -126,8 +126,8 @@ class TapeReader {
     TensorDesc t;
     const char flags = static_cast<char>(Byte());
     t.dtype = static_cast<DType>(Byte());
-    t.device = Text();
     t.shape = Numbers();
+    t.device = Text();
     t.elements = (flags & kExplicitElements) != 0 ? Signed(form_) : WrappingElements(t.shape);
     t.strides = (flags & kExplicitStrides) != 0 ? Numbers() : WrappingStrides(t.shape);
     t.tensor_id = Signed(ids_);
@@ -162,27 +162,27 @@ void TapeWriter::Text(std::string_view value) {
   tape_.form.Bytes(value);
 }
 
-void TapeWriter::Tensor(const TensorView& tensor) {
-  TapeBuffer& form = tape_.form;
-  const bool explicit_elements = tensor.elements != WrappingElements(tensor.shape);
+void TensorForm::Set(DType dtype, std::span<const std::int64_t> shape) {
+  TapeBuffer buffer;
+  buffer.Byte(static_cast<char>(dtype));
+  buffer.Numbers(shape);
+  bytes = buffer.view();
+  elements = WrappingElements(shape);
+}
+
+void TapeWriter::Tensor(const TensorForm& form, const TensorView& tensor) {
+  const bool explicit_elements = tensor.elements != form.elements;
   Mark(TapeTag::kTensor);
-  form.Byte(static_cast<char>((explicit_elements ? kExplicitElements : 0) |
-                              (tensor.contiguous ? 0 : kExplicitStrides)));
-  form.Byte(static_cast<char>(tensor.dtype));
-  form.Varint(tensor.device.size());
-  form.Bytes(tensor.device);
-  const auto numbers = [&](std::span<const std::int64_t> values) {
-    form.Signed(static_cast<std::int64_t>(values.size()));
-    for (const std::int64_t value : values) {
-      form.Signed(value);
-    }
-  };
-  numbers(tensor.shape);
+  tape_.form.Byte(static_cast<char>((explicit_elements ? kExplicitElements : 0) |
+                                    (tensor.contiguous ? 0 : kExplicitStrides)));
+  tape_.form.Bytes(form.bytes);
+  tape_.form.Varint(tensor.device.size());
+  tape_.form.Bytes(tensor.device);
   if (explicit_elements) {
-    form.Signed(tensor.elements);
+    tape_.form.Signed(tensor.elements);
   }
   if (!tensor.contiguous) {
-    numbers(tensor.strides);
+    tape_.form.Numbers(tensor.strides);
   }
   tape_.ids.Signed(tensor.tensor_id);
   tape_.ids.Signed(tensor.storage_id);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/dtype.h"
 #include "et_schema/args.h"
@@ -22,17 +24,22 @@ enum class TapeTag : char {
   kEnd = ']',  // of a list, and of the inputs and outputs
 };
 
+// What tensors of the same shape and dtype share.
+struct TensorForm {
+  std::string bytes;  // as on the tape: dtype, rank, extents
+  std::int64_t elements = 1;
+  void Set(DType dtype, std::span<const std::int64_t> shape);
+};
+
 struct TensorView {
   std::int64_t tensor_id = 0;
   std::int64_t storage_id = 0;
   std::int64_t incarnation = -1;
   std::int64_t offset = 0;
   std::int64_t elements = 0;
-  DType dtype = DType::kUnknown;
   std::string_view device;
-  std::span<const std::int64_t> shape;
   std::span<const std::int64_t> strides;
-  bool contiguous = false;  // `strides` need not be looked at
+  bool contiguous = true;  // `strides` are then not looked at
 };
 
 class TapeWriter {
@@ -43,8 +50,8 @@ class TapeWriter {
   void Int(std::int64_t value);
   void Double(double value);
   void Text(std::string_view value);
-  // flags, dtype, device, rank, extents, [elements], [count, strides]; ids apart.
-  void Tensor(const TensorView& tensor);
+  // flags, form, device, [elements], [count, strides]; ids apart.
+  void Tensor(const TensorForm& form, const TensorView& tensor);
 
  private:
   ArgTape& tape_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,12 @@ class TapeBuffer {
     size_ = static_cast<std::size_t>(at - bytes_.data());
   }
   void Signed(std::int64_t value) { Varint(ZigZagEncode(value)); }
+  void Numbers(std::span<const std::int64_t> values) {
+    Signed(static_cast<std::int64_t>(values.size()));
+    for (const std::int64_t value : values) {
+      Signed(value);
+    }
+  }
 
  private:
   static constexpr std::size_t kMaxVarintBytes = 10;
@@ -88,11 +95,25 @@ struct ArgProblems {
   std::uint32_t invalid_utf8 = 0;  // replaced
   bool operator==(const ArgProblems&) const = default;
 };
-// False if a text is not a list of Python literals; the tape is then that of a node without
-// arguments. Where `incarnations` is empty (foreign files), a tensor's storage id serves as one.
-[[nodiscard]] bool ParseArgs(const RawIo& inputs, const RawIo& outputs,
-                             std::span<const std::int64_t> incarnations,
-                             std::span<const std::int64_t> strides, ArgTape& tape,
-                             ArgProblems& problems);
+class ArgParser;
+
+// Text → tape. Keeps what it learned from (types, shapes), which are the same in call after call.
+class ArgTextParser {
+ public:
+  ArgTextParser();
+  ~ArgTextParser();
+  ArgTextParser(const ArgTextParser&) = delete;
+  ArgTextParser& operator=(const ArgTextParser&) = delete;
+
+  // False if a text is not a list of Python literals; the tape is then that of a node without
+  // arguments. Where `incarnations` is empty (foreign files), a tensor's storage id serves as one.
+  [[nodiscard]] bool Parse(const RawIo& inputs, const RawIo& outputs,
+                           std::span<const std::int64_t> incarnations,
+                           std::span<const std::int64_t> strides, ArgTape& tape,
+                           ArgProblems& problems);
+
+ private:
+  std::unique_ptr<ArgParser> parser_;
+};
 
 }  // namespace reprise

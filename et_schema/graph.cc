@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include "et_schema/graph_impl.h"
 
 namespace reprise {
@@ -14,6 +18,13 @@ Graph::~Graph() = default;
 Result<Graph> Graph::Load(const std::string& path) {
   REPRISE_ASSIGN(auto stream, NodeStream::Open(path));
   GraphBuilder builder(path);
+  // As far as the file can hold what its header promises.
+  constexpr std::uint64_t kMinNodeBytes = 8;
+  std::error_code code;
+  const std::uint64_t file_bytes = std::filesystem::file_size(path, code);
+  if (const auto nodes = stream->expected_nodes(); nodes && !code) {
+    builder.Reserve(std::min(*nodes, file_bytes / kMinNodeBytes));
+  }
   NodeView view;
   while (true) {
     REPRISE_ASSIGN(const bool more, stream->Next(view));
@@ -26,6 +37,7 @@ Result<Graph> Graph::Load(const std::string& path) {
 
 Result<Graph> Graph::Build(TraceMetadata metadata, std::vector<Node> nodes) {
   GraphBuilder builder(fmt::format("rank {}", metadata.rank));
+  builder.Reserve(nodes.size());
   NodeView view;
   for (const Node& node : nodes) {
     ViewOf(node, view);

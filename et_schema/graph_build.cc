@@ -80,6 +80,14 @@ std::uint32_t GraphBuilder::ActorIndex(const Actor& actor) {
   return static_cast<std::uint32_t>(it - table.begin());
 }
 
+void GraphBuilder::Reserve(std::size_t nodes) {
+  Graph::Impl& g = *impl_;
+  const auto reserve_all = [&](auto&... arrays) { (arrays.reserve(nodes), ...); };
+  reserve_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
+              g.schemas, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
+              g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+}
+
 Status GraphBuilder::Add(const NodeView& view) {
   Graph::Impl& g = *impl_;
   constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max() - 1;

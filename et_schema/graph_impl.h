@@ -75,6 +75,7 @@ class GraphBuilder {
  public:
   // `origin` begins every message: a path, or what else the nodes come from.
   explicit GraphBuilder(std::string origin);
+  void Reserve(std::size_t nodes);
   [[nodiscard]] Status Add(const NodeView& view);
   // Fails on duplicate ids and on a cycle; with `problems`, adds all of them there instead and
   // goes on (a duplicate's first node counts; the order of a cyclic graph is incomplete).

@@ -204,8 +204,8 @@ void NodeStream::DecodeCommSizes(CommSpec& spec) {
 
 void NodeStream::DecodeArgs(NodeView& view) {
   ArgProblems problems;
-  if (!ParseArgs(raw_.inputs, raw_.outputs, raw_.Numbers(Attribute::kTensorIncarnations),
-                 raw_.Numbers(Attribute::kTensorStrides), view.args, problems)) {
+  if (!arg_parser_.Parse(raw_.inputs, raw_.outputs, raw_.Numbers(Attribute::kTensorIncarnations),
+                         raw_.Numbers(Attribute::kTensorStrides), view.args, problems)) {
     Count("unparsable_arguments");
     return;
   }

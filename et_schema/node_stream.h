@@ -52,6 +52,8 @@ class NodeStream {
   [[nodiscard]] Result<bool> Next(NodeView& view);
   [[nodiscard]] const Diagnostics& diagnostics();
   [[nodiscard]] std::uint64_t offset() const { return messages_.offset(); }
+  // Nodes that the header promises, if it does.
+  [[nodiscard]] std::optional<std::uint64_t> expected_nodes() const { return expected_nodes_; }
   // Written by Reprise (a foreign file lacks most attributes: nothing to complain about).
   [[nodiscard]] bool native() const { return native_; }
 
@@ -77,6 +79,7 @@ class NodeStream {
   std::optional<std::uint64_t> expected_nodes_;
   std::uint64_t nodes_ = 0;
   RawNode raw_;
+  ArgTextParser arg_parser_;
   std::string clean_name_, clean_parent_, clean_schema_, clean_group_;
   Diagnostics diagnostics_;
   // Seen per attribute name; goes to diagnostics_ in bulk, as it may happen for every node.

@@ -48,6 +48,26 @@ constexpr WireType WireTypeOf(ValueType type) {
   }
 }
 
+// The whole list message, if it is one packed field and nothing else.
+bool AsPackedSint64(std::string_view message, std::vector<std::int64_t>& values) {
+  WireCursor cursor(message);
+  std::uint32_t field = 0;
+  WireType wire{};
+  std::string_view packed;
+  if (!cursor.Tag(field, wire) || field != 1 || wire != WireType::kBytes || !cursor.Bytes(packed) ||
+      !cursor.AtEnd()) {
+    return false;
+  }
+  std::uint64_t bits = 0;
+  for (WireCursor inner(packed); !inner.AtEnd();) {
+    if (!inner.Varint(bits)) {
+      return false;
+    }
+    values.push_back(ZigZagDecode(bits));
+  }
+  return true;
+}
+
 // Per field of AttributeProto: lists are messages.
 constexpr auto kFieldWireTypes = [] {
   std::array<WireType, kLastValueField + 1> types{};
@@ -92,7 +112,9 @@ bool ToInt(ValueType type, std::uint64_t bits, std::int64_t& value) {
 
 }  // namespace
 
-bool RawAttribute::AsInt(std::int64_t& value) const {
+WireType AttributeWireType(std::uint32_t field) { return kFieldWireTypes.at(field); }
+
+bool RawAttribute::AsOtherInt(std::int64_t& value) const {
   return field >= kFirstValueField && !IsList() && ToInt(TypeOf(field), bits, value);
 }
 
@@ -120,6 +142,10 @@ bool RawAttribute::AsInts(std::vector<std::int64_t>& values) const {
     return false;
   }
   const ValueType type = TypeOf(field);
+  if (type == ValueType::kSint64 && AsPackedSint64(bytes, values)) {  // what tensors have
+    return true;
+  }
+  values.clear();
   const auto add = [&](std::uint64_t element) {
     std::int64_t value = 0;
     const bool is_int = ToInt(type, element, value);
@@ -167,34 +193,7 @@ bool RawAttribute::AsTexts(std::vector<std::string_view>& values) const {
   return true;
 }
 
-namespace {
-
-// What every writer writes: the name, then the value, and nothing else. False: look again, slowly.
-bool ParseUsualAttribute(std::string_view message, RawAttribute& attribute) {
-  constexpr char kNameTag = 1 << 3 | static_cast<int>(WireType::kBytes);
-  if (message.size() < 4 || message[0] != kNameTag || message[1] <= 0 ||
-      static_cast<std::size_t>(message[1]) > message.size() - 4) {
-    return false;
-  }
-  const auto length = static_cast<std::size_t>(message[1]);
-  attribute.name = message.substr(2, length);
-  WireCursor cursor(message.substr(2 + length));
-  WireType wire{};
-  if (!cursor.Tag(attribute.field, wire) || attribute.field < kFirstValueField ||
-      attribute.field > kLastValueField || wire != kFieldWireTypes[attribute.field]) {
-    return false;
-  }
-  const bool ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
-                                           : cursor.Scalar(wire, attribute.bits);
-  return ok && cursor.AtEnd();
-}
-
-}  // namespace
-
 bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
-  if (ParseUsualAttribute(message, attribute)) {
-    return true;
-  }
   attribute.name = attribute.bytes = {};
   attribute.field = 0;
   attribute.bits = 0;

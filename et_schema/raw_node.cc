@@ -1,5 +1,8 @@
 #include "et_schema/raw_node.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace reprise {
 namespace {
 
@@ -48,6 +51,26 @@ std::size_t Find(std::string_view name) {
   return kAttributeCount;
 }
 
+// memcmp for 4 to 32 bytes without the call: this runs for every attribute of every node.
+bool SameBytes(const char* a, const char* b, std::size_t size) {
+  const auto same = [&]<typename Word>(Word) {
+    for (std::size_t at = 0;; at += sizeof(Word)) {
+      at = std::min(at, size - sizeof(Word));  // the last two words may overlap
+      Word x;
+      Word y;
+      std::memcpy(&x, a + at, sizeof(Word));
+      std::memcpy(&y, b + at, sizeof(Word));
+      if (x != y) {
+        return false;
+      }
+      if (at + sizeof(Word) == size) {
+        return true;
+      }
+    }
+  };
+  return size >= sizeof(std::uint64_t) ? same(std::uint64_t{}) : same(std::uint32_t{});
+}
+
 bool AddIds(WireCursor& cursor, WireType wire, std::vector<std::uint64_t>& ids) {
   return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
     ids.push_back(bits);
@@ -88,6 +111,7 @@ void RawNode::Clear() {
   mistyped_attributes.clear();
   present_ = 0;
   list_count_ = 0;
+  last_ = kAttributeCount;
 }
 
 bool RawNode::Parse(std::string_view message) {
@@ -143,6 +167,9 @@ bool RawNode::Parse(std::string_view message) {
 }
 
 bool RawNode::AddAttribute(std::string_view message) {
+  if (AddExpected(message)) {
+    return true;
+  }
   RawAttribute raw;
   if (!ParseAttribute(message, raw)) {
     return false;
@@ -152,10 +179,55 @@ bool RawNode::AddAttribute(std::string_view message) {
     unknown_attributes.push_back(raw.name);
   } else if (Set(static_cast<Attribute>(index), raw)) {
     present_ |= std::uint64_t{1} << index;
+    Learn(index, message, raw);
   } else {
     mistyped_attributes.push_back(raw.name);
   }
   return true;
+}
+
+bool RawNode::AddExpected(std::string_view message) {
+  const std::size_t index = followers_[last_];
+  const Encoding& encoding = encodings_[index];
+  if (encoding.length == 0 || message.size() <= encoding.length ||
+      !SameBytes(message.data(), encoding.prefix.data(), encoding.length)) {
+    return false;
+  }
+  RawAttribute raw{.field = encoding.field};
+  WireCursor value(message.substr(encoding.length));
+  const bool ok = encoding.wire == WireType::kBytes ? value.Bytes(raw.bytes)
+                                                    : value.Scalar(encoding.wire, raw.bits);
+  if (!ok || !value.AtEnd() ||
+      !(encoding.is_number ? raw.AsInt(numbers_[index])
+                           : Set(static_cast<Attribute>(index), raw))) {
+    return false;
+  }
+  present_ |= std::uint64_t{1} << index;
+  last_ = index;
+  return true;
+}
+
+// Only the usual form can be expected again: one-byte length and name, then the value's tag.
+void RawNode::Learn(std::size_t index, std::string_view message, const RawAttribute& raw) {
+  const std::size_t tag_bytes = raw.field < 16 ? 1 : 2;
+  const std::size_t length = 2 + raw.name.size() + tag_bytes;
+  Encoding& encoding = encodings_[index];
+  if (length >= sizeof(std::uint32_t) && length <= encoding.prefix.size() &&
+      length < message.size() && raw.name.data() == message.data() + 2) {
+    const std::uint32_t tag =
+        raw.field << 3 | static_cast<std::uint32_t>(AttributeWireType(raw.field));
+    WireCursor cursor(message.substr(2 + raw.name.size()));
+    std::uint64_t found = 0;
+    if (cursor.Varint(found) && found == tag) {
+      std::copy_n(message.begin(), length, encoding.prefix.begin());
+      encoding.length = static_cast<std::uint8_t>(length);
+      encoding.field = static_cast<std::uint8_t>(raw.field);
+      encoding.wire = AttributeWireType(raw.field);
+      encoding.is_number = kRows[index].shape == Shape::kNumber;
+    }
+  }
+  followers_[last_] = static_cast<std::uint8_t>(index);
+  last_ = index;
 }
 
 bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {

@@ -33,12 +33,21 @@ struct RawAttribute {
 
   [[nodiscard]] bool IsList() const { return field >= 3 && field % 2 == 0; }
   // Integers of any width and bool; false for everything else.
-  [[nodiscard]] bool AsInt(std::int64_t& value) const;
+  [[nodiscard]] bool AsInt(std::int64_t& value) const {
+    constexpr std::uint32_t kInt64Field = 9;  // what nearly all are
+    value = static_cast<std::int64_t>(bits);
+    return field == kInt64Field || AsOtherInt(value);
+  }
   [[nodiscard]] bool AsDouble(double& value) const;  // float, double
   [[nodiscard]] bool AsText(std::string_view& value) const;
   [[nodiscard]] bool AsInts(std::vector<std::int64_t>& values) const;  // replaces `values`
   [[nodiscard]] bool AsTexts(std::vector<std::string_view>& values) const;
+
+ private:
+  [[nodiscard]] bool AsOtherInt(std::int64_t& value) const;
 };
+// How the value of a field of AttributeProto's oneof is encoded; fields 3 to 32.
+[[nodiscard]] WireType AttributeWireType(std::uint32_t field);
 [[nodiscard]] bool ParseAttribute(std::string_view message, RawAttribute& attribute);
 
 struct RawIo {
@@ -79,6 +88,10 @@ class RawNode {
   [[nodiscard]] static std::size_t Index(Attribute a) { return static_cast<std::size_t>(a); }
   void Clear();
   [[nodiscard]] bool AddAttribute(std::string_view message);
+  // Attributes come in the same order in almost every node, so the one that followed last time is
+  // tried first, by its bytes up to the value. False: the guess was wrong.
+  [[nodiscard]] bool AddExpected(std::string_view message);
+  void Learn(std::size_t index, std::string_view message, const RawAttribute& raw);
   // False: the value has the wrong type.
   [[nodiscard]] bool Set(Attribute attribute, const RawAttribute& raw);
 
@@ -88,6 +101,17 @@ class RawNode {
   // Few attributes are lists: (attribute, values), the first list_count_ in use.
   std::vector<std::pair<Attribute, std::vector<std::int64_t>>> lists_;
   std::size_t list_count_ = 0;
+
+  struct Encoding {
+    std::array<char, 32> prefix{};  // everything before the value
+    std::uint8_t length = 0;        // 0: not seen yet
+    std::uint8_t field = 0;
+    WireType wire{};
+    bool is_number = false;
+  };
+  std::array<Encoding, kAttributeCount> encodings_{};
+  std::array<std::uint8_t, kAttributeCount + 1> followers_{};  // last entry: the first attribute
+  std::size_t last_ = kAttributeCount;
 };
 
 struct RawMetadata {
