@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <oneapi/tbb/parallel_for.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "converters/converter.h"
@@ -39,8 +40,11 @@ Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files) 
   return ranks;
 }
 
-Status CheckComplete(const std::string& directory, const std::vector<RankCapture>& ranks) {
-  for (const RankCapture& rank : ranks) {
+Status CheckComplete(const std::string& directory, std::vector<RankCapture>& ranks) {
+  for (RankCapture& rank : ranks) {
+    if (rank.world_size < 0) {
+      rank.world_size = static_cast<std::int32_t>(ranks.size());
+    }
     if (static_cast<std::size_t>(rank.world_size) > ranks.size()) {
       return BadInput(fmt::format(
           "{}: rank {} is missing: {} was one of {} ranks, files of {} are there; copy the missing "
@@ -60,7 +64,7 @@ Status CheckComplete(const std::string& directory, const std::vector<RankCapture
 TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   TraceMetadata metadata;
   metadata.rank = rank.rank;
-  metadata.world_size = rank.world_size;
+  metadata.world_size = std::max(rank.world_size, rank.rank + 1);
   metadata.base_ns = rank.base_ns;
   metadata.source = fmt::format("pytorch host trace {} + kineto", rank.host.schema);
   metadata.steps = rank.steps;

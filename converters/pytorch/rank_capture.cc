@@ -45,6 +45,19 @@ void FindSteps(RankCapture& rank) {
   }
 }
 
+// Kineto says it, or the size of the default group; one rank's captures have neither.
+std::int32_t WorldSize(const RankCapture& rank) {
+  if (rank.kineto.world_size > 0) {
+    return static_cast<std::int32_t>(rank.kineto.world_size);
+  }
+  for (const GroupRecord& group : rank.host.groups) {
+    if (group.ranks.empty() && group.size > 0) {
+      return group.size;
+    }
+  }
+  return -1;
+}
+
 // The host trace's list is in order of creation; Kineto's names all ranks.
 void MergeGroups(RankCapture& rank) {
   rank.groups = rank.host.groups.empty() ? rank.kineto.groups : rank.host.groups;
@@ -57,7 +70,7 @@ void MergeGroups(RankCapture& rank) {
       }
     }
     if (group.ranks.empty()) {
-      group.ranks.resize(static_cast<std::size_t>(rank.world_size));
+      group.ranks.resize(static_cast<std::size_t>(std::max(1, rank.world_size)));
       std::iota(group.ranks.begin(), group.ranks.end(), 0);
     }
   }
@@ -81,7 +94,7 @@ Result<RankCapture> ReadRank(const RankFiles& files) {
                                 files.kineto, rank.kineto.rank, rank.rank));
   }
   rank.label = fmt::format("rank {}", rank.rank);
-  rank.world_size = static_cast<std::int32_t>(std::max<std::int64_t>(1, rank.kineto.world_size));
+  rank.world_size = WorldSize(rank);
   REPRISE_ASSIGN(rank.list, LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);

@@ -24,8 +24,8 @@ struct RankFiles {
 
 struct RankCapture {
   std::int32_t rank = 0;
-  std::int32_t world_size = 1;
-  std::string label;  // "rank 3", for messages
+  std::int32_t world_size = -1;  // -1: the capture does not say
+  std::string label;             // "rank 3", for messages
   HostTrace host;
   KinetoTrace kineto;
   OperationList list;
