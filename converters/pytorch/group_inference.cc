@@ -5,13 +5,16 @@
 #include <optional>
 #include <tuple>
 
+#include "timing/transfer.h"
+
 namespace reprise::pytorch {
 namespace {
 
 using GroupSet = std::vector<bool>;  // by group index
 
-// Clocks of different hosts, and records closed late: this much apart still counts as overlapping.
-constexpr std::int64_t kOverlapSlackNs = 5'000'000;
+// How far apart transfers may be that are one: first as on one clock; if nothing fits then, as on
+// the clocks of different hosts.
+constexpr std::int64_t kSlacksNs[] = {100'000, 5'000'000};
 // Threads that gloo gives a group by default; twins (left out of the candidates) have their own.
 constexpr std::size_t kWorkersOfGroup = 2;
 constexpr int kSearchBudget = 5'000;  // assignments tried before giving up: unknown then
@@ -25,16 +28,26 @@ std::int32_t Position(const ProcessGroup& group, std::int32_t rank) {
   return it == group.ranks.end() ? -1 : static_cast<std::int32_t>(it - group.ranks.begin());
 }
 
-bool Overlap(const InferenceTransfer& a, const InferenceTransfer& b) {
-  return a.start_ns <= b.end_ns + kOverlapSlackNs && b.start_ns <= a.end_ns + kOverlapSlackNs;
+// Whether `a` can't end before `b` arrives.
+bool Needs(const InferenceTransfer& a, const InferenceTransfer& b, const ProcessGroup& group) {
+  const auto is_root = [&](const InferenceTransfer& t) {
+    const CommArguments& arguments = *t.arguments;
+    return arguments.spec.kind == CommKind::kSend ||
+           (arguments.group_root >= 0 && arguments.group_root == Position(group, t.rank));
+  };
+  const ArrivalNeed need = LeastNeed(a.arguments->spec.kind, is_root(a));
+  return need == ArrivalNeed::kAll || (need == ArrivalNeed::kRoot && is_root(b));
 }
 
 // Whether two members of `group` may mean the same transfer. Buffers that only the root has are
 // not compared: before the group is known, so is the root.
-bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const ProcessGroup& group) {
+bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const ProcessGroup& group,
+                std::int64_t slack_ns) {
   const CommSpec& x = a.arguments->spec;
   const CommSpec& y = b.arguments->spec;
-  if (x.dtype != y.dtype || !Overlap(a, b)) {
+  const bool in_time = (!Needs(a, b, group) || b.start_ns <= a.end_ns + slack_ns) &&
+                       (!Needs(b, a, group) || a.start_ns <= b.end_ns + slack_ns);
+  if (x.dtype != y.dtype || !in_time) {
     return false;
   }
   const std::int32_t at_a = Position(group, a.rank);
@@ -114,7 +127,14 @@ class Search {
         }
       }
     }
-    Explore(std::move(start));
+    for (const std::int64_t slack_ns : kSlacksNs) {
+      slack_ns_ = slack_ns;
+      budget_ = kSearchBudget;
+      Explore(start);
+      if (solutions_ > 0) {
+        break;
+      }
+    }
     std::vector<int> out;
     for (std::size_t i = 0; i < transfers_.size(); ++i) {
       const bool sure =
@@ -163,7 +183,7 @@ class Search {
       bool found = false;
       const auto [begin, end] = RangeOf(group.ranks[m]);
       for (std::size_t j = begin; j < end && !found; ++j) {
-        found = state[unit_of_[j]][g] && Compatible(mine, transfers_[j], group);
+        found = state[unit_of_[j]][g] && Compatible(mine, transfers_[j], group, slack_ns_);
       }
       if (!found) {
         return false;
@@ -268,7 +288,7 @@ class Search {
         return false;
       }
       for (std::size_t n = 0; n < mine.size(); ++n) {
-        if (!Compatible(transfers_[mine[n]], transfers_[it->second[n]], group)) {
+        if (!Compatible(transfers_[mine[n]], transfers_[it->second[n]], group, slack_ns_)) {
           return false;
         }
       }
@@ -320,6 +340,7 @@ class Search {
   std::vector<std::int64_t> worker_of_unit_;
   State seen_;            // groups that some solution gives a unit
   State first_solution_;  // one that fits as a whole
+  std::int64_t slack_ns_ = 0;
   int solutions_ = 0;
   int budget_ = kSearchBudget;
 };

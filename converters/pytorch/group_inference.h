@@ -26,7 +26,7 @@ struct InferenceTransfer {
 // - membership, the group's size where arguments tell it, roots and peers within the group;
 // - the n-th transfers of a group are of one kind, type and size on all its members, and a send
 //   meets its receive;
-// - they overlap in time;
+// - no member ends before what it needs arrives;
 // - a group has no more than the two threads that gloo gives it, where that leaves a choice.
 [[nodiscard]] std::vector<int> InferGroups(std::span<const InferenceTransfer> transfers,
                                            std::span<const ProcessGroup> groups,
