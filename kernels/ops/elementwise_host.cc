@@ -1,5 +1,6 @@
 // ElementwiseCall on the host: gather blocks, compute, scatter.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/tensor_access.h"
@@ -59,6 +60,11 @@ struct Side {
     return block.data();
   }
   void Scatter(std::int64_t at, std::int64_t stride, int n) {
+    if (dtype == NativeType<C>() && stride == 1) {
+      std::memcpy(reinterpret_cast<C*>(data) + at, block.data(),
+                  static_cast<std::size_t>(n) * sizeof(C));
+      return;
+    }
     for (int k = 0; k < n; ++k) {
       const C value = block[static_cast<std::size_t>(k)];
       if (dtype == NativeType<C>()) {
