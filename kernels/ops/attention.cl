@@ -39,15 +39,23 @@ static void add_mask(__global float* s, __global const TYPE(MASK) * mask, long a
   }
 }
 
-// The masked scores of row `row`, of which `n` count.
-#define ROW_OF_SCORES(scores)                                                                 \
-  const long z = row / g.queries, query = row % g.queries, b = z / g.heads, h = z % g.heads;  \
-  const long n = seen(&g, query);                                                             \
-  __global float* s = scores + row * g.keys;                                                  \
-  if (g.has_mask) {                                                                           \
-    add_mask(s, mask, g.mask_at + b * g.mask[0] + h * g.mask[1] + query * g.mask[2], g.mask[3], n); \
-    barrier(CLK_GLOBAL_MEM_FENCE);                                                            \
-  }
+#if L > 1
+#define ROW_BARRIER barrier(CLK_GLOBAL_MEM_FENCE);
+#else
+#define ROW_BARRIER
+#endif
+
+// The masked scores of row `row`. The first `n` keys count; up to `width` the row is filled with
+// minus infinity, so that (nearly) all of it is done by vectors.
+#define ROW_OF_SCORES(scores)                                                                \
+  const long z = row / g.queries, query = row % g.queries, b = z / g.heads, h = z % g.heads; \
+  const long n = seen(&g, query), width = min(g.keys, (n + V - 1) / V * V);                  \
+  __global float* s = scores + row * g.keys;                                                 \
+  if (g.has_mask)                                                                            \
+    add_mask(s, mask, g.mask_at + b * g.mask[0] + h * g.mask[1] + query * g.mask[2],         \
+             g.mask[3], n);                                                                  \
+  for (long i = n + get_local_id(0); i < width; i += L) s[i] = -INFINITY;                    \
+  ROW_BARRIER
 
 // Scores to probabilities. A row without any key becomes zeros.
 __kernel void attention_softmax(__global float* scores, __global const TYPE(MASK) * mask,
@@ -57,27 +65,27 @@ __kernel void attention_softmax(__global float* scores, __global const TYPE(MASK
     ROW_OF_SCORES(scores)
     VACC wide = -INFINITY;
     ACC tail = -INFINITY;
-    FOR_VECTORS(i, n) wide = fmax(wide, VGET(float32, s, i));
-    FOR_TAIL(i, n) tail = fmax(tail, s[i]);
+    FOR_VECTORS(i, width) wide = fmax(wide, VGET(float32, s, i));
+    FOR_TAIL(i, width) tail = fmax(tail, s[i]);
     const float most = group_max(fmax(FOLD(LARGER, wide), tail), tmp);
     const float shift = most == -INFINITY ? 0 : most;
     wide = 0;
     tail = 0;
-    FOR_VECTORS(i, n) {
+    FOR_VECTORS(i, width) {
       const VACC e = exp(VGET(float32, s, i) - shift);
       VPUT(float32, s, i, e);
       wide += e;
     }
-    FOR_TAIL(i, n) {
+    FOR_TAIL(i, width) {
       const float e = exp(s[i] - shift);
       s[i] = e;
       tail += e;
     }
     const float sum = group_sum(FOLD(PLUS, wide) + tail, tmp);
     const float factor = sum == 0 ? 0 : 1 / sum;
-    FOR_VECTORS(i, n) VPUT(float32, s, i, VGET(float32, s, i) * factor);
-    FOR_TAIL(i, n) s[i] *= factor;
-    for (long i = n + get_local_id(0); i < g.keys; i += L) s[i] = 0;
+    FOR_VECTORS(i, width) VPUT(float32, s, i, VGET(float32, s, i) * factor);
+    FOR_TAIL(i, width) s[i] *= factor;
+    for (long i = width + get_local_id(0); i < g.keys; i += L) s[i] = 0;
     if (g.has_lse && get_local_id(0) == 0)
       lse[g.lse_at + b * g.lse[0] + h * g.lse[1] + query * g.lse[2]] = shift + log(sum);
   }
@@ -101,16 +109,18 @@ __kernel void attention_scores_grad(__global float* scores, __global float* grad
     const float shift = lse[g.lse_at + b * g.lse[0] + h * g.lse[1] + query * g.lse[2]];
     const bool empty = shift == -INFINITY;
     __global float* d = grads + row * g.keys;
-    FOR_VECTORS(i, n) {
+    for (long i = n + get_local_id(0); i < width; i += L) d[i] = 0;  // was not computed
+    ROW_BARRIER
+    FOR_VECTORS(i, width) {
       const VACC p = empty ? (VACC)0 : exp(VGET(float32, s, i) - shift);
       VPUT(float32, s, i, p);
       VPUT(float32, d, i, p * (VGET(float32, d, i) - dot));
     }
-    FOR_TAIL(i, n) {
+    FOR_TAIL(i, width) {
       const float p = empty ? 0 : exp(s[i] - shift);
       s[i] = p;
       d[i] = p * (d[i] - dot);
     }
-    for (long i = n + get_local_id(0); i < g.keys; i += L) s[i] = d[i] = 0;
+    for (long i = width + get_local_id(0); i < g.keys; i += L) s[i] = d[i] = 0;
   }
 }

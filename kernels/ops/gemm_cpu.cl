@@ -135,30 +135,38 @@ static WIDE void multiply(const float* a, const float* b, int kc, float* out) {
   }
 }
 
-// One row of a tile: alpha v, plus beta C in the first block of k, plus what `part` holds in the
+// Writes a tile of D: alpha v, plus beta C in the first block of k, plus what `part` holds in the
 // others; to D in the last, else to `part`. Both are laid out alike (one and the same for float32).
-static NOINLINE void finish(const float* v, int count, const __global TYPE(TD) * c, long cn, float alpha,
-                   float beta, __global float* part, __global TYPE(TD) * d, const int* offset,
-                   bool run, bool first, bool last) {
-  if (run && count == 16 && (!first || beta == 0)) {
-    float16 r = alpha * vload16(0, v);
-    if (!first) r += vload16(0, part + offset[0]);
-    if (last)
-      VPUT(TD, d, offset[0], r);
-    else
-      vstore16(r, 0, part + offset[0]);
-    return;
-  }
-  for (int j = 0; j < count; ++j) {
-    float r = alpha * v[j];
-    if (!first)
-      r += part[offset[j]];
-    else if (beta != 0)
-      r += beta * GET(TD, c, j * cn);
-    if (last)
-      PUT(TD, d, offset[j], r);
-    else
-      part[offset[j]] = r;
+static NOINLINE void finish(const float* v, int rows, int cols, const __global TYPE(TD) * c,
+                            long c_m, long c_n, float alpha, float beta, __global float* part,
+                            __global TYPE(TD) * d, const int* d_m, const int* d_n,
+                            const bool* d_run, bool first, bool last) {
+  const bool add = first && beta != 0;
+  for (int i = 0; i < rows; ++i, v += NR, c += c_m) {
+    __global TYPE(TD)* to = d + d_m[i];
+    __global float* partial = part + d_m[i];
+    for (int j0 = 0; j0 < cols; j0 += 16) {
+      const int at = d_n[j0];
+      if (j0 + 16 <= cols && d_run[j0 / 16] && (!add || c_n < 2)) {
+        float16 r = alpha * vload16(0, v + j0);
+        if (!first) r += vload16(0, partial + at);
+        if (add) r += beta * (c_n == 1 ? VGET(TD, c, j0) : (float16)GET(TD, c, 0));
+        if (last)
+          VPUT(TD, to, at, r);
+        else
+          vstore16(r, 0, partial + at);
+        continue;
+      }
+      for (int j = j0; j < min(cols, j0 + 16); ++j) {
+        float r = alpha * v[j];
+        if (!first) r += partial[d_n[j]];
+        if (add) r += beta * GET(TD, c, j * c_n);
+        if (last)
+          PUT(TD, to, d_n[j], r);
+        else
+          partial[d_n[j]] = r;
+      }
+    }
   }
 }
 
@@ -204,11 +212,8 @@ __kernel WIDE __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_cpu(
       pack_a(a, a_m, readable, a_k, ak_run, kc, tile);
       for (int n = 0; n < cols; n += NR) {
         multiply(tile, block + n * KC, kc, out);
-        for (int i = 0; i < rows; ++i)
-          for (int j = n; j < min(cols, n + NR); j += 16)
-            finish(out + i * NR + j - n, min(16, cols - j), c + (m + i) * g.c_m + j * g.c_n, g.c_n,
-                   g.alpha, g.beta, part + d_m[i], d + d_m[i], d_n + j, dn_run[j / 16],
-                   k == k_start, k + kc >= k_end);
+        finish(out, rows, min(NR, cols - n), c + m * g.c_m + n * g.c_n, g.c_m, g.c_n, g.alpha,
+               g.beta, part, d, d_m, d_n + n, dn_run + n / 16, k == k_start, k + kc >= k_end);
       }
     }
     k += g.k_block;

@@ -1,6 +1,7 @@
 #include "kernels/ops/gemm_launch.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,12 +15,13 @@ constexpr std::int64_t kBlockDepth = 256;
 constexpr std::int64_t kBlockColumns = 256;
 constexpr std::int64_t kRowGrain = 12;  // multiple of every MR
 constexpr std::int64_t kColumnGrain = 32;
+constexpr std::int64_t kTriangleRows = 192;
 // Of gemm_tiled.cl.
 constexpr std::int64_t kTile = 64;
 // Of gemm_plain.cl: neighbours of one group, which a CPU computes as vectors.
 constexpr std::int64_t kPlainGroup = 32;
-// Work for about 40 us of a core: less is not worth a second one.
-constexpr double kFlopsPerItem = 6e6;
+// Work for about 100 us of a core: less is not worth a second one.
+constexpr double kFlopsPerItem = 1e7;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t RoundTo(std::int64_t a, std::int64_t b) { return CeilDiv(a, b) * b; }
@@ -115,28 +117,39 @@ std::int64_t ResultExtent(const GemmProblem& p) {
 struct Blocks {
   std::int64_t rows, columns, depth;
 };
-Blocks CutForCpu(const GemmProblem& p, int compute_units) {
-  Blocks blocks;
-  const std::int64_t column_blocks = CeilDiv(p.n, kBlockColumns);
-  blocks.columns = RoundTo(CeilDiv(p.n, column_blocks), kColumnGrain);
-  const std::int64_t depth_blocks = std::max<std::int64_t>(1, CeilDiv(p.k, kBlockDepth));
-  blocks.depth = RoundTo(CeilDiv(std::max<std::int64_t>(p.k, 1), depth_blocks), 16);
 
+// Work-items that share a product's rows pack the same B, those that share its columns the same A
+// (which costs less: rows are copied, not transposed, mostly). The cut that packs least wins.
+Blocks CutForCpu(const GemmProblem& p, int compute_units) {
   const std::int64_t units = std::max(compute_units, 1);
-  const std::int64_t others = column_blocks * BatchCount(p);
-  const double flops = 2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k * others) /
-                       static_cast<double>(column_blocks);
-  // Two items a core even out; a triangle's blocks also have to be short to leave much out.
-  const bool triangle = p.triangle != GemmTriangle::kAll;
-  const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(flops / kFlopsPerItem), 1,
-                                               units * (triangle ? 8 : 2));
-  std::int64_t row_blocks = CeilDiv(wanted, others);
-  if (wanted >= units) {
-    while (row_blocks * others % units != 0) {
-      ++row_blocks;
+  const auto flops =
+      2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k * BatchCount(p));
+  const std::int64_t most = units * 2;  // evens out
+  // A triangle's blocks have to be short to leave much out.
+  const std::int64_t down_least =
+      p.triangle != GemmTriangle::kAll ? CeilDiv(p.m, kTriangleRows) : 1;
+  const auto wanted =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(flops / kFlopsPerItem), 1, most);
+  const std::int64_t least = CeilDiv(p.n, kBlockColumns);
+  double best = std::numeric_limits<double>::infinity();
+  Blocks blocks = {};
+  for (std::int64_t across = least; across <= CeilDiv(p.n, kColumnGrain); ++across) {
+    std::int64_t down = std::max(down_least, CeilDiv(wanted, across * BatchCount(p)));
+    while (wanted >= units && down * across * BatchCount(p) % units != 0) {
+      ++down;
+    }
+    const double packed = static_cast<double>(p.m * across) + 1.5 * static_cast<double>(p.n * down);
+    if (packed < best) {
+      best = packed;
+      blocks.rows = std::max(RoundTo(CeilDiv(p.m, down), kRowGrain), 2 * kRowGrain);
+      blocks.columns = RoundTo(CeilDiv(p.n, across), kColumnGrain);
+    }
+    if (across - least > most) {
+      break;
     }
   }
-  blocks.rows = std::max(RoundTo(CeilDiv(p.m, row_blocks), kRowGrain), 2 * kRowGrain);
+  const std::int64_t deep = std::max<std::int64_t>(1, CeilDiv(p.k, kBlockDepth));
+  blocks.depth = RoundTo(CeilDiv(std::max<std::int64_t>(p.k, 1), deep), 16);
   return blocks;
 }
 
