@@ -90,3 +90,14 @@ __kernel void search_sorted(__global const TYPE(X)* boundaries, long boundaries0
     out[out0 + k] = (TYPE(I))low;
   }
 }
+
+// The first k of each sorted row of n. `has_values` 0: only the indices are wanted.
+__kernel void take_first(__global const TYPE(X)* keys, long keys0, __global const long* indices,
+                         long indices0, __global TYPE(X)* out, long out0, __global long* out_indices,
+                         long out_indices0, long rows, long n, long k, int has_values) {
+  for (long i = FIRST(rows * k); i < LAST(rows * k); i += STEP) {
+    long from = i / k * n + i % k;
+    if (has_values) out[out0 + i] = keys[keys0 + from];
+    out_indices[out_indices0 + i] = indices[indices0 + from];
+  }
+}

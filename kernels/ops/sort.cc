@@ -1,0 +1,184 @@
+// Sorting along a dimension, and its first k: kernels/ops/sort.cl.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/rows.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kRun = 32;  // RUN of sort.cl
+
+struct Parsed {
+  const TensorDesc* self = nullptr;
+  const TensorDesc* values = nullptr;  // none for argsort
+  const TensorDesc* indices = nullptr;
+  std::int64_t dim = 0;
+  std::int64_t k = 0;
+  bool descending = false;
+};
+
+// sort(self, dim, descending), sort.stable(self, stable, dim, descending), argsort alike;
+// topk(self, k, dim, largest, sorted). A stable order is a valid answer to all of them.
+std::optional<Parsed> Parse(const OpCall& call) {
+  Parsed p;
+  p.self = call.InputTensor(0);
+  const bool argsort = call.name == "aten::argsort";
+  p.values = argsort ? nullptr : call.OutputTensor(0);
+  p.indices = call.OutputTensor(argsort ? 0 : 1);
+  if (p.self == nullptr || p.indices == nullptr || (!argsort && p.values == nullptr) ||
+      p.indices->dtype != DType::kInt64 || !IsKernelType(p.self->dtype) ||
+      (p.values != nullptr && p.values->dtype != p.self->dtype)) {
+    return std::nullopt;
+  }
+  const bool topk = call.name == "aten::topk";
+  const bool stable = !topk && !IsInt(Argument(call, 1));
+  const std::size_t at = topk || stable ? 2 : 1;
+  const auto dim = WrapDim(Argument(call, at).AsNumber<std::int64_t>(-1), Rank(*p.self));
+  if (!dim) {
+    return std::nullopt;
+  }
+  p.dim = *dim;
+  p.descending = TruthOr(Argument(call, at + 1), topk);
+  const std::int64_t n = ExtentOf(*p.self, p.dim);
+  p.k = topk ? std::clamp<std::int64_t>(Argument(call, 1).AsNumber<std::int64_t>(0), 0, n) : n;
+  const std::int64_t rows = n == 0 ? 0 : Count(*p.self) / n;
+  if (Count(*p.indices) != rows * p.k) {
+    return std::nullopt;
+  }
+  return p;
+}
+
+TensorDesc Lines(const TensorDesc& tensor, std::int64_t dim) {
+  return WithLast(AtLeast1D(tensor), dim);
+}
+
+// The order of one line; NaN counts as the largest, as in PyTorch.
+template <typename T>
+std::vector<std::size_t> OrderOf(const T* line, std::int64_t n, bool descending) {
+  std::vector<std::size_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto less = [](T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return (!std::isnan(a) && std::isnan(b)) || a < b;
+    } else {
+      return a < b;
+    }
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return descending ? less(line[b], line[a]) : less(line[a], line[b]);
+  });
+  return order;
+}
+
+class Sort final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "sort"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 3> kOperators = {"aten::sort", "aten::argsort",
+                                                                   "aten::topk"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  // Comparisons of a merge sort: n log2 n a line. Bytes: read once, results written once.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const auto p = Parse(call);
+    if (!p) {
+      return {};
+    }
+    const double n = std::max<double>(static_cast<double>(ExtentOf(*p->self, p->dim)), 2);
+    return {static_cast<double>(Count(*p->self)) * std::log2(n), OperandBytes(call)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    const TensorDesc self = Lines(*p.self, p.dim);
+    if (IsFloating(p.self->dtype)) {
+      REPRISE_ASSIGN(const Doubles keys, ReadDoubles(self, memory));
+      return SortLines(p, keys, memory);
+    }
+    REPRISE_ASSIGN(const Integers keys, ReadIntegers(self, memory));
+    return SortLines(p, keys, memory);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const Parsed p = *Parse(call);
+    RowLowering rows(context, "sort.cl");
+    REPRISE_TRY(
+        rows.UseTypes({{"X", p.self->dtype}, {"I", DType::kInt64}}, AccumulatorOf(p.self->dtype)));
+    const std::int64_t count = Count(*p.self);
+    const std::int64_t n = ExtentOf(*p.self, p.dim);
+    const std::int64_t lines = n == 0 ? 0 : count / n;
+    REPRISE_ASSIGN(const DenseOperand self, rows.Read(Lines(*p.self, p.dim)));
+    std::array<DenseOperand, 2> keys;
+    std::array<DenseOperand, 2> indices;
+    for (std::size_t side = 0; side < 2; ++side) {
+      REPRISE_ASSIGN(keys[side], rows.Scratch(count * SizeOf(p.self->dtype)));
+      REPRISE_ASSIGN(indices[side], rows.Scratch(count * SizeOf(DType::kInt64)));
+    }
+    rows.LaunchItems("sort_runs", lines * ((n + kRun - 1) / kRun), self, keys[0], indices[0], lines,
+                     n, p.descending);
+    std::size_t now = 0;
+    for (std::int64_t width = kRun; width < n; width *= 2) {
+      rows.LaunchItems("merge_runs", count, keys[now], indices[now], keys[1 - now],
+                       indices[1 - now], lines, n, width, p.descending);
+      now = 1 - now;
+    }
+    REPRISE_ASSIGN(const DenseOperand out_indices, rows.Write(Lines(*p.indices, p.dim)));
+    DenseOperand out_values = keys[1 - now];  // not touched without values
+    if (p.values != nullptr) {
+      REPRISE_ASSIGN(out_values, rows.Write(Lines(*p.values, p.dim)));
+    }
+    rows.LaunchItems("take_first", lines * p.k, keys[now], indices[now], out_values, out_indices,
+                     lines, n, p.k, p.values != nullptr);
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override {
+    using samples::Bool;
+    using samples::Int;
+    std::vector<OpCall> calls;
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kInt32}) {
+      samples::SampleTensors t;
+      const TensorDesc self = t.Strided(dtype, {3, 77, 2}, {1, 6, 3});
+      const TensorDesc values = t.Tensor(dtype, {3, 77, 2});
+      const TensorDesc indices = t.Tensor(DType::kInt64, {3, 77, 2});
+      const TensorDesc few = t.Tensor(dtype, {3, 5, 2});
+      const TensorDesc few_indices = t.Tensor(DType::kInt64, {3, 5, 2});
+      calls.push_back({"aten::sort", {{self}, Int(1), Bool(false)}, {{values}, {indices}}});
+      calls.push_back(
+          {"aten::sort", {{self}, Bool(true), Int(-2), Bool(true)}, {{values}, {indices}}});
+      calls.push_back({"aten::argsort", {{self}, Int(0), Bool(true)}, {{indices}}});
+      calls.push_back(
+          {"aten::topk", {{self}, Int(5), Int(1), Bool(true), Bool(true)}, {{few}, {few_indices}}});
+    }
+    return calls;
+  }
+
+ private:
+  template <typename T>
+  static Status SortLines(const Parsed& p, const std::vector<T>& keys, const HostBindings& memory) {
+    REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
+    const std::int64_t n = ExtentOf(*p.self, p.dim);
+    Integers indices;
+    Bits values;
+    for (std::size_t begin = 0; begin < keys.size(); begin += static_cast<std::size_t>(n)) {
+      const auto order = OrderOf(keys.data() + begin, n, p.descending);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(p.k); ++i) {
+        indices.push_back(static_cast<std::int64_t>(order[i]));
+        values.push_back(bits[begin + order[i]]);
+      }
+    }
+    REPRISE_TRY(WriteIntegers(Lines(*p.indices, p.dim), memory, indices));
+    return p.values == nullptr ? Status{} : WriteBits(Lines(*p.values, p.dim), memory, values);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeSort() { return std::make_unique<Sort>(); }
+
+}  // namespace reprise
