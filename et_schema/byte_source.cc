@@ -16,7 +16,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 
 class PlainSource : public ByteSource {
  public:

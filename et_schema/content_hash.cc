@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 // Name, content, and an end mark that neither can contain ambiguously: the content's length.
 // Content is uncompressed, so that packing a trace does not make it another one.
 Status AddFile(const std::string& path, std::string_view name, XXH3_state_t& state) {
-  constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+  constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
   std::vector<std::uint8_t> chunk(kChunkBytes);
   REPRISE_ASSIGN(const auto source, ByteSource::Open(path));
   std::uint64_t total = 0;

@@ -8,7 +8,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxVarintBytes = 10;
 
 }  // namespace

@@ -223,6 +223,7 @@ bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
 
 bool RawMetadata::Parse(std::string_view message) {
   *this = {};
+  bool known = message.empty();
   for (WireCursor cursor(message); !cursor.AtEnd();) {
     std::uint32_t field = 0;
     WireType wire{};
@@ -239,13 +240,14 @@ bool RawMetadata::Parse(std::string_view message) {
     if (!cursor.Bytes(bytes)) {
       return false;
     }
+    known = true;
     if (field == 1) {
       version = bytes;
     } else if (!ParseAttribute(bytes, attributes.emplace_back())) {
       return false;
     }
   }
-  return true;
+  return known;  // other files' bytes may well look like fields that nobody knows
 }
 
 }  // namespace reprise
