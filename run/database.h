@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/result.h"
 
@@ -17,7 +18,8 @@ namespace reprise {
 // A prepared statement. Bind, then Run (no rows wanted) or Next until it says false.
 class Statement {
  public:
-  Statement(sqlite3_stmt* statement, std::string file) : statement_(statement), file_(file) {}
+  Statement(sqlite3_stmt* statement, std::string file)
+      : statement_(statement), file_(std::move(file)) {}
 
   // Binds all parameters in order, runs to the end and resets: one INSERT.
   template <typename... Values>

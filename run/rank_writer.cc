@@ -75,7 +75,7 @@ class SqliteRankWriter : public RankWriter {
     }
   }
   void Loop();
-  [[nodiscard]] Status Write(Pending batch);
+  [[nodiscard]] Status Write(const Pending& batch);
   // One prepared INSERT for all rows, committing now and then.
   template <typename Row>
   [[nodiscard]] Status WriteRows(const std::vector<Row>& rows);
@@ -106,9 +106,9 @@ void SqliteRankWriter::Loop() {
     wake_.wait_for(lock, kFlushPeriod, [this] { return closing_; });
     const bool last = closing_;
     if (!pending_.Empty()) {
-      Pending batch = std::exchange(pending_, {});
+      const Pending batch = std::exchange(pending_, {});
       lock.unlock();
-      Status status = Write(std::move(batch));
+      Status status = Write(batch);
       lock.lock();
       if (!status) {
         status_ = std::move(status);
@@ -138,7 +138,7 @@ Status SqliteRankWriter::WriteRows(const std::vector<Row>& rows) {
   return {};
 }
 
-Status SqliteRankWriter::Write(Pending batch) {
+Status SqliteRankWriter::Write(const Pending& batch) {
   transaction_start_ns_ = MonotonicNs();
   REPRISE_TRY(database_.Execute("BEGIN"));
   // Small tables first: they are what a reader needs to understand the others.

@@ -1,4 +1,6 @@
 // CPU clock: cpu0/cpufreq/scaling_cur_freq 3400000 (kHz).
+#include <fmt/format.h>
+
 #include <limits>
 #include <vector>
 
@@ -50,7 +52,7 @@ SourceKind::Opened OpenCpufreq(const SourceOptions& options) {
   const std::string directory = options.root + "/sys/devices/system/cpu";
   std::vector<std::string> paths;
   for (const std::string& cpu : ListPrefixed(directory, "cpu")) {
-    std::string path = directory + "/" + cpu + "/cpufreq/scaling_cur_freq";
+    std::string path = fmt::format("{}/{}/cpufreq/scaling_cur_freq", directory, cpu);
     if (!ReadLabel(path).empty()) {
       paths.push_back(std::move(path));
     }

@@ -1,4 +1,6 @@
 // Sensor chips: hwmon3/{name "coretemp", temp1_input 45000, temp1_label "Package id 0", …}.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "telemetry/scaled_files.h"
@@ -29,29 +31,31 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
   auto source = std::make_unique<ScaledFilesSource>("hwmon");
   std::vector<std::string> taken;
   for (const std::string& chip : ListPrefixed(directory, "hwmon")) {
-    const std::string path = directory + "/" + chip;
-    const std::string chip_name = ReadLabel(path + "/name");
+    const std::string path = fmt::format("{}/{}", directory, chip);
+    const std::string name = ReadLabel(path + "/name");
+    const std::string& chip_name = name.empty() ? chip : name;
     for (const Channel& channel : kChannels) {
       for (const std::string& file : ListPrefixed(path, channel.prefix)) {
         if (!file.ends_with(channel.suffix)) {
           continue;
         }
         const std::string stem = file.substr(0, file.size() - channel.suffix.size());
-        if (channel.suffix == "_average" && !ReadLabel(path + "/" + stem + "_input").empty()) {
+        if (channel.suffix == "_average" &&
+            !ReadLabel(fmt::format("{}/{}_input", path, stem)).empty()) {
           continue;  // the same sensor, shown twice
         }
-        const std::string label = ReadLabel(path + "/" + stem + "_label");
-        const std::string device = UniqueName(
-            (chip_name.empty() ? chip : chip_name) + "/" + (label.empty() ? stem : label),
-            chip + "/" + stem, taken);
-        source->Add(path + "/" + file, channel.factor,
+        const std::string label = ReadLabel(fmt::format("{}/{}_label", path, stem));
+        const std::string device =
+            UniqueName(fmt::format("{}/{}", chip_name, label.empty() ? stem : label),
+                       fmt::format("{}/{}", chip, stem), taken);
+        source->Add(fmt::format("{}/{}", path, file), channel.factor,
                     {.name = std::string(channel.metric),
                      .unit = std::string(channel.unit),
                      .device = device,
                      .source = {},
                      .is_counter = channel.is_counter,
                      .modelled = false,
-                     .help = "sensor " + chip + "/" + file});
+                     .help = fmt::format("sensor {}/{}", chip, file)});
       }
     }
   }

@@ -1,4 +1,5 @@
 // CPU and memory use of the host, and what this process holds of it.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <limits>
@@ -66,7 +67,7 @@ class ProcfsSource : public Source {
       readings_.push_back({std::move(*file), &ResidentBytes});
     }
     for (const std::string resource : {"cpu", "memory", "io"}) {
-      if (auto file = PseudoFile::Open(root + "/proc/pressure/" + resource)) {
+      if (auto file = PseudoFile::Open(fmt::format("{}/proc/pressure/{}", root, resource))) {
         Add(resource + "_pressure", "seconds", "host", true,
             "time in which some task waited for " + resource);
         readings_.push_back({std::move(*file), &PressureSeconds});

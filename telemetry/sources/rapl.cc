@@ -1,6 +1,8 @@
 // Running Average Power Limit: energy counters of Intel and AMD packages, by the powercap class.
 //   intel-rapl:0/{name "package-0", energy_uj, max_energy_range_uj}, intel-rapl:0:1/{name "dram",
 //   …}
+#include <fmt/format.h>
+
 #include <limits>
 #include <vector>
 
@@ -84,13 +86,14 @@ SourceKind::Opened OpenRapl(const SourceOptions& options) {
   std::vector<std::string> taken;
   // "intel-rapl-mmio:" zones show the same package a second time.
   for (const std::string& zone : ListPrefixed(directory, "intel-rapl:")) {
-    const std::string path = directory + "/" + zone;
+    const std::string path = fmt::format("{}/{}", directory, zone);
     bool denied = false;
     auto energy = PseudoFile::Open(path + "/energy_uj", &denied);
     if (!energy) {
-      why_not = denied ? "permission denied: " + path +
-                             "/energy_uj (run as root, or: sudo chmod a+r " + directory +
-                             "/intel-rapl:*/energy_uj)"
+      why_not = denied ? fmt::format(
+                             "permission denied: {}/energy_uj (run as root, or: sudo chmod a+r "
+                             "{}/intel-rapl:*/energy_uj)",
+                             path, directory)
                        : energy.error().message;
       continue;
     }
@@ -100,7 +103,7 @@ SourceKind::Opened OpenRapl(const SourceOptions& options) {
     const std::string domain = name.substr(0, name.find('-'));
     const std::string package = PackageName(directory, zone);
     const std::string device =
-        UniqueName(package.empty() ? name : package + "/" + name, zone, taken);
+        UniqueName(package.empty() ? name : fmt::format("{}/{}", package, name), zone, taken);
     source->Add(Zone(std::move(*energy), range_uj), domain.empty() ? "zone" : domain, device);
   }
   if (source->metrics().empty()) {

@@ -1,4 +1,6 @@
 // Thermal zones: thermal_zone0/{type "x86_pkg_temp", temp 45000 (millidegrees)}.
+#include <fmt/format.h>
+
 #include "telemetry/scaled_files.h"
 
 namespace reprise {
@@ -8,7 +10,7 @@ SourceKind::Opened OpenThermal(const SourceOptions& options) {
   auto source = std::make_unique<ScaledFilesSource>("thermal");
   std::vector<std::string> taken;
   for (const std::string& zone : ListPrefixed(directory, "thermal_zone")) {
-    const std::string path = directory + "/" + zone;
+    const std::string path = fmt::format("{}/{}", directory, zone);
     const std::string type = ReadLabel(path + "/type");
     source->Add(path + "/temp", 1e-3,
                 {.name = "temperature",
