@@ -66,8 +66,15 @@ Status Session::OpenDevice() {
     return {};
   }
   const ReplayOptions& options = request_.options;
-  REPRISE_ASSIGN(device_, reprise::OpenDevice(
-                              {options.backend, options.device_index, options.cache_directory}));
+  auto device =
+      reprise::OpenDevice({options.backend, options.device_index, options.cache_directory});
+  if (!device) {
+    return reprise::Fail(
+        device.error().kind,
+        device.error().message +
+            (options.backend == "opencl" ? "; --device host needs no OpenCL" : ""));
+  }
+  device_ = std::move(*device);
   REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
   memory_plan_ = PlanMemory(std::move(lives), options.share_memory);
   return {};
