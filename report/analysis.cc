@@ -45,6 +45,7 @@ std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks,
     }
   }
   std::vector<std::int64_t> times_ns;
+  times_ns.reserve(of_iteration.size());
   for (const auto& [iteration, step_times_ns] : of_iteration) {
     times_ns.push_back(Mean(step_times_ns));
   }
@@ -57,6 +58,7 @@ std::optional<std::int64_t> MedianStepNs(const MeasuredRank& rank) {
     of_iteration[step.iteration].push_back(step.duration_ns);
   }
   std::vector<std::int64_t> times_ns;
+  times_ns.reserve(of_iteration.size());
   for (const auto& [iteration, step_times_ns] : of_iteration) {
     times_ns.push_back(Mean(step_times_ns));
   }

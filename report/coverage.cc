@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -34,8 +35,7 @@ struct ModeTimes {
     if (total <= 0) {
       return {};
     }
-    return {real / total, surrogate / total, timed / total, skipped / total,
-            static_cast<std::int64_t>(total + 0.5)};
+    return {real / total, surrogate / total, timed / total, skipped / total, std::llround(total)};
   }
 };
 
