@@ -19,12 +19,15 @@ namespace {
 using simdjson::dom::element;
 
 constexpr std::int64_t kNsPerUs = 1000;
+// Beyond this a time is damage (3e15 µs are the year 2065); three of them still add up.
+constexpr std::int64_t kMostUs = 3'000'000'000'000'000;
+constexpr std::int64_t kMostRanks = 1 << 24;
 
 // "ts" is in µs with a fraction. Since-boot values keep their nanoseconds in a double (2^53 ns are
 // 104 days); since-epoch values of old files do not, but those have whole µs anyway.
 bool ReadMicroseconds(element value, std::int64_t& ns) {
   std::int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS) {
+  if (value.get(whole) == simdjson::SUCCESS && whole > -kMostUs && whole < kMostUs) {
     ns = whole * kNsPerUs;
     return true;
   }
@@ -36,7 +39,7 @@ bool ReadMicroseconds(element value, std::int64_t& ns) {
       return false;
     }
   }
-  if (!std::isfinite(us)) {
+  if (!(std::abs(us) < static_cast<double>(kMostUs))) {  // nor NaN
     return false;
   }
   ns = std::llround(us * static_cast<double>(kNsPerUs));
@@ -116,11 +119,18 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
   if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
     REPRISE_ASSIGN(element root, ParseElement(parser, file, raw));
     base_ns = IntegerOr(std::move(root), 0);
+    if (base_ns < 0 || base_ns > kMostUs * kNsPerUs) {
+      return BadInput(fmt::format("{}: baseTimeNanoseconds {} is no time", file.path(), base_ns));
+    }
   }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
     trace.rank = IntegerOr(root["rank"], -1);
     trace.world_size = IntegerOr(root["world_size"], -1);
+    if (trace.rank > kMostRanks || trace.world_size > kMostRanks) {
+      return BadInput(fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank,
+                                  trace.world_size));
+    }
     if (element groups; root["pg_config"].get(groups) == simdjson::SUCCESS) {
       trace.groups = ParseGroupRecords(simdjson::minify(groups));
     }

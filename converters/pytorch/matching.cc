@@ -149,7 +149,8 @@ Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
   auto matches = Collect(ranks);
   std::vector<ClockConstraint> constraints;
   for (auto it = matches.begin(); it != matches.end();) {
-    const auto& [key, match] = *it;
+    const auto& key = it->first;
+    const Match& match = it->second;  // no structured binding: clang 14 can't capture those
     const bool complete = match.size() == MembersExpected(key.first, groups);
     const bool agree = std::all_of(match.begin() + 1, match.end(), [&](const Member& member) {
       return Agree(match.front().spec(), member.spec());

@@ -51,7 +51,8 @@ std::int32_t WorldSize(const RankCapture& rank) {
     return static_cast<std::int32_t>(rank.kineto.world_size);
   }
   for (const GroupRecord& group : rank.host.groups) {
-    if (group.ranks.empty() && group.size > 0) {
+    constexpr std::int32_t kMostRanks = 1 << 24;  // beyond: damage
+    if (group.ranks.empty() && group.size > 0 && group.size <= kMostRanks) {
       return group.size;
     }
   }
