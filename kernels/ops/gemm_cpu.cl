@@ -89,6 +89,12 @@ static NOINLINE void pack_a(const __global TYPE(TA) * a, const int* row, int row
   }
 }
 
+// What a window over an image reads where its rows are short.
+static void gather16(const __global TYPE(TB) * restrict b, const int* restrict at,
+                     float* restrict to) {
+  for (int j = 0; j < 16; ++j) to[j] = GET(TB, b, at[j]);
+}
+
 // Panels of NR columns of B, each row by row, padded with zeros.
 static NOINLINE void pack_b(const __global TYPE(TB) * b, const int* k, const bool* k_run, int kc,
                    const int* col, const bool* col_run, int cols, float* block) {
@@ -105,6 +111,8 @@ static NOINLINE void pack_b(const __global TYPE(TB) * b, const int* k, const boo
 #pragma unroll
         for (int j = 0; j < 16; ++j) r[j] = VGET(TB, b, k[k0] + col[j0 + j]);
         transpose(r, dst, NR, 16);
+      } else if (whole) {
+        for (int i = 0; i < depth; ++i) gather16(b + k[k0 + i], col + j0, dst + i * NR);
       } else {
         for (int i = 0; i < depth; ++i)
           for (int j = 0; j < 16; ++j)

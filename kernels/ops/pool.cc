@@ -90,34 +90,37 @@ void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
 
 // The same struct as in pool.cl.
 struct PoolArgs {
-  std::int64_t in_at, in[4], out_at, out[4], index_at, index[4];
-  std::int64_t images, channels;
-  std::int64_t in_size[2], out_size[2];
-  std::int64_t kernel[2], stride[2], padding[2], dilation[2];
-  std::int64_t divisor;
-  std::int32_t count_padding, adaptive;
+  std::int64_t in_at, out_at, index_at;
+  std::int32_t in[4], out[4], index[4];
+  std::int32_t images, channels;
+  std::int32_t in_size[2], out_size[2];
+  std::int32_t kernel[2], stride[2], padding[2], dilation[2];
+  std::int32_t divisor, count_padding, adaptive;
 };
+
+template <std::size_t N>
+void Assign(std::int32_t (&to)[N], const std::array<std::int64_t, N>& from) {
+  std::transform(from.begin(), from.end(), to,
+                 [](std::int64_t v) { return static_cast<std::int32_t>(v); });
+}
 
 PoolArgs MakeArgs(const PoolCall& p) {
   PoolArgs args = {};
-  const auto place = [](const PoolTensor& t, std::int64_t& at, std::int64_t(&strides)[4]) {
-    at = t.tensor != nullptr ? t.tensor->offset : 0;
-    std::copy(t.strides.begin(), t.strides.end(), strides);
-  };
-  place(p.input, args.in_at, args.in);
-  place(p.output, args.out_at, args.out);
-  place(p.index, args.index_at, args.index);
-  args.images = p.images;
-  args.channels = p.channels;
-  for (std::size_t d = 0; d < 2; ++d) {
-    args.in_size[d] = p.in_size[d];
-    args.out_size[d] = p.out_size[d];
-    args.kernel[d] = p.kernel[d];
-    args.stride[d] = p.stride[d];
-    args.padding[d] = p.padding[d];
-    args.dilation[d] = p.dilation[d];
-  }
-  args.divisor = p.divisor;
+  args.in_at = p.input.tensor->offset;
+  args.out_at = p.output.tensor->offset;
+  args.index_at = p.index.tensor != nullptr ? p.index.tensor->offset : 0;
+  Assign(args.in, p.input.strides);
+  Assign(args.out, p.output.strides);
+  Assign(args.index, p.index.strides);
+  args.images = static_cast<std::int32_t>(p.images);
+  args.channels = static_cast<std::int32_t>(p.channels);
+  Assign(args.in_size, p.in_size);
+  Assign(args.out_size, p.out_size);
+  Assign(args.kernel, p.kernel);
+  Assign(args.stride, p.stride);
+  Assign(args.padding, p.padding);
+  Assign(args.dilation, p.dilation);
+  args.divisor = static_cast<std::int32_t>(p.divisor);
   args.count_padding = p.count_padding ? 1 : 0;
   args.adaptive = p.kind == PoolCall::Kind::kAdaptiveAverage ? 1 : 0;
   return args;

@@ -1,6 +1,7 @@
 #include "kernels/ops/pool_call.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/lowering.h"
 
@@ -141,6 +142,13 @@ std::optional<PoolCall> ParsePool(const OpCall& call) {
       return std::nullopt;
     }
     p.index = *index;
+  }
+  for (const PoolTensor* t :
+       {&p.input, &p.output, &p.index}) {  // the kernels' offsets have 31 bits
+    if (t->tensor != nullptr &&
+        ExtentElements(*t->tensor) > std::numeric_limits<std::int32_t>::max()) {
+      return std::nullopt;
+    }
   }
   return SetSizes(p) ? std::optional(p) : std::nullopt;
 }
