@@ -136,6 +136,10 @@ class Device {
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Stream>> CreateStream(bool profiling) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
+  // Compiles what these launches need, so that Prepare() only has to bind arguments. Optional;
+  // worth calling with all of a trace's launches where several processes start at once: each then
+  // compiles first what no other is compiling.
+  [[nodiscard]] virtual Status Compile(std::span<const Launch> /*launches*/) { return {}; }
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
 

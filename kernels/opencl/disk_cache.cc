@@ -100,7 +100,7 @@ void DiskCache::Remove(const std::string& key) const {
   std::filesystem::remove(PathOf(key), ignored);
 }
 
-std::optional<DiskCache::Lock> DiskCache::Acquire(const std::string& key) const {
+std::optional<DiskCache::Lock> DiskCache::Acquire(const std::string& key, bool wait) const {
   if (!enabled()) {
     return std::nullopt;
   }
@@ -112,9 +112,9 @@ std::optional<DiskCache::Lock> DiskCache::Acquire(const std::string& key) const 
     return std::nullopt;
   }
   Lock lock(fd);
-  while (flock(fd, LOCK_EX) != 0) {
+  while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
     if (errno != EINTR) {
-      return std::nullopt;  // a file system without locks
+      return std::nullopt;  // taken, or a file system without locks
     }
   }
   return lock;

@@ -42,8 +42,8 @@ class DiskCache {
   [[nodiscard]] Status Store(const std::string& key,
                              const std::vector<unsigned char>& payload) const;
   void Remove(const std::string& key) const;
-  // Nothing if the directory cannot be written.
-  [[nodiscard]] std::optional<Lock> Acquire(const std::string& key) const;
+  // Nothing if the directory cannot be written; without `wait`, also if another process has it.
+  [[nodiscard]] std::optional<Lock> Acquire(const std::string& key, bool wait = true) const;
 
  private:
   std::string directory_;

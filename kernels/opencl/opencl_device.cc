@@ -1,6 +1,7 @@
 #include "kernels/opencl/opencl_device.h"
 
 #include <cstring>
+#include <set>
 
 #include "kernels/opencl/device_clock.h"
 #include "kernels/opencl/opencl_stream.h"
@@ -70,6 +71,7 @@ class OpenClDevice : public Device {
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override;
   [[nodiscard]] Launched Prepare(const Launch& launch) override;
+  [[nodiscard]] Status Compile(std::span<const Launch> launches) override;
   [[nodiscard]] std::int64_t clock_uncertainty_ns() const override {
     return clock_->uncertainty_ns();
   }
@@ -124,6 +126,23 @@ Launched OpenClDevice::Prepare(const Launch& launch) {
     return PrepareFill(*fill);
   }
   return UsageError("a host task cannot run on an OpenCL device");
+}
+
+Status OpenClDevice::Compile(std::span<const Launch> launches) {
+  std::set<std::pair<std::string, std::string>> wanted;
+  for (const Launch& launch : launches) {
+    if (const auto* kernel = std::get_if<DeviceKernel>(&launch)) {
+      wanted.emplace(kernel->program, kernel->options);
+    }
+  }
+  // First what nobody else is at, then what others have meanwhile finished.
+  for (const auto& [program, options] : wanted) {
+    REPRISE_TRY(programs_.TryGet(program, options));
+  }
+  for (const auto& [program, options] : wanted) {
+    REPRISE_TRY(programs_.Get(program, options));
+  }
+  return {};
 }
 
 Launched OpenClDevice::PrepareKernel(const DeviceKernel& kernel) {

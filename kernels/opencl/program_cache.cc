@@ -35,25 +35,42 @@ Device::ProgramStats ProgramCache::stats() const {
   return stats_;
 }
 
-Result<cl::Program> ProgramCache::Get(const std::string& program, const std::string& options) {
-  std::shared_ptr<Entry> entry;
-  {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Entry>& slot = entries_[program + " " + options];
-    if (slot == nullptr) {
-      slot = std::make_shared<Entry>();
-    }
-    entry = slot;
+std::shared_ptr<ProgramCache::Entry> ProgramCache::EntryOf(const std::string& program,
+                                                           const std::string& options) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& slot = entries_[program + " " + options];
+  if (slot == nullptr) {
+    slot = std::make_shared<Entry>();
   }
+  return slot;
+}
+
+Result<cl::Program> ProgramCache::Get(const std::string& program, const std::string& options) {
+  const std::shared_ptr<Entry> entry = EntryOf(program, options);
   const std::lock_guard lock(entry->mutex);
   if (!entry->built) {
-    REPRISE_ASSIGN(entry->program, Build(program, options));
+    REPRISE_ASSIGN(const std::optional<cl::Program> built, Build(program, options, /*wait=*/true));
+    entry->program = *built;
     entry->built = true;
   }
   return entry->program;
 }
 
-Result<cl::Program> ProgramCache::Build(const std::string& program, const std::string& options) {
+Status ProgramCache::TryGet(const std::string& program, const std::string& options) {
+  const std::shared_ptr<Entry> entry = EntryOf(program, options);
+  const std::lock_guard lock(entry->mutex);
+  if (!entry->built) {
+    REPRISE_ASSIGN(const std::optional<cl::Program> built, Build(program, options, /*wait=*/false));
+    if (built) {
+      entry->program = *built;
+      entry->built = true;
+    }
+  }
+  return {};
+}
+
+Result<std::optional<cl::Program>> ProgramCache::Build(const std::string& program,
+                                                       const std::string& options, bool wait) {
   const std::int64_t start_ns = MonotonicNs();
   const std::optional<std::string> source = ProgramSource(program);
   if (!source) {
@@ -64,7 +81,10 @@ Result<cl::Program> ProgramCache::Build(const std::string& program, const std::s
   bool compiled = false;
   std::optional<cl::Program> built = FromDisk(key, all_options);
   if (!built) {
-    const std::optional<DiskCache::Lock> lock = disk_.Acquire(key);
+    const std::optional<DiskCache::Lock> lock = disk_.Acquire(key, wait);
+    if (!lock && !wait) {
+      return std::nullopt;
+    }
     // Whoever held the lock before may have stored it.
     built = lock ? FromDisk(key, all_options) : std::nullopt;
     if (!built) {
@@ -76,7 +96,7 @@ Result<cl::Program> ProgramCache::Build(const std::string& program, const std::s
   const std::lock_guard lock(mutex_);
   ++(compiled ? stats_.compiled : stats_.from_disk);
   stats_.build_ns += MonotonicNs() - start_ns;
-  return *built;
+  return built;
 }
 
 Result<cl::Program> ProgramCache::Compile(const std::string& name, const std::string& source,

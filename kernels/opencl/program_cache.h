@@ -18,6 +18,8 @@ class ProgramCache {
   ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info,
                std::string directory);
   [[nodiscard]] Result<cl::Program> Get(const std::string& program, const std::string& options);
+  // Compiles or loads it unless another process is compiling it right now.
+  [[nodiscard]] Status TryGet(const std::string& program, const std::string& options);
   [[nodiscard]] Device::ProgramStats stats() const;
 
  private:
@@ -27,7 +29,10 @@ class ProgramCache {
     bool built = false;
   };
 
-  Result<cl::Program> Build(const std::string& program, const std::string& options);
+  std::shared_ptr<Entry> EntryOf(const std::string& program, const std::string& options);
+  // Nothing if it would have to wait for another process and `wait` is false.
+  Result<std::optional<cl::Program>> Build(const std::string& program, const std::string& options,
+                                           bool wait);
   Result<cl::Program> Compile(const std::string& name, const std::string& source,
                               const std::string& options);
   std::optional<cl::Program> FromDisk(const std::string& key, const std::string& options);

@@ -147,6 +147,38 @@ TEST_F(ProgramCacheTest, ProcessesThatStartTogetherCompileOnce) {
   EXPECT_EQ(count("compiled=0"), kProcesses - 1) << output;
 }
 
+TEST_F(ProgramCacheTest, CompileLeavesNothingToPrepare) {
+  const auto device =
+      OpenDevice({.backend = "opencl", .index = 0, .cache_directory = directory_.string()});
+  if (!device) {
+    GTEST_SKIP() << device.error().message;
+  }
+  const DeviceKernel surrogate{.program = "surrogate.cl", .entry = "surrogate"};
+  const DeviceKernel sequence{
+      .program = "fill.cl", .entry = "sequence_real", .options = "-DT=float32"};
+  const Launch launches[] = {surrogate, sequence, surrogate};
+  ASSERT_TRUE((*device)->Compile(launches));
+  EXPECT_EQ((*device)->program_stats().compiled, 2);
+  ASSERT_TRUE((*device)->Prepare(sequence));
+  EXPECT_EQ((*device)->program_stats().compiled, 2);
+  const Launch broken[] = {DeviceKernel{.program = "nonexistent.cl", .entry = "x"}};
+  EXPECT_FALSE((*device)->Compile(broken));
+}
+
+TEST(DiskCacheTest, WithoutWaitingATakenLockIsRefused) {
+  const fs::path directory =
+      fs::temp_directory_path() / ("reprise_lock_" + std::to_string(getpid()));
+  const DiskCache cache(directory);
+  {
+    const auto held = cache.Acquire("key");
+    ASSERT_TRUE(held);
+    EXPECT_FALSE(cache.Acquire("key", /*wait=*/false));
+    EXPECT_TRUE(cache.Acquire("other", /*wait=*/false));
+  }
+  EXPECT_TRUE(cache.Acquire("key", /*wait=*/false));
+  fs::remove_all(directory);
+}
+
 // Run only as a child of the test above.
 TEST(CacheChild, DISABLED_CompilesAndReports) {
   for (const std::string& argument : testing::internal::GetArgvs()) {
