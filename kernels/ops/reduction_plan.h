@@ -47,6 +47,7 @@ struct ReductionJob {
   DType y_type = DType::kFloat32;
   DType accumulator = DType::kFloat32;
   ReductionSteps steps;
+  std::int64_t mean_of = 0;  // elements behind a mean if x holds partial sums; 0: shape.n
 };
 // One launch, or two where one result has many elements and the device would idle.
 [[nodiscard]] Status AppendReduction(RowLowering& rows, const ReductionJob& job);

@@ -1,0 +1,144 @@
+// Embedding lookups and their gradient: kernels/ops/index_read.cl, index_write.cl.
+#include <array>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/index_rows.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+struct Parsed {
+  const TensorDesc* table = nullptr;  // weight (rows, width), or its gradient
+  const TensorDesc* index = nullptr;
+  const TensorDesc* rows = nullptr;  // result (index shape, width), or its gradient
+  std::int64_t padding = -1;
+};
+
+bool IsBackward(const OpCall& call) { return call.name == "aten::embedding_dense_backward"; }
+
+// embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+// embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+std::optional<Parsed> Parse(const OpCall& call) {
+  Parsed p;
+  const bool backward = IsBackward(call);
+  p.index = call.InputTensor(1);
+  p.table = backward ? call.OutputTensor(0) : call.InputTensor(0);
+  p.rows = backward ? call.InputTensor(0) : call.OutputTensor(0);
+  if (p.index == nullptr || p.table == nullptr || p.rows == nullptr || p.table->shape.size() != 2 ||
+      p.table->dtype != p.rows->dtype || !IsIndexType(p.index->dtype) ||
+      Count(*p.rows) != Count(*p.index) * p.table->shape[1] || p.table->shape[0] == 0) {
+    return std::nullopt;
+  }
+  if (backward) {
+    p.padding = Argument(call, 3).AsNumber<std::int64_t>(-1);
+    if (!IsFloatKernelType(p.rows->dtype) || TruthOr(Argument(call, 4), false)) {
+      return std::nullopt;  // scaling by frequency
+    }
+  }
+  return p;
+}
+
+class Embedding final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "embedding"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 2> kOperators = {
+        "aten::embedding", "aten::embedding_dense_backward"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  // Lookups move the rows that are named, not the table. The gradient writes the whole table and
+  // adds each row once.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const std::optional<Parsed> p = Parse(call);
+    if (!p) {
+      return {};
+    }
+    const double rows = BytesOf(*p->rows);
+    const double index = BytesOf(*p->index);
+    if (!IsBackward(call)) {
+      return {0, 2 * rows + index};
+    }
+    return {static_cast<double>(Count(*p->rows)), rows + index + BytesOf(*p->table)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    REPRISE_ASSIGN(const Integers index, ReadIntegers(*p.index, memory));
+    const auto width = static_cast<std::size_t>(p.table->shape[1]);
+    const auto row_of = [&](std::size_t j) {
+      return static_cast<std::size_t>(InRange(index[j], p.table->shape[0]));
+    };
+    if (!IsBackward(call)) {
+      REPRISE_ASSIGN(const Bits table, ReadBits(*p.table, memory));
+      Bits rows;
+      for (std::size_t j = 0; j < index.size(); ++j) {
+        rows.insert(rows.end(), table.begin() + static_cast<std::ptrdiff_t>(row_of(j) * width),
+                    table.begin() + static_cast<std::ptrdiff_t>((row_of(j) + 1) * width));
+      }
+      return WriteBits(*p.rows, memory, rows);
+    }
+    REPRISE_ASSIGN(const Doubles grad, ReadDoubles(*p.rows, memory));
+    Doubles table(static_cast<std::size_t>(Count(*p.table)), 0);
+    for (std::size_t j = 0; j < index.size(); ++j) {
+      for (std::size_t i = 0; i < width; ++i) {
+        if (static_cast<std::int64_t>(row_of(j)) != p.padding) {
+          table[row_of(j) * width + i] += grad[j * width + i];
+        }
+      }
+    }
+    return WriteDoubles(*p.table, memory, table);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const Parsed p = *Parse(call);
+    RowLowering rows(context, "index_read.cl");
+    IndexRows job;
+    job.table_rows = p.table->shape[0];
+    job.width = p.table->shape[1];
+    job.count = Count(*p.index);
+    REPRISE_ASSIGN(job.index[0], rows.Read(*p.index));
+    job.extents[0] = job.table_rows;
+    job.index_type = p.index->dtype;
+    if (!IsBackward(call)) {
+      REPRISE_ASSIGN(job.table, rows.Read(*p.table));
+      REPRISE_ASSIGN(job.rows, rows.Write(*p.rows));
+      AppendReadRows(rows, job, p.table->dtype);
+      return std::move(rows).Take();
+    }
+    REPRISE_ASSIGN(job.rows, rows.Read(*p.rows));
+    REPRISE_ASSIGN(job.table, rows.Write(*p.table));
+    job.skip = p.padding;
+    job.clear = true;
+    REPRISE_TRY(AppendWriteRows(rows, job, p.table->dtype, IndexWrite::kAdd));
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override {
+    using samples::Bool;
+    using samples::Int;
+    std::vector<OpCall> calls;
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      samples::SampleTensors t;
+      const DType index_type = dtype == DType::kFloat32 ? DType::kInt64 : DType::kInt32;
+      const TensorDesc weight = t.Strided(dtype, {11, 19}, {24, 1}, 3);
+      const TensorDesc index = t.Strided(index_type, {5, 7}, {1, 5});
+      const TensorDesc out = t.Tensor(dtype, {5, 7, 19});
+      const TensorDesc grad = t.Tensor(dtype, {11, 19});
+      calls.push_back(
+          {"aten::embedding", {{weight}, {index}, Int(-1), Bool(false), Bool(false)}, {{out}}});
+      for (const std::int64_t padding : {-1, 4}) {
+        calls.push_back({"aten::embedding_dense_backward",
+                         {{out}, {index}, Int(11), Int(padding), Bool(false)},
+                         {{grad}}});
+      }
+    }
+    return calls;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeEmbedding() { return std::make_unique<Embedding>(); }
+
+}  // namespace reprise
