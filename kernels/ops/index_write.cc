@@ -1,0 +1,205 @@
+// Writing by index tensors, in place: kernels/ops/index_write.cl.
+#include <array>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/index_rows.h"
+#include "kernels/ops/indexed.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+bool IsScatter(const OpCall& call) { return call.name.starts_with("aten::scatter"); }
+
+// scatter_(self, dim, index, source or value), scatter_add_(self, dim, index, source).
+struct Scatter {
+  const TensorDesc* self;
+  const TensorDesc* index;
+  const TensorDesc* source;  // none: `value`
+  double value = 0;
+  IndexWrite mode = IndexWrite::kSet;
+  Around at;
+};
+
+std::optional<Scatter> ParseScatter(const OpCall& call) {
+  Scatter s{call.InputTensor(0), call.InputTensor(2), call.InputTensor(3), 0, IndexWrite::kSet, {}};
+  if (s.self == nullptr || s.index == nullptr || !IsKernelType(s.self->dtype) ||
+      call.inputs.size() > 4 || (s.source == nullptr && !IsNumber(Argument(call, 3))) ||
+      (s.source != nullptr &&
+       (s.source->dtype != s.self->dtype || s.source->shape != s.index->shape))) {
+    return std::nullopt;
+  }
+  s.value = NumberOr(Argument(call, 3), 0);
+  s.mode = call.name == "aten::scatter_add_" ? IndexWrite::kAdd : IndexWrite::kSet;
+  const auto at = AlongDim(*s.self, *s.index, Argument(call, 1));
+  if (!at) {
+    return std::nullopt;
+  }
+  s.at = *at;
+  return s;
+}
+
+struct Put {
+  const TensorDesc* self;
+  TensorDesc values;  // broadcast to what is selected
+  Indexed indexed;
+  IndexWrite mode = IndexWrite::kSet;
+  double alpha = 1;
+};
+
+// index_put_(self, indices, values, accumulate), _index_put_impl_ with `unsafe` behind it;
+// index_add_(self, dim, index, source, alpha).
+std::optional<Put> ParsePut(const OpCall& call) {
+  const bool add = call.name == "aten::index_add_";
+  const TensorDesc* self = call.InputTensor(0);
+  const TensorDesc* values = call.InputTensor(add ? 3 : 2);
+  if (self == nullptr || values == nullptr || values->dtype != self->dtype ||
+      !IsKernelType(self->dtype)) {
+    return std::nullopt;
+  }
+  auto indexed = add ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
+                     : IndexedBy(*self, Argument(call, 1));
+  if (!indexed) {
+    return std::nullopt;
+  }
+  auto expanded = Expanded(*values, indexed->rows_shape);
+  if (!expanded) {
+    return std::nullopt;
+  }
+  const bool accumulate = add || TruthOr(Argument(call, 3), false);
+  return Put{self, std::move(*expanded), std::move(*indexed),
+             accumulate ? IndexWrite::kAdd : IndexWrite::kSet,
+             add ? NumberOr(Argument(call, 4), 1) : 1};
+}
+
+template <typename T>
+T Combined(T old, T value, IndexWrite mode) {
+  return mode == IndexWrite::kAdd ? old + value : value;
+}
+
+class IndexWriteKernel final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "index_write"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 5> kOperators = {
+        "aten::_index_put_impl_", "aten::index_put_", "aten::index_add_", "aten::scatter_",
+        "aten::scatter_add_"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return IsScatter(call) ? ParseScatter(call).has_value() : ParsePut(call).has_value();
+  }
+  // Values are read once, their places read and written, one addition each.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const auto scatter = IsScatter(call) ? ParseScatter(call) : std::nullopt;
+    const auto put = IsScatter(call) ? std::nullopt : ParsePut(call);
+    const std::int64_t written = scatter ? Count(*scatter->index)
+                                 : put   ? ElementCount(put->indexed.rows_shape)
+                                         : 0;
+    const int size = call.inputs.empty() || call.InputTensor(0) == nullptr
+                         ? 0
+                         : SizeOf(call.InputTensor(0)->dtype);
+    return {static_cast<double>(written), 3.0 * static_cast<double>(written) * size};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const TensorDesc& self = *call.InputTensor(0);
+    if (IsFloating(self.dtype)) {
+      REPRISE_ASSIGN(Doubles table, ReadDoubles(self, memory));
+      REPRISE_TRY(Apply(call, memory, table, ReadDoubles));
+      return WriteDoubles(self, memory, table);
+    }
+    REPRISE_ASSIGN(Integers table, ReadIntegers(self, memory));
+    REPRISE_TRY(Apply(call, memory, table, ReadIntegers));
+    return WriteIntegers(self, memory, table);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    RowLowering rows(context, "index_write.cl");
+    if (IsScatter(call)) {
+      const Scatter s = *ParseScatter(call);
+      REPRISE_TRY(rows.UseTypes({{"X", s.self->dtype}, {"I", s.index->dtype}},
+                                AccumulatorOf(s.self->dtype)));
+      REPRISE_ASSIGN(const DenseOperand self, rows.Update(*s.self));
+      REPRISE_ASSIGN(const DenseOperand index, rows.Read(*s.index));
+      REPRISE_ASSIGN(const DenseOperand source, rows.ReadOr(s.source, self));
+      rows.LaunchItems("scatter", s.at.outer * s.at.inner, self, index, source, s.source != nullptr,
+                       static_cast<float>(s.value), s.at.outer, s.at.extent, s.at.count, s.at.inner,
+                       static_cast<std::int32_t>(s.mode));
+      return std::move(rows).Take();
+    }
+    const Put put = *ParsePut(call);
+    REPRISE_ASSIGN(IndexRows job, put.indexed.Job(rows));
+    REPRISE_ASSIGN(job.table, rows.Update(*put.self));
+    REPRISE_ASSIGN(job.rows, rows.Read(put.values));
+    job.alpha = put.alpha;
+    REPRISE_TRY(AppendWriteRows(rows, job, put.self->dtype, put.mode));
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override {
+    using samples::Bool;
+    using samples::Int;
+    std::vector<OpCall> calls;
+    for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
+      samples::SampleTensors t;
+      const TensorDesc self = t.Strided(dtype, {6, 9}, {1, 6});
+      const TensorDesc index = t.Tensor(DType::kInt64, {14});
+      const TensorDesc values = t.Tensor(dtype, {14, 9});
+      const TensorDesc one = t.Tensor(dtype, {});
+      for (const bool accumulate : {false, true}) {
+        calls.push_back(
+            {"aten::_index_put_impl_",
+             {{self}, samples::Tensors({index}), {values}, Bool(accumulate), Bool(true)},
+             {{self}}});
+        calls.push_back({"aten::index_put_",
+                         {{self}, samples::Tensors({index}), {one}, Bool(accumulate)},
+                         {{self}}});
+      }
+      calls.push_back({"aten::index_add_", {{self}, Int(0), {index}, {values}, Int(2)}, {{self}}});
+      const TensorDesc places = t.Tensor(DType::kInt64, {6, 2});
+      const TensorDesc source = t.Tensor(dtype, {6, 2});
+      calls.push_back({"aten::scatter_", {{self}, Int(-1), {places}, {source}}, {{self}}});
+      calls.push_back({"aten::scatter_", {{self}, Int(1), {places}, Int(3)}, {{self}}});
+      calls.push_back({"aten::scatter_add_", {{self}, Int(1), {places}, {source}}, {{self}}});
+    }
+    return calls;
+  }
+
+ private:
+  template <typename T, typename Read>
+  static Status Apply(const OpCall& call, const HostBindings& memory, std::vector<T>& table,
+                      Read read) {
+    if (IsScatter(call)) {
+      const Scatter s = *ParseScatter(call);
+      REPRISE_ASSIGN(const Integers index, ReadIntegers(*s.index, memory));
+      std::vector<T> source(index.size(), static_cast<T>(s.value));
+      if (s.source != nullptr) {
+        REPRISE_ASSIGN(source, read(*s.source, memory));
+      }
+      for (std::size_t k = 0; k < index.size(); ++k) {
+        T& place =
+            table[static_cast<std::size_t>(s.at.Target(static_cast<std::int64_t>(k), index[k]))];
+        place = Combined(place, source[k], s.mode);
+      }
+      return {};
+    }
+    const Put put = *ParsePut(call);
+    REPRISE_ASSIGN(const std::vector<T> values, read(put.values, memory));
+    REPRISE_ASSIGN(const Integers positions, put.indexed.Positions(memory));
+    put.indexed.ForEachRow(positions, [&](std::int64_t row, std::int64_t to) {
+      for (std::int64_t i = 0; i < put.indexed.width; ++i) {
+        T& place = table[static_cast<std::size_t>(to + i)];
+        const T value =
+            static_cast<T>(values[static_cast<std::size_t>(row + i)] * static_cast<T>(put.alpha));
+        place = Combined(place, value, put.mode);
+      }
+    });
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeIndexWrite() { return std::make_unique<IndexWriteKernel>(); }
+
+}  // namespace reprise
