@@ -224,7 +224,7 @@ Result<int> BenchCollectives(const CommandContext& context, const Flags& flags) 
   int argc = context.argc;
   char** argv = context.argv;
   REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
-  const Result<int> code = Bench(*communicator, flags);
+  Result<int> code = Bench(*communicator, flags);
   if (code) {
     return code;
   }
