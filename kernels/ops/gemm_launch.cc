@@ -131,6 +131,10 @@ Blocks CutForCpu(const GemmProblem& p, int compute_units) {
   const auto wanted =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(flops / kFlopsPerItem), 1, most);
   const std::int64_t least = CeilDiv(p.n, kBlockColumns);
+  // A window's short rows are gathered element by element.
+  const bool runs = (p.b.column[0] == 1 && std::min(p.n, p.n_index.e0) >= 16) ||
+                    (p.b.row[0] == 1 && std::min(p.k, p.k_index.e0) >= 16);
+  const double right_cost = runs ? 1.5 : 10;
   double best = std::numeric_limits<double>::infinity();
   Blocks blocks = {};
   for (std::int64_t across = least; across <= CeilDiv(p.n, kColumnGrain); ++across) {
@@ -138,7 +142,8 @@ Blocks CutForCpu(const GemmProblem& p, int compute_units) {
     while (wanted >= units && down * across * BatchCount(p) % units != 0) {
       ++down;
     }
-    const double packed = static_cast<double>(p.m * across) + 1.5 * static_cast<double>(p.n * down);
+    const double packed =
+        static_cast<double>(p.m * across) + right_cost * static_cast<double>(p.n * down);
     if (packed < best) {
       best = packed;
       blocks.rows = std::max(RoundTo(CeilDiv(p.m, down), kRowGrain), 2 * kRowGrain);
