@@ -225,8 +225,6 @@ Report Analyze(const RunData& run) {
     report.host_ns += row.host_ns;
     report.wait_ns += row.wait_ns;
     report.delay_ns += row.delay_ns;
-    report.measured_ns =
-        std::max(report.measured_ns, ranks.back().end_ns() - ranks.back().begin_ns());
     report.ranks.push_back(std::move(row));
   }
   report.coverage = SumCoverage(report.ranks);
@@ -241,6 +239,8 @@ Report Analyze(const RunData& run) {
       .untraced_error = RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns)};
   SampledSummary sampled = SummarizeSamples(ranks, report.ranks);
   report.energy_joules = sampled.joules;
+  report.mean_watts = sampled.watts;
+  report.measured_ns = sampled.measured_ns;
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);

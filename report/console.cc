@@ -63,12 +63,9 @@ std::string EnergyLine(const Report& report, const Style& style) {
   if (!report.energy_joules) {
     return text + "unknown: no source, or too few samples\n";
   }
-  const double seconds = static_cast<double>(report.measured_ns) * 1e-9;
-  text += fmt::format("{} J over {}, source: {}", NumberText(report.energy_joules),
-                      DurationText(report.measured_ns), report.energy_source);
-  if (seconds > 0) {
-    text += fmt::format(" ({} W mean)", NumberText(*report.energy_joules / seconds));
-  }
+  text += fmt::format("{} J over {}, {} W mean, source: {}", NumberText(report.energy_joules),
+                      DurationText(report.measured_ns), NumberText(report.mean_watts),
+                      report.energy_source);
   return text + "\n";
 }
 

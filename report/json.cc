@@ -114,6 +114,7 @@ std::string JsonText(const Report& report) {
   json["ranks"] = Rows(report.ranks);
   json["energy_joules"] = OrNull(report.energy_joules);
   json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
+  json["mean_watts"] = report.energy_joules ? Json(report.mean_watts) : Json(nullptr);
   json["measured_ns"] = report.measured_ns;
   json["energy"] = Rows(report.energy);
   json["metrics"] = Rows(report.metrics);

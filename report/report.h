@@ -98,6 +98,7 @@ struct Report {
   std::vector<RankRow> ranks;
   std::optional<double> energy_joules;
   std::string energy_source;     // "rapl", "model (modelled)", "" where there is none
+  double mean_watts = 0;         // of the same meters
   std::int64_t measured_ns = 0;  // time that energy and metrics cover
   std::vector<EnergyRow> energy;
   std::vector<MetricRow> metrics;

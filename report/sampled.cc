@@ -95,6 +95,7 @@ void SumEnergy(SampledSummary& summary) {
     row.in_total = BelongsInTotal(row, summary.energy);
     if (row.in_total) {
       summary.joules = summary.joules.value_or(0) + row.joules;
+      summary.watts += row.mean_watts;
       sources.insert(row.source + (row.modelled ? " (modelled)" : ""));
     }
   }
@@ -110,6 +111,9 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
   SampledSummary summary;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
+    if (!data.samples.empty()) {
+      summary.measured_ns = std::max(summary.measured_ns, ranks[r].end_ns() - ranks[r].begin_ns());
+    }
     std::map<std::int32_t, std::vector<Sample>> samples;
     for (const Sample& sample : data.samples) {
       samples[sample.metric].push_back(sample);

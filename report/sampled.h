@@ -16,6 +16,8 @@ struct SampledSummary {
   std::vector<MetricRow> metrics;
   std::optional<double> joules;  // of the rows that are in_total
   std::string source;
+  double watts = 0;              // mean, of the same rows
+  std::int64_t measured_ns = 0;  // the longest of the ranks that sampled
 };
 
 // Over each rank's measured time; only ranks that sampled (one a host) have anything.

@@ -27,7 +27,7 @@ struct MetricSpec {
 
 // Where a source looks. Tests inject a fixture root; nothing below reads the environment.
 struct SourceOptions {
-  std::string root = "/";  // of /proc and /sys
+  std::string root;  // what comes before "/proc" and "/sys"
 };
 
 // Read by one thread. Read() must take well under a millisecond and never block.

@@ -92,6 +92,8 @@ TEST(Energy, TwoHostsAddUp) {
   ASSERT_TRUE(report.energy_joules);
   EXPECT_NEAR(*report.energy_joules, 3.0, 1e-9);
   EXPECT_EQ(report.energy_source, "model (modelled) + rapl");
+  EXPECT_NEAR(report.mean_watts, 150, 1e-6);
+  EXPECT_EQ(report.measured_ns, 20'000'000);
 }
 
 TEST(Energy, TooFewSamplesAreNoEnergy) {
