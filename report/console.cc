@@ -46,7 +46,7 @@ std::string StepLines(const Report& report, const Style& style) {
   }
   text += fmt::format(")\n{}Error{}           work {}, step {}{}", style.bold, style.reset,
                       ErrorText(report.fidelity.work_error), ErrorText(report.fidelity.step_error),
-                      report.manifest.oversubscribed ? " (oversubscribed: not claimed)" : "");
+                      report.manifest.oversubscribed ? " (oversubscribed)" : "");
   text += report.step_time_untraced_ns
               ? fmt::format(", {} against {} untraced\n", ErrorText(report.fidelity.untraced_error),
                             DurationText(report.step_time_untraced_ns))

@@ -27,6 +27,7 @@ std::vector<std::string> Lines(const std::string& text) {
 
 Report LargeReport() {
   RunData run = MakeRun();
+  run.manifest.oversubscribed = true;
   run.manifest.hosts = {"a-host-with-a-very-long-name.example.org", "h"};
   run.manifest.devices = {"opencl: A Device Whose Vendor Likes Words (R) (TM) Edition 2", "none"};
   run.notes = {"a note " + std::string(60, 'x') +
