@@ -194,12 +194,26 @@ class Explainer {
     return recording_.kind[i] == ActorKind::kStream ? RankOf(i).launch_latency_ns : 0;
   }
 
+  // Whether i's latest dependency is another actor's node, or a wait of no length for one: what the
+  // wait took after that is then recorded as i's delay.
+  [[nodiscard]] bool Woken(Index i, Index latest) const {
+    if (latest == kNone) {
+      return false;
+    }
+    if (recording_.actor[latest] != recording_.actor[i]) {
+      return true;
+    }
+    return recording_.is_wait[latest] != 0 &&
+           recording_.start_ns[latest] == recording_.end_ns[latest] &&
+           Woken(latest, LatestDependency(graph_, recording_, latest).node);
+  }
+
   void ExplainOpenTime(Index i) {
     const Latest latest = LatestDependency(graph_, recording_, i);
     const std::int64_t after_ns =
         latest.node == kNone ? origin_ns_[recording_.rank[i]] : latest.end_ns;
     const std::int64_t start_ns = recording_.start_ns[i];
-    const bool woken = latest.node != kNone && recording_.actor[latest.node] != recording_.actor[i];
+    const bool woken = Woken(i, latest.node);
     const std::int64_t delay_ns = start_ns - after_ns;
     const bool on_thread = recording_.kind[i] == ActorKind::kThread;
     const bool own_time = on_thread && delay_ns <= options_.host_quiet_ns;

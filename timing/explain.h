@@ -18,8 +18,9 @@
 //   Exempt are, on a stream, the launch latency (95th percentile of launch → start where the
 //   launch came last) and, on a thread, a delay up to `host_quiet_ns`: the host's own time between
 //   two operations. Waits are never exempt.
-// - **wakeup**: other open time of a node whose latest dependency is of another actor: the time to
-//   notice it (on a stream whose latest dependency is its launch: launch latency, not counted).
+// - **wakeup**: other open time of a node whose latest dependency is of another actor, or is a wait
+//   of no length for one: the time to notice it (on a stream whose latest dependency is its launch:
+//   launch latency, not counted).
 // What remains is delay within a thread with nothing else going on: the host's own time.
 #pragma once
 
@@ -46,9 +47,9 @@ struct Recording {
 };
 
 struct ExplainOptions {
-  // Below this a gap of a host thread is its own time (dispatch, interpreter), whatever ended in
-  // it: the same threshold from which a quiet host is taken to wait.
-  std::int64_t host_quiet_ns = 50'000;
+  // A gap of a host thread up to this is its own time (dispatch, interpreter), whatever ended in
+  // it. 0 is strict, and what all bundled captures pass.
+  std::int64_t host_quiet_ns = 0;
 };
 
 struct ViolatedEdge {
