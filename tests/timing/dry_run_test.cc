@@ -165,7 +165,7 @@ TEST(DryRun, MillionNodesTakeWellUnderASecond) {
   ASSERT_TRUE(schedule);
   EXPECT_EQ(schedule->makespan_ns, 3LL * kNodes - 1);
   RecordProperty("seconds", std::to_string(took.count()));
-  EXPECT_LT(took.count(), 5);  // loose: sanitizers and busy machines; 0.05 s is usual
+  EXPECT_LT(took.count(), 5);  // loose: sanitizers and busy machines; 0.16 s on a busy machine
 }
 
 }  // namespace
