@@ -290,7 +290,7 @@ void Engine::GiveUp(const Error& error) {
     const std::lock_guard lock(error_mutex_);
     error_ = error;
   }
-  communicator_.RaiseAbort(error.message);
+  communicator_.RaiseAbort(error);
   scheduler_.Stop();
 }
 

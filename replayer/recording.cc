@@ -206,13 +206,20 @@ Result<RunManifest> Session::MakeManifest() {
   return manifest;
 }
 
-Status Session::WriteSummary() {
-  REPRISE_ASSIGN(RunManifest manifest, MakeManifest());
+Status Session::WritePreliminaryManifest() {
+  REPRISE_ASSIGN(manifest_, MakeManifest());
   if (communicator_.rank() != 0) {
     return {};
   }
-  REPRISE_ASSIGN(manifest.trace_hash, set_.ContentHash());
-  REPRISE_TRY(WriteManifest(request_.run_directory, manifest));
+  REPRISE_ASSIGN(manifest_.trace_hash, set_.ContentHash());
+  return WriteManifest(request_.run_directory, manifest_);
+}
+
+Status Session::WriteSummary() {
+  if (communicator_.rank() != 0) {
+    return {};
+  }
+  REPRISE_TRY(WriteManifest(request_.run_directory, manifest_));
   return MergeRun(request_.run_directory);
 }
 

@@ -22,6 +22,7 @@ constexpr Stage kPreparation[] = {
     {&Session::PrepareEngine, "allocating tensors and compiling kernels"},
     {&Session::CreateRunDirectory, "creating the run directory"},
     {&Session::BeginRecording, "starting the recording"},
+    {&Session::WritePreliminaryManifest, "writing the manifest"},
 };
 
 }  // namespace
@@ -41,7 +42,7 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
     }
   }
   if (const Status ran = session->RunIterations(); !ran) {
-    communicator.RaiseAbort(ran.error().message);
+    communicator.RaiseAbort(ran.error());
     // What was recorded up to here stays readable.
     static_cast<void>(session->EndRecording());
     // Left alive on purpose: transfers under way still write into its memory, and the caller's next

@@ -32,14 +32,15 @@ class Session {
   Status OpenTrace();           // trace set, this rank's graph, plan
   Status MatchRanks();          // collective: exchange plans, complete splits, match
   Status CreateGroups();        // collective
-  Status OpenDevice();           // device, memory plan
-  Status EstimateCost();         // collective: one rank per host measures its device alone
+  Status OpenDevice();          // device, memory plan
+  Status EstimateCost();        // collective: one rank per host measures its device alone
   Status PrepareEngine();       // allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
-  Status RunIterations();  // collective; the only stage with transfers outstanding
-  Status EndRecording();   // this rank's file is complete
-  Status WriteSummary();   // collective gather; rank 0 writes manifest and run.sqlite
+  Status WritePreliminaryManifest();  // collective gather; so that a killed run says what it was
+  Status RunIterations();             // collective; the only stage with transfers outstanding
+  Status EndRecording();              // this rank's file is complete
+  Status WriteSummary();              // rank 0 writes run.sqlite and marks the manifest complete
   [[nodiscard]] ReplayOutcome Outcome() const;
 
  private:
@@ -59,6 +60,7 @@ class Session {
   Plan plan_;
   std::vector<PlannedTransfer> transfers_;
   RankGroups groups_;
+  RunManifest manifest_;
   std::unique_ptr<Device> device_;
   MemoryPlan memory_plan_;
   Estimate estimate_;
