@@ -123,6 +123,12 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
       return BadInput(fmt::format("{}: baseTimeNanoseconds {} is no time", file.path(), base_ns));
     }
   }
+  if (const std::string_view raw = json.Member("host_name"); !raw.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    if (std::string_view name; root.get(name) == simdjson::SUCCESS) {
+      trace.host_name = name;
+    }
+  }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
     trace.rank = IntegerOr(root["rank"], -1);

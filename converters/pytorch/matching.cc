@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "timing/transfer.h"
@@ -138,6 +139,25 @@ void SetTransferTimes(const Match& match, const ClockFit& clocks, Diagnostics& d
 
 }  // namespace
 
+namespace {
+
+// One number per host name; ranks whose capture has none may each have a clock of their own.
+std::vector<std::int32_t> HostOfRank(std::span<const RankCapture> ranks, std::int32_t highest) {
+  std::vector<std::int32_t> host_of_rank(static_cast<std::size_t>(highest) + 1);
+  std::iota(host_of_rank.begin(), host_of_rank.end(), highest + 1);
+  std::map<std::string, std::int32_t> hosts;
+  for (const RankCapture& rank : ranks) {
+    if (!rank.kineto.host_name.empty()) {
+      const auto number = static_cast<std::int32_t>(hosts.size());
+      host_of_rank[static_cast<std::size_t>(rank.rank)] =
+          hosts.try_emplace(rank.kineto.host_name, number).first->second;
+    }
+  }
+  return host_of_rank;
+}
+
+}  // namespace
+
 Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
                                 const std::map<std::string, ProcessGroup>& groups,
                                 Diagnostics& diagnostics) {
@@ -169,7 +189,9 @@ Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
       it = matches.erase(it);
     }
   }
-  REPRISE_ASSIGN(ClockFit clocks, FitClocks(highest + 1, constraints));
+  ClockFitOptions options;
+  options.host_of_rank = HostOfRank(ranks, highest);
+  REPRISE_ASSIGN(ClockFit clocks, FitClocks(highest + 1, constraints, options));
   for (auto& [key, match] : matches) {
     if (match.size() == 2 && IsPointToPoint(match.front().spec().kind)) {
       SettleEnd(match[0], &match[1], clocks);
