@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "core/clock.h"
@@ -73,32 +74,47 @@ Status Engine::CreateActors(Device* device) {
   return {};
 }
 
+Result<std::vector<Launch>> Engine::LowerNode(Graph::Index i, Device& device,
+                                              DeviceMemory& memory) const {
+  const Work& work = plan_.work[i];
+  const LowerContext context{memory, device.info(), [&](int slot, std::int64_t bytes) {
+                               return memory.Scratch(work.actor, slot, bytes);
+                             }};
+  if (work.mode == ReplayMode::kSurrogate) {
+    return LowerSurrogate(work.cost, context);
+  }
+  REPRISE_ASSIGN(const OpCall call, graph_.Call(i));
+  return work.kernel->Lower(call, context);
+}
+
+// Everything is compiled before anything is bound: ranks that start together then share the work.
 Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory) {
+  const auto where = [&](Graph::Index i, const Error& error) {
+    return reprise::Fail(
+        error.kind, fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), error.message));
+  };
+  std::vector<Launch> launches;
+  std::vector<std::pair<Graph::Index, std::size_t>> counts;
   for (Graph::Index i = 0; i < graph_.size(); ++i) {
     const Work& work = plan_.work[i];
-    const bool real = work.mode == ReplayMode::kReal;
-    if (work.type != WorkType::kCompute || (!real && work.mode != ReplayMode::kSurrogate)) {
+    const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
+    if (work.type != WorkType::kCompute || !executes) {
       continue;
     }
-    const LowerContext context{memory, device.info(), [&](int slot, std::int64_t bytes) {
-                                 return memory.Scratch(work.actor, slot, bytes);
-                               }};
-    Result<std::vector<Launch>> lowered = LowerSurrogate(work.cost, context);
-    if (real) {
-      REPRISE_ASSIGN(const OpCall call, graph_.Call(i));
-      lowered = work.kernel->Lower(call, context);
-    }
-    const auto where = [&](const Error& error) {
-      return reprise::Fail(
-          error.kind, fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), error.message));
-    };
+    auto lowered = LowerNode(i, device, memory);
     if (!lowered) {
-      return where(lowered.error());
+      return where(i, lowered.error());
     }
-    for (const Launch& launch : *lowered) {
-      auto prepared = device.Prepare(launch);
+    counts.emplace_back(i, lowered->size());
+    std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
+  }
+  REPRISE_TRY(device.Compile(launches));
+  auto launch = launches.begin();
+  for (const auto& [i, count] : counts) {
+    for (std::size_t k = 0; k < count; ++k, ++launch) {
+      auto prepared = device.Prepare(*launch);
       if (!prepared) {
-        return where(prepared.error());
+        return where(i, prepared.error());
       }
       launches_[i].push_back(std::move(*prepared));
     }

@@ -60,6 +60,7 @@ class Engine {
   Engine(const Graph& graph, const Plan& plan, const ReplayOptions& options,
          Communicator& communicator);
   Status CreateActors(Device* device);
+  Result<std::vector<Launch>> LowerNode(Graph::Index i, Device& device, DeviceMemory& memory) const;
   Status PrepareLaunches(Device& device, DeviceMemory& memory);
 
   NodeState RunNode(Graph::Index i);
