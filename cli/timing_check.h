@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "replayer/timing_graph.h"
 #include "core/result.h"
+#include "replayer/timing_graph.h"
 #include "timing/explain.h"
 
 namespace reprise {

@@ -22,8 +22,8 @@ struct InferenceTransfer {
 // `transfers` in order of issue on each rank, ranks one after the other, of the ranks `captured`;
 // what other members did is unknown and contradicts nothing. `groups` without twins (equal rank
 // lists); `twins` says how many more groups have the ranks of each. Returns an index into `groups`
-// for each transfer, -1 where no assignment, or more than one that makes a difference, satisfies all
-// of
+// for each transfer, -1 where no assignment, or more than one that makes a difference, satisfies
+// all of
 // - membership, the group's size where arguments tell it, roots and peers within the group;
 // - the n-th transfers of a group are of one kind, type and size on all its members, and a send
 //   meets its receive;
