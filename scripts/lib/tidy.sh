@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources that changed since REPRISE_TIDY_BASE (default: the last 20 commits),
+# clang-tidy over the sources that changed since REPRISE_TIDY_BASE (default: the last 10 commits),
 # newest first and bounded in time; says how many were left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-limit_s=${REPRISE_TIDY_SECONDS:-480}
-base=${REPRISE_TIDY_BASE:-$(git rev-list --max-count=21 HEAD | tail -n 1)}
+limit_s=${REPRISE_TIDY_SECONDS:-300}
+base=${REPRISE_TIDY_BASE:-$(git rev-list --max-count=11 HEAD | tail -n 1)}
 mapfile -t files < <(git log --name-only --format= "$base..HEAD" -- '*.cc' ':!tests' ':!bench' | awk 'NF && !seen[$0]++')
 begin=$SECONDS checked=0
 for file in "${files[@]}"; do
