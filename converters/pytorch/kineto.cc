@@ -117,9 +117,8 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
   }
   simdjson::dom::parser parser;
   if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
-    REPRISE_ASSIGN(element root, ParseElement(parser, file, raw));
-    base_ns = IntegerOr(std::move(root), 0);
-    if (base_ns < 0 || base_ns > kMostUs * kNsPerUs) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    if (root.get(base_ns) != simdjson::SUCCESS || base_ns < 0 || base_ns > kMostUs * kNsPerUs) {
       return BadInput(fmt::format("{}: baseTimeNanoseconds {} is no time", file.path(), base_ns));
     }
   }
