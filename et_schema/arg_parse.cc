@@ -40,10 +40,10 @@ class ArgParser {
     if (!values.Eat('[')) {
       return false;
     }
-    static const ArgSlot kNothingKnown;
+    static const ArgSlot nothing_known;
     const ArgPlan& plan = plans_.Find(io.types, io.shapes);
     for (std::size_t i = 0; !values.Eat(']'); ++i) {
-      const ArgSlot& slot = i < plan.slots.size() ? plan.slots[i] : kNothingKnown;
+      const ArgSlot& slot = i < plan.slots.size() ? plan.slots[i] : nothing_known;
       if (!Slot(values, slot) || (!values.Eat(',') && values.Peek() != ']')) {
         return false;
       }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace reprise {
 namespace {
@@ -22,7 +21,8 @@ Result<bool> MessageReader::Ensure(std::uint64_t bytes) {
   if (end_ - begin_ >= bytes) {
     return true;
   }
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+            buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
   buffer_offset_ += begin_;
   end_ -= begin_;
   begin_ = 0;

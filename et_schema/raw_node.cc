@@ -252,7 +252,7 @@ bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {
 }
 
 const std::vector<std::int64_t>& RawNode::Numbers(Attribute a) const {
-  static const std::vector<std::int64_t> kNone;
+  static const std::vector<std::int64_t> none;
   if (Has(a)) {
     for (std::size_t i = list_count_; i-- > 0;) {
       if (lists_[i].first == a) {
@@ -260,7 +260,7 @@ const std::vector<std::int64_t>& RawNode::Numbers(Attribute a) const {
       }
     }
   }
-  return kNone;
+  return none;
 }
 
 }  // namespace reprise
