@@ -15,6 +15,15 @@ std::string Encode(const Status& status) {
 
 }  // namespace
 
+Error Communicator::GiveUpWaiting() {
+  const Error why{ErrorKind::kCheckFailed,
+                  fmt::format("no progress for {} s: some rank does not come to where all meet "
+                              "between stages and iterations: it is stuck or stopped",
+                              patience_ns_ / 1'000'000'000)};
+  RaiseAbort(why);
+  return why;
+}
+
 Status Communicator::Agree(const Status& mine) {
   REPRISE_ASSIGN(const std::vector<std::string> all, AllGather(Encode(mine)));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -59,6 +59,9 @@ class Communicator {
   // Coordination, blocking, outside of any timed part. Bytes of every rank, by rank.
   [[nodiscard]] virtual Result<std::vector<std::string>> AllGather(const std::string& mine) = 0;
   [[nodiscard]] virtual Status Barrier() = 0;
+  // How long a rank waits for the others in AllGather, Barrier and Agree before it takes one of
+  // them for stuck, raises an abort and says so; negative (the default): for ever.
+  void SetPatience(std::int64_t patience_ns) { patience_ns_ = patience_ns; }
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
   // lowest failing rank with its number in the message. How no rank runs into a hang alone.
   [[nodiscard]] Status Agree(const Status& mine);
@@ -79,6 +82,14 @@ class Communicator {
   virtual void AbortNow(int exit_code) = 0;
   // What the other ranks are given to write their results after an abort.
   static constexpr std::int64_t kAbortGraceNs = 2'000'000'000;
+
+ protected:
+  [[nodiscard]] std::int64_t patience_ns() const { return patience_ns_; }
+  // Raises an abort: the others have kept this rank waiting for longer than its patience.
+  [[nodiscard]] Error GiveUpWaiting();
+
+ private:
+  std::int64_t patience_ns_ = -1;
 };
 
 // MPI_Init_thread / Finalize are inside: once per process. A program not started by mpirun is rank

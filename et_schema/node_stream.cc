@@ -135,7 +135,7 @@ void NodeStream::CountNamed(std::string_view counter,
 }
 
 std::string_view NodeStream::Clean(std::string_view text, std::string& scratch) {
-  if (IsValidUtf8(text)) {
+  if (text.empty() || IsValidUtf8(text)) {
     return text;
   }
   Count("invalid_utf8");

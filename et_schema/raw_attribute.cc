@@ -48,26 +48,6 @@ constexpr WireType WireTypeOf(ValueType type) {
   }
 }
 
-// The whole list message, if it is one packed field and nothing else.
-bool AsPackedSint64(std::string_view message, std::vector<std::int64_t>& values) {
-  WireCursor cursor(message);
-  std::uint32_t field = 0;
-  WireType wire{};
-  std::string_view packed;
-  if (!cursor.Tag(field, wire) || field != 1 || wire != WireType::kBytes || !cursor.Bytes(packed) ||
-      !cursor.AtEnd()) {
-    return false;
-  }
-  std::uint64_t bits = 0;
-  for (WireCursor inner(packed); !inner.AtEnd();) {
-    if (!inner.Varint(bits)) {
-      return false;
-    }
-    values.push_back(ZigZagDecode(bits));
-  }
-  return true;
-}
-
 // Per field of AttributeProto: lists are messages.
 constexpr auto kFieldWireTypes = [] {
   std::array<WireType, kLastValueField + 1> types{};
@@ -110,6 +90,26 @@ bool ToInt(ValueType type, std::uint64_t bits, std::int64_t& value) {
   }
 }
 
+// The whole list message, if it is one packed field of varints and nothing else, as writers make
+// it.
+bool AsPackedVarints(std::string_view message, ValueType type, std::vector<std::int64_t>& values) {
+  WireCursor cursor(message);
+  std::uint32_t field = 0;
+  WireType wire{};
+  std::string_view packed;
+  if (!cursor.Tag(field, wire) || field != 1 || wire != WireType::kBytes || !cursor.Bytes(packed) ||
+      !cursor.AtEnd()) {
+    return false;
+  }
+  std::uint64_t bits = 0;
+  for (WireCursor inner(packed); !inner.AtEnd();) {
+    if (!inner.Varint(bits) || !ToInt(type, bits, values.emplace_back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 WireType AttributeWireType(std::uint32_t field) { return kFieldWireTypes.at(field); }
@@ -142,7 +142,7 @@ bool RawAttribute::AsInts(std::vector<std::int64_t>& values) const {
     return false;
   }
   const ValueType type = TypeOf(field);
-  if (type == ValueType::kSint64 && AsPackedSint64(bytes, values)) {  // what tensors have
+  if (WireTypeOf(type) == WireType::kVarint && AsPackedVarints(bytes, type, values)) {
     return true;
   }
   values.clear();

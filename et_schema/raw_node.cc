@@ -251,16 +251,12 @@ bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {
   return false;
 }
 
-const std::vector<std::int64_t>& RawNode::Numbers(Attribute a) const {
-  static const std::vector<std::int64_t> none;
-  if (Has(a)) {
-    for (std::size_t i = list_count_; i-- > 0;) {
-      if (lists_[i].first == a) {
-        return lists_[i].second;
-      }
-    }
+const std::vector<std::int64_t>& RawNode::List(Attribute a) const {
+  std::size_t i = list_count_ - 1;
+  while (lists_[i].first != a) {
+    --i;
   }
-  return none;
+  return lists_[i].second;
 }
 
 }  // namespace reprise

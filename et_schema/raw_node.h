@@ -77,7 +77,9 @@ class RawNode {
     return Has(a) ? texts_[Index(a)] : std::string_view();
   }
   // Empty if absent.
-  [[nodiscard]] const std::vector<std::int64_t>& Numbers(Attribute a) const;
+  [[nodiscard]] const std::vector<std::int64_t>& Numbers(Attribute a) const {
+    return Has(a) ? List(a) : no_numbers_;
+  }
 
   // Attributes that are not in attributes.def, and those with a value of the wrong type.
   std::vector<std::string_view> unknown_attributes;
@@ -87,6 +89,8 @@ class RawNode {
   static_assert(kAttributeCount <= 64);
   [[nodiscard]] static std::size_t Index(Attribute a) { return static_cast<std::size_t>(a); }
   void Clear();
+  // Of an attribute that is present.
+  [[nodiscard]] const std::vector<std::int64_t>& List(Attribute a) const;
   [[nodiscard]] bool AddAttribute(std::string_view message);
   // Attributes come in the same order in almost every node, so the one that followed last time is
   // tried first, by its bytes up to the value. False: the guess was wrong.
@@ -101,6 +105,7 @@ class RawNode {
   // Few attributes are lists: (attribute, values), the first list_count_ in use.
   std::vector<std::pair<Attribute, std::vector<std::int64_t>>> lists_;
   std::size_t list_count_ = 0;
+  std::vector<std::int64_t> no_numbers_;
 
   struct Encoding {
     std::array<char, 32> prefix{};  // everything before the value

@@ -321,7 +321,7 @@ void Engine::Watch(std::atomic<bool>& finished) {
       last = now;
       since_ns = MonotonicNs();
     } else if (MonotonicNs() - since_ns > options_.watchdog_ns && !finished.load()) {
-      GiveUp({ErrorKind::kEnvironment,
+      GiveUp({ErrorKind::kCheckFailed,
               fmt::format("no progress for {} s with {} nodes left:{}",
                           options_.watchdog_ns / 1'000'000'000, now, comm_->Describe())});
       return;

@@ -32,6 +32,9 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
   const auto failure = [](const Status& status, bool while_running) {
     return tl::unexpected<ReplayFailure>({status.error(), while_running});
   };
+  // Reading and compiling elsewhere, or a longer step, keeps a rank waiting without any fault.
+  constexpr std::int64_t kPatienceOverWatchdog = 10;
+  communicator.SetPatience(kPatienceOverWatchdog * request.options.watchdog_ns);
   auto session = std::make_unique<Session>(request, communicator);
   for (const Stage& stage : kPreparation) {
     if (request.progress && communicator.rank() == 0) {

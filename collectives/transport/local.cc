@@ -1,6 +1,8 @@
 // Ranks as threads of one process: for tests, and for replays without MPI.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "collectives/layout.h"
 #include "collectives/transport/local_world.h"
 
@@ -58,7 +60,13 @@ class LocalCommunicator final : public Communicator {
       ++world.generation;
       world.changed.notify_all();
     }
-    world.changed.wait(lock, [&] { return world.generation != generation || world.abort; });
+    const auto over = [&] { return world.generation != generation || world.abort; };
+    if (patience_ns() < 0) {
+      world.changed.wait(lock, over);
+    } else if (!world.changed.wait_for(lock, std::chrono::nanoseconds(patience_ns()), over)) {
+      lock.unlock();
+      return tl::unexpected<Error>(GiveUpWaiting());
+    }
     if (world.generation == generation) {
       return tl::unexpected<Error>(*world.abort);
     }

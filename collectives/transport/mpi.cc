@@ -96,7 +96,8 @@ class MpiCommunicator final : public Communicator {
   Result<std::unique_ptr<GroupComm>> CreateGroup(const std::vector<std::int32_t>& ranks) override;
   Result<std::vector<std::string>> AllGather(const std::string& mine) override;
   Status Barrier() override {
-    return BarrierUntil(state_->coordination, -1, true).map([](bool) {});
+    REPRISE_ASSIGN(const bool all_came, BarrierUntil(state_->coordination, DeadlineNs(), true));
+    return all_came ? Status{} : tl::unexpected<Error>(GiveUpWaiting());
   }
   void RaiseAbort(const Error& why) override { state_->RaiseAbort(why); }
   std::string PollAbort() override {
@@ -106,6 +107,9 @@ class MpiCommunicator final : public Communicator {
   void AbortNow(int exit_code) override;
 
  private:
+  [[nodiscard]] std::int64_t DeadlineNs() const {
+    return patience_ns() < 0 ? -1 : MonotonicNs() + patience_ns();
+  }
   // False when the deadline passed first.
   Result<bool> BarrierUntil(MPI_Comm comm, std::int64_t deadline_ns, bool heed_abort);
 
@@ -182,11 +186,12 @@ Result<std::vector<std::string>> MpiCommunicator::AllGather(const std::string& m
                          static_cast<int>(bytes), MPI_BYTE, state_->coordination, &request),
           "MPI_Iallgather"));
     }
-    const Result<bool> done = state_->WaitFor(request, -1, true);
-    if (!done) {
-      state_->Keep(std::move(memory));
+    const Result<bool> done = state_->WaitFor(request, DeadlineNs(), true);
+    if (done.value_or(false)) {
+      return {};
     }
-    return done.map([](bool) {});
+    state_->Keep(std::move(memory));
+    return tl::unexpected<Error>(done ? GiveUpWaiting() : done.error());
   };
   const std::uint64_t my_bytes = mine.size();
   std::memcpy(memory.data(), &my_bytes, size_bytes);

@@ -65,6 +65,13 @@ TEST(Faults, NothingOutstandingEndsInGoodOrder) {
   EXPECT_THAT(outcome.output, ::testing::Not(HasSubstr("MPI_ABORT")));
 }
 
+TEST(Faults, AbsentRankIsNotWaitedForForEver) {
+  const Outcome outcome = RunRanks(3, "absent");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  EXPECT_LT(outcome.wall_ns, kSoonNs);
+  EXPECT_THAT(outcome.output, HasSubstr("no progress for 1 s"));
+}
+
 TEST(Faults, DestructorAloneEndsTheRun) {
   const Outcome outcome = RunRanks(2, "destructor");
   EXPECT_NE(outcome.exit_code, 0) << outcome.output;

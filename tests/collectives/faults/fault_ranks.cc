@@ -49,6 +49,14 @@ Status Transferring(Communicator& communicator) {
 Status Run(Communicator& communicator, const std::string& fault) {
   const bool at_fault = communicator.rank() == communicator.size() - 1;
   Status status;
+  if (fault == "absent") {
+    if (at_fault) {
+      std::this_thread::sleep_for(std::chrono::minutes(2));
+      return {};
+    }
+    communicator.SetPatience(1'500'000'000);
+    return communicator.Agree({});
+  }
   if (fault == "barrier") {
     status = at_fault ? Status() : communicator.Barrier();
   } else {
