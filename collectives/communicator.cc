@@ -16,10 +16,10 @@ std::string Encode(const Status& status) {
 }  // namespace
 
 Error Communicator::GiveUpWaiting() {
-  const Error why{ErrorKind::kCheckFailed,
-                  fmt::format("no progress for {} s: some rank does not come to where all meet "
-                              "between stages and iterations: it is stuck or stopped",
-                              patience_ns_ / 1'000'000'000)};
+  Error why{ErrorKind::kCheckFailed,
+            fmt::format("no progress for {} s: some rank does not come to where all meet "
+                        "between stages and iterations: it is stuck or stopped",
+                        patience_ns_ / 1'000'000'000)};
   RaiseAbort(why);
   return why;
 }
