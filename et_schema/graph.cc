@@ -81,6 +81,13 @@ const CommSpec* Graph::comm(Index i) const {
   return impl_->comms[i] == Impl::kNone ? nullptr : &impl_->comm_table[impl_->comms[i]];
 }
 
+std::string_view Graph::op(Index i) const { return impl_->strings.Get(impl_->ops[i]); }
+
+const DeviceWork* Graph::device_work(Index i) const {
+  const std::uint32_t at = impl_->device_works[i];
+  return at == Impl::kNone ? nullptr : &impl_->device_work_table[at];
+}
+
 Result<OpCall> Graph::Call(Index i) const {
   OpCall call;
   const std::string_view form = impl_->forms.Get(impl_->arg_forms[i]);
@@ -88,7 +95,7 @@ Result<OpCall> Graph::Call(Index i) const {
   if (!form.empty() && !DecodeArgs(form, ids, call.inputs, call.outputs)) {
     return BadInput(fmt::format("node {}: arguments cannot be decoded", id(i)));
   }
-  call.name = name(i);
+  call.name = op(i).empty() ? name(i) : op(i);
   return call;
 }
 
@@ -96,7 +103,7 @@ Result<Node> Graph::Decode(Index i) const {
   REPRISE_ASSIGN(OpCall call, Call(i));
   Node node;
   node.id = id(i);
-  node.name = std::move(call.name);
+  node.name = name(i);
   node.type = type(i);
   node.kind = kind(i);
   node.op_class = op_class(i);
@@ -119,6 +126,10 @@ Result<Node> Graph::Decode(Index i) const {
   node.op_schema = impl_->strings.Get(impl_->schemas[i]);
   node.inputs = std::move(call.inputs);
   node.outputs = std::move(call.outputs);
+  node.op = op(i);
+  if (const DeviceWork* work = device_work(i)) {
+    node.device_work = *work;
+  }
   if (const CommSpec* spec = comm(i)) {
     node.comm = *spec;
   }
@@ -137,9 +148,9 @@ std::size_t Graph::MemoryBytes() const {
   };
   std::size_t total =
       bytes(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-            g.schemas, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-            g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons, g.order, g.actor_table,
-            g.comm_table, g.rare_table, g.id_bytes);
+            g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
+            g.device_works, g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons,
+            g.order, g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
   }

@@ -47,8 +47,10 @@ class Graph {
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;
-  [[nodiscard]] const CommSpec* comm(Index i) const;  // nullptr unless a transfer
-  // Decoded on demand from the compact form; name, inputs and outputs.
+  [[nodiscard]] const CommSpec* comm(Index i) const;           // nullptr unless a transfer
+  [[nodiscard]] std::string_view op(Index i) const;            // see Node::op
+  [[nodiscard]] const DeviceWork* device_work(Index i) const;  // nullptr unless a device node
+  // Decoded on demand from the compact form; name (of a device node: its op), inputs and outputs.
   [[nodiscard]] Result<OpCall> Call(Index i) const;
   // The whole node again (dependencies by id), e.g. for export.
   [[nodiscard]] Result<Node> Decode(Index i) const;

@@ -84,8 +84,8 @@ void GraphBuilder::Reserve(std::size_t nodes) {
   Graph::Impl& g = *impl_;
   const auto reserve_all = [&](auto&... arrays) { (arrays.reserve(nodes), ...); };
   reserve_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
+              g.device_works, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::Add(const NodeView& view) {
@@ -103,6 +103,7 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.names.push_back(g.strings.Intern(view.name));
   g.parents.push_back(view.parent.empty() ? 0 : g.strings.Intern(view.parent));
   g.schemas.push_back(view.op_schema.empty() ? 0 : g.strings.Intern(view.op_schema));
+  g.ops.push_back(view.op.empty() ? 0 : g.strings.Intern(view.op));
   g.types.push_back(view.type);
   g.kinds.push_back(view.kind);
   g.classes.push_back(view.op_class);
@@ -117,6 +118,11 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.rares.push_back(is_rare ? static_cast<std::uint32_t>(g.rare_table.size()) : g.kNone);
   if (is_rare) {
     g.rare_table.push_back(rare);
+  }
+  g.device_works.push_back(view.device_work ? static_cast<std::uint32_t>(g.device_work_table.size())
+                                            : g.kNone);
+  if (view.device_work) {
+    g.device_work_table.push_back(*view.device_work);
   }
   const std::string_view form = view.args.form.view();
   g.arg_forms.push_back(form.empty() ? 0 : g.forms.Intern(form));
@@ -158,8 +164,8 @@ void GraphBuilder::SortByStart() {
                    [&](std::uint32_t a, std::uint32_t b) { return g.start_ns[a] < g.start_ns[b]; });
   const auto permute_all = [&](auto&... arrays) { (Permute(arrays, order), ...); };
   permute_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
+              g.device_works, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {

@@ -41,17 +41,18 @@ struct Graph::Impl {
 
   std::vector<std::uint64_t> ids;
   std::vector<std::int64_t> start_ns, duration_ns, delay_ns, rf_ids, seq_ids;
-  std::vector<StringPool::Id> names, parents, schemas;
+  std::vector<StringPool::Id> names, parents, schemas, ops;
   std::vector<NodeType> types;
   std::vector<OpKind> kinds;
   std::vector<OpClass> classes;
   std::vector<std::uint32_t> actors;  // into actor_table
   std::vector<std::int32_t> steps;
-  std::vector<std::uint32_t> comms;       // into comm_table, or kNone
-  std::vector<std::uint32_t> rares;       // into rare_table, or kNone
-  std::vector<StringPool::Id> arg_forms;  // into forms
-  std::vector<std::uint64_t> arg_ids;     // offset in id_bytes
-  std::vector<std::uint32_t> dep_begin;   // size + 1
+  std::vector<std::uint32_t> comms;         // into comm_table, or kNone
+  std::vector<std::uint32_t> rares;         // into rare_table, or kNone
+  std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone
+  std::vector<StringPool::Id> arg_forms;    // into forms
+  std::vector<std::uint64_t> arg_ids;       // offset in id_bytes
+  std::vector<std::uint32_t> dep_begin;     // size + 1
   std::vector<Index> deps;
   std::vector<EdgeReason> reasons;
   std::vector<bool> inferred;
@@ -64,6 +65,7 @@ struct Graph::Impl {
   std::vector<Actor> actor_table;
   std::vector<CommSpec> comm_table;
   std::vector<Rare> rare_table;
+  std::vector<DeviceWork> device_work_table;
 
   [[nodiscard]] Rare RareOf(Index i) const {
     return rares[i] == kNone ? Rare{} : rare_table[rares[i]];

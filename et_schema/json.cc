@@ -102,6 +102,18 @@ Json ToJson(const Node& node) {
   if (node.comm) {
     out["comm"] = ToJson(*node.comm);
   }
+  if (!node.op.empty()) {
+    out["op"] = node.op;
+  }
+  if (node.device_work) {
+    const DeviceWork& work = *node.device_work;
+    out["device_work"] = {{"correlation", work.correlation},
+                          {"grid", work.grid},
+                          {"block", work.block},
+                          {"registers_per_thread", work.registers_per_thread},
+                          {"shared_memory_bytes", work.shared_memory_bytes},
+                          {"copied_bytes", work.copied_bytes}};
+  }
   if (node.num_ops >= 0) {
     out["num_ops"] = node.num_ops;
   }

@@ -1,6 +1,7 @@
 // A trace node as a plain value: Chakra's fields plus Reprise's attributes (docs/et_format.md).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,6 +64,17 @@ struct Actor {
 };
 [[nodiscard]] std::string_view Name(Actor::Kind kind);  // "thread", "stream", "group"
 
+// What the profiler says of a device event beyond its times.
+struct DeviceWork {
+  std::int64_t correlation = -1;        // one launch → its kernels
+  std::array<std::int32_t, 3> grid{};   // kernels: blocks; zeros: not recorded
+  std::array<std::int32_t, 3> block{};  // kernels: threads of a block
+  std::int32_t registers_per_thread = -1;
+  std::int64_t shared_memory_bytes = -1;  // of a block
+  std::int64_t copied_bytes = -1;         // memcpy, memset
+  bool operator==(const DeviceWork&) const = default;
+};
+
 struct Node {
   std::uint64_t id = 0;
   std::string name;
@@ -89,7 +101,11 @@ struct Node {
   std::string parent;         // innermost composite that called it, e.g. "aten::linear"
   ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
   std::string op_schema;
-  std::optional<CommSpec> comm;  // transfers (type kComm…) and nothing else
+  // Device nodes: the operation that launched it ("aten::mm"), which `name` does not tell. Where
+  // one operation launched several, the longest has its arguments.
+  std::string op;
+  std::optional<DeviceWork> device_work;  // kernel, memcpy, memset and nothing else
+  std::optional<CommSpec> comm;           // transfers (type kComm…) and nothing else
 
   // What simulators' traces give instead of arguments; -1: absent. Kept, not interpreted here.
   std::int64_t num_ops = -1;

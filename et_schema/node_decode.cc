@@ -43,6 +43,7 @@ void NodeStream::Decode(NodeView& view) {
   view.name = Clean(raw_.name, clean_name_);
   view.parent = Clean(raw_.Text(Attribute::kParent), clean_parent_);
   view.op_schema = Clean(raw_.Text(Attribute::kOpSchema), clean_schema_);
+  view.op = Clean(raw_.Text(Attribute::kOp), clean_op_);
   view.type = raw_.type < kNodeTypes ? static_cast<NodeType>(raw_.type) : NodeType::kInvalid;
   if (raw_.type >= kNodeTypes) {
     Count("unknown_node_type");
@@ -62,7 +63,29 @@ void NodeStream::Decode(NodeView& view) {
   DecodeActor(view);
   DecodeDeps(view);
   DecodeComm(view);
+  DecodeDeviceWork(view);
   DecodeArgs(view);
+}
+
+// A device node of ours has a correlation, if only -1.
+void NodeStream::DecodeDeviceWork(NodeView& view) {
+  view.device_work.reset();
+  if (!raw_.Has(Attribute::kCorrelation)) {
+    return;
+  }
+  DeviceWork& work = view.device_work.emplace();
+  work.correlation = raw_.Number(Attribute::kCorrelation, -1);
+  const auto three = [this](Attribute attribute, std::array<std::int32_t, 3>& out) {
+    const std::vector<std::int64_t>& numbers = raw_.Numbers(attribute);
+    for (std::size_t i = 0; i < std::min(numbers.size(), out.size()); ++i) {
+      out[i] = ToInt32(numbers[i]);
+    }
+  };
+  three(Attribute::kGrid, work.grid);
+  three(Attribute::kBlock, work.block);
+  work.registers_per_thread = ToInt32(raw_.Number(Attribute::kRegistersPerThread, -1));
+  work.shared_memory_bytes = raw_.Number(Attribute::kSharedMemoryBytes, -1);
+  work.copied_bytes = raw_.Number(Attribute::kCopiedBytes, -1);
 }
 
 void NodeStream::DecodeKind(NodeView& view) {

@@ -14,6 +14,7 @@ void ViewOf(const Node& node, NodeView& view) {
   view.name = node.name;
   view.parent = node.parent;
   view.op_schema = node.op_schema;
+  view.op = node.op;
   view.type = node.type;
   view.kind = node.kind;
   view.op_class = node.op_class;
@@ -27,6 +28,7 @@ void ViewOf(const Node& node, NodeView& view) {
   view.rf_id = node.rf_id;
   view.seq_id = node.seq_id;
   view.comm = node.comm;
+  view.device_work = node.device_work;
   view.num_ops = node.num_ops;
   view.tensor_bytes = node.tensor_bytes;
   EncodeArgs(node.inputs, node.outputs, view.args);
@@ -37,6 +39,7 @@ void CopyHeader(const NodeView& view, Node& node) {
   node.name = view.name;
   node.parent = view.parent;
   node.op_schema = view.op_schema;
+  node.op = view.op;
   node.type = view.type;
   node.kind = view.kind;
   node.op_class = view.op_class;
@@ -50,6 +53,7 @@ void CopyHeader(const NodeView& view, Node& node) {
   node.rf_id = view.rf_id;
   node.seq_id = view.seq_id;
   node.comm = view.comm;
+  node.device_work = view.device_work;
   node.num_ops = view.num_ops;
   node.tensor_bytes = view.tensor_bytes;
 }

@@ -21,7 +21,7 @@ namespace reprise {
 // Node, with views for its strings and a tape for its arguments. Reused from node to node.
 struct NodeView {
   std::uint64_t id = 0;
-  std::string_view name, parent, op_schema;
+  std::string_view name, parent, op_schema, op;
   NodeType type = NodeType::kInvalid;
   OpKind kind = OpKind::kWork;
   OpClass op_class = OpClass::kOther;
@@ -35,6 +35,7 @@ struct NodeView {
   std::int64_t rf_id = -1;
   std::int64_t seq_id = -1;
   std::optional<CommSpec> comm;
+  std::optional<DeviceWork> device_work;
   std::int64_t num_ops = -1;
   std::int64_t tensor_bytes = -1;
   ArgTape args;
@@ -65,6 +66,7 @@ class NodeStream {
   void DecodeActor(NodeView& view);
   void DecodeDeps(NodeView& view);
   void DecodeComm(NodeView& view);
+  void DecodeDeviceWork(NodeView& view);
   void DecodeCommKind(CommSpec& spec);
   void DecodeCommSizes(CommSpec& spec);
   void DecodeArgs(NodeView& view);
@@ -80,7 +82,7 @@ class NodeStream {
   std::uint64_t nodes_ = 0;
   RawNode raw_;
   ArgTextParser arg_parser_;
-  std::string clean_name_, clean_parent_, clean_schema_, clean_group_;
+  std::string clean_name_, clean_parent_, clean_schema_, clean_op_, clean_group_;
   Diagnostics diagnostics_;
   // Seen per attribute name; goes to diagnostics_ in bulk, as it may happen for every node.
   std::map<std::string, std::uint64_t, std::less<>> pending_;

@@ -204,6 +204,24 @@ void FillActor(const Node& node, pb::Node& message) {
   attributes.Int32Unless("device", node.actor.device, -1);
 }
 
+void FillDeviceWork(const Node& node, pb::Node& message) {
+  Attributes attributes(message);
+  attributes.TextUnlessEmpty("op", node.op);
+  if (!node.device_work) {
+    return;
+  }
+  const DeviceWork& work = *node.device_work;
+  attributes.Int64("correlation", work.correlation);
+  constexpr std::array<std::int32_t, 3> kNotRecorded{};
+  if (work.grid != kNotRecorded || work.block != kNotRecorded) {
+    Fill(*attributes.Add("grid").mutable_int32_list(), work.grid);
+    Fill(*attributes.Add("block").mutable_int32_list(), work.block);
+  }
+  attributes.Int32Unless("registers_per_thread", work.registers_per_thread, -1);
+  attributes.Int64Unless("shared_memory_bytes", work.shared_memory_bytes, -1);
+  attributes.Int64Unless("copied_bytes", work.copied_bytes, -1);
+}
+
 std::uint64_t WholeMicros(std::int64_t ns) {
   return ns > 0 ? static_cast<std::uint64_t>(ns) / 1000 : 0;
 }
@@ -232,6 +250,7 @@ void FillNode(const Node& node, std::int32_t rank, pb::Node& message) {
   }
   FillActor(node, message);
   FillDeps(node, message);
+  FillDeviceWork(node, message);
   if (node.comm) {
     FillComm(*node.comm, rank, message);
   }

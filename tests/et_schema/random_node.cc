@@ -151,6 +151,16 @@ Node RandomNodes::Next() {
   node.op_schema = RandomText();
   node.num_ops = Below(3) - 1;
   node.tensor_bytes = Below(3) - 1;
+  node.op = Coin() ? RandomText() : std::string();
+  if (Coin()) {
+    const auto number = [this] { return static_cast<std::int32_t>(Below(5)); };
+    node.device_work = DeviceWork{.correlation = RandomInt(),
+                                  .grid = {number(), number(), number()},
+                                  .block = {number(), number(), number()},
+                                  .registers_per_thread = number() - 1,
+                                  .shared_memory_bytes = Below(100) - 1,
+                                  .copied_bytes = Below(3) - 1};
+  }
   if (IsTransfer(node.type)) {
     node.comm = RandomComm(node.type);
   }
