@@ -149,8 +149,8 @@ std::size_t Graph::MemoryBytes() const {
   std::size_t total =
       bytes(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
             g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-            g.device_works, g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons,
-            g.order, g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
+            g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons, g.order,
+            g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
   }

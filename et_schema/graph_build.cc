@@ -85,7 +85,7 @@ void GraphBuilder::Reserve(std::size_t nodes) {
   const auto reserve_all = [&](auto&... arrays) { (arrays.reserve(nodes), ...); };
   reserve_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
               g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.device_works, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::Add(const NodeView& view) {
@@ -165,7 +165,7 @@ void GraphBuilder::SortByStart() {
   const auto permute_all = [&](auto&... arrays) { (Permute(arrays, order), ...); };
   permute_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
               g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.device_works, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {
