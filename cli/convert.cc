@@ -23,10 +23,7 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
                          .rank = flags.rank,
                          .force = flags.force,
                          .strict = flags.strict};
-  if (flags.host_trace.empty() != flags.device_trace.empty()) {
-    return UsageError("--host-trace and --device-trace go together");
-  }
-  if (flags.host_trace.empty()) {
+  if (flags.host_trace.empty() && flags.device_trace.empty()) {
     if (flags.input.empty()) {
       return UsageError("give a directory of captures, or --host-trace and --device-trace");
     }

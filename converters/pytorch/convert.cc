@@ -66,7 +66,9 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.rank = rank.rank;
   metadata.world_size = std::max(rank.world_size, rank.rank + 1);
   metadata.base_ns = rank.base_ns;
-  metadata.source = fmt::format("pytorch host trace {} + kineto", rank.host.schema);
+  metadata.source = rank.host.schema == "none"
+                        ? "kineto alone"
+                        : fmt::format("pytorch host trace {} + kineto", rank.host.schema);
   metadata.steps = rank.steps;
   metadata.untraced_step_ns = rank.untraced_step_ns;
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];

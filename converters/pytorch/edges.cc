@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "converters/pytorch/device_edges.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise::pytorch {
@@ -22,6 +23,7 @@ class EdgeBuilder {
 
   void Run() {
     ThreadEdges();
+    AddDeviceEdges(rank_, timeline_);
     TransferEdges();
     GroupEdges();
     DataEdges();
@@ -115,7 +117,8 @@ class EdgeBuilder {
   void DataEdges() {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
       const Item& item = At(i);
-      if (item.kind == Item::Kind::kTransfer) {
+      if (item.transfer >= 0 &&
+          (item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kDevice)) {
         const CommArguments& a = rank_.transfers[static_cast<std::size_t>(item.transfer)].arguments;
         Read(i, a.sent);
         Write(i, a.received);
@@ -169,7 +172,30 @@ class EdgeBuilder {
                : item.thread;
   }
 
+  // A stream keeps order by itself, and what waits for a later event of it waits for this one.
+  [[nodiscard]] bool StreamImplies(std::int32_t writer, std::int32_t reader) {
+    const std::int32_t from = At(writer).event;
+    if (from < 0) {
+      return false;
+    }
+    const auto same_stream = [&](std::int32_t item) {
+      const std::int32_t event = At(item).event;
+      return event >= 0 && EventOf(event).stream == EventOf(from).stream &&
+             EventOf(event).device == EventOf(from).device;
+    };
+    return same_stream(reader) ||
+           std::any_of(At(reader).deps.begin(), At(reader).deps.end(), [&](const auto& dep) {
+             return same_stream(dep.item) && At(dep.item).start_ns >= At(writer).start_ns;
+           });
+  }
+  [[nodiscard]] const DeviceEvent& EventOf(std::int32_t event) const {
+    return rank_.kineto.device.events[static_cast<std::size_t>(event)];
+  }
+
   [[nodiscard]] bool Implied(std::int32_t writer, std::int32_t reader) {
+    if (StreamImplies(writer, reader)) {
+      return true;
+    }
     const std::int32_t thread = ThreadOf(reader);
     if (At(writer).thread >= 0 && At(writer).thread == thread) {
       return true;
@@ -196,7 +222,7 @@ class EdgeBuilder {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> forward;  // (thread, seq) → item
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
       const Item& item = At(i);
-      if (item.kind != Item::Kind::kOperation) {
+      if (item.kind != Item::Kind::kOperation && item.kind != Item::Kind::kHead) {
         continue;
       }
       for (std::int32_t op = item.operation; op >= 0;

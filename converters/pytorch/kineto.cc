@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "converters/pytorch/json_split.h"
+#include "converters/pytorch/kineto_host.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -51,29 +52,12 @@ std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fa
   return value.get(out) == simdjson::SUCCESS ? out : fallback;
 }
 
-std::string TextOr(simdjson::simdjson_result<element> value) {
-  std::string_view text;
-  return value.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-}
-
-std::unique_ptr<KinetoComm> ReadComm(element args) {
-  auto comm = std::make_unique<KinetoComm>();
-  comm->group_name = TextOr(args["Process Group Name"]);
-  comm->group_description = TextOr(args["Process Group Description"]);
-  const std::string ranks = TextOr(args["Process Group Ranks"]);
-  if (ranks.find("...") == std::string::npos) {
-    comm->ranks = ParseIntegerList(ranks);
-  }
-  comm->sequence = IntegerOr(args["Seq"], -1);
-  comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
-  return comm;
-}
-
-enum class Outcome { kKept, kOther, kDevice, kDamaged };
+enum class Outcome { kKept, kOther, kDamaged };
 
 // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
 //  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
-Outcome ReadEvent(element root, std::int64_t base_ns, StringPool& strings, KinetoEvent& event) {
+Outcome ReadEvent(element root, std::int64_t base_ns, bool with_arguments, StringPool& strings,
+                  DeviceTrace& device, KinetoEvent& event) {
   std::string_view phase;
   std::string_view category;
   if (root["ph"].get(phase) != simdjson::SUCCESS || phase != "X" ||
@@ -81,11 +65,7 @@ Outcome ReadEvent(element root, std::int64_t base_ns, StringPool& strings, Kinet
     return Outcome::kOther;
   }
   event.annotation = category == "user_annotation";
-  if (!event.annotation && category != "cpu_op") {
-    const bool device = category == "kernel" || category.starts_with("gpu_") ||
-                        category.starts_with("cuda_") || category.starts_with("hip_");
-    return device ? Outcome::kDevice : Outcome::kOther;
-  }
+  const bool host = event.annotation || category == "cpu_op";
   std::string_view name;
   element ts;
   element duration;
@@ -93,19 +73,39 @@ Outcome ReadEvent(element root, std::int64_t base_ns, StringPool& strings, Kinet
   if (root["name"].get(name) != simdjson::SUCCESS || root["ts"].get(ts) != simdjson::SUCCESS ||
       !ReadMicroseconds(ts, event.start_ns) || root["dur"].get(duration) != simdjson::SUCCESS ||
       !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
-    return Outcome::kDamaged;
+    return host || IsDeviceCategory(category) ? Outcome::kDamaged : Outcome::kOther;
   }
   event.start_ns += base_ns;
   event.end_ns = event.start_ns + duration_ns;
+  if (!host) {
+    static_cast<void>(
+        AddDeviceEvent(root, category, event.start_ns, event.end_ns, strings, device));
+    return Outcome::kOther;
+  }
   event.name = strings.Intern(name);
   event.thread = IntegerOr(root["tid"], -1);
   if (element args; root["args"].get(args) == simdjson::SUCCESS) {
     event.rf_id = IntegerOr(args["Record function id"], -1);
+    event.external_id = IntegerOr(args["External id"], -1);
     if (name == "record_param_comms") {
-      event.comm = ReadComm(args);
+      event.comm = ReadKinetoComm(args);
+    }
+    if (with_arguments) {
+      event.arguments = ReadKinetoArguments(args);
     }
   }
   return Outcome::kKept;
+}
+
+template <typename T>
+void AppendTo(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void Append(DeviceTrace from, DeviceTrace& to) {
+  AppendTo(to.calls, std::move(from.calls));
+  AppendTo(to.events, std::move(from.events));
+  AppendTo(to.syncs, std::move(from.syncs));
 }
 
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
@@ -145,7 +145,8 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
 
 }  // namespace
 
-Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
+Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
+                               Diagnostics& diagnostics) {
   REPRISE_ASSIGN(const SplitJson json, SplitObject(file, "traceEvents"));
   KinetoTrace trace;
   std::int64_t base_ns = 0;
@@ -155,23 +156,28 @@ Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
   std::vector<Outcome> outcomes(json.elements.size(), Outcome::kOther);
   std::mutex mutex;
   std::optional<std::pair<std::size_t, Error>> first_error;
-  oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers;
-  oneapi::tbb::parallel_for(oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
-                            [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
-                              simdjson::dom::parser& parser = parsers.local();
-                              for (std::size_t i = range.begin(); i != range.end(); ++i) {
-                                const auto root = ParseElement(parser, file, json.elements[i]);
-                                if (!root) {
-                                  const std::scoped_lock lock(mutex);
-                                  if (!first_error || i < first_error->first) {
-                                    first_error.emplace(i, root.error());
-                                  }
-                                  return;
-                                }
-                                outcomes[i] =
-                                    ReadEvent(*root, base_ns, *trace.strings, trace.events[i]);
-                              }
-                            });
+  struct Local {
+    simdjson::dom::parser parser;
+    DeviceTrace device;
+  };
+  oneapi::tbb::enumerable_thread_specific<Local> locals;
+  oneapi::tbb::parallel_for(
+      oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
+      [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
+        Local& local = locals.local();
+        for (std::size_t i = range.begin(); i != range.end(); ++i) {
+          const auto root = ParseElement(local.parser, file, json.elements[i]);
+          if (!root) {
+            const std::scoped_lock lock(mutex);
+            if (!first_error || i < first_error->first) {
+              first_error.emplace(i, root.error());
+            }
+            return;
+          }
+          outcomes[i] = ReadEvent(*root, base_ns, with_arguments, *trace.strings, local.device,
+                                  trace.events[i]);
+        }
+      });
   if (first_error) {
     return tl::unexpected<Error>(std::move(first_error->second));
   }
@@ -185,13 +191,14 @@ Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics) {
     } else if (outcomes[i] == Outcome::kDamaged) {
       diagnostics.Count("kineto_event_without_time",
                         fmt::format("{}: byte {}", file.path(), file.OffsetOf(json.elements[i])));
-    } else if (outcomes[i] == Outcome::kDevice) {
-      diagnostics.Count("device_event_ignored",
-                        fmt::format("{}: byte {}", file.path(), file.OffsetOf(json.elements[i])));
     }
   }
+  for (Local& local : locals) {
+    Append(std::move(local.device), trace.device);
+  }
+  FinishDeviceTrace(file.path(), trace.device, diagnostics);
   trace.events.resize(kept);
-  if (kept == 0) {
+  if (kept == 0 && trace.device.empty()) {
     return BadInput(
         fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
                     "run with CPU activities?",

@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "converters/pytorch/device_events.h"
 #include "converters/pytorch/process_groups.h"
 #include "converters/pytorch/string_pool.h"
 #include "converters/pytorch/text_file.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "core/value.h"
 
 namespace reprise::pytorch {
 
-// The args of record_param_comms that the host trace lacks.
-struct KinetoComm {
-  std::string group_name;
-  std::string group_description;
-  std::vector<std::int64_t> ranks;  // "Process Group Ranks", global
-  std::int64_t sequence = -1;
-  std::int64_t peer = -1;  // "Src Rank" / "Dst Rank": global, unlike the host trace's
+// What the host trace has better; read only where there is none (kineto_host.h).
+struct KinetoArguments {
+  std::int64_t seq_id = -1;
+  std::int64_t forward_thread = 0;  // of backward functions: above 0, and no thread number of ours
+  ValueList inputs;
 };
 
 struct KinetoEvent {
@@ -29,12 +29,15 @@ struct KinetoEvent {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t rf_id = -1;
-  bool annotation = false;  // user_annotation, not cpu_op
+  std::int64_t external_id = -1;  // kernels name the operation that launched them by it
+  bool annotation = false;        // user_annotation, not cpu_op
   std::unique_ptr<KinetoComm> comm;
+  std::unique_ptr<KinetoArguments> arguments;
 };
 
 struct KinetoTrace {
   std::vector<KinetoEvent> events;  // cpu_op and user_annotation, in file order
+  DeviceTrace device;               // empty in CPU captures
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;
@@ -43,6 +46,8 @@ struct KinetoTrace {
 };
 
 // Bad input on anything that is not such a file, or damaged; names file and byte offset.
-[[nodiscard]] Result<KinetoTrace> ReadKineto(const TextFile& file, Diagnostics& diagnostics);
+// Arguments are read if there is no host trace to have them from.
+[[nodiscard]] Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
+                                             Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

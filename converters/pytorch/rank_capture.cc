@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "converters/pytorch/incarnations.h"
+#include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/meta.h"
+#include "converters/pytorch/nccl.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -62,6 +64,9 @@ std::int32_t WorldSize(const RankCapture& rank) {
 // The host trace's list is in order of creation; Kineto's names all ranks.
 void MergeGroups(RankCapture& rank) {
   rank.groups = rank.host.groups.empty() ? rank.kineto.groups : rank.host.groups;
+  if (rank.groups.empty() && !rank.transfers.empty()) {
+    rank.groups.push_back({.name = "0", .description = "default_pg"});  // captures of 2023
+  }
   for (GroupRecord& group : rank.groups) {
     if (group.ranks.empty()) {
       for (const GroupRecord& other : rank.kineto.groups) {
@@ -79,14 +84,27 @@ void MergeGroups(RankCapture& rank) {
 
 }  // namespace
 
+namespace {
+
+// A text is hundreds of MB that nobody needs once it is read.
+Status ReadFiles(const RankFiles& files, RankCapture& rank) {
+  if (!files.host.empty()) {
+    REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.host));
+    REPRISE_ASSIGN(rank.host, ReadHostTrace(text, rank.diagnostics));
+  }
+  REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.kineto));
+  REPRISE_ASSIGN(rank.kineto, ReadKineto(text, files.host.empty(), rank.diagnostics));
+  if (files.host.empty()) {
+    rank.host = HostTraceOf(rank.kineto, files.kineto, rank.diagnostics);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<RankCapture> ReadRank(const RankFiles& files) {
   RankCapture rank;
-  REPRISE_ASSIGN(TextFile host_file, TextFile::Read(files.host));
-  REPRISE_ASSIGN(rank.host, ReadHostTrace(host_file, rank.diagnostics));
-  host_file = TextFile();  // hundreds of MB that nobody needs any more
-  REPRISE_ASSIGN(TextFile kineto_file, TextFile::Read(files.kineto));
-  REPRISE_ASSIGN(rank.kineto, ReadKineto(kineto_file, rank.diagnostics));
-  kineto_file = TextFile();
+  REPRISE_TRY(ReadFiles(files, rank));
   rank.rank = files.rank >= 0
                   ? files.rank
                   : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
@@ -98,9 +116,14 @@ Result<RankCapture> ReadRank(const RankFiles& files) {
   rank.world_size = WorldSize(rank);
   REPRISE_ASSIGN(rank.list, LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
+  rank.links = LinkDevice(rank.kineto, rank.roles, rank.list, rank.label, rank.diagnostics);
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
   rank.transfers =
       FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);
+  for (TransferRecord& transfer : FindDeviceTransfers(rank, rank.diagnostics)) {
+    rank.transfers.push_back(std::move(transfer));
+  }
+  OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
   FindSteps(rank);
   MergeGroups(rank);
   if (!files.meta.empty()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/pytorch/device_links.h"
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
 #include "converters/pytorch/operations.h"
@@ -30,6 +31,7 @@ struct RankCapture {
   KinetoTrace kineto;
   OperationList list;
   std::vector<Classified> roles;
+  DeviceLinks links;
   std::vector<GroupRecord> groups;  // of this rank, in order of creation, ranks filled in
   std::vector<TransferRecord> transfers;
   std::int64_t base_ns = 0;                   // start of the first step, since the epoch

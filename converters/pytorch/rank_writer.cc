@@ -23,7 +23,9 @@ class Writer {
     std::uint64_t next = rank_.host.highest_id + 1;
     ids_.reserve(items_.size());
     for (const Item& item : items_) {
-      const bool own = item.kind != Item::Kind::kReturn && item.kind != Item::Kind::kWait;
+      const bool own = item.kind == Item::Kind::kOperation || item.kind == Item::Kind::kIssue ||
+                       item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kStepEnd ||
+                       item.kind == Item::Kind::kHead;
       const HostNode* host = own ? HostOf(item.operation) : nullptr;
       ids_.push_back(host == nullptr ? next++ : host->id);
     }
@@ -82,9 +84,23 @@ class Writer {
         node.kind = OpKind::kWait;
         node.op_class = OpClass::kHost;
         break;
+      case Item::Kind::kDevice:
+        FillDevice(item, node);
+        break;
+      case Item::Kind::kHostWait:
+        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        node.type = NodeType::kMetadata;
+        node.kind = OpKind::kWait;
+        node.op_class = OpClass::kHost;
+        break;
+      case Item::Kind::kCall:
+        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        [[fallthrough]];
       case Item::Kind::kIssue:
       case Item::Kind::kReturn:
       case Item::Kind::kStepEnd:
+      case Item::Kind::kHead:
+      case Item::Kind::kRest:
         node.type = NodeType::kMetadata;
         node.kind = OpKind::kMetadata;
         node.op_class = OpClass::kHost;
@@ -120,6 +136,43 @@ class Writer {
       node.name = *Op(transfer.call).name;
       node.parent = FrameOf(transfer.call);
     }
+  }
+
+  void FillDevice(const Item& item, Node& node) {
+    const DeviceEvent& event = rank_.kineto.device.events[static_cast<std::size_t>(item.event)];
+    const EventLink& link = rank_.links.events[static_cast<std::size_t>(item.event)];
+    if (item.transfer >= 0) {
+      FillTransfer(item, node);
+    } else {
+      FillKernel(item, link, event, node);
+    }
+    if (item.operation >= 0) {
+      node.op = *Op(item.operation).name;
+    }
+    node.name = *event.name;
+    node.actor = {.kind = Actor::Kind::kStream, .id = event.stream, .device = event.device};
+    node.device_work = event.work;
+  }
+
+  void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Node& node) {
+    const bool known = link.node >= 0 &&
+                       rank_.roles[static_cast<std::size_t>(link.node)].info.kind == OpKind::kWork;
+    node.kind = OpKind::kWork;
+    node.op_class = known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
+                          : ClassOf(event.kind);
+    node.type = event.kind == DeviceEvent::Kind::kKernel ? NodeType::kComp : NodeType::kMetadata;
+    if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
+      node.seq_id = host->seq_id;
+      node.inputs = std::move(host->inputs);
+      node.outputs = std::move(host->outputs);
+      node.op_schema = *host->op_schema;
+    }
+  }
+
+  static OpClass ClassOf(DeviceEvent::Kind kind) {
+    return kind == DeviceEvent::Kind::kMemcpy   ? OpClass::kCopy
+           : kind == DeviceEvent::Kind::kMemset ? OpClass::kFill
+                                                : OpClass::kOther;
   }
 
   // The innermost composite around an operation.

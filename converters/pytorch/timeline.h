@@ -27,11 +27,20 @@ struct Item {
     kTransfer,
     kWait,     // no operation: the host stood still until a transfer had ended
     kStepEnd,  // the end of a ProfilerStep, so that the host's last gap counts
+    // GPU captures. An operation that launches is cut where each launching call begins.
+    kHead,      // its first piece
+    kRest,      // a later one
+    kCall,      // a runtime call in a frame: up to where it begins, and the rest of it
+    kHostWait,  // a runtime call (cudaStreamSynchronize): what is left of it after what it waits
+                // for
+    kDevice,    // a kernel, memcpy or memset; also a transfer if it is NCCL's
   };
   Kind kind = Kind::kOperation;
   std::int32_t operation = -1;  // kWait: the call of the transfer
-  std::int32_t transfer = -1;   // kIssue, kReturn, kTransfer, kWait: index of the transfer
-  std::int32_t thread = -1;     // -1: transfers
+  std::int32_t transfer = -1;   // kIssue, kReturn, kTransfer, kWait, kDevice: index of the transfer
+  std::int32_t thread = -1;     // -1: transfers and device events
+  std::int32_t call = -1;   // index into DeviceTrace::calls: launches at this item's end, or waits
+  std::int32_t event = -1;  // kDevice: index into DeviceTrace::events
   std::int64_t start_ns = 0, end_ns = 0;
   bool inferred = false;  // kWait: concluded from the host's quiet
   std::vector<ItemDependency> deps;

@@ -149,21 +149,32 @@ std::vector<TransferRecord> FindTransfers(const OperationList& list,
     }
     out.push_back(Describe(finder, call, i));
   }
+  return out;
+}
+
+void OrderTransfers(const OperationList& list, const std::vector<Classified>& roles,
+                    const std::string& label, std::vector<TransferRecord>& transfers,
+                    Diagnostics& diagnostics) {
+  std::vector<bool> issued(list.operations.size(), false);
+  for (const TransferRecord& transfer : transfers) {
+    if (transfer.call >= 0) {
+      issued[static_cast<std::size_t>(transfer.call)] = true;
+    }
+  }
   for (std::size_t i = 0; i < list.operations.size(); ++i) {
-    if (roles[i].role == Role::kCommCall && !by_call.contains(static_cast<std::int32_t>(i))) {
+    if (roles[i].role == Role::kCommCall && !issued[i]) {
       diagnostics.Count("call_without_transfer",
                         fmt::format("{}: {} record function {}", label, *list.operations[i].name,
                                     list.operations[i].rf_id));
     }
   }
-  // In order of issue: that is the order within a group.
-  const auto issued = [&](const TransferRecord& t) {
-    return t.call < 0 ? t.start_ns : finder.Op(t.call).start_ns;
+  const auto issued_at = [&](const TransferRecord& t) {
+    return t.call < 0 ? t.start_ns : list.operations[static_cast<std::size_t>(t.call)].start_ns;
   };
-  std::stable_sort(out.begin(), out.end(), [&](const TransferRecord& a, const TransferRecord& b) {
-    return issued(a) < issued(b);
-  });
-  return out;
+  std::stable_sort(transfers.begin(), transfers.end(),
+                   [&](const TransferRecord& a, const TransferRecord& b) {
+                     return issued_at(a) < issued_at(b);
+                   });
 }
 
 }  // namespace reprise::pytorch

@@ -14,11 +14,12 @@
 namespace reprise::pytorch {
 
 struct TransferRecord {
-  std::int32_t call = -1;     // operation that issued it; -1: none was recorded
-  std::int32_t leaf = -1;     // the transfer's own (first) record
-  std::int32_t thread = -1;   // index of the thread that issued it
-  std::int64_t worker = -1;   // Kineto thread that ran it; tells groups apart (gloo)
-  std::int64_t start_ns = 0;  // this rank's arrival
+  std::int32_t call = -1;          // operation that issued it; -1: none was recorded
+  std::int32_t leaf = -1;          // the transfer's own (first) record; -1: a device event
+  std::int32_t device_event = -1;  // index into DeviceTrace::events: NCCL; -1: gloo
+  std::int32_t thread = -1;        // index of the thread that issued it
+  std::int64_t worker = -1;        // Kineto thread that ran it; tells groups apart (gloo)
+  std::int64_t start_ns = 0;       // this rank's arrival
   std::int64_t end_ns = 0;
   std::int64_t wait_ns = -1;      // point-to-point: when the wait for it returned
   bool wait_blocked = false;      // … and the host had been doing nothing else before
@@ -31,8 +32,8 @@ struct TransferRecord {
   bool group_recorded = false;
 };
 
-// Calls that never became a transfer (an exception, a capture that ended before) are counted
-// (`call_without_transfer`), transfers that nothing issued too (`transfer_without_call`).
+// gloo's transfers; NCCL's are FindDeviceTransfers' (nccl.h). Those that nothing issued are counted
+// (`transfer_without_call`).
 //
 // A collective arrives when its record on the worker thread starts. A send or receive arrives when
 // its call starts: gloo writes the data inside the call and opens the record only afterwards
@@ -40,5 +41,11 @@ struct TransferRecord {
 [[nodiscard]] std::vector<TransferRecord> FindTransfers(
     const OperationList& list, const std::vector<Classified>& roles, const HostTrace& host,
     const KinetoTrace& kineto, const std::string& label, Diagnostics& diagnostics);
+
+// In order of issue: that is the order within a group. Calls that never became a transfer (an
+// exception, a capture that ended before) are counted (`call_without_transfer`).
+void OrderTransfers(const OperationList& list, const std::vector<Classified>& roles,
+                    const std::string& label, std::vector<TransferRecord>& transfers,
+                    Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -1,0 +1,21 @@
+// Kineto alone: what most people have. A host trace made of what Kineto's events say of themselves.
+#pragma once
+
+#include <simdjson.h>
+
+#include "converters/pytorch/host_trace.h"
+#include "converters/pytorch/kineto.h"
+#include "core/diagnostics.h"
+
+namespace reprise::pytorch {
+
+// What a cpu_op event says of its arguments (recorded with record_shapes=True).
+[[nodiscard]] std::unique_ptr<KinetoArguments> ReadKinetoArguments(simdjson::dom::element args);
+
+// One node for every event, linked by a record-function id that it sets in both. Shapes, types and
+// strides are there if they were recorded; which storage a tensor has is not, so every tensor gets
+// one of its own: no data edges, no outputs (counted: `tensor_identity_unknown`).
+[[nodiscard]] HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label,
+                                    Diagnostics& diagnostics);
+
+}  // namespace reprise::pytorch
