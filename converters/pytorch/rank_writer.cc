@@ -160,7 +160,7 @@ class Writer {
     node.kind = OpKind::kWork;
     node.op_class = known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
                           : ClassOf(event.kind);
-    node.type = event.kind == DeviceEvent::Kind::kKernel ? NodeType::kComp : NodeType::kMetadata;
+    node.type = NodeType::kComp;  // copies and fills too: what simulators take for device work
     if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
       node.seq_id = host->seq_id;
       node.inputs = std::move(host->inputs);
