@@ -32,51 +32,116 @@ std::unordered_map<std::int64_t, std::int32_t> IndexByRecordFunction(const HostT
   return index;
 }
 
-Status Match(const HostTrace& host, const KinetoTrace& kineto, const std::string& label,
-             std::vector<Operation>& operations, Diagnostics& diagnostics) {
+// By event: the host record of the same id and name, else -1.
+std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kineto,
+                                   const std::string& label, Diagnostics& diagnostics,
+                                   std::size_t& matched, std::size_t& possible) {
   const auto index = IndexByRecordFunction(host, label, diagnostics);
-  std::vector<bool> used(host.nodes.size(), false);
-  std::size_t matched = 0;
+  std::vector<std::int32_t> out(kineto.events.size(), -1);
+  std::size_t events_with_id = 0;
+  matched = 0;
   for (std::size_t i = 0; i < kineto.events.size(); ++i) {
+    const KinetoEvent& event = kineto.events[i];
+    events_with_id += event.rf_id > 0 ? 1 : 0;
+    const auto it = index.find(event.rf_id);
+    if (it != index.end() &&
+        *host.nodes[static_cast<std::size_t>(it->second)].name == *event.name) {
+      out[i] = it->second;
+      ++matched;
+    }
+  }
+  possible = std::min(index.size(), events_with_id);
+  return out;
+}
+
+Result<AlignedEvents> Match(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice,
+                            const std::string& label, Diagnostics& diagnostics) {
+  std::size_t matched = 0;
+  std::size_t possible = 0;
+  AlignedEvents out;
+  out.host_of_event = MatchIds(host, kineto, label, diagnostics, matched, possible);
+  // One in two is far below anything seen (over 99.8 %) and far above chance.
+  if (matched > 0 && matched * 2 >= possible) {
+    out.in_span.assign(kineto.events.size(), true);
+    out.report = {.method = "record function id", .matched = matched, .choice = "only one"};
+    return out;
+  }
+  auto aligned = LinkByAlignment(host, kineto, choice, label);
+  if (!aligned) {
+    aligned.error().message +=
+        fmt::format(" (by record-function id, {} of {} match)", matched, possible);
+    return aligned;
+  }
+  diagnostics.Count("linked_by_order", label, aligned->report.matched);
+  if (aligned->another_step) {
+    diagnostics.Count("linked_to_another_step", label);
+  }
+  if (aligned->other_process) {
+    diagnostics.Count("linked_to_another_process", label);
+  }
+  return aligned;
+}
+
+void AddExample(LinkReport& report, std::string example) {
+  constexpr std::size_t kMostExamples = 8;
+  if (report.unmatched.size() < kMostExamples) {
+    report.unmatched.push_back(std::move(example));
+  }
+}
+
+void AddOperations(const HostTrace& host, const KinetoTrace& kineto, const AlignedEvents& match,
+                   const std::string& label, OperationList& list, Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < kineto.events.size(); ++i) {
+    if (!match.in_span[i]) {
+      continue;
+    }
     const KinetoEvent& event = kineto.events[i];
     Operation op{.name = event.name,
                  .start_ns = event.start_ns,
                  .end_ns = event.end_ns,
                  .rf_id = event.rf_id,
+                 .host = match.host_of_event[i],
                  .event = static_cast<std::int32_t>(i),
                  .annotation = event.annotation,
                  .transfer = IsTransfer(*event.name)};
-    const auto it = index.find(event.rf_id);
-    if (it != index.end() && *host.nodes[static_cast<std::size_t>(it->second)].name == *op.name) {
-      op.host = it->second;
-      used[static_cast<std::size_t>(it->second)] = true;
-      ++matched;
+    if (op.host >= 0) {
+      op.rf_id = host.nodes[static_cast<std::size_t>(op.host)].rf_id;
     } else if (!event.annotation) {
-      diagnostics.Count("operation_without_host_record",
-                        fmt::format("{}: {} record function {}", label, *event.name, event.rf_id));
+      std::string what = fmt::format("{} record function {}", *event.name, event.rf_id);
+      diagnostics.Count("operation_without_host_record", fmt::format("{}: {}", label, what));
+      AddExample(list.link, fmt::format("Kineto thread {}: {}", event.thread, what));
     }
-    operations.push_back(op);
+    ++list.link.timed_records;
+    list.operations.push_back(op);
   }
-  // One in two is far below anything seen (over 99.8 %) and far above chance.
-  if (matched * 2 < std::min(index.size(), kineto.events.size())) {
-    return BadInput(fmt::format(
-        "{}: host trace and Kineto trace do not belong together: only {} of {} record-function ids "
-        "match in id and name; give the two files of one rank and one run",
-        label, matched, index.size()));
-  }
-  for (const auto& [rf_id, at] : index) {
-    if (!used[static_cast<std::size_t>(at)] &&
-        !host.nodes[static_cast<std::size_t>(at)].name->starts_with("## process_group:init")) {
-      diagnostics.Count("host_record_without_time",
-                        fmt::format("{}: {} record function {}", label,
-                                    *host.nodes[static_cast<std::size_t>(at)].name, rf_id));
+}
+
+void CountUnusedHostRecords(const HostTrace& host, const AlignedEvents& match,
+                            const std::string& label, LinkReport& report,
+                            Diagnostics& diagnostics) {
+  std::vector<bool> used(host.nodes.size(), false);
+  for (const std::int32_t node : match.host_of_event) {
+    if (node >= 0) {
+      used[static_cast<std::size_t>(node)] = true;
     }
   }
-  return {};
+  for (std::size_t i = 0; i < host.nodes.size(); ++i) {
+    const HostNode& node = host.nodes[i];
+    if (!IsLinkable(node)) {
+      continue;
+    }
+    ++report.host_records;
+    if (!used[i]) {
+      std::string what = fmt::format("{} record function {}", *node.name, node.rf_id);
+      diagnostics.Count("host_record_without_time", fmt::format("{}: {}", label, what));
+      AddExample(report, fmt::format("host thread {}: {} (node {})", node.thread, what, node.id));
+    }
+  }
 }
 
 // Sorts by thread (loose ones last), then start, callers first.
-void Sort(const KinetoTrace& kineto, std::vector<Operation>& operations) {
+void Sort(const KinetoTrace& kineto, const std::vector<std::int32_t>& order,
+          std::vector<Operation>& operations) {
   const auto loose = [](const Operation& op) { return IsLoose(*op.name); };
   const auto thread = [&](const Operation& op) {
     return kineto.events[static_cast<std::size_t>(op.event)].thread;
@@ -90,6 +155,9 @@ void Sort(const KinetoTrace& kineto, std::vector<Operation>& operations) {
     }
     if (a.start_ns != b.start_ns) {
       return a.start_ns < b.start_ns;
+    }
+    if (!order.empty()) {
+      return order[static_cast<std::size_t>(a.event)] < order[static_cast<std::size_t>(b.event)];
     }
     return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.rf_id < b.rf_id;
   });
@@ -140,14 +208,55 @@ std::int64_t ThreadNumber(const OperationList& list, const OperationThread& thre
   return best == votes.end() ? thread.kineto_id : best->first;
 }
 
+// Span and threads.
+void Summarise(const HostTrace& host, OperationList& list) {
+  std::map<std::int64_t, std::uint64_t> host_records;
+  for (const HostNode& node : host.nodes) {
+    host_records[node.thread] += IsLinkable(node) ? 1 : 0;
+  }
+  for (const OperationThread& thread : list.threads) {
+    LinkReport::Thread row{.timed = thread.kineto_id};
+    for (std::int32_t i = thread.first; i < thread.last; ++i) {
+      row.matched += list.operations[static_cast<std::size_t>(i)].host >= 0 ? 1 : 0;
+      ++row.timed_records;
+    }
+    // Workers of gloo run what is counted to the threads that issued it.
+    const auto it = host_records.find(thread.number);
+    if (row.matched > 0 && it != host_records.end()) {
+      row.host = thread.number;
+      row.host_records = it->second;
+      host_records.erase(it);
+    }
+    list.link.threads.push_back(row);
+  }
+  for (const auto& [thread, records] : host_records) {
+    if (records > 0) {
+      list.link.threads.push_back({.host = thread, .host_records = records});
+    }
+  }
+  if (list.operations.empty()) {
+    return;
+  }
+  list.start_ns = list.operations.front().start_ns;
+  list.end_ns = list.operations.front().end_ns;
+  for (const Operation& op : list.operations) {
+    list.start_ns = std::min(list.start_ns, op.start_ns);
+    list.end_ns = std::max(list.end_ns, op.end_ns);
+  }
+}
+
 }  // namespace
 
 Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& kineto,
-                                     const std::string& label, Diagnostics& diagnostics) {
+                                     RepeatChoice choice, const std::string& label,
+                                     Diagnostics& diagnostics) {
+  REPRISE_ASSIGN(const AlignedEvents match, Match(host, kineto, choice, label, diagnostics));
   OperationList list;
+  list.link = match.report;
   list.operations.reserve(kineto.events.size());
-  REPRISE_TRY(Match(host, kineto, label, list.operations, diagnostics));
-  Sort(kineto, list.operations);
+  AddOperations(host, kineto, match, label, list, diagnostics);
+  CountUnusedHostRecords(host, match, label, list.link, diagnostics);
+  Sort(kineto, match.order, list.operations);
   const auto count = static_cast<std::int32_t>(list.operations.size());
   list.loose = count;
   for (std::int32_t i = 0; i < count; ++i) {
@@ -173,6 +282,7 @@ Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& k
     Nest(list, thread, label, diagnostics);
     thread.number = ThreadNumber(list, thread, host);
   }
+  Summarise(host, list);
   return list;
 }
 

@@ -79,7 +79,7 @@ void MergeGroups(RankCapture& rank) {
 
 }  // namespace
 
-Result<RankCapture> ReadRank(const RankFiles& files) {
+Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   RankCapture rank;
   REPRISE_ASSIGN(TextFile host_file, TextFile::Read(files.host));
   REPRISE_ASSIGN(rank.host, ReadHostTrace(host_file, rank.diagnostics));
@@ -96,7 +96,8 @@ Result<RankCapture> ReadRank(const RankFiles& files) {
   }
   rank.label = fmt::format("rank {}", rank.rank);
   rank.world_size = WorldSize(rank);
-  REPRISE_ASSIGN(rank.list, LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
+  REPRISE_ASSIGN(rank.list,
+                 LinkOperations(rank.host, rank.kineto, choice, files.host, rank.diagnostics));
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
   rank.transfers =
