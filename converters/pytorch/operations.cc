@@ -7,14 +7,12 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "converters/pytorch/nesting.h"
+
 namespace reprise::pytorch {
 namespace {
 
 bool IsTransfer(std::string_view name) { return name.starts_with("gloo:"); }
-
-bool IsLoose(std::string_view name) {
-  return name.starts_with("gloo:send") || name.starts_with("gloo:recv");
-}
 
 // rf_id 0 belongs to the process and thread nodes, several at once, and never to an operation.
 std::unordered_map<std::int64_t, std::int32_t> IndexByRecordFunction(const HostTrace& host,
@@ -139,75 +137,6 @@ void CountUnusedHostRecords(const HostTrace& host, const AlignedEvents& match,
   }
 }
 
-// Sorts by thread (loose ones last), then start, callers first.
-void Sort(const KinetoTrace& kineto, const std::vector<std::int32_t>& order,
-          std::vector<Operation>& operations) {
-  const auto loose = [](const Operation& op) { return IsLoose(*op.name); };
-  const auto thread = [&](const Operation& op) {
-    return kineto.events[static_cast<std::size_t>(op.event)].thread;
-  };
-  std::sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
-    if (loose(a) != loose(b)) {
-      return loose(b);
-    }
-    if (!loose(a) && thread(a) != thread(b)) {
-      return thread(a) < thread(b);
-    }
-    if (a.start_ns != b.start_ns) {
-      return a.start_ns < b.start_ns;
-    }
-    if (!order.empty()) {
-      return order[static_cast<std::size_t>(a.event)] < order[static_cast<std::size_t>(b.event)];
-    }
-    return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.rf_id < b.rf_id;
-  });
-}
-
-void Nest(OperationList& list, OperationThread& thread, const std::string& label,
-          Diagnostics& diagnostics) {
-  std::vector<std::int32_t> open;
-  auto& ops = list.operations;
-  const auto close = [&](std::int32_t until) {
-    ops[static_cast<std::size_t>(open.back())].subtree = until;
-    open.pop_back();
-  };
-  for (std::int32_t i = thread.first; i < thread.last; ++i) {
-    Operation& op = ops[static_cast<std::size_t>(i)];
-    while (!open.empty() && ops[static_cast<std::size_t>(open.back())].end_ns <= op.start_ns) {
-      close(i);
-    }
-    if (!open.empty()) {
-      op.parent = open.back();
-      const Operation& caller = ops[static_cast<std::size_t>(op.parent)];
-      if (op.end_ns > caller.end_ns) {
-        diagnostics.Count("operation_outlives_caller",
-                          fmt::format("{}: {} in {}", label, *op.name, *caller.name));
-        op.end_ns = caller.end_ns;
-      }
-    }
-    open.push_back(i);
-  }
-  while (!open.empty()) {
-    close(thread.last);
-  }
-}
-
-// The host trace numbers threads by itself: take what most of a thread's operations say. Transfer
-// records say which thread issued them instead of which ran them.
-std::int64_t ThreadNumber(const OperationList& list, const OperationThread& thread,
-                          const HostTrace& host) {
-  std::map<std::int64_t, int> votes;
-  for (std::int32_t i = thread.first; i < thread.last; ++i) {
-    const Operation& op = list.operations[static_cast<std::size_t>(i)];
-    if (op.host >= 0 && !op.transfer) {
-      ++votes[host.nodes[static_cast<std::size_t>(op.host)].thread];
-    }
-  }
-  const auto best = std::max_element(
-      votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return best == votes.end() ? thread.kineto_id : best->first;
-}
-
 // Span and threads.
 void Summarise(const HostTrace& host, OperationList& list) {
   std::map<std::int64_t, std::uint64_t> host_records;
@@ -256,32 +185,7 @@ Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& k
   list.operations.reserve(kineto.events.size());
   AddOperations(host, kineto, match, label, list, diagnostics);
   CountUnusedHostRecords(host, match, label, list.link, diagnostics);
-  Sort(kineto, match.order, list.operations);
-  const auto count = static_cast<std::int32_t>(list.operations.size());
-  list.loose = count;
-  for (std::int32_t i = 0; i < count; ++i) {
-    Operation& op = list.operations[static_cast<std::size_t>(i)];
-    op.subtree = i + 1;
-    const std::int64_t id = kineto.events[static_cast<std::size_t>(op.event)].thread;
-    if (IsLoose(*op.name)) {
-      list.loose = std::min(list.loose, i);
-    } else if (list.threads.empty() || list.threads.back().kineto_id != id) {
-      list.threads.push_back({.kineto_id = id, .first = i, .last = i});
-    }
-    if (list.loose == count) {
-      list.threads.back().last = i + 1;
-      op.thread = static_cast<std::int32_t>(list.threads.size()) - 1;
-      continue;
-    }
-    const auto at = std::find_if(list.threads.begin(), list.threads.end(),
-                                 [&](const OperationThread& t) { return t.kineto_id == id; });
-    op.thread =
-        at == list.threads.end() ? -1 : static_cast<std::int32_t>(at - list.threads.begin());
-  }
-  for (OperationThread& thread : list.threads) {
-    Nest(list, thread, label, diagnostics);
-    thread.number = ThreadNumber(list, thread, host);
-  }
+  NestOperations(host, kineto, match.order, label, list, diagnostics);
   Summarise(host, list);
   return list;
 }
