@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/link_summary.h"
 #include "converters/converter.h"
 
 namespace reprise {
@@ -14,15 +15,18 @@ struct ConvertFlags {
   std::string input, output, name, host_trace, device_trace, format;
   std::int32_t rank = -1;
   bool force = false, json = false, strict = false;
+  std::string repeat = "recorded";
 };
 
 Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
-  ConvertRequest request{.name = flags.name,
-                         .host_trace = flags.host_trace,
-                         .device_trace = flags.device_trace,
-                         .rank = flags.rank,
-                         .force = flags.force,
-                         .strict = flags.strict};
+  ConvertRequest request{
+      .name = flags.name,
+      .host_trace = flags.host_trace,
+      .device_trace = flags.device_trace,
+      .rank = flags.rank,
+      .force = flags.force,
+      .strict = flags.strict,
+      .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded};
   if (flags.host_trace.empty() && flags.device_trace.empty()) {
     if (flags.input.empty()) {
       return UsageError("give a directory of captures, or --host-trace and --device-trace");
@@ -63,7 +67,8 @@ nlohmann::json ToJson(const ConvertReport& report) {
                      {"nodes", rank.nodes},
                      {"edges", rank.edges},
                      {"transfers", rank.transfers},
-                     {"recorded_operations", rank.recorded_operations}});
+                     {"recorded_operations", rank.recorded_operations},
+                     {"link", nlohmann::json(ToJson(rank.link))}});
   }
   nlohmann::json diagnostics = nlohmann::json::object();
   for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
@@ -82,6 +87,9 @@ void Print(const ConvertReport& report) {
   for (const ConvertedRank& rank : report.ranks) {
     fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", rank.path,
                rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
+    if (!rank.link.method.empty()) {
+      fmt::print("  {}\n", Summary(rank.link));
+    }
   }
   for (const auto& [group, count] : report.groups) {
     fmt::print("group {}: {} transfers\n", group, count);
@@ -111,6 +119,10 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--device-trace", flags->device_trace, "one rank: its Kineto trace");
   app.add_option("--rank", flags->rank, "one rank: its number (default: as the files say)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--repeat", flags->repeat,
+                 "where the Kineto file holds the host trace's step several times: take the one "
+                 "that was recorded (else the best match), or the one of median duration")
+      ->check(CLI::IsMember({"recorded", "median"}));
   app.add_option("--format", flags->format, "format of the input (default: recognised)");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--strict", flags->strict, "fail where something would be lost");

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/link_summary.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -159,7 +160,8 @@ Json RanksJson(const Stats& stats) {
                    {"untraced_step_ns", metadata.untraced_step_ns},
                    {"clock_offset_ns", metadata.clock_offset_ns},
                    {"clock_drift", metadata.clock_drift},
-                   {"clock_uncertainty_ns", metadata.clock_uncertainty_ns}});
+                   {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},
+                   {"link", ToJson(metadata.link)}});
   }
   return out;
 }
@@ -243,6 +245,20 @@ void PrintRanks(const Stats& stats) {
       fmt::print("{}  {:<24} {:>9.3f} ms {:>14}\n", head, step.name, Ms(step.duration_ns),
                  untraced);
       head.assign(head.size(), ' ');
+    }
+  }
+}
+
+void PrintLinks(const Stats& stats) {
+  for (const RankRow& rank : stats.ranks) {
+    const LinkReport& link = rank.metadata.link;
+    if (link.method.empty()) {
+      continue;
+    }
+    fmt::print("{}rank {} {}\n", &rank == &stats.ranks.front() ? "\n" : "", rank.metadata.rank,
+               Summary(link));
+    for (const std::string& record : link.unmatched) {
+      fmt::print("  no partner: {}\n", record);
     }
   }
 }
@@ -332,6 +348,7 @@ void Print(const std::string& path, const Stats& stats) {
                memory_bytes / stats.nodes);
   }
   PrintRanks(stats);
+  PrintLinks(stats);
   fmt::print("\n{:<14} {:>9}\n", "type", "nodes");
   for (const auto& [type, count] : stats.types) {
     fmt::print("{:<14} {:>9}\n", Name(type), count);

@@ -10,8 +10,15 @@
 
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "et_schema/link_report.h"
 
 namespace reprise {
+
+// Which of several repeats of a step to take, where two recordings were linked by order.
+enum class RepeatChoice : std::uint8_t {
+  kRecorded,  // the one that both recorded, if sequence numbers tell, else the best match
+  kMedian,    // the one whose duration is the median
+};
 
 struct ConvertRequest {
   // Either a directory that holds the captures of all ranks, and the directory to write to …
@@ -26,6 +33,7 @@ struct ConvertRequest {
 
   bool force = false;   // replace an output that exists; it is refused otherwise
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
+  RepeatChoice repeat = RepeatChoice::kRecorded;
 };
 
 struct ConvertedRank {
@@ -35,6 +43,7 @@ struct ConvertedRank {
   std::uint64_t edges = 0;
   std::uint64_t transfers = 0;
   std::uint64_t recorded_operations = 0;  // in the capture
+  LinkReport link;
 };
 
 struct ConvertReport {

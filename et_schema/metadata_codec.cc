@@ -30,6 +30,9 @@ class MetadataDecoder {
       out.source = Clean(text);
       return true;
     }
+    if (raw.name.starts_with("link_")) {
+      return AddLink(raw, out.link);
+    }
     if (raw.name == "clock_drift") {
       return raw.AsDouble(out.clock_drift);
     }
@@ -71,6 +74,27 @@ class MetadataDecoder {
       return false;
     }
     return true;
+  }
+
+  static bool AddLink(const RawAttribute& raw, LinkReport& link) {
+    std::string_view text;
+    std::vector<std::int64_t> numbers;
+    if (raw.name == "link_unmatched") {
+      return Texts(raw, link.unmatched);
+    }
+    if ((raw.name == "link_method" || raw.name == "link_choice") && raw.AsText(text)) {
+      (raw.name == "link_method" ? link.method : link.choice) = Clean(text);
+      return true;
+    }
+    if (raw.name == "link_numbers" && raw.AsInts(numbers)) {
+      SetLinkNumbers(numbers, link);
+      return true;
+    }
+    if (raw.name == "link_threads" && raw.AsInts(numbers)) {
+      SetLinkThreads(numbers, link);
+      return true;
+    }
+    return false;
   }
 
   bool AddList(const RawAttribute& raw) {

@@ -11,6 +11,7 @@
 #include "core/comm.h"
 #include "core/operators.h"
 #include "core/value.h"
+#include "et_schema/link_report.h"
 
 namespace reprise {
 
@@ -138,6 +139,7 @@ struct TraceMetadata {
   std::int64_t clock_uncertainty_ns = 0;
   // Converter's diagnostics, kept with the data: name → count.
   std::vector<std::pair<std::string, std::uint64_t>> diagnostics;
+  LinkReport link;  // how the capture's two recordings were put together
   bool operator==(const TraceMetadata&) const = default;
 };
 

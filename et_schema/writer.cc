@@ -64,6 +64,29 @@ void Fill(List& list, const Values& values) {
   list.mutable_values()->Add(values.begin(), values.end());
 }
 
+template <typename Message>
+void FillLink(const LinkReport& link, Attributes<Message>& attributes) {
+  if (link.method.empty()) {
+    return;
+  }
+  attributes.Text("link_method", link.method);
+  attributes.Text("link_choice", link.choice);
+  auto& numbers = *attributes.Add("link_numbers").mutable_int64_list();
+  for (const std::int64_t number : LinkNumbers(link)) {
+    numbers.add_values(number);
+  }
+  auto& threads = *attributes.Add("link_threads").mutable_int64_list();
+  for (const LinkReport::Thread& thread : link.threads) {
+    for (const std::int64_t number : LinkNumbers(thread)) {
+      threads.add_values(number);
+    }
+  }
+  auto& unmatched = *attributes.Add("link_unmatched").mutable_string_list();
+  for (const std::string& record : link.unmatched) {
+    unmatched.add_values(Clean(record));
+  }
+}
+
 void FillMetadata(const TraceMetadata& metadata, pb::GlobalMetadata& message) {
   message.set_version(Clean(metadata.version));
   Attributes attributes(message);
@@ -90,6 +113,7 @@ void FillMetadata(const TraceMetadata& metadata, pb::GlobalMetadata& message) {
     counters.add_values(name);
     counts.add_values(count);
   }
+  FillLink(metadata.link, attributes);
   // Last, so that its eight bytes are the last of the message: Close() patches them.
   attributes.Add(kNodeCountAttribute).set_fixed64_val(kNodeCountUnknown);
 }

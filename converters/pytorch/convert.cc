@@ -31,10 +31,11 @@ Status ForEachRank(std::size_t count, const Body& body) {
   return {};
 }
 
-Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files) {
+Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files,
+                                           RepeatChoice repeat) {
   std::vector<RankCapture> ranks(files.size());
   REPRISE_TRY(ForEachRank(files.size(), [&](std::size_t i) -> Status {
-    REPRISE_ASSIGN(ranks[i], ReadRank(files[i]));
+    REPRISE_ASSIGN(ranks[i], ReadRank(files[i], repeat));
     return {};
   }));
   return ranks;
@@ -69,6 +70,7 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.source = rank.host.schema == "none"
                         ? "kineto alone"
                         : fmt::format("pytorch host trace {} + kineto", rank.host.schema);
+  metadata.link = rank.list.link;
   metadata.steps = rank.steps;
   metadata.untraced_step_ns = rank.untraced_step_ns;
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
@@ -112,7 +114,7 @@ Status CheckStrict(const Diagnostics& diagnostics) {
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
                                    const ConvertRequest& request, const OutputFiles& output) {
-  REPRISE_ASSIGN(std::vector<RankCapture> ranks, ReadRanks(files));
+  REPRISE_ASSIGN(std::vector<RankCapture> ranks, ReadRanks(files, request.repeat));
   if (!request.input_directory.empty()) {
     REPRISE_TRY(CheckComplete(request.input_directory, ranks));
   }
@@ -134,6 +136,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], Describe(ranks[i], clocks),
                                               output.Temporary(ranks[i].rank)));
     report.ranks[i].path = output.Final(ranks[i].rank);
+    report.ranks[i].link = ranks[i].list.link;
     return {};
   }));
   REPRISE_TRY(output.Publish(groups));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "converters/pytorch/process_groups.h"
 
@@ -191,6 +192,25 @@ std::unique_ptr<KinetoComm> ReadKinetoComm(element args) {
   comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
   comm->root = IntegerOr(args["Root Rank"], -1);
   return comm;
+}
+
+void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,
+              DeviceTrace& trace, Diagnostics& diagnostics) {
+  std::unordered_map<std::int64_t, bool> inside;  // by correlation
+  for (const RuntimeCall& call : trace.calls) {
+    inside[call.correlation] = call.start_ns >= start_ns && call.start_ns <= end_ns;
+  }
+  std::erase_if(trace.calls, [&](const RuntimeCall& call) {
+    return call.start_ns < start_ns || call.start_ns > end_ns;
+  });
+  const std::size_t removed = std::erase_if(trace.events, [&](const DeviceEvent& event) {
+    const auto call = inside.find(event.work.correlation);
+    return call != inside.end() ? !call->second
+                                : event.start_ns < start_ns || event.start_ns > end_ns;
+  });
+  if (removed > 0) {
+    diagnostics.Count("device_event_of_another_step", label, removed);
+  }
 }
 
 void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics) {

@@ -89,6 +89,10 @@ struct DeviceTrace {
                                   std::int64_t start_ns, std::int64_t end_ns, StringPool& strings,
                                   DeviceTrace& trace);
 [[nodiscard]] std::unique_ptr<KinetoComm> ReadKinetoComm(simdjson::dom::element args);
+// Leaves out what was called outside of [start_ns, end_ns], and what such calls launched (counted:
+// `device_event_of_another_step`).
+void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,
+              DeviceTrace& trace, Diagnostics& diagnostics);
 // Sorts, and counts events that overlap on a stream (`stream_overlap`) or are there twice
 // (`duplicate_device_event`, left out).
 void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics);

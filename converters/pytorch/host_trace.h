@@ -1,4 +1,7 @@
 // The host trace: what PyTorch's ExecutionTraceObserver wrote. No times; callers are unreliable.
+// Versions differ in where a node keeps its fields (flat before 1.0.2, in `attrs` since), in the
+// caller's name (`parent`, `ctrl_deps`), in the tensors' fields and in what 1.1 added (strides,
+// records of communication, Triton kernels): docs/definitions.md.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +32,9 @@ struct CommAttributes {
 };
 
 struct HostNode {
-  std::uint64_t id = 0;
-  std::int64_t rf_id = -1;
+  std::uint64_t id = 0;      // unique: one that occurs twice is renumbered
+  std::uint64_t caller = 0;  // id of the node that called it, as recorded
+  std::int64_t rf_id = -1;   // -1: not recorded
   std::int64_t seq_id = -1;
   std::int64_t thread = 0;
   std::int64_t forward_thread = 0;
@@ -38,6 +42,8 @@ struct HostNode {
   // Interned for the life of the HostTrace.
   const std::string* name = nullptr;
   const std::string* op_schema = nullptr;
+  const std::string* kernel_backend = nullptr;  // "triton"; "": none
+  const std::string* kernel_file = nullptr;
   ValueList inputs, outputs;
   std::unique_ptr<CommAttributes> comm;
 };
@@ -45,14 +51,17 @@ struct HostNode {
 class StringPool;
 
 struct HostTrace {
-  std::string schema;  // "1.1.1-chakra.0.0.4"
+  std::string schema;         // "1.1.1-chakra.0.0.4"
+  std::int64_t process = -1;  // its id; -1: not recorded
   std::vector<HostNode> nodes;
   std::vector<GroupRecord> groups;  // of this rank, in order of creation
   std::shared_ptr<StringPool> strings;
   std::uint64_t highest_id = 0;
 };
 
-// Bad input on anything that is not such a file, or damaged; names file and byte offset.
+// Bad input on anything that is not such a file, or damaged; names file and byte offset. Survivable
+// oddities are counted: `non_json_number`, `host_schema_newer`, `host_attribute_unreadable`,
+// `host_argument_lists_differ`, `duplicate_node_id`.
 [[nodiscard]] Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 namespace reprise::pytorch {
@@ -48,6 +49,38 @@ std::string_view TextOrEmpty(element value) {
   return value.get(text) == simdjson::SUCCESS ? text : std::string_view();
 }
 
+element EmptyList() {
+  static simdjson::dom::parser parser;
+  static const element empty = parser.parse(std::string("[]")).value_unsafe();
+  return empty;
+}
+
+// One of the parallel lists; absent or of another type: empty.
+class Column {
+ public:
+  explicit Column(const ArgumentLists::Member& list) {
+    if (list.get(list_) == simdjson::SUCCESS) {
+      at_ = list_.begin();
+      left_ = size_ = list_.size();
+    }
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  std::optional<element> Next() {
+    if (left_ == 0) {
+      return std::nullopt;
+    }
+    --left_;
+    const element out = *at_;
+    ++at_;
+    return out;
+  }
+
+ private:
+  array list_;
+  array::iterator at_;
+  std::size_t size_ = 0, left_ = 0;
+};
+
 std::vector<std::int64_t> Integers(element list) {
   std::vector<std::int64_t> out;
   array items;
@@ -68,6 +101,22 @@ std::vector<std::int64_t> Integers(element list) {
 bool LooksLikeTensor(element value) {
   array items;
   return value.get(items) == simdjson::SUCCESS && items.size() == 6 && items.at(5).is_string();
+}
+
+// Of a value whose type says that it is one: five numbers at least, the device is optional.
+bool IsTensor(element value) {
+  constexpr std::size_t kNumbers = 5;
+  array items;
+  if (value.get(items) != simdjson::SUCCESS || items.size() < kNumbers) {
+    return false;
+  }
+  std::size_t i = 0;
+  for (const element item : items) {
+    if (i++ < kNumbers && !item.is_int64() && !item.is_uint64()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 TensorDesc ParseTensor(element value, element shape, element strides, std::string_view type) {
@@ -131,7 +180,7 @@ Value ParseValue(element value, element shape, element strides, std::string_view
     return ParseScalar(value, type);
   }
   if (type.starts_with("Tensor") || (type.empty() && LooksLikeTensor(value))) {
-    return LooksLikeTensor(value) ? Value{ParseTensor(value, shape, strides, type)} : Value{};
+    return IsTensor(value) ? Value{ParseTensor(value, shape, strides, type)} : Value{};
   }
   // Lists of lists carry lists of shapes; scalars inside carry empty ones.
   array shapes;
@@ -161,37 +210,26 @@ Value ParseValue(element value, element shape, element strides, std::string_view
 
 }  // namespace
 
-ValueList ParseArguments(element arguments) {
+ValueList ParseArguments(const ArgumentLists& lists, bool& odd) {
   ValueList out;
   array values;
-  if (arguments["values"].get(values) != simdjson::SUCCESS) {
+  if (lists.values.get(values) != simdjson::SUCCESS) {
+    odd = true;
     return out;
   }
-  array shapes;
-  array strides;
-  array types;
-  const bool has_shapes = arguments["shapes"].get(shapes) == simdjson::SUCCESS;
-  const bool has_strides = arguments["strides"].get(strides) == simdjson::SUCCESS;
-  const bool has_types = arguments["types"].get(types) == simdjson::SUCCESS;
-  auto shape = has_shapes ? shapes.begin() : values.begin();
-  auto stride = has_strides ? strides.begin() : shape;
-  auto type = has_types ? types.begin() : values.begin();
+  Column shapes(lists.shapes);
+  Column strides(lists.strides);
+  Column types(lists.types);
+  // Strides may be fewer: those of a Triton kernel's grid and stream are not written.
+  odd = odd || shapes.size() < values.size() || types.size() < values.size();
   out.reserve(values.size());
   for (const element value : values) {
-    std::string_view type_name;
-    if (has_types && type != types.end()) {
-      type_name = TextOrEmpty(*type);
-      ++type;
+    std::string_view type;
+    if (const auto next = types.Next()) {
+      type = TextOrEmpty(*next);
     }
-    const element empty = value;
-    out.push_back(ParseValue(value, has_shapes && shape != shapes.end() ? *shape : empty,
-                             has_strides && stride != strides.end() ? *stride : empty, type_name));
-    if (has_shapes && shape != shapes.end()) {
-      ++shape;
-    }
-    if (has_strides && stride != strides.end()) {
-      ++stride;
-    }
+    out.push_back(ParseValue(value, shapes.Next().value_or(EmptyList()),
+                             strides.Next().value_or(EmptyList()), type));
   }
   return out;
 }

@@ -7,11 +7,19 @@
 
 namespace reprise::pytorch {
 
-// {"values": […], "shapes": […], "types": […], "strides": […]}, four parallel lists:
+// Parallel lists: {"values": […], "shapes": […], "types": […], "strides": […]} in a node's inputs
+// and outputs, or (before schema 1.0.2) a node's own members inputs, input_shapes, input_types:
 //   "values": [[100, 101, 0, 256, 4, "cpu"], [4, 65], "<None>"],
 //   "types": ["Tensor(float)", "GenericList[Int,Int]", "None"]
-// Tensors are [tensor id, storage id, offset, elements, item bytes, device]; incarnations are
-// still unset (-1) here. Never fails: what makes no sense becomes NoneValue.
-[[nodiscard]] ValueList ParseArguments(simdjson::dom::element arguments);
+// Tensors are [tensor id, storage id, offset, elements, item bytes, device], the first versions
+// wrote no device; without strides they are taken as contiguous.
+struct ArgumentLists {
+  using Member = simdjson::simdjson_result<simdjson::dom::element>;
+  Member values, shapes, types, strides;
+};
+
+// Incarnations are still unset (-1) here. Never fails: what makes no sense becomes NoneValue.
+// `odd` is set if there are no values, or fewer shapes or types than values.
+[[nodiscard]] ValueList ParseArguments(const ArgumentLists& lists, bool& odd);
 
 }  // namespace reprise::pytorch

@@ -203,6 +203,12 @@ Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key) 
   if (at == kEnd) {
     return NotJson(file, at, "");
   }
+  if (const std::size_t more = walker.SkipSpace(at + 1); more != kEnd) {
+    return BadInput(
+        fmt::format("{}: more text after the end of the JSON object, at byte {}; were two files "
+                    "written into one?",
+                    file.path(), more));
+  }
   return out;
 }
 

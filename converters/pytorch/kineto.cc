@@ -13,6 +13,7 @@
 
 #include "converters/pytorch/json_split.h"
 #include "converters/pytorch/kineto_host.h"
+#include "converters/pytorch/shape_hash.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -52,6 +53,28 @@ std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fa
   return value.get(out) == simdjson::SUCCESS ? out : fallback;
 }
 
+// Of tensors alone: lists of tensors are written by some versions only.
+std::uint32_t HashInputDims(const simdjson::simdjson_result<element>& dims) {
+  ShapeHash hash;
+  simdjson::dom::array inputs;
+  if (dims.get(inputs) != simdjson::SUCCESS) {
+    return 0;
+  }
+  for (const element input : inputs) {
+    simdjson::dom::array shape;
+    if (input.get(shape) != simdjson::SUCCESS) {
+      continue;
+    }
+    hash.Begin();
+    for (const element size : shape) {
+      if (std::int64_t value = 0; size.get(value) == simdjson::SUCCESS) {
+        hash.Add(value);
+      }
+    }
+  }
+  return hash.Get();
+}
+
 enum class Outcome { kKept, kOther, kDamaged };
 
 // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
@@ -87,6 +110,9 @@ Outcome ReadEvent(element root, std::int64_t base_ns, bool with_arguments, Strin
   if (element args; root["args"].get(args) == simdjson::SUCCESS) {
     event.rf_id = IntegerOr(args["Record function id"], -1);
     event.external_id = IntegerOr(args["External id"], -1);
+    event.ev_idx = IntegerOr(args["Ev Idx"], -1);
+    event.seq_id = IntegerOr(args["Sequence number"], -1);
+    event.input_shapes = HashInputDims(args["Input Dims"]);
     if (name == "record_param_comms") {
       event.comm = ReadKinetoComm(args);
     }
@@ -106,6 +132,20 @@ void Append(DeviceTrace from, DeviceTrace& to) {
   AppendTo(to.calls, std::move(from.calls));
   AppendTo(to.events, std::move(from.events));
   AppendTo(to.syncs, std::move(from.syncs));
+}
+
+// The process of the first event that was kept: events of others are rare and not followed.
+std::int64_t ProcessOf(const TextFile& file, const SplitJson& json,
+                       const std::vector<Outcome>& outcomes) {
+  const auto kept = std::find(outcomes.begin(), outcomes.end(), Outcome::kKept);
+  simdjson::dom::parser parser;
+  std::int64_t process = -1;
+  if (kept == outcomes.end()) {
+    return process;
+  }
+  const auto at = static_cast<std::size_t>(kept - outcomes.begin());
+  const auto root = ParseElement(parser, file, json.elements[at]);
+  return root ? IntegerOr((*root)["pid"], -1) : -1;
 }
 
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
@@ -198,6 +238,7 @@ Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
   }
   FinishDeviceTrace(file.path(), trace.device, diagnostics);
   trace.events.resize(kept);
+  trace.process = ProcessOf(file, json, outcomes);
   if (kept == 0 && trace.device.empty()) {
     return BadInput(
         fmt::format("{}: holds no host operation (category cpu_op); was the profiler "

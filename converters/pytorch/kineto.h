@@ -29,8 +29,11 @@ struct KinetoEvent {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t rf_id = -1;
-  std::int64_t external_id = -1;  // kernels name the operation that launched them by it
-  bool annotation = false;        // user_annotation, not cpu_op
+  std::int64_t external_id = -1;   // kernels name the operation that launched them by it
+  std::int64_t ev_idx = -1;        // "Ev Idx": position among all events of the profile
+  std::int64_t seq_id = -1;        // autograd sequence number
+  std::uint32_t input_shapes = 0;  // HashShapes of "Input Dims"; 0: not recorded
+  bool annotation = false;         // user_annotation, not cpu_op
   std::unique_ptr<KinetoComm> comm;
   std::unique_ptr<KinetoArguments> arguments;
 };
@@ -41,7 +44,8 @@ struct KinetoTrace {
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;
-  std::string host_name;  // processes of one host read one clock; empty: not recorded
+  std::int64_t process = -1;  // of the first kept event; -1: not recorded
+  std::string host_name;      // processes of one host read one clock; empty: not recorded
   std::shared_ptr<StringPool> strings;
 };
 

@@ -7,8 +7,10 @@
 
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
+#include "converters/pytorch/link_by_alignment.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "et_schema/link_report.h"
 
 namespace reprise::pytorch {
 
@@ -41,14 +43,22 @@ struct OperationList {
   std::vector<Operation> operations;
   std::vector<OperationThread> threads;
   std::int32_t loose = 0;  // operations from this index on are not nested
+
+  // What the operations span, since the epoch. Where the Kineto file holds more steps than the host
+  // trace, only the events of one are operations: what was launched outside belongs to others.
+  std::int64_t start_ns = 0, end_ns = 0;
+  LinkReport link;
 };
 
-// Links by record-function id, nests by Kineto's times: the host trace's own callers are wrong for
-// up to 12 % of the nodes of asynchronous gloo captures. Counts what has no partner
-// (`operation_without_host_record`, `host_record_without_time`). Bad input if hardly anything
-// matches: the two files are then not of one run.
+// Links by record-function id; by the order of calls (link_by_alignment.h) where the Kineto file
+// has no ids or less than half of them fit. Nests by Kineto's times: the host trace's own callers
+// are wrong for up to 12 % of the nodes of asynchronous gloo captures. Only where times are whole
+// µs and therefore ambiguous do callers decide. Counts what has no partner
+// (`operation_without_host_record`, `host_record_without_time`) and what alignment found odd
+// (`linked_by_order`, `linked_to_another_step`, `linked_to_another_process`). Bad input if the two
+// files are not of one run.
 [[nodiscard]] Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& kineto,
-                                                   const std::string& label,
+                                                   RepeatChoice choice, const std::string& label,
                                                    Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

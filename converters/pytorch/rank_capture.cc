@@ -102,7 +102,7 @@ Status ReadFiles(const RankFiles& files, RankCapture& rank) {
 
 }  // namespace
 
-Result<RankCapture> ReadRank(const RankFiles& files) {
+Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   RankCapture rank;
   REPRISE_TRY(ReadFiles(files, rank));
   rank.rank = files.rank >= 0
@@ -114,7 +114,12 @@ Result<RankCapture> ReadRank(const RankFiles& files) {
   }
   rank.label = fmt::format("rank {}", rank.rank);
   rank.world_size = WorldSize(rank);
-  REPRISE_ASSIGN(rank.list, LinkOperations(rank.host, rank.kineto, files.host, rank.diagnostics));
+  REPRISE_ASSIGN(rank.list,
+                 LinkOperations(rank.host, rank.kineto, choice, files.host, rank.diagnostics));
+  if (rank.list.operations.size() < rank.kineto.events.size()) {
+    KeepSpan(rank.list.start_ns, rank.list.end_ns, rank.label, rank.kineto.device,
+             rank.diagnostics);
+  }
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
   rank.links = LinkDevice(rank.kineto, rank.roles, rank.list, rank.label, rank.diagnostics);
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);

@@ -42,6 +42,7 @@ struct RankCapture {
 };
 
 // Reads, links, classifies, finds incarnations and transfers. Needs no other rank.
-[[nodiscard]] Result<RankCapture> ReadRank(const RankFiles& files);
+[[nodiscard]] Result<RankCapture> ReadRank(const RankFiles& files,
+                                           RepeatChoice choice = RepeatChoice::kRecorded);
 
 }  // namespace reprise::pytorch

@@ -167,9 +167,9 @@ TEST_F(ConvertFailures, DamagedElement) {
 
 TEST_F(ConvertFailures, WrongSchema) {
   SyntheticCapture capture = Small();
-  capture.schema = "1.0.1";
+  capture.schema = "2.0.0";
   capture.Write(in_);
-  ExpectFailure(ErrorKind::kBadInput, {HostPath(), "wrong schema 1.0.1", "byte ", "1.1"});
+  ExpectFailure(ErrorKind::kBadInput, {HostPath(), "wrong schema 2.0.0", "byte ", "1.1.1"});
 }
 
 TEST_F(ConvertFailures, SwappedFiles) {

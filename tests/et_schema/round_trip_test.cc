@@ -25,6 +25,17 @@ TraceMetadata SomeMetadata() {
   metadata.clock_drift = 1.25e-6;
   metadata.clock_uncertainty_ns = 40;
   metadata.diagnostics = {{"orphan", 3}, {"parent_repaired", 12}};
+  metadata.link = {.method = "alignment",
+                   .matched = 7,
+                   .host_records = 8,
+                   .timed_records = 9,
+                   .repeats = 40,
+                   .repeat = 11,
+                   .choice = "sequence numbers",
+                   .repeat_ns = 5,
+                   .repeat_median_ns = 6,
+                   .threads = {{1, 24248, 3, 4, 5}, {2, -1, 0, 4, 0}},
+                   .unmatched = {"host thread 1: aten::mm (node 3)"}};
   return metadata;
 }
 

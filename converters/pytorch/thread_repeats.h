@@ -1,0 +1,37 @@
+// Where the calls of one host thread occur on one Kineto thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "converters/pytorch/call_sequences.h"
+#include "converters/pytorch/host_trace.h"
+#include "converters/pytorch/kineto.h"
+#include "converters/pytorch/sequence_alignment.h"
+
+namespace reprise::pytorch {
+
+// Below this the two sides of a span are not the same calls (docs/definitions.md).
+constexpr double kLeastAgreement = 0.9;
+
+struct Repeat {
+  Alignment alignment;
+  std::int64_t start_ns = 0, end_ns = 0;
+  // Of the pairs with an autograd sequence number on both sides, how many have the same; −1: too
+  // few have one. Numbers only grow: all equal is the very step, none equal is another one.
+  double same_numbers = -1;
+  bool sure = false;  // agrees well enough and covers enough
+
+  [[nodiscard]] std::size_t matched() const { return alignment.pairs.size(); }
+  [[nodiscard]] bool IsRecordedStep() const { return same_numbers >= kLeastAgreement; }
+  [[nodiscard]] bool IsAnotherStep() const {
+    return same_numbers >= 0 && same_numbers < 1 - kLeastAgreement;
+  }
+};
+
+// Repeats that do not overlap, in order of time, of at least kLeastAgreement each. If there are
+// none, the one that comes nearest to it (for the message), if any.
+[[nodiscard]] std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
+                                              const KinetoTrace& kineto, const CallSequence& right);
+
+}  // namespace reprise::pytorch
