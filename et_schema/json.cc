@@ -108,6 +108,7 @@ Json ToJson(const Node& node) {
   if (node.device_work) {
     const DeviceWork& work = *node.device_work;
     out["device_work"] = {{"correlation", work.correlation},
+                          {"launch_recorded", work.launch_recorded},
                           {"grid", work.grid},
                           {"block", work.block},
                           {"registers_per_thread", work.registers_per_thread},

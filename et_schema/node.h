@@ -68,6 +68,7 @@ struct Actor {
 // What the profiler says of a device event beyond its times.
 struct DeviceWork {
   std::int64_t correlation = -1;        // one launch → its kernels
+  bool launch_recorded = true;          // false: launched before the capture began, or lost
   std::array<std::int32_t, 3> grid{};   // kernels: blocks; zeros: not recorded
   std::array<std::int32_t, 3> block{};  // kernels: threads of a block
   std::int32_t registers_per_thread = -1;

@@ -75,6 +75,7 @@ void NodeStream::DecodeDeviceWork(NodeView& view) {
   }
   DeviceWork& work = view.device_work.emplace();
   work.correlation = raw_.Number(Attribute::kCorrelation, -1);
+  work.launch_recorded = raw_.Number(Attribute::kLaunchRecorded, 1) != 0;
   const auto three = [this](Attribute attribute, std::array<std::int32_t, 3>& out) {
     const std::vector<std::int64_t>& numbers = raw_.Numbers(attribute);
     for (std::size_t i = 0; i < std::min(numbers.size(), out.size()); ++i) {

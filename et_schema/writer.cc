@@ -236,6 +236,9 @@ void FillDeviceWork(const Node& node, pb::Node& message) {
   }
   const DeviceWork& work = *node.device_work;
   attributes.Int64("correlation", work.correlation);
+  if (!work.launch_recorded) {
+    attributes.Bool("launch_recorded", false);
+  }
   constexpr std::array<std::int32_t, 3> kNotRecorded{};
   if (work.grid != kNotRecorded || work.block != kNotRecorded) {
     Fill(*attributes.Add("grid").mutable_int32_list(), work.grid);

@@ -77,6 +77,8 @@ void Append(const Graph& graph, const ClockMap& clock, TimingTrace& trace) {
     trace.recording.rank.push_back(position);
     trace.recording.is_wait.push_back(
         graph.kind(i) == OpKind::kWait && graph.comm(i) == nullptr ? 1 : 0);
+    const DeviceWork* const work = graph.device_work(i);
+    trace.recording.launched_before.push_back(work != nullptr && !work->launch_recorded ? 1 : 0);
     trace.step.push_back(graph.step(i));
     const bool rootless = graph.deps(i).empty();
     trace.graph.delay_ns.push_back(rootless ? clock.Map(graph.delay_ns(i)) : graph.delay_ns(i));

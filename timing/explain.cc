@@ -210,6 +210,10 @@ class Explainer {
 
   void ExplainOpenTime(Index i) {
     const Latest latest = LatestDependency(graph_, recording_, i);
+    if (latest.node == kNone && !recording_.launched_before.empty() &&
+        recording_.launched_before[i] != 0) {
+      return;
+    }
     const std::int64_t after_ns =
         latest.node == kNone ? origin_ns_[recording_.rank[i]] : latest.end_ns;
     const std::int64_t start_ns = recording_.start_ns[i];
@@ -264,6 +268,7 @@ Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording
   if (graph.dep_offset.size() != n + 1 || recording.start_ns.size() != n ||
       recording.end_ns.size() != n || recording.rank.size() != n || recording.actor.size() != n ||
       recording.kind.size() != n || recording.is_wait.size() != n ||
+      (!recording.launched_before.empty() && recording.launched_before.size() != n) ||
       (!graph.match.empty() && graph.match.size() != n)) {
     return BadInput("timing: the recording does not fit the graph");
   }

@@ -42,6 +42,9 @@ struct Recording {
   std::vector<std::int32_t> actor;  // distinct over all ranks
   std::vector<ActorKind> kind;
   std::vector<std::uint8_t> is_wait;
+  // Device nodes that were launched before the capture began; empty: none. What the first of a
+  // stream waited for is not in the capture: no edge is owed for it.
+  std::vector<std::uint8_t> launched_before;
   // By rank; empty: all 0.
   std::vector<std::int64_t> clock_uncertainty_ns;
 };

@@ -152,6 +152,7 @@ class Writer {
     node.name = *event.name;
     node.actor = {.kind = Actor::Kind::kStream, .id = event.stream, .device = event.device};
     node.device_work = event.work;
+    node.device_work->launch_recorded = link.call >= 0;
   }
 
   void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Node& node) {

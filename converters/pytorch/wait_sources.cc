@@ -2,7 +2,8 @@
 //
 // CUPTI's cuda_sync events tell. Without them there are only the calls, without ids
 // ("cudaStreamWaitEvent"), and order and thread must tell:
-// - the stream that waits is the one on which the thread launches next;
+// - the stream that waits is the one on which the thread launches next, or, if another thread comes
+//   first, the one that the thread used last;
 // - a collective waits for the stream that the thread used before, as it stood;
 // - any other waits for the other stream whose last work ended latest before it started: an earlier
 //   one would not have made a difference.
@@ -160,9 +161,16 @@ class SourceFinder {
   void Launched(std::size_t c, Thread& thread) {
     const CallLink& link = links_.calls[c];
     const std::int32_t first = link.events.front();
-    if (!thread.waits.empty()) {
-      ResolveWaits(first, thread);
-      thread.waits.clear();
+    for (auto& [id, other] : threads_) {
+      // What a thread made its stream wait for holds for what others launch there (the optimizer
+      // after backward's collectives).
+      const bool same_stream =
+          other.last_work >= 0 && KeyOf(static_cast<std::size_t>(other.last_work)) ==
+                                      KeyOf(static_cast<std::size_t>(first));
+      if (!other.waits.empty() && (&other == &thread || same_stream)) {
+        ResolveWaits(first, other);
+        other.waits.clear();
+      }
     }
     thread.last = link.events.back();
     if (!IsNcclKernel(*Event(thread.last).name)) {

@@ -155,6 +155,7 @@ Node RandomNodes::Next() {
   if (Coin()) {
     const auto number = [this] { return static_cast<std::int32_t>(Below(5)); };
     node.device_work = DeviceWork{.correlation = RandomInt(),
+                                  .launch_recorded = Coin(),
                                   .grid = {number(), number(), number()},
                                   .block = {number(), number(), number()},
                                   .registers_per_thread = number() - 1,
