@@ -1,15 +1,13 @@
 // reprise export: a trace or a run in other programs' formats.
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
-#include "core/log.h"
 #include "et_schema/graph_text.h"
+#include "et_schema/io.h"
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
 #include "replayer/trace_timeline.h"
@@ -60,33 +58,40 @@ Result<Input> FindTraces(const ExportFlags& flags) {
   return input;
 }
 
+// A single file has one rank, which --rank may only confirm.
+Status CheckRank(const std::string& file, const TraceMetadata& metadata, const ExportFlags& flags) {
+  if (flags.rank && metadata.rank != *flags.rank) {
+    return UsageError(fmt::format("{} is of rank {}, not {}", file, metadata.rank, *flags.rank));
+  }
+  return {};
+}
+
 Result<std::vector<Graph>> LoadGraphs(const Input& input, const ExportFlags& flags) {
   std::vector<Graph> graphs;
   for (const std::string& file : input.files) {
     REPRISE_ASSIGN(Graph graph, Graph::Load(file));
-    if (!input.set && flags.rank && graph.metadata().rank != *flags.rank) {
-      return UsageError(
-          fmt::format("{} is of rank {}, not {}", file, graph.metadata().rank, *flags.rank));
-    }
+    REPRISE_TRY(CheckRank(file, graph.metadata(), flags));
     graphs.push_back(std::move(graph));
   }
   return graphs;
 }
 
-// Nodes that will be written; none is a usage error that says which steps there are.
+tl::unexpected<Error> NoSuchStep(const ExportFlags& flags) {
+  return UsageError(fmt::format("{} has no node of step {}; `reprise stats` shows its steps",
+                                flags.input, *flags.step));
+}
+
+// Nodes that will be written; none is a usage error.
 Result<std::uint64_t> CountNodes(const std::vector<const Graph*>& graphs,
                                  const ExportFlags& flags) {
   std::uint64_t nodes = 0;
-  std::set<std::int32_t> steps;
   for (const Graph* graph : graphs) {
     for (Graph::Index i = 0; i < graph->size(); ++i) {
-      steps.insert(graph->step(i));
       nodes += !flags.step || graph->step(i) == *flags.step ? 1 : 0;
     }
   }
   if (nodes == 0 && flags.step) {
-    return UsageError(fmt::format("{} has no node of step {}: its steps are {}", flags.input,
-                                  *flags.step, fmt::join(steps, ", ")));
+    return NoSuchStep(flags);
   }
   return nodes;
 }
@@ -109,9 +114,16 @@ void NoteFlows(const PerfettoSummary& summary) {
 
 Status ExportJson(const Input& input, const ExportFlags& flags, std::ostream& out) {
   const bool whole_set = input.set && !flags.rank;
+  if (!input.set && flags.rank) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(input.files.front()));
+    REPRISE_TRY(CheckRank(input.files.front(), reader->metadata(), flags));
+  }
   REPRISE_ASSIGN(const std::uint64_t nodes, whole_set
                                                 ? WriteJson(*input.set, out, flags.step)
                                                 : WriteJson(input.files.front(), out, flags.step));
+  if (nodes == 0 && flags.step) {
+    return NoSuchStep(flags);
+  }
   fmt::print("{} nodes\n", nodes);
   return {};
 }
