@@ -17,6 +17,7 @@ opens no connection, starts no process and no thread, and calls no collective. S
 chosen run without any hook. Whatever goes wrong here is logged, and the training goes on.
 """
 import atexit
+import contextlib
 import gzip
 import json
 import logging
@@ -222,8 +223,9 @@ class _Tracer:
         """Ends the annotation of the step before, if any, and begins this one's."""
         self._end_annotation()
         # The name that torch.profiler gives to steps; the converter looks for it.
-        self._annotation = self._torch.profiler.record_function(f"ProfilerStep#{step}")
-        self._annotation.__enter__()
+        annotation = self._torch.profiler.record_function(f"ProfilerStep#{step}")
+        annotation.__enter__()
+        self._annotation = annotation
 
     def end(self):
         self._synchronize()  # the step's last kernels end within its annotation
@@ -234,13 +236,11 @@ class _Tracer:
 
     def discard(self):
         """Switches off what is on and removes the temporary files that were not published."""
-        try:
-            self._end_annotation()
-            self._stop()
-        finally:
+        with contextlib.ExitStack() as all_of_it:  # each, whatever becomes of those before
             for path in (self._host, self._kineto):
-                if os.path.exists(path):
-                    os.remove(path)
+                all_of_it.callback(_remove, path)
+            all_of_it.callback(self._stop)
+            all_of_it.callback(self._end_annotation)
 
     def _end_annotation(self):
         annotation, self._annotation = self._annotation, None
@@ -248,20 +248,17 @@ class _Tracer:
             annotation.__exit__(None, None, None)
 
     def _stop(self):
-        if self._prepared:
-            self._start_profile()  # what was prepared can only be ended by way of a start
-        tracing, self._tracing = self._tracing, False
-        registered, self._registered = self._registered, False
-        try:
+        with contextlib.ExitStack() as all_of_it:
+            if self._prepared:
+                self._start_profile()  # what was prepared can only be ended by way of a start
+            registered, self._registered = self._registered, False
+            tracing, self._tracing = self._tracing, False
+            if registered:
+                all_of_it.callback(self._observer.unregister_callback)
+            if tracing:
+                all_of_it.callback(self._profile.stop_trace)
             if registered:
                 self._observer.stop()
-        finally:
-            try:
-                if tracing:
-                    self._profile.stop_trace()
-            finally:
-                if registered:
-                    self._observer.unregister_callback()
 
     def _synchronize(self):
         if self._torch.cuda.is_available():
@@ -314,6 +311,11 @@ def _temporary(path):
     return f"{path}.tmp-{os.getpid()}"
 
 
+def _remove(path):
+    if os.path.exists(path):
+        os.remove(path)
+
+
 def _publish(temporary, path, compress):
     """Moves a finished file to its name, in one go; an older capture's file gives way."""
     final, other = (path + ".gz", path) if compress else (path, path + ".gz")
@@ -324,10 +326,8 @@ def _publish(temporary, path, compress):
                 shutil.copyfileobj(source, sink, 1 << 20)
             os.replace(packed, final)
         finally:
-            if os.path.exists(packed):
-                os.remove(packed)
-        os.remove(temporary)
+            _remove(packed)
+        _remove(temporary)
     else:
         os.replace(temporary, final)
-    if os.path.exists(other):
-        os.remove(other)  # the converter refuses two files for one rank
+    _remove(other)  # the converter refuses two files for one rank

@@ -54,8 +54,12 @@ class profile:
         open(path, "w").write('{"schemaVersion": 1}')
 class record_function:
     def __init__(self, name): self.name = name
-    def __enter__(self): call("begin " + self.name)
-    def __exit__(self, *unused): call("end " + self.name)
+    def __enter__(self):
+        call("begin " + self.name)
+        self.entered = True
+    def __exit__(self, *unused):
+        assert self.entered
+        call("end " + self.name)
 profiler = types.ModuleType("torch.profiler")
 for thing in (ProfilerActivity, profile, record_function):
     setattr(profiler, thing.__name__, thing)
@@ -208,6 +212,10 @@ class StandIn(program.ProgramTest):
                 self.assertTrue(all(calls == [] for calls in story[6:]), "went on after a failure")
                 self.assertIn("the training goes on without it", self.stderr)
                 self.assertEqual(self.files(), [])
+                calls = [call for step in story for call in step]
+                for on, off in (("register", "unregister"), ("profile_start", "profile_stop")):
+                    if on in calls and on != fail:
+                        self.assertIn(off, calls, "left switched on")
 
     def test_what_cannot_be_captured_is_said(self):
         for steps in ((5, 3), (-1, 2), "soon", 2.5, (1, 2, 3)):
