@@ -210,6 +210,9 @@ class _Tracer:
         self._synchronize()  # kernels of the step before belong to it
         self._observer.register_callback(self._host)
         self._registered = True
+        if not os.path.exists(self._host):
+            raise RuntimeError("the host trace did not begin: PyTorch takes one "
+                               "ExecutionTraceObserver at a time")
         self._start_profile()
         self._observer.start()
         self.mark(step)
@@ -236,7 +239,10 @@ class _Tracer:
 
     def discard(self):
         """Switches off what is on and removes the temporary files that were not published."""
+        # Some versions leave compiled kernels beside the host trace.
+        resources = os.path.splitext(self._host)[0] + "_resources"
         with contextlib.ExitStack() as all_of_it:  # each, whatever becomes of those before
+            all_of_it.callback(shutil.rmtree, resources, ignore_errors=True)
             for path in (self._host, self._kineto):
                 all_of_it.callback(_remove, path)
             all_of_it.callback(self._stop)

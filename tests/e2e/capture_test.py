@@ -37,7 +37,10 @@ class ExecutionTraceObserver:
     def register_callback(self, path):
         call("register")
         self.path = path
+        if "TAKEN" in os.environ:
+            return
         open(path, "w").write("{half")
+        os.mkdir(os.path.splitext(path)[0] + "_resources")
     def start(self): call("observer_start")
     def stop(self): call("observer_stop")
     def unregister_callback(self):
@@ -223,6 +226,10 @@ class StandIn(program.ProgramTest):
             self.assertIn("the capture cannot begin", self.stderr)
         self.train((1, 2), 5, OLD=1)
         self.assertIn("2.1 or newer", self.stderr)
+        self.train((1, 2), 5, TAKEN=1)
+        self.assertIn("one ExecutionTraceObserver at a time", self.stderr)
+        self.assertEqual(self.files(), [])
+        (self.dir / "capture").rmdir()
         (self.dir / "capture").write_text("in the way")
         self.train((1, 2), 5)
         self.assertIn("the training goes on without it", self.stderr)
