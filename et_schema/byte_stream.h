@@ -1,4 +1,4 @@
-// Bytes in and out of files: plain, gz or zstd. Only et_schema sees this.
+// Bytes in and out of files: plain, gz or zstd. Only et_schema and cli/output_file see this.
 #pragma once
 
 #include <cstdint>

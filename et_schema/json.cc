@@ -176,23 +176,50 @@ std::string Dump(const Json& json) {
 
 }  // namespace
 
-Status WriteJson(const std::string& et_path, std::ostream& out) {
+Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
+                                std::optional<std::int32_t> step) {
   REPRISE_ASSIGN(const auto reader, EtReader::Open(et_path));
   out << "{\"metadata\": " << Dump(ToJson(reader->metadata())) << ",\n\"nodes\": [";
   Node node;
-  for (bool first = true;; first = false) {
+  std::uint64_t nodes = 0;
+  for (;;) {
     REPRISE_ASSIGN(const bool more, reader->Next(node));
     if (!more) {
       break;
     }
-    out << (first ? "\n" : ",\n") << Dump(ToJson(node));
+    if (!step || node.step == *step) {
+      out << (nodes == 0 ? "\n" : ",\n") << Dump(ToJson(node));
+      ++nodes;
+    }
   }
   out << "\n]}\n";
   out.flush();
   if (!out) {
     return EnvironmentError(fmt::format("{}: its JSON could not be written", et_path));
   }
-  return {};
+  return nodes;
+}
+
+Result<std::uint64_t> WriteJson(const TraceSet& set, std::ostream& out,
+                                std::optional<std::int32_t> step) {
+  Json groups = Json::object();
+  for (const auto& [id, group] : set.groups) {
+    groups[id] = {{"description", group.description}, {"ranks", group.ranks}};
+  }
+  out << "{\"name\": " << Dump(set.name) << ",\n\"world_size\": " << set.world_size
+      << ",\n\"groups\": " << Dump(groups) << ",\n\"ranks\": [\n";
+  std::uint64_t nodes = 0;
+  for (const auto& [rank, file] : set.files) {
+    out << (rank == set.files.begin()->first ? "" : ",\n");
+    REPRISE_ASSIGN(const std::uint64_t of_rank, WriteJson(file, out, step));
+    nodes += of_rank;
+  }
+  out << "]}\n";
+  out.flush();
+  if (!out) {
+    return EnvironmentError(fmt::format("{}: its JSON could not be written", set.directory));
+  }
+  return nodes;
 }
 
 }  // namespace reprise

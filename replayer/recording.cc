@@ -81,6 +81,8 @@ Status Session::BeginRecording() {
   writer_->AppendCollectives(std::move(collectives));
   writer_->SetFact("host", communicator_.host());
   writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs()));
+  writer_->SetFact(kFactTraceBaseNs,
+                   std::to_string(graph_->metadata().base_ns + graph_->metadata().clock_offset_ns));
   writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
   writer_->SetFact("memory_planned_bytes", std::to_string(memory_plan_.planned_bytes));
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));

@@ -8,20 +8,12 @@
 #include <utility>
 
 #include "et_schema/trace_set.h"
+#include "replayer/rank_clock.h"
 
 namespace reprise {
 namespace {
 
 using Index = Graph::Index;
-
-// A rank's clock as rank 0's, relative to a common origin.
-struct ClockMap {
-  std::int64_t shift_ns = 0;
-  double drift = 0;
-  [[nodiscard]] std::int64_t Map(std::int64_t t) const {
-    return t + shift_ns + (drift == 0 ? 0 : std::llround(drift * static_cast<double>(t)));
-  }
-};
 
 ActorKind KindOf(const Actor& actor) {
   switch (actor.kind) {
@@ -37,7 +29,7 @@ ActorKind KindOf(const Actor& actor) {
 
 // The recorded start and end of every node. A wait's are those of what its latest dependency left
 // of it, so that they need the dependencies' ends first.
-void RecordTimes(const Graph& graph, const ClockMap& clock, Index first, Recording& recording) {
+void RecordTimes(const Graph& graph, const RankClock& clock, Index first, Recording& recording) {
   for (const Index i : graph.order()) {
     std::int64_t start_ns = clock.Map(graph.start_ns(i));
     std::int64_t end_ns = clock.Map(graph.start_ns(i) + graph.duration_ns(i));
@@ -52,7 +44,7 @@ void RecordTimes(const Graph& graph, const ClockMap& clock, Index first, Recordi
   }
 }
 
-void Append(const Graph& graph, const ClockMap& clock, TimingTrace& trace) {
+void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
   const auto position = static_cast<std::int32_t>(trace.ranks.size());
   const auto first = static_cast<Index>(trace.graph.size());
   const std::size_t size = first + graph.size();
@@ -171,21 +163,15 @@ std::pair<std::size_t, Graph::Index> TimingTrace::Locate(std::uint32_t node) con
 
 TimingTrace TimingOfRank(const Graph& graph) {
   TimingTrace trace = Empty();
-  Append(graph, ClockMap{}, trace);
+  Append(graph, RankClock{}, trace);
   return trace;
 }
 
 TimingTrace TimingOfSet(std::span<const Graph* const> graphs) {
   TimingTrace trace = Empty();
-  std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t origin_ns = OriginNs(graphs);
   for (const Graph* graph : graphs) {
-    const TraceMetadata& metadata = graph->metadata();
-    origin_ns = std::min(origin_ns, metadata.base_ns + metadata.clock_offset_ns);
-  }
-  for (const Graph* graph : graphs) {
-    const TraceMetadata& metadata = graph->metadata();
-    Append(*graph, {metadata.base_ns + metadata.clock_offset_ns - origin_ns, metadata.clock_drift},
-           trace);
+    Append(*graph, RankClock::Of(graph->metadata(), origin_ns), trace);
   }
   Match(graphs, trace);
   return trace;

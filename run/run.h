@@ -79,6 +79,8 @@ inline constexpr char kFactClockUncertaintyNs[] = "clock_uncertainty_ns";
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
+// What 0 of this rank's recorded times is on the recording's common clock.
+inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 
 // manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);

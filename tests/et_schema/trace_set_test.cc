@@ -136,8 +136,9 @@ TEST(Json, IsValidAndComplete) {
                      Value{std::string("\"quoted\"\n")}};
   ASSERT_TRUE(WriteTrace(path, nodes));
   std::ostringstream out;
-  const Status status = WriteJson(path, out);
-  ASSERT_TRUE(status) << status.error().message;
+  const auto written = WriteJson(path, out);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(*written, nodes.size());
   const auto json = nlohmann::json::parse(out.str());
   EXPECT_EQ(json.at("metadata").at("rank"), 0);
   ASSERT_EQ(json.at("nodes").size(), nodes.size());

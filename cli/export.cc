@@ -1,0 +1,232 @@
+// reprise export: a trace or a run in other programs' formats.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "et_schema/graph_text.h"
+#include "et_schema/io.h"
+#include "et_schema/json.h"
+#include "et_schema/trace_set.h"
+#include "replayer/trace_timeline.h"
+#include "report/perfetto.h"
+#include "report/run_timeline.h"
+#include "run/run.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExportFlags {
+  std::string input, format, output;
+  std::optional<std::int32_t> rank, step, iteration;
+  std::uint64_t max_nodes = 2'000;
+  bool all = false, force = false;
+};
+
+// Files of a trace, by rank; `set` where the input is a directory.
+struct Input {
+  std::vector<std::string> files;
+  std::optional<TraceSet> set;
+};
+
+Result<Input> FindTraces(const ExportFlags& flags) {
+  Input input;
+  std::error_code error;
+  if (!fs::is_directory(flags.input, error)) {
+    if (!fs::exists(flags.input, error)) {
+      return BadInput(fmt::format("{}: no such file or directory", flags.input));
+    }
+    input.files = {flags.input};
+    return input;
+  }
+  REPRISE_ASSIGN(input.set, TraceSet::Open(flags.input));
+  if (flags.rank) {
+    std::erase_if(input.set->files,
+                  [&flags](const auto& file) { return file.first != *flags.rank; });
+    if (input.set->files.empty()) {
+      return UsageError(fmt::format("{} has no rank {}: its ranks are 0 to {}", flags.input,
+                                    *flags.rank, input.set->world_size - 1));
+    }
+  }
+  for (const auto& [rank, file] : input.set->files) {
+    input.files.push_back(file);
+  }
+  return input;
+}
+
+// A single file has one rank, which --rank may only confirm.
+Status CheckRank(const std::string& file, const TraceMetadata& metadata, const ExportFlags& flags) {
+  if (flags.rank && metadata.rank != *flags.rank) {
+    return UsageError(fmt::format("{} is of rank {}, not {}", file, metadata.rank, *flags.rank));
+  }
+  return {};
+}
+
+Result<std::vector<Graph>> LoadGraphs(const Input& input, const ExportFlags& flags) {
+  std::vector<Graph> graphs;
+  for (const std::string& file : input.files) {
+    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
+    REPRISE_TRY(CheckRank(file, graph.metadata(), flags));
+    graphs.push_back(std::move(graph));
+  }
+  return graphs;
+}
+
+tl::unexpected<Error> NoSuchStep(const ExportFlags& flags) {
+  return UsageError(fmt::format("{} has no node of step {}; `reprise stats` shows its steps",
+                                flags.input, *flags.step));
+}
+
+// Nodes that will be written; none is a usage error.
+Result<std::uint64_t> CountNodes(const std::vector<const Graph*>& graphs,
+                                 const ExportFlags& flags) {
+  std::uint64_t nodes = 0;
+  for (const Graph* graph : graphs) {
+    for (Graph::Index i = 0; i < graph->size(); ++i) {
+      nodes += !flags.step || graph->step(i) == *flags.step ? 1 : 0;
+    }
+  }
+  if (nodes == 0 && flags.step) {
+    return NoSuchStep(flags);
+  }
+  return nodes;
+}
+
+void NoteLeftOut(const GraphTextSummary& summary) {
+  fmt::print("{} nodes, {} edges\n", summary.nodes, summary.edges);
+  if (summary.edges_left_out > 0) {
+    fmt::print("note: {} edges to or from nodes of other steps left out\n", summary.edges_left_out);
+  }
+}
+
+void NoteFlows(const PerfettoSummary& summary) {
+  fmt::print("{} slices, {} arrows, {} counter values\n", summary.slices, summary.flows,
+             summary.points);
+  if (summary.backward_flows > 0) {
+    fmt::print("note: {} arrows left out: what waits begins before what it waits for\n",
+               summary.backward_flows);
+  }
+}
+
+Status ExportJson(const Input& input, const ExportFlags& flags, std::ostream& out) {
+  const bool whole_set = input.set && !flags.rank;
+  if (!input.set && flags.rank) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(input.files.front()));
+    REPRISE_TRY(CheckRank(input.files.front(), reader->metadata(), flags));
+  }
+  REPRISE_ASSIGN(const std::uint64_t nodes, whole_set
+                                                ? WriteJson(*input.set, out, flags.step)
+                                                : WriteJson(input.files.front(), out, flags.step));
+  if (nodes == 0 && flags.step) {
+    return NoSuchStep(flags);
+  }
+  fmt::print("{} nodes\n", nodes);
+  return {};
+}
+
+Status ExportGraphs(const Input& input, const ExportFlags& flags, std::ostream& out) {
+  REPRISE_ASSIGN(const std::vector<Graph> loaded, LoadGraphs(input, flags));
+  std::vector<const Graph*> graphs;
+  for (const Graph& graph : loaded) {
+    graphs.push_back(&graph);
+  }
+  REPRISE_ASSIGN(const std::uint64_t nodes, CountNodes(graphs, flags));
+  if (flags.format == "perfetto") {
+    REPRISE_ASSIGN(
+        const Timeline timeline,
+        TimelineOfTrace(graphs,
+                        input.set ? input.set->groups : std::map<std::string, ProcessGroup>{},
+                        flags.step));
+    REPRISE_ASSIGN(const PerfettoSummary summary, WritePerfetto(timeline, out));
+    NoteFlows(summary);
+    return {};
+  }
+  if (flags.format == "dot" && nodes > flags.max_nodes && !flags.all) {
+    return UsageError(fmt::format(
+        "{} nodes are more than Graphviz lays out in reasonable time or anybody can read (limit "
+        "{}): choose with --rank and --step, raise --max-nodes, or give --all; graphml and "
+        "perfetto have no such limit",
+        nodes, flags.max_nodes));
+  }
+  REPRISE_ASSIGN(const GraphTextSummary summary, flags.format == "dot"
+                                                     ? WriteDot(graphs, flags.step, out)
+                                                     : WriteGraphMl(graphs, flags.step, out));
+  NoteLeftOut(summary);
+  return {};
+}
+
+Status ExportRun(const ExportFlags& flags, std::ostream& out) {
+  REPRISE_ASSIGN(const RunData run, ReadRun(flags.input));
+  const RunTimelineOptions options{flags.rank, flags.step, flags.iteration};
+  const RunTimeline drawn = TimelineOfRun(run, options);
+  if (drawn.timeline.slices.empty()) {
+    return UsageError(fmt::format("{} has nothing of that rank, step and iteration", flags.input));
+  }
+  REPRISE_ASSIGN(const PerfettoSummary summary, WritePerfetto(drawn.timeline, out));
+  NoteFlows(summary);
+  for (const std::vector<std::string>& notes : {run.notes, drawn.notes}) {
+    for (const std::string& note : notes) {
+      fmt::print("note: {}\n", note);
+    }
+  }
+  return {};
+}
+
+Result<int> RunExport(const ExportFlags& flags) {
+  std::error_code error;
+  const bool is_run = fs::exists(fs::path(flags.input) / "manifest.json", error);
+  if (is_run && flags.format != "perfetto") {
+    return UsageError(fmt::format(
+        "{} is a run, which is exported to perfetto only; `reprise report --json` has its numbers, "
+        "and {} comes from its trace",
+        flags.input, flags.format));
+  }
+  if (!is_run && flags.iteration) {
+    return UsageError("--iteration is for runs; a trace has steps");
+  }
+  REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output, flags.force));
+  if (is_run) {
+    REPRISE_TRY(ExportRun(flags, file.stream()));
+  } else {
+    REPRISE_ASSIGN(const Input input, FindTraces(flags));
+    if (flags.format == "json") {
+      REPRISE_TRY(ExportJson(input, flags, file.stream()));
+    } else {
+      REPRISE_TRY(ExportGraphs(input, flags, file.stream()));
+    }
+  }
+  REPRISE_TRY(file.Commit());
+  fmt::print("wrote {}\n", flags.output);
+  return 0;
+}
+
+}  // namespace
+
+CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<ExportFlags>();
+  app.description("Write a trace or a run as JSON, Graphviz, GraphML or a Perfetto trace");
+  app.add_option("input", flags->input, "directory of a trace set or of a run, or an .et file")
+      ->required();
+  app.add_option("--to", flags->format, "json, dot, graphml (traces) or perfetto (traces and runs)")
+      ->required()
+      ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto"}));
+  app.add_option("-o,--output", flags->output,
+                 "file to write; compressed if it ends in .gz or .zst")
+      ->required();
+  app.add_option("--rank", flags->rank, "this rank only")->check(CLI::NonNegativeNumber);
+  app.add_option("--step", flags->step, "this recorded step only, counted from 0")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--iteration", flags->iteration, "runs: this iteration only, counted from 0")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--max-nodes", flags->max_nodes, "dot: refuse larger graphs")
+      ->capture_default_str();
+  app.add_flag("--all", flags->all, "dot: whatever its size");
+  app.add_flag("--force", flags->force, "replace an output that exists");
+  return [flags] { return RunExport(*flags); };
+}
+
+}  // namespace reprise

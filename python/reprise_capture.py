@@ -1,0 +1,339 @@
+"""Captures chosen training steps of a PyTorch job for `reprise convert`.
+
+    import reprise_capture
+    capture = reprise_capture.start("capture_dir", steps=(5, 7))   # before the training loop
+    ...
+        optimizer.step()
+        capture.step()                                             # at the end of every step
+
+Every rank writes, of steps 5, 6 and 7 (the first is step 0):
+
+    capture_dir/rank<N>.et.json.gz      host execution trace (torch.profiler.ExecutionTraceObserver)
+    capture_dir/rank<N>.kineto.json.gz  Kineto trace of the same steps
+    capture_dir/rank<N>.meta.json       which steps, and what steps take without tracing
+
+Copy this one file beside your script: it needs PyTorch 2.1 or newer and the standard library. It
+opens no connection, starts no process and no thread, and calls no collective. Steps that were not
+chosen run without any hook. Whatever goes wrong here is logged, and the training goes on.
+"""
+import atexit
+import contextlib
+import gzip
+import json
+import logging
+import operator
+import os
+import shutil
+import time
+
+__all__ = ["Capture", "start"]
+
+_log = logging.getLogger("reprise_capture")
+
+# Steps timed after the traced ones: the converter takes the median of all untraced steps.
+_TIMED_AFTERWARDS = 10
+_RANK_VARIABLES = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+                   ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+
+
+def start(directory, steps, compress=True):
+    """Begins counting steps. `steps` is (first, last), both included, or one number.
+
+    Returns a Capture in any case; one that cannot capture says why in the log and does nothing.
+    """
+    return Capture(directory, steps, compress)
+
+
+class Capture:
+    """Call step() at the end of every training step. Usable as a context manager."""
+
+    def __init__(self, directory, steps, compress=True):
+        self._tracer = None
+        self._step = 0  # the step that runs now
+        self._seconds = []  # by step; None where it says nothing about an untraced step
+        self._written = None  # the path stem of this rank's files, once they are there
+        self._directory = self._first = self._last = None
+        self._compress = bool(compress)
+        self._active = False
+        with _Harmless(self, "cannot begin"):
+            self._directory = os.path.abspath(os.fspath(directory))
+            self._first, self._last = _step_range(steps)
+            _torch_parts()
+            self._active = True
+            atexit.register(self.close)
+            if self._first == 0:
+                self._begin()
+            elif self._first == 1:
+                self._prepare()
+        self._clock = time.perf_counter()
+
+    def step(self):
+        """Marks the end of one training step."""
+        if not self._active:
+            return
+        now = time.perf_counter()
+        with _Harmless(self, f"failed at step {self._step}"):
+            self._end_step(now - self._clock)
+        self._clock = time.perf_counter()
+
+    def close(self):
+        """Ends the capture; called by itself when the program ends."""
+        if not self._active:
+            return
+        self._active = False
+        atexit.unregister(self.close)
+        with _Harmless(self, "failed while it ended"):
+            if self._written:
+                self._write_meta()
+            else:
+                _log.warning(
+                    "nothing was captured: the training ended after %d steps, before step %d was "
+                    "over (the first step is step 0)", self._step, self._last)
+        self._drop_tracer()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def _end_step(self, seconds):
+        ended, self._step = self._step, self._step + 1
+        # The steps around the traced ones prepare the profiler or wait for ranks that still write.
+        clean = not self._first - 1 <= ended <= self._last + 1
+        traced = self._first <= ended <= self._last
+        self._seconds.append(seconds if clean or traced else None)
+        if ended == self._last:
+            self._finish()
+        elif traced:
+            self._tracer.mark(self._step)
+        elif self._step == self._first:
+            self._begin()
+        elif self._step == self._first - 1:
+            self._prepare()
+        elif ended == self._last + 1 + _TIMED_AFTERWARDS:
+            self.close()
+
+    def _prepare(self):
+        rank, self._world_size, self._backend = _rank()
+        os.makedirs(self._directory, exist_ok=True)
+        self._stem = os.path.join(self._directory, f"rank{rank}")
+        self._rank = rank
+        self._tracer = _Tracer(self._stem)
+
+    def _begin(self):
+        if self._tracer is None:
+            self._prepare()
+        self._tracer.begin(self._first)
+
+    def _finish(self):
+        host, kineto = self._tracer.end()
+        for path, kind in ((host, "et"), (kineto, "kineto")):
+            _publish(path, f"{self._stem}.{kind}.json", self._compress)
+        self._written = self._stem
+        self._write_meta()
+        self._drop_tracer()
+        _log.info("captured steps %d to %d: %s.*", self._first, self._last, self._stem)
+
+    def _write_meta(self):
+        import torch
+
+        meta = {
+            "rank": self._rank, "world_size": self._world_size, "backend": self._backend,
+            "torch": str(torch.__version__),
+            "cuda": getattr(torch.version, "cuda", None), "hip": getattr(torch.version, "hip", None),
+            "threads": torch.get_num_threads(),
+            "traced_steps": list(range(self._first, self._last + 1)),
+            "step_seconds": self._seconds,
+        }
+        temporary = _temporary(self._written + ".meta.json")
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(meta, file, indent=1)
+        os.replace(temporary, self._written + ".meta.json")
+
+    def _drop_tracer(self):
+        tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            tracer.discard()
+
+    def _give_up(self):
+        self._active = False
+        try:
+            atexit.unregister(self.close)
+            self._drop_tracer()
+        except Exception:  # the reason to give up was logged already
+            pass
+
+
+class _Harmless:
+    """No failure of the capture reaches the training: it is logged and the capture ends."""
+
+    def __init__(self, capture, what):
+        self._capture, self._what = capture, what
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, _):
+        if kind is None or not issubclass(kind, Exception):
+            return False  # KeyboardInterrupt and SystemExit are the training's
+        _log.warning("the capture %s, the training goes on without it: %s: %s", self._what,
+                     kind.__name__, error)
+        self._capture._give_up()
+        return True
+
+
+class _Tracer:
+    """Host trace and Kineto, switched on and off together."""
+
+    def __init__(self, stem):
+        self._torch, observer_type, profile_type, activities = _torch_parts()
+        self._host, self._kineto = _temporary(stem + ".et.json"), _temporary(stem + ".kineto.json")
+        self._observer = observer_type()
+        self._annotation = None
+        self._registered = self._prepared = self._tracing = False
+        self._profile = profile_type(activities=activities, record_shapes=True,
+                                     **self._profile_options())
+        self._profile.prepare_trace()
+        self._prepared = True
+
+    def _profile_options(self):
+        # Waits between CUDA streams are recorded only if asked for; not every version can.
+        try:
+            from torch._C._profiler import _ExperimentalConfig
+
+            return {"experimental_config": _ExperimentalConfig(enable_cuda_sync_events=True)}
+        except (ImportError, TypeError):
+            return {}
+
+    def begin(self, step):
+        self._synchronize()  # kernels of the step before belong to it
+        self._observer.register_callback(self._host)
+        self._registered = True
+        if not os.path.exists(self._host):
+            raise RuntimeError("the host trace did not begin: PyTorch takes one "
+                               "ExecutionTraceObserver at a time")
+        self._start_profile()
+        self._observer.start()
+        self.mark(step)
+
+    def _start_profile(self):
+        self._prepared = False
+        self._profile.start_trace()
+        self._tracing = True
+
+    def mark(self, step):
+        """Ends the annotation of the step before, if any, and begins this one's."""
+        self._end_annotation()
+        # The name that torch.profiler gives to steps; the converter looks for it.
+        annotation = self._torch.profiler.record_function(f"ProfilerStep#{step}")
+        annotation.__enter__()
+        self._annotation = annotation
+
+    def end(self):
+        self._synchronize()  # the step's last kernels end within its annotation
+        self._end_annotation()
+        self._stop()
+        self._profile.export_chrome_trace(self._kineto)
+        return self._host, self._kineto
+
+    def discard(self):
+        """Switches off what is on and removes the temporary files that were not published."""
+        # Some versions leave compiled kernels beside the host trace.
+        resources = os.path.splitext(self._host)[0] + "_resources"
+        with contextlib.ExitStack() as all_of_it:  # each, whatever becomes of those before
+            all_of_it.callback(shutil.rmtree, resources, ignore_errors=True)
+            for path in (self._host, self._kineto):
+                all_of_it.callback(_remove, path)
+            all_of_it.callback(self._stop)
+            all_of_it.callback(self._end_annotation)
+
+    def _end_annotation(self):
+        annotation, self._annotation = self._annotation, None
+        if annotation is not None:
+            annotation.__exit__(None, None, None)
+
+    def _stop(self):
+        with contextlib.ExitStack() as all_of_it:
+            if self._prepared:
+                self._start_profile()  # what was prepared can only be ended by way of a start
+            registered, self._registered = self._registered, False
+            tracing, self._tracing = self._tracing, False
+            if registered:
+                all_of_it.callback(self._observer.unregister_callback)
+            if tracing:
+                all_of_it.callback(self._profile.stop_trace)
+            if registered:
+                self._observer.stop()
+
+    def _synchronize(self):
+        if self._torch.cuda.is_available():
+            self._torch.cuda.synchronize()
+
+
+def _torch_parts():
+    """torch, ExecutionTraceObserver, profile and the activities that this build can record."""
+    import torch
+    import torch.profiler
+
+    observer = getattr(torch.profiler, "ExecutionTraceObserver", None)
+    if observer is None or not hasattr(observer, "register_callback"):
+        raise RuntimeError(f"PyTorch {torch.__version__} has no ExecutionTraceObserver; it takes "
+                           "2.1 or newer")
+    known = torch.profiler.ProfilerActivity
+    supported = torch.profiler.supported_activities()
+    activities = [known.CPU]
+    for name in ("CUDA", "XPU"):  # CUDA is ROCm as well
+        if getattr(known, name, None) in supported:
+            activities.append(getattr(known, name))
+    return torch, observer, torch.profiler.profile, activities
+
+
+def _rank():
+    """(rank, world size, backend) as torch.distributed has them, else as the launcher says."""
+    import torch
+
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size(), distributed.get_backend()
+    for rank, size in _RANK_VARIABLES:
+        if rank in os.environ:
+            return int(os.environ[rank]), int(os.environ.get(size, "1")), None
+    return 0, 1, None
+
+
+def _step_range(steps):
+    try:
+        first, last = steps
+    except TypeError:
+        first = last = steps
+    first, last = operator.index(first), operator.index(last)
+    if not 0 <= first <= last:
+        raise ValueError(f"steps={steps!r}: expected (first, last) with 0 <= first <= last")
+    return first, last
+
+
+def _temporary(path):
+    return f"{path}.tmp-{os.getpid()}"
+
+
+def _remove(path):
+    if os.path.exists(path):
+        os.remove(path)
+
+
+def _publish(temporary, path, compress):
+    """Moves a finished file to its name, in one go; an older capture's file gives way."""
+    final, other = (path + ".gz", path) if compress else (path, path + ".gz")
+    if compress:
+        packed = _temporary(final)
+        try:
+            with open(temporary, "rb") as source, gzip.open(packed, "wb", compresslevel=4) as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+            os.replace(packed, final)
+        finally:
+            _remove(packed)
+        _remove(temporary)
+    else:
+        os.replace(temporary, final)
+    _remove(other)  # the converter refuses two files for one rank

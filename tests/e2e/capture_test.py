@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""python/reprise_capture.py: against a stand-in torch that writes down what is asked of it, and,
+where PyTorch is installed (REPRISE_TORCH_PYTHON or this interpreter), for real."""
+import gzip
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import unittest
+
+import program
+
+CAPTURE = program.ROOT / "python"
+TORCH_PYTHON = os.environ.get("REPRISE_TORCH_PYTHON", sys.executable)
+
+# What the module needs of torch, no more: a call that it should not make fails.
+STAND_IN = '''
+import os, sys, types
+log = []
+FAIL = os.environ.get("FAIL", "")
+def call(text):
+    log.append(text)
+    if text.split(" ")[0] == FAIL:
+        raise RuntimeError("the stand-in was told to fail")
+__version__ = "2.9.stand-in"
+version = types.SimpleNamespace(cuda=None, hip="6.0")
+def get_num_threads(): return 3
+cuda = types.SimpleNamespace(is_available=lambda: True, synchronize=lambda: call("synchronize"))
+RANK = int(os.environ.get("STAND_IN_RANK", "-1"))
+distributed = types.SimpleNamespace(
+    is_available=lambda: True, is_initialized=lambda: RANK >= 0, get_rank=lambda: RANK,
+    get_world_size=lambda: 4, get_backend=lambda: "nccl")
+class ProfilerActivity:
+    CPU, CUDA = "CPU", "CUDA"
+class ExecutionTraceObserver:
+    def register_callback(self, path):
+        call("register")
+        self.path = path
+        if "TAKEN" in os.environ:
+            return
+        open(path, "w").write("{half")
+        os.mkdir(os.path.splitext(path)[0] + "_resources")
+    def start(self): call("observer_start")
+    def stop(self): call("observer_stop")
+    def unregister_callback(self):
+        call("unregister")
+        open(self.path, "w").write('{"schema": "host"}')
+class profile:
+    def __init__(self, activities, record_shapes, experimental_config=None):
+        call(f"profile {activities} {record_shapes}")
+    def prepare_trace(self): call("prepare")
+    def start_trace(self): call("profile_start")
+    def stop_trace(self): call("profile_stop")
+    def export_chrome_trace(self, path):
+        call("export")
+        open(path, "w").write('{"schemaVersion": 1}')
+class record_function:
+    def __init__(self, name): self.name = name
+    def __enter__(self):
+        call("begin " + self.name)
+        self.entered = True
+    def __exit__(self, *unused):
+        assert self.entered
+        call("end " + self.name)
+profiler = types.ModuleType("torch.profiler")
+for thing in (ProfilerActivity, profile, record_function):
+    setattr(profiler, thing.__name__, thing)
+if "OLD" not in os.environ:
+    profiler.ExecutionTraceObserver = ExecutionTraceObserver
+profiler.supported_activities = lambda: {"CPU", "CUDA"}
+sys.modules["torch.profiler"] = profiler
+'''
+
+# Trains steps, notes after each one what torch was asked for and which files there are.
+TRAINING = '''
+import glob, json, os, sys, time
+import torch, reprise_capture
+steps = eval(sys.argv[2])
+capture = reprise_capture.start(sys.argv[1], steps=steps, compress="PLAIN" not in os.environ)
+story = [list(torch.log)]
+for step in range(int(sys.argv[3])):
+    time.sleep(0.002)
+    torch.log.clear()
+    capture.step()
+    story.append(list(torch.log))
+torch.log.clear()
+if "CRASH" in os.environ:
+    print(json.dumps(story), flush=True)
+    raise ValueError("training failed")
+capture.close()
+print(json.dumps(story + [list(torch.log)]))
+'''
+
+REAL_TRAINING = '''
+import os, sys
+import torch, torch.distributed as dist
+from torch import nn
+import reprise_capture
+torch.manual_seed(0)
+torch.set_num_threads(1)
+several = "RANK" in os.environ
+if several:
+    dist.init_process_group("gloo")
+model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.LayerNorm(256), nn.Linear(256, 10))
+if several:
+    model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.AdamW(model.parameters())
+capture = reprise_capture.start(sys.argv[1], steps=(5, 6))
+for _ in range(int(sys.argv[2])):
+    x, y = torch.randn(32, 64), torch.randint(0, 10, (32,))
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    capture.step()
+print("loss", loss.item())
+if several:
+    dist.destroy_process_group()
+'''
+
+
+def why_no_torch():
+    done = subprocess.run([TORCH_PYTHON, "-c", "import torch; torch.profiler.ExecutionTraceObserver"],
+                          capture_output=True, text=True, check=False)
+    return done.stderr.strip().split("\n")[-1] if done.returncode else None
+
+
+class StandIn(program.ProgramTest):
+    def train(self, steps, count, expect=0, **env):
+        (self.dir / "torch").mkdir(exist_ok=True)
+        (self.dir / "torch" / "__init__.py").write_text(STAND_IN)
+        script = self.dir / "train.py"
+        script.write_text(TRAINING)
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("RANK", "WORLD_SIZE", "OMPI_", "PMI_", "SLURM_"))}
+        done = subprocess.run(
+            [sys.executable, script, self.dir / "capture", repr(steps), str(count)],
+            env={**clean, "PYTHONPATH": f"{self.dir}:{CAPTURE}", "PYTHONDONTWRITEBYTECODE": "1",
+                 **{name: str(value) for name, value in env.items()}},
+            capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        self.stderr = done.stderr
+        return json.loads(done.stdout)
+
+    def files(self):
+        return sorted(path.name for path in (self.dir / "capture").glob("*"))
+
+    def meta(self, rank):
+        return json.loads((self.dir / "capture" / f"rank{rank}.meta.json").read_text())
+
+    def test_what_is_asked_of_torch_and_when(self):
+        story = self.train((3, 4), 40)
+        self.assertEqual(story[2], ["profile ['CPU', 'CUDA'] True", "prepare"])  # after step 1
+        self.assertEqual(story[3], ["synchronize", "register", "profile_start", "observer_start",
+                                    "begin ProfilerStep#3"])
+        self.assertEqual(story[4], ["end ProfilerStep#3", "begin ProfilerStep#4"])
+        self.assertEqual(story[5], ["synchronize", "end ProfilerStep#4", "observer_stop",
+                                    "profile_stop", "unregister", "export"])
+        untouched = story[:2] + story[6:]
+        self.assertTrue(all(calls == [] for calls in untouched), untouched)
+        self.assertEqual(self.files(),
+                         ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
+        host = gzip.decompress((self.dir / "capture" / "rank0.et.json.gz").read_bytes())
+        self.assertEqual(host, b'{"schema": "host"}')
+
+    def test_meta_has_untraced_steps(self):
+        self.train((3, 4), 40, STAND_IN_RANK=2)
+        meta = self.meta(2)
+        self.assertEqual(meta["traced_steps"], [3, 4])
+        self.assertEqual((meta["rank"], meta["world_size"], meta["backend"]), (2, 4, "nccl"))
+        seconds = meta["step_seconds"]
+        # Preparing (2) and what follows the writing (5) say nothing about a step; bounded after.
+        self.assertEqual([i for i, value in enumerate(seconds) if value is None], [2, 5])
+        self.assertEqual(len(seconds), 16)
+        self.assertTrue(all(value is None or value >= 0.002 for value in seconds), seconds)
+
+    def test_rank_from_the_launcher_and_plain_files(self):
+        self.train(3, 6, RANK=7, WORLD_SIZE=8, PLAIN=1)
+        self.assertEqual(self.files(), ["rank7.et.json", "rank7.kineto.json", "rank7.meta.json"])
+        self.assertEqual(self.meta(7)["world_size"], 8)
+        # The same rank again, compressed: the plain files give way.
+        self.train(3, 6, RANK=7, WORLD_SIZE=8)
+        self.assertEqual(self.files(),
+                         ["rank7.et.json.gz", "rank7.kineto.json.gz", "rank7.meta.json"])
+
+    def test_from_the_first_step(self):
+        story = self.train((0, 0), 2)
+        self.assertIn("begin ProfilerStep#0", story[0])
+        self.assertIn("export", story[1])
+        self.assertEqual(len(self.files()), 3)
+
+    def test_training_that_ends_early_leaves_no_files(self):
+        story = self.train((3, 6), 5)
+        self.assertEqual(story[-1], ["end ProfilerStep#5", "observer_stop", "profile_stop",
+                                     "unregister"])
+        self.assertEqual(self.files(), [])
+        self.assertIn("ended after 5 steps, before step 6 was over", self.stderr)
+        story = self.train((3, 6), 2)  # prepared, never begun
+        self.assertEqual(story[-1], ["profile_start", "profile_stop"])
+        self.assertEqual(self.files(), [])
+
+    def test_training_that_fails_while_it_is_traced(self):
+        self.train((3, 6), 5, expect=1, CRASH=1)
+        self.assertIn("training failed", self.stderr)
+        self.assertIn("nothing was captured", self.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_no_failure_of_the_capture_reaches_the_training(self):
+        for fail in ("profile", "prepare", "synchronize", "register", "profile_start", "begin",
+                     "observer_start", "observer_stop", "profile_stop", "unregister", "export"):
+            with self.subTest(fail):
+                story = self.train((3, 4), 12, FAIL=fail)
+                self.assertEqual(len(story), 14)
+                self.assertTrue(all(calls == [] for calls in story[6:]), "went on after a failure")
+                self.assertIn("the training goes on without it", self.stderr)
+                self.assertEqual(self.files(), [])
+                calls = [call for step in story for call in step]
+                for on, off in (("register", "unregister"), ("profile_start", "profile_stop")):
+                    if on in calls and on != fail:
+                        self.assertIn(off, calls, "left switched on")
+
+    def test_what_cannot_be_captured_is_said(self):
+        for steps in ((5, 3), (-1, 2), "soon", 2.5, (1, 2, 3)):
+            self.train(steps, 3)
+            self.assertIn("the capture cannot begin", self.stderr)
+        self.train((1, 2), 5, OLD=1)
+        self.assertIn("2.1 or newer", self.stderr)
+        self.train((1, 2), 5, TAKEN=1)
+        self.assertIn("one ExecutionTraceObserver at a time", self.stderr)
+        self.assertEqual(self.files(), [])
+        (self.dir / "capture").rmdir()
+        (self.dir / "capture").write_text("in the way")
+        self.train((1, 2), 5)
+        self.assertIn("the training goes on without it", self.stderr)
+
+    def test_no_dependencies(self):
+        source = (CAPTURE / "reprise_capture.py").read_text()
+        imported = {line.split()[1].split(".")[0] for line in source.split("\n")
+                    if line.lstrip().startswith(("import ", "from ")) and '"""' not in line
+                    and "reprise_capture" not in line}
+        self.assertLessEqual(imported, {"torch", *sys.stdlib_module_names})
+
+
+@unittest.skipIf(why_no_torch(), f"no PyTorch for {TORCH_PYTHON}: {why_no_torch()}")
+class RealTorch(program.ProgramTest):
+    def train(self, count, ranks=1):
+        script = self.dir / "train.py"
+        script.write_text(textwrap.dedent(REAL_TRAINING))
+        launcher = [] if ranks == 1 else ["-m", "torch.distributed.run", "--standalone",
+                                          f"--nproc-per-node={ranks}"]
+        done = subprocess.run(
+            [TORCH_PYTHON, *launcher, script, self.dir / "capture", str(count)],
+            env={**os.environ, "PYTHONPATH": str(CAPTURE), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True, text=True, check=False, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("loss"), ranks)
+        return done
+
+    def convert_and_replay(self, ranks):
+        trace = self.dir / "trace"
+        self.run_program("convert", self.dir / "capture", "-o", trace)
+        checked = self.run_json("validate", "--timing", trace)
+        self.assertTrue(checked["ok"], checked)
+        stats = self.run_json("stats", trace)
+        for rank in stats["ranks"]:
+            self.assertEqual([step["name"] for step in rank["steps"]],
+                             ["ProfilerStep#5", "ProfilerStep#6"])
+            self.assertGreater(rank["untraced_step_ns"], 0)
+        self.run_program("replay", trace, "-o", self.dir / "run", "--iterations", 2, ranks=ranks)
+        report = self.run_json("report", self.dir / "run")
+        self.assertEqual(report["iterations"], 2)
+        self.assertGreater(report["coverage"]["real"], 0.9)
+        return stats
+
+    def test_one_rank(self):
+        self.train(9)
+        stats = self.convert_and_replay(1)
+        self.assertIn("gemm", {row["class"] for row in stats["classes"]})
+
+    def test_two_ranks(self):
+        self.train(9, ranks=2)
+        stats = self.convert_and_replay(2)
+        self.assertEqual({row["kind"] for row in stats["transfers"]}, {"all_reduce"})
+
+    def test_early_end(self):
+        done = self.train(6)
+        self.assertIn("nothing was captured", done.stderr)
+        self.assertEqual(list((self.dir / "capture").glob("*")), [])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
