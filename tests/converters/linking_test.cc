@@ -1,6 +1,4 @@
 // The two files of a rank linked without record-function ids.
-#include "converters/pytorch/operations.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "converters/converter.h"
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
+#include "converters/pytorch/operations.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -97,7 +96,8 @@ TEST_P(Linking, OrderFindsWhatIdsSay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Bundled, Linking,
-                         ::testing::Values("gloo/gpt_single", "gloo/gpt_recompute", "gloo/resnet18", "gloo/gpt_ddp4","gloo_comms/gpt_tp4",
+                         ::testing::Values("gloo/gpt_single", "gloo/gpt_recompute", "gloo/resnet18",
+                                           "gloo/gpt_ddp4", "gloo_comms/gpt_tp4",
                                            "gloo_comms/gpt_pp4", "gloo_comms/gpt_fsdp4",
                                            "gloo_comms/moe_ep4", "gloo_comms/collectives4"),
                          [](const auto& info) {

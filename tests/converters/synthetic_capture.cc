@@ -157,6 +157,59 @@ SyntheticCapture& SyntheticCapture::AllReduce(double call_us, double start_us, d
               .scope = 7});
 }
 
+SyntheticCapture& SyntheticCapture::Call(const std::string& name, double start_us,
+                                         double duration_us, std::int64_t correlation,
+                                         std::int64_t tid) {
+  events_.push_back({{"ph", "X"},
+                     {"cat", "cuda_runtime"},
+                     {"name", name},
+                     {"pid", 100},
+                     {"tid", tid},
+                     {"ts", start_us},
+                     {"dur", duration_us},
+                     {"args", {{"correlation", correlation}, {"cbid", 1}}}});
+  return *this;
+}
+
+SyntheticCapture& SyntheticCapture::Kernel(const std::string& name, double start_us,
+                                           double duration_us, std::int64_t correlation,
+                                           std::int64_t stream, const std::string& category,
+                                           json args) {
+  json all = {{"device", 0},       {"stream", stream},     {"correlation", correlation},
+              {"grid", {4, 2, 1}}, {"block", {128, 1, 1}}, {"registers per thread", 32}};
+  if (args.is_object()) {
+    all.update(args);
+  }
+  events_.push_back({{"ph", "X"},
+                     {"cat", category},
+                     {"name", name},
+                     {"pid", 0},
+                     {"tid", stream},
+                     {"ts", start_us},
+                     {"dur", duration_us},
+                     {"args", all}});
+  return *this;
+}
+
+SyntheticCapture& SyntheticCapture::Sync(const std::string& kind, std::int64_t correlation,
+                                         std::int64_t stream, std::int64_t source_stream,
+                                         std::int64_t source_correlation) {
+  events_.push_back({{"ph", "X"},
+                     {"cat", "cuda_sync"},
+                     {"name", kind},
+                     {"pid", 0},
+                     {"tid", stream},
+                     {"ts", 0},
+                     {"dur", 1},
+                     {"args",
+                      {{"correlation", correlation},
+                       {"device", 0},
+                       {"stream", stream},
+                       {"wait_on_stream", source_stream},
+                       {"wait_on_cuda_event_record_corr_id", source_correlation}}}});
+  return *this;
+}
+
 std::string SyntheticCapture::HostText() const {
   return json{{"schema", schema}, {"pid", 1}, {"time", "now"}, {"nodes", nodes_}}.dump();
 }

@@ -57,6 +57,17 @@ class SyntheticCapture {
                               std::int64_t elements, std::int64_t worker = 200,
                               bool blocking = true);
 
+  // GPU captures. A runtime call, and what a call of that correlation ran on a stream of device 0;
+  // `args` are added to the event's.
+  SyntheticCapture& Call(const std::string& name, double start_us, double duration_us,
+                         std::int64_t correlation, std::int64_t tid = 100);
+  SyntheticCapture& Kernel(const std::string& name, double start_us, double duration_us,
+                           std::int64_t correlation, std::int64_t stream = 7,
+                           const std::string& category = "kernel", nlohmann::json args = {});
+  // CUPTI's record of what a waiting call waited for.
+  SyntheticCapture& Sync(const std::string& kind, std::int64_t correlation, std::int64_t stream,
+                         std::int64_t source_stream = -1, std::int64_t source_correlation = -1);
+
   [[nodiscard]] std::string HostText() const;
   [[nodiscard]] std::string KinetoText() const;
   // rank<N>.et.json and rank<N>.kineto.json.
