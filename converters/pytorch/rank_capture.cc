@@ -81,6 +81,12 @@ void MergeGroups(RankCapture& rank) {
 
 Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   RankCapture rank;
+  if (files.host.empty() || files.kineto.empty()) {
+    return BadInput(fmt::format("{}: rank {} has no {} file; both are needed",
+                                files.host.empty() ? files.kineto : files.host,
+                                std::max(0, files.rank),
+                                files.host.empty() ? "rank<N>.et.json" : "rank<N>.kineto.json"));
+  }
   REPRISE_ASSIGN(TextFile host_file, TextFile::Read(files.host));
   REPRISE_ASSIGN(rank.host, ReadHostTrace(host_file, rank.diagnostics));
   host_file = TextFile();  // hundreds of MB that nobody needs any more
