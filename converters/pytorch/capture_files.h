@@ -9,8 +9,14 @@
 
 namespace reprise::pytorch {
 
-// rank<N>.et.json[.gz] with rank<N>.kineto.json[.gz] and perhaps rank<N>.meta.json, by rank. Bad
-// input if there are none, if one of a pair is missing, or a rank in between.
+// By rank: rank<N>.et.json with rank<N>.kineto.json and perhaps rank<N>.meta.json, each plain, .gz
+// or .zst. Only where those leave a kind of file missing, other JSON files of the directory are
+// looked into: what they are is told by their content, their rank by "distributedInfo" or by their
+// name (capture_names.h); one file of a kind needs none.
+//
+// Host traces alone or Kineto files alone are a capture too, if all ranks have the same: `kineto`
+// or `host` of every RankFiles is empty then. Bad input if there are none, if a file is missing on
+// some ranks only, a rank in between is missing, or two files claim one place.
 [[nodiscard]] Result<std::vector<RankFiles>> FindCaptures(const std::string& directory);
 
 // Whether the directory holds any such file, or the file is one of the two formats.

@@ -67,11 +67,17 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.rank = rank.rank;
   metadata.world_size = std::max(rank.world_size, rank.rank + 1);
   metadata.base_ns = rank.base_ns;
-  metadata.source = rank.host.schema == "none"
-                        ? "kineto alone"
+  metadata.source = rank.host.schema == "none" ? "kineto alone"
+                    : rank.kineto.untimed
+                        ? fmt::format("pytorch host trace {} alone", rank.host.schema)
                         : fmt::format("pytorch host trace {} + kineto", rank.host.schema);
   metadata.link = rank.list.link;
   metadata.steps = rank.steps;
+  if (rank.kineto.untimed) {
+    for (Step& step : metadata.steps) {
+      step.start_ns = step.duration_ns = 0;
+    }
+  }
   metadata.untraced_step_ns = rank.untraced_step_ns;
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
   metadata.clock_offset_ns = clocks.OffsetAt(rank.rank, rank.base_ns);

@@ -44,6 +44,7 @@ struct KinetoTrace {
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;
+  bool untimed = false;       // made of a host trace alone: times tell the order and nothing else
   std::int64_t process = -1;  // of the first kept event; -1: not recorded
   std::string host_name;      // processes of one host read one clock; empty: not recorded
   std::shared_ptr<StringPool> strings;

@@ -6,10 +6,8 @@
 #include <limits>
 #include <map>
 #include <string_view>
-#include <tuple>
 
-#include "converters/pytorch/call_sequences.h"
-#include "converters/pytorch/thread_repeats.h"
+#include "converters/pytorch/thread_pairs.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -19,33 +17,12 @@ constexpr std::int64_t kCutNs = 2000;
 
 bool IsTransferRecord(std::string_view name) { return name.starts_with("gloo:"); }
 
-// A host thread on a Kineto thread.
-struct ThreadPair {
-  const CallSequence* host = nullptr;
-  const CallSequence* kineto = nullptr;
-  std::vector<Repeat> repeats;  // in order of time
-  std::size_t chosen = 0;
-
-  [[nodiscard]] const Repeat& Best() const {
-    return *std::max_element(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) {
-      return std::pair(a.matched(), a.alignment.same_shapes) <
-             std::pair(b.matched(), b.alignment.same_shapes);
-    });
-  }
-  [[nodiscard]] const Repeat& Chosen() const { return repeats[chosen]; }
-};
-
 class Linker {
  public:
   Linker(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice)
-      : host_(host), kineto_(kineto), choice_(choice), calls_(MakeCallSequences(host, kineto)) {}
+      : host_(host), kineto_(kineto), paired_(PairThreads(host, kineto, choice)) {}
 
   Result<AlignedEvents> Run(const std::string& label) {
-    PairThreads();
-    if (!pairs_.empty()) {
-      ChooseRepeat();
-      FollowOnOtherThreads();
-    }
     REPRISE_TRY(CheckAgreement(label));
     LinkPairs();
     TakeOtherThreads();
@@ -59,100 +36,11 @@ class Linker {
     return kineto_.events[static_cast<std::size_t>(i)];
   }
 
-  // Each host thread with the Kineto thread on which most of it is found, the surest pairs first.
-  void PairThreads() {
-    std::vector<ThreadPair> all;
-    for (const CallSequence& left : calls_.host) {
-      for (const CallSequence& right : calls_.kineto) {
-        ThreadPair pair{&left, &right, FindRepeats(host_, left, kineto_, right)};
-        if (!pair.repeats.empty()) {
-          all.push_back(std::move(pair));
-        }
-      }
-    }
-    std::stable_sort(all.begin(), all.end(), [](const ThreadPair& a, const ThreadPair& b) {
-      return std::tuple(a.Best().sure, a.Best().matched(), a.Best().alignment.same_shapes) >
-             std::tuple(b.Best().sure, b.Best().matched(), b.Best().alignment.same_shapes);
-    });
-    for (ThreadPair& pair : all) {
-      if (!pair.Best().sure && !pairs_.empty()) {
-        continue;  // one alone is kept, for the message
-      }
-      const bool taken = std::any_of(pairs_.begin(), pairs_.end(), [&](const ThreadPair& other) {
-        return other.host == pair.host || other.kineto == pair.kineto;
-      });
-      if (!taken) {
-        pairs_.push_back(std::move(pair));
-      }
-    }
-  }
-
-  void ChooseRepeat() {
-    ThreadPair& main = pairs_.front();
-    const auto& repeats = main.repeats;
-    const auto take = [&](std::size_t i, std::string_view why) {
-      main.chosen = i;
-      out_.report.choice = why;
-    };
-    if (repeats.size() == 1) {
-      return take(0, "only one");
-    }
-    const Repeat& best = main.Best();
-    if (choice_ == RepeatChoice::kMedian) {
-      return take(MedianOf(repeats, best.matched()), "median");
-    }
-    std::vector<std::size_t> equal;
-    for (std::size_t i = 0; i < repeats.size(); ++i) {
-      if (repeats[i].IsRecordedStep()) {
-        return take(i, "sequence numbers");
-      }
-      if (repeats[i].matched() == best.matched() &&
-          repeats[i].alignment.same_shapes == best.alignment.same_shapes) {
-        equal.push_back(i);
-      }
-    }
-    take(equal.back(), equal.size() == 1 ? "best match" : "last");
-  }
-
-  // Of those that are (nearly) complete.
-  static std::size_t MedianOf(const std::vector<Repeat>& repeats, std::size_t most_matched) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < repeats.size(); ++i) {
-      if (repeats[i].matched() * 50 >= most_matched * 49) {
-        order.push_back(i);
-      }
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return repeats[a].end_ns - repeats[a].start_ns < repeats[b].end_ns - repeats[b].start_ns;
-    });
-    return order[(order.size() - 1) / 2];
-  }
-
-  // What ran at the same time. A thread that has nothing near is not of this step.
-  void FollowOnOtherThreads() {
-    const Repeat main = pairs_.front().Chosen();
-    const std::int64_t duration = main.end_ns - main.start_ns;
-    for (std::size_t p = 1; p < pairs_.size();) {
-      const auto& repeats = pairs_[p].repeats;
-      const auto common = [&](const Repeat& r) {  // negative: how far apart
-        return std::min(r.end_ns, main.end_ns) - std::max(r.start_ns, main.start_ns);
-      };
-      const auto nearest =
-          std::max_element(repeats.begin(), repeats.end(),
-                           [&](const Repeat& a, const Repeat& b) { return common(a) < common(b); });
-      if (common(*nearest) < -duration) {
-        pairs_.erase(pairs_.begin() + static_cast<std::ptrdiff_t>(p));
-        continue;
-      }
-      pairs_[p++].chosen = static_cast<std::size_t>(nearest - repeats.begin());
-    }
-  }
-
   Status CheckAgreement(const std::string& label) const {
     std::size_t matched = 0;
     std::int64_t host_span = 0;
     std::int64_t kineto_span = 0;
-    for (const ThreadPair& pair : pairs_) {
+    for (const ThreadPair& pair : paired_.pairs) {
       const Alignment& alignment = pair.Chosen().alignment;
       matched += alignment.pairs.size();
       host_span += alignment.left_last - alignment.left_first;
@@ -168,14 +56,15 @@ class Linker {
     const auto longer = static_cast<double>(std::max<std::int64_t>({1, host_span, kineto_span}));
     const double agreement = static_cast<double>(matched) / longer;
     if (agreement >= kLeastAgreement &&
-        matched * 2 >= std::min(total(calls_.host), total(calls_.kineto)) && matched > 0) {
+        matched * 2 >= std::min(total(paired_.calls.host), total(paired_.calls.kineto)) &&
+        matched > 0) {
       return {};
     }
     return BadInput(fmt::format(
         "{}: host trace and Kineto trace do not belong together: by the order of calls {} of {} "
         "host records match, and {:.1f} % of what these span (needed: {:.0f} %, and half of the "
         "smaller file); {}{}; give the two files of one rank and one run",
-        label, matched, total(calls_.host), 100 * agreement, 100 * kLeastAgreement,
+        label, matched, total(paired_.calls.host), 100 * agreement, 100 * kLeastAgreement,
         FirstDifference(), Processes()));
   }
 
@@ -188,10 +77,10 @@ class Linker {
   }
 
   [[nodiscard]] std::string FirstDifference() const {
-    if (pairs_.empty()) {
+    if (paired_.pairs.empty()) {
       return "no calls are in the same order";
     }
-    const ThreadPair& main = pairs_.front();
+    const ThreadPair& main = paired_.pairs.front();
     const auto& pairs = main.Chosen().alignment.pairs;
     std::size_t equal = 1;
     while (equal < pairs.size() && pairs[equal].first == pairs[equal - 1].first + 1 &&
@@ -220,12 +109,12 @@ class Linker {
     out_.host_of_event.assign(count, -1);
     out_.in_span.assign(count, false);
     out_.order.assign(count, 0);
-    for (const CallSequence& thread : calls_.kineto) {
+    for (const CallSequence& thread : paired_.calls.kineto) {
       for (std::size_t i = 0; i < thread.records.size(); ++i) {
         out_.order[static_cast<std::size_t>(thread.records[i])] = static_cast<std::int32_t>(i);
       }
     }
-    for (const ThreadPair& pair : pairs_) {
+    for (const ThreadPair& pair : paired_.pairs) {
       const Alignment& alignment = pair.Chosen().alignment;
       for (const auto& [l, r] : alignment.pairs) {
         Link(pair.host->records[static_cast<std::size_t>(l)],
@@ -275,9 +164,9 @@ class Linker {
     const std::int64_t end_ns = end_ns_;
     for (std::size_t i = 0; i < kineto_.events.size(); ++i) {
       const KinetoEvent& event = kineto_.events[i];
-      const bool paired = std::any_of(pairs_.begin(), pairs_.end(), [&](const ThreadPair& pair) {
-        return pair.kineto->thread == event.thread;
-      });
+      const bool paired =
+          std::any_of(paired_.pairs.begin(), paired_.pairs.end(),
+                      [&](const ThreadPair& pair) { return pair.kineto->thread == event.thread; });
       if ((!paired || IsTransferRecord(*event.name)) && event.start_ns >= start_ns &&
           event.start_ns < end_ns) {
         Take(static_cast<std::int32_t>(i));
@@ -320,14 +209,15 @@ class Linker {
   }
 
   void Report() {
-    const ThreadPair& main = pairs_.front();
+    const ThreadPair& main = paired_.pairs.front();
     LinkReport& report = out_.report;
     report.method = "alignment";
     report.repeats = main.repeats.size();
     report.repeat = main.chosen + 1;
+    report.choice = paired_.why;
     std::vector<std::int64_t> durations;
     for (const Repeat& repeat : main.repeats) {
-      durations.push_back(repeat.end_ns - repeat.start_ns);
+      durations.push_back(paired_.StepNs(repeat));
     }
     report.repeat_ns = durations[main.chosen];
     std::sort(durations.begin(), durations.end());
@@ -338,9 +228,7 @@ class Linker {
 
   const HostTrace& host_;
   const KinetoTrace& kineto_;
-  RepeatChoice choice_;
-  CallSequences calls_;
-  std::vector<ThreadPair> pairs_;  // the surest first
+  const PairedThreads paired_;
   std::int64_t start_ns_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns_ = std::numeric_limits<std::int64_t>::min();
   AlignedEvents out_;

@@ -71,6 +71,12 @@ Result<AlignedEvents> Match(const HostTrace& host, const KinetoTrace& kineto, Re
     return aligned;
   }
   diagnostics.Count("linked_by_order", label, aligned->report.matched);
+  // The first steps, and those that the host trace's observer slowed down.
+  if (const LinkReport& link = aligned->report; link.repeat_ns * 2 > link.repeat_median_ns * 3) {
+    diagnostics.Count("repeat_slower_than_median",
+                      fmt::format("{}: {} ns against {} ns; --repeat median takes another", label,
+                                  link.repeat_ns, link.repeat_median_ns));
+  }
   if (aligned->another_step) {
     diagnostics.Count("linked_to_another_step", label);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "converters/pytorch/host_alone.h"
 #include "converters/pytorch/incarnations.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/meta.h"
@@ -92,6 +93,10 @@ Status ReadFiles(const RankFiles& files, RankCapture& rank) {
     REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.host));
     REPRISE_ASSIGN(rank.host, ReadHostTrace(text, rank.diagnostics));
   }
+  if (files.kineto.empty()) {
+    rank.kineto = KinetoOf(rank.host, rank.diagnostics);
+    return {};
+  }
   REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.kineto));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {
@@ -115,7 +120,8 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   rank.label = fmt::format("rank {}", rank.rank);
   rank.world_size = WorldSize(rank);
   REPRISE_ASSIGN(rank.list,
-                 LinkOperations(rank.host, rank.kineto, choice, files.host, rank.diagnostics));
+                 LinkOperations(rank.host, rank.kineto, choice,
+                                files.host.empty() ? files.kineto : files.host, rank.diagnostics));
   if (rank.list.operations.size() < rank.kineto.events.size()) {
     KeepSpan(rank.list.start_ns, rank.list.end_ns, rank.label, rank.kineto.device,
              rank.diagnostics);
@@ -127,6 +133,9 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
       FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);
   for (TransferRecord& transfer : FindDeviceTransfers(rank, rank.diagnostics)) {
     rank.transfers.push_back(std::move(transfer));
+  }
+  if (rank.kineto.untimed) {
+    FindIssuedTransfers(rank.list, rank.roles, rank.host, rank.transfers);
   }
   OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
   FindSteps(rank);

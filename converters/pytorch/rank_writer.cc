@@ -35,8 +35,9 @@ class Writer {
     const Item& item = items_[i];
     Node node;
     node.id = ids_[i];
-    node.start_ns = item.start_ns - rank_.base_ns;
-    node.duration_ns = item.end_ns - item.start_ns;
+    const std::int64_t unit = rank_.kineto.untimed ? 0 : 1;
+    node.start_ns = (item.start_ns - rank_.base_ns) * unit;
+    node.duration_ns = (item.end_ns - item.start_ns) * unit;
     node.delay_ns = node.start_ns;
     if (!item.deps.empty()) {
       std::int64_t latest = INT64_MIN;
@@ -45,9 +46,9 @@ class Writer {
         latest = std::max(latest, from.end_ns);
         node.deps.push_back({ids_[static_cast<std::size_t>(dep.item)], dep.reason, dep.inferred});
       }
-      node.delay_ns = item.start_ns - latest;
+      node.delay_ns = (item.start_ns - latest) * unit;
     }
-    node.step = StepOf(node.start_ns);
+    node.step = StepOf(item.start_ns - rank_.base_ns);
     if (item.operation >= 0) {
       node.rf_id = Op(item.operation).rf_id;
       node.name = *Op(item.operation).name;
@@ -127,7 +128,7 @@ class Writer {
     node.op_class = OpClass::kComm;
     node.type = TransferType(transfer.arguments.spec.kind);
     node.actor = {.kind = Actor::Kind::kGroup};
-    node.transfer_ns = transfer.transfer_ns;
+    node.transfer_ns = rank_.kineto.untimed ? -1 : transfer.transfer_ns;
     node.comm = transfer.arguments.spec;
     node.inputs = std::move(transfer.arguments.sent);
     node.outputs = std::move(transfer.arguments.received);

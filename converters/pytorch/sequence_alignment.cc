@@ -38,22 +38,46 @@ std::vector<std::uint64_t> RunHashes(std::span<const Token> tokens, std::size_t 
 // right − left, and where on the left.
 using Vote = std::pair<std::int64_t, std::int32_t>;
 
-std::vector<Vote> CollectVotes(std::span<const Token> left, std::span<const Token> right) {
-  const std::size_t length = std::min({kRun, left.size(), right.size()});
+// Where each run of some length begins on the left. Runs that occur once tell one place: they are
+// made longer until there are some.
+struct LeftRuns {
+  std::size_t length = 0;
+  std::size_t most = 1;  // occurrences that a run may have to tell a place
   std::unordered_map<std::uint64_t, std::vector<std::int32_t>> places;
-  const std::vector<std::uint64_t> left_runs = RunHashes(left, length);
-  for (std::size_t i = 0; i < left_runs.size(); ++i) {
-    places[left_runs[i]].push_back(static_cast<std::int32_t>(i));
+};
+
+LeftRuns FindRuns(std::span<const Token> left, std::size_t longest) {
+  LeftRuns out;
+  for (const std::size_t length : {kRun, 4 * kRun, 16 * kRun}) {
+    if (length > longest && out.length > 0) {
+      break;
+    }
+    LeftRuns runs{.length = std::min(length, longest)};
+    const std::vector<std::uint64_t> hashes = RunHashes(left, runs.length);
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      runs.places[hashes[i]].push_back(static_cast<std::int32_t>(i));
+    }
+    const auto unique = std::count_if(runs.places.begin(), runs.places.end(),
+                                      [](const auto& place) { return place.second.size() == 1; });
+    if (static_cast<std::size_t>(unique) * 50 >= hashes.size()) {
+      return runs;
+    }
+    if (out.length == 0) {
+      out = std::move(runs);
+    }
   }
-  // Runs that occur once tell one place; where there are too few, the left repeats itself.
-  const auto unique = static_cast<std::size_t>(std::count_if(
-      places.begin(), places.end(), [](const auto& place) { return place.second.size() == 1; }));
-  const std::size_t most = unique * 50 >= left_runs.size() ? 1 : 16;
+  // The left repeats itself as a whole: several steps.
+  out.most = 16;
+  return out;
+}
+
+std::vector<Vote> CollectVotes(std::span<const Token> left, std::span<const Token> right) {
+  const LeftRuns runs = FindRuns(left, std::min(left.size(), right.size()));
   std::vector<Vote> votes;
-  const std::vector<std::uint64_t> right_runs = RunHashes(right, length);
+  const std::vector<std::uint64_t> right_runs = RunHashes(right, runs.length);
   for (std::size_t j = 0; j < right_runs.size(); ++j) {
-    const auto it = places.find(right_runs[j]);
-    if (it == places.end() || it->second.size() > most) {
+    const auto it = runs.places.find(right_runs[j]);
+    if (it == runs.places.end() || it->second.size() > runs.most) {
       continue;
     }
     for (const std::int32_t i : it->second) {
@@ -86,14 +110,14 @@ class Ray {
 
 class Walk {
  public:
-  Walk(const Ray& left, const Ray& right, std::int32_t may_lose, Alignment& out)
-      : left_(left), right_(right), may_lose_(may_lose), out_(out) {}
+  Walk(const Ray& left, const Ray& right, bool with_shapes, std::int32_t may_lose, Alignment& out)
+      : left_(left), right_(right), with_shapes_(with_shapes), may_lose_(may_lose), out_(out) {}
 
   void Run() {
     std::int32_t i = 0;
     std::int32_t j = 0;
     while (i < left_.size() && j < right_.size()) {
-      if (left_[i].symbol == right_[j].symbol) {
+      if (Agree(i, j)) {
         Pair(i++, j++);
         continue;
       }
@@ -112,8 +136,10 @@ class Walk {
 
  private:
   void Pair(std::int32_t i, std::int32_t j) {
-    const std::uint32_t shape = left_[i].shape;
-    out_.same_shapes += shape != 0 && shape == right_[j].shape ? 1 : 0;
+    const std::uint32_t a = left_[i].shape;
+    const std::uint32_t b = right_[j].shape;
+    out_.both_shapes += a != 0 && b != 0 ? 1 : 0;
+    out_.same_shapes += a != 0 && a == b ? 1 : 0;
     out_.pairs.emplace_back(left_.Index(i), right_.Index(j));
   }
 
@@ -125,7 +151,7 @@ class Walk {
       const std::int32_t a_first = std::max(0, skipped - (right_.size() - j) + 1);
       const std::int32_t a_last = std::min(skipped, left_.size() - i - 1);
       for (std::int32_t a = a_first; a <= a_last; ++a) {
-        if (RunAgrees(i + a, j + skipped - a, skipped)) {
+        if (RunAgrees(i + a, j + skipped - a)) {
           return std::pair(a, skipped - a);
         }
       }
@@ -136,19 +162,24 @@ class Walk {
     return std::nullopt;
   }
 
-  // Near the ends a run is shorter, and then must not be far.
-  [[nodiscard]] bool RunAgrees(std::int32_t i, std::int32_t j, std::int32_t skipped) const {
-    const std::int32_t length =
-        std::min({static_cast<std::int32_t>(kRun), left_.size() - i, right_.size() - j});
-    if (length < static_cast<std::int32_t>(kRun) && skipped > 4 * length) {
-      return false;
+  [[nodiscard]] bool RunAgrees(std::int32_t i, std::int32_t j) const {
+    constexpr auto kLength = static_cast<std::int32_t>(kRun);
+    if (left_.size() - i < kLength || right_.size() - j < kLength) {
+      return false;  // what remains is compared as one gap
     }
-    for (std::int32_t k = 0; k < length; ++k) {
-      if (left_[i + k].symbol != right_[j + k].symbol) {
+    for (std::int32_t k = 0; k < kLength; ++k) {
+      if (!Agree(i + k, j + k)) {
         return false;
       }
     }
     return true;
+  }
+
+  [[nodiscard]] bool Agree(std::int32_t i, std::int32_t j) const {
+    const Token& a = left_[i];
+    const Token& b = right_[j];
+    return a.symbol == b.symbol &&
+           (!with_shapes_ || a.shape == b.shape || a.shape == 0 || b.shape == 0);
   }
 
   // The best common subsequence, then what merely changed places.
@@ -228,9 +259,33 @@ class Walk {
   }
 
   Ray left_, right_;
+  bool with_shapes_;
   std::int32_t may_lose_, lost_ = 0;
   Alignment& out_;
 };
+
+Alignment AlignBy(std::span<const Token> left, std::span<const Token> right, const Anchor& anchor,
+                  bool with_shapes) {
+  Alignment out;
+  const auto may_lose = static_cast<std::int32_t>(std::max<std::size_t>(64, left.size() / 3));
+  for (const bool forward : {true, false}) {
+    Walk(Ray(left, anchor.left, forward), Ray(right, anchor.right, forward), with_shapes, may_lose,
+         out)
+        .Run();
+  }
+  if (out.pairs.empty()) {
+    return out;
+  }
+  std::sort(out.pairs.begin(), out.pairs.end());
+  out.left_first = out.pairs.front().first;
+  out.left_last = out.pairs.back().first + 1;
+  const auto [low, high] =
+      std::minmax_element(out.pairs.begin(), out.pairs.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  out.right_first = low->second;
+  out.right_last = high->second + 1;
+  return out;
+}
 
 }  // namespace
 
@@ -265,22 +320,15 @@ double Alignment::Agreement() const {
 
 Alignment AlignFrom(std::span<const Token> left, std::span<const Token> right,
                     const Anchor& anchor) {
-  Alignment out;
-  const auto may_lose = static_cast<std::int32_t>(std::max<std::size_t>(64, left.size() / 3));
-  for (const bool forward : {true, false}) {
-    Walk(Ray(left, anchor.left, forward), Ray(right, anchor.right, forward), may_lose, out).Run();
+  Alignment out = AlignBy(left, right, anchor, false);
+  // Where shapes mostly agree, those that do not tell what names alone can't: which of several
+  // equal ones is missing.
+  if (out.same_shapes < out.both_shapes && out.same_shapes * 2 > out.both_shapes) {
+    Alignment exact = AlignBy(left, right, anchor, true);
+    if (exact.same_shapes > out.same_shapes && exact.pairs.size() * 50 >= out.pairs.size() * 49) {
+      return exact;
+    }
   }
-  if (out.pairs.empty()) {
-    return out;
-  }
-  std::sort(out.pairs.begin(), out.pairs.end());
-  out.left_first = out.pairs.front().first;
-  out.left_last = out.pairs.back().first + 1;
-  const auto [low, high] =
-      std::minmax_element(out.pairs.begin(), out.pairs.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; });
-  out.right_first = low->second;
-  out.right_last = high->second + 1;
   return out;
 }
 

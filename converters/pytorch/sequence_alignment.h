@@ -28,7 +28,8 @@ struct Anchor {
 
 struct Alignment {
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;  // indices, by left
-  std::size_t same_shapes = 0;  // pairs whose shapes are recorded on both sides and equal
+  std::size_t both_shapes = 0;  // pairs whose shapes are recorded on both sides
+  std::size_t same_shapes = 0;  // … and equal
 
   // What the pairs span: [first, last) on either side; empty if there are no pairs.
   std::int32_t left_first = 0, left_last = 0, right_first = 0, right_last = 0;
@@ -37,10 +38,11 @@ struct Alignment {
   [[nodiscard]] double Agreement() const;
 };
 
-// Walks from an anchor in both directions. Elements that only one side has are skipped, up to some
-// thousand in a row; within such a gap, elements that merely changed places are still paired. Gives
-// up (what was found until then remains) where more than a third of `left` has no partner. Time is
-// linear unless the sides differ much.
+// Walks from an anchor in both directions, by symbols; by shapes too where that explains more.
+// Elements that only one side has are skipped, up to some thousand in a row; within such a gap,
+// elements that merely changed places are still paired. Gives up (what was found until then
+// remains) where more than a third of `left` has no partner. Time is linear unless the sides differ
+// much.
 [[nodiscard]] Alignment AlignFrom(std::span<const Token> left, std::span<const Token> right,
                                   const Anchor& anchor);
 

@@ -1,13 +1,14 @@
 #include "converters/pytorch/text_file.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+
+#include "converters/pytorch/unpack.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -43,81 +44,14 @@ Result<std::string> ReadBytes(const std::string& path) {
   return bytes;
 }
 
-bool IsGzip(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
-
-// The last four bytes of a gzip member are its unpacked size modulo 2^32: a good first guess.
-std::size_t UnpackedSizeHint(std::string_view bytes) {
-  std::uint32_t size = 0;
-  if (bytes.size() >= sizeof(size)) {
-    std::memcpy(&size, bytes.data() + bytes.size() - sizeof(size), sizeof(size));
-  }
-  // Text hardly ever packs better than 1:200; a damaged trailer must not ask for gigabytes.
-  return std::min<std::size_t>(size, bytes.size() * 200) + kPadding;
-}
-
-Result<std::string> Unpack(const std::string& path, std::string& packed) {
-  z_stream stream{};
-  constexpr int kGzipWindow = 15 + 16;
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
-    return EnvironmentError("zlib could not be initialised (out of memory?)");
-  }
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, &inflateEnd);
-  std::string text(UnpackedSizeHint(packed), '\0');
-  std::size_t used = 0;
-  std::size_t consumed = 0;
-  constexpr std::size_t kMost = 1U << 30;  // zlib counts in 32 bits
-  for (;;) {
-    if (used == text.size()) {
-      text.resize(text.size() * 2);
-    }
-    const std::size_t feed = std::min(packed.size() - consumed, kMost);
-    const std::size_t room = std::min(text.size() - used, kMost);
-    stream.next_in = reinterpret_cast<Bytef*>(packed.data() + consumed);
-    stream.avail_in = static_cast<uInt>(feed);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);
-    stream.avail_out = static_cast<uInt>(room);
-    const int code = inflate(&stream, Z_NO_FLUSH);
-    consumed += feed - stream.avail_in;
-    used += room - stream.avail_out;
-    if (code == Z_STREAM_END) {
-      if (consumed == packed.size()) {
-        break;
-      }
-      if (!IsGzip(std::string_view(packed).substr(consumed))) {
-        return BadInput(fmt::format("{}: {} bytes after the end of the gzip data, from byte {}",
-                                    path, packed.size() - consumed, consumed));
-      }
-      inflateReset(&stream);  // several members in a row are one file
-      continue;
-    }
-    if (code == Z_BUF_ERROR && consumed == packed.size() && stream.avail_out != 0) {
-      return BadInput(fmt::format(
-          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
-          packed.size()));
-    }
-    if (code != Z_OK && code != Z_BUF_ERROR) {
-      return BadInput(
-          fmt::format("{}: damaged gzip data at byte {} ({}); copy or capture the file again", path,
-                      consumed, stream.msg == nullptr ? "no detail" : stream.msg));
-    }
-    if (consumed == packed.size() && stream.avail_out != 0) {
-      return BadInput(fmt::format(
-          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
-          packed.size()));
-    }
-  }
-  text.resize(used);
-  return text;
-}
-
 }  // namespace
 
 Result<TextFile> TextFile::Read(const std::string& path) {
   REPRISE_ASSIGN(std::string bytes, ReadBytes(path));
   if (IsGzip(bytes)) {
-    REPRISE_ASSIGN(bytes, Unpack(path, bytes));
+    REPRISE_ASSIGN(bytes, UnpackGzip(path, bytes));
+  } else if (IsZstd(bytes)) {
+    REPRISE_ASSIGN(bytes, UnpackZstd(path, bytes));
   }
   return FromText(path, std::move(bytes));
 }

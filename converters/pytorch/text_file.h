@@ -1,4 +1,4 @@
-// A captured file in memory, unpacked if it was gzip; padded as simdjson needs it.
+// A captured file in memory, unpacked if it was gzip or zstd; padded as simdjson needs it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace reprise::pytorch {
 
 class TextFile {
  public:
-  // gzip is recognised by content. Errors name the file and the byte where it stopped making sense.
+  // gzip and zstd are recognised by content. Errors name the file and the byte where it stopped
+  // making sense.
   static Result<TextFile> Read(const std::string& path);
   // For tests and for text that is already in memory.
   static TextFile FromText(std::string path, std::string text);

@@ -52,12 +52,11 @@ bool Overlap(const Alignment& a, const Alignment& b) {
   return common * 10 > shorter;
 }
 
-}  // namespace
-
-std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
-                                const KinetoTrace& kineto, const CallSequence& right) {
+std::vector<Repeat> RepeatsAt(const std::vector<Anchor>& anchors, const HostTrace& host,
+                              const CallSequence& left, const KinetoTrace& kineto,
+                              const CallSequence& right) {
   std::vector<Repeat> all;
-  for (const Anchor& anchor : FindAnchors(left.tokens, right.tokens)) {
+  for (const Anchor& anchor : anchors) {
     Alignment alignment = AlignFrom(left.tokens, right.tokens, anchor);
     if (!alignment.pairs.empty()) {
       all.push_back(MakeRepeat(host, left, kineto, right, std::move(alignment)));
@@ -84,6 +83,18 @@ std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
   std::stable_sort(out.begin(), out.end(),
                    [](const Repeat& a, const Repeat& b) { return a.start_ns < b.start_ns; });
   return out;
+}
+
+}  // namespace
+
+std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
+                                const KinetoTrace& kineto, const CallSequence& right) {
+  return RepeatsAt(FindAnchors(left.tokens, right.tokens), host, left, kineto, right);
+}
+
+std::vector<Repeat> CompareFromStart(const HostTrace& host, const CallSequence& left,
+                                     const KinetoTrace& kineto, const CallSequence& right) {
+  return RepeatsAt({Anchor{}}, host, left, kineto, right);
 }
 
 }  // namespace reprise::pytorch

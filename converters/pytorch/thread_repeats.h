@@ -34,4 +34,10 @@ struct Repeat {
 [[nodiscard]] std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
                                               const KinetoTrace& kineto, const CallSequence& right);
 
+// The same where no run of calls tells a place, because the thread does the same over and over:
+// compared from the start on.
+[[nodiscard]] std::vector<Repeat> CompareFromStart(const HostTrace& host, const CallSequence& left,
+                                                   const KinetoTrace& kineto,
+                                                   const CallSequence& right);
+
 }  // namespace reprise::pytorch

@@ -152,6 +152,35 @@ std::vector<TransferRecord> FindTransfers(const OperationList& list,
   return out;
 }
 
+void FindIssuedTransfers(const OperationList& list, const std::vector<Classified>& roles,
+                         const HostTrace& host, std::vector<TransferRecord>& transfers) {
+  std::vector<bool> found(list.operations.size(), false);
+  for (const TransferRecord& transfer : transfers) {
+    if (transfer.call >= 0) {
+      found[static_cast<std::size_t>(transfer.call)] = true;
+    }
+  }
+  const Finder finder(list, roles, host, {});
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
+    if (roles[static_cast<std::size_t>(i)].role != Role::kCommCall ||
+        found[static_cast<std::size_t>(i)]) {
+      continue;
+    }
+    const HostNode* call = finder.HostOf(i);
+    const HostNode* record = finder.HostOf(finder.RecordIn(i));
+    const HostNode* teller = record != nullptr && record->comm != nullptr ? record : call;
+    if (teller == nullptr ||
+        !ParseCommKind(teller->comm != nullptr ? teller->comm->collective : *teller->name)) {
+      continue;
+    }
+    TransferRecord transfer{.call = i, .leaf = i, .thread = finder.Op(i).thread};
+    transfer.arguments = ReadCommArguments(call, record, nullptr);
+    NameGroup(record, nullptr, transfer);
+    transfer.start_ns = transfer.end_ns = finder.Op(i).end_ns;
+    transfers.push_back(std::move(transfer));
+  }
+}
+
 void OrderTransfers(const OperationList& list, const std::vector<Classified>& roles,
                     const std::string& label, std::vector<TransferRecord>& transfers,
                     Diagnostics& diagnostics) {
