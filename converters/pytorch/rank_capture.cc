@@ -122,6 +122,9 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   REPRISE_ASSIGN(rank.list,
                  LinkOperations(rank.host, rank.kineto, choice,
                                 files.host.empty() ? files.kineto : files.host, rank.diagnostics));
+  if (files.host.empty() || files.kineto.empty()) {
+    rank.list.link = {};  // one file: nothing was linked
+  }
   if (rank.list.operations.size() < rank.kineto.events.size()) {
     KeepSpan(rank.list.start_ns, rank.list.end_ns, rank.label, rank.kineto.device,
              rank.diagnostics);
@@ -135,7 +138,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
     rank.transfers.push_back(std::move(transfer));
   }
   if (rank.kineto.untimed) {
-    FindIssuedTransfers(rank.list, rank.roles, rank.host, rank.transfers);
+    FindIssuedTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.transfers);
   }
   OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
   FindSteps(rank);

@@ -153,14 +153,15 @@ std::vector<TransferRecord> FindTransfers(const OperationList& list,
 }
 
 void FindIssuedTransfers(const OperationList& list, const std::vector<Classified>& roles,
-                         const HostTrace& host, std::vector<TransferRecord>& transfers) {
+                         const HostTrace& host, const KinetoTrace& kineto,
+                         std::vector<TransferRecord>& transfers) {
   std::vector<bool> found(list.operations.size(), false);
   for (const TransferRecord& transfer : transfers) {
     if (transfer.call >= 0) {
       found[static_cast<std::size_t>(transfer.call)] = true;
     }
   }
-  const Finder finder(list, roles, host, {});
+  const Finder finder(list, roles, host, kineto);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
     if (roles[static_cast<std::size_t>(i)].role != Role::kCommCall ||
         found[static_cast<std::size_t>(i)]) {
@@ -173,7 +174,7 @@ void FindIssuedTransfers(const OperationList& list, const std::vector<Classified
         !ParseCommKind(teller->comm != nullptr ? teller->comm->collective : *teller->name)) {
       continue;
     }
-    TransferRecord transfer{.call = i, .leaf = i, .thread = finder.Op(i).thread};
+    TransferRecord transfer{.call = i, .thread = finder.Op(i).thread};
     transfer.arguments = ReadCommArguments(call, record, nullptr);
     NameGroup(record, nullptr, transfer);
     transfer.start_ns = transfer.end_ns = finder.Op(i).end_ns;

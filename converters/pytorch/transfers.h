@@ -45,7 +45,8 @@ struct TransferRecord {
 // Where nothing recorded the transfers themselves (a host trace alone): one for every call that
 // says what it is.
 void FindIssuedTransfers(const OperationList& list, const std::vector<Classified>& roles,
-                         const HostTrace& host, std::vector<TransferRecord>& transfers);
+                         const HostTrace& host, const KinetoTrace& kineto,
+                         std::vector<TransferRecord>& transfers);
 
 // In order of issue: that is the order within a group. Calls that never became a transfer (an
 // exception, a capture that ended before) are counted (`call_without_transfer`).

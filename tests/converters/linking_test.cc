@@ -34,7 +34,7 @@ struct Pair {
 Pair Parse(const std::string& host, const std::string& kineto) {
   Diagnostics ignored;
   auto h = ReadHostTrace(TextFile::FromText("host", host), ignored);
-  auto k = ReadKineto(TextFile::FromText("kineto", kineto), ignored);
+  auto k = ReadKineto(TextFile::FromText("kineto", kineto), false, ignored);
   EXPECT_TRUE(h) << h.error().message;
   EXPECT_TRUE(k) << k.error().message;
   return {std::move(*h), std::move(*k)};

@@ -119,7 +119,7 @@ TEST(Oddities, NumbersThatJsonDoesNotHave) {
   const auto trace = ReadHostTrace(TextFile::FromText("host", host), diagnostics);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(diagnostics.CountOf("non_json_number"), 1U);
-  EXPECT_TRUE(ReadKineto(TextFile::FromText("kineto", kineto), diagnostics));
+  EXPECT_TRUE(ReadKineto(TextFile::FromText("kineto", kineto), false, diagnostics));
 }
 
 // Oddity 4: storage ids are reused after free.
