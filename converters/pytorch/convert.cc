@@ -105,9 +105,11 @@ void Summarise(const std::vector<RankCapture>& ranks,
 
 // What --strict does not let pass.
 Status CheckStrict(const Diagnostics& diagnostics) {
-  for (const char* name : {"operation_without_host_record", "host_record_without_time",
-                           "group_unknown", "transfer_mismatch", "transfer_without_call",
-                           "kineto_event_without_time", "device_event_ignored"}) {
+  for (const char* name :
+       {"operation_without_host_record", "host_record_without_time", "group_unknown",
+        "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
+        "kernel_without_launch", "duplicate_device_event", "transfer_kind_unknown",
+        "transfer_size_unknown", "no_times"}) {
     if (const std::uint64_t count = diagnostics.CountOf(name); count > 0) {
       const auto snapshot = diagnostics.Snapshot();
       const auto& examples = snapshot.at(name).examples;

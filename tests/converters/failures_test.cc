@@ -111,10 +111,22 @@ TEST_F(ConvertFailures, RankFileOfAnotherRank) {
   ExpectFailure(ErrorKind::kBadInput, {"rank1.kineto.json", "rank 0"});
 }
 
-TEST_F(ConvertFailures, MissingKineto) {
+TEST_F(ConvertFailures, HostTraceAloneHasNoTimesAndSaysSo) {
   Small().Write(in_);
   fs::remove(KinetoPath());
-  ExpectFailure(ErrorKind::kBadInput, {"rank 0 has no rank<N>.kineto.json"});
+  const auto report = Convert();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_GT(report->diagnostics.CountOf("no_times"), 0U);
+  const auto trace = Load(report->ranks.front().path);
+  ASSERT_TRUE(trace);
+  ASSERT_FALSE(trace->nodes.empty());
+  for (const Node& node : trace->nodes) {
+    EXPECT_EQ(node.start_ns, 0);
+    EXPECT_EQ(node.duration_ns, 0);
+  }
+  const auto strict = Convert(true, true);
+  ASSERT_FALSE(strict);
+  EXPECT_THAT(strict.error().message, HasSubstr("no_times"));
 }
 
 TEST_F(ConvertFailures, TwoFilesForOneRank) {
