@@ -111,7 +111,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Turn captured traces into a trace set");
   auto flags = std::make_shared<ConvertFlags>();
   app.add_option("input", flags->input,
-                 "directory with rank<N>.et.json[.gz] and rank<N>.kineto.json[.gz]");
+                 "directory with rank<N>.et.json and rank<N>.kineto.json, plain, .gz or .zst");
   app.add_option("-o,--output", flags->output, "directory to create (one rank: the .et file)")
       ->required();
   app.add_option("--name", flags->name, "name of the trace set (default: the directory's)");

@@ -36,6 +36,7 @@ std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kin
                                    std::size_t& matched, std::size_t& possible) {
   const auto index = IndexByRecordFunction(host, label, diagnostics);
   std::vector<std::int32_t> out(kineto.events.size(), -1);
+  std::vector<bool> used(host.nodes.size(), false);
   std::size_t events_with_id = 0;
   matched = 0;
   for (std::size_t i = 0; i < kineto.events.size(); ++i) {
@@ -44,6 +45,13 @@ std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kin
     const auto it = index.find(event.rf_id);
     if (it != index.end() &&
         *host.nodes[static_cast<std::size_t>(it->second)].name == *event.name) {
+      if (used[static_cast<std::size_t>(it->second)]) {
+        diagnostics.Count("duplicate_record_function_id",
+                          fmt::format("{}: Kineto's {} again with record function {}", label,
+                                      *event.name, event.rf_id));
+        continue;
+      }
+      used[static_cast<std::size_t>(it->second)] = true;
       out[i] = it->second;
       ++matched;
     }
