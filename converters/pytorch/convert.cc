@@ -10,7 +10,7 @@
 #include "converters/pytorch/edges.h"
 #include "converters/pytorch/groups.h"
 #include "converters/pytorch/matching.h"
-#include "converters/pytorch/output_files.h"
+#include "converters/output_files.h"
 #include "converters/pytorch/rank_writer.h"
 #include "et_schema/trace_set.h"
 

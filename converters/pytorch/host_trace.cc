@@ -10,8 +10,8 @@
 #include <mutex>
 #include <optional>
 
-#include "converters/pytorch/host_values.h"
-#include "converters/pytorch/json_split.h"
+#include "converters/host_values.h"
+#include "converters/json_split.h"
 #include "converters/pytorch/string_pool.h"
 
 namespace reprise::pytorch {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "converters/pytorch/json_split.h"
+#include "converters/json_split.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "converters/pytorch/process_groups.h"
 #include "converters/pytorch/string_pool.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 

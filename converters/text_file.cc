@@ -1,4 +1,4 @@
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 constexpr std::size_t kPadding = 64;  // at least SIMDJSON_PADDING
@@ -131,4 +131,4 @@ TextFile TextFile::FromText(std::string path, std::string text) {
   return file;
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

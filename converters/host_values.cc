@@ -1,10 +1,10 @@
-#include "converters/pytorch/host_values.h"
+#include "converters/host_values.h"
 
 #include <cmath>
 #include <limits>
 #include <string_view>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 using simdjson::dom::array;
@@ -196,4 +196,4 @@ ValueList ParseArguments(element arguments) {
   return out;
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

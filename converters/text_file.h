@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 class TextFile {
  public:
@@ -29,4 +29,4 @@ class TextFile {
   std::size_t size_ = 0;
 };
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

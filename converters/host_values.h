@@ -5,7 +5,7 @@
 
 #include "core/value.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 // {"values": […], "shapes": […], "types": […], "strides": […]}, four parallel lists:
 //   "values": [[100, 101, 0, 256, 4, "cpu"], [4, 65], "<None>"],
@@ -14,4 +14,4 @@ namespace reprise::pytorch {
 // still unset (-1) here. Never fails: what makes no sense becomes NoneValue.
 [[nodiscard]] ValueList ParseArguments(simdjson::dom::element arguments);
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

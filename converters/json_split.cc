@@ -1,10 +1,10 @@
-#include "converters/pytorch/json_split.h"
+#include "converters/json_split.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 constexpr std::size_t kEnd = std::string_view::npos;
@@ -225,4 +225,4 @@ Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser, const
                               simdjson::error_message(error), file.OffsetOf(element)));
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

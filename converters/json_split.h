@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/result.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 struct SplitJson {
   std::vector<std::pair<std::string_view, std::string_view>> members;  // key → raw JSON
@@ -35,4 +35,4 @@ struct SplitJson {
                                                           std::string_view element,
                                                           bool* patched = nullptr);
 
-}  // namespace reprise::pytorch
+}  // namespace reprise
