@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,7 +45,7 @@ Result<std::string> ReadBytes(const std::string& path) {
 }
 
 bool IsGzip(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+  return bytes.size() >= 2 && std::memcmp(bytes.data(), "\x1f\x8b", 2) == 0;
 }
 
 // The last four bytes of a gzip member are its unpacked size modulo 2^32: a good first guess.
@@ -112,12 +113,86 @@ Result<std::string> Unpack(const std::string& path, std::string& packed) {
   return text;
 }
 
+bool IsZstd(std::string_view bytes) { return bytes.starts_with("\x28\xb5\x2f\xfd"); }
+
+Result<std::string> UnpackZstd(const std::string& path, std::string_view packed) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  std::string text;
+  // Several frames in a row are one file.
+  for (std::size_t left = 1; input.pos < input.size || left != 0;) {
+    const std::size_t before = text.size();
+    text.resize(before + std::max(ZSTD_DStreamOutSize(), before / 2));
+    ZSTD_outBuffer output{text.data() + before, text.size() - before, 0};
+    left = ZSTD_decompressStream(context.get(), &output, &input);
+    text.resize(before + output.pos);
+    if (ZSTD_isError(left) != 0) {
+      return BadInput(
+          fmt::format("{}: damaged zstd data at byte {} ({}); copy or capture the file again", path,
+                      input.pos, ZSTD_getErrorName(left)));
+    }
+    if (left != 0 && input.pos == input.size && output.pos < output.size) {
+      return BadInput(fmt::format(
+          "{}: truncated: the zstd data end early at byte {}; copy or capture the file again", path,
+          packed.size()));
+    }
+  }
+  return text;
+}
+
+// As much as can be unpacked of a beginning.
+std::string UnpackHead(std::string& packed, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  if (IsZstd(packed)) {
+    const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                       &ZSTD_freeDCtx);
+    ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+    ZSTD_outBuffer output{text.data(), text.size(), 0};
+    while (output.pos < output.size && input.pos < input.size &&
+           ZSTD_isError(ZSTD_decompressStream(context.get(), &output, &input)) == 0) {
+    }
+    text.resize(output.pos);
+    return text;
+  }
+  z_stream stream{};
+  constexpr int kGzipWindow = 15 + 16;
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
+    return {};
+  }
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  static_cast<void>(inflate(&stream, Z_SYNC_FLUSH));
+  text.resize(text.size() - stream.avail_out);
+  inflateEnd(&stream);
+  return text;
+}
+
 }  // namespace
+
+std::string ReadHead(const std::string& path, std::size_t bytes) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) {
+    return {};
+  }
+  std::string head(bytes, '\0');
+  head.resize(std::fread(head.data(), 1, bytes, file.get()));
+  return IsGzip(head) || IsZstd(head) ? UnpackHead(head, bytes) : head;
+}
 
 Result<TextFile> TextFile::Read(const std::string& path) {
   REPRISE_ASSIGN(std::string bytes, ReadBytes(path));
-  if (IsGzip(bytes)) {
-    REPRISE_ASSIGN(bytes, Unpack(path, bytes));
+  const std::string_view view = bytes;
+  if (IsGzip(view)) {
+    REPRISE_ASSIGN(std::string text, Unpack(path, bytes));
+    return FromText(path, std::move(text));
+  }
+  if (IsZstd(bytes)) {
+    REPRISE_ASSIGN(std::string text, UnpackZstd(path, bytes));
+    return FromText(path, std::move(text));
   }
   return FromText(path, std::move(bytes));
 }

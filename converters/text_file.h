@@ -1,4 +1,4 @@
-// A captured file in memory, unpacked if it was gzip; padded as simdjson needs it.
+// A captured file in memory, unpacked if it was gzip or zstd; padded as simdjson needs it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace reprise {
 
 class TextFile {
  public:
-  // gzip is recognised by content. Errors name the file and the byte where it stopped making sense.
+  // Compression is recognised by content. Errors name the file and the byte where it stopped making
+  // sense.
   static Result<TextFile> Read(const std::string& path);
   // For tests and for text that is already in memory.
   static TextFile FromText(std::string path, std::string text);
@@ -28,5 +29,8 @@ class TextFile {
   std::string text_;  // followed by padding
   std::size_t size_ = 0;
 };
+
+// The first bytes of a file, unpacked, to see what it is; fewer where it ends or is damaged.
+[[nodiscard]] std::string ReadHead(const std::string& path, std::size_t bytes);
 
 }  // namespace reprise

@@ -1,14 +1,14 @@
 #include "converters/pytorch/capture_files.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
+
+#include "converters/text_file.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -104,20 +104,16 @@ bool LooksLikeCapture(const std::string& path) {
     }
     return false;
   }
-  // gzread passes plain files through.
-  const gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return false;
-  }
-  std::array<char, 4096> head{};
-  const int got = gzread(file, head.data(), head.size());
-  gzclose(file);
-  const std::string_view text(head.data(), static_cast<std::size_t>(std::max(got, 0)));
+  // Far enough to see whether chakra_trace_link has been over it.
+  constexpr std::size_t kHeadBytes = std::size_t{1} << 17;
+  const std::string text = ReadHead(path, kHeadBytes);
   const std::size_t brace = text.find_first_not_of(" \n\r\t");
   if (brace == std::string_view::npos || text[brace] != '{') {
     return false;
   }
-  const bool host = text.find("\"schema\"") != std::string_view::npos &&
+  const bool linked = text.find("\"exclusive_dur\"") != std::string_view::npos ||
+                      text.find("\"inclusive_dur\"") != std::string_view::npos;
+  const bool host = !linked && text.find("\"schema\"") != std::string_view::npos &&
                     text.find("\"nodes\"") != std::string_view::npos;
   return host || text.find("\"traceEvents\"") != std::string_view::npos ||
          text.find("\"baseTimeNanoseconds\"") != std::string_view::npos ||
