@@ -184,17 +184,16 @@ std::string ReadHead(const std::string& path, std::size_t bytes) {
 }
 
 Result<TextFile> TextFile::Read(const std::string& path) {
-  REPRISE_ASSIGN(std::string bytes, ReadBytes(path));
-  const std::string_view view = bytes;
-  if (IsGzip(view)) {
-    REPRISE_ASSIGN(std::string text, Unpack(path, bytes));
-    return FromText(path, std::move(text));
+  Result<std::string> bytes = ReadBytes(path);
+  if (bytes && IsGzip(*bytes)) {
+    bytes = Unpack(path, *bytes);
+  } else if (bytes && IsZstd(*bytes)) {
+    bytes = UnpackZstd(path, *bytes);
   }
-  if (IsZstd(bytes)) {
-    REPRISE_ASSIGN(std::string text, UnpackZstd(path, bytes));
-    return FromText(path, std::move(text));
+  if (!bytes) {
+    return tl::unexpected<Error>(std::move(bytes.error()));
   }
-  return FromText(path, std::move(bytes));
+  return FromText(path, std::move(*bytes));
 }
 
 TextFile TextFile::FromText(std::string path, std::string text) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 
 #include "et_schema/byte_stream.h"
@@ -18,18 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Nothing if there is no such file.
-Result<std::optional<json>> ReadJson(const std::string& path) {
+// An empty object if there is no such file.
+Result<json> ReadJson(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     std::error_code code;
     if (fs::exists(path, code)) {
       return BadInput(fmt::format("{}: cannot open", path));
     }
-    return std::optional<json>();
+    return json::object();
   }
   try {
-    return std::optional(json::parse(in));
+    return json::parse(in);
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: {}", path, error.what()));
   }
@@ -56,17 +55,17 @@ Result<std::map<std::string, ProcessGroup>> ReadGroups(const std::string& direct
   std::map<std::string, ProcessGroup> groups;
   const std::string path = (fs::path(directory) / file).string();
   const std::string info_path = (fs::path(directory) / kGroupsInfoFile).string();
-  REPRISE_ASSIGN(const std::optional<json> ranks, ReadJson(path));
-  REPRISE_ASSIGN(const std::optional<json> info, ReadJson(info_path));
+  REPRISE_ASSIGN(const json ranks, ReadJson(path));
+  REPRISE_ASSIGN(const json info, ReadJson(info_path));
   try {
-    for (const auto& [id, list] : ranks.value_or(json::object()).items()) {
+    for (const auto& [id, list] : ranks.items()) {
       groups[id] = {.id = id, .ranks = list.get<std::vector<std::int32_t>>()};
     }
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: expected {{\"<group>\": [ranks…]}}: {}", path, error.what()));
   }
   try {
-    for (const auto& [id, facts] : info.value_or(json::object()).items()) {
+    for (const auto& [id, facts] : info.items()) {
       if (facts.contains("ranks")) {
         groups[id] = {.id = id, .ranks = facts.at("ranks").get<std::vector<std::int32_t>>()};
       }

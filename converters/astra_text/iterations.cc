@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 
+#include "converters/comm_sizes.h"
+
 namespace reprise::astra_text {
 namespace {
 
@@ -92,9 +94,7 @@ class Builder {
     spec.certainty = GroupCertainty::kInferred;
     spec.async = true;
     spec.in_bytes = what.bytes;
-    spec.out_bytes = spec.kind == CommKind::kAllGather       ? what.bytes * world_size_
-                     : spec.kind == CommKind::kReduceScatter ? what.bytes / world_size_
-                                                             : what.bytes;
+    CompleteSizes(world_size_, node.name, spec, diagnostics_);
     return node.id;
   }
 

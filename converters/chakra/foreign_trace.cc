@@ -102,7 +102,10 @@ class Builder {
   void AddCallers(const ForeignNode& from, Node& node) {
     for (const std::uint64_t caller : from.ctrl_deps) {
       if (trace_.captured) {
-        if (const auto it = names_.find(caller); it != names_.end() && node.parent.empty()) {
+        const auto it = names_.find(caller);
+        if (it == names_.end()) {
+          Count("dangling_caller", from);
+        } else if (node.parent.empty()) {
           node.parent = it->second;
         }
         trace_.diagnostics.Count("caller_is_no_edge");

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "converters/comm_sizes.h"
+
 namespace reprise::chakra {
 namespace {
 
@@ -134,30 +136,13 @@ class Assigner {
     Settle(trace, node);
   }
 
-  // comm_size is what a rank gives. What it gets follows from the group's size.
   void Settle(const RankTrace& trace, Node& node) {
+    const Ranks& ranks = table_.groups().at(node.comm->group).ranks;
     CommSpec& spec = *node.comm;
-    const Ranks& ranks = table_.groups().at(spec.group).ranks;
-    const auto size = static_cast<std::int64_t>(ranks.size());
-    constexpr std::int64_t kMost = std::int64_t{1} << 62;
-    if (spec.in_bytes < 0 || spec.out_bytes < 0) {
-      Count("negative_comm_size", trace, node);
-      spec.in_bytes = spec.out_bytes = 0;
-    }
-    if (spec.in_bytes == spec.out_bytes) {  // one number was there for both
-      switch (spec.kind) {
-        case CommKind::kAllGather:
-          spec.out_bytes = spec.in_bytes > kMost / size ? kMost : spec.in_bytes * size;
-          break;
-        case CommKind::kReduceScatter:
-          spec.out_bytes = spec.in_bytes / size;
-          break;
-        case CommKind::kBarrier:
-          spec.in_bytes = spec.out_bytes = 0;
-          break;
-        default:
-          break;
-      }
+    const bool two_numbers = !IsPointToPoint(spec.kind) && spec.in_bytes != spec.out_bytes;
+    if (!two_numbers) {
+      CompleteSizes(static_cast<std::int64_t>(ranks.size()), Where(trace, node), spec,
+                    diagnostics_);
     }
     SettleRoot(trace, ranks, node);
   }
@@ -179,7 +164,10 @@ class Assigner {
   }
 
   void Count(std::string_view name, const RankTrace& trace, const Node& node) {
-    diagnostics_.Count(name, fmt::format("{}: node {} ({})", trace.path, node.id, node.name));
+    diagnostics_.Count(name, Where(trace, node));
+  }
+  static std::string Where(const RankTrace& trace, const Node& node) {
+    return fmt::format("{}: node {} ({})", trace.path, node.id, node.name);
   }
 
   std::span<RankTrace> traces_;
