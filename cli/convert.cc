@@ -67,6 +67,13 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
     return FindConverter("pytorch");
   }
   const ConverterKind* kind = SniffConverter(flags.input);
+  std::error_code error;
+  if (kind == nullptr && std::filesystem::is_regular_file(flags.input, error)) {
+    return BadInput(fmt::format(
+        "{}: not recognised as any format (`reprise list formats`); --format NAME says what is "
+        "wrong with it",
+        flags.input));
+  }
   // Let the first format say what it would have expected.
   return kind != nullptr ? kind : &BuiltinConverters().front();
 }

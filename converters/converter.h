@@ -15,12 +15,12 @@
 namespace reprise {
 
 struct ConvertRequest {
-  // Either a directory that holds the captures of all ranks, and the directory to write to …
+  // Either a directory that holds the captures of all ranks, or one file that is a whole capture,
+  // and the directory to write to, or for one rank `output_file` …
   std::string input_directory;
+  std::string input_file;
   std::string output_directory;
   std::string name;  // of the trace set; the input's if empty
-  // … or one file that is a whole capture, and either of the two outputs …
-  std::string input_file;
   // … or one rank's two files, and the file to write.
   std::string host_trace;
   std::string device_trace;
