@@ -99,8 +99,9 @@ bool LooksLikeEt(const std::string& path) {
   if (!first || !*first || !evidence.AddFirst(message)) {
     return false;
   }
+  const bool empty_header = message.empty();  // as zeros would be
   const auto second = messages->Next(message);
-  return second && (!*second || evidence.Add(message));
+  return second && (*second ? !message.empty() && evidence.Add(message) : !empty_header);
 }
 
 }  // namespace reprise

@@ -50,6 +50,7 @@ class AstraText : public ::testing::Test {
     return names;
   }
   void ExpectFailure(const std::string& text, const std::string& part) {
+    fs::remove_all(root_ + "/out");
     const auto report = Convert(text);
     ASSERT_FALSE(report) << text;
     EXPECT_THAT(report.error().message, HasSubstr(part));

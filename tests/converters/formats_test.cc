@@ -132,7 +132,7 @@ TEST_F(Formats, CutAnywhere) {
     if (sample.format == "pytorch") {
       continue;
     }
-    const std::size_t stride = sample.text.size() > 400 ? 7 : 1;
+    const std::size_t stride = 1 + sample.text.size() / 60;
     for (std::size_t size = 0; size < sample.text.size(); size += stride) {
       ExpectErrorOrTrace(sample, sample.text.substr(0, size), "cut at " + std::to_string(size));
     }
@@ -146,9 +146,9 @@ TEST_F(Formats, BytesChangedAnywhere) {
     if (sample.format == "pytorch") {
       continue;
     }
-    const std::size_t stride = sample.text.size() > 400 ? 11 : 1;
+    const std::size_t stride = 1 + sample.text.size() / 60;
     for (std::size_t at = 0; at < sample.text.size(); at += stride) {
-      for (const char byte : {'\xff', '\0', '{', '9'}) {
+      for (const char byte : {'\xff', '\0', '9'}) {
         std::string text = sample.text;
         text[at] = byte;
         ExpectErrorOrTrace(sample, text,
