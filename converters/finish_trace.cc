@@ -9,6 +9,7 @@
 #include <queue>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "et_schema/trace_set.h"
 
@@ -77,14 +78,12 @@ class Finisher {
 
   void DropDangling(Node& node) {
     std::vector<Dependency> kept;
+    std::unordered_set<std::uint64_t> seen;  // a node may wait for thousands
     for (const Dependency& dep : node.deps) {
-      const bool again = std::any_of(kept.begin(), kept.end(), [&](const Dependency& other) {
-        return other.node_id == dep.node_id;
-      });
       if (!by_id_.contains(dep.node_id)) {
         diagnostics_.Count("dangling_dependency",
                            fmt::format("{}: node {} waits for {}", path_, node.id, dep.node_id));
-      } else if (!again) {
+      } else if (seen.insert(dep.node_id).second) {
         kept.push_back(dep);
       }
     }

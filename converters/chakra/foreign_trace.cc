@@ -109,9 +109,8 @@ class Builder {
           node.parent = it->second;
         }
         trace_.diagnostics.Count("caller_is_no_edge");
-      } else if (std::none_of(node.deps.begin(), node.deps.end(),
-                              [&](const Dependency& dep) { return dep.node_id == caller; })) {
-        node.deps.push_back({.node_id = caller});
+      } else {
+        node.deps.push_back({.node_id = caller});  // once, if it is in both lists: FinishTrace
       }
     }
   }
