@@ -45,6 +45,10 @@ Status ReadJson(RankTrace& trace) {
   return BuildNodes("JSON", json.header, std::move(json.nodes), trace);
 }
 
+bool IsJsonName(const std::string& path) {
+  return fs::path(path).filename().string().find(".json") != std::string::npos;
+}
+
 Result<RankTrace> ReadRank(std::int32_t rank, const std::string& path) {
   RankTrace trace{.rank = rank, .path = path};
   switch (FormOf(path)) {
@@ -58,7 +62,7 @@ Result<RankTrace> ReadRank(std::int32_t rank, const std::string& path) {
       break;
     case Form::kEt:
     case Form::kNone:  // its reader says what is wrong
-      REPRISE_TRY(path.find(".json") == std::string::npos ? ReadEt(trace) : ReadJson(trace));
+      REPRISE_TRY(IsJsonName(path) ? ReadJson(trace) : ReadEt(trace));
       break;
   }
   return trace;

@@ -24,8 +24,8 @@ struct InputFiles {
 [[nodiscard]] std::int32_t RankInName(const std::string& path);
 // By content; reads the first kilobytes.
 [[nodiscard]] Form FormOf(const std::string& path);
-// A file of a form other than kNone, or a directory with one such file per rank that is not a
-// trace set of ours.
+// A file of a form other than kNone, or a directory with such files. Trace sets of ours look so
+// too; converting them is refused.
 [[nodiscard]] bool LooksLikeChakra(const std::string& path);
 
 }  // namespace reprise::chakra
