@@ -1,6 +1,7 @@
 // reprise convert: captures in, a trace set out.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,10 +14,15 @@ namespace {
 
 struct ConvertFlags {
   std::string input, output, name, host_trace, device_trace, format;
-  std::int32_t rank = -1;
+  std::int32_t rank = -1, passes = 1;
+  std::optional<std::int32_t> ranks;
   bool force = false, json = false, strict = false;
   std::string repeat = "recorded";
 };
+
+bool IsTraceName(std::string_view path) {
+  return path.ends_with(".et") || path.ends_with(".et.gz") || path.ends_with(".et.zst");
+}
 
 Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
   ConvertRequest request{
@@ -24,18 +30,25 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
       .host_trace = flags.host_trace,
       .device_trace = flags.device_trace,
       .rank = flags.rank,
+      .world_size = flags.ranks,
+      .passes = flags.passes,
       .force = flags.force,
       .strict = flags.strict,
       .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded};
   if (flags.host_trace.empty() && flags.device_trace.empty()) {
     if (flags.input.empty()) {
-      return UsageError("give a directory of captures, or --host-trace and --device-trace");
+      return UsageError(
+          "give a capture (a directory or a file), or --host-trace and --device-trace");
     }
-    request.input_directory = flags.input;
-    request.output_directory = flags.output;
+    // What is not there goes to the converter as a directory: it says so.
+    std::error_code error;
+    const bool file = std::filesystem::is_regular_file(flags.input, error);
+    (file ? request.input_file : request.input_directory) = flags.input;
+    (file && IsTraceName(flags.output) ? request.output_file : request.output_directory) =
+        flags.output;
   } else {
     if (!flags.input.empty()) {
-      return UsageError("give either a directory, or --host-trace and --device-trace");
+      return UsageError("give either a capture, or --host-trace and --device-trace");
     }
     request.output_file = flags.output;
   }
@@ -55,6 +68,13 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
     return FindConverter("pytorch");
   }
   const ConverterKind* kind = SniffConverter(flags.input);
+  std::error_code error;
+  if (kind == nullptr && std::filesystem::is_regular_file(flags.input, error)) {
+    return BadInput(fmt::format(
+        "{}: not recognised as any format (`reprise list formats`); --format NAME says what is "
+        "wrong with it",
+        flags.input));
+  }
   // Let the first format say what it would have expected.
   return kind != nullptr ? kind : &BuiltinConverters().front();
 }
@@ -111,8 +131,10 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Turn captured traces into a trace set");
   auto flags = std::make_shared<ConvertFlags>();
   app.add_option("input", flags->input,
-                 "directory with rank<N>.et.json and rank<N>.kineto.json, plain, .gz or .zst");
-  app.add_option("-o,--output", flags->output, "directory to create (one rank: the .et file)")
+                 "a directory with the captures of all ranks, or a file; `reprise list formats` "
+                 "shows what is read");
+  app.add_option("-o,--output", flags->output,
+                 "directory to create (one rank: perhaps an .et file)")
       ->required();
   app.add_option("--name", flags->name, "name of the trace set (default: the directory's)");
   app.add_option("--host-trace", flags->host_trace, "one rank: its host trace");
@@ -124,6 +146,10 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
                  "that was recorded (else the best match), or the one of median duration")
       ->check(CLI::IsMember({"recorded", "median"}));
   app.add_option("--format", flags->format, "format of the input (default: recognised)");
+  app.add_option("--ranks", flags->ranks, "workloads for any number of ranks: how many to write")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--passes", flags->passes, "workloads: how many iterations (default: 1)")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--strict", flags->strict, "fail where something would be lost");
   app.add_flag("--json", flags->json, "print the result as JSON");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,15 +22,21 @@ enum class RepeatChoice : std::uint8_t {
 };
 
 struct ConvertRequest {
-  // Either a directory that holds the captures of all ranks, and the directory to write to …
+  // Either a directory that holds the captures of all ranks, or one file that is a whole capture,
+  // and the directory to write to, or for one rank `output_file` …
   std::string input_directory;
+  std::string input_file;
   std::string output_directory;
-  std::string name;  // of the trace set; the input directory's if empty
+  std::string name;  // of the trace set; the input's if empty
   // … or one rank's two files, and the file to write.
   std::string host_trace;
   std::string device_trace;
   std::int32_t rank = -1;  // -1: as the files say
   std::string output_file;
+
+  // For formats that describe one rank for all.
+  std::optional<std::int32_t> world_size;  // ranks to write
+  std::int32_t passes = 1;                 // iterations of the workload
 
   bool force = false;   // replace an output that exists; it is refused otherwise
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost

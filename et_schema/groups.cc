@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <system_error>
 
 #include "et_schema/byte_stream.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise {
 namespace {
@@ -15,18 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Nothing if there is no such file.
-Result<std::optional<json>> ReadJson(const std::string& path) {
+// An empty object if there is no such file.
+Result<json> ReadJson(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     std::error_code code;
     if (fs::exists(path, code)) {
       return BadInput(fmt::format("{}: cannot open", path));
     }
-    return std::optional<json>();
+    return json::object();
   }
   try {
-    return std::optional(json::parse(in));
+    return json::parse(in);
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: {}", path, error.what()));
   }
@@ -39,28 +41,41 @@ Status WriteJsonFile(const std::string& path, const json& value) {
   return sink->Commit();
 }
 
+// ASTRA-sim reads ids with stoi and insists on numbers above 0.
+bool SimulatorTakes(const std::string& id) {
+  std::int32_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  return error == std::errc{} && end == id.data() + id.size() && number > 0;
+}
+
 }  // namespace
 
-Result<std::map<std::string, ProcessGroup>> ReadGroups(const std::string& directory) {
+Result<std::map<std::string, ProcessGroup>> ReadGroups(const std::string& directory,
+                                                       const std::string& file) {
   std::map<std::string, ProcessGroup> groups;
-  const std::string path = (fs::path(directory) / kGroupsFile).string();
-  REPRISE_ASSIGN(const std::optional<json> ranks, ReadJson(path));
-  REPRISE_ASSIGN(const std::optional<json> info,
-                 ReadJson((fs::path(directory) / kGroupsInfoFile).string()));
-  if (!ranks) {
-    return groups;
-  }
+  const std::string path = (fs::path(directory) / file).string();
+  const std::string info_path = (fs::path(directory) / kGroupsInfoFile).string();
+  REPRISE_ASSIGN(const json ranks, ReadJson(path));
+  REPRISE_ASSIGN(const json info, ReadJson(info_path));
   try {
-    for (const auto& [id, list] : ranks->items()) {
-      ProcessGroup& group = groups[id];
-      group.id = id;
-      group.ranks = list.get<std::vector<std::int32_t>>();
-      if (info && info->contains(id)) {
-        group.description = info->at(id).value("description", "");
-      }
+    for (const auto& [id, list] : ranks.items()) {
+      groups[id] = {.id = id, .ranks = list.get<std::vector<std::int32_t>>()};
     }
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: expected {{\"<group>\": [ranks…]}}: {}", path, error.what()));
+  }
+  try {
+    for (const auto& [id, facts] : info.items()) {
+      if (facts.contains("ranks")) {
+        groups[id] = {.id = id, .ranks = facts.at("ranks").get<std::vector<std::int32_t>>()};
+      }
+      if (const auto known = groups.find(id); known != groups.end()) {
+        known->second.description = facts.value("description", "");
+      }
+    }
+  } catch (const json::exception& error) {
+    return BadInput(fmt::format("{}: expected {{\"<group>\": {{\"description\": …}}}}: {}",
+                                info_path, error.what()));
   }
   return groups;
 }
@@ -70,8 +85,8 @@ Status WriteGroups(const std::string& directory,
   json ranks = json::object();
   json info = json::object();
   for (const auto& [id, group] : groups) {
-    ranks[id] = group.ranks;
     info[id] = {{"description", group.description}};
+    (SimulatorTakes(id) ? ranks[id] : info[id]["ranks"]) = group.ranks;
   }
   REPRISE_TRY(WriteJsonFile((fs::path(directory) / kGroupsFile).string(), ranks));
   return WriteJsonFile((fs::path(directory) / kGroupsInfoFile).string(), info);

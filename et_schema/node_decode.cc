@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "et_schema/node_stream.h"
+#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {
@@ -36,7 +37,16 @@ std::optional<GroupCertainty> ParseCertainty(std::string_view text) {
 
 }  // namespace
 
-void NodeStream::Decode(NodeView& view) {
+bool NodeDecoder::Decode(std::string_view message, std::uint64_t offset, NodeView& view) {
+  offset_ = offset;
+  if (!raw_.Parse(message)) {
+    return false;
+  }
+  DecodeNode(view);
+  return true;
+}
+
+void NodeDecoder::DecodeNode(NodeView& view) {
   CountNamed("unknown_attribute", raw_.unknown_attributes);
   CountNamed("wrong_attribute_type", raw_.mistyped_attributes);
   view.id = raw_.id;
@@ -68,7 +78,7 @@ void NodeStream::Decode(NodeView& view) {
 }
 
 // A device node of ours has a correlation, if only -1.
-void NodeStream::DecodeDeviceWork(NodeView& view) {
+void NodeDecoder::DecodeDeviceWork(NodeView& view) {
   view.device_work.reset();
   if (!raw_.Has(Attribute::kCorrelation)) {
     return;
@@ -89,7 +99,7 @@ void NodeStream::DecodeDeviceWork(NodeView& view) {
   work.copied_bytes = raw_.Number(Attribute::kCopiedBytes, -1);
 }
 
-void NodeStream::DecodeKind(NodeView& view) {
+void NodeDecoder::DecodeKind(NodeView& view) {
   const auto kind = ParseOpKind(raw_.Text(Attribute::kOpKind));
   const auto op_class = ParseOpClass(raw_.Text(Attribute::kOpClass));
   if (kind && op_class) {
@@ -113,7 +123,7 @@ void NodeStream::DecodeKind(NodeView& view) {
   }
 }
 
-void NodeStream::DecodeActor(NodeView& view) {
+void NodeDecoder::DecodeActor(NodeView& view) {
   const std::string_view actor = raw_.Text(Attribute::kActor);
   const std::int64_t stream = raw_.Number(Attribute::kStream, 0);
   const std::int64_t thread = raw_.Number(Attribute::kTid, 0);
@@ -134,7 +144,7 @@ void NodeStream::DecodeActor(NodeView& view) {
   }
 }
 
-void NodeStream::DecodeDeps(NodeView& view) {
+void NodeDecoder::DecodeDeps(NodeView& view) {
   const std::vector<std::int64_t>& reasons = raw_.Numbers(Attribute::kDepReasons);
   view.deps.resize(raw_.data_deps.size());
   if (raw_.Has(Attribute::kDepReasons) && reasons.size() != view.deps.size()) {
@@ -159,7 +169,7 @@ void NodeStream::DecodeDeps(NodeView& view) {
   }
 }
 
-void NodeStream::DecodeComm(NodeView& view) {
+void NodeDecoder::DecodeComm(NodeView& view) {
   view.comm.reset();
   if (!IsTransfer(view.type)) {
     return;
@@ -194,7 +204,7 @@ void NodeStream::DecodeComm(NodeView& view) {
   }
 }
 
-void NodeStream::DecodeCommKind(CommSpec& spec) {
+void NodeDecoder::DecodeCommKind(CommSpec& spec) {
   // CollectiveCommType → CommKind.
   constexpr std::array kKinds = {CommKind::kAllReduce,     CommKind::kReduce,
                                  CommKind::kAllGather,     CommKind::kGather,
@@ -214,7 +224,7 @@ void NodeStream::DecodeCommKind(CommSpec& spec) {
   }
 }
 
-void NodeStream::DecodeCommSizes(CommSpec& spec) {
+void NodeDecoder::DecodeCommSizes(CommSpec& spec) {
   const std::int64_t size = raw_.Number(Attribute::kCommSize, 0);
   if (!raw_.Has(Attribute::kCommInBytes) && spec.kind != CommKind::kBarrier) {
     // One number for both sides: exact for all_reduce and broadcast, else a guess.
@@ -226,7 +236,7 @@ void NodeStream::DecodeCommSizes(CommSpec& spec) {
   spec.out_splits = raw_.Numbers(Attribute::kCommOutSplits);
 }
 
-void NodeStream::DecodeArgs(NodeView& view) {
+void NodeDecoder::DecodeArgs(NodeView& view) {
   ArgProblems problems;
   if (!arg_parser_.Parse(raw_.inputs, raw_.outputs, raw_.Numbers(Attribute::kTensorIncarnations),
                          raw_.Numbers(Attribute::kTensorStrides), view.args, problems)) {
@@ -247,6 +257,45 @@ void NodeStream::DecodeArgs(NodeView& view) {
       Count(name);
     }
   }
+}
+
+const Diagnostics& NodeDecoder::diagnostics() {
+  for (auto& [name, count] : pending_) {
+    if (count > 0) {
+      diagnostics_.Count(name, {}, count);
+      count = 0;
+    }
+  }
+  return diagnostics_;
+}
+
+void NodeDecoder::Count(std::string_view name) {
+  diagnostics_.Count(name, fmt::format("{}: node {} at byte {}", path_, raw_.id, offset_));
+}
+
+void NodeDecoder::CountNamed(std::string_view counter,
+                             const std::vector<std::string_view>& attributes) {
+  for (const std::string_view attribute : attributes) {
+    // One example per attribute name; the names of a file are few.
+    const std::string key = fmt::format("{}/{}", counter, Clean(attribute, clean_name_));
+    auto [it, fresh] = pending_.try_emplace(key, 0);
+    static_cast<void>(it);
+    if (fresh) {
+      diagnostics_.Count(counter,
+                         fmt::format("{}: \"{}\", first in node {}", path_, attribute, raw_.id));
+    } else {
+      ++pending_.try_emplace(std::string(counter), 0).first->second;
+    }
+  }
+}
+
+std::string_view NodeDecoder::Clean(std::string_view text, std::string& scratch) {
+  if (text.empty() || IsValidUtf8(text)) {
+    return text;
+  }
+  Count("invalid_utf8");
+  scratch = ReplaceInvalidUtf8(text);
+  return scratch;
 }
 
 }  // namespace reprise

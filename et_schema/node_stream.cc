@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "et_schema/metadata_codec.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 
@@ -78,12 +75,14 @@ Status NodeStream::ReadMetadata() {
                     messages_.path()));
   }
   MetadataExtras extras;
-  metadata_ = DecodeMetadata(raw, extras, diagnostics_);
+  Diagnostics diagnostics;
+  metadata_ = DecodeMetadata(raw, extras, diagnostics);
+  decoder_.Add(diagnostics);
   if (extras.format > kFormatVersion) {
     return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}",
                                 messages_.path(), extras.format, kFormatVersion));
   }
-  native_ = extras.format > 0;
+  decoder_.set_native(extras.format > 0);
   expected_nodes_ = extras.node_count;
   return {};
 }
@@ -98,53 +97,12 @@ Result<bool> NodeStream::Next(NodeView& view) {
     }
     return false;
   }
-  if (!raw_.Parse(message)) {
+  if (!decoder_.Decode(message, offset(), view)) {
     return BadInput(fmt::format("{}: the message at byte {} is not a node: damaged",
                                 messages_.path(), offset()));
   }
   ++nodes_;
-  Decode(view);
   return true;
-}
-
-const Diagnostics& NodeStream::diagnostics() {
-  for (auto& [name, count] : pending_) {
-    if (count > 0) {
-      diagnostics_.Count(name, {}, count);
-      count = 0;
-    }
-  }
-  return diagnostics_;
-}
-
-void NodeStream::Count(std::string_view name) {
-  diagnostics_.Count(
-      name, fmt::format("{}: node {} at byte {}", messages_.path(), raw_.id, messages_.offset()));
-}
-
-void NodeStream::CountNamed(std::string_view counter,
-                            const std::vector<std::string_view>& attributes) {
-  for (const std::string_view attribute : attributes) {
-    // One example per attribute name; the names of a file are few.
-    const std::string key = fmt::format("{}/{}", counter, Clean(attribute, clean_name_));
-    auto [it, fresh] = pending_.try_emplace(key, 0);
-    static_cast<void>(it);
-    if (fresh) {
-      diagnostics_.Count(counter, fmt::format("{}: \"{}\", first in node {}", messages_.path(),
-                                              attribute, raw_.id));
-    } else {
-      ++pending_.try_emplace(std::string(counter), 0).first->second;
-    }
-  }
-}
-
-std::string_view NodeStream::Clean(std::string_view text, std::string& scratch) {
-  if (text.empty() || IsValidUtf8(text)) {
-    return text;
-  }
-  Count("invalid_utf8");
-  scratch = ReplaceInvalidUtf8(text);
-  return scratch;
 }
 
 }  // namespace reprise

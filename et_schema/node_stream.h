@@ -45,23 +45,21 @@ void ViewOf(const Node& node, NodeView& view);
 // Everything but the arguments.
 void CopyHeader(const NodeView& view, Node& node);
 
-class NodeStream {
+// One Node message → NodeView; what a foreign file lacks is derived here (node_decode.cc).
+class NodeDecoder {
  public:
-  static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
-  [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
-  // False at the end. The view's strings are valid until the next call.
-  [[nodiscard]] Result<bool> Next(NodeView& view);
-  [[nodiscard]] const Diagnostics& diagnostics();
-  [[nodiscard]] std::uint64_t offset() const { return messages_.offset(); }
-  // Nodes that the header promises, if it does.
-  [[nodiscard]] std::optional<std::uint64_t> expected_nodes() const { return expected_nodes_; }
+  explicit NodeDecoder(std::string path) : path_(std::move(path)) {}
   // Written by Reprise (a foreign file lacks most attributes: nothing to complain about).
+  void set_native(bool native) { native_ = native; }
   [[nodiscard]] bool native() const { return native_; }
+  // False: not a Node. `offset` is for messages; the view's strings are valid until the next call
+  // and while `message` is.
+  [[nodiscard]] bool Decode(std::string_view message, std::uint64_t offset, NodeView& view);
+  [[nodiscard]] const Diagnostics& diagnostics();
+  void Add(const Diagnostics& other) { diagnostics_.Merge(other); }
 
  private:
-  explicit NodeStream(MessageReader messages) : messages_(std::move(messages)) {}
-  [[nodiscard]] Status ReadMetadata();
-  void Decode(NodeView& view);
+  void DecodeNode(NodeView& view);
   void DecodeKind(NodeView& view);
   void DecodeActor(NodeView& view);
   void DecodeDeps(NodeView& view);
@@ -75,11 +73,9 @@ class NodeStream {
   void Count(std::string_view name);
   void CountNamed(std::string_view counter, const std::vector<std::string_view>& attributes);
 
-  MessageReader messages_;
-  TraceMetadata metadata_;
+  std::string path_;
   bool native_ = false;
-  std::optional<std::uint64_t> expected_nodes_;
-  std::uint64_t nodes_ = 0;
+  std::uint64_t offset_ = 0;
   RawNode raw_;
   ArgTextParser arg_parser_;
   std::string clean_name_, clean_parent_, clean_schema_, clean_op_, clean_group_;
@@ -88,6 +84,30 @@ class NodeStream {
   std::map<std::string, std::uint64_t, std::less<>> pending_;
   // Foreign files: transfers so far of each sequence.
   std::map<std::string, std::int64_t> next_index_;
+};
+
+class NodeStream {
+ public:
+  static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
+  [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
+  // False at the end. The view's strings are valid until the next call.
+  [[nodiscard]] Result<bool> Next(NodeView& view);
+  [[nodiscard]] const Diagnostics& diagnostics() { return decoder_.diagnostics(); }
+  [[nodiscard]] std::uint64_t offset() const { return messages_.offset(); }
+  // Nodes that the header promises, if it does.
+  [[nodiscard]] std::optional<std::uint64_t> expected_nodes() const { return expected_nodes_; }
+  [[nodiscard]] bool native() const { return decoder_.native(); }
+
+ private:
+  explicit NodeStream(MessageReader messages)
+      : messages_(std::move(messages)), decoder_(messages_.path()) {}
+  [[nodiscard]] Status ReadMetadata();
+
+  MessageReader messages_;
+  NodeDecoder decoder_;
+  TraceMetadata metadata_;
+  std::optional<std::uint64_t> expected_nodes_;
+  std::uint64_t nodes_ = 0;
 };
 
 // The trailer that cannot be had in a stream: GlobalMetadata's attribute `node_count` (fixed64) is

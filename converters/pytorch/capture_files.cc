@@ -7,7 +7,9 @@
 #include <map>
 
 #include "converters/pytorch/capture_names.h"
-#include "converters/pytorch/unpack.h"
+#include "converters/unpack.h"
+
+#include "converters/text_file.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // "distributedInfo" comes after some kB of device properties.
-constexpr std::size_t kHeadBytes = 1 << 16;
+constexpr std::size_t kHeadBytes = 1 << 17;
 
 constexpr std::string_view kFlags =
     "name them rank<N>.et.json and rank<N>.kineto.json, or convert one rank with --host-trace, "

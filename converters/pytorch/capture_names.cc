@@ -122,7 +122,10 @@ NamedCapture SniffText(std::string_view head) {
     if (!rank.empty() && kDigits.find(rank.front()) != std::string_view::npos) {
       out.rank = LeadingNumber(rank, rest);
     }
-  } else if (has("schema") && has("nodes")) {
+    // A host trace that chakra_trace_link has been over is another format (converters/chakra).
+  } else if (has("schema") && has("nodes") &&
+             head.find("\"exclusive_dur\"") == std::string_view::npos &&
+             head.find("\"inclusive_dur\"") == std::string_view::npos) {
     out.kind = CaptureKind::kHost;
   }
   return out;

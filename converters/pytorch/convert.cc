@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "converters/converter.h"
+#include "converters/output_files.h"
 #include "converters/pytorch/capture_files.h"
 #include "converters/pytorch/edges.h"
 #include "converters/pytorch/groups.h"
 #include "converters/pytorch/matching.h"
-#include "converters/pytorch/output_files.h"
 #include "converters/pytorch/rank_writer.h"
 #include "et_schema/trace_set.h"
 
@@ -152,6 +152,12 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
 }
 
 Result<ConvertReport> Convert(const ConvertRequest& request) {
+  if (!request.input_file.empty()) {
+    return UsageError(
+        fmt::format("{}: a PyTorch capture is a pair of files; give --host-trace and "
+                    "--device-trace, or a directory of pairs",
+                    request.input_file));
+  }
   if (request.input_directory.empty()) {
     const RankFiles files{
         .rank = request.rank, .host = request.host_trace, .kineto = request.device_trace};

@@ -100,7 +100,10 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
 
 }  // namespace
 
-GroupTable::GroupTable(std::span<const RankCapture> ranks) {
+GroupTable::GroupTable(std::span<const RankCapture> ranks) : world_size_(ranks.size()) {
+  for (const RankCapture& rank : ranks) {
+    world_size_ = std::max(world_size_, static_cast<std::size_t>(std::max(rank.world_size, 0)));
+  }
   for (const RankCapture& rank : ranks) {
     for (const GroupRecord& group : rank.groups) {
       Add(rank.rank, group.name, group.description, group.ranks);
@@ -135,8 +138,11 @@ int GroupTable::Add(std::int32_t rank, const std::string& name, const std::strin
   }
   if (found < 0) {
     found = static_cast<int>(groups_.size());
-    groups_.push_back(
-        {.id = std::to_string(groups_.size()), .description = description, .ranks = ranks});
+    // Simulators take "0" for all ranks, whatever the file of groups says.
+    const bool everybody = !has_world_ && ranks.size() == world_size_;
+    has_world_ = has_world_ || everybody;
+    const std::size_t number = everybody ? 0 : groups_.size() + (has_world_ ? 0 : 1);
+    groups_.push_back({.id = std::to_string(number), .description = description, .ranks = ranks});
   }
   by_name_[{rank, name}] = found;
   return found;

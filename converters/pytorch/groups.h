@@ -12,8 +12,8 @@
 
 namespace reprise::pytorch {
 
-// One group's name on each rank, and what it is for the set: ids are "0", "1", … in the order in
-// which the ranks, lowest first, list them.
+// One group's name on each rank, and what it is for the set: ids are "1", "2", … in the order in
+// which the ranks, lowest first, list them; "0" is the first that has all ranks.
 class GroupTable {
  public:
   // Groups are the same if their ranks, their description and their place among the rank's groups
@@ -30,6 +30,8 @@ class GroupTable {
   [[nodiscard]] int FirstTwin(int group) const;
 
  private:
+  std::size_t world_size_;
+  bool has_world_ = false;
   std::vector<ProcessGroup> groups_;
   std::map<std::pair<std::int32_t, std::string>, int> by_name_;
 };

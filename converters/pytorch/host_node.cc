@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "converters/pytorch/host_values.h"
+#include "converters/host_values.h"
 
 namespace reprise::pytorch {
 namespace {

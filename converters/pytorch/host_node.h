@@ -9,7 +9,7 @@
 
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/string_pool.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/result.h"
 
 namespace reprise::pytorch {

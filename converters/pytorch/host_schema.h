@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "converters/pytorch/json_split.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/json_split.h"
+#include "converters/text_file.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 

@@ -13,7 +13,7 @@
 
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
-#include "converters/pytorch/json_split.h"
+#include "converters/json_split.h"
 #include "converters/pytorch/string_pool.h"
 
 namespace reprise::pytorch {

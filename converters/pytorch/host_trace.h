@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converters/pytorch/process_groups.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "converters/pytorch/json_split.h"
+#include "converters/json_split.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/shape_hash.h"
 

@@ -9,7 +9,7 @@
 #include "converters/pytorch/device_events.h"
 #include "converters/pytorch/process_groups.h"
 #include "converters/pytorch/string_pool.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"

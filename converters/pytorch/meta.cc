@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "converters/pytorch/json_split.h"
-#include "converters/pytorch/text_file.h"
+#include "converters/json_split.h"
+#include "converters/text_file.h"
 
 namespace reprise::pytorch {
 

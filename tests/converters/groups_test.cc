@@ -174,6 +174,20 @@ TEST(GroupTable, IdentityIsRanksDescriptionAndOrder) {
   EXPECT_EQ(table.groups()[0].id, "0");
 }
 
+// Simulators take "0" for all ranks.
+TEST(GroupTable, ZeroIsTheGroupOfAllRanks) {
+  std::vector<RankCapture> ranks(2);
+  ranks[0] = RankWith(0, {{.name = "a", .description = "solo", .ranks = {0}},
+                          {.name = "b", .description = "default_pg", .ranks = {0, 1}},
+                          {.name = "c", .description = "tp", .ranks = {0, 1}}});
+  ranks[1] = RankWith(1, {});
+  const GroupTable table(ranks);
+  ASSERT_EQ(table.groups().size(), 3U);
+  EXPECT_EQ(table.groups()[0].id, "1");
+  EXPECT_EQ(table.groups()[1].id, "0");
+  EXPECT_EQ(table.groups()[2].id, "2");
+}
+
 TEST(GroupRecords, Parse) {
   const auto groups = ParseGroupRecords(
       R"([{"pg_name": "0", "pg_desc": "default_pg", "ranks": [], "group_size": 4},

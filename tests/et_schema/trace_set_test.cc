@@ -89,6 +89,32 @@ TEST_F(TraceSetTest, RefusesAnEmptyOrMissingDirectory) {
   EXPECT_EQ(set.error().kind, ErrorKind::kBadInput);
 }
 
+// ASTRA-sim reads ids with stoi, asserts that they are above 0, and takes "0" for all ranks.
+TEST_F(TraceSetTest, GroupsFileHasOnlyWhatSimulatorsTake) {
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    WriteRank(rank);
+  }
+  const std::map<std::string, ProcessGroup> groups = {
+      {"0", {.id = "0", .description = "default_pg", .ranks = {0, 1}}},
+      {"12", {.id = "12", .ranks = {1}}},
+      {"tp", {.id = "tp", .description = "by name", .ranks = {1, 0}}}};
+  ASSERT_TRUE(WriteGroups(scratch_.path(), groups));
+  const auto file = nlohmann::json::parse(ReadFile(scratch_.File("comm_groups.json")));
+  EXPECT_EQ(file, nlohmann::json::parse(R"({"12": [1]})"));
+  const auto set = TraceSet::Open(scratch_.path());
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->groups, groups) << "nothing is lost";
+}
+
+TEST_F(TraceSetTest, GroupsOfOlderSets) {
+  WriteRank(0);
+  WriteFile(scratch_.File("comm_groups.json"), R"({"0": [0]})");
+  WriteFile(scratch_.File("comm_groups_info.json"), R"({"0": {"description": "all"}})");
+  const auto set = TraceSet::Open(scratch_.path());
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->groups.at("0"), (ProcessGroup{.id = "0", .description = "all", .ranks = {0}}));
+}
+
 TEST_F(TraceSetTest, RefusesBrokenGroups) {
   WriteRank(0);
   WriteFile(scratch_.File("comm_groups.json"), "{\"0\": [0");

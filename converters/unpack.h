@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 [[nodiscard]] bool IsGzip(std::string_view bytes);
 [[nodiscard]] bool IsZstd(std::string_view bytes);
@@ -20,4 +20,4 @@ namespace reprise::pytorch {
 // The first bytes of a file's text, at most `most`, unpacked; empty if it can't be read.
 [[nodiscard]] std::string ReadHead(const std::string& path, std::size_t most);
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

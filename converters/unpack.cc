@@ -1,4 +1,4 @@
-#include "converters/pytorch/unpack.h"
+#include "converters/unpack.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <memory>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 constexpr std::size_t kPadding = 64;  // what the reader appends
@@ -164,4 +164,4 @@ std::string ReadHead(const std::string& path, std::size_t most) {
   return bytes;
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

@@ -1,10 +1,10 @@
-#include "converters/pytorch/json_split.h"
+#include "converters/json_split.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 constexpr std::size_t kEnd = std::string_view::npos;
@@ -212,6 +212,38 @@ Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key) 
   return out;
 }
 
+Result<std::vector<std::string_view>> SplitValues(const TextFile& file) {
+  const std::string_view text = file.text();
+  const Walker walker(text);
+  std::size_t at = walker.SkipSpace(0);
+  if (at == kEnd) {
+    return NotJson(file, at, "a value");
+  }
+  SplitJson out;
+  if (text[at] == '[') {
+    REPRISE_TRY(SplitArray(file, walker, at, out));
+    if (const std::size_t rest = walker.SkipSpace(at); rest != kEnd) {
+      return NotJson(file, rest, "nothing after ']'");
+    }
+    return std::move(out.elements);
+  }
+  while (at != kEnd) {
+    if (text[at] != '{') {
+      return NotJson(file, at, "'{'");
+    }
+    const std::size_t end = walker.SkipValue(at);
+    if (end == kEnd) {
+      return NotJson(file, end, "'}'");
+    }
+    out.elements.push_back(text.substr(at, end - at));
+    at = walker.SkipSpace(end);
+    if (at != kEnd && text[at] == ',') {
+      at = walker.SkipSpace(at + 1);
+    }
+  }
+  return std::move(out.elements);
+}
+
 Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser, const TextFile& file,
                                             std::string_view element, bool* patched) {
   simdjson::dom::element root;
@@ -231,4 +263,4 @@ Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser, const
                               simdjson::error_message(error), file.OffsetOf(element)));
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

@@ -9,7 +9,7 @@
 #include "core/result.h"
 #include "et_schema/trace_set.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 // What was not published is removed by the destructor.
 class OutputFiles {
@@ -41,4 +41,4 @@ class OutputFiles {
   bool force_ = false;
 };
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

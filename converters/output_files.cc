@@ -1,4 +1,4 @@
-#include "converters/pytorch/output_files.h"
+#include "converters/output_files.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +117,4 @@ Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) c
   return {};
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

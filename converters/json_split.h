@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 #include "core/result.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 struct SplitJson {
   std::vector<std::pair<std::string_view, std::string_view>> members;  // key → raw JSON
@@ -27,6 +27,10 @@ struct SplitJson {
 // not an object or ends early; what is inside elements is only checked by ParseElement.
 [[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key);
 
+// Values one after the other, as some writers put them into one file: `{…}{…}`, also on lines of
+// their own or with commas between them; the elements of an array if that is the only value.
+[[nodiscard]] Result<std::vector<std::string_view>> SplitValues(const TextFile& file);
+
 // Parses one element or member. The result lives in `parser` until its next use. NaN and
 // infinities, which Python's and PyTorch's writers let through although JSON has none, become null;
 // `patched` is set then.
@@ -35,4 +39,4 @@ struct SplitJson {
                                                           std::string_view element,
                                                           bool* patched = nullptr);
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

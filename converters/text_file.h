@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 class TextFile {
  public:
@@ -30,4 +30,4 @@ class TextFile {
   std::size_t size_ = 0;
 };
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

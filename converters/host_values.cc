@@ -1,11 +1,11 @@
-#include "converters/pytorch/host_values.h"
+#include "converters/host_values.h"
 
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 using simdjson::dom::array;
@@ -234,4 +234,4 @@ ValueList ParseArguments(const ArgumentLists& lists, bool& odd) {
   return out;
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

@@ -1,4 +1,4 @@
-#include "converters/pytorch/text_file.h"
+#include "converters/text_file.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <cstring>
 #include <memory>
 
-#include "converters/pytorch/unpack.h"
+#include "converters/unpack.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 namespace {
 
 constexpr std::size_t kPadding = 64;  // at least SIMDJSON_PADDING
@@ -65,4 +65,4 @@ TextFile TextFile::FromText(std::string path, std::string text) {
   return file;
 }
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

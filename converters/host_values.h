@@ -5,7 +5,7 @@
 
 #include "core/value.h"
 
-namespace reprise::pytorch {
+namespace reprise {
 
 // Parallel lists: {"values": […], "shapes": […], "types": […], "strides": […]} in a node's inputs
 // and outputs, or (before schema 1.0.2) a node's own members inputs, input_shapes, input_types:
@@ -22,4 +22,4 @@ struct ArgumentLists {
 // `odd` is set if there are no values, or fewer shapes or types than values.
 [[nodiscard]] ValueList ParseArguments(const ArgumentLists& lists, bool& odd);
 
-}  // namespace reprise::pytorch
+}  // namespace reprise

@@ -1,0 +1,86 @@
+// ASTRA-sim's text workloads: one file says what every rank does.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "converters/astra_text/iterations.h"
+#include "converters/converter.h"
+#include "converters/finish_trace.h"
+#include "converters/write_trace.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace astra_text {
+namespace {
+
+Status CheckRequest(const ConvertRequest& request) {
+  constexpr std::int32_t kMostRanks = 1 << 16;
+  constexpr std::int32_t kMostPasses = 1 << 16;
+  if (request.input_file.empty() || request.output_directory.empty()) {
+    return UsageError("astra_text: give one workload file and a directory to write to");
+  }
+  if (!request.world_size) {
+    return UsageError(
+        fmt::format("{}: a text workload does not say how many ranks run it; give --ranks N",
+                    request.input_file));
+  }
+  if (*request.world_size < 1 || *request.world_size > kMostRanks || request.passes < 1 ||
+      request.passes > kMostPasses) {
+    return UsageError(fmt::format("--ranks must be from 1 to {}, --passes from 1 to {}", kMostRanks,
+                                  kMostPasses));
+  }
+  return {};
+}
+
+Result<ConvertReport> Convert(const ConvertRequest& request) {
+  REPRISE_TRY(CheckRequest(request));
+  const std::int32_t ranks = *request.world_size;
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(request.input_file));
+  REPRISE_ASSIGN(const Workload workload, ReadWorkload(file));
+  const std::string name = request.name.empty()
+                               ? std::filesystem::path(request.input_file).stem().stem().string()
+                               : request.name;
+  REPRISE_ASSIGN(const OutputFiles output,
+                 OutputFiles::Directory(request.output_directory, name, request.force));
+  ConvertReport report;
+  REPRISE_ASSIGN(const FinishedTrace finished,
+                 FinishTrace(request.input_file, 0,
+                             BuildIterations(workload, request.passes, ranks, report.diagnostics),
+                             report.diagnostics));
+  if (request.strict && report.diagnostics.CountOf("transfer_not_used") > 0) {
+    return BadInput(fmt::format("{}: transfers that {} does not use, and --strict was given",
+                                request.input_file, workload.type));
+  }
+  TraceMetadata metadata;
+  metadata.world_size = ranks;
+  metadata.source = fmt::format("astra-sim text workload {}", workload.type);
+  metadata.steps = finished.steps;
+  for (const auto& [counter, value] : report.diagnostics.Snapshot()) {
+    metadata.diagnostics.emplace_back(counter, value.count);
+  }
+  for (metadata.rank = 0; metadata.rank < ranks; ++metadata.rank) {
+    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(finished.nodes, metadata, output));
+    rank.recorded_operations = workload.layers.size();
+    report.inferred_groups += rank.transfers;
+    report.groups["0 (all ranks)"] += rank.transfers;
+    report.ranks.push_back(std::move(rank));
+  }
+  ProcessGroup everybody{.id = "0", .description = "all ranks"};
+  everybody.ranks.resize(static_cast<std::size_t>(ranks));
+  std::iota(everybody.ranks.begin(), everybody.ranks.end(), 0);
+  REPRISE_TRY(output.Publish({{"0", everybody}}));
+  return report;
+}
+
+}  // namespace
+}  // namespace astra_text
+
+ConverterKind AstraTextConverter() {
+  return {.name = "astra_text",
+          .help = "ASTRA-sim text workloads (a parallelism type, then a line a layer); --ranks N",
+          .sniff = &astra_text::LooksLikeWorkload,
+          .convert = &astra_text::Convert};
+}
+
+}  // namespace reprise

@@ -1,0 +1,226 @@
+#include "converters/astra_text/iterations.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+
+#include "converters/comm_sizes.h"
+
+namespace reprise::astra_text {
+namespace {
+
+// A node to wait for: nothing before it was made.
+using Id = std::optional<std::uint64_t>;
+
+class Builder {
+ public:
+  Builder(const Workload& workload, std::int32_t world_size, Diagnostics& diagnostics)
+      : workload_(workload),
+        world_size_(world_size),
+        diagnostics_(diagnostics),
+        state_(workload.layers.size()) {}
+
+  std::vector<Node> Run(std::int32_t passes) {
+    CountUnused();
+    for (std::int32_t pass = 0; pass < passes; ++pass) {
+      switch (workload_.parallelism) {
+        case Parallelism::kMicro:
+          Micro();
+          break;
+        case Parallelism::kInference:
+          Forward();
+          break;
+        case Parallelism::kData:
+          Forward();
+          BackwardData();
+          break;
+        case Parallelism::kModel:
+        case Parallelism::kHybrid:
+          Forward();
+          BackwardModel();
+          break;
+        case Parallelism::kDlrm:
+          ForwardDlrm();
+          BackwardDlrm();
+          break;
+      }
+    }
+    return std::move(nodes_);
+  }
+
+ private:
+  struct LayerState {
+    Id weights_ready;  // what the next pass's forward waits for
+  };
+
+  [[nodiscard]] std::size_t size() const { return workload_.layers.size(); }
+  [[nodiscard]] const Layer& At(std::size_t i) const { return workload_.layers[i]; }
+
+  Node& Add(std::string name, std::initializer_list<Id> deps) {
+    Node& node = nodes_.emplace_back();
+    node.id = nodes_.size();
+    node.name = std::move(name);
+    for (const Id& dep : deps) {
+      if (dep) {
+        node.deps.push_back({.node_id = *dep, .reason = EdgeReason::kData});
+      }
+    }
+    return node;
+  }
+
+  std::uint64_t Compute(const Layer& layer, std::string_view phase, std::int64_t us,
+                        std::initializer_list<Id> deps) {
+    Node& node = Add(fmt::format("{} {}", layer.name, phase), deps);
+    node.type = NodeType::kComp;
+    node.kind = OpKind::kWork;
+    node.actor = {.kind = Actor::Kind::kStream, .id = 0, .device = 0};
+    node.duration_ns = us * 1000;
+    return node.id;
+  }
+
+  // The transfer, or what it would have waited for.
+  Id Transfer(const Layer& layer, std::string_view phase, const Phase& what, Id after) {
+    if (!what.transfer) {
+      return after;
+    }
+    Node& node = Add(fmt::format("{} {} {}", layer.name, phase, Name(*what.transfer)), {after});
+    node.type = NodeType::kCommColl;
+    node.kind = OpKind::kComm;
+    node.op_class = OpClass::kComm;
+    node.actor = {.kind = Actor::Kind::kGroup};
+    CommSpec& spec = node.comm.emplace();
+    spec.kind = *what.transfer;
+    spec.group = "0";
+    spec.certainty = GroupCertainty::kInferred;
+    spec.async = true;
+    spec.in_bytes = what.bytes;
+    CompleteSizes(world_size_, node.name, spec, diagnostics_);
+    return node.id;
+  }
+
+  void Micro() {
+    for (std::size_t i = 0; i < size(); ++i) {
+      Transfer(At(i), "weight gradient", At(i).weight_gradient, {});
+    }
+  }
+
+  void Forward() {
+    last_forward_.reset();
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Id compute = Compute(At(i), "forward", At(i).forward.compute_us,
+                                 {last_forward_, state_[i].weights_ready});
+      last_forward_ = workload_.parallelism == Parallelism::kData
+                          ? compute
+                          : Transfer(At(i), "forward", At(i).forward, compute);
+    }
+  }
+
+  void BackwardData() {
+    Id before = last_forward_;
+    for (std::size_t i = size(); i-- > 0;) {
+      const Layer& layer = At(i);
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {before});
+      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
+      if (i > 0) {
+        before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+      }
+    }
+  }
+
+  void BackwardModel() {
+    Id before = last_forward_;
+    Id transfer;
+    for (std::size_t i = size(); i-- > 0;) {
+      const Layer& layer = At(i);
+      const Id input =
+          Compute(layer, "input gradient", layer.input_gradient.compute_us, {before, transfer});
+      // Nobody needs the first layer's.
+      transfer = i > 0 ? Transfer(layer, "input gradient", layer.input_gradient, input) : input;
+      if (transfer == input) {
+        transfer.reset();
+      }
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {input});
+      state_[i].weights_ready =
+          workload_.parallelism == Parallelism::kModel
+              ? before
+              : Transfer(layer, "weight gradient", layer.weight_gradient, before);
+    }
+  }
+
+  void ForwardDlrm() {
+    last_forward_.reset();
+    Id exchange;  // the embeddings', of layer 0
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Layer& layer = At(i);
+      const bool meets = static_cast<std::int64_t>(i) == workload_.last_bottom_layer;
+      const Id compute = Compute(layer, "forward", layer.forward.compute_us,
+                                 {last_forward_, state_[i].weights_ready, meets ? exchange : Id()});
+      const Id transfer = Transfer(layer, "forward", layer.forward, compute);
+      if (i == 0 && transfer != compute) {
+        exchange = transfer;
+      }
+      last_forward_ = compute;
+    }
+  }
+
+  void BackwardDlrm() {
+    Id before = last_forward_;
+    Id exchange;
+    for (std::size_t i = size(); i-- > 0;) {
+      const Layer& layer = At(i);
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us,
+                       {before, i == 0 ? exchange : Id()});
+      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
+      if (i > 0) {
+        before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+      }
+      if (static_cast<std::int64_t>(i) == workload_.last_bottom_layer + 1) {
+        exchange = Transfer(At(0), "input gradient", At(0).input_gradient, before);
+        if (exchange == before) {
+          exchange.reset();
+        }
+      }
+    }
+  }
+
+  void CountUnused() {
+    const Parallelism type = workload_.parallelism;
+    const bool micro = type == Parallelism::kMicro;
+    const bool inference = type == Parallelism::kInference;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Layer& layer = At(i);
+      const auto check = [&](const Phase& phase, bool used, std::string_view name) {
+        if (phase.transfer && !used) {
+          diagnostics_.Count("transfer_not_used",
+                             fmt::format("layer {}: {} with {}", layer.name, name, workload_.type));
+        }
+      };
+      check(layer.forward, !micro && type != Parallelism::kData, "forward");
+      check(layer.input_gradient,
+            type == Parallelism::kDlrm
+                ? i == 0
+                : i > 0 && (type == Parallelism::kModel || type == Parallelism::kHybrid),
+            "input gradient");
+      check(layer.weight_gradient, type != Parallelism::kModel && !inference, "weight gradient");
+      if (layer.update_us > 0) {
+        diagnostics_.Count("update_time_not_used", fmt::format("layer {}", layer.name));
+      }
+    }
+  }
+
+  const Workload& workload_;
+  std::int32_t world_size_;
+  Diagnostics& diagnostics_;
+  std::vector<LayerState> state_;
+  std::vector<Node> nodes_;
+  Id last_forward_;
+};
+
+}  // namespace
+
+std::vector<Node> BuildIterations(const Workload& workload, std::int32_t passes,
+                                  std::int32_t world_size, Diagnostics& diagnostics) {
+  return Builder(workload, world_size, diagnostics).Run(passes);
+}
+
+}  // namespace reprise::astra_text

@@ -1,0 +1,206 @@
+#include "converters/astra_text/workload.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+namespace reprise::astra_text {
+namespace {
+
+struct TypeRow {
+  std::string_view word;
+  Parallelism parallelism;
+};
+constexpr TypeRow kTypes[] = {{"MICRO", Parallelism::kMicro},
+                              {"DATA", Parallelism::kData},
+                              {"MODEL", Parallelism::kModel},
+                              {"HYBRID_DATA_MODEL", Parallelism::kHybrid},
+                              {"HYBRID_MODEL_DATA", Parallelism::kHybrid},
+                              {"HYBRID_TRANSFORMER", Parallelism::kHybrid},
+                              {"HYBRID_CUSTOMIZED", Parallelism::kHybrid},
+                              {"HYBRID_DLRM", Parallelism::kDlrm},
+                              {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
+                              {"DISTRIBUTED_INFERENCE", Parallelism::kInference}};
+
+std::vector<std::string_view> Words(std::string_view line) {
+  constexpr std::string_view kSpace = " \t\r\f\v";
+  std::vector<std::string_view> words;
+  for (std::size_t at = line.find_first_not_of(kSpace); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kSpace, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kSpace, end);
+  }
+  return words;
+}
+
+std::optional<std::int64_t> Number(std::string_view word) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc{} && end == word.data() + word.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(const TextFile& file) : file_(file), rest_(file.text()) {}
+
+  Result<Workload> Run() {
+    Workload out;
+    REPRISE_TRY(ReadType(out));
+    REPRISE_ASSIGN(const std::int64_t layers, ReadCount());
+    while (NextLine()) {
+      if (static_cast<std::int64_t>(out.layers.size()) == layers) {
+        return Wrong(fmt::format("nothing after the {} layers that line 2 announces", layers));
+      }
+      REPRISE_TRY(ReadLayer(out.layers.emplace_back()));
+    }
+    if (static_cast<std::int64_t>(out.layers.size()) < layers) {
+      return BadInput(fmt::format("{}: truncated: ends after {} of {} layers", file_.path(),
+                                  out.layers.size(), layers));
+    }
+    if (out.parallelism == Parallelism::kDlrm && out.last_bottom_layer >= layers) {
+      return BadInput(fmt::format("{}: line 1: the last bottom layer is {}, there are {} layers",
+                                  file_.path(), out.last_bottom_layer, layers));
+    }
+    return out;
+  }
+
+ private:
+  // The next line that is not empty, as words.
+  bool NextLine() {
+    do {
+      if (rest_.empty()) {
+        words_.clear();
+        return false;
+      }
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      words_ = Words(rest_.substr(0, end));
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++line_;
+    } while (words_.empty());
+    return true;
+  }
+
+  tl::unexpected<Error> Wrong(std::string_view expected) const {
+    return BadInput(fmt::format("{}: line {}: expected {}", file_.path(), line_, expected));
+  }
+
+  Status ReadType(Workload& out) {
+    std::string known;
+    for (const TypeRow& row : kTypes) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", row.word);
+    }
+    const auto parallelism = NextLine() ? ParseParallelism(words_[0]) : std::nullopt;
+    if (!parallelism) {
+      return Wrong(fmt::format("a parallelism type that is known here ({})", known));
+    }
+    out.type = words_[0];
+    out.parallelism = *parallelism;
+    if (out.parallelism != Parallelism::kDlrm) {
+      return {};
+    }
+    for (std::size_t i = 1; i < words_.size() && out.last_bottom_layer < 0; ++i) {
+      out.last_bottom_layer = Number(words_[i]).value_or(-1);
+    }
+    if (out.last_bottom_layer < 0) {
+      return Wrong("the number of the last bottom layer after the type");
+    }
+    return {};
+  }
+
+  Result<std::int64_t> ReadCount() {
+    const auto count = NextLine() ? Number(words_[0]) : std::nullopt;
+    if (!count || *count < 1 || words_.size() != 1) {
+      return Wrong("the number of layers, and nothing else");
+    }
+    return *count;
+  }
+
+  Status ReadLayer(Layer& layer) {
+    constexpr std::size_t kWords = 12;
+    // HYBRID_CUSTOMIZED has the layer's own type behind; the transfers say the same.
+    if (words_.size() < kWords || words_.size() > kWords + 1) {
+      return Wrong(
+          fmt::format("{} words (name, reserved, three times compute, transfer, bytes, "
+                      "then the update), found {}",
+                      kWords, words_.size()));
+    }
+    layer.name = words_[0];
+    if (!Number(words_[1])) {
+      return Wrong(fmt::format("a number as the second word, found \"{}\"", words_[1]));
+    }
+    REPRISE_ASSIGN(layer.forward, ReadPhase(2));
+    REPRISE_ASSIGN(layer.input_gradient, ReadPhase(5));
+    REPRISE_ASSIGN(layer.weight_gradient, ReadPhase(8));
+    REPRISE_ASSIGN(layer.update_us, ReadAmount(11));
+    return {};
+  }
+
+  Result<std::int64_t> ReadAmount(std::size_t at) const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    const auto amount = Number(words_[at]);
+    if (!amount || *amount < 0 || *amount > kMost) {
+      return Wrong(
+          fmt::format("a number from 0 to 2^50 as word {}, found \"{}\"", at + 1, words_[at]));
+    }
+    return *amount;
+  }
+
+  Result<Phase> ReadPhase(std::size_t at) const {
+    Phase phase;
+    REPRISE_ASSIGN(phase.compute_us, ReadAmount(at));
+    REPRISE_ASSIGN(phase.bytes, ReadAmount(at + 2));
+    const std::string_view word = words_[at + 1];
+    if (word == "NONE") {
+      return phase;
+    }
+    for (const CommKind kind : {CommKind::kAllReduce, CommKind::kAllGather,
+                                CommKind::kReduceScatter, CommKind::kAllToAll}) {
+      if (ParseCommKind(word) == kind) {
+        phase.transfer = kind;
+        return phase;
+      }
+    }
+    return Wrong(fmt::format(
+        "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL as word {}, found \"{}\"", at + 2,
+        word));
+  }
+
+  const TextFile& file_;
+  std::string_view rest_;
+  std::vector<std::string_view> words_;
+  int line_ = 0;
+};
+
+}  // namespace
+
+std::optional<Parallelism> ParseParallelism(std::string_view word) {
+  for (const TypeRow& row : kTypes) {
+    if (row.word == word) {
+      return row.parallelism;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<Workload> ReadWorkload(const TextFile& file) { return Parser(file).Run(); }
+
+bool LooksLikeWorkload(const std::string& path) {
+  constexpr std::size_t kHeadBytes = 4096;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return false;
+  }
+  const std::string head = ReadHead(path, kHeadBytes);
+  const std::size_t line = head.find('\n');
+  const std::vector<std::string_view> first = Words(std::string_view(head).substr(0, line));
+  if (first.empty() || line == std::string::npos || !ParseParallelism(first[0])) {
+    return false;
+  }
+  const std::string_view rest = std::string_view(head).substr(line + 1);
+  const auto second = Words(rest.substr(0, rest.find('\n')));
+  return second.size() == 1 && Number(second[0]);
+}
+
+}  // namespace reprise::astra_text

@@ -1,0 +1,247 @@
+// MLCommons Chakra's own files: `.et` of any schema, their JSON, and linked PyTorch traces.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "converters/chakra/foreign_trace.h"
+#include "converters/chakra/groups.h"
+#include "converters/chakra/input_files.h"
+#include "converters/chakra/json_nodes.h"
+#include "converters/chakra/linked.h"
+#include "converters/converter.h"
+#include "converters/finish_trace.h"
+#include "converters/output_files.h"
+#include "converters/write_trace.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace chakra {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status ReadEt(RankTrace& trace) {
+  REPRISE_ASSIGN(const auto reader, ForeignReader::Open(trace.path));
+  if (reader->native()) {
+    return UsageError(
+        fmt::format("{}: written by Reprise already; there is nothing to convert", trace.path));
+  }
+  std::vector<ForeignNode> nodes;
+  for (ForeignNode node;;) {
+    REPRISE_ASSIGN(const bool more, reader->Next(node));
+    if (!more) {
+      break;
+    }
+    nodes.push_back(std::move(node));
+  }
+  return BuildNodes(std::string(reader->schema()), reader->header(), std::move(nodes), trace);
+}
+
+Status ReadJson(RankTrace& trace) {
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(trace.path));
+  REPRISE_ASSIGN(JsonTrace json, ReadJsonTrace(file, trace.diagnostics));
+  return BuildNodes("JSON", json.header, std::move(json.nodes), trace);
+}
+
+bool IsJsonName(const std::string& path) {
+  return fs::path(path).filename().string().find(".json") != std::string::npos;
+}
+
+Result<RankTrace> ReadRank(std::int32_t rank, const std::string& path) {
+  RankTrace trace{.rank = rank, .path = path};
+  switch (FormOf(path)) {
+    case Form::kLinked: {
+      REPRISE_ASSIGN(const TextFile file, TextFile::Read(path));
+      REPRISE_TRY(ReadLinked(file, trace));
+      break;
+    }
+    case Form::kJson:
+      REPRISE_TRY(ReadJson(trace));
+      break;
+    case Form::kEt:
+    case Form::kNone:  // its reader says what is wrong
+      REPRISE_TRY(IsJsonName(path) ? ReadJson(trace) : ReadEt(trace));
+      break;
+  }
+  return trace;
+}
+
+// `comm_groups.json` or `comm_group.json` beside the traces.
+Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& directory) {
+  for (const char* name : {"comm_groups.json", "comm_group.json"}) {
+    REPRISE_ASSIGN(auto groups, ReadGroups(directory, name));
+    if (!groups.empty()) {
+      return groups;
+    }
+  }
+  return std::map<std::string, ProcessGroup>();
+}
+
+// As many as there are files, or as one file alone lets on.
+std::int32_t WorldSize(const std::vector<RankTrace>& traces,
+                       const std::map<std::string, ProcessGroup>& groups, bool whole_set) {
+  constexpr std::int32_t kMost = 1 << 20;
+  auto size = static_cast<std::int32_t>(traces.size());
+  if (whole_set) {
+    return size;
+  }
+  const auto include = [&](std::int32_t rank) { size = std::clamp(rank + 1, size, kMost); };
+  for (const auto& [name, group] : groups) {
+    std::for_each(group.ranks.begin(), group.ranks.end(), include);
+  }
+  for (const RankTrace& trace : traces) {
+    include(trace.rank);
+    for (const GroupRecord& group : trace.groups) {
+      std::for_each(group.ranks.begin(), group.ranks.end(), include);
+      include(std::max(group.size, 1) - 1);
+    }
+    for (const Node& node : trace.nodes) {
+      if (node.comm) {
+        include(std::min(node.comm->peer, kMost));
+      }
+    }
+  }
+  return size;
+}
+
+void Summarise(const std::vector<RankTrace>& traces,
+               const std::map<std::string, ProcessGroup>& groups, ConvertReport& report) {
+  for (const RankTrace& trace : traces) {
+    report.diagnostics.Merge(trace.diagnostics);
+    for (const Node& node : trace.nodes) {
+      if (!node.comm) {
+        continue;
+      }
+      const GroupCertainty certainty = node.comm->certainty;
+      report.recorded_groups += certainty == GroupCertainty::kRecorded ? 1 : 0;
+      report.inferred_groups += certainty == GroupCertainty::kInferred ? 1 : 0;
+      report.unknown_groups += certainty == GroupCertainty::kUnknown ? 1 : 0;
+      const std::string& description = groups.at(node.comm->group).description;
+      ++report.groups[description.empty() ? node.comm->group
+                                          : fmt::format("{} ({})", node.comm->group, description)];
+    }
+  }
+}
+
+// What --strict does not let pass.
+Status CheckStrict(const Diagnostics& diagnostics) {
+  constexpr std::array<std::string_view, 9> kLosses = {
+      "dangling_dependency",   "dependency_ends_too_late", "operation_without_time",
+      "transfer_without_peer", "comm_without_type",        "group_unknown",
+      "json_value_type",       "missing_comm_size",        "unparsable_arguments"};
+  const auto counters = diagnostics.Snapshot();
+  for (const std::string_view name : kLosses) {
+    if (const auto it = counters.find(std::string(name)); it != counters.end()) {
+      return BadInput(
+          fmt::format("{} × {} and --strict was given; first: {}", it->second.count, name,
+                      it->second.examples.empty() ? "(no example)" : it->second.examples.front()));
+    }
+  }
+  return {};
+}
+
+Status Finish(std::vector<RankTrace>& traces, std::vector<TraceMetadata>& metadata,
+              std::int32_t world_size) {
+  for (RankTrace& trace : traces) {
+    REPRISE_ASSIGN(FinishedTrace finished,
+                   FinishTrace(trace.path, trace.rank, std::move(trace.nodes), trace.diagnostics));
+    trace.nodes = std::move(finished.nodes);
+    TraceMetadata& out = metadata.emplace_back();
+    out.rank = trace.rank;
+    out.world_size = world_size;
+    out.base_ns = finished.base_ns;
+    out.source = trace.source;
+    out.steps = std::move(finished.steps);
+    for (const auto& [name, counter] : trace.diagnostics.Snapshot()) {
+      out.diagnostics.emplace_back(name, counter.count);
+    }
+  }
+  return {};
+}
+
+struct Inputs {
+  InputFiles files;
+  std::string directory;  // where the groups are
+  bool whole_set = true;
+};
+
+Result<Inputs> FindInputs(const ConvertRequest& request) {
+  Inputs out;
+  if (!request.input_directory.empty()) {
+    out.directory = request.input_directory;
+    REPRISE_ASSIGN(out.files, FindRanks(request.input_directory));
+    return out;
+  }
+  if (request.input_file.empty()) {
+    return UsageError("chakra: give a trace file or a directory of them");
+  }
+  const std::int32_t named = RankInName(request.input_file);
+  const std::int32_t rank = request.rank >= 0 ? request.rank : std::max(named, 0);
+  const fs::path path(request.input_file);
+  out.directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  out.files.name = path.stem().string();
+  out.files.name = out.files.name.substr(0, out.files.name.find('.'));
+  out.files.ranks[rank] = request.input_file;
+  out.whole_set = false;
+  return out;
+}
+
+Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inputs) {
+  if (!request.output_file.empty()) {
+    if (inputs.files.ranks.size() > 1) {
+      return UsageError("one file cannot hold a set of ranks; give a directory to write to");
+    }
+    return OutputFiles::OneFile(request.output_file, request.force);
+  }
+  if (inputs.files.ranks.begin()->first != 0) {
+    return UsageError(
+        fmt::format("rank {} alone is no trace set; give a file to write to (-o FILE.et)",
+                    inputs.files.ranks.begin()->first));
+  }
+  return OutputFiles::Directory(request.output_directory,
+                                request.name.empty() ? inputs.files.name : request.name,
+                                request.force);
+}
+
+Result<ConvertReport> Convert(const ConvertRequest& request) {
+  REPRISE_ASSIGN(const Inputs inputs, FindInputs(request));
+  REPRISE_ASSIGN(const OutputFiles output, OpenOutput(request, inputs));
+  REPRISE_ASSIGN(const auto given, GroupsBeside(inputs.directory));
+  std::vector<RankTrace> traces;
+  for (const auto& [rank, path] : inputs.files.ranks) {
+    REPRISE_ASSIGN(traces.emplace_back(), ReadRank(rank, path));
+  }
+  // A set of one rank is all that there is: replay could not find the others.
+  const bool alone = !inputs.whole_set && !request.output_file.empty();
+  const std::int32_t world_size = WorldSize(traces, given, !alone);
+  ConvertReport report;
+  const auto groups = AssignGroups(traces, given, world_size, report.diagnostics);
+  std::vector<TraceMetadata> metadata;
+  REPRISE_TRY(Finish(traces, metadata, world_size));
+  Summarise(traces, groups, report);
+  if (request.strict) {
+    REPRISE_TRY(CheckStrict(report.diagnostics));
+  }
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(traces[i].nodes, metadata[i], output));
+    rank.recorded_operations = traces[i].recorded_operations;
+    report.ranks.push_back(std::move(rank));
+  }
+  REPRISE_TRY(output.Publish(groups));
+  return report;
+}
+
+}  // namespace
+}  // namespace chakra
+
+ConverterKind ChakraConverter() {
+  return {
+      .name = "chakra",
+      .help = "MLCommons Chakra: .et of schemas 0.0.1 to 0.0.4, their JSON, linked PyTorch JSON",
+      .sniff = &chakra::LooksLikeChakra,
+      .convert = &chakra::Convert};
+}
+
+}  // namespace reprise

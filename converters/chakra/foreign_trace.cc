@@ -1,0 +1,181 @@
+#include "converters/chakra/foreign_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/comm.h"
+
+namespace reprise::chakra {
+namespace {
+
+constexpr auto kCollective = static_cast<std::uint32_t>(NodeType::kCommColl);
+constexpr auto kSend = static_cast<std::uint32_t>(NodeType::kCommSend);
+constexpr auto kRecv = static_cast<std::uint32_t>(NodeType::kCommRecv);
+constexpr auto kComp = static_cast<std::uint32_t>(NodeType::kComp);
+
+// CollectiveCommType of a name such as "ncclKernel_AllReduce_RING_LL(…)"; nothing if it has none.
+std::optional<std::int64_t> CollectiveOf(std::string_view name) {
+  const auto kind = ParseCommKind(name.substr(0, name.find('(')));
+  if (!kind || IsPointToPoint(*kind)) {
+    return std::nullopt;
+  }
+  constexpr std::array kNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 9};  // by CommKind
+  return kNumbers.at(static_cast<std::size_t>(*kind));
+}
+
+bool IsHostOperation(const ForeignNode& node) {
+  const ForeignAttribute* attribute = node.Find("is_cpu_op");
+  return attribute != nullptr && attribute->AsInt(0) != 0;
+}
+
+class Builder {
+ public:
+  explicit Builder(RankTrace& trace) : trace_(trace) {}
+
+  Status Run(std::vector<ForeignNode>& nodes) {
+    Look(nodes);
+    const auto decoder = ForeignDecoder::Create(trace_.path);
+    trace_.nodes.reserve(nodes.size());
+    for (ForeignNode& from : nodes) {
+      const NodeType became = Settle(from);
+      REPRISE_ASSIGN(Node node, decoder->Decode(from));
+      AddCallers(from, node);
+      FillKind(from, became, node);
+      ReadGroups(node);
+      trace_.nodes.push_back(std::move(node));
+      from = {};
+    }
+    trace_.diagnostics.Merge(decoder->diagnostics());
+    return {};
+  }
+
+ private:
+  void Look(const std::vector<ForeignNode>& nodes) {
+    for (const ForeignNode& node : nodes) {
+      trace_.captured =
+          trace_.captured || node.Find("rf_id") != nullptr || node.Find("fw_parent") != nullptr;
+      names_.emplace(node.id, node.name);
+      for (const std::uint64_t caller : node.ctrl_deps) {
+        callers_.insert(caller);
+        if (!IsHostOperation(node)) {
+          launchers_.insert(caller);
+        }
+      }
+    }
+  }
+
+  // Makes a transfer of what says enough to be one, and only of that.
+  NodeType Settle(ForeignNode& node) {
+    if (node.type != kCollective && node.type != kSend && node.type != kRecv) {
+      return NodeType::kInvalid;
+    }
+    const auto was = static_cast<NodeType>(node.type);
+    if (node.type == kCollective) {
+      // A c10d call on the host; the transfer is the kernel that it launches.
+      const bool call = IsHostOperation(node) && node.Find("comm_type") == nullptr;
+      if (node.Find("comm_type") == nullptr && !call) {
+        if (const auto number = CollectiveOf(node.name)) {
+          node.Set("comm_type", *number);
+        }
+      }
+      if (node.Find("comm_type") == nullptr) {
+        Count(call ? "comm_call_on_host" : "comm_without_type", node);
+        node.type = kComp;
+        return was;
+      }
+      return NodeType::kInvalid;
+    }
+    const char* other = node.type == kSend ? "comm_dst" : "comm_src";
+    if (node.Find(other) == nullptr && node.Find("comm_peer") == nullptr) {
+      Count("transfer_without_peer", node);
+      node.type = kComp;
+      return was;
+    }
+    return NodeType::kInvalid;
+  }
+
+  void AddCallers(const ForeignNode& from, Node& node) {
+    for (const std::uint64_t caller : from.ctrl_deps) {
+      if (trace_.captured) {
+        const auto it = names_.find(caller);
+        if (it == names_.end()) {
+          Count("dangling_caller", from);
+        } else if (node.parent.empty()) {
+          node.parent = it->second;
+        }
+        trace_.diagnostics.Count("caller_is_no_edge");
+      } else {
+        node.deps.push_back({.node_id = caller});  // once, if it is in both lists: FinishTrace
+      }
+    }
+  }
+
+  // `became`: the type of transfer that it was not fit to be.
+  void FillKind(const ForeignNode& from, NodeType became, Node& node) const {
+    if (became != NodeType::kInvalid) {
+      const bool call = IsHostOperation(from);
+      node.kind = call ? OpKind::kMetadata : OpKind::kWork;
+      node.op_class = call ? OpClass::kHost : OpClass::kComm;
+      node.type = call ? NodeType::kMetadata : NodeType::kComp;
+      return;
+    }
+    if (IsTransfer(node.type) || node.type == NodeType::kMetadata) {
+      return;
+    }
+    // A frame, or what launched kernels that are nodes themselves: host time and nothing more.
+    const bool frame = node.kind == OpKind::kComposite ||
+                       (node.op_class == OpClass::kOther && callers_.contains(node.id));
+    const bool launcher = launchers_.contains(node.id);
+    if (trace_.captured && IsHostOperation(from) && (frame || launcher)) {
+      node.kind = OpKind::kMetadata;
+      node.op_class = OpClass::kHost;
+    }
+    if (node.kind == OpKind::kComm) {  // by its name only
+      node.kind = node.actor.kind == Actor::Kind::kThread ? OpKind::kMetadata : OpKind::kWork;
+    }
+    if (node.type == NodeType::kComp && node.kind != OpKind::kWork && node.kind != OpKind::kWait) {
+      node.type = NodeType::kMetadata;
+    }
+  }
+
+  void ReadGroups(const Node& node) {
+    if (node.name.find("process_group:init") == std::string::npos || node.inputs.empty()) {
+      return;
+    }
+    if (const std::string* json = node.inputs[0].AsString()) {
+      for (GroupRecord& group : pytorch::ParseGroupRecords(*json)) {
+        trace_.groups.push_back(std::move(group));
+      }
+    }
+  }
+
+  void Count(std::string_view name, const ForeignNode& node) {
+    trace_.diagnostics.Count(name, fmt::format("{}: node {} ({}) at byte {}", trace_.path, node.id,
+                                               node.name, node.offset));
+  }
+
+  RankTrace& trace_;
+  std::unordered_map<std::uint64_t, std::string> names_;
+  std::unordered_set<std::uint64_t> callers_, launchers_;
+};
+
+}  // namespace
+
+Status BuildNodes(const std::string& schema, const ForeignHeader& header,
+                  std::vector<ForeignNode> nodes, RankTrace& trace) {
+  trace.source = fmt::format("chakra {}", schema);
+  if (const ForeignAttribute* origin = header.Find("schema")) {
+    if (const auto* text = std::get_if<std::string>(&origin->value)) {
+      trace.source += fmt::format(" of {}", *text);
+    }
+  }
+  trace.recorded_operations = nodes.size();
+  return Builder(trace).Run(nodes);
+}
+
+}  // namespace reprise::chakra

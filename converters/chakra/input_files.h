@@ -1,0 +1,31 @@
+// Which files a conversion reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise::chakra {
+
+enum class Form : std::uint8_t { kNone, kEt, kJson, kLinked };
+
+struct InputFiles {
+  std::string name;                           // what comes before the rank
+  std::map<std::int32_t, std::string> ranks;  // rank → path
+};
+
+// `<name>.<rank>.et` or `<name>.<rank>.json`, each perhaps with .gz or .zst; all of one name and
+// one ending, ranks from 0 up.
+[[nodiscard]] Result<InputFiles> FindRanks(const std::string& directory);
+// The rank in a name like these, -1 if there is none.
+[[nodiscard]] std::int32_t RankInName(const std::string& path);
+// By content; reads the first kilobytes.
+[[nodiscard]] Form FormOf(const std::string& path);
+// A file of a form other than kNone, or a directory with such files. Trace sets of ours look so
+// too; converting them is refused.
+[[nodiscard]] bool LooksLikeChakra(const std::string& path);
+
+}  // namespace reprise::chakra

@@ -1,0 +1,382 @@
+#include "converters/chakra/linked.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "converters/chakra/linked_nodes.h"
+#include "core/comm.h"
+
+namespace reprise::chakra {
+namespace {
+
+using Index = std::size_t;
+
+class Builder {
+ public:
+  Builder(LinkedTrace linked, RankTrace& trace) : all_(std::move(linked.nodes)), trace_(trace) {}
+
+  Status Run() {
+    for (Index i = 0; i < all_.size(); ++i) {
+      if (!by_id_.emplace(all_[i].id, i).second) {
+        return BadInput(fmt::format("{}: two nodes have the id {}", trace_.path, all_[i].id));
+      }
+      next_id_ = std::max(next_id_, all_[i].id + 1);
+      ReadGroups(all_[i]);
+    }
+    Sort();
+    for (auto& [thread, operations] : threads_) {
+      BuildThread(operations);
+    }
+    for (const Index i : device_) {
+      BuildDevice(i);
+    }
+    AddWaits();
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t End(Index i) const { return all_[i].start_ns + all_[i].duration_ns; }
+
+  void ReadGroups(const LinkedNode& node) {
+    if (node.name.find("process_group:init") != std::string::npos && !node.inputs.empty()) {
+      if (const std::string* json = node.inputs[0].AsString()) {
+        for (GroupRecord& group : pytorch::ParseGroupRecords(*json)) {
+          trace_.groups.push_back(std::move(group));
+        }
+      }
+    }
+  }
+
+  // Threads by start, callers before callees.
+  void Sort() {
+    for (Index i = 0; i < all_.size(); ++i) {
+      const LinkedNode& node = all_[i];
+      if (node.start_ns < 0) {
+        trace_.diagnostics.Count("operation_without_time",
+                                 fmt::format("{}: node {} ({})", trace_.path, node.id, node.name));
+      } else if (node.category.empty()) {
+        threads_[node.thread].push_back(i);
+      } else {
+        device_.push_back(i);
+      }
+    }
+    const auto earlier = [&](Index a, Index b) {
+      const LinkedNode& x = all_[a];
+      const LinkedNode& y = all_[b];
+      return x.start_ns != y.start_ns         ? x.start_ns < y.start_ns
+             : x.duration_ns != y.duration_ns ? x.duration_ns > y.duration_ns
+                                              : a < b;
+    };
+    for (auto& [thread, operations] : threads_) {
+      std::sort(operations.begin(), operations.end(), earlier);
+    }
+    std::sort(device_.begin(), device_.end(), earlier);
+    for (const Index i : device_) {
+      kernels_[all_[i].caller].push_back(i);
+    }
+  }
+
+  // The operations of one thread that become nodes: each first of its branch that is no frame.
+  void BuildThread(const std::vector<Index>& operations) {
+    std::unordered_set<Index> frames;
+    std::vector<Index> open;
+    for (const Index i : operations) {
+      Close(open, i);
+      // Unknown operators with something inside are frames.
+      if (!open.empty() && !FindOperator(all_[open.back()].name)) {
+        frames.insert(open.back());
+      }
+      open.push_back(i);
+    }
+    open.clear();
+    std::optional<Index> carrier;
+    for (const Index i : operations) {
+      if (carrier && all_[i].start_ns < End(*carrier)) {
+        if (End(i) > End(*carrier)) {
+          trace_.diagnostics.Count(
+              "operation_sticks_out",
+              fmt::format("{}: nodes {} and {}", trace_.path, all_[*carrier].id, all_[i].id));
+        }
+        Carry(i, *carrier);
+        continue;
+      }
+      carrier.reset();
+      const OpInfo info = InfoOf(i, frames.contains(i));
+      if (info.kind == OpKind::kComposite) {
+        continue;
+      }
+      carrier = i;
+      BuildHost(i, info);
+    }
+  }
+
+  void Close(std::vector<Index>& open, Index next) const {
+    while (!open.empty() && End(open.back()) <= all_[next].start_ns) {
+      open.pop_back();
+    }
+  }
+
+  OpInfo InfoOf(Index i, bool frame) {
+    const LinkedNode& node = all_[i];
+    if (const auto known = FindOperator(node.name)) {
+      // The transfer itself is the kernel.
+      return known->kind == OpKind::kComm ? OpInfo{OpClass::kHost, OpKind::kMetadata} : *known;
+    }
+    // What nobody knows and what calls nothing does its work itself, unless it only marks a range.
+    const bool operation = node.name.find("::") != std::string::npos;
+    return frame || !operation ? OpInfo{OpClass::kOther, OpKind::kComposite}
+                               : OpInfo{OpClass::kOther, OpKind::kWork};
+  }
+
+  // Kernels of an operation inside a carrier were launched by the carrier.
+  void Carry(Index inner, Index carrier) { carried_[all_[inner].id] = carrier; }
+
+  // One node, or pieces cut at the starts of the kernels that it launches; kernels are known by the
+  // operations inside, which come later: cutting is done with all kernels of the interval.
+  void BuildHost(Index i, const OpInfo& info) {
+    LinkedNode& from = all_[i];
+    std::vector<std::int64_t> cuts;
+    CollectCuts(i, cuts);
+    Node node = HostNode(from, info);
+    // An operation that launches leaves the work to the kernels.
+    if (!cuts.empty() && info.kind == OpKind::kWork) {
+      node.kind = OpKind::kMetadata;
+      node.op_class = OpClass::kHost;
+      node.type = NodeType::kMetadata;
+    }
+    const std::int64_t end = End(i);
+    std::vector<std::pair<std::int64_t, std::uint64_t>>& pieces = pieces_[i];
+    std::int64_t start = from.start_ns;
+    for (const std::int64_t cut : cuts) {
+      if (cut > start && cut < end) {
+        AddPiece(node, start, cut, pieces);
+        start = cut;
+      }
+    }
+    AddPiece(node, start, end, pieces);
+  }
+
+  void AddPiece(Node& node, std::int64_t start, std::int64_t end,
+                std::vector<std::pair<std::int64_t, std::uint64_t>>& pieces) {
+    node.start_ns = start;
+    node.duration_ns = end - start;
+    pieces.emplace_back(end, node.id);
+    trace_.nodes.push_back(node);
+    // What follows is the same call, returning.
+    node.id = next_id_++;
+    node.inputs.clear();
+    node.outputs.clear();
+    node.kind = OpKind::kMetadata;
+    node.op_class = OpClass::kHost;
+    node.type = NodeType::kMetadata;
+  }
+
+  // Starts of the kernels that were launched from inside an operation's interval, by caller.
+  void CollectCuts(Index carrier, std::vector<std::int64_t>& cuts) {
+    const auto add = [&](Index operation) {
+      const auto kernels = kernels_.find(all_[operation].id);
+      if (kernels != kernels_.end()) {
+        for (const Index kernel : kernels->second) {
+          cuts.push_back(all_[kernel].start_ns);
+        }
+      }
+    };
+    const std::vector<Index>& operations = threads_.at(all_[carrier].thread);
+    auto at =
+        std::lower_bound(operations.begin(), operations.end(), all_[carrier].start_ns,
+                         [&](Index i, std::int64_t start) { return all_[i].start_ns < start; });
+    for (; at != operations.end() &&
+           all_[*at].start_ns < std::max(End(carrier), all_[carrier].start_ns + 1);
+         ++at) {
+      add(*at);
+    }
+    std::sort(cuts.begin(), cuts.end());
+  }
+
+  Node HostNode(LinkedNode& from, const OpInfo& info) const {
+    Node node;
+    node.id = from.id;
+    node.name = from.name;
+    node.kind = info.kind;
+    node.op_class = info.op_class;
+    node.type = info.kind == OpKind::kMetadata ? NodeType::kMetadata : NodeType::kComp;
+    node.actor = {.kind = Actor::Kind::kThread, .id = from.thread};
+    node.rf_id = from.rf_id;
+    node.seq_id = from.seq_id;
+    node.op_schema = from.op_schema;
+    node.parent = NameOf(from.caller);
+    node.inputs = from.inputs;
+    node.outputs = from.outputs;
+    return node;
+  }
+
+  [[nodiscard]] std::string NameOf(std::uint64_t id) const {
+    const auto it = by_id_.find(id);
+    return it == by_id_.end() ? std::string() : all_[it->second].name;
+  }
+
+  void BuildDevice(Index i) {
+    LinkedNode& from = all_[i];
+    Node node;
+    node.id = from.id;
+    node.name = from.name;
+    node.start_ns = from.start_ns;
+    node.duration_ns = from.duration_ns;
+    node.actor = {.kind = Actor::Kind::kStream, .id = from.stream, .device = 0};
+    node.parent = NameOf(from.caller);
+    node.type = NodeType::kComp;
+    node.inputs = std::move(from.inputs);
+    node.outputs = std::move(from.outputs);
+    const bool copy = from.category.find("mem") != std::string::npos;
+    const auto caller = FindOperator(node.parent);
+    node.op_class = copy ? OpClass::kCopy : caller ? caller->op_class : OpClass::kOther;
+    const std::string_view name = std::string_view(from.name).substr(0, from.name.find('('));
+    if (name.find("nccl") != std::string_view::npos ||
+        name.find("rccl") != std::string_view::npos) {
+      MakeTransfer(from, name, node);
+    }
+    if (const auto launch = LaunchOf(from)) {
+      node.deps.push_back({.node_id = *launch, .reason = EdgeReason::kLaunch, .inferred = true});
+    }
+    trace_.nodes.push_back(std::move(node));
+  }
+
+  // The last piece that ended before the kernel began.
+  [[nodiscard]] std::optional<std::uint64_t> LaunchOf(const LinkedNode& kernel) const {
+    const auto caller = by_id_.find(kernel.caller);
+    if (caller == by_id_.end()) {
+      return std::nullopt;
+    }
+    const auto carried = carried_.find(kernel.caller);
+    const auto pieces = pieces_.find(carried == carried_.end() ? caller->second : carried->second);
+    if (pieces == pieces_.end()) {
+      return std::nullopt;
+    }
+    std::optional<std::uint64_t> found;
+    for (const auto& [end, id] : pieces->second) {
+      if (end <= kernel.start_ns) {
+        found = id;
+      }
+    }
+    return found;
+  }
+
+  // "SendRecv" kernels are all_to_all, send or recv: the caller's caller says which.
+  void MakeTransfer(const LinkedNode& from, std::string_view name, Node& node) {
+    std::string said = from.collective;
+    if (said.empty() && name.find("SendRecv") == std::string_view::npos) {
+      said = name;
+    }
+    std::uint64_t at = from.caller;
+    for (int i = 0; said.empty() && i < 3; ++i) {
+      const auto it = by_id_.find(at);
+      if (it == by_id_.end()) {
+        break;
+      }
+      if (ParseCommKind(all_[it->second].name)) {
+        said = all_[it->second].name;
+      }
+      at = all_[it->second].caller;
+    }
+    const auto kind = ParseCommKind(said);
+    // The peer of a send or receive is not in the file.
+    if (!kind || IsPointToPoint(*kind)) {
+      node.op_class = OpClass::kComm;
+      trace_.diagnostics.Count(kind ? "transfer_without_peer" : "comm_without_type",
+                               fmt::format("{}: node {} ({})", trace_.path, node.id, node.name));
+      return;
+    }
+    CommSpec& spec = node.comm.emplace();
+    spec.kind = *kind;
+    spec.group = from.group_name;
+    spec.async = true;
+    spec.dtype = ParseDType(from.dtype);
+    const std::int64_t bytes = SizeOf(spec.dtype);
+    spec.in_bytes = from.in_elements >= 0 ? Times(from.in_elements, bytes) : Sum(node.inputs);
+    spec.out_bytes = from.out_elements >= 0 ? Times(from.out_elements, bytes) : spec.in_bytes;
+    if (spec.dtype == DType::kUnknown) {
+      const auto tensors = TensorsIn(node.inputs);
+      spec.dtype = tensors.empty() ? DType::kUnknown : tensors.front()->dtype;
+    }
+    node.type = NodeType::kCommColl;
+    node.kind = OpKind::kComm;
+    node.op_class = OpClass::kComm;
+    node.actor = {.kind = Actor::Kind::kGroup};
+  }
+
+  static std::int64_t Times(std::int64_t count, std::int64_t bytes) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    return std::min(count, kMost) * bytes;
+  }
+  static std::int64_t Sum(const ValueList& values) {
+    std::int64_t bytes = 0;
+    for (const TensorDesc* tensor : TensorsIn(values)) {
+      bytes += Times(std::max<std::int64_t>(tensor->elements, 0), SizeOf(tensor->dtype));
+    }
+    return bytes;
+  }
+
+  // inter_thread_dep and sync_dep: by the node that holds what they name.
+  void AddWaits() {
+    std::unordered_map<std::uint64_t, std::size_t> made;
+    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
+      made.emplace(trace_.nodes[i].id, i);
+    }
+    for (const LinkedNode& node : all_) {
+      for (const std::uint64_t id : node.waits_for) {
+        const auto waiter = made.find(Holder(node.id, false));
+        const auto awaited = by_id_.find(id);
+        if (waiter == made.end() || awaited == by_id_.end()) {
+          trace_.diagnostics.Count("dangling_dependency", fmt::format("{}: node {} waits for {}",
+                                                                      trace_.path, node.id, id));
+          continue;
+        }
+        const bool device = !all_[awaited->second].category.empty();
+        const std::uint64_t from = Holder(id, true);
+        if (from != trace_.nodes[waiter->second].id) {
+          trace_.nodes[waiter->second].deps.push_back(
+              {.node_id = from,
+               .reason = device ? EdgeReason::kSync : EdgeReason::kUnknown,
+               .inferred = true});
+        }
+      }
+    }
+  }
+
+  // The first or last piece of the node that an operation is in.
+  [[nodiscard]] std::uint64_t Holder(std::uint64_t id, bool last) const {
+    const auto it = by_id_.find(id);
+    const auto carried = carried_.find(id);
+    const auto pieces = pieces_.find(carried != carried_.end() ? carried->second : it->second);
+    return pieces == pieces_.end() ? id
+           : last                  ? pieces->second.back().second
+                                   : pieces->second.front().second;
+  }
+
+  std::vector<LinkedNode> all_;
+  RankTrace& trace_;
+  std::unordered_map<std::uint64_t, Index> by_id_;
+  std::uint64_t next_id_ = 0;
+  std::map<std::int64_t, std::vector<Index>> threads_;
+  std::vector<Index> device_;
+  std::unordered_map<std::uint64_t, std::vector<Index>> kernels_;  // by caller's id
+  std::unordered_map<std::uint64_t, Index> carried_;  // id of an operation inside another → which
+  std::unordered_map<Index, std::vector<std::pair<std::int64_t, std::uint64_t>>> pieces_;
+};
+
+}  // namespace
+
+Status ReadLinked(const TextFile& file, RankTrace& trace) {
+  REPRISE_ASSIGN(LinkedTrace linked, ReadLinkedNodes(file, trace.diagnostics));
+  trace.captured = true;
+  trace.source = fmt::format("chakra linked {}", linked.schema);
+  trace.recorded_operations = linked.nodes.size();
+  return Builder(std::move(linked), trace).Run();
+}
+
+}  // namespace reprise::chakra

@@ -1,0 +1,18 @@
+// Any text as a workload of ASTRA-sim.
+#include <cstdint>
+#include <string>
+
+#include "converters/astra_text/iterations.h"
+#include "tests/fuzz/converted.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace reprise;
+  const TextFile file =
+      TextFile::FromText("fuzz", std::string(reinterpret_cast<const char*>(data), size));
+  const auto workload = astra_text::ReadWorkload(file);
+  if (workload) {
+    Diagnostics diagnostics;
+    RequireSound(astra_text::BuildIterations(*workload, 2, 4, diagnostics), diagnostics);
+  }
+  return 0;
+}
