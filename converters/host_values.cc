@@ -210,6 +210,10 @@ Value ParseValue(element value, element shape, element strides, std::string_view
 
 }  // namespace
 
+ArgumentLists NestedLists(element arguments) {
+  return {arguments["values"], arguments["shapes"], arguments["types"], arguments["strides"]};
+}
+
 ValueList ParseArguments(const ArgumentLists& lists, bool& odd) {
   ValueList out;
   array values;

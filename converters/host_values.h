@@ -18,6 +18,9 @@ struct ArgumentLists {
   Member values, shapes, types, strides;
 };
 
+// The lists of a node's "inputs" or "outputs".
+[[nodiscard]] ArgumentLists NestedLists(simdjson::dom::element arguments);
+
 // Incarnations are still unset (-1) here. Never fails: what makes no sense becomes NoneValue.
 // `odd` is set if there are no values, or fewer shapes or types than values.
 [[nodiscard]] ValueList ParseArguments(const ArgumentLists& lists, bool& odd);

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "converters/unpack.h"
+
 namespace reprise::astra_text {
 namespace {
 

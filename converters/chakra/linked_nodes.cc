@@ -71,8 +71,9 @@ class Reader {
     node.group_name = Text(root, "pg_name");
     node.start_ns = Nanoseconds(root, "ts", -1);
     node.duration_ns = Nanoseconds(root, "inclusive_dur", Nanoseconds(root, "exclusive_dur", 0));
-    node.inputs = ParseArguments(inputs);
-    node.outputs = ParseArguments(outputs);
+    bool odd = false;  // counted where a host trace is read for itself
+    node.inputs = ParseArguments(NestedLists(inputs), odd);
+    node.outputs = ParseArguments(NestedLists(outputs), odd);
     SetIncarnations(node.inputs);
     SetIncarnations(node.outputs);
     AddWaits(root, "inter_thread_dep", node);

@@ -7,9 +7,8 @@
 #include <map>
 
 #include "converters/pytorch/capture_names.h"
-#include "converters/unpack.h"
-
 #include "converters/text_file.h"
+#include "converters/unpack.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -171,10 +170,10 @@ Result<std::vector<RankFiles>> FindCaptures(const std::string& directory) {
   return Finder(directory).Run();
 }
 
+CaptureKind KindOf(const std::string& path) { return SniffText(ReadHead(path, kHeadBytes)).kind; }
+
 bool LooksLikeCapture(const std::string& path) {
-  const auto sniff = [](const std::string& file) {
-    return SniffText(ReadHead(file, kHeadBytes)).kind != CaptureKind::kOther;
-  };
+  const auto sniff = [](const std::string& file) { return KindOf(file) != CaptureKind::kOther; };
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     return sniff(path);

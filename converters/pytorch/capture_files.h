@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/pytorch/capture_names.h"
 #include "converters/pytorch/rank_capture.h"
 #include "core/result.h"
 
@@ -18,6 +19,9 @@ namespace reprise::pytorch {
 // or `host` of every RankFiles is empty then. Bad input if there are none, if a file is missing on
 // some ranks only, a rank in between is missing, or two files claim one place.
 [[nodiscard]] Result<std::vector<RankFiles>> FindCaptures(const std::string& directory);
+
+// What a file is, by its first bytes.
+[[nodiscard]] CaptureKind KindOf(const std::string& path);
 
 // Whether the directory holds any such file, or the file is one of the two formats.
 [[nodiscard]] bool LooksLikeCapture(const std::string& path);

@@ -152,15 +152,23 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
 }
 
 Result<ConvertReport> Convert(const ConvertRequest& request) {
-  if (!request.input_file.empty()) {
-    return UsageError(
-        fmt::format("{}: a PyTorch capture is a pair of files; give --host-trace and "
-                    "--device-trace, or a directory of pairs",
-                    request.input_file));
-  }
   if (request.input_directory.empty()) {
-    const RankFiles files{
+    RankFiles files{
         .rank = request.rank, .host = request.host_trace, .kineto = request.device_trace};
+    if (!request.input_file.empty()) {  // one of the two alone
+      const bool host = KindOf(request.input_file) == CaptureKind::kHost;
+      (host ? files.host : files.kineto) = request.input_file;
+    }
+    if (request.output_file.empty()) {
+      const fs::path path(request.input_file);
+      const std::string stem = path.filename().string();
+      REPRISE_ASSIGN(
+          const OutputFiles output,
+          OutputFiles::Directory(
+              request.output_directory,
+              request.name.empty() ? stem.substr(0, stem.find('.')) : request.name, request.force));
+      return ConvertRanks({files}, request, output);
+    }
     REPRISE_ASSIGN(const OutputFiles output,
                    OutputFiles::OneFile(request.output_file, request.force));
     return ConvertRanks({files}, request, output);

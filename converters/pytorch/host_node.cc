@@ -142,10 +142,6 @@ class NodeReader {
   bool has_comm_ = false;
 };
 
-ArgumentLists NestedLists(element arguments) {
-  return {arguments["values"], arguments["shapes"], arguments["types"], arguments["strides"]};
-}
-
 // The caller is not needed to read a trace: one that makes no sense is none.
 std::uint64_t Caller(element root) {
   std::uint64_t caller = 0;

@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "converters/json_split.h"
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
-#include "converters/json_split.h"
 #include "converters/pytorch/string_pool.h"
 
 namespace reprise::pytorch {
