@@ -131,6 +131,7 @@ Status ExportJson(const Input& input, const ExportFlags& flags, std::ostream& ou
 Status ExportGraphs(const Input& input, const ExportFlags& flags, std::ostream& out) {
   REPRISE_ASSIGN(const std::vector<Graph> loaded, LoadGraphs(input, flags));
   std::vector<const Graph*> graphs;
+  graphs.reserve(loaded.size());
   for (const Graph& graph : loaded) {
     graphs.push_back(&graph);
   }
