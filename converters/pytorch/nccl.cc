@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace reprise::pytorch {
 namespace {
@@ -84,13 +85,86 @@ class Describer {
       out.arguments = ReadCommArguments(call_host, HostOf(record), nullptr);
     }
     out.arguments.blocking = false;  // the host goes on; what waits is on a stream
+    if (const std::vector<std::int32_t> parts = BatchOf(kernel, out.call); !parts.empty()) {
+      out = DescribePart(parts.front(), kernel);
+      out.device_event = event;
+      for (std::size_t i = 1; i < parts.size(); ++i) {
+        carried_.push_back(DescribePart(parts[i], kernel));
+        carried_.back().carrier = event;
+        diagnostics_.Count("batched_transfer");
+      }
+      return out;
+    }
     SetKind(kernel, out.call, out.arguments);
     SetSizes(kernel, EventComm(record), HostOf(record), out);
     NameGroup(kernel, record, out);
     return out;
   }
 
+  [[nodiscard]] std::vector<TransferRecord> TakeCarried() { return std::move(carried_); }
+
  private:
+  // Calls that say what they transfer, launched nothing, and came since the thread's last NCCL
+  // kernel; none unless the kernel itself says no more than that it is a batch.
+  std::vector<std::int32_t> BatchOf(const DeviceEvent& kernel, std::int32_t call) {
+    if (call < 0) {
+      return {};
+    }
+    const std::int32_t thread = Op(call).thread;
+    std::int32_t& from = next_call_.try_emplace(thread, 0).first->second;
+    const std::int32_t first = std::exchange(from, Op(call).subtree);
+    const bool says = kernel.comm != nullptr && ParseCommKind(kernel.comm->collective);
+    if (says || (!ParseNcclName(*kernel.name).send_recv && Find(call, "nccl:coalesced") < 0) ||
+        KindOfCall(call)) {
+      return {};
+    }
+    std::vector<std::int32_t> parts;
+    for (std::int32_t i = first; i < call; ++i) {
+      const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
+      if (Op(i).thread == thread && role == Role::kCommCall && KindOfCall(i)) {
+        parts.push_back(i);
+      }
+    }
+    return parts;
+  }
+
+  // What a call, its record_param_comms or its "nccl:" annotation says it is.
+  [[nodiscard]] std::optional<CommKind> KindOfCall(std::int32_t call) const {
+    for (const std::int32_t i : {call, Find(call, "record_param_comms"), Find(call, "nccl:")}) {
+      if (i < 0) {
+        continue;
+      }
+      std::optional<CommKind> kind;
+      if (const HostNode* host = HostOf(i); host != nullptr && host->comm != nullptr) {
+        kind = ParseCommKind(host->comm->collective);
+      }
+      const std::string_view name = *Op(i).name;
+      kind = kind ? kind : ParseCommKind(name.starts_with("nccl:") ? name.substr(5) : name);
+      if (kind) {
+        return kind;
+      }
+    }
+    return std::nullopt;
+  }
+
+  TransferRecord DescribePart(std::int32_t call, const DeviceEvent& kernel) {
+    TransferRecord out{.call = call,
+                       .thread = Op(call).thread,
+                       .start_ns = kernel.start_ns,
+                       .end_ns = kernel.end_ns};
+    const std::int32_t record = Find(call, "record_param_comms");
+    if (HostOf(call) != nullptr || HostOf(record) != nullptr) {
+      out.arguments = ReadCommArguments(HostOf(call), HostOf(record), nullptr);
+    }
+    out.arguments.blocking = false;
+    out.arguments.spec.kind = KindOfCall(call).value_or(out.arguments.spec.kind);
+    DeviceEvent of_part;  // the kernel's own arguments are the whole batch's
+    of_part.name = kernel.name;
+    SetSizes(of_part, EventComm(record), HostOf(record), out);
+    NameGroup(kernel, record, out);
+    return out;
+  }
+
   [[nodiscard]] const Operation& Op(std::int32_t i) const {
     return rank_.list.operations[static_cast<std::size_t>(i)];
   }
@@ -121,23 +195,12 @@ class Describer {
     if (kernel.comm != nullptr) {
       kind = ParseCommKind(kernel.comm->collective);
     }
-    // "nccl:all_to_all" around the launch; older files have nothing else.
-    const std::int32_t annotation = Find(call, "nccl:");
-    for (const std::int32_t i : {call, annotation}) {
-      if (const HostNode* host = HostOf(i); !kind && host != nullptr && host->comm != nullptr) {
-        kind = ParseCommKind(host->comm->collective);
-      }
-      if (!kind && i >= 0) {
-        const std::string& text = *Op(i).name;
-        kind = ParseCommKind(text.starts_with("nccl:") ? std::string_view(text).substr(5)
-                                                       : std::string_view(text));
-      }
-    }
+    kind = kind ? kind : KindOfCall(call);
     kind = kind ? kind : name.kind;
     if (!kind) {
       diagnostics_.Count("transfer_kind_unknown", fmt::format("{}: {}", rank_.label, *kernel.name));
     }
-    spec.kind = kind.value_or(CommKind::kAllReduce);
+    spec.kind = kind.value_or(name.send_recv ? CommKind::kAllToAll : CommKind::kAllReduce);
     if (name.op) {
       spec.op = *name.op;
       spec.op_recorded = true;
@@ -206,6 +269,8 @@ class Describer {
 
   const RankCapture& rank_;
   Diagnostics& diagnostics_;
+  std::map<std::int32_t, std::int32_t> next_call_;  // by thread: after its last NCCL kernel's call
+  std::vector<TransferRecord> carried_;
 };
 
 }  // namespace
@@ -243,6 +308,7 @@ NcclName ParseNcclName(std::string_view name) {
   if (!reduces) {
     out.op.reset();  // the names of all others say "Sum" too
   }
+  out.send_recv = moves_bytes;
   if (moves_bytes || !out.kind) {
     out.kind.reset();
     out.dtype = DType::kUnknown;
@@ -265,6 +331,9 @@ std::vector<TransferRecord> FindDeviceTransfers(const RankCapture& rank, Diagnos
       diagnostics.Count("call_with_several_kernels",
                         fmt::format("{}: {}", rank.label, *event.name));
     }
+  }
+  for (TransferRecord& carried : describer.TakeCarried()) {
+    out.push_back(std::move(carried));
   }
   return out;
 }

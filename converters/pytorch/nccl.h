@@ -20,12 +20,20 @@ struct NcclName {
   std::optional<CommKind> kind;
   DType dtype = DType::kUnknown;  // SendRecv moves bytes whatever they are: unknown
   std::optional<ReduceOp> op;
+  bool send_recv = false;
 };
 [[nodiscard]] NcclName ParseNcclName(std::string_view name);
 
 // One transfer for every NCCL kernel, from what the kernel's arguments, the call that launched it,
-// its record_param_comms and its name say, in this order. Counts `transfer_kind_unknown` (taken as
-// all_reduce), `transfer_size_unknown`, `call_with_several_kernels`.
+// its record_param_comms and its name say, in this order.
+//
+// PyTorch opens a batch (batch_isend_irecv, a coalescing manager), issues its parts without
+// launching anything, and launches one kernel where it closes it: that kernel is the first part's
+// transfer, the other parts are transfers of the same time that it carried.
+//
+// Counts `transfer_kind_unknown` (taken as all_to_all where the kernel is SendRecv, else as
+// all_reduce), `transfer_size_unknown`, `call_with_several_kernels`, `batched_transfer` (parts
+// beyond the first).
 [[nodiscard]] std::vector<TransferRecord> FindDeviceTransfers(const RankCapture& rank,
                                                               Diagnostics& diagnostics);
 

@@ -18,7 +18,7 @@ class Builder {
   explicit Builder(RankCapture& rank) : rank_(rank), waited_(rank.transfers.size(), false) {
     // What waits for NCCL is on a stream: device_links.h.
     for (std::size_t t = 0; t < rank.transfers.size(); ++t) {
-      waited_[t] = rank.transfers[t].device_event >= 0;
+      waited_[t] = rank.transfers[t].device_event >= 0 || rank.transfers[t].carrier >= 0;
     }
   }
 

@@ -122,6 +122,54 @@ TEST(Device, NcclKernelIsATransferOnItsStream) {
   EXPECT_TRUE(node->comm->op_recorded);
 }
 
+TEST(Device, BatchedSendAndRecvStayWhatTheyWere) {
+  SyntheticCapture capture(0, 2);
+  capture.Groups({{{"pg_name", "0"},
+                   {"pg_desc", "default_pg"},
+                   {"ranks", nlohmann::json::array()},
+                   {"group_size", 2}}});
+  capture.Step(0, 500);
+  const auto transfer = [](const char* name, double at_us, Arg tensor, const char* schema) {
+    return SyntheticOp{
+        .name = name,
+        .start_us = at_us,
+        .duration_us = 10,
+        .inputs = {ListArg({std::move(tensor)}), LiteralArg("Object"), IntArg(1), IntArg(0)},
+        .schema = schema};
+  };
+  capture.Add(transfer("c10d::send", 10, CudaTensor(1, {256}),
+                       "c10d::send(Tensor[] tensors, Object pg, int dst, int tag) -> Object"));
+  capture.Add(transfer("c10d::recv_", 30, CudaTensor(2, {64}),
+                       "c10d::recv_(Tensor[] tensors, Object pg, int src, int tag) -> Object"));
+  capture.Add(
+      {.name = "nccl:coalesced", .start_us = 50, .duration_us = 20, .category = "user_annotation"});
+  capture.Call("cudaLaunchKernelExC", 55, 5, 4);
+  capture.Kernel("ncclDevKernel_SendRecv(ncclDevComm*)", 70, 100, 4, 20);
+  const std::string directory = FreshDirectory("device_batch");
+  capture.Write(directory);
+  const ConvertRequest request{.host_trace = directory + "/rank0.et.json",
+                               .device_trace = directory + "/rank0.kineto.json",
+                               .output_file = directory + "/out.0.et"};
+  const auto report = FindConverter("pytorch")->convert(request);
+  ASSERT_TRUE(report) << report.error().message;
+  const LoadedTrace trace = Load(request.output_file).value();
+  const Node* kernel = trace.Find("ncclDevKernel_SendRecv(ncclDevComm*)");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->type, NodeType::kCommSend);
+  EXPECT_EQ(kernel->comm->in_bytes, 1024);
+  EXPECT_EQ(kernel->comm->peer, 1);
+  std::size_t received = 0;
+  for (const Node& node : trace.nodes) {
+    if (node.type == NodeType::kCommRecv) {
+      ++received;
+      EXPECT_EQ(node.comm->out_bytes, 256);
+      EXPECT_EQ(node.start_ns, kernel->start_ns);
+      EXPECT_EQ(node.actor.kind, Actor::Kind::kGroup);
+    }
+  }
+  EXPECT_EQ(received, 1U);
+}
+
 TEST(Device, RecordedSynchronisationIsTakenAsItIs) {
   SyntheticCapture capture;
   capture.Step(0, 1000).Add(Mm(10, 90));
