@@ -2,8 +2,8 @@
 
 #include <bit>
 #include <cstring>
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 namespace reprise {
@@ -13,42 +13,25 @@ struct ArrayScanner::Marks {
   std::uint64_t quotes = 0, slashes = 0, opens = 0, closes = 0, commas = 0;
 };
 
-#ifdef __SSE2__
-ArrayScanner::Marks ArrayScanner::MarksOf(const char* block) {
-  Marks marks;
-  for (unsigned lane = 0; lane < kBlock; lane += sizeof(__m128i)) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + lane));
-    // '[' and '{', ']' and '}' differ in this bit alone.
-    const __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-    const auto mask = [&](const __m128i& in, char c) {
-      const int bits = _mm_movemask_epi8(_mm_cmpeq_epi8(in, _mm_set1_epi8(c)));
-      return static_cast<std::uint64_t>(static_cast<unsigned>(bits)) << lane;
-    };
-    marks.quotes |= mask(bytes, '"');
-    marks.slashes |= mask(bytes, '\\');
-    marks.opens |= mask(folded, '{');
-    marks.closes |= mask(folded, '}');
-    marks.commas |= mask(bytes, ',');
+struct ArrayScanner::Portable {
+  [[gnu::always_inline]] static Marks MarksOf(const char* block) {
+    Marks marks;
+    for (unsigned i = 0; i < kBlock; ++i) {
+      const auto mask = [&](bool is) { return static_cast<std::uint64_t>(is) << i; };
+      const char c = block[i];
+      const int folded = c | 0x20;  // '[' and '{', ']' and '}' differ in this bit alone
+      marks.quotes |= mask(c == '"');
+      marks.slashes |= mask(c == '\\');
+      marks.opens |= mask(folded == '{');
+      marks.closes |= mask(folded == '}');
+      marks.commas |= mask(c == ',');
+    }
+    return marks;
   }
-  return marks;
-}
-#else
-ArrayScanner::Marks ArrayScanner::MarksOf(const char* block) {
-  Marks marks;
-  for (unsigned i = 0; i < kBlock; ++i) {
-    const auto mask = [&](bool is) { return static_cast<std::uint64_t>(is) << i; };
-    const char c = block[i];
-    marks.quotes |= mask(c == '"');
-    marks.slashes |= mask(c == '\\');
-    marks.opens |= mask((c | 0x20) == '{');
-    marks.closes |= mask((c | 0x20) == '}');
-    marks.commas |= mask(c == ',');
-  }
-  return marks;
-}
-#endif
+};
 
-void ArrayScanner::ScanBlock(const Marks& marks, std::size_t at, Found& found) {
+[[gnu::always_inline]] inline void ArrayScanner::ScanBlock(const Marks& marks, std::size_t at,
+                                                           Found& found) {
   std::uint64_t escaped = escaped_;
   escaped_ = 0;
   for (std::uint64_t slashes = marks.slashes & ~escaped; slashes != 0;) {
@@ -87,21 +70,63 @@ void ArrayScanner::ScanBlock(const Marks& marks, std::size_t at, Found& found) {
   }
 }
 
-ArrayScanner::Found ArrayScanner::Scan(std::string_view text, bool ends) {
+template <typename Machine>
+[[gnu::always_inline]] inline ArrayScanner::Found ArrayScanner::ScanWith(std::string_view text,
+                                                                         bool ends) {
   Found found;
   std::size_t at = 0;
   for (; at + kBlock <= text.size() && found.end == std::string_view::npos; at += kBlock) {
-    ScanBlock(MarksOf(text.data() + at), at, found);
+    ScanBlock(Machine::MarksOf(text.data() + at), at, found);
   }
   if (ends && at < text.size() && found.end == std::string_view::npos) {
     char block[kBlock];
     std::memset(block, ' ', sizeof(block));
     std::memcpy(block, text.data() + at, text.size() - at);
-    ScanBlock(MarksOf(block), at, found);
+    ScanBlock(Machine::MarksOf(block), at, found);
     at = text.size();
   }
   found.scanned = found.end == std::string_view::npos ? at : found.end;
   return found;
 }
+
+#ifdef __x86_64__
+struct ArrayScanner::Haswell {
+  [[gnu::target("avx2,popcnt,bmi,bmi2")]] static std::uint64_t MaskOf(__m256i low, __m256i high,
+                                                                      char c) {
+    const __m256i wanted = _mm256_set1_epi8(c);
+    const auto first = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted)));
+    const auto second =
+        static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted)));
+    return first | static_cast<std::uint64_t>(second) << 32U;
+  }
+  [[gnu::target("avx2,popcnt,bmi,bmi2")]] static Marks MarksOf(const char* block) {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kBlock / 2));
+    const __m256i fold = _mm256_set1_epi8(0x20);
+    const __m256i folded_low = _mm256_or_si256(low, fold);
+    const __m256i folded_high = _mm256_or_si256(high, fold);
+    return {.quotes = MaskOf(low, high, '"'),
+            .slashes = MaskOf(low, high, '\\'),
+            .opens = MaskOf(folded_low, folded_high, '{'),
+            .closes = MaskOf(folded_low, folded_high, '}'),
+            .commas = MaskOf(low, high, ',')};
+  }
+};
+
+[[gnu::target("avx2,popcnt,bmi,bmi2"), gnu::flatten]] ArrayScanner::Found ArrayScanner::ScanHaswell(
+    std::string_view text, bool ends) {
+  return ScanWith<Haswell>(text, ends);
+}
+
+ArrayScanner::Found ArrayScanner::Scan(std::string_view text, bool ends) {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0
+             ? ScanHaswell(text, ends)
+             : ScanWith<Portable>(text, ends);
+}
+#else
+ArrayScanner::Found ArrayScanner::Scan(std::string_view text, bool ends) {
+  return ScanWith<Portable>(text, ends);
+}
+#endif
 
 }  // namespace reprise

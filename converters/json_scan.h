@@ -25,7 +25,11 @@ class ArrayScanner {
 
  private:
   struct Marks;
-  static Marks MarksOf(const char* block);
+  struct Portable;
+  struct Haswell;
+  template <typename Machine>
+  Found ScanWith(std::string_view text, bool ends);
+  Found ScanHaswell(std::string_view text, bool ends);
   void ScanBlock(const Marks& marks, std::size_t at, Found& found);
 
   std::uint64_t in_string_ = 0;  // all ones: the previous block ended inside of a string

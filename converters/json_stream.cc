@@ -122,7 +122,7 @@ void JsonStream::Drop(std::size_t until) {
   scanned_ = 0;
 }
 
-// chunk_[begin_, end) as an array; what follows moves to the other buffer.
+// chunk_[begin_, end) as an array, closed as it was; what follows moves to the other buffer.
 void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch& batch) {
   buffer = NewBuffer(std::move(buffer), std::max(kBatchBytes, end_ - end));
   std::memcpy(buffer.data() + 1, chunk_.data() + end, end_ - end);
@@ -130,13 +130,14 @@ void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch
   if (begin_ != 1) {
     std::memmove(chunk_.data() + 1, chunk_.data() + begin_, size);
   }
-  const char closing = last ? buffer[1] : ']';  // '}' is for whoever splits it to complain of
+  const bool closed = end != end_;  // else the text ended, for whoever splits it to complain of
   chunk_[0] = '[';
-  chunk_[size + 1] = closing;
+  chunk_[size + 1] = !closed ? '\0' : last ? buffer[1] : ']';
   const std::size_t at_byte = at_byte_;
   begin_ = 1;
   Drop(1 + size);
-  batch.text = TextFile::FromParts(source_.path(), std::move(chunk_), size + 2, {{0, at_byte - 1}});
+  batch.text = TextFile::FromParts(source_.path(), std::move(chunk_), size + (closed ? 2 : 1),
+                                   {{0, at_byte - 1}});
   batch.last = last;
   chunk_ = std::move(buffer);
   end_ = end_ - end + 1;
@@ -198,9 +199,15 @@ Result<bool> JsonStream::Next(std::string buffer, JsonBatch& batch) {
         REPRISE_ASSIGN(more, ReadMore());
       }
     }
-    if (!more && state_ != State::kFrame) {
-      gaps_.push_back({frame_.size(), left_out_bytes_ + end_ - begin_});
+    if (!more && state_ == State::kArray) {
       state_ = State::kDone;
+      if (wanted_) {
+        Emit(end_, true, buffer, batch);
+      } else {
+        Drop(end_);
+      }
+      gaps_.push_back({frame_.size(), left_out_bytes_});
+      return wanted_;
     } else if (!more && begin_ == end_) {
       state_ = State::kDone;
     }

@@ -93,16 +93,23 @@ Members FindMembers(element root) {
       to = Members::Found(element(value));
     }
   };
-  constexpr std::pair<std::string_view, Members::Found Members::*> kKeys[] = {
-      {"ph", &Members::phase},     {"cat", &Members::category}, {"name", &Members::name},
-      {"pid", &Members::process},  {"tid", &Members::thread},   {"ts", &Members::start},
-      {"dur", &Members::duration}, {"args", &Members::args}};
   for (const auto& [key, value] : object) {
-    for (const auto& [name, member] : kKeys) {
-      if (key == name) {
-        keep_first(out.*member, value);
-        break;
-      }
+    if (key == "ph") {
+      keep_first(out.phase, value);
+    } else if (key == "cat") {
+      keep_first(out.category, value);
+    } else if (key == "name") {
+      keep_first(out.name, value);
+    } else if (key == "pid") {
+      keep_first(out.process, value);
+    } else if (key == "tid") {
+      keep_first(out.thread, value);
+    } else if (key == "ts") {
+      keep_first(out.start, value);
+    } else if (key == "dur") {
+      keep_first(out.duration, value);
+    } else if (key == "args") {
+      keep_first(out.args, value);
     }
   }
   return out;
