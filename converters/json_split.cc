@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace reprise {
@@ -88,9 +89,10 @@ tl::unexpected<Error> NotJson(const TextFile& file, std::size_t at, std::string_
   if (at == kEnd || at >= file.text().size()) {
     return BadInput(fmt::format(
         "{}: truncated: the JSON text ends early at byte {}; copy or capture the file again",
-        file.path(), file.text().size()));
+        file.path(), file.OffsetOf(file.text().size())));
   }
-  return BadInput(fmt::format("{}: not JSON: expected {} at byte {}", file.path(), expected, at));
+  return BadInput(fmt::format("{}: not JSON: expected {} at byte {}", file.path(), expected,
+                              file.OffsetOf(at)));
 }
 
 Status SplitArray(const TextFile& file, const Walker& walker, std::size_t& at, SplitJson& out) {
@@ -156,39 +158,47 @@ std::string_view SplitJson::Member(std::string_view key) const {
   return {};
 }
 
-Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key) {
+Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key,
+                              std::size_t* error_at) {
+  std::size_t ignored = 0;
+  std::size_t& stopped = error_at == nullptr ? ignored : *error_at;
+  const auto not_json = [&](std::size_t at, std::string_view expected) {
+    stopped = file.OffsetOf(std::min(at, file.text().size()));
+    return NotJson(file, at, expected);
+  };
   const std::string_view text = file.text();
   const Walker walker(text);
   SplitJson out;
   std::size_t at = walker.SkipSpace(0);
   if (at == kEnd || text[at] != '{') {
-    return NotJson(file, at, "'{'");
+    return not_json(at, "'{'");
   }
   at = walker.SkipSpace(at + 1);
   while (at != kEnd && text[at] != '}') {
     if (text[at] != '"') {
-      return NotJson(file, at, "a member name");
+      return not_json(at, "a member name");
     }
     const std::size_t key_end = walker.SkipString(at);
     if (key_end == kEnd) {
-      return NotJson(file, kEnd, "");
+      return not_json(kEnd, "");
     }
     const std::string_view key = text.substr(at + 1, key_end - at - 2);
     at = walker.SkipSpace(key_end);
     if (at == kEnd || text[at] != ':') {
-      return NotJson(file, at, "':'");
+      return not_json(at, "':'");
     }
     at = walker.SkipSpace(at + 1);
     if (at == kEnd) {
-      return NotJson(file, at, "");
+      return not_json(at, "");
     }
     if (key == array_key && text[at] == '[') {
       out.has_array = true;
+      stopped = file.OffsetOf(at + 1);
       REPRISE_TRY(SplitArray(file, walker, at, out));
     } else {
       const std::size_t end = walker.SkipValue(at);
       if (end == kEnd || end == at) {
-        return NotJson(file, end, "a value");
+        return not_json(end, "a value");
       }
       out.members.emplace_back(key, text.substr(at, end - at));
       at = end;
@@ -197,19 +207,36 @@ Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key) 
     if (at != kEnd && text[at] == ',') {
       at = walker.SkipSpace(at + 1);
     } else if (at != kEnd && text[at] != '}') {
-      return NotJson(file, at, "',' or '}'");
+      return not_json(at, "',' or '}'");
     }
   }
   if (at == kEnd) {
-    return NotJson(file, at, "");
+    return not_json(at, "");
   }
   if (const std::size_t more = walker.SkipSpace(at + 1); more != kEnd) {
+    stopped = file.OffsetOf(more);
     return BadInput(
         fmt::format("{}: more text after the end of the JSON object, at byte {}; were two files "
                     "written into one?",
-                    file.path(), more));
+                    file.path(), file.OffsetOf(more)));
   }
   return out;
+}
+
+Result<std::vector<std::string_view>> SplitElements(const TextFile& file, bool more_follow) {
+  SplitJson out;
+  std::size_t at = 0;
+  REPRISE_TRY(SplitArray(file, Walker(file.text()), at, out));
+  if (more_follow) {
+    std::size_t end = at - 1;  // the ']' in place of a comma
+    while (IsSpace(file.text()[end - 1])) {
+      --end;
+    }
+    if (file.text()[end - 1] == ',' || end == 1) {
+      return NotJson(file, at - 1, "a value");
+    }
+  }
+  return std::move(out.elements);
 }
 
 Result<std::vector<std::string_view>> SplitValues(const TextFile& file) {

@@ -24,8 +24,14 @@ struct SplitJson {
 };
 
 // `array_key` is the member whose array is split. Views point into `file`. Bad input if the text is
-// not an object or ends early; what is inside elements is only checked by ParseElement.
-[[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key);
+// not an object or ends early; what is inside elements is only checked by ParseElement. `error_at`
+// is the byte in the file where an error is, for the array where it begins.
+[[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key,
+                                            std::size_t* error_at = nullptr);
+
+// The elements of a text that is one array. `more_follow`: the array was cut there, at a comma.
+[[nodiscard]] Result<std::vector<std::string_view>> SplitElements(const TextFile& file,
+                                                                  bool more_follow);
 
 // Values one after the other, as some writers put them into one file: `{…}{…}`, also on lines of
 // their own or with commas between them; the elements of an array if that is the only value.

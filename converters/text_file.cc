@@ -1,67 +1,42 @@
 #include "converters/text_file.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 
-#include "converters/unpack.h"
-
 namespace reprise {
-namespace {
 
-constexpr std::size_t kPadding = 64;  // at least SIMDJSON_PADDING
-
-Result<std::string> ReadBytes(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) {
-    return BadInput(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  }
-  std::string bytes;
-  if (std::fseek(file.get(), 0, SEEK_END) == 0) {
-    const long size = std::ftell(file.get());
-    bytes.reserve(static_cast<std::size_t>(std::max(size, 0L)) + kPadding);
-    std::rewind(file.get());
-  }
+Result<TextFile> TextFile::Read(const std::string& path) {
+  REPRISE_ASSIGN(const std::unique_ptr<TextSource> source, TextSource::Open(path));
+  std::string text;
+  text.reserve(source->SizeHint() + kPadding);
   constexpr std::size_t kBlock = 1 << 20;
   for (;;) {
-    const std::size_t before = bytes.size();
-    bytes.resize(before + kBlock);
-    const std::size_t got = std::fread(bytes.data() + before, 1, kBlock, file.get());
-    bytes.resize(before + got);
+    const std::size_t before = text.size();
+    // The memory that is reserved first, then more.
+    const std::size_t spare = text.capacity() - before;
+    text.resize(before + (spare > kPadding ? std::min(spare, kBlock) : kBlock));
+    REPRISE_ASSIGN(const std::size_t got, source->Read(text.data() + before, text.size() - before));
+    text.resize(before + got);
     if (got == 0) {
       break;
     }
   }
-  if (std::ferror(file.get()) != 0) {
-    return BadInput(
-        fmt::format("{}: reading failed at byte {}: {}", path, bytes.size(), std::strerror(errno)));
-  }
-  return bytes;
-}
-
-}  // namespace
-
-Result<TextFile> TextFile::Read(const std::string& path) {
-  REPRISE_ASSIGN(std::string bytes, ReadBytes(path));
-  if (IsGzip(bytes)) {
-    REPRISE_ASSIGN(bytes, UnpackGzip(path, bytes));
-  } else if (IsZstd(bytes)) {
-    REPRISE_ASSIGN(bytes, UnpackZstd(path, bytes));
-  }
-  return FromText(path, std::move(bytes));
+  return FromText(path, std::move(text));
 }
 
 TextFile TextFile::FromText(std::string path, std::string text) {
+  const std::size_t size = text.size();
+  text.append(kPadding, '\0');
+  return FromParts(std::move(path), std::move(text), size, {});
+}
+
+TextFile TextFile::FromParts(std::string path, std::string buffer, std::size_t size,
+                             std::vector<Gap> gaps) {
   TextFile file;
   file.path_ = std::move(path);
-  file.size_ = text.size();
-  file.text_ = std::move(text);
-  file.text_.append(kPadding, '\0');
+  file.size_ = size;
+  file.text_ = std::move(buffer);
+  file.gaps_ = std::move(gaps);
   return file;
 }
 

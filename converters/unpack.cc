@@ -5,7 +5,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -13,17 +12,176 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kPadding = 64;  // what the reader appends
+// The packed bytes that were read and not yet used.
+class PackedInput {
+ public:
+  explicit PackedInput(std::unique_ptr<TextSource> source) : source_(std::move(source)) {}
 
-// The last four bytes of a gzip member are its unpacked size modulo 2^32: a good first guess.
-std::size_t UnpackedSizeHint(std::string_view bytes) {
-  std::uint32_t size = 0;
-  if (bytes.size() >= sizeof(size)) {
-    std::memcpy(&size, bytes.data() + bytes.size() - sizeof(size), sizeof(size));
+  // Makes at least `least` bytes available, unless the file ends before.
+  Status Fill(std::size_t least) {
+    if (end_ - begin_ >= least || at_end_) {
+      return {};
+    }
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    offset_ += begin_;
+    end_ -= begin_;
+    begin_ = 0;
+    while (end_ < least) {
+      REPRISE_ASSIGN(const std::size_t got,
+                     source_->Read(buffer_.data() + end_, buffer_.size() - end_));
+      if (got == 0) {
+        at_end_ = true;
+        break;
+      }
+      end_ += got;
+    }
+    return {};
   }
-  // Text hardly ever packs better than 1:200; a damaged trailer must not ask for gigabytes.
-  return std::min<std::size_t>(size, bytes.size() * 200) + kPadding;
-}
+
+  [[nodiscard]] std::string_view Bytes() const {
+    return std::string_view(buffer_).substr(begin_, end_ - begin_);
+  }
+  void Use(std::size_t bytes) { begin_ += bytes; }
+  // Position in the packed file.
+  [[nodiscard]] std::size_t Offset() const { return offset_ + begin_; }
+  [[nodiscard]] const std::string& path() const { return source_->path(); }
+
+  // How much is left, for a message: reads it all.
+  Result<std::size_t> CountRest() {
+    std::size_t count = 0;
+    do {
+      count += Bytes().size();
+      Use(Bytes().size());
+      REPRISE_TRY(Fill(1));
+    } while (!Bytes().empty());
+    return count;
+  }
+
+  [[nodiscard]] tl::unexpected<Error> Truncated(std::string_view format) const {
+    return BadInput(fmt::format(
+        "{}: truncated: the {} data end early at byte {}; copy or capture the file again", path(),
+        format, Offset()));
+  }
+  [[nodiscard]] tl::unexpected<Error> Damaged(std::string_view format, const char* why) const {
+    return BadInput(
+        fmt::format("{}: damaged {} data at byte {} ({}); copy or capture the file again", path(),
+                    format, Offset(), why == nullptr ? "no detail" : why));
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 256 << 10;
+  std::unique_ptr<TextSource> source_;
+  std::string buffer_ = std::string(kBlock, '\0');
+  std::size_t begin_ = 0, end_ = 0;
+  std::size_t offset_ = 0;  // of the buffer
+  bool at_end_ = false;
+};
+
+class GzipSource final : public TextSource {
+ public:
+  explicit GzipSource(std::unique_ptr<TextSource> packed)
+      : TextSource(packed->path()), input_(std::move(packed)) {}
+  ~GzipSource() override {
+    if (ready_) {
+      inflateEnd(&stream_);
+    }
+  }
+  GzipSource(const GzipSource&) = delete;
+  GzipSource& operator=(const GzipSource&) = delete;
+
+  Status Begin() {
+    constexpr int kGzipWindow = 15 + 16;
+    if (inflateInit2(&stream_, kGzipWindow) != Z_OK) {
+      return EnvironmentError("zlib could not be initialised (out of memory?)");
+    }
+    ready_ = true;
+    return {};
+  }
+
+  Result<std::size_t> Read(char* to, std::size_t most) override {
+    constexpr std::size_t kMost = 1U << 30;  // zlib counts in 32 bits
+    most = std::min(most, kMost);
+    while (!at_end_) {
+      REPRISE_TRY(input_.Fill(1));
+      const std::string_view bytes = input_.Bytes();
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+      stream_.avail_in = static_cast<uInt>(bytes.size());
+      stream_.next_out = reinterpret_cast<Bytef*>(to);
+      stream_.avail_out = static_cast<uInt>(most);
+      const int code = inflate(&stream_, Z_NO_FLUSH);
+      input_.Use(bytes.size() - stream_.avail_in);
+      const std::size_t got = most - stream_.avail_out;
+      if (code == Z_STREAM_END) {
+        REPRISE_TRY(NextMember());
+      } else if (code != Z_OK && code != Z_BUF_ERROR) {
+        return input_.Damaged("gzip", stream_.msg);
+      } else if (got == 0 && bytes.empty()) {
+        return input_.Truncated("gzip");
+      }
+      if (got != 0) {
+        return got;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  Status NextMember() {
+    REPRISE_TRY(input_.Fill(2));
+    at_end_ = input_.Bytes().empty();
+    if (!at_end_ && !IsGzip(input_.Bytes())) {
+      const std::size_t from = input_.Offset();
+      REPRISE_ASSIGN(const std::size_t rest, input_.CountRest());
+      return BadInput(fmt::format("{}: {} bytes after the end of the gzip data, from byte {}",
+                                  path(), rest, from));
+    }
+    inflateReset(&stream_);
+    return {};
+  }
+
+  PackedInput input_;
+  z_stream stream_{};
+  bool ready_ = false, at_end_ = false;
+};
+
+class ZstdSource final : public TextSource {
+ public:
+  explicit ZstdSource(std::unique_ptr<TextSource> packed)
+      : TextSource(packed->path()),
+        input_(std::move(packed)),
+        context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
+
+  [[nodiscard]] bool Ready() const { return context_ != nullptr; }
+
+  Result<std::size_t> Read(char* to, std::size_t most) override {
+    ZSTD_outBuffer out{to, most, 0};
+    for (;;) {
+      REPRISE_TRY(input_.Fill(1));
+      const std::string_view bytes = input_.Bytes();
+      if (bytes.empty() && frame_ended_) {
+        return 0;
+      }
+      ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+      const std::size_t left = ZSTD_decompressStream(context_.get(), &out, &in);
+      input_.Use(in.pos);
+      if (ZSTD_isError(left) != 0) {
+        return input_.Damaged("zstd", ZSTD_getErrorName(left));
+      }
+      frame_ended_ = left == 0;
+      if (out.pos != 0) {
+        return out.pos;
+      }
+      if (bytes.empty() && !frame_ended_) {
+        return input_.Truncated("zstd");
+      }
+    }
+  }
+
+ private:
+  PackedInput input_;
+  std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context_;
+  bool frame_ended_ = false;
+};
 
 }  // namespace
 
@@ -33,97 +191,18 @@ bool IsGzip(std::string_view bytes) {
 
 bool IsZstd(std::string_view bytes) { return bytes.starts_with("\x28\xb5\x2f\xfd"); }
 
-Result<std::string> UnpackGzip(const std::string& path, std::string_view packed) {
-  z_stream stream{};
-  constexpr int kGzipWindow = 15 + 16;
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
-    return EnvironmentError("zlib could not be initialised (out of memory?)");
-  }
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, &inflateEnd);
-  std::string text(UnpackedSizeHint(packed), '\0');
-  std::size_t used = 0;
-  std::size_t consumed = 0;
-  constexpr std::size_t kMost = 1U << 30;  // zlib counts in 32 bits
-  for (;;) {
-    if (used == text.size()) {
-      text.resize(text.size() * 2);
-    }
-    const std::size_t feed = std::min(packed.size() - consumed, kMost);
-    const std::size_t room = std::min(text.size() - used, kMost);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()) + consumed);
-    stream.avail_in = static_cast<uInt>(feed);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);
-    stream.avail_out = static_cast<uInt>(room);
-    const int code = inflate(&stream, Z_NO_FLUSH);
-    consumed += feed - stream.avail_in;
-    used += room - stream.avail_out;
-    if (code == Z_STREAM_END) {
-      if (consumed == packed.size()) {
-        break;
-      }
-      if (!IsGzip(packed.substr(consumed))) {
-        return BadInput(fmt::format("{}: {} bytes after the end of the gzip data, from byte {}",
-                                    path, packed.size() - consumed, consumed));
-      }
-      inflateReset(&stream);  // several members in a row are one file
-      continue;
-    }
-    if (code == Z_BUF_ERROR && consumed == packed.size() && stream.avail_out != 0) {
-      return BadInput(fmt::format(
-          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
-          packed.size()));
-    }
-    if (code != Z_OK && code != Z_BUF_ERROR) {
-      return BadInput(
-          fmt::format("{}: damaged gzip data at byte {} ({}); copy or capture the file again", path,
-                      consumed, stream.msg == nullptr ? "no detail" : stream.msg));
-    }
-    if (consumed == packed.size() && stream.avail_out != 0) {
-      return BadInput(fmt::format(
-          "{}: truncated: the gzip data end early at byte {}; copy or capture the file again", path,
-          packed.size()));
-    }
-  }
-  text.resize(used);
-  return text;
+Result<std::unique_ptr<TextSource>> UnpackGzip(std::unique_ptr<TextSource> packed) {
+  auto source = std::make_unique<GzipSource>(std::move(packed));
+  REPRISE_TRY(source->Begin());
+  return source;
 }
 
-Result<std::string> UnpackZstd(const std::string& path, std::string_view packed) {
-  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
-                                                                        &ZSTD_freeDCtx);
-  if (context == nullptr) {
+Result<std::unique_ptr<TextSource>> UnpackZstd(std::unique_ptr<TextSource> packed) {
+  auto source = std::make_unique<ZstdSource>(std::move(packed));
+  if (!source->Ready()) {
     return EnvironmentError("zstd could not be initialised (out of memory?)");
   }
-  std::string text(packed.size() * 8 + kPadding, '\0');
-  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
-  ZSTD_outBuffer out{text.data(), text.size(), 0};
-  for (;;) {
-    const std::size_t left = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) {
-      return BadInput(
-          fmt::format("{}: damaged zstd data at byte {} ({}); copy or capture the file again", path,
-                      in.pos, ZSTD_getErrorName(left)));
-    }
-    const bool full = out.pos == out.size;
-    if (in.pos == in.size && !full) {
-      if (left != 0) {
-        return BadInput(fmt::format(
-            "{}: truncated: the zstd data end early at byte {}; copy or capture the file again",
-            path, packed.size()));
-      }
-      break;
-    }
-    if (in.pos == in.size && left == 0) {
-      break;
-    }
-    if (full) {
-      text.resize(text.size() * 2);
-      out.dst = text.data();
-      out.size = text.size();
-    }
-  }
-  text.resize(out.pos);
-  return text;
+  return source;
 }
 
 std::string ReadHead(const std::string& path, std::size_t most) {

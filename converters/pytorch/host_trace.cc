@@ -1,17 +1,13 @@
 #include "converters/pytorch/host_trace.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
-#include "converters/json_split.h"
+#include "converters/json_stream.h"
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
 #include "converters/pytorch/string_pool.h"
@@ -47,7 +43,7 @@ void MakeIdsUnique(HostTrace& trace, const std::string& path, Diagnostics& diagn
   }
 }
 
-void CountOddities(const TextFile& file, const HostTrace& trace,
+void CountOddities(const std::string& path, const HostTrace& trace,
                    const std::vector<std::uint8_t>& oddities, Diagnostics& diagnostics) {
   constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
       {kNonJsonNumber, "non_json_number"},
@@ -56,8 +52,8 @@ void CountOddities(const TextFile& file, const HostTrace& trace,
   for (std::size_t i = 0; i < oddities.size(); ++i) {
     for (const auto& [bit, name] : kNames) {
       if ((oddities[i] & bit) != 0) {
-        diagnostics.Count(name, fmt::format("{}: node {} {}", file.path(), trace.nodes[i].id,
-                                            *trace.nodes[i].name));
+        diagnostics.Count(
+            name, fmt::format("{}: node {} {}", path, trace.nodes[i].id, *trace.nodes[i].name));
       }
     }
   }
@@ -77,47 +73,72 @@ std::int64_t Process(const TextFile& file, const SplitJson& json) {
   return process;
 }
 
+// What one batch of nodes holds.
+struct Part {
+  std::vector<HostNode> nodes;
+  std::vector<std::uint8_t> oddities;
+};
+
+Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, StringPool& strings,
+                 Part& part) {
+  return VisitElements(
+      batch, parser,
+      [&](simdjson::dom::element root, std::size_t index, ElementPlaces& places,
+          bool patched) -> Status {
+        HostNode& node = part.nodes.emplace_back();
+        std::uint8_t& oddities = part.oddities.emplace_back(patched ? kNonJsonNumber : 0);
+        if (ReadHostNode(root, batch.text, 0, strings, node, oddities)) {
+          return {};
+        }
+        HostNode again;  // for its message, which says where
+        return ReadHostNode(root, batch.text, places.AtByte(index), strings, again, oddities);
+      });
+}
+
+// Frees parts as it goes: there is never room for all of them twice.
+std::vector<std::uint8_t> Join(std::vector<Part>& parts, HostTrace& trace) {
+  std::size_t nodes = 0;
+  for (const Part& part : parts) {
+    nodes += part.nodes.size();
+  }
+  std::vector<std::uint8_t> oddities;
+  oddities.reserve(nodes);
+  trace.nodes.reserve(nodes);
+  for (Part& part : parts) {
+    trace.nodes.insert(trace.nodes.end(), std::make_move_iterator(part.nodes.begin()),
+                       std::make_move_iterator(part.nodes.end()));
+    oddities.insert(oddities.end(), part.oddities.begin(), part.oddities.end());
+    part = {};
+  }
+  return oddities;
+}
+
 }  // namespace
 
-Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics) {
-  REPRISE_ASSIGN(const SplitJson json, SplitObject(file, "nodes"));
+Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   HostTrace trace;
-  REPRISE_ASSIGN(trace.schema, CheckHostSchema(file, json, diagnostics));
-  trace.process = Process(file, json);
   trace.strings = std::make_shared<StringPool>();
-  trace.nodes.resize(json.elements.size());
-  std::vector<std::uint8_t> oddities(json.elements.size(), 0);
-  std::mutex mutex;
-  std::optional<std::pair<std::size_t, Error>> first_error;  // by position, whoever finds it
-  oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers;
-  const auto read = [&](std::size_t i) -> Status {
-    const std::string_view raw = json.elements[i];
-    bool patched = false;
-    REPRISE_ASSIGN(const simdjson::dom::element root,
-                   ParseElement(parsers.local(), file, raw, &patched));
-    oddities[i] |= patched ? kNonJsonNumber : 0;
-    return ReadHostNode(root, file, file.OffsetOf(raw), *trace.strings, trace.nodes[i],
-                        oddities[i]);
+  std::vector<Part> parts;
+  const auto read = [&](const JsonBatch& batch,
+                        simdjson::dom::parser& parser) -> Result<std::function<void()>> {
+    const auto part = std::make_shared<Part>();
+    REPRISE_TRY(ReadNodes(batch, parser, *trace.strings, *part));
+    return [&parts, part] { parts.push_back(std::move(*part)); };
   };
-  oneapi::tbb::parallel_for(oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
-                            [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
-                              for (std::size_t i = range.begin(); i != range.end(); ++i) {
-                                if (Status status = read(i); !status) {
-                                  const std::scoped_lock lock(mutex);
-                                  if (!first_error || i < first_error->first) {
-                                    first_error.emplace(i, std::move(status.error()));
-                                  }
-                                  return;
-                                }
-                              }
-                            });
-  if (first_error) {
-    return tl::unexpected<Error>(std::move(first_error->second));
+  REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "nodes", read));
+  REPRISE_ASSIGN(trace.schema, CheckHostSchema(frame.file, frame.json, diagnostics));
+  trace.process = Process(frame.file, frame.json);
+  if (frame.element_error) {
+    return tl::unexpected<Error>(*frame.element_error);
   }
-  CountOddities(file, trace, oddities, diagnostics);
-  MakeIdsUnique(trace, file.path(), diagnostics);
+  CountOddities(source.path(), trace, Join(parts, trace), diagnostics);
+  MakeIdsUnique(trace, source.path(), diagnostics);
   ReadGroups(trace);
   return trace;
+}
+
+Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics) {
+  return ReadHostTrace(*TextSource::OfText(file.path(), file.text()), diagnostics);
 }
 
 }  // namespace reprise::pytorch

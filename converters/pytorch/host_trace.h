@@ -11,6 +11,7 @@
 
 #include "converters/pytorch/process_groups.h"
 #include "converters/text_file.h"
+#include "converters/text_source.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"
@@ -62,6 +63,7 @@ struct HostTrace {
 // Bad input on anything that is not such a file, or damaged; names file and byte offset. Survivable
 // oddities are counted: `non_json_number`, `host_schema_newer`, `host_attribute_unreadable`,
 // `host_argument_lists_differ`, `duplicate_node_id`.
+[[nodiscard]] Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics);
 [[nodiscard]] Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -1,17 +1,13 @@
 #include "converters/pytorch/kineto.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/parallel_for.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <mutex>
-#include <optional>
+#include <iterator>
+#include <unordered_map>
 
-#include "converters/json_split.h"
+#include "converters/json_stream.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/shape_hash.h"
 
@@ -77,37 +73,117 @@ std::uint32_t HashInputDims(const simdjson::simdjson_result<element>& dims) {
 
 enum class Outcome { kKept, kOther, kDamaged };
 
-// {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
-//  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
-Outcome ReadEvent(element root, std::int64_t base_ns, bool with_arguments, StringPool& strings,
-                  DeviceTrace& device, KinetoEvent& event) {
-  std::string_view phase;
-  std::string_view category;
-  if (root["ph"].get(phase) != simdjson::SUCCESS || phase != "X" ||
-      root["cat"].get(category) != simdjson::SUCCESS) {
-    return Outcome::kOther;
+// An event's members, found in one walk.
+struct Members {
+  using Found = simdjson::simdjson_result<element>;
+  Found phase{simdjson::NO_SUCH_FIELD}, category{simdjson::NO_SUCH_FIELD};
+  Found name{simdjson::NO_SUCH_FIELD}, process{simdjson::NO_SUCH_FIELD};
+  Found thread{simdjson::NO_SUCH_FIELD}, start{simdjson::NO_SUCH_FIELD};
+  Found duration{simdjson::NO_SUCH_FIELD}, args{simdjson::NO_SUCH_FIELD};
+};
+
+Members FindMembers(element root) {
+  Members out;
+  simdjson::dom::object object;
+  if (root.get(object) != simdjson::SUCCESS) {
+    return out;
   }
-  event.annotation = category == "user_annotation";
-  const bool host = event.annotation || category == "cpu_op";
-  std::string_view name;
-  element ts;
-  element duration;
-  std::int64_t duration_ns = 0;
-  if (root["name"].get(name) != simdjson::SUCCESS || root["ts"].get(ts) != simdjson::SUCCESS ||
-      !ReadMicroseconds(ts, event.start_ns) || root["dur"].get(duration) != simdjson::SUCCESS ||
-      !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
-    return host || IsDeviceCategory(category) ? Outcome::kDamaged : Outcome::kOther;
+  const auto keep_first = [](Members::Found& to, element value) {
+    if (to.error() != simdjson::SUCCESS) {
+      to = Members::Found(element(value));
+    }
+  };
+  for (const auto& [key, value] : object) {
+    if (key == "ph") {
+      keep_first(out.phase, value);
+    } else if (key == "cat") {
+      keep_first(out.category, value);
+    } else if (key == "name") {
+      keep_first(out.name, value);
+    } else if (key == "pid") {
+      keep_first(out.process, value);
+    } else if (key == "tid") {
+      keep_first(out.thread, value);
+    } else if (key == "ts") {
+      keep_first(out.start, value);
+    } else if (key == "dur") {
+      keep_first(out.duration, value);
+    } else if (key == "args") {
+      keep_first(out.args, value);
+    }
   }
-  event.start_ns += base_ns;
-  event.end_ns = event.start_ns + duration_ns;
-  if (!host) {
-    static_cast<void>(
-        AddDeviceEvent(root, category, event.start_ns, event.end_ns, strings, device));
-    return Outcome::kOther;
+  return out;
+}
+
+// What one batch of events holds. Times are those of the file, without its base.
+struct Part {
+  std::vector<KinetoEvent> events;
+  DeviceTrace device;
+  std::vector<std::size_t> damaged;  // byte offsets
+  std::int64_t process = -1;         // of the first event
+};
+
+class BatchOfEvents {
+ public:
+  BatchOfEvents(bool with_arguments, StringPool& strings, Part& part)
+      : with_arguments_(with_arguments), strings_(strings), part_(part) {}
+
+  // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
+  //  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
+  Outcome Read(element root) {
+    const Members members = FindMembers(root);
+    std::string_view phase;
+    std::string_view category;
+    if (members.phase.get(phase) != simdjson::SUCCESS || phase != "X" ||
+        members.category.get(category) != simdjson::SUCCESS) {
+      return Outcome::kOther;
+    }
+    const bool annotation = category == "user_annotation";
+    const bool host = annotation || category == "cpu_op";
+    if (!host && !MayBeDevices(category)) {
+      return Outcome::kOther;
+    }
+    std::string_view name;
+    element start;
+    element duration;
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    if (members.name.get(name) != simdjson::SUCCESS ||
+        members.start.get(start) != simdjson::SUCCESS || !ReadMicroseconds(start, start_ns) ||
+        members.duration.get(duration) != simdjson::SUCCESS ||
+        !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
+      return host || IsDeviceCategory(category) ? Outcome::kDamaged : Outcome::kOther;
+    }
+    if (!host) {
+      static_cast<void>(
+          AddDeviceEvent(root, category, start_ns, start_ns + duration_ns, strings_, part_.device));
+      return Outcome::kOther;
+    }
+    if (part_.events.empty()) {
+      part_.process = IntegerOr(members.process, -1);
+    }
+    part_.events.push_back({.name = Intern(name),
+                            .thread = IntegerOr(members.thread, -1),
+                            .start_ns = start_ns,
+                            .end_ns = start_ns + duration_ns,
+                            .annotation = annotation});
+    if (element args; members.args.get(args) == simdjson::SUCCESS) {
+      ReadArguments(args, name, part_.events.back());
+    }
+    return Outcome::kKept;
   }
-  event.name = strings.Intern(name);
-  event.thread = IntegerOr(root["tid"], -1);
-  if (element args; root["args"].get(args) == simdjson::SUCCESS) {
+
+ private:
+  // Noise such as python_function, without a look at its times.
+  static bool MayBeDevices(std::string_view category) {
+    return category != "python_function" && category != "ac2g" && category != "fwdbwd";
+  }
+
+  void ReadArguments(element args, std::string_view name, KinetoEvent& event) const {
+    simdjson::dom::object object;
+    if (args.get(object) != simdjson::SUCCESS) {
+      return;
+    }
     event.rf_id = IntegerOr(args["Record function id"], -1);
     event.external_id = IntegerOr(args["External id"], -1);
     event.ev_idx = IntegerOr(args["Ev Idx"], -1);
@@ -116,36 +192,68 @@ Outcome ReadEvent(element root, std::int64_t base_ns, bool with_arguments, Strin
     if (name == "record_param_comms") {
       event.comm = ReadKinetoComm(args);
     }
-    if (with_arguments) {
+    if (with_arguments_) {
       event.arguments = ReadKinetoArguments(args);
     }
   }
-  return Outcome::kKept;
-}
+
+  // The pool is shared by all threads; most names of a batch are there many times.
+  const std::string* Intern(std::string_view name) {
+    const auto known = names_.find(name);
+    if (known != names_.end()) {
+      return known->second;
+    }
+    const std::string* const interned = strings_.Intern(name);
+    return names_.emplace(*interned, interned).first->second;
+  }
+
+  bool with_arguments_;
+  StringPool& strings_;
+  Part& part_;
+  std::unordered_map<std::string_view, const std::string*> names_;
+};
 
 template <typename T>
-void AppendTo(std::vector<T>& to, std::vector<T> from) {
+void AppendTo(std::vector<T>& to, std::vector<T>& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  std::vector<T>().swap(from);
 }
 
-void Append(DeviceTrace from, DeviceTrace& to) {
-  AppendTo(to.calls, std::move(from.calls));
-  AppendTo(to.events, std::move(from.events));
-  AppendTo(to.syncs, std::move(from.syncs));
-}
-
-// The process of the first event that was kept: events of others are rare and not followed.
-std::int64_t ProcessOf(const TextFile& file, const SplitJson& json,
-                       const std::vector<Outcome>& outcomes) {
-  const auto kept = std::find(outcomes.begin(), outcomes.end(), Outcome::kKept);
-  simdjson::dom::parser parser;
-  std::int64_t process = -1;
-  if (kept == outcomes.end()) {
-    return process;
+// Frees parts as it goes: there is never room for all of them twice.
+void Join(std::vector<Part>& parts, KinetoTrace& trace) {
+  std::size_t events = 0;
+  std::size_t calls = 0;
+  std::size_t device_events = 0;
+  for (const Part& part : parts) {
+    events += part.events.size();
+    calls += part.device.calls.size();
+    device_events += part.device.events.size();
   }
-  const auto at = static_cast<std::size_t>(kept - outcomes.begin());
-  const auto root = ParseElement(parser, file, json.elements[at]);
-  return root ? IntegerOr((*root)["pid"], -1) : -1;
+  trace.events.reserve(events);
+  trace.device.calls.reserve(calls);
+  trace.device.events.reserve(device_events);
+  for (Part& part : parts) {
+    if (trace.events.empty()) {
+      trace.process = part.process;  // events of other processes are rare and not followed
+    }
+    AppendTo(trace.events, part.events);
+    AppendTo(trace.device.calls, part.device.calls);
+    AppendTo(trace.device.events, part.device.events);
+    AppendTo(trace.device.syncs, part.device.syncs);
+  }
+}
+
+// The file may name the base of its times after all of them.
+void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
+  const auto add = [&](auto& list) {
+    for (auto& item : list) {
+      item.start_ns += base_ns;
+      item.end_ns += base_ns;
+    }
+  };
+  add(trace.events);
+  add(trace.device.calls);
+  add(trace.device.events);
 }
 
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
@@ -185,67 +293,51 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
 
 }  // namespace
 
-Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
-                               Diagnostics& diagnostics) {
-  REPRISE_ASSIGN(const SplitJson json, SplitObject(file, "traceEvents"));
+Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnostics& diagnostics) {
   KinetoTrace trace;
-  std::int64_t base_ns = 0;
-  REPRISE_TRY(ReadHeader(file, json, base_ns, trace));
   trace.strings = std::make_shared<StringPool>();
-  trace.events.resize(json.elements.size());
-  std::vector<Outcome> outcomes(json.elements.size(), Outcome::kOther);
-  std::mutex mutex;
-  std::optional<std::pair<std::size_t, Error>> first_error;
-  struct Local {
-    simdjson::dom::parser parser;
-    DeviceTrace device;
-  };
-  oneapi::tbb::enumerable_thread_specific<Local> locals;
-  oneapi::tbb::parallel_for(
-      oneapi::tbb::blocked_range<std::size_t>(0, json.elements.size(), 256),
-      [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
-        Local& local = locals.local();
-        for (std::size_t i = range.begin(); i != range.end(); ++i) {
-          const auto root = ParseElement(local.parser, file, json.elements[i]);
-          if (!root) {
-            const std::scoped_lock lock(mutex);
-            if (!first_error || i < first_error->first) {
-              first_error.emplace(i, root.error());
-            }
-            return;
+  std::vector<Part> parts;
+  const auto read = [&](const JsonBatch& batch,
+                        simdjson::dom::parser& parser) -> Result<std::function<void()>> {
+    const auto part = std::make_shared<Part>();
+    BatchOfEvents events(with_arguments, *trace.strings, *part);
+    REPRISE_TRY(VisitElements(
+        batch, parser,
+        [&](element root, std::size_t index, ElementPlaces& places, bool /*patched*/) -> Status {
+          if (events.Read(root) == Outcome::kDamaged) {
+            part->damaged.push_back(places.AtByte(index));
           }
-          outcomes[i] = ReadEvent(*root, base_ns, with_arguments, *trace.strings, local.device,
-                                  trace.events[i]);
-        }
-      });
-  if (first_error) {
-    return tl::unexpected<Error>(std::move(first_error->second));
+          return {};
+        }));
+    return [&parts, part] { parts.push_back(std::move(*part)); };
+  };
+  REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "traceEvents", read));
+  std::int64_t base_ns = 0;
+  REPRISE_TRY(ReadHeader(frame.file, frame.json, base_ns, trace));
+  if (frame.element_error) {
+    return tl::unexpected<Error>(*frame.element_error);
   }
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i] == Outcome::kKept) {
-      if (kept != i) {
-        trace.events[kept] = std::move(trace.events[i]);
-      }
-      ++kept;
-    } else if (outcomes[i] == Outcome::kDamaged) {
+  for (const Part& part : parts) {
+    for (const std::size_t at_byte : part.damaged) {
       diagnostics.Count("kineto_event_without_time",
-                        fmt::format("{}: byte {}", file.path(), file.OffsetOf(json.elements[i])));
+                        fmt::format("{}: byte {}", source.path(), at_byte));
     }
   }
-  for (Local& local : locals) {
-    Append(std::move(local.device), trace.device);
-  }
-  FinishDeviceTrace(file.path(), trace.device, diagnostics);
-  trace.events.resize(kept);
-  trace.process = ProcessOf(file, json, outcomes);
-  if (kept == 0 && trace.device.empty()) {
+  Join(parts, trace);
+  AddBase(base_ns, trace);
+  FinishDeviceTrace(source.path(), trace.device, diagnostics);
+  if (trace.events.empty() && trace.device.empty()) {
     return BadInput(
         fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
                     "run with CPU activities?",
-                    file.path()));
+                    source.path()));
   }
   return trace;
+}
+
+Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
+                               Diagnostics& diagnostics) {
+  return ReadKineto(*TextSource::OfText(file.path(), file.text()), with_arguments, diagnostics);
 }
 
 }  // namespace reprise::pytorch

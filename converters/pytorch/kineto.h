@@ -10,6 +10,7 @@
 #include "converters/pytorch/process_groups.h"
 #include "converters/pytorch/string_pool.h"
 #include "converters/text_file.h"
+#include "converters/text_source.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"
@@ -52,6 +53,9 @@ struct KinetoTrace {
 
 // Bad input on anything that is not such a file, or damaged; names file and byte offset.
 // Arguments are read if there is no host trace to have them from.
+// What is in memory is what is kept, and some MiB of the text.
+[[nodiscard]] Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments,
+                                             Diagnostics& diagnostics);
 [[nodiscard]] Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
                                              Diagnostics& diagnostics);
 

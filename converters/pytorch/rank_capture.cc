@@ -87,18 +87,17 @@ void MergeGroups(RankCapture& rank) {
 
 namespace {
 
-// A text is hundreds of MB that nobody needs once it is read.
 Status ReadFiles(const RankFiles& files, RankCapture& rank) {
   if (!files.host.empty()) {
-    REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.host));
-    REPRISE_ASSIGN(rank.host, ReadHostTrace(text, rank.diagnostics));
+    REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
+    REPRISE_ASSIGN(rank.host, ReadHostTrace(*text, rank.diagnostics));
   }
   if (files.kineto.empty()) {
     rank.kineto = KinetoOf(rank.host, rank.diagnostics);
     return {};
   }
-  REPRISE_ASSIGN(const TextFile text, TextFile::Read(files.kineto));
-  REPRISE_ASSIGN(rank.kineto, ReadKineto(text, files.host.empty(), rank.diagnostics));
+  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.kineto));
+  REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {
     rank.host = HostTraceOf(rank.kineto, files.kineto, rank.diagnostics);
   }

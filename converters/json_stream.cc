@@ -1,0 +1,384 @@
+#include "converters/json_stream.h"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+// Parsed text and its tape should stay in a core's cache.
+constexpr std::size_t kBatchBytes = 256 << 10;
+constexpr std::size_t kMostFrameBytes = 64 << 20;
+
+bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+std::string NewBuffer(std::string used, std::size_t bytes) {
+  used.resize(std::max(used.size(), bytes + 1 + TextFile::kPadding));
+  return used;
+}
+
+}  // namespace
+
+JsonStream::JsonStream(TextSource& source, std::string_view array_key)
+    : source_(source), array_key_(array_key), chunk_(NewBuffer({}, kBatchBytes)) {}
+
+Result<bool> JsonStream::ReadMore() {
+  if (begin_ > 1 && begin_ == end_) {
+    begin_ = end_ = 1;
+  }
+  const std::size_t most = chunk_.size() - TextFile::kPadding;
+  if (end_ == most) {  // one element larger than the buffer
+    chunk_ = NewBuffer(std::move(chunk_), 2 * most);
+  }
+  REPRISE_ASSIGN(const std::size_t got,
+                 source_.Read(chunk_.data() + end_, chunk_.size() - TextFile::kPadding - end_));
+  end_ += got;
+  return got != 0;
+}
+
+void JsonStream::ReadFrameByte(char c) {
+  if (in_string_) {
+    if (escaped_) {
+      escaped_ = false;
+    } else if (c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      in_string_ = false;
+      key_end_ = depth_ == 1 ? frame_.size() : key_end_;
+    }
+    return;
+  }
+  const bool was_after_colon = std::exchange(after_colon_, after_colon_ && IsSpace(c));
+  switch (c) {
+    case '"':
+      in_string_ = true;
+      key_begin_ = depth_ == 1 ? frame_.size() + 1 : key_begin_;
+      break;
+    case ':':
+      after_colon_ = depth_ == 1;
+      break;
+    case '[':
+      if (was_after_colon) {
+        state_ = State::kArray;
+        wanted_ = std::string_view(frame_).substr(key_begin_, key_end_ - key_begin_) == array_key_;
+        scanner_.Begin();
+        scanned_ = 0;
+      }
+      [[fallthrough]];
+    case '{':
+      ++depth_;
+      break;
+    case ']':
+    case '}':
+      object_ended_ = --depth_ == 0;
+      break;
+    default:
+      break;
+  }
+}
+
+// Stops at an array of the object, and where it is clear that this is no object alone.
+Status JsonStream::ReadFrame() {
+  while (begin_ != end_ && state_ == State::kFrame) {
+    const char c = chunk_[begin_++];
+    ++at_byte_;
+    const bool space = IsSpace(c);
+    if (object_ended_ && space) {
+      ++left_out_bytes_;
+      continue;
+    }
+    if (object_ended_) {
+      gaps_.push_back({frame_.size(), left_out_bytes_});
+    }
+    if (!space && (object_ended_ || (depth_ == 0 && c != '{'))) {
+      state_ = State::kDone;
+    } else {
+      ReadFrameByte(c);
+    }
+    left_out_bytes_ = 0;
+    frame_ += c;
+  }
+  if (frame_.size() > kMostFrameBytes) {
+    return BadInput(fmt::format("{}: more than {} MiB outside of lists, up to byte {}: no capture",
+                                source_.path(), kMostFrameBytes >> 20U, at_byte_));
+  }
+  return {};
+}
+
+void JsonStream::Drop(std::size_t until) {
+  at_byte_ += until - begin_;
+  left_out_bytes_ += until - begin_;
+  begin_ = until;
+  scanned_ = 0;
+}
+
+// chunk_[begin_, end) as an array, closed as it was; what follows moves to the other buffer.
+void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch& batch) {
+  buffer = NewBuffer(std::move(buffer), std::max(kBatchBytes, end_ - end));
+  std::memcpy(buffer.data() + 1, chunk_.data() + end, end_ - end);
+  const std::size_t size = end - begin_;
+  if (begin_ != 1) {
+    std::memmove(chunk_.data() + 1, chunk_.data() + begin_, size);
+  }
+  const bool closed = end != end_;  // else the text ended, for whoever splits it to complain of
+  chunk_[0] = '[';
+  chunk_[size + 1] = !closed ? '\0' : last ? buffer[1] : ']';
+  const std::size_t at_byte = at_byte_;
+  begin_ = 1;
+  Drop(1 + size);
+  batch.text = TextFile::FromParts(source_.path(), std::move(chunk_), size + (closed ? 2 : 1),
+                                   {{0, at_byte - 1}});
+  batch.last = last;
+  chunk_ = std::move(buffer);
+  end_ = end_ - end + 1;
+  begin_ = 1;
+}
+
+// True: a batch was cut off. Otherwise the array goes on, or ended, or the text did.
+bool JsonStream::CutArray(bool ended, std::string& buffer, JsonBatch& batch) {
+  const std::string_view rest(chunk_.data() + begin_ + scanned_, end_ - begin_ - scanned_);
+  const std::size_t base = begin_ + scanned_;
+  const ArrayScanner::Found found = scanner_.Scan(rest, ended);
+  scanned_ += found.scanned;
+  const std::size_t scanned_end = begin_ + scanned_;
+  const bool last = found.end != kNone;
+  if (!last && found.comma == kNone) {
+    return false;
+  }
+  const std::size_t end = base + (last ? found.end : found.comma);
+  if (wanted_) {
+    Emit(end, last, buffer, batch);
+  } else {
+    Drop(end);
+  }
+  if (last) {
+    state_ = State::kFrame;
+    gaps_.push_back({frame_.size(), left_out_bytes_});
+    left_out_bytes_ = 0;
+    return wanted_;
+  }
+  Drop(begin_ + 1);  // the comma
+  scanned_ = scanned_end - end - 1;
+  return wanted_;
+}
+
+Result<bool> JsonStream::Next(std::string buffer, JsonBatch& batch) {
+  for (;;) {
+    if (state_ == State::kFrame) {
+      REPRISE_TRY(ReadFrame());
+    }
+    if (state_ == State::kDone) {
+      return false;
+    }
+    bool more = true;
+    // Full buffers only: where batches end must not depend on how fast the file comes.
+    while (more &&
+           (state_ == State::kArray ? end_ < chunk_.size() - TextFile::kPadding : begin_ == end_)) {
+      REPRISE_ASSIGN(more, ReadMore());
+    }
+    if (state_ == State::kArray) {
+      if (CutArray(!more, buffer, batch)) {
+        return true;
+      }
+      if (state_ == State::kArray && more && !wanted_ && begin_ > 1) {
+        std::memmove(chunk_.data() + 1, chunk_.data() + begin_, end_ - begin_);
+        end_ -= begin_ - 1;
+        begin_ = 1;
+      }
+      if (state_ == State::kArray && more && end_ == chunk_.size() - TextFile::kPadding) {
+        REPRISE_ASSIGN(more, ReadMore());
+      }
+    }
+    if (!more && state_ == State::kArray) {
+      state_ = State::kDone;
+      if (wanted_) {
+        Emit(end_, true, buffer, batch);
+      } else {
+        Drop(end_);
+      }
+      gaps_.push_back({frame_.size(), left_out_bytes_});
+      return wanted_;
+    } else if (!more && begin_ == end_) {
+      state_ = State::kDone;
+    }
+  }
+}
+
+TextFile JsonStream::TakeFrame() && {
+  const std::size_t size = frame_.size();
+  frame_.append(TextFile::kPadding, '\0');
+  return TextFile::FromParts(source_.path(), std::move(frame_), size, std::move(gaps_));
+}
+
+std::size_t ElementPlaces::AtByte(std::size_t index) {
+  if (elements_.empty()) {
+    if (auto elements = SplitElements(batch_.text, !batch_.last)) {
+      elements_ = std::move(*elements);
+    }
+  }
+  return index < elements_.size() ? batch_.text.OffsetOf(elements_[index])
+                                  : batch_.text.OffsetOf(batch_.text.text());
+}
+
+Status VisitElements(const JsonBatch& batch, simdjson::dom::parser& parser,
+                     const ElementVisitor& visit) {
+  ElementPlaces places(batch);
+  std::size_t index = 0;
+  simdjson::dom::array array;
+  if (const std::string_view text = batch.text.text();
+      parser.parse(text.data(), text.size(), false).get(array) == simdjson::SUCCESS &&
+      (batch.last || array.size() != 0)) {
+    for (const simdjson::dom::element root : array) {
+      REPRISE_TRY(visit(root, index++, places, false));
+    }
+    return {};
+  }
+  // Damage, or numbers that JSON has not: one by one, which tells where.
+  REPRISE_ASSIGN(const std::vector<std::string_view> elements,
+                 SplitElements(batch.text, !batch.last));
+  for (const std::string_view element : elements) {
+    bool patched = false;
+    REPRISE_ASSIGN(const simdjson::dom::element root,
+                   ParseElement(parser, batch.text, element, &patched));
+    REPRISE_TRY(visit(root, index++, places, patched));
+  }
+  return {};
+}
+
+namespace {
+
+struct Work {
+  JsonBatch batch;
+  std::function<void()> commit;
+  std::optional<Error> structure_error, element_error;
+};
+
+class Pipeline {
+ public:
+  Pipeline(TextSource& source, std::string_view array_key, const BatchReader& read)
+      : stream_(source, array_key), read_(read) {}
+
+  void Run() {
+    using oneapi::tbb::filter_mode;
+    using oneapi::tbb::make_filter;
+    const auto threads = static_cast<std::size_t>(oneapi::tbb::this_task_arena::max_concurrency());
+    oneapi::tbb::parallel_pipeline(
+        2 * threads + 1, make_filter<void, Work*>(
+                             filter_mode::serial_in_order,
+                             [this](oneapi::tbb::flow_control& control) { return Next(control); }) &
+                             make_filter<Work*, Work*>(filter_mode::parallel,
+                                                       [this](Work* work) {
+                                                         Parse(*work);
+                                                         return work;
+                                                       }) &
+                             make_filter<Work*, void>(filter_mode::serial_in_order,
+                                                      [this](Work* work) { Finish(*work); }));
+  }
+
+  Result<JsonFrame> Take(std::string_view array_key) && {
+    if (file_error_) {
+      return tl::unexpected<Error>(std::move(*file_error_));
+    }
+    JsonFrame frame;
+    frame.file = std::move(stream_).TakeFrame();
+    std::size_t error_at = 0;
+    auto json = SplitObject(frame.file, array_key, &error_at);
+    if (structure_error_ && (json || error_at > structure_error_at_)) {
+      return tl::unexpected<Error>(std::move(*structure_error_));
+    }
+    if (!json) {
+      return tl::unexpected<Error>(std::move(json.error()));
+    }
+    frame.json = std::move(*json);
+    frame.element_error = std::move(element_error_);
+    return frame;
+  }
+
+ private:
+  Work* Next(oneapi::tbb::flow_control& control) {
+    Work* work = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (free_.empty()) {
+        free_.push_back(all_.emplace_back(std::make_unique<Work>()).get());
+      }
+      work = free_.back();
+      free_.pop_back();
+    }
+    auto more = stream_.Next(std::move(work->batch.text).TakeBuffer(), work->batch);
+    if (!more) {
+      file_error_ = std::move(more.error());
+    }
+    if (!more || !*more) {
+      control.stop();
+      return nullptr;
+    }
+    return work;
+  }
+
+  void Parse(Work& work) {
+    if (!failed_) {
+      auto commit = read_(work.batch, parsers_.local());
+      if (commit) {
+        work.commit = std::move(*commit);
+        return;
+      }
+      failed_ = true;
+      work.element_error = std::move(commit.error());
+    }
+    // Only errors of structure count from here on, and they do wherever they are.
+    if (auto elements = SplitElements(work.batch.text, !work.batch.last); !elements) {
+      work.structure_error = std::move(elements.error());
+    }
+  }
+
+  // In file order: the first error stays.
+  void Finish(Work& work) {
+    if (work.commit && !element_error_) {
+      work.commit();
+    }
+    if (work.structure_error && !structure_error_) {
+      structure_error_ = std::move(work.structure_error);
+      structure_error_at_ = work.batch.text.OffsetOf(std::size_t{0});
+    }
+    if (work.element_error && !element_error_) {
+      element_error_ = std::move(work.element_error);
+    }
+    work.structure_error.reset();
+    work.element_error.reset();
+    work.commit = nullptr;
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(&work);
+  }
+
+  JsonStream stream_;
+  const BatchReader& read_;
+  oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers_;
+  std::mutex mutex_;  // of the two lists
+  std::vector<std::unique_ptr<Work>> all_;
+  std::vector<Work*> free_;
+  std::atomic<bool> failed_ = false;
+  std::optional<Error> file_error_, structure_error_, element_error_;
+  std::size_t structure_error_at_ = 0;  // the batch's first byte
+};
+
+}  // namespace
+
+Result<JsonFrame> StreamObject(TextSource& source, std::string_view array_key,
+                               const BatchReader& read) {
+  Pipeline pipeline(source, array_key, read);
+  pipeline.Run();
+  return std::move(pipeline).Take(array_key);
+}
+
+}  // namespace reprise
