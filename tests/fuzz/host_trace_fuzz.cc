@@ -57,7 +57,7 @@ void Try(std::string_view data) {
   const std::string_view kineto_text =
       zero == std::string_view::npos ? kKineto : data.substr(zero + 1);
   const auto kineto =
-      ReadKineto(TextFile::FromText("kineto", std::string(kineto_text)), diagnostics);
+      ReadKineto(TextFile::FromText("kineto", std::string(kineto_text)), false, diagnostics);
   if (!kineto) {
     return;
   }
