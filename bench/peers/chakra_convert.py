@@ -54,8 +54,7 @@ def main():
         for _ in range(args.rounds):
             theirs.append(measure([converter, "PyTorch", "--input", trace, "--output", "theirs.0.et"], directory))
             output = os.path.join(directory, "ours")
-            shutil.rmtree(output, ignore_errors=True)
-            ours.append(measure([reprise, "convert", "--host-trace", trace, "-o", output], directory))
+            ours.append(measure([reprise, "convert", "--host-trace", trace, "-o", output, "--force"], directory))
             if theirs[-1] is None or ours[-1] is None:
                 return 1
     for index, what, unit, scale in ((0, "wall", "s", 1), (1, "CPU", "s", 1), (2, "peak memory", "MB", 1e-6)):
