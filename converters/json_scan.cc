@@ -30,8 +30,23 @@ struct ArrayScanner::Portable {
   }
 };
 
+std::uint64_t ArrayScanner::InsideOf(const Marks& marks, bool escaped) {
+  std::uint64_t inside = 0;
+  bool in_string = in_string_ != 0;
+  for (unsigned i = 0; i < kBlock; ++i) {
+    const bool quote = (marks.quotes >> i & 1U) != 0;
+    const bool slash = (marks.slashes >> i & 1U) != 0;
+    in_string = in_string != (quote && !escaped);
+    escaped = in_string && slash && !escaped;
+    inside |= static_cast<std::uint64_t>(in_string) << i;
+  }
+  escaped_ = static_cast<std::uint64_t>(escaped);
+  return inside;
+}
+
 [[gnu::always_inline]] inline void ArrayScanner::ScanBlock(const Marks& marks, std::size_t at,
                                                            Found& found) {
+  const bool first_escaped = escaped_ != 0;
   std::uint64_t escaped = escaped_;
   escaped_ = 0;
   for (std::uint64_t slashes = marks.slashes & ~escaped; slashes != 0;) {
@@ -47,6 +62,9 @@ struct ArrayScanner::Portable {
     inside ^= inside << shift;
   }
   inside ^= in_string_;
+  if ((marks.slashes & ~inside) != 0) {  // damage: outside of strings they escape nothing
+    inside = InsideOf(marks, first_escaped);
+  }
   in_string_ = -(inside >> (kBlock - 1));
   const std::uint64_t opens = marks.opens & ~inside;
   const std::uint64_t closes = marks.closes & ~inside;

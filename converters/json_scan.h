@@ -30,6 +30,7 @@ class ArrayScanner {
   template <typename Machine>
   Found ScanWith(std::string_view text, bool ends);
   Found ScanHaswell(std::string_view text, bool ends);
+  std::uint64_t InsideOf(const Marks& marks, bool escaped);
   void ScanBlock(const Marks& marks, std::size_t at, Found& found);
 
   std::uint64_t in_string_ = 0;  // all ones: the previous block ended inside of a string
