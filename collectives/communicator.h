@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,9 +73,9 @@ class Communicator {
   // stays; raising again is harmless. From any thread.
   virtual void RaiseAbort(const Error& why) = 0;
   void RaiseAbort(const std::string& why) { RaiseAbort(Error{ErrorKind::kCheckFailed, why}); }
-  // The reason; empty while nobody has raised. Cheap enough to poll every millisecond. From any
+  // The reason; nothing while nobody has raised. Cheap enough to poll every millisecond. From any
   // thread.
-  [[nodiscard]] virtual std::string PollAbort() = 0;
+  [[nodiscard]] virtual std::optional<Error> PollAbort() = 0;
   // The last call after an abort, once everything worth keeping is written: waits up to
   // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
   // good order by itself, and always where ranks are threads (local transport); otherwise ends all

@@ -266,8 +266,8 @@ Status CommThread::PollOthers() {
     return {};
   }
   next_poll_ns_ = now_ns + kPollOthersNs;
-  const std::string why = communicator_.PollAbort();
-  return why.empty() ? Status{} : Fail(ErrorKind::kEnvironment, why);
+  const std::optional<Error> why = communicator_.PollAbort();
+  return why ? tl::unexpected<Error>(*why) : Status{};
 }
 
 std::string CommThread::Describe() const {

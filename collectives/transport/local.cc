@@ -87,12 +87,12 @@ class LocalCommunicator final : public Communicator {
     }
   }
 
-  std::string PollAbort() override {
+  std::optional<Error> PollAbort() override {
     if (!world_->aborted.load(std::memory_order_acquire)) {
       return {};
     }
     const std::lock_guard lock(world_->mutex);
-    return world_->abort->message;
+    return *world_->abort;
   }
 
   void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }

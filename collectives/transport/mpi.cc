@@ -100,10 +100,7 @@ class MpiCommunicator final : public Communicator {
     return all_came ? Status{} : tl::unexpected<Error>(GiveUpWaiting());
   }
   void RaiseAbort(const Error& why) override { state_->RaiseAbort(why); }
-  std::string PollAbort() override {
-    const auto why = state_->PollAbort();
-    return why ? why->message : std::string();
-  }
+  std::optional<Error> PollAbort() override { return state_->PollAbort(); }
   void AbortNow(int exit_code) override;
 
  private:

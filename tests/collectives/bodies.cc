@@ -174,7 +174,7 @@ Status CoordinationBody(Communicator& communicator) {
   const std::string expected =
       size == 1 ? "no device 0" : fmt::format("rank {}: no device {}", culprit, culprit);
   REPRISE_TRY(Expect(agreed.error().message == expected, "Agree: " + agreed.error().message));
-  REPRISE_TRY(Expect(communicator.PollAbort().empty(), "nobody has raised an abort"));
+  REPRISE_TRY(Expect(!communicator.PollAbort(), "nobody has raised an abort"));
   return Expect(communicator.local_size() == size && communicator.local_rank() == rank &&
                     !communicator.host().empty(),
                 "one host holds all ranks here");

@@ -52,7 +52,8 @@ TEST(LocalAbort, EndsWhateverTheOthersDo) {
       REPRISE_ASSIGN(const auto transfer, group->Start(spec, memory, memory));
       status = Await(*transfer);
     }
-    seen[static_cast<std::size_t>(c.rank())] = status ? c.PollAbort() : status.error().message;
+    seen[static_cast<std::size_t>(c.rank())] =
+        status ? c.PollAbort().value().message : status.error().message;
     return group->Start(spec, memory, memory).map([](auto&&) {});
   });
   EXPECT_LT(MonotonicNs() - start_ns, 5'000'000'000);

@@ -69,7 +69,7 @@ Status Run(Communicator& communicator, const std::string& fault) {
     }
     if (fault != "leaves") {
       communicator.RaiseAbort(Error{ErrorKind::kEnvironment, "disk full"});
-      status = EnvironmentError(communicator.PollAbort());
+      status = tl::unexpected<Error>(communicator.PollAbort().value());
     }
   }
   return status;
