@@ -108,6 +108,7 @@ class LocalCommunicator final : public Communicator {
 std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size) {
   const auto world = std::make_shared<LocalWorld>(size);
   std::vector<std::unique_ptr<Communicator>> communicators;
+  communicators.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
     communicators.push_back(std::make_unique<LocalCommunicator>(world, rank));
   }
