@@ -173,8 +173,8 @@ std::string Linked() {
   const std::string tensor =
       R"J({"values": [[7, 8, 0, 256, 4, "cuda:0"]], "shapes": [[256]], "types": ["Tensor(float)"]})J";
   const auto node = [&](const std::string& head, const std::string& inputs) {
-  return "{" + head + ", \"inputs\": " + inputs + ", \"outputs\": " + empty +
-         R"(, "attrs": [{"name": "rf_id", "type": "uint64", "value": 5},
+    return "{" + head + ", \"inputs\": " + inputs + ", \"outputs\": " + empty +
+           R"(, "attrs": [{"name": "rf_id", "type": "uint64", "value": 5},
               {"name": "tid", "type": "uint64", "value": 1},
               {"name": "op_schema", "type": "string", "value": ""}]})";
   };
@@ -207,39 +207,39 @@ std::string Linked() {
                  "exclusive_dur": 5, "sync_dep": [7])",
               tensor) +
          "]}";
-  }
+}
 
-  std::string Gzip(const std::string& text) {
-    std::string out(text.size() + 1000, '\0');
-    z_stream stream{};
-    deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-    stream.avail_in = static_cast<uInt>(text.size());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = static_cast<uInt>(out.size());
-    deflate(&stream, Z_FINISH);
-    out.resize(stream.total_out);
-    deflateEnd(&stream);
-    return out;
-  }
+std::string Gzip(const std::string& text) {
+  std::string out(text.size() + 1000, '\0');
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
 
-  std::string Zstd(const std::string& text) {
-    std::string out(ZSTD_compressBound(text.size()), '\0');
-    out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
-    return out;
-  }
+std::string Zstd(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
 
-  Result<pytorch::LoadedTrace> ConvertText(const std::string& test, const std::string& file,
-                                           const std::string& text, ConvertReport* report) {
-    const std::string directory = pytorch::FreshDirectory(test);
-    pytorch::WriteText(directory + "/" + file, text);
-    REPRISE_ASSIGN(ConvertReport made,
-                   FindConverter("chakra")->convert({.input_file = directory + "/" + file,
-                                                     .output_file = directory + "/out.et"}));
-    if (report != nullptr) {
-      *report = std::move(made);
-    }
-    return pytorch::Load(directory + "/out.et");
+Result<pytorch::LoadedTrace> ConvertText(const std::string& test, const std::string& file,
+                                         const std::string& text, ConvertReport* report) {
+  const std::string directory = pytorch::FreshDirectory(test);
+  pytorch::WriteText(directory + "/" + file, text);
+  REPRISE_ASSIGN(ConvertReport made,
+                 FindConverter("chakra")->convert(
+                     {.input_file = directory + "/" + file, .output_file = directory + "/out.et"}));
+  if (report != nullptr) {
+    *report = std::move(made);
   }
+  return pytorch::Load(directory + "/out.et");
+}
 
-  }  // namespace reprise::chakra
+}  // namespace reprise::chakra
