@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/link_summary.h"
 #include "converters/converter.h"
+#include "et_schema/json.h"
 
 namespace reprise {
 namespace {

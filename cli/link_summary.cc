@@ -4,32 +4,6 @@
 
 namespace reprise {
 
-nlohmann::ordered_json ToJson(const LinkReport& link) {
-  using Json = nlohmann::ordered_json;
-  if (link.method.empty()) {
-    return nullptr;
-  }
-  Json threads = Json::array();
-  for (const LinkReport::Thread& thread : link.threads) {
-    threads.push_back({{"host", thread.host},
-                       {"kineto", thread.timed},
-                       {"matched", thread.matched},
-                       {"host_records", thread.host_records},
-                       {"kineto_records", thread.timed_records}});
-  }
-  return {{"method", link.method},
-          {"matched", link.matched},
-          {"host_records", link.host_records},
-          {"kineto_records", link.timed_records},
-          {"repeats", link.repeats},
-          {"repeat", link.repeat},
-          {"choice", link.choice},
-          {"repeat_ns", link.repeat_ns},
-          {"repeat_median_ns", link.repeat_median_ns},
-          {"threads", std::move(threads)},
-          {"unmatched", link.unmatched}};
-}
-
 std::string Summary(const LinkReport& link) {
   if (link.method.empty()) {
     return {};

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/link_summary.h"
+#include "et_schema/json.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {

@@ -124,28 +124,6 @@ Json ToJson(const Node& node) {
   return out;
 }
 
-Json ToJson(const LinkReport& link) {
-  Json threads = Json::array();
-  for (const LinkReport::Thread& thread : link.threads) {
-    threads.push_back({{"host", thread.host},
-                       {"kineto", thread.timed},
-                       {"matched", thread.matched},
-                       {"host_records", thread.host_records},
-                       {"kineto_records", thread.timed_records}});
-  }
-  return {{"method", link.method},
-          {"matched", link.matched},
-          {"host_records", link.host_records},
-          {"kineto_records", link.timed_records},
-          {"repeats", link.repeats},
-          {"repeat", link.repeat},
-          {"choice", link.choice},
-          {"repeat_ns", link.repeat_ns},
-          {"repeat_median_ns", link.repeat_median_ns},
-          {"threads", std::move(threads)},
-          {"unmatched", link.unmatched}};
-}
-
 Json ToJson(const TraceMetadata& metadata) {
   Json steps = Json::array();
   for (const Step& step : metadata.steps) {
@@ -166,7 +144,7 @@ Json ToJson(const TraceMetadata& metadata) {
           {"clock_offset_ns", metadata.clock_offset_ns},
           {"clock_drift", metadata.clock_drift},
           {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},
-          {"link", metadata.link.method.empty() ? Json() : ToJson(metadata.link)},
+          {"link", reprise::ToJson(metadata.link)},
           {"diagnostics", std::move(diagnostics)}};
 }
 
@@ -175,6 +153,32 @@ std::string Dump(const Json& json) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json ToJson(const LinkReport& link) {
+  using Json = nlohmann::ordered_json;
+  if (link.method.empty()) {
+    return nullptr;
+  }
+  Json threads = Json::array();
+  for (const LinkReport::Thread& thread : link.threads) {
+    threads.push_back({{"host", thread.host},
+                       {"kineto", thread.timed},
+                       {"matched", thread.matched},
+                       {"host_records", thread.host_records},
+                       {"kineto_records", thread.timed_records}});
+  }
+  return {{"method", link.method},
+          {"matched", link.matched},
+          {"host_records", link.host_records},
+          {"kineto_records", link.timed_records},
+          {"repeats", link.repeats},
+          {"repeat", link.repeat},
+          {"choice", link.choice},
+          {"repeat_ns", link.repeat_ns},
+          {"repeat_median_ns", link.repeat_median_ns},
+          {"threads", std::move(threads)},
+          {"unmatched", link.unmatched}};
+}
 
 Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
                                 std::optional<std::int32_t> step) {

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "core/result.h"
+#include "et_schema/link_report.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -21,5 +23,8 @@ namespace reprise {
 // {"name": …, "world_size": …, "groups": {…}, "ranks": [the above for each rank, …]}
 [[nodiscard]] Result<std::uint64_t> WriteJson(const TraceSet& set, std::ostream& out,
                                               std::optional<std::int32_t> step = std::nullopt);
+
+// How a rank was linked; null if nothing was.
+[[nodiscard]] nlohmann::ordered_json ToJson(const LinkReport& link);
 
 }  // namespace reprise

@@ -124,7 +124,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
   HostTrace host;
   host.schema = "none";
   host.strings = kineto.strings;
-  const std::string* const no_schema = kineto.strings->Intern("");
+  const std::string* const nothing = kineto.strings->Intern("");
   std::unordered_map<std::int64_t, std::int64_t> forward_thread;  // of a sequence number
   for (const KinetoEvent& event : kineto.events) {
     if (event.arguments != nullptr && event.arguments->seq_id >= 0 &&
@@ -142,7 +142,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
     node.thread = event.thread;
     node.scope = event.annotation ? Scope::kUser : Scope::kFunction;
     node.name = event.name;
-    node.op_schema = no_schema;
+    node.op_schema = node.kernel_backend = node.kernel_file = nothing;
     if (event.arguments != nullptr) {
       node.seq_id = event.arguments->seq_id;
       node.inputs = std::move(event.arguments->inputs);

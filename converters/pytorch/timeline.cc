@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "converters/pytorch/device_items.h"
 #include "converters/pytorch/matching.h"
 
 namespace reprise::pytorch {
@@ -25,9 +26,7 @@ class Builder {
   Timeline Run() {
     AddThreads();
     SortThreads();
-    if (!rank_.kineto.device.empty()) {
-      Separate();
-    }
+    SeparateItems(rank_, threads_);
     FindFirstUses();
     AddRecordedWaits();
     AddBlockingWaits();
@@ -58,15 +57,16 @@ class Builder {
     }
     threads_.resize(rank_.list.threads.size());
     waits_.resize(rank_.list.threads.size());
-    const std::vector<std::vector<std::int32_t>> cuts = AddFrameCalls();
+    const DeviceItems device(rank_);
+    const DeviceItems::Cuts cuts = device.AddFrameCalls(threads_);
     for (std::int32_t i = 0; i < rank_.list.loose; ++i) {
       const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
       const Operation& op = Op(i);
       auto& items = threads_[static_cast<std::size_t>(op.thread)];
       if (const auto& calls = cuts[static_cast<std::size_t>(i)]; !calls.empty()) {
-        AddPieces(i, calls, items);
-      } else if (role == Role::kNode && !OnHost(i)) {
-        AddPieces(i, {}, items);
+        device.AddPieces(i, calls, items);
+      } else if (role == Role::kNode && !device.OnHost(i)) {
+        device.AddPieces(i, {}, items);
       } else if (role == Role::kNode) {
         items.push_back({.kind = Item::Kind::kOperation,
                          .operation = i,
@@ -85,122 +85,6 @@ class Builder {
                                                                .thread = op.thread,
                                                                .start_ns = op.end_ns,
                                                                .end_ns = op.end_ns});
-    }
-  }
-
-  // Adds what was called in frames; returns, by operation, the calls that cut it.
-  std::vector<std::vector<std::int32_t>> AddFrameCalls() {
-    std::vector<std::vector<std::int32_t>> cuts(rank_.list.operations.size());
-    const auto& calls = rank_.kineto.device.calls;
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      const CallLink& link = rank_.links.calls[c];
-      if (!link.Cuts(calls[c])) {
-        continue;
-      }
-      if (link.node >= 0) {
-        cuts[static_cast<std::size_t>(link.node)].push_back(static_cast<std::int32_t>(c));
-        continue;
-      }
-      auto& items = threads_[static_cast<std::size_t>(link.thread)];
-      Item item{.kind = Item::Kind::kCall,
-                .operation = link.operation,
-                .thread = link.thread,
-                .call = static_cast<std::int32_t>(c),
-                .start_ns = calls[c].start_ns,
-                .end_ns = calls[c].start_ns};
-      if (!link.events.empty()) {
-        items.push_back(item);
-      }
-      if (Waits(item.call)) {
-        items.push_back(HostWait(item.call));
-      } else {
-        item.end_ns = calls[c].end_ns;
-        items.push_back(item);
-      }
-    }
-    return cuts;
-  }
-
-  [[nodiscard]] const RuntimeCall& Call(std::int32_t c) const {
-    return rank_.kineto.device.calls[static_cast<std::size_t>(c)];
-  }
-  [[nodiscard]] const CallLink& Link(std::int32_t c) const {
-    return rank_.links.calls[static_cast<std::size_t>(c)];
-  }
-  [[nodiscard]] bool Waits(std::int32_t c) const {
-    return IsHostWait(Call(c).kind) || !Link(c).sources.empty();
-  }
-
-  // What remains of the call after what it waits for has ended.
-  [[nodiscard]] Item HostWait(std::int32_t c) const {
-    Item item{.kind = Item::Kind::kHostWait,
-              .operation = Link(c).operation,
-              .thread = Link(c).thread,
-              .call = c,
-              .start_ns = Call(c).start_ns,
-              .end_ns = Call(c).end_ns};
-    for (const DeviceSource& source : Link(c).sources) {
-      item.start_ns = std::max(
-          item.start_ns, rank_.kineto.device.events[static_cast<std::size_t>(source.event)].end_ns);
-    }
-    return item;
-  }
-
-  // In GPU captures an operation that launches nothing is work of the host only if its tensors say
-  // so: the launch may be missing, or there was nothing to compute.
-  [[nodiscard]] bool OnHost(std::int32_t i) const {
-    if (rank_.kineto.device.empty() ||
-        rank_.roles[static_cast<std::size_t>(i)].info.kind != OpKind::kWork) {
-      return true;
-    }
-    const HostNode* host = HostOf(i);
-    bool any = false;
-    for (const ValueList* values : {&host->inputs, &host->outputs}) {
-      for (const TensorDesc* tensor : TensorsIn(*values)) {
-        if (tensor->device != "cpu") {
-          return false;
-        }
-        any = true;
-      }
-    }
-    return any;
-  }
-
-  // An operation cut where each of its calls launches, and where it waits.
-  void AddPieces(std::int32_t operation, const std::vector<std::int32_t>& calls,
-                 std::vector<Item>& items) {
-    const Operation& op = Op(operation);
-    std::int64_t at_ns = op.start_ns;
-    Item piece{.kind = Item::Kind::kHead, .operation = operation, .thread = op.thread};
-    const auto cut = [&](std::int64_t end_ns, std::int32_t call) {
-      piece.call = call;
-      piece.start_ns = at_ns;
-      piece.end_ns = at_ns = std::max(at_ns, end_ns);
-      items.push_back(piece);
-      piece.kind = Item::Kind::kRest;
-    };
-    for (const std::int32_t c : calls) {
-      cut(Call(c).start_ns, Link(c).events.empty() ? -1 : c);
-      if (Waits(c)) {
-        items.push_back(HostWait(c));
-        at_ns = std::max(at_ns, items.back().end_ns);
-      }
-    }
-    if (at_ns < op.end_ns || calls.empty()) {
-      cut(op.end_ns, -1);
-    }
-  }
-
-  // Files with whole microseconds round calls into what surrounds them.
-  void Separate() {
-    for (auto& items : threads_) {
-      for (std::size_t i = 1; i < items.size(); ++i) {
-        Item& before = items[i - 1];
-        if (before.end_ns > items[i].start_ns) {
-          rank_.diagnostics.Count("thread_overlap");
-          before.end_ns = std::max(before.start_ns, items[i].start_ns);
-        }
-      }
     }
   }
 
@@ -447,28 +331,9 @@ class Builder {
     }
   }
 
-  void AddDeviceEvents(std::vector<Item>& items) const {
-    const auto& events = rank_.kineto.device.events;
-    const std::size_t first = items.size();
-    for (std::size_t e = 0; e < events.size(); ++e) {
-      items.push_back({.kind = Item::Kind::kDevice,
-                       .operation = rank_.links.events[e].node >= 0
-                                        ? rank_.links.events[e].node
-                                        : rank_.links.events[e].operation,
-                       .event = static_cast<std::int32_t>(e),
-                       .start_ns = events[e].start_ns,
-                       .end_ns = events[e].end_ns});
-    }
-    for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
-      if (const std::int32_t e = rank_.transfers[t].device_event; e >= 0) {
-        items[first + static_cast<std::size_t>(e)].transfer = static_cast<std::int32_t>(t);
-      }
-    }
-  }
-
   Timeline Merge() {
     Timeline out;
-    AddDeviceEvents(out.items);
+    DeviceItems(rank_).AddEvents(out.items);
     for (auto& items : threads_) {
       out.items.insert(out.items.end(), std::make_move_iterator(items.begin()),
                        std::make_move_iterator(items.end()));

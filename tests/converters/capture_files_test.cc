@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <filesystem>
 
 #include "converters/converter.h"
 #include "converters/pytorch/capture_names.h"
+#include "packed.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -26,12 +25,6 @@ std::string Kineto(int rank = -1) {
                    : R"( "distributedInfo": {"backend": "nccl", "rank": )" + std::to_string(rank) +
                          R"(, "world_size": 2},)") +
          R"( "traceEvents": []})";
-}
-
-std::string Zstd(const std::string& text) {
-  std::string out(ZSTD_compressBound(text.size()), '\0');
-  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 1));
-  return out;
 }
 
 class CaptureFiles : public ::testing::Test {

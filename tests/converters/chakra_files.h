@@ -47,9 +47,6 @@ std::string FeederJson();
 // A host operation that launches two kernels, the second an all_reduce.
 std::string Linked();
 
-std::string Gzip(const std::string& text);
-std::string Zstd(const std::string& text);
-
 // `text` as the file DIRECTORY/FILE, converted to DIRECTORY/out.et, and loaded.
 Result<pytorch::LoadedTrace> ConvertText(const std::string& test, const std::string& file,
                                          const std::string& text, ConvertReport* report = nullptr);

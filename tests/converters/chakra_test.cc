@@ -6,6 +6,7 @@
 
 #include "chakra_files.h"
 #include "et_schema/trace_set.h"
+#include "packed.h"
 
 namespace reprise::chakra {
 namespace {

@@ -1,12 +1,12 @@
 // What is wrong with a capture is said with file and byte, and leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "converters/converter.h"
+#include "packed.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -58,20 +58,6 @@ class ConvertFailures : public ::testing::Test {
 
   std::string root_, in_, out_;
 };
-
-std::string Gzip(const std::string& text) {
-  std::string out(text.size() + 1000, '\0');
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 TEST_F(ConvertFailures, EmptyDirectory) {
   ExpectFailure(ErrorKind::kBadInput, {in_, "rank<N>.et.json"});
