@@ -43,13 +43,14 @@ Result<Input> FindTraces(const ExportFlags& flags) {
     input.files = {flags.input};
     return input;
   }
-  REPRISE_ASSIGN(input.set, TraceSet::Open(flags.input));
+  REPRISE_ASSIGN(input.set, TraceSet::OpenPresent(flags.input));
+  const std::size_t present = input.set->files.size();
   if (flags.rank) {
     std::erase_if(input.set->files,
                   [&flags](const auto& file) { return file.first != *flags.rank; });
     if (input.set->files.empty()) {
-      return UsageError(fmt::format("{} has no rank {}: its ranks are 0 to {}", flags.input,
-                                    *flags.rank, input.set->world_size - 1));
+      return UsageError(fmt::format("{} has no rank {}: of its {} ranks {} have a file",
+                                    flags.input, *flags.rank, input.set->world_size, present));
     }
   }
   for (const auto& [rank, file] : input.set->files) {

@@ -48,6 +48,7 @@ struct RankRow {
 
 struct Stats {
   std::vector<RankRow> ranks;
+  std::string missing_ranks;  // in words
   std::uint64_t nodes = 0, edges = 0;
   std::map<NodeType, std::uint64_t> types;
   std::map<OpKind, ClassRow> kinds;
@@ -123,7 +124,8 @@ Result<Stats> Collect(const std::string& path) {
     REPRISE_TRY(AddFile(path, stats));
     return stats;
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(path));
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
+  stats.missing_ranks = set.MissingRanks();
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;
   }
@@ -209,6 +211,7 @@ Json ToJson(const std::string& path, const Stats& stats) {
           {"nodes", stats.nodes},
           {"edges", stats.edges},
           {"ranks", RanksJson(stats)},
+          {"missing_ranks", stats.missing_ranks},
           {"types", std::move(types)},
           {"kinds", ClassesJson("kind", stats.kinds)},
           {"classes", ClassesJson("class", stats.classes)},
@@ -247,6 +250,9 @@ void PrintRanks(const Stats& stats) {
                  untraced);
       head.assign(head.size(), ' ');
     }
+  }
+  if (!stats.missing_ranks.empty()) {
+    fmt::print("{}\n", stats.missing_ranks);
   }
 }
 

@@ -32,6 +32,8 @@ struct Subject {
   std::string path;
   std::vector<std::string> files;
   std::map<std::string, ProcessGroup> groups;
+  std::int32_t world_size = 0;
+  std::string missing;  // ranks without a file, in words
   bool is_set = false;
 };
 
@@ -57,11 +59,13 @@ Result<Subject> Resolve(const std::string& path) {
     subject.files = {path};
     return subject;
   }
-  REPRISE_ASSIGN(TraceSet set, TraceSet::Open(path));
+  REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(path));
   for (auto& [rank, file] : set.files) {
     subject.files.push_back(std::move(file));
   }
+  subject.missing = set.MissingRanks();
   subject.groups = std::move(set.groups);
+  subject.world_size = set.world_size;
   subject.is_set = true;
   return subject;
 }
@@ -137,13 +141,13 @@ void AppendLines(std::string_view message, std::vector<std::string>& lines) {
 }
 
 void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
-  std::vector<std::vector<PlannedTransfer>> plans(graphs.size());
+  std::vector<std::vector<PlannedTransfer>> plans(static_cast<std::size_t>(subject.world_size));
   for (const Graph& graph : graphs) {
     CheckMembership(subject, graph, findings);
     const std::int32_t rank = graph.metadata().rank;
-    if (rank < 0 || static_cast<std::size_t>(rank) >= graphs.size()) {
+    if (rank < 0 || rank >= subject.world_size) {
       findings.errors.push_back(
-          fmt::format("a trace says rank {}, in a set of {} ranks", rank, graphs.size()));
+          fmt::format("a trace says rank {}, in a set of {} ranks", rank, subject.world_size));
       return;
     }
     for (Graph::Index i = 0; i < graph.size(); ++i) {
@@ -155,6 +159,11 @@ void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Fi
                      [](const PlannedTransfer& a, const PlannedTransfer& b) {
                        return a.spec.index < b.spec.index;
                      });
+  }
+  if (!subject.missing.empty()) {
+    findings.warnings.push_back(fmt::format("{}: {}: transfers are not compared between ranks",
+                                            subject.path, subject.missing));
+    return;
   }
   const auto ranks_of_group = [&subject](const std::string& id) {
     const auto group = subject.groups.find(id);

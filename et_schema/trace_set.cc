@@ -79,15 +79,10 @@ Status ListFiles(TraceSet& set) {
 Status CheckRanks(TraceSet& set) {
   REPRISE_ASSIGN(const auto reader, EtReader::Open(set.files.begin()->second));
   set.world_size = std::max(reader->metadata().world_size, set.files.rbegin()->first + 1);
-  std::vector<std::int32_t> missing;
   for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
     if (!set.files.contains(rank)) {
-      missing.push_back(rank);
+      set.missing.push_back(rank);
     }
-  }
-  if (!missing.empty()) {
-    return BadInput(fmt::format("{}: no file of rank {} ({} ranks, expected {}.<rank>.et)",
-                                set.directory, fmt::join(missing, ", "), set.world_size, set.name));
   }
   return {};
 }
@@ -95,6 +90,30 @@ Status CheckRanks(TraceSet& set) {
 }  // namespace
 
 Result<TraceSet> TraceSet::Open(const std::string& directory) {
+  REPRISE_ASSIGN(TraceSet set, OpenPresent(directory));
+  if (!set.missing.empty()) {
+    return BadInput(fmt::format("{}: {}", directory, set.MissingRanks()));
+  }
+  return set;
+}
+
+std::string TraceSet::MissingRanks() const {
+  std::string list;
+  for (std::size_t i = 0; i < missing.size();) {
+    std::size_t last = i;
+    while (last + 1 < missing.size() && missing[last + 1] == missing[last] + 1) {
+      ++last;
+    }
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", missing[i]);
+    list += last > i ? fmt::format("-{}", missing[last]) : "";
+    i = last + 1;
+  }
+  return list.empty() ? list
+                      : fmt::format("no file of rank {} ({} ranks, expected {}.<rank>.et)", list,
+                                    world_size, name);
+}
+
+Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   TraceSet set;
   set.directory = directory;
   REPRISE_TRY(ListFiles(set));

@@ -25,9 +25,14 @@ struct TraceSet {
   std::map<std::int32_t, std::string> files;  // rank → path
   std::map<std::string, ProcessGroup> groups;
   std::int32_t world_size = 0;
+  std::vector<std::int32_t> missing;  // ranks without a file
 
   // Fails (bad input) on no trace, on a missing rank (names it), on two files for a rank.
   static Result<TraceSet> Open(const std::string& directory);
+  // The same, for those to whom some ranks are enough (captures of one rank of many are common).
+  static Result<TraceSet> OpenPresent(const std::string& directory);
+  // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
+  [[nodiscard]] std::string MissingRanks() const;
   // SHA-256-like content identity is too slow for large traces: XXH3-128 over names and bytes.
   [[nodiscard]] Result<std::string> ContentHash() const;
 };

@@ -139,7 +139,7 @@ class BatchOfEvents {
       return Outcome::kOther;
     }
     const bool annotation = category == "user_annotation";
-    const bool host = annotation || category == "cpu_op";
+    const bool host = annotation || category == "cpu_op" || category == "Operator";  // until 1.11
     if (!host && !MayBeDevices(category)) {
       return Outcome::kOther;
     }

@@ -26,9 +26,9 @@ bool Integers(element value, std::vector<std::int64_t>& out) {
   return true;
 }
 
-// The i-th of a list, if there is one.
-bool At(const array& list, std::size_t i, element& out) {
-  return i < list.size() && list.at(i).get(out) == simdjson::SUCCESS;
+// The i-th of a list, if there is one: files of some versions lack lists, or have shorter ones.
+bool At(const simdjson::simdjson_result<array>& list, std::size_t i, element& out) {
+  return list.error() == simdjson::SUCCESS && list.at(i).get(out) == simdjson::SUCCESS;
 }
 
 Value Tensor(std::string_view type, std::vector<std::int64_t> shape,
@@ -82,20 +82,15 @@ std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
   if (args["Fwd thread id"].get(number) == simdjson::SUCCESS) {
     out->forward_thread = number;
   }
-  array dims;
-  array types;
-  array strides;
-  array concrete;
-  if (args["Input Dims"].get(dims) != simdjson::SUCCESS ||
-      (args["Input type"].get(types) != simdjson::SUCCESS &&
-       args["Input Type"].get(types) != simdjson::SUCCESS)) {
+  const auto dims = args["Input Dims"].get_array();
+  auto types = args["Input type"].get_array();
+  if (types.error() != simdjson::SUCCESS) {
+    types = args["Input Type"].get_array();
+  }
+  const auto strides = args["Input Strides"].get_array();
+  const auto concrete = args["Concrete Inputs"].get_array();
+  if (dims.error() != simdjson::SUCCESS || types.error() != simdjson::SUCCESS) {
     return out;
-  }
-  if (args["Input Strides"].get(strides) != simdjson::SUCCESS) {
-    strides = {};
-  }
-  if (args["Concrete Inputs"].get(concrete) != simdjson::SUCCESS) {
-    concrete = {};
   }
   for (std::size_t i = 0; i < dims.size(); ++i) {
     element item;

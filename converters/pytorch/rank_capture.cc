@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "converters/pytorch/host_alone.h"
@@ -29,11 +30,18 @@ void FindSteps(RankCapture& rank) {
   std::sort(rank.step_operations.begin(), rank.step_operations.end(),
             [&](std::int32_t a, std::int32_t b) { return at(a).start_ns < at(b).start_ns; });
   if (rank.step_operations.empty()) {
-    std::int64_t first = ops.front().start_ns;
-    std::int64_t last = ops.front().end_ns;
-    for (const Operation& op : ops) {
-      first = std::min(first, op.start_ns);
-      last = std::max(last, op.end_ns);
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    const auto add = [&](const auto& list) {
+      for (const auto& item : list) {
+        first = std::min(first, item.start_ns);
+        last = std::max(last, item.end_ns);
+      }
+    };
+    add(ops);
+    if (ops.empty()) {  // Kineto without the host's side
+      add(rank.kineto.device.calls);
+      add(rank.kineto.device.events);
     }
     rank.base_ns = first;
     rank.steps.push_back({.name = "trace", .start_ns = 0, .duration_ns = last - first});

@@ -86,10 +86,11 @@ class SourceFinder {
   [[nodiscard]] StreamKey KeyOf(std::size_t i) const {
     return {device_.events[i].device, device_.events[i].stream};
   }
+  // Without a launch in the file: some time after what its stream got before. What runs first was
+  // launched before the recording began, and a wait within is for that too.
   [[nodiscard]] std::int64_t EnqueuedAt(std::size_t i) const {
     const std::int32_t call = links_.events[i].call;
-    return call < 0 ? device_.events[i].start_ns
-                    : device_.calls[static_cast<std::size_t>(call)].start_ns;
+    return call < 0 ? INT64_MIN : device_.calls[static_cast<std::size_t>(call)].start_ns;
   }
 
   // The stream's last event that was enqueued before a moment and ended by another; -1: none.

@@ -61,7 +61,17 @@ TEST_F(TraceSetTest, GroupsFileIsAstraSimsForm) {
 TEST_F(TraceSetTest, NamesMissingRanks) {
   WriteRank(0);
   WriteRank(3);
-  EXPECT_THAT(OpenError(), HasSubstr("no file of rank 1, 2"));
+  EXPECT_THAT(OpenError(), HasSubstr("no file of rank 1-2 (4 ranks"));
+}
+
+TEST_F(TraceSetTest, SomeRanksAreEnoughForThoseWhoAskSo) {
+  WriteRank(1, ".et", 6);
+  WriteRank(3, ".et", 6);
+  const auto set = TraceSet::OpenPresent(scratch_.path());
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->files.size(), 2U);
+  EXPECT_EQ(set->missing, (std::vector<std::int32_t>{0, 2, 4, 5}));
+  EXPECT_EQ(set->MissingRanks(), "no file of rank 0, 2, 4-5 (6 ranks, expected gpt.<rank>.et)");
 }
 
 TEST_F(TraceSetTest, NamesRanksMissingAtTheEnd) {

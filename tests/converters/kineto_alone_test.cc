@@ -1,0 +1,85 @@
+// Kineto files without a host trace, in the forms that other versions and tools left them in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "converters/converter.h"
+#include "synthetic_capture.h"
+
+namespace reprise::pytorch {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+
+json Event(const std::string& category, const std::string& name, double start_us,
+           double duration_us, json args = json::object(), std::int64_t tid = 100) {
+  return {{"ph", "X"},  {"cat", category}, {"name", name},       {"pid", 1},
+          {"tid", tid}, {"ts", start_us},  {"dur", duration_us}, {"args", args}};
+}
+
+class KinetoAlone : public ::testing::Test {
+ protected:
+  Result<LoadedTrace> Convert(const std::vector<json>& events) {
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string directory = FreshDirectory("kineto_alone_" + name);
+    WriteText(directory + "/k.json", json{{"traceEvents", events}}.dump());
+    const std::string path = directory + "/out.0.et";
+    ConvertRequest request{.device_trace = directory + "/k.json", .output_file = path};
+    REPRISE_ASSIGN(const ConvertReport report, FindConverter("pytorch")->convert(request));
+    return Load(path);
+  }
+};
+
+TEST_F(KinetoAlone, FilesOf2022HaveShapesWithoutStridesOrValues) {
+  const auto trace = Convert({Event(
+      "cpu_op", "aten::mm", 10, 5,
+      {{"Input Dims", {{8, 4}, {4, 2}, json::array()}}, {"Input type", {"float", "float"}}})});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* mm = trace->Find("aten::mm");
+  ASSERT_NE(mm, nullptr);
+  ASSERT_EQ(mm->inputs.size(), 3U);
+  const auto* tensor = std::get_if<TensorDesc>(&mm->inputs[0].data);
+  ASSERT_NE(tensor, nullptr);
+  EXPECT_THAT(tensor->shape, ElementsAre(8, 4));
+  EXPECT_THAT(tensor->strides, ElementsAre(4, 1));
+}
+
+TEST_F(KinetoAlone, FilesOf2021HaveOtherCategories) {
+  const auto trace = Convert(
+      {Event("Operator", "aten::mm", 10, 50),
+       Event("Runtime", "cudaLaunchKernel", 20, 5, {{"correlation", 3}}),
+       Event("Kernel", "gemm", 30, 10, {{"correlation", 3}, {"stream", 7}, {"device", 0}}, 7)});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* kernel = trace->Find("gemm");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->op, "aten::mm");
+  EXPECT_TRUE(kernel->device_work->launch_recorded);
+}
+
+TEST_F(KinetoAlone, TheDevicesSideIsEnough) {
+  const auto trace = Convert(
+      {Event("cuda_runtime", "hipLaunchKernel", 20, 5, {{"correlation", 3}}),
+       Event("kernel", "gemm", 30, 10, {{"correlation", 3}, {"stream", 7}, {"device", 0}}, 7)});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* kernel = trace->Find("gemm");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->start_ns, 10'000);
+  EXPECT_EQ(trace->Edge(*trace->Find("hipLaunchKernel"), *kernel), EdgeReason::kLaunch);
+  ASSERT_EQ(trace->metadata.steps.size(), 1U);
+  EXPECT_EQ(trace->metadata.steps[0].duration_ns, 20'000);
+}
+
+TEST_F(KinetoAlone, AWaitAtTheBeginningIsForWhatWasLaunchedBefore) {
+  const auto trace =
+      Convert({Event("cpu_op", "aten::mm", 0, 5),
+               Event("cuda_runtime", "cudaDeviceSynchronize", 10, 90, {{"correlation", 9}}),
+               Event("kernel", "early", 50, 45, {{"correlation", 1}, {"stream", 7}}, 7)});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* wait = trace->Find("cudaDeviceSynchronize");
+  ASSERT_NE(wait, nullptr);
+  EXPECT_EQ(trace->Edge(*trace->Find("early"), *wait), EdgeReason::kSync);
+  EXPECT_EQ(wait->duration_ns, 5'000);
+}
+
+}  // namespace
+}  // namespace reprise::pytorch
