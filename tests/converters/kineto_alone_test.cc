@@ -81,5 +81,20 @@ TEST_F(KinetoAlone, AWaitAtTheBeginningIsForWhatWasLaunchedBefore) {
   EXPECT_EQ(wait->duration_ns, 5'000);
 }
 
+TEST_F(KinetoAlone, WithoutAnyCallOnlyTimeTellsWhatAStreamWaitedFor) {
+  const auto kernel = [](const std::string& name, double start_us, double duration_us,
+                         std::int64_t correlation, std::int64_t stream) {
+    return Event("kernel", name, start_us, duration_us,
+                 {{"correlation", correlation}, {"stream", stream}}, stream);
+  };
+  const auto trace = Convert({Event("cpu_op", "aten::mm", 0, 5), kernel("a", 10, 10, 1, 7),
+                              kernel("other", 12, 488, 2, 8), kernel("b", 21, 9, 3, 7),
+                              kernel("after", 510, 10, 4, 7), kernel("much later", 900, 10, 5, 7)});
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->Edge(*trace->Find("other"), *trace->Find("after")), EdgeReason::kEvent);
+  EXPECT_EQ(trace->Find("b")->deps.size(), 1U);           // its stream was busy
+  EXPECT_EQ(trace->Find("much later")->deps.size(), 1U);  // nothing ended just before
+}
+
 }  // namespace
 }  // namespace reprise::pytorch
