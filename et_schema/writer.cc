@@ -1,38 +1,65 @@
-// Node → Chakra's messages, through protobuf's generated classes: compatible by construction.
+// Node → Chakra's messages (et_def.proto), in the order in which protobuf would write them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <vector>
 
 #include "et_schema/args.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/et_def.pb.h"
 #include "et_schema/io.h"
+#include "et_schema/message_reader.h"
 #include "et_schema/node_stream.h"
-#include "et_schema/utf8.h"
+#include "et_schema/wire_buffer.h"
 
 namespace reprise {
 namespace {
 
-namespace pb = ChakraProtoMsg;
-
-// protobuf refuses to read strings that are not UTF-8.
-std::string Clean(std::string_view text) {
-  return IsValidUtf8(text) ? std::string(text) : ReplaceInvalidUtf8(text);
+// Field numbers of et_def.proto.
+namespace global_field {
+constexpr std::uint32_t kVersion = 1, kAttr = 2;
 }
+namespace node_field {
+constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kDataDeps = 5, kStartMicros = 6;
+constexpr std::uint32_t kDurationMicros = 7, kInputs = 8, kOutputs = 9, kAttr = 10;
+}  // namespace node_field
+namespace io_field {
+constexpr std::uint32_t kValues = 1, kShapes = 2, kTypes = 3;
+}
+namespace attribute_field {
+constexpr std::uint32_t kName = 1, kDouble = 3, kInt32 = 7, kInt32List = 8, kInt64 = 9;
+constexpr std::uint32_t kInt64List = 10, kUint64 = 13, kUint64List = 14, kSint64List = 18;
+constexpr std::uint32_t kFixed64 = 21, kBool = 27, kString = 29, kStringList = 30;
+}  // namespace attribute_field
+constexpr std::uint32_t kListValues = 1;  // of every list message
 
-// Adds attributes to a Node or GlobalMetadata message.
-template <typename Message>
+// Adds attributes to a message; `field` is that message's list of them.
 class Attributes {
  public:
-  explicit Attributes(Message& message) : message_(message) {}
+  Attributes(WireBuffer& out, std::uint32_t field) : out_(out), field_(field) {}
 
-  void Bool(std::string_view name, bool value) { Add(name).set_bool_val(value); }
-  void Int32(std::string_view name, std::int32_t value) { Add(name).set_int32_val(value); }
-  void Int64(std::string_view name, std::int64_t value) { Add(name).set_int64_val(value); }
-  void Double(std::string_view name, double value) { Add(name).set_double_val(value); }
+  void Bool(std::string_view name, bool value) {
+    Varint(name, attribute_field::kBool, value ? 1 : 0);
+  }
+  void Int32(std::string_view name, std::int32_t value) {
+    Varint(name, attribute_field::kInt32, static_cast<std::uint64_t>(std::int64_t{value}));
+  }
+  void Int64(std::string_view name, std::int64_t value) {
+    Varint(name, attribute_field::kInt64, static_cast<std::uint64_t>(value));
+  }
+  void Uint64(std::string_view name, std::uint64_t value) {
+    Varint(name, attribute_field::kUint64, value);
+  }
+  void Fixed64(std::string_view name, std::uint64_t value) {
+    Add(name, [&] { out_.Fixed64Field(attribute_field::kFixed64, value); });
+  }
+  void Double(std::string_view name, double value) {
+    Add(name,
+        [&] { out_.Fixed64Field(attribute_field::kDouble, std::bit_cast<std::uint64_t>(value)); });
+  }
   void Text(std::string_view name, std::string_view value) {
-    Add(name).set_string_val(Clean(value));
+    Add(name, [&] { out_.TextField(attribute_field::kString, value); });
   }
   void TextUnlessEmpty(std::string_view name, std::string_view value) {
     if (!value.empty()) {
@@ -49,47 +76,82 @@ class Attributes {
       Int64(name, value);
     }
   }
-  pb::AttributeProto& Add(std::string_view name) {
-    pb::AttributeProto& attribute = *message_.add_attr();
-    attribute.set_name(std::string(name));
-    return attribute;
+  template <typename Values>
+  void Int32List(std::string_view name, const Values& values) {
+    List(name, attribute_field::kInt32List, values, [&](auto value) { out_.Signed(value); });
+  }
+  template <typename Values>
+  void Int64List(std::string_view name, const Values& values) {
+    List(name, attribute_field::kInt64List, values, [&](auto value) { out_.Signed(value); });
+  }
+  template <typename Values>
+  void Uint64List(std::string_view name, const Values& values) {
+    List(name, attribute_field::kUint64List, values, [&](auto value) { out_.Varint(value); });
+  }
+  template <typename Values>
+  void Sint64List(std::string_view name, const Values& values) {
+    List(name, attribute_field::kSint64List, values,
+         [&](auto value) { out_.Varint(ZigZagEncode(value)); });
+  }
+  void TextList(std::string_view name, const std::vector<std::string>& values) {
+    Add(name, [&] {
+      out_.Nested(attribute_field::kStringList, [&] {
+        for (const std::string& value : values) {
+          out_.TextField(kListValues, value);
+        }
+      });
+    });
   }
 
  private:
-  Message& message_;
+  template <typename Fill>
+  void Add(std::string_view name, const Fill& fill) {
+    out_.Nested(field_, [&] {
+      out_.BytesField(attribute_field::kName, name);
+      fill();
+    });
+  }
+  void Varint(std::string_view name, std::uint32_t field, std::uint64_t value) {
+    Add(name, [&] { out_.VarintField(field, value); });
+  }
+  template <typename Values, typename Put>
+  void List(std::string_view name, std::uint32_t field, const Values& values, const Put& put) {
+    Add(name, [&] {
+      out_.Nested(field, [&] {
+        if (!std::empty(values)) {
+          out_.Nested(kListValues, [&] {
+            for (const auto value : values) {
+              put(value);
+            }
+          });
+        }
+      });
+    });
+  }
+
+  WireBuffer& out_;
+  std::uint32_t field_;
 };
 
-template <typename List, typename Values>
-void Fill(List& list, const Values& values) {
-  list.mutable_values()->Add(values.begin(), values.end());
-}
-
-template <typename Message>
-void FillLink(const LinkReport& link, Attributes<Message>& attributes) {
+void FillLink(const LinkReport& link, Attributes& attributes) {
   if (link.method.empty()) {
     return;
   }
   attributes.Text("link_method", link.method);
   attributes.Text("link_choice", link.choice);
-  auto& numbers = *attributes.Add("link_numbers").mutable_int64_list();
-  for (const std::int64_t number : LinkNumbers(link)) {
-    numbers.add_values(number);
-  }
-  auto& threads = *attributes.Add("link_threads").mutable_int64_list();
+  attributes.Int64List("link_numbers", LinkNumbers(link));
+  std::vector<std::int64_t> threads;
   for (const LinkReport::Thread& thread : link.threads) {
-    for (const std::int64_t number : LinkNumbers(thread)) {
-      threads.add_values(number);
-    }
+    const auto numbers = LinkNumbers(thread);
+    threads.insert(threads.end(), numbers.begin(), numbers.end());
   }
-  auto& unmatched = *attributes.Add("link_unmatched").mutable_string_list();
-  for (const std::string& record : link.unmatched) {
-    unmatched.add_values(Clean(record));
-  }
+  attributes.Int64List("link_threads", threads);
+  attributes.TextList("link_unmatched", link.unmatched);
 }
 
-void FillMetadata(const TraceMetadata& metadata, pb::GlobalMetadata& message) {
-  message.set_version(Clean(metadata.version));
-  Attributes attributes(message);
+void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
+  out.TextField(global_field::kVersion, metadata.version);
+  Attributes attributes(out, global_field::kAttr);
   attributes.Int32(kFormatAttribute, kFormatVersion);
   attributes.Int32("rank", metadata.rank);
   attributes.Int32("world_size", metadata.world_size);
@@ -99,45 +161,51 @@ void FillMetadata(const TraceMetadata& metadata, pb::GlobalMetadata& message) {
   attributes.Int64("clock_offset_ns", metadata.clock_offset_ns);
   attributes.Double("clock_drift", metadata.clock_drift);
   attributes.Int64("clock_uncertainty_ns", metadata.clock_uncertainty_ns);
-  auto& names = *attributes.Add("step_names").mutable_string_list();
-  auto& starts = *attributes.Add("step_starts_ns").mutable_int64_list();
-  auto& durations = *attributes.Add("step_durations_ns").mutable_int64_list();
+  std::vector<std::string> names;
+  std::vector<std::int64_t> starts_ns;
+  std::vector<std::int64_t> durations_ns;
   for (const Step& step : metadata.steps) {
-    names.add_values(Clean(step.name));
-    starts.add_values(step.start_ns);
-    durations.add_values(step.duration_ns);
+    names.push_back(step.name);
+    starts_ns.push_back(step.start_ns);
+    durations_ns.push_back(step.duration_ns);
   }
-  auto& counters = *attributes.Add("diagnostics_names").mutable_string_list();
-  auto& counts = *attributes.Add("diagnostics_counts").mutable_uint64_list();
+  attributes.TextList("step_names", names);
+  attributes.Int64List("step_starts_ns", starts_ns);
+  attributes.Int64List("step_durations_ns", durations_ns);
+  std::vector<std::string> counters;
+  std::vector<std::uint64_t> counts;
   for (const auto& [name, count] : metadata.diagnostics) {
-    counters.add_values(name);
-    counts.add_values(count);
+    counters.push_back(name);
+    counts.push_back(count);
   }
+  attributes.TextList("diagnostics_names", counters);
+  attributes.Uint64List("diagnostics_counts", counts);
   FillLink(metadata.link, attributes);
   // Last, so that its eight bytes are the last of the message: Close() patches them.
-  attributes.Add(kNodeCountAttribute).set_fixed64_val(kNodeCountUnknown);
+  attributes.Fixed64(kNodeCountAttribute, kNodeCountUnknown);
 }
 
-pb::CollectiveCommType CollectiveType(CommKind kind) {
+// CollectiveCommType.
+std::int64_t CollectiveNumber(CommKind kind) {
   switch (kind) {
     case CommKind::kAllReduce:
-      return pb::ALL_REDUCE;
+      return 0;
     case CommKind::kReduce:
-      return pb::REDUCE;
+      return 1;
     case CommKind::kAllGather:
-      return pb::ALL_GATHER;
+      return 2;
     case CommKind::kGather:
-      return pb::GATHER;
+      return 3;
     case CommKind::kScatter:
-      return pb::SCATTER;
+      return 4;
     case CommKind::kBroadcast:
-      return pb::BROADCAST;
+      return 5;
     case CommKind::kAllToAll:
-      return pb::ALL_TO_ALL;
+      return 6;
     case CommKind::kReduceScatter:
-      return pb::REDUCE_SCATTER;
+      return 7;
     default:
-      return pb::BARRIER;
+      return 9;  // BARRIER
   }
 }
 
@@ -146,10 +214,9 @@ std::string_view CertaintyName(GroupCertainty certainty) {
   return kNames.at(static_cast<std::size_t>(certainty));
 }
 
-void FillComm(const CommSpec& spec, std::int32_t rank, pb::Node& message) {
-  Attributes attributes(message);
+void FillComm(const CommSpec& spec, std::int32_t rank, Attributes& attributes) {
   if (!IsPointToPoint(spec.kind)) {
-    attributes.Int64("comm_type", CollectiveType(spec.kind));
+    attributes.Int64("comm_type", CollectiveNumber(spec.kind));
   } else {
     const bool send = spec.kind == CommKind::kSend;
     attributes.Int32("comm_src", send ? rank : spec.peer);
@@ -161,10 +228,10 @@ void FillComm(const CommSpec& spec, std::int32_t rank, pb::Node& message) {
   attributes.Int64("comm_in_bytes", spec.in_bytes);
   attributes.Int64("comm_out_bytes", spec.out_bytes);
   if (!spec.in_splits.empty()) {
-    Fill(*attributes.Add("comm_in_splits").mutable_int64_list(), spec.in_splits);
+    attributes.Int64List("comm_in_splits", spec.in_splits);
   }
   if (!spec.out_splits.empty()) {
-    Fill(*attributes.Add("comm_out_splits").mutable_int64_list(), spec.out_splits);
+    attributes.Int64List("comm_out_splits", spec.out_splits);
   }
   if (spec.dtype != DType::kUnknown) {
     attributes.Text("comm_dtype", Name(spec.dtype));
@@ -183,41 +250,27 @@ void FillComm(const CommSpec& spec, std::int32_t rank, pb::Node& message) {
   attributes.Text("comm_certainty", CertaintyName(spec.certainty));
 }
 
-void FillDeps(const Node& node, pb::Node& message) {
+void FillDepReasons(const Node& node, Attributes& attributes) {
   constexpr std::int32_t kInferredBit = 128;
   if (node.deps.empty()) {
     return;
   }
-  auto& reasons = *Attributes(message).Add("dep_reasons").mutable_int32_list();
+  std::vector<std::int32_t> reasons;
   for (const Dependency& dep : node.deps) {
-    message.add_data_deps(dep.node_id);
-    reasons.add_values(static_cast<std::int32_t>(dep.reason) | (dep.inferred ? kInferredBit : 0));
+    reasons.push_back(static_cast<std::int32_t>(dep.reason) | (dep.inferred ? kInferredBit : 0));
   }
+  attributes.Int32List("dep_reasons", reasons);
 }
 
-void FillArgs(const Node& node, pb::Node& message) {
-  if (node.inputs.empty() && node.outputs.empty()) {
-    return;
-  }
-  ArgText text = FormatArgs(node.inputs, node.outputs);
-  const auto side = [](IoText& from, pb::IOInfo& to) {
-    to.set_values(Clean(from.values));
-    to.set_shapes(std::move(from.shapes));
-    to.set_types(std::move(from.types));
-  };
-  side(text.inputs, *message.mutable_inputs());
-  side(text.outputs, *message.mutable_outputs());
-  Attributes attributes(message);
-  if (!text.incarnations.empty()) {
-    Fill(*attributes.Add("tensor_incarnations").mutable_sint64_list(), text.incarnations);
-  }
-  if (!text.strides.empty()) {
-    Fill(*attributes.Add("tensor_strides").mutable_sint64_list(), text.strides);
-  }
+void FillSide(std::uint32_t field, const IoText& side, WireBuffer& out) {
+  out.Nested(field, [&] {
+    out.TextField(io_field::kValues, side.values);
+    out.TextField(io_field::kShapes, side.shapes);
+    out.TextField(io_field::kTypes, side.types);
+  });
 }
 
-void FillActor(const Node& node, pb::Node& message) {
-  Attributes attributes(message);
+void FillActor(const Node& node, Attributes& attributes) {
   const bool thread = node.actor.kind == Actor::Kind::kThread;
   // Simulators run a transfer as one only if it is not a CPU operation.
   attributes.Bool("is_cpu_op", thread && !IsTransfer(node.type));
@@ -228,8 +281,7 @@ void FillActor(const Node& node, pb::Node& message) {
   attributes.Int32Unless("device", node.actor.device, -1);
 }
 
-void FillDeviceWork(const Node& node, pb::Node& message) {
-  Attributes attributes(message);
+void FillDeviceWork(const Node& node, Attributes& attributes) {
   attributes.TextUnlessEmpty("op", node.op);
   if (!node.device_work) {
     return;
@@ -241,8 +293,8 @@ void FillDeviceWork(const Node& node, pb::Node& message) {
   }
   constexpr std::array<std::int32_t, 3> kNotRecorded{};
   if (work.grid != kNotRecorded || work.block != kNotRecorded) {
-    Fill(*attributes.Add("grid").mutable_int32_list(), work.grid);
-    Fill(*attributes.Add("block").mutable_int32_list(), work.block);
+    attributes.Int32List("grid", work.grid);
+    attributes.Int32List("block", work.block);
   }
   attributes.Int32Unless("registers_per_thread", work.registers_per_thread, -1);
   attributes.Int64Unless("shared_memory_bytes", work.shared_memory_bytes, -1);
@@ -253,13 +305,7 @@ std::uint64_t WholeMicros(std::int64_t ns) {
   return ns > 0 ? static_cast<std::uint64_t>(ns) / 1000 : 0;
 }
 
-void FillNode(const Node& node, std::int32_t rank, pb::Node& message) {
-  message.set_id(node.id);
-  message.set_name(Clean(node.name));
-  message.set_type(static_cast<pb::NodeType>(node.type));
-  message.set_start_time_micros(WholeMicros(node.start_ns));
-  message.set_duration_micros(WholeMicros(node.duration_ns));
-  Attributes attributes(message);
+void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes) {
   attributes.Int64("start_ns", node.start_ns);
   attributes.Int64("duration_ns", node.duration_ns);
   attributes.Int64Unless("delay_ns", node.delay_ns, 0);
@@ -273,15 +319,44 @@ void FillNode(const Node& node, std::int32_t rank, pb::Node& message) {
   attributes.TextUnlessEmpty("op_schema", node.op_schema);
   attributes.Int64Unless("num_ops", node.num_ops, -1);
   if (node.tensor_bytes >= 0) {
-    attributes.Add("tensor_size").set_uint64_val(static_cast<std::uint64_t>(node.tensor_bytes));
+    attributes.Uint64("tensor_size", static_cast<std::uint64_t>(node.tensor_bytes));
   }
-  FillActor(node, message);
-  FillDeps(node, message);
-  FillDeviceWork(node, message);
+  FillActor(node, attributes);
+  FillDepReasons(node, attributes);
+  FillDeviceWork(node, attributes);
   if (node.comm) {
-    FillComm(*node.comm, rank, message);
+    FillComm(*node.comm, rank, attributes);
   }
-  FillArgs(node, message);
+}
+
+void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
+  out.VarintField(node_field::kId, node.id);
+  out.TextField(node_field::kName, node.name);
+  out.VarintField(node_field::kType, static_cast<std::uint64_t>(node.type));
+  if (!node.deps.empty()) {
+    out.Nested(node_field::kDataDeps, [&] {
+      for (const Dependency& dep : node.deps) {
+        out.Varint(dep.node_id);
+      }
+    });
+  }
+  out.VarintField(node_field::kStartMicros, WholeMicros(node.start_ns));
+  out.VarintField(node_field::kDurationMicros, WholeMicros(node.duration_ns));
+  Attributes attributes(out, node_field::kAttr);
+  if (node.inputs.empty() && node.outputs.empty()) {
+    FillAttributes(node, rank, attributes);
+    return;
+  }
+  const ArgText text = FormatArgs(node.inputs, node.outputs);
+  FillSide(node_field::kInputs, text.inputs, out);
+  FillSide(node_field::kOutputs, text.outputs, out);
+  FillAttributes(node, rank, attributes);
+  if (!text.incarnations.empty()) {
+    attributes.Sint64List("tensor_incarnations", text.incarnations);
+  }
+  if (!text.strides.empty()) {
+    attributes.Sint64List("tensor_strides", text.strides);
+  }
 }
 
 // The kind of a transfer and the type of its node say the same twice.
@@ -308,19 +383,18 @@ class FileWriter : public EtWriter {
       : path_(std::move(path)), sink_(std::move(sink)), rank_(rank) {}
 
   Status WriteHeader(const TraceMetadata& metadata) {
-    pb::GlobalMetadata message;
-    FillMetadata(metadata, message);
-    REPRISE_TRY(Emit(message));
-    node_count_offset_ = bytes_.size() - sizeof(std::uint64_t);
+    FillMetadata(metadata, message_);
+    REPRISE_TRY(Emit());
+    node_count_offset_ = length_.bytes().size() + message_.bytes().size() - sizeof(std::uint64_t);
     return {};
   }
 
   Status Write(const Node& node) override {
     REPRISE_TRY(CheckTransfer(node));
-    message_.Clear();
+    message_.clear();
     FillNode(node, rank_, message_);
     ++nodes_;
-    return Emit(message_);
+    return Emit();
   }
 
   Status Close() override {
@@ -333,20 +407,14 @@ class FileWriter : public EtWriter {
   }
 
  private:
-  template <typename Message>
-  [[nodiscard]] Status Emit(const Message& message) {
-    bytes_.clear();
-    for (std::size_t size = message.ByteSizeLong();; size >>= 7) {
-      if (size < 0x80) {
-        bytes_ += static_cast<char>(size);
-        break;
-      }
-      bytes_ += static_cast<char>(size | 0x80);
-    }
-    if (!message.AppendToString(&bytes_)) {
+  [[nodiscard]] Status Emit() {
+    if (message_.bytes().size() > MessageReader::kMaxMessageBytes) {
       return BadInput(fmt::format("{}: node {} is too large for a message", path_, nodes_));
     }
-    return sink_->Write(bytes_);
+    length_.clear();
+    length_.Varint(message_.bytes().size());
+    REPRISE_TRY(sink_->Write(length_.bytes()));
+    return sink_->Write(message_.bytes());
   }
 
   std::string path_;
@@ -354,8 +422,7 @@ class FileWriter : public EtWriter {
   std::int32_t rank_;
   std::uint64_t nodes_ = 0;
   std::uint64_t node_count_offset_ = 0;
-  pb::Node message_;
-  std::string bytes_;
+  WireBuffer message_, length_;
 };
 
 }  // namespace
