@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -37,7 +38,13 @@ class EtWriter {
                                                   const TraceMetadata& metadata);
   virtual ~EtWriter() = default;
   [[nodiscard]] virtual Status Write(const Node& node) = 0;
+  // `nodes` nodes of EncodeNode, one after the other.
+  [[nodiscard]] virtual Status WriteEncoded(std::string_view bytes, std::uint64_t nodes) = 0;
   [[nodiscard]] virtual Status Close() = 0;
 };
+
+// Appends a node as it stands in the file of `rank`, so that several threads can encode while one
+// writes. Thread-safe.
+[[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank, std::string& out);
 
 }  // namespace reprise

@@ -85,7 +85,7 @@ std::string_view NameOf(element event) {
   return event["name"].get(name) == simdjson::SUCCESS ? name : std::string_view();
 }
 
-void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, StringPool& strings,
+void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
              DeviceTrace& trace) {
   const std::string_view name = NameOf(event);
   trace.calls.push_back({.name = strings.Intern(name),
@@ -97,7 +97,7 @@ void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, StringPo
 }
 
 void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::int64_t end_ns,
-             StringPool& strings, DeviceTrace& trace) {
+             BatchStrings& strings, DeviceTrace& trace) {
   DeviceEvent& out = trace.events.emplace_back();
   out.kind = kind;
   out.name = strings.Intern(NameOf(event));
@@ -163,7 +163,7 @@ bool IsDeviceCategory(std::string_view category) {
 }
 
 bool AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
-                    std::int64_t end_ns, StringPool& strings, DeviceTrace& trace) {
+                    std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace) {
   if (DeviceEvent::Kind kind{}; IsDeviceWork(category, kind)) {
     AddWork(event, kind, start_ns, end_ns, strings, trace);
   } else if (IsRuntime(category)) {

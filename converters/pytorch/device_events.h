@@ -86,7 +86,7 @@ struct DeviceTrace {
 // An event of category `category` that happened at [start_ns, end_ns], added to `trace`. False: it
 // is none of the device's. Orders nothing.
 [[nodiscard]] bool AddDeviceEvent(simdjson::dom::element event, std::string_view category,
-                                  std::int64_t start_ns, std::int64_t end_ns, StringPool& strings,
+                                  std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
                                   DeviceTrace& trace);
 [[nodiscard]] std::unique_ptr<KinetoComm> ReadKinetoComm(simdjson::dom::element args);
 // Leaves out what was called outside of [start_ns, end_ns], and what such calls launched (counted:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,22 +19,40 @@ using Member = simdjson::simdjson_result<element>;
 // Fresh node ids come after the recorded ones.
 constexpr std::uint64_t kHighestId = std::uint64_t{1} << 62;
 
+// The members of these names, found in one walk; of two of a name, the first.
+template <std::size_t kCount>
+std::array<Member, kCount> FindMembers(element root, const std::string_view (&names)[kCount]) {
+  std::array<Member, kCount> out;
+  out.fill(Member(simdjson::NO_SUCH_FIELD));
+  simdjson::dom::object object;
+  if (root.get(object) != simdjson::SUCCESS) {
+    return out;
+  }
+  for (const auto& [key, value] : object) {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (key == names[i] && out[i].error() != simdjson::SUCCESS) {
+        out[i] = Member(element(value));
+      }
+    }
+  }
+  return out;
+}
+
 class NodeReader {
  public:
-  NodeReader(StringPool& strings, HostNode& node, std::uint8_t& oddities)
+  NodeReader(BatchStrings& strings, HostNode& node, std::uint8_t& oddities)
       : strings_(strings), node_(node), oddities_(oddities) {}
 
   // Since 1.0.2: [{"name": "rf_id", "type": "uint64", "value": 4}, …].
   void ReadAttributes(simdjson::dom::array attributes) {
     for (const element attribute : attributes) {
+      const auto [named, value] = FindMembers(attribute, {"name", "value"});
       std::string_view name;
-      element value;
-      if (attribute["name"].get(name) != simdjson::SUCCESS ||
-          attribute["value"].get(value) != simdjson::SUCCESS) {
+      if (named.get(name) != simdjson::SUCCESS || value.error() != simdjson::SUCCESS) {
         oddities_ |= kUnreadableAttribute;
         continue;
       }
-      Read(name, value);
+      Read(name, value.value_unsafe());
     }
     Finish();
   }
@@ -117,12 +136,12 @@ class NodeReader {
     }
   }
 
-  std::string Text(element value) {
+  std::string_view Text(element value) {
     std::string_view text;
     if (value.get(text) != simdjson::SUCCESS) {
       oddities_ |= kUnreadableAttribute;
     }
-    return std::string(text);
+    return text;
   }
 
   // {"name": "is_asynchronized_op", "type": "string", "value": false}
@@ -131,11 +150,11 @@ class NodeReader {
     if (value.get(out) == simdjson::SUCCESS) {
       return out;
     }
-    const std::string text = Text(value);
+    const std::string_view text = Text(value);
     return text == "true" || text == "True" || text == "1";
   }
 
-  StringPool& strings_;
+  BatchStrings& strings_;
   HostNode& node_;
   std::uint8_t& oddities_;
   CommAttributes comm_;
@@ -143,17 +162,16 @@ class NodeReader {
 };
 
 // The caller is not needed to read a trace: one that makes no sense is none.
-std::uint64_t Caller(element root) {
+std::uint64_t Caller(const Member& ctrl_deps, const Member& parent) {
   std::uint64_t caller = 0;
-  if (root["ctrl_deps"].get(caller) != simdjson::SUCCESS &&
-      root["parent"].get(caller) != simdjson::SUCCESS) {
+  if (ctrl_deps.get(caller) != simdjson::SUCCESS && parent.get(caller) != simdjson::SUCCESS) {
     return 0;
   }
   return caller;
 }
 
-Status CheckId(element root, const TextFile& file, std::size_t at_byte, HostNode& node) {
-  if (root["id"].get(node.id) != simdjson::SUCCESS || node.id >= kHighestId) {
+Status CheckId(const Member& id, const TextFile& file, std::size_t at_byte, HostNode& node) {
+  if (id.get(node.id) != simdjson::SUCCESS || node.id >= kHighestId) {
     return BadInput(fmt::format(
         "{}: the node at byte {} has no id, or one that is no whole number from 0 to 2^62: not a "
         "host trace, or damaged",
@@ -164,41 +182,39 @@ Status CheckId(element root, const TextFile& file, std::size_t at_byte, HostNode
 
 }  // namespace
 
-Status ReadHostNode(element root, const TextFile& file, std::size_t at_byte, StringPool& strings,
+Status ReadHostNode(element root, const TextFile& file, std::size_t at_byte, BatchStrings& strings,
                     HostNode& node, std::uint8_t& oddities) {
-  REPRISE_TRY(CheckId(root, file, at_byte, node));
+  const auto [id, named, ctrl_deps, parent, inputs, outputs, attrs] =
+      FindMembers(root, {"id", "name", "ctrl_deps", "parent", "inputs", "outputs", "attrs"});
+  REPRISE_TRY(CheckId(id, file, at_byte, node));
   const auto lacks = [&](std::string_view what) {
     return BadInput(fmt::format(
         "{}: node {} at byte {} lacks {}: not a host trace of a schema that is read, or damaged",
         file.path(), node.id, at_byte, what));
   };
   std::string_view name;
-  if (root["name"].get(name) != simdjson::SUCCESS) {
+  if (named.get(name) != simdjson::SUCCESS) {
     return lacks("a name (text)");
   }
   node.name = strings.Intern(name);
   node.op_schema = node.kernel_backend = node.kernel_file = strings.Intern("");
-  node.caller = Caller(root);
+  node.caller = Caller(ctrl_deps, parent);
   bool odd = false;
   simdjson::dom::array attributes;
-  element inputs;
-  element outputs;
-  if (root["inputs"].get(inputs) != simdjson::SUCCESS ||
-      root["outputs"].get(outputs) != simdjson::SUCCESS) {
+  if (inputs.error() != simdjson::SUCCESS || outputs.error() != simdjson::SUCCESS) {
     return lacks("inputs or outputs");
   }
   NodeReader reader(strings, node, oddities);
-  if (root["attrs"].get(attributes) == simdjson::SUCCESS) {
-    node.inputs = ParseArguments(NestedLists(inputs), odd);
-    node.outputs = ParseArguments(NestedLists(outputs), odd);
+  if (attrs.get(attributes) == simdjson::SUCCESS) {
+    node.inputs = ParseArguments(NestedLists(inputs.value_unsafe()), odd);
+    node.outputs = ParseArguments(NestedLists(outputs.value_unsafe()), odd);
     reader.ReadAttributes(attributes);
   } else if (simdjson::dom::object members;
              root["tid"].error() == simdjson::SUCCESS && root.get(members) == simdjson::SUCCESS) {
     node.inputs = ParseArguments(
-        {root["inputs"], root["input_shapes"], root["input_types"], root["input_strides"]}, odd);
+        {inputs, root["input_shapes"], root["input_types"], root["input_strides"]}, odd);
     node.outputs = ParseArguments(
-        {root["outputs"], root["output_shapes"], root["output_types"], root["output_strides"]},
-        odd);
+        {outputs, root["output_shapes"], root["output_types"], root["output_strides"]}, odd);
     reader.ReadMembers(members);
   } else {
     return lacks("its fields, both as attrs and as members (tid, …)");

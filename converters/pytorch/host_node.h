@@ -23,7 +23,7 @@ enum HostOddity : std::uint8_t {
 
 // `at_byte` and the file are for messages. Bad input if a member is missing that all versions have.
 [[nodiscard]] Status ReadHostNode(simdjson::dom::element root, const TextFile& file,
-                                  std::size_t at_byte, StringPool& strings, HostNode& node,
+                                  std::size_t at_byte, BatchStrings& strings, HostNode& node,
                                   std::uint8_t& oddities);
 
 }  // namespace reprise::pytorch

@@ -79,8 +79,9 @@ struct Part {
   std::vector<std::uint8_t> oddities;
 };
 
-Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, StringPool& strings,
+Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, StringPool& pool,
                  Part& part) {
+  BatchStrings strings(pool);
   return VisitElements(
       batch, parser,
       [&](simdjson::dom::element root, std::size_t index, ElementPlaces& places,

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <unordered_map>
 
 #include "converters/json_stream.h"
 #include "converters/pytorch/kineto_host.h"
@@ -162,7 +161,7 @@ class BatchOfEvents {
     if (part_.events.empty()) {
       part_.process = IntegerOr(members.process, -1);
     }
-    part_.events.push_back({.name = Intern(name),
+    part_.events.push_back({.name = strings_.Intern(name),
                             .thread = IntegerOr(members.thread, -1),
                             .start_ns = start_ns,
                             .end_ns = start_ns + duration_ns,
@@ -197,20 +196,9 @@ class BatchOfEvents {
     }
   }
 
-  // The pool is shared by all threads; most names of a batch are there many times.
-  const std::string* Intern(std::string_view name) {
-    const auto known = names_.find(name);
-    if (known != names_.end()) {
-      return known->second;
-    }
-    const std::string* const interned = strings_.Intern(name);
-    return names_.emplace(*interned, interned).first->second;
-  }
-
   bool with_arguments_;
-  StringPool& strings_;
+  BatchStrings strings_;
   Part& part_;
-  std::unordered_map<std::string_view, const std::string*> names_;
 };
 
 template <typename T>

@@ -1,8 +1,10 @@
 #include "converters/pytorch/rank_writer.h"
 
 #include <fmt/format.h>
+#include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "et_schema/io.h"
 
@@ -31,6 +33,7 @@ class Writer {
     }
   }
 
+  // Once for each item: takes its arguments. Thread-safe for different ones.
   Node Build(std::size_t i) {
     const Item& item = items_[i];
     Node node;
@@ -202,6 +205,55 @@ class Writer {
   std::vector<std::uint64_t> ids_;
 };
 
+// Nodes that are encoded at a time, by one thread.
+struct Chunk {
+  std::size_t first = 0, last = 0;
+  std::string bytes;
+  Status outcome;
+};
+
+void Encode(Writer& writer, std::int32_t rank, Chunk& chunk) {
+  for (std::size_t i = chunk.first; i < chunk.last && chunk.outcome; ++i) {
+    chunk.outcome = EncodeNode(writer.Build(i), rank, chunk.bytes);
+  }
+}
+
+// All but the writing itself on all threads.
+Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, EtWriter& file) {
+  namespace tbb = oneapi::tbb;
+  constexpr std::size_t kChunk = 512;
+  constexpr std::size_t kMostAtOnce = 16;
+  std::size_t next = 0;
+  Status outcome;
+  const auto cut = [&](tbb::flow_control& flow) -> std::shared_ptr<Chunk> {
+    if (next == count || !outcome) {
+      flow.stop();
+      return nullptr;
+    }
+    auto chunk = std::make_shared<Chunk>();
+    chunk->first = next;
+    chunk->last = next = std::min(count, next + kChunk);
+    return chunk;
+  };
+  const auto encode = [&](std::shared_ptr<Chunk> chunk) {
+    Encode(writer, rank, *chunk);
+    return chunk;
+  };
+  const auto write = [&](const std::shared_ptr<Chunk>& chunk) {
+    if (outcome) {
+      outcome = chunk->outcome ? file.WriteEncoded(chunk->bytes, chunk->last - chunk->first)
+                               : chunk->outcome;
+    }
+  };
+  tbb::parallel_pipeline(
+      kMostAtOnce,
+      tbb::make_filter<void, std::shared_ptr<Chunk>>(tbb::filter_mode::serial_in_order, cut) &
+          tbb::make_filter<std::shared_ptr<Chunk>, std::shared_ptr<Chunk>>(
+              tbb::filter_mode::parallel, encode) &
+          tbb::make_filter<std::shared_ptr<Chunk>, void>(tbb::filter_mode::serial_in_order, write));
+  return outcome;
+}
+
 }  // namespace
 
 Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMetadata metadata,
@@ -217,10 +269,10 @@ Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMeta
                     .nodes = timeline.items.size(),
                     .transfers = rank.transfers.size(),
                     .recorded_operations = rank.list.operations.size()};
-  for (std::size_t i = 0; i < timeline.items.size(); ++i) {
-    out.edges += timeline.items[i].deps.size();
-    REPRISE_TRY(file->Write(writer.Build(i)));
+  for (const Item& item : timeline.items) {
+    out.edges += item.deps.size();
   }
+  REPRISE_TRY(WriteNodes(writer, timeline.items.size(), rank.rank, *file));
   REPRISE_TRY(file->Close());
   return out;
 }
