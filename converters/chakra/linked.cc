@@ -253,14 +253,34 @@ class Builder {
       return std::nullopt;
     }
     const auto carried = carried_.find(kernel.caller);
-    const auto pieces = pieces_.find(carried == carried_.end() ? caller->second : carried->second);
-    if (pieces == pieces_.end()) {
+    const Index holder = carried == carried_.end() ? caller->second : carried->second;
+    if (pieces_.contains(holder)) {
+      return EndedBy(holder, kernel.start_ns);
+    }
+    // The caller is a frame: by what ran inside it.
+    const auto thread = threads_.find(all_[holder].thread);
+    if (thread == threads_.end()) {
       return std::nullopt;
     }
+    const std::vector<Index>& operations = thread->second;
+    auto at =
+        std::upper_bound(operations.begin(), operations.end(), kernel.start_ns,
+                         [&](std::int64_t start, Index i) { return start < all_[i].start_ns; });
+    while (at != operations.begin() && all_[*(at - 1)].start_ns >= all_[holder].start_ns) {
+      if (const auto found = EndedBy(*--at, kernel.start_ns)) {
+        return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // An operation's last piece that ended by then.
+  [[nodiscard]] std::optional<std::uint64_t> EndedBy(Index operation, std::int64_t by_ns) const {
+    const auto pieces = pieces_.find(operation);
     std::optional<std::uint64_t> found;
-    for (const auto& [end, id] : pieces->second) {
-      if (end <= kernel.start_ns) {
-        found = id;
+    if (pieces != pieces_.end()) {
+      for (const auto& [end, id] : pieces->second) {
+        found = end <= by_ns ? id : found;
       }
     }
     return found;
