@@ -1,7 +1,10 @@
 #include "converters/pytorch/host_alone.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace reprise::pytorch {
 namespace {
@@ -9,10 +12,12 @@ namespace {
 class Clock {
  public:
   Clock(HostTrace& host, KinetoTrace& kineto) : host_(host), kineto_(kineto) {
+    by_id_.reserve(host.nodes.size());
     for (std::size_t i = 0; i < host.nodes.size(); ++i) {
       by_id_.emplace(host.nodes[i].id, i);
     }
     children_.resize(host.nodes.size());
+    kineto.events.reserve(host.nodes.size());
   }
 
   void Run() {
@@ -44,7 +49,11 @@ class Clock {
                           host_.nodes[caller->second].rf_id > 0 &&
                           host_.nodes[caller->second].rf_id < host_.nodes[i].rf_id &&
                           host_.nodes[caller->second].thread == host_.nodes[i].thread;
-      (nested ? children_[caller->second] : roots).push_back(i);
+      if (nested) {
+        AddChild(caller->second, i);
+      } else {
+        roots.push_back(i);
+      }
     }
     for (const std::size_t root : roots) {
       Visit(root);
@@ -52,17 +61,30 @@ class Clock {
   }
 
  private:
+  // A list of each node's children: no memory of its own for any of them.
+  struct Children {
+    std::size_t first = kNone, last = kNone;  // of this node's
+    std::size_t next = kNone;                 // after this node, of its caller's
+  };
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  void AddChild(std::size_t caller, std::size_t child) {
+    Children& of = children_[caller];
+    (of.first == kNone ? of.first : children_[of.last].next) = child;
+    of.last = child;
+  }
+
   // Without recursion: callers nest as deep as the file says.
   void Visit(std::size_t root) {
     struct Frame {
-      std::size_t node, next, event;
+      std::size_t next, event;
     };
-    std::vector<Frame> stack = {{root, 0, Begin(root)}};
+    std::vector<Frame> stack = {{children_[root].first, Begin(root)}};
     while (!stack.empty()) {
       Frame& top = stack.back();
-      if (top.next < children_[top.node].size()) {
-        const std::size_t child = children_[top.node][top.next++];
-        stack.push_back({child, 0, Begin(child)});
+      if (top.next != kNone) {
+        const std::size_t child = std::exchange(top.next, children_[top.next].next);
+        stack.push_back({children_[child].first, Begin(child)});
       } else {
         kineto_.events[top.event].end_ns = ++now_ns_;
         stack.pop_back();
@@ -83,7 +105,7 @@ class Clock {
   HostTrace& host_;
   KinetoTrace& kineto_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
-  std::vector<std::vector<std::size_t>> children_;
+  std::vector<Children> children_;
   std::int64_t now_ns_ = 0;
 };
 

@@ -12,22 +12,21 @@ namespace {
 
 constexpr std::int64_t kNsPerUs = 1000;
 
-bool IsLoose(std::string_view name) {
-  return name.starts_with("gloo:send") || name.starts_with("gloo:recv");
+bool IsLoose(const Operation& op) {
+  return op.transfer && (op.name->starts_with("gloo:send") || op.name->starts_with("gloo:recv"));
 }
 
 // Sorts by thread (loose ones last), then start, callers first.
 void Sort(const KinetoTrace& kineto, const std::vector<std::int32_t>& order,
           std::vector<Operation>& operations) {
-  const auto loose = [](const Operation& op) { return IsLoose(*op.name); };
   const auto thread = [&](const Operation& op) {
     return kineto.events[static_cast<std::size_t>(op.event)].thread;
   };
   std::sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
-    if (loose(a) != loose(b)) {
-      return loose(b);
+    if (IsLoose(a) != IsLoose(b)) {
+      return IsLoose(b);
     }
-    if (!loose(a) && thread(a) != thread(b)) {
+    if (!IsLoose(a) && thread(a) != thread(b)) {
       return thread(a) < thread(b);
     }
     if (a.start_ns != b.start_ns) {
@@ -146,7 +145,7 @@ void NestOperations(const HostTrace& host, const KinetoTrace& kineto,
     Operation& op = list.operations[static_cast<std::size_t>(i)];
     op.subtree = i + 1;
     const std::int64_t id = kineto.events[static_cast<std::size_t>(op.event)].thread;
-    if (IsLoose(*op.name)) {
+    if (IsLoose(op)) {
       list.loose = std::min(list.loose, i);
     } else if (list.threads.empty() || list.threads.back().kineto_id != id) {
       list.threads.push_back({.kineto_id = id, .first = i, .last = i});
