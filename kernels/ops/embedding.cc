@@ -1,7 +1,11 @@
 // Embedding lookups and their gradient: kernels/ops/index_read.cl, index_write.cl.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/index_rows.h"
 #include "kernels/samples.h"
@@ -89,6 +93,38 @@ class Embedding final : public Kernel {
       }
     }
     return WriteDoubles(*p.table, memory, table);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    if (Count(*p.rows) == 0 || !IsContiguous(*p.table) || !IsContiguous(*p.rows) ||
+        (IsBackward(call) && !AreFloats({p.table}))) {
+      return Reference(call, memory);
+    }
+    REPRISE_ASSIGN(const Integers index, ReadIntegers(*p.index, memory));
+    const std::int64_t width = p.table->shape[1];
+    if (!IsBackward(call)) {
+      REPRISE_ASSIGN(const HostTensor table, HostTensor::Bind(*p.table, memory));
+      REPRISE_ASSIGN(const HostTensor rows, HostTensor::Bind(*p.rows, memory));
+      const std::int64_t element = SizeOf(p.table->dtype);
+      std::byte* to = rows.data() + p.rows->offset * element;
+      for (const std::int64_t i : index) {
+        const std::int64_t row = InRange(i, p.table->shape[0]);
+        std::memcpy(to, table.data() + (p.table->offset + row * width) * element,
+                    static_cast<std::size_t>(width * element));
+        to += width * element;
+      }
+      return {};
+    }
+    REPRISE_ASSIGN(const FloatsIn grad, FloatsIn::Read(*p.rows, memory));
+    REPRISE_ASSIGN(FloatsOut table, FloatsOut::Write(*p.table, memory));
+    std::fill_n(table.data(), Count(*p.table), 0.0F);
+    for (std::size_t j = 0; j < index.size(); ++j) {
+      if (const std::int64_t row = InRange(index[j], p.table->shape[0]); row != p.padding) {
+        loops::Accumulate(grad.data() + static_cast<std::int64_t>(j) * width, loops::Map::kValue,
+                          table.data() + row * width, width);
+      }
+    }
+    return table.Store(memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/norm.h"
 #include "kernels/samples.h"
@@ -116,6 +118,14 @@ class LayerNorm final : public Kernel {
     }
     return ReferenceForward(*ParseForward(call), memory);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    if (IsBackward(call)) {
+      const Backward b = *ParseBackward(call);
+      return AreFloats({b.op.x}) ? RunBackward(b, memory) : ReferenceBackward(b, memory);
+    }
+    const Forward f = *ParseForward(call);
+    return AreFloats({f.op.x}) ? RunForward(f, memory) : ReferenceForward(f, memory);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     if (IsBackward(call)) {
@@ -129,6 +139,8 @@ class LayerNorm final : public Kernel {
   static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
   static Status ReferenceForward(const Forward& f, const HostBindings& memory);
   static Status ReferenceBackward(const Backward& b, const HostBindings& memory);
+  static Status RunForward(const Forward& f, const HostBindings& memory);
+  static Status RunBackward(const Backward& b, const HostBindings& memory);
   static Result<std::vector<Launch>> LowerForward(const Forward& f, const LowerContext& context);
   static Result<std::vector<Launch>> LowerBackward(const Backward& b, const LowerContext& context);
 };
@@ -192,6 +204,56 @@ Status LayerNorm::ReferenceBackward(const Backward& b, const HostBindings& memor
   REPRISE_TRY(WriteDoublesIf(b.dx, memory, dx));
   REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
   return WriteDoublesIf(b.db, memory, db);
+}
+
+Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.op.bias, memory, f.n, 0));
+  REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
+  REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
+  REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
+  const auto n = static_cast<double>(f.n);
+  for (std::int64_t row = 0; row < f.rows; ++row) {
+    const float* from = x.data() + row * f.n;
+    const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
+    const auto rstd =
+        static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
+    loops::Normalise(from, mean, rstd, w.data(), b.data(), y.data() + row * f.n, f.n);
+    means[row] = mean;
+    rstds[row] = rstd;
+  }
+  REPRISE_TRY(y.Store(memory));
+  REPRISE_TRY(means.Store(memory));
+  return rstds.Store(memory);
+}
+
+Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
+  std::vector<float> dw(static_cast<std::size_t>(b.n), 0);
+  std::vector<float> db(static_cast<std::size_t>(b.n), 0);
+  FloatsOut dx;
+  if (b.dx != nullptr) {
+    REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
+  }
+  const auto n = static_cast<float>(b.n);
+  for (std::int64_t row = 0; row < b.rows; ++row) {
+    const std::int64_t at = row * b.n;
+    const loops::RowSums sums = loops::NormRowSums(g.data() + at, x.data() + at, w.data(),
+                                                   mean[row], rstd[row], dw.data(), db.data(), b.n);
+    if (b.dx != nullptr) {
+      const float gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
+      loops::NormRowGradient(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row], gw,
+                             static_cast<float>(sums.gwh) / n, dx.data() + at, b.n);
+    }
+  }
+  REPRISE_TRY(dx.Store(memory));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, Doubles(dw.begin(), dw.end())));
+  return WriteDoublesIf(b.db, memory, Doubles(db.begin(), db.end()));
 }
 
 Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const LowerContext& context) {

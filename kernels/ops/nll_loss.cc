@@ -1,7 +1,10 @@
 // Negative log-likelihood: kernels/ops/loss.cl.
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 
+#include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/rows.h"
 #include "kernels/samples.h"
@@ -99,6 +102,7 @@ class NllLoss final : public Kernel {
     return IsBackward(call) ? ReferenceBackward(*Parse(call), memory)
                             : ReferenceForward(*Parse(call), memory);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override;
   [[nodiscard]] std::vector<OpCall> Samples() const override;
@@ -123,15 +127,16 @@ void ForTargets(const Parsed& p, const Integers& targets, Body&& body) {
   }
 }
 
-Status NllLoss::ReferenceForward(const Parsed& p, const HostBindings& memory) {
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
+// `x` is anything indexed by position.
+template <typename Predictions>
+Status Forward(const Parsed& p, const Predictions& x, const HostBindings& memory) {
   REPRISE_ASSIGN(const Integers targets, ReadIntegers(*p.target, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, p.classes, 1));
   Doubles losses(static_cast<std::size_t>(p.rows()), 0);
   double sum = 0;
   double total = 0;
   ForTargets(p, targets, [&](std::size_t row, std::size_t c, std::size_t at) {
-    losses[row] = -w[c] * x[at];
+    losses[row] = -w[c] * static_cast<double>(x[at]);
     sum += losses[row];
     total += w[c];
   });
@@ -143,17 +148,45 @@ Status NllLoss::ReferenceForward(const Parsed& p, const HostBindings& memory) {
   return WriteDoubles(*p.loss, memory, {p.reduction == kReduceMean ? sum / total : sum});
 }
 
-Status NllLoss::ReferenceBackward(const Parsed& p, const HostBindings& memory) {
+// `dx` is anything indexed by position, all zero.
+template <typename Gradient>
+Status Backward(const Parsed& p, Gradient& dx, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*p.loss, memory));
   REPRISE_ASSIGN(const Integers targets, ReadIntegers(*p.target, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, p.classes, 1));
   REPRISE_ASSIGN(const Doubles total, ReadDoubles(*p.total, memory));
-  Doubles dx(static_cast<std::size_t>(Count(*p.dx)), 0);
   ForTargets(p, targets, [&](std::size_t row, std::size_t c, std::size_t at) {
-    dx[at] = -w[c] * g[p.reduction == kReduceNone ? row : 0] /
-             (p.reduction == kReduceMean ? total[0] : 1);
+    const double d = -w[c] * g[p.reduction == kReduceNone ? row : 0] /
+                     (p.reduction == kReduceMean ? total[0] : 1);
+    dx[at] = static_cast<std::remove_reference_t<decltype(dx[at])>>(d);
   });
+  return {};
+}
+
+Status NllLoss::ReferenceForward(const Parsed& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
+  return Forward(p, x, memory);
+}
+
+Status NllLoss::ReferenceBackward(const Parsed& p, const HostBindings& memory) {
+  Doubles dx(static_cast<std::size_t>(Count(*p.dx)), 0);
+  REPRISE_TRY(Backward(p, dx, memory));
   return WriteDoubles(*p.dx, memory, dx);
+}
+
+Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const {
+  const Parsed p = *Parse(call);
+  if (!AreFloats({p.x}) || Count(*p.x) == 0) {
+    return Reference(call, memory);
+  }
+  if (!IsBackward(call)) {
+    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*p.x, memory));
+    return Forward(p, x, memory);
+  }
+  REPRISE_ASSIGN(FloatsOut dx, FloatsOut::Write(*p.dx, memory));
+  std::fill_n(dx.data(), Count(*p.dx), 0.0F);
+  REPRISE_TRY(Backward(p, dx, memory));
+  return dx.Store(memory);
 }
 
 Result<std::vector<Launch>> NllLoss::LowerToDevice(const OpCall& call,

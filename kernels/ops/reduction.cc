@@ -5,6 +5,8 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/reduction_plan.h"
 #include "kernels/samples.h"
@@ -214,6 +216,33 @@ Doubles ReduceDoubles(const Doubles& x, std::size_t rows, std::size_t n, const M
   return y;
 }
 
+// The sums among the meanings, which are nearly all that training does.
+std::optional<loops::Map> FastMap(const Meaning& m) {
+  const std::string_view first = m.steps.first;
+  return first == "sum"          ? std::optional(loops::Map::kValue)
+         : first == "sum_abs"    ? std::optional(loops::Map::kMagnitude)
+         : first == "sum_square" ? std::optional(loops::Map::kSquare)
+                                 : std::nullopt;
+}
+
+double SumRow(const float* x, loops::Map map, std::int64_t n) {
+  return map == loops::Map::kValue       ? loops::Sum(x, n)
+         : map == loops::Map::kMagnitude ? loops::SumAbs(x, n)
+                                         : loops::SumSquares(x, 0, n);
+}
+
+// n rows of `inner` columns each; in float32 over some rows, in double beyond.
+void SumColumns(const float* x, loops::Map map, std::int64_t n, std::int64_t inner, double* y) {
+  constexpr std::int64_t kRows = 256;
+  std::vector<float> total(static_cast<std::size_t>(inner), 0);
+  for (std::int64_t row = 0; row < n; ++row) {
+    loops::Accumulate(x + row * inner, map, total.data(), inner);
+    if (row % kRows == kRows - 1 || row == n - 1) {
+      loops::Flush(total.data(), y, inner);
+    }
+  }
+}
+
 class Reduction final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "reduction"; }
@@ -254,6 +283,27 @@ class Reduction final : public Kernel {
       }
     }
     return {};
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    const std::optional<loops::Map> map = FastMap(p.parts.front().meaning);
+    if (!map || p.parts.size() != 1 || !AreFloats({p.x, p.parts[0].y}) || Count(*p.x) == 0) {
+      return Reference(call, memory);
+    }
+    const ReductionShape s = ShapeReduction(*p.x, p.reduced);
+    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(s.view, memory));
+    Doubles y(static_cast<std::size_t>(s.outer * s.inner), 0);
+    for (std::int64_t at = 0; at < s.outer; ++at) {
+      if (s.inner == 1) {
+        y[static_cast<std::size_t>(at)] = SumRow(x.data() + at * s.n, *map, s.n);
+      } else {
+        SumColumns(x.data() + at * s.n * s.inner, *map, s.n, s.inner, &y[at * s.inner]);
+      }
+    }
+    for (double& total : y) {
+      total = p.parts[0].meaning.finish(total, static_cast<double>(s.n));
+    }
+    return WriteDoubles(*p.parts[0].y, memory, y);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {

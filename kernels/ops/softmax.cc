@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/rows.h"
 #include "kernels/samples.h"
@@ -86,6 +88,27 @@ void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, st
   }
 }
 
+void RunForwardRow(const float* x, float* y, std::int64_t n, std::int32_t flags) {
+  const float top = loops::Max(x, n);
+  if ((flags & kSafe) != 0 && std::isinf(top) && top < 0) {
+    std::fill_n(y, n, 0.0F);
+  } else if ((flags & kLogarithm) != 0) {
+    const double sum = loops::SumExp(x, top, n);
+    loops::ScaleShift(x, 1, -top - static_cast<float>(std::log(sum)), y, n);
+  } else {
+    const double sum = loops::ExpSum(x, top, y, n);
+    loops::ScaleShift(y, static_cast<float>(1 / sum), 0, y, n);
+  }
+}
+
+void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags) {
+  if ((flags & kLogarithm) != 0) {
+    loops::LogSoftmaxGradient(g, y, static_cast<float>(loops::Sum(g, n)), dx, n);
+  } else {
+    loops::SoftmaxGradient(g, y, static_cast<float>(loops::SumProducts(g, y, 0, n)), dx, n);
+  }
+}
+
 class Softmax final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "softmax"; }
@@ -118,6 +141,24 @@ class Softmax final : public Kernel {
       }
     }
     return WriteDoubles(p.y, memory, y);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    if (!AreFloats({&p.g, &p.x, &p.y})) {
+      return Reference(call, memory);
+    }
+    REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(p.g, memory));
+    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
+    REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
+    for (std::int64_t row = 0; row < p.rows; ++row) {
+      const std::int64_t at = row * p.n;
+      if (p.backward) {
+        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags);
+      } else {
+        RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags);
+      }
+    }
+    return y.Store(memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {

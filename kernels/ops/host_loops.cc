@@ -1,0 +1,235 @@
+#include "kernels/ops/host_loops.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+// One copy of each loop for AVX-512, AVX2 and any x86-64; the loader chooses. Sanitizers' runtimes
+// are not up yet when it does.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define REPRISE_CLONES \
+  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define REPRISE_CLONES
+#endif
+
+namespace reprise::loops {
+namespace {
+
+// Elements whose sum is taken in float32.
+constexpr std::int64_t kBlock = 4096;
+
+// Cephes' expf: exp(x) = 2^k exp(r), |r| <= ln 2 / 2, a polynomial for exp(r). Written so that GCC
+// 12 vectorises it: no branches (below -87.3, and for NaN, it is 1e-38), memcpy for a bit_cast, and
+// inlined into each copy of its callers.
+[[gnu::always_inline]] inline float Exp(float x) {
+  constexpr float kLowest = -87.33654F;  // exp of less is no normal number
+  constexpr float kHighest = 88.3F;
+  constexpr float kLog2E = 1.44269504F;
+  const float bounded = x > kLowest ? (x < kHighest ? x : kHighest) : kLowest;
+  const auto k = static_cast<std::int32_t>(bounded * kLog2E + (bounded < 0 ? -0.5F : 0.5F));
+  const auto times = static_cast<float>(k);
+  const float r = (bounded - times * 0.693359375F) + times * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const std::int32_t bits = (k + 127) << 23;
+  float power = 0;
+  std::memcpy(&power, &bits, sizeof(power));
+  return (p * r * r + r + 1.0F) * power;
+}
+
+// body(first, count) for blocks whose sums fit into float32; the sum of what it returns.
+template <typename Body>
+inline double InBlocks(std::int64_t n, const Body& body) {
+  double total = 0;
+  for (std::int64_t at = 0; at < n; at += kBlock) {
+    total += body(at, std::min(kBlock, n - at));
+  }
+  return total;
+}
+
+REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += x[i];
+  }
+  return sum;
+}
+REPRISE_CLONES float BlockSumAbs(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += std::fabs(x[i]);
+  }
+  return sum;
+}
+REPRISE_CLONES float BlockSumSquares(const float* x, float center, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += (x[i] - center) * (x[i] - center);
+  }
+  return sum;
+}
+REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float center,
+                                      std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += g[i] * (x[i] - center);
+  }
+  return sum;
+}
+REPRISE_CLONES void Exponentials(const float* x, float top, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = Exp(x[i] - top);
+  }
+}
+struct BlockSums {
+  float gw, gwh;
+};
+REPRISE_CLONES void BlockNormSums(const float* g, const float* x, const float* w, float mean,
+                                  float rstd, float* dw, float* db, std::int64_t n,
+                                  BlockSums* sums) {
+  float gw = 0;
+  float gwh = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float h = (x[i] - mean) * rstd;
+    const float weighted = g[i] * w[i];
+    gw += weighted;
+    gwh += weighted * h;
+    dw[i] += g[i] * h;
+    db[i] += g[i];
+  }
+  *sums = {gw, gwh};
+}
+
+}  // namespace
+
+double Sum(const float* x, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) { return BlockSum(x + at, count); });
+}
+double SumAbs(const float* x, std::int64_t n) {
+  return InBlocks(n,
+                  [&](std::int64_t at, std::int64_t count) { return BlockSumAbs(x + at, count); });
+}
+double SumSquares(const float* x, float center, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    return BlockSumSquares(x + at, center, count);
+  });
+}
+double SumProducts(const float* g, const float* x, float center, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    return BlockSumProducts(g + at, x + at, center, count);
+  });
+}
+double ExpSum(const float* x, float top, float* y, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    Exponentials(x + at, top, y + at, count);
+    return BlockSum(y + at, count);
+  });
+}
+double SumExp(const float* x, float top, std::int64_t n) {
+  std::array<float, kBlock> y;
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    Exponentials(x + at, top, y.data(), count);
+    return BlockSum(y.data(), count);
+  });
+}
+RowSums NormRowSums(const float* g, const float* x, const float* w, float mean, float rstd,
+                    float* dw, float* db, std::int64_t n) {
+  RowSums total;
+  for (std::int64_t at = 0; at < n; at += kBlock) {
+    BlockSums sums{};
+    BlockNormSums(g + at, x + at, w + at, mean, rstd, dw + at, db + at, std::min(kBlock, n - at),
+                  &sums);
+    total.gw += sums.gw;
+    total.gwh += sums.gwh;
+  }
+  return total;
+}
+
+// In lanes: compilers keep the order of comparisons where NaN may be.
+REPRISE_CLONES float Max(const float* x, std::int64_t n) {
+  constexpr std::int64_t kLanes = 16;
+  std::array<float, kLanes> top;
+  top.fill(-std::numeric_limits<float>::infinity());
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::int64_t k = 0; k < kLanes; ++k) {
+      top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
+    }
+  }
+  for (; i < n; ++i) {
+    top[0] = x[i] > top[0] ? x[i] : top[0];
+  }
+  return *std::max_element(top.begin(), top.end());
+}
+
+REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64_t n) {
+  switch (map) {
+    case Map::kValue:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += x[i];
+      }
+      break;
+    case Map::kMagnitude:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += std::fabs(x[i]);
+      }
+      break;
+    case Map::kSquare:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += x[i] * x[i];
+      }
+      break;
+  }
+}
+REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    into[i] += static_cast<double>(total[i]);
+    total[i] = 0;
+  }
+}
+
+REPRISE_CLONES void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] * scale + shift;
+  }
+}
+REPRISE_CLONES void Normalise(const float* x, float mean, float rstd, const float* w,
+                              const float* b, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = (x[i] - mean) * rstd * w[i] + b[i];
+  }
+}
+REPRISE_CLONES void NormRowGradient(const float* g, const float* x, const float* w, float mean,
+                                    float rstd, float gw, float gwh, float* dx, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = rstd * (g[i] * w[i] - gw - (x[i] - mean) * rstd * gwh);
+  }
+}
+REPRISE_CLONES void ChannelGradient(const float* g, const float* x, float scale, float mean_g,
+                                    float mean, float slope, float* dx, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = scale * (g[i] - mean_g - (x[i] - mean) * slope);
+  }
+}
+REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, float* dx,
+                                    std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = y[i] * (g[i] - sum);
+  }
+}
+REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx,
+                                       std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = g[i] - Exp(y[i]) * sum;
+  }
+}
+
+}  // namespace reprise::loops
