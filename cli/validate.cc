@@ -47,8 +47,9 @@ struct Findings {
   }
 };
 
-// A directory is a set. Files are rank by rank, each on its own.
-Result<Subject> Resolve(const std::string& path) {
+// A directory is a set. Files are rank by rank, each on its own. A set without some of its ranks
+// can't be replayed; the timing of those that are there can be checked.
+Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   Subject subject;
   subject.path = path;
   std::error_code error;
@@ -59,7 +60,7 @@ Result<Subject> Resolve(const std::string& path) {
     subject.files = {path};
     return subject;
   }
-  REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(path));
+  REPRISE_ASSIGN(TraceSet set, some_ranks ? TraceSet::OpenPresent(path) : TraceSet::Open(path));
   for (auto& [rank, file] : set.files) {
     subject.files.push_back(std::move(file));
   }
@@ -306,7 +307,7 @@ Result<int> RunValidate(const Flags& flags) {
   std::vector<std::pair<Subject, Findings>> results;
   bool ok = true;
   for (const std::string& path : flags.paths) {
-    REPRISE_ASSIGN(Subject subject, Resolve(path));
+    REPRISE_ASSIGN(Subject subject, Resolve(path, flags.timing));
     REPRISE_ASSIGN(Findings findings, Check(subject, flags));
     ok = ok && findings.Ok();
     results.emplace_back(std::move(subject), std::move(findings));

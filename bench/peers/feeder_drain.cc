@@ -1,5 +1,5 @@
-// Reads one .et with Chakra's C++ feeder and issues its nodes as a simulator would; prints how many.
-// Built by chakra_reads.py against a checkout of mlcommons/chakra.
+// Reads one .et with Chakra's C++ feeder and issues its nodes as a simulator would; prints how
+// many. Built by chakra_reads.py against a checkout of mlcommons/chakra.
 #include <cstddef>
 #include <cstdio>
 

@@ -50,6 +50,9 @@ class Validate(program.ProgramTest):
         trace = self.convert("gloo_comms/gpt_pp4")
         next(trace.glob("*.2.et")).unlink()
         self.assertIn("rank 2", self.run_program("validate", trace, expect=BAD_INPUT).stderr)
+        timed = self.run_program("validate", "--timing", trace).stdout
+        self.assertIn("no file of rank 2 (4 ranks", timed)
+        self.assertIn("rank 3", timed)
 
     def test_truncated(self):
         file = next(self.convert("gloo/resnet18").glob("*.0.et"))
