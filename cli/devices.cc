@@ -1,10 +1,12 @@
 // reprise devices: what kernels can run on here.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/opencl_drivers.h"
 #include "kernels/device.h"
 
 namespace reprise {
@@ -52,8 +54,30 @@ Json ToJson(const DeviceInfo& info, std::size_t index) {
           {"fp64", info.fp64}};
 }
 
-void PrintJson(const std::vector<Backend>& backends) {
-  Json json = {{"devices", Json::array()}, {"unavailable", Json::object()}};
+Json ToJson(const std::vector<Icd>& icds) {
+  Json rows = Json::array();
+  for (const Icd& icd : icds) {
+    rows.push_back({{"library", icd.library},
+                    {"origin", icd.origin},
+                    {"problem", icd.problem.empty() ? Json() : Json(icd.problem)}});
+  }
+  return rows;
+}
+
+Json ToJson(const IcdSearch& search) {
+  Json places = Json::array();
+  for (const IcdSearch::Place& place : search.looked_in) {
+    places.push_back({{"directory", place.directory}, {"exists", place.exists}});
+  }
+  return {{"registry", search.registry},     {"registered", ToJson(search.registered)},
+          {"named", ToJson(search.named)},   {"found", ToJson(search.found)},
+          {"looked_for", search.looked_for}, {"looked_in", std::move(places)}};
+}
+
+void PrintJson(const std::vector<Backend>& backends, const IcdSearch& search) {
+  Json json = {{"devices", Json::array()},
+               {"unavailable", Json::object()},
+               {"opencl_drivers", ToJson(search)}};
   for (const Backend& backend : backends) {
     for (std::size_t i = 0; i < backend.devices.size(); ++i) {
       json["devices"].push_back(ToJson(backend.devices[i], i));
@@ -83,16 +107,50 @@ void PrintDevice(const DeviceInfo& info, std::size_t index) {
         fmt::format("float32{}{}", info.fp64 ? ", float64" : "", info.fp16 ? ", float16" : ""));
 }
 
+void PrintDrivers(std::string_view what, const std::vector<Icd>& icds) {
+  for (const Icd& icd : icds) {
+    fmt::print("    {:<14} {} ({}){}{}\n", what, icd.library, icd.origin,
+               icd.problem.empty() ? "" : ": ", icd.problem);
+  }
+}
+
+void PrintDrivers(const IcdSearch& search) {
+  fmt::print("OpenCL drivers\n");
+  PrintDrivers("registered", search.registered);
+  if (search.registered.empty()) {
+    fmt::print("    {:<14} none, in {}\n", "registered", search.registry);
+  }
+  PrintDrivers("named", search.named);
+  PrintDrivers("found", search.found);
+  if (search.looked_around) {
+    fmt::print("    {:<14} {}\n", "looked for", fmt::join(search.looked_for, ", "));
+    for (const bool exists : {true, false}) {
+      std::vector<std::string> places;
+      for (const IcdSearch::Place& place : search.looked_in) {
+        if (place.exists == exists) {
+          places.push_back(place.directory);
+        }
+      }
+      fmt::print("    {:<14} {}\n", exists ? "in" : "not here", fmt::join(places, ", "));
+    }
+  } else {
+    fmt::print("    {:<14} nothing else, for {} was chosen\n", "looked for", search.registry);
+  }
+}
+
 }  // namespace
 
 CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
   app.description("list the devices that kernels can run on");
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "machine-readable output");
-  return [json]() -> Result<int> {
+  auto icds = std::make_shared<std::vector<std::string>>();
+  AddIcdOption(app, *icds);
+  return [json, icds]() -> Result<int> {
+    REPRISE_ASSIGN(const IcdSearch search, PrepareOpenClDrivers(*icds));
     const std::vector<Backend> backends = {Look("opencl"), Look("host")};
     if (*json) {
-      PrintJson(backends);
+      PrintJson(backends, search);
       return 0;
     }
     for (const Backend& backend : backends) {
@@ -103,6 +161,7 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
         fmt::print("{}: no devices: {}\n", backend.name, backend.why_none);
       }
     }
+    PrintDrivers(search);
     return 0;
   };
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/opencl_drivers.h"
 #include "collectives/communicator.h"
 #include "core/log.h"
 #include "replayer/dry.h"
@@ -20,6 +21,7 @@ struct Flags {
   ReplayRequest request;
   std::string mode = "full";
   std::string ops, comms, host_gaps = "keep", memory = "own";
+  std::vector<std::string> icds;
   double watchdog_s = 60;
   double sample_period_ms = 20;
 };
@@ -46,6 +48,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"opencl", "host"}));
   app.add_option("--device-index", options.device_index, "which of `reprise devices`, per backend")
       ->check(CLI::NonNegativeNumber);
+  AddIcdOption(app, flags.icds);
   app.add_option("--warmup", options.warmup, "iterations not counted (1)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--iterations", options.iterations, "iterations counted (3)")
@@ -94,11 +97,18 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
   request.options.cache_directory = context.cache_directory;
   int argc = context.argc;
   char** argv = context.argv;
+  // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
+  // call: before the number of threads is limited and drivers are named.
+  setenv("HWLOC_COMPONENTS", "-opencl", 0);
   REPRISE_ASSIGN(auto communicator, CreateMpiCommunicator(&argc, &argv));
   if (communicator->size() > 1) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
   LimitCpuDeviceThreads(*communicator);
+  if (request.options.backend == "opencl" && request.options.preset != ReplayPreset::kDry) {
+    const Result<IcdSearch> search = PrepareOpenClDrivers(flags.icds);
+    REPRISE_TRY(communicator->Agree(search ? Status{} : tl::unexpected<Error>(search.error())));
+  }
   if (isatty(STDERR_FILENO) != 0) {
     request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };
   }

@@ -3,8 +3,6 @@
 #include <CL/cl_ext.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "kernels/opencl/opencl_device.h"
 
 // Not in every version of the headers.
@@ -29,7 +27,6 @@ namespace reprise {
 namespace {
 
 constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
-constexpr const char* kIcdDirectory = "/etc/OpenCL/vendors";
 
 struct PciBusInfo {
   cl_uint domain = 0, bus = 0, device = 0, function = 0;
@@ -174,21 +171,10 @@ std::string WhyNoOpenClDevices() {
         "user may not open it",
         platforms);
   }
-  std::string registered;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(kIcdDirectory, ignored)) {
-    if (entry.path().extension() == ".icd") {
-      registered += (registered.empty() ? "" : ", ") + entry.path().filename().string();
-    }
-  }
-  if (registered.empty()) {
-    return fmt::format(
-        "no OpenCL driver (ICD) is registered in {}; install the GPU vendor's, or pocl-opencl-icd "
-        "for the CPU",
-        kIcdDirectory);
-  }
-  return fmt::format("the OpenCL loader could load none of the drivers registered in {} ({})",
-                     kIcdDirectory, registered);
+  return "the OpenCL loader found no driver (ICD) that it can load; install the GPU vendor's, name "
+         "its "
+         "library with --icd, or install pocl-opencl-icd for the CPU; `reprise devices` lists what "
+         "was looked for";
 }
 
 }  // namespace reprise

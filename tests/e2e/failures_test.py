@@ -117,16 +117,20 @@ class ReplayFailures(program.ProgramTest):
         shutil.copy(next(other.glob("*.1.et")), next(trace.glob("*.1.et")))
         self.fail_everywhere(trace, BAD_INPUT, "rank")
 
+    def no_drivers(self):
+        """A chosen registry without a driver that can be loaded: no other is looked for."""
+        registry = self.dir / "no_drivers"
+        registry.mkdir()
+        (registry / "none.icd").write_text("libno_such_driver.so\n")
+        return {"OCL_ICD_VENDORS": str(registry)}
+
     def test_no_opencl_device(self):
-        empty = self.dir / "no_vendors"
-        empty.mkdir()
-        self.fail_everywhere(self.trace, ENVIRONMENT, "OpenCL", "--device host",
-                             env={"OCL_ICD_VENDORS": str(empty)})
+        self.fail_everywhere(self.trace, ENVIRONMENT, "OpenCL", "--device host", "--icd",
+                             env=self.no_drivers())
 
     def test_devices_without_opencl_explains(self):
-        empty = self.dir / "no_vendors"
-        empty.mkdir()
-        done = self.run_program("devices", env={"OCL_ICD_VENDORS": str(empty)})
+        done = self.run_program("devices", env=self.no_drivers())
+        self.assertIn("libno_such_driver.so", done.stdout)
         self.assertIn("host", done.stdout)
 
     def test_not_a_run(self):
