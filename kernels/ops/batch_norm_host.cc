@@ -1,0 +1,110 @@
+#include <cmath>
+
+#include "kernels/ops/batch_norm_call.h"
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
+#include "kernels/ops/host_values.h"
+
+namespace reprise {
+namespace {
+
+// body(first element) for the run of each image in a channel.
+template <typename Body>
+void ForRuns(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
+  for (std::int64_t image = 0; image < e.images; ++image) {
+    body((image * e.channels + channel) * e.n);
+  }
+}
+
+}  // namespace
+
+Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory) {
+  const BatchNormExtents& e = f.extents;
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.op.bias, memory, e.channels, 0));
+  REPRISE_ASSIGN(Doubles running_mean, ReadDoublesOr(f.running_mean, memory, e.channels, 0));
+  REPRISE_ASSIGN(Doubles running_var, ReadDoublesOr(f.running_var, memory, e.channels, 1));
+  REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
+  Doubles save_mean;
+  Doubles save_rstd;
+  const auto count = static_cast<double>(e.images * e.n);
+  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+    double& mean = running_mean[static_cast<std::size_t>(channel)];
+    double& var = running_var[static_cast<std::size_t>(channel)];
+    double center = mean;
+    double spread = var;
+    if (f.training) {
+      double sum = 0;
+      ForRuns(e, channel, [&](std::int64_t at) { sum += loops::Sum(x.data() + at, e.n); });
+      center = sum / count;
+      double square = 0;
+      ForRuns(e, channel, [&](std::int64_t at) {
+        square += loops::SumSquares(x.data() + at, static_cast<float>(center), e.n);
+      });
+      spread = square / count;
+      mean = (1 - f.momentum) * mean + f.momentum * center;
+      var = (1 - f.momentum) * var + f.momentum * square / (count - 1);
+    }
+    const double rstd = 1 / std::sqrt(spread + f.eps);
+    const double scale = rstd * static_cast<double>(w[channel]);
+    ForRuns(e, channel, [&](std::int64_t at) {
+      loops::ScaleShift(x.data() + at, static_cast<float>(scale),
+                        static_cast<float>(static_cast<double>(b[channel]) - center * scale),
+                        y.data() + at, e.n);
+    });
+    save_mean.push_back(center);
+    save_rstd.push_back(rstd);
+  }
+  if (f.training) {
+    REPRISE_TRY(WriteDoubles(*f.op.mean, memory, save_mean));
+    REPRISE_TRY(WriteDoubles(*f.op.rstd, memory, save_rstd));
+    REPRISE_TRY(WriteDoublesIf(f.running_mean, memory, running_mean));
+    REPRISE_TRY(WriteDoublesIf(f.running_var, memory, running_var));
+  }
+  return y.Store(memory);
+}
+
+Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memory) {
+  const BatchNormExtents& e = b.extents;
+  REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::Read(*b.op.mean, memory));
+  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.op.rstd, memory));
+  FloatsOut dx;
+  if (b.dx != nullptr) {
+    REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
+  }
+  Doubles dw;
+  Doubles db;
+  const auto count = static_cast<double>(e.images * e.n);
+  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+    const double given = spread[static_cast<std::size_t>(channel)];
+    const double rstd = b.training ? given : 1 / std::sqrt(given + b.eps);
+    double sum_g = 0;
+    double sum_gh = 0;
+    ForRuns(e, channel, [&](std::int64_t at) {
+      sum_g += loops::Sum(g.data() + at, e.n);
+      sum_gh += rstd * loops::SumProducts(g.data() + at, x.data() + at, mean[channel], e.n);
+    });
+    dw.push_back(sum_gh);
+    db.push_back(sum_g);
+    if (b.dx == nullptr) {
+      continue;
+    }
+    const double mean_g = b.training ? sum_g / count : 0;
+    const double slope = b.training ? rstd * sum_gh / count : 0;
+    ForRuns(e, channel, [&](std::int64_t at) {
+      loops::ChannelGradient(g.data() + at, x.data() + at,
+                             static_cast<float>(rstd * static_cast<double>(w[channel])),
+                             static_cast<float>(mean_g), mean[channel], static_cast<float>(slope),
+                             dx.data() + at, e.n);
+    });
+  }
+  REPRISE_TRY(dx.Store(memory));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
+  return WriteDoublesIf(b.db, memory, db);
+}
+
+}  // namespace reprise
