@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 // One copy of each loop for AVX-512, AVX2 and any x86-64; the loader chooses, by what the processor
 // can do (by "arch=…" it would be by its name). Sanitizers' runtimes are not up yet when it does.
@@ -107,14 +108,18 @@ REPRISE_CLONES void BlockNormSums(const float* g, const float* x, const float* w
   *sums = {gw, gwh};
 }
 
+// into += total; total = 0
+REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    into[i] += static_cast<double>(total[i]);
+    total[i] = 0;
+  }
+}
+
 }  // namespace
 
 double Sum(const float* x, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) { return BlockSum(x + at, count); });
-}
-double SumAbs(const float* x, std::int64_t n) {
-  return InBlocks(n,
-                  [&](std::int64_t at, std::int64_t count) { return BlockSumAbs(x + at, count); });
 }
 double SumSquares(const float* x, float center, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
@@ -138,6 +143,17 @@ double SumExp(const float* x, float top, std::int64_t n) {
     Exponentials(x + at, top, y.data(), count);
     return BlockSum(y.data(), count);
   });
+}
+double SumOf(const float* x, Map map, std::int64_t n) {
+  switch (map) {
+    case Map::kMagnitude:
+      return InBlocks(
+          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbs(x + at, count); });
+    case Map::kSquare:
+      return SumSquares(x, 0, n);
+    default:
+      return Sum(x, n);
+  }
 }
 RowSums NormRowSums(const float* g, const float* x, const float* w, float mean, float rstd,
                     float* dw, float* db, std::int64_t n) {
@@ -188,10 +204,15 @@ REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64
       break;
   }
 }
-REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    into[i] += static_cast<double>(total[i]);
-    total[i] = 0;
+// In float32 over some rows, in double beyond.
+void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y) {
+  constexpr std::int64_t kRows = 256;
+  std::vector<float> total(static_cast<std::size_t>(columns), 0);
+  for (std::int64_t row = 0; row < n; ++row) {
+    Accumulate(x + row * columns, map, total.data(), columns);
+    if (row % kRows == kRows - 1 || row == n - 1) {
+      Flush(total.data(), y, columns);
+    }
   }
 }
 

@@ -8,15 +8,16 @@ namespace reprise::loops {
 
 // Sums are taken in float32 over at most some thousand elements, in double beyond.
 [[nodiscard]] double Sum(const float* x, std::int64_t n);
-[[nodiscard]] double SumAbs(const float* x, std::int64_t n);
 [[nodiscard]] double SumSquares(const float* x, float center, std::int64_t n);  // of x - center
 [[nodiscard]] double SumProducts(const float* g, const float* x, float center, std::int64_t n);
 [[nodiscard]] float Max(const float* x, std::int64_t n);  // -inf of none; NaN may be passed over
 
-// total[i] += x[i], |x[i]| or x[i]².
+// Of x[i], |x[i]| or x[i]².
 enum class Map : std::uint8_t { kValue, kMagnitude, kSquare };
-void Accumulate(const float* x, Map map, float* total, std::int64_t n);
-void Flush(float* total, double* into, std::int64_t n);  // into += total; total = 0
+[[nodiscard]] double SumOf(const float* x, Map map, std::int64_t n);
+void Accumulate(const float* x, Map map, float* total, std::int64_t n);  // total[i] += of x[i]
+// y[i] += of column i: n rows of `columns` each.
+void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y);
 
 void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t n);
 // y = (x - mean) rstd w + b

@@ -225,24 +225,6 @@ std::optional<loops::Map> FastMap(const Meaning& m) {
                                  : std::nullopt;
 }
 
-double SumRow(const float* x, loops::Map map, std::int64_t n) {
-  return map == loops::Map::kValue       ? loops::Sum(x, n)
-         : map == loops::Map::kMagnitude ? loops::SumAbs(x, n)
-                                         : loops::SumSquares(x, 0, n);
-}
-
-// n rows of `inner` columns each; in float32 over some rows, in double beyond.
-void SumColumns(const float* x, loops::Map map, std::int64_t n, std::int64_t inner, double* y) {
-  constexpr std::int64_t kRows = 256;
-  std::vector<float> total(static_cast<std::size_t>(inner), 0);
-  for (std::int64_t row = 0; row < n; ++row) {
-    loops::Accumulate(x + row * inner, map, total.data(), inner);
-    if (row % kRows == kRows - 1 || row == n - 1) {
-      loops::Flush(total.data(), y, inner);
-    }
-  }
-}
-
 class Reduction final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "reduction"; }
@@ -295,9 +277,9 @@ class Reduction final : public Kernel {
     Doubles y(static_cast<std::size_t>(s.outer * s.inner), 0);
     for (std::int64_t at = 0; at < s.outer; ++at) {
       if (s.inner == 1) {
-        y[static_cast<std::size_t>(at)] = SumRow(x.data() + at * s.n, *map, s.n);
+        y[static_cast<std::size_t>(at)] = loops::SumOf(x.data() + at * s.n, *map, s.n);
       } else {
-        SumColumns(x.data() + at * s.n * s.inner, *map, s.n, s.inner, &y[at * s.inner]);
+        loops::SumColumns(x.data() + at * s.n * s.inner, *map, s.n, s.inner, &y[at * s.inner]);
       }
     }
     for (double& total : y) {
