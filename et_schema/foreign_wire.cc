@@ -5,43 +5,11 @@
 #include <limits>
 #include <optional>
 
+#include "et_schema/foreign_fields.h"
 #include "et_schema/raw_node.h"
-#include "et_schema/wire.h"
 
 namespace reprise {
 namespace {
-
-// Calls `visit(field, wire type, cursor)`, which returns false where it read nothing.
-template <typename Visit>
-bool ForEachField(std::string_view message, const Visit& visit) {
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    const std::optional<bool> ok = visit(field, wire, cursor);
-    if (!(ok ? *ok : cursor.Skip(field, wire))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-constexpr std::uint32_t kOldAttributeField = 11;
-constexpr std::uint32_t kAttributeField = 10;
-
-// Name and type enum, as every attribute before 0.0.4 has them.
-bool LooksLikeOldAttribute(std::string_view message) {
-  bool name = false;
-  bool type = false;
-  const bool ok = ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor&) {
-    name = name || (field == 1 && wire == WireType::kBytes);
-    type = type || (field == 2 && wire == WireType::kVarint);
-    return std::optional<bool>();
-  });
-  return ok && name && type;
-}
 
 std::uint32_t TypeWithMetadata(std::uint64_t type) {
   constexpr std::uint64_t kLast = 6;  // of the enum that had no METADATA_NODE
@@ -343,63 +311,6 @@ bool ParseFirst(std::string_view message, ForeignNode& node) {
 }
 
 }  // namespace
-
-bool SchemaEvidence::AddFirst(std::string_view message) {
-  bool known = message.empty();
-  const bool ok = ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& at) {
-    if (field == 1 && wire == WireType::kVarint) {
-      node_first = known = true;
-    } else if ((field == 1 || field == 2) && wire == WireType::kBytes) {
-      std::string_view bytes;
-      if (!at.Bytes(bytes)) {
-        return std::optional(false);
-      }
-      known = true;
-      old_header = old_header || (field == 1 && !node_first && LooksLikeOldAttribute(bytes));
-      return std::optional(true);
-    }
-    return std::optional<bool>();
-  });
-  return ok && known && (!node_first || Add(message));
-}
-
-bool SchemaEvidence::Add(std::string_view message) {
-  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
-    std::string_view bytes;
-    const bool varint = wire == WireType::kVarint;
-    communication_fields = communication_fields || field > kOldAttributeField ||
-                           (varint && field >= 7 && field <= kOldAttributeField);
-    if (wire != WireType::kBytes || (field != kAttributeField && field != kOldAttributeField)) {
-      return std::optional<bool>();
-    }
-    if (!cursor.Bytes(bytes)) {
-      return std::optional(false);
-    }
-    if (field == kAttributeField) {
-      RawAttribute raw;
-      new_attributes =
-          new_attributes || (ParseAttribute(bytes, raw) && !raw.name.empty() && raw.field != 0);
-      return std::optional(true);
-    }
-    old_attributes = true;
-    static_cast<void>(ForEachField(bytes, [&](std::uint32_t inner, WireType type, WireCursor&) {
-      second_layout = second_layout || (inner == 5 && type == WireType::kVarint) ||
-                      (inner == 6 && type == WireType::kBytes);
-      return std::optional<bool>();
-    }));
-    return std::optional(true);
-  });
-}
-
-WireSchema SchemaOf(const SchemaEvidence& evidence) {
-  if (evidence.old_attributes || evidence.old_header) {
-    return evidence.second_layout ? WireSchema::kSecond : WireSchema::kThird;
-  }
-  if (!evidence.node_first || evidence.new_attributes) {
-    return WireSchema::kFourth;
-  }
-  return evidence.communication_fields ? WireSchema::kFirst : WireSchema::kThird;
-}
 
 bool ParseForeign(std::string_view message, WireSchema schema, ForeignNode& node) {
   const std::uint64_t offset = node.offset;

@@ -1,4 +1,4 @@
-// Batch norm, native, cuDNN's and MIOpen's: kernels/ops/norm.cl.
+// Batch norm, native, cuDNN's and MIOpen's: kernels/ops/batch_norm.cl.
 #include <array>
 #include <cmath>
 #include <optional>
@@ -149,7 +149,7 @@ Status BatchNorm::ReferenceBackward(const BatchNormBackward& b, const HostBindin
 Result<std::vector<Launch>> BatchNorm::LowerForward(const BatchNormForward& f,
                                                     const LowerContext& context) {
   const BatchNormExtents& e = f.extents;
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "batch_norm.cl");
   REPRISE_TRY(f.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
   REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
@@ -175,7 +175,7 @@ Result<std::vector<Launch>> BatchNorm::LowerForward(const BatchNormForward& f,
 Result<std::vector<Launch>> BatchNorm::LowerBackward(const BatchNormBackward& b,
                                                      const LowerContext& context) {
   const BatchNormExtents& e = b.extents;
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "batch_norm.cl");
   REPRISE_TRY(b.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));

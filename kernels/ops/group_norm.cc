@@ -1,4 +1,4 @@
-// Group norm: kernels/ops/norm.cl.
+// Group norm: kernels/ops/group_norm.cl.
 #include <array>
 #include <cmath>
 #include <optional>
@@ -173,7 +173,7 @@ Status GroupNorm::ReferenceBackward(const Parsed& p, const HostBindings& memory)
 
 Result<std::vector<Launch>> GroupNorm::LowerForward(const Parsed& p, const LowerContext& context) {
   const Extents& e = p.extents;
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "group_norm.cl");
   REPRISE_TRY(p.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*p.op.x));
   REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(p.op.weight, x));
@@ -189,7 +189,7 @@ Result<std::vector<Launch>> GroupNorm::LowerForward(const Parsed& p, const Lower
 
 Result<std::vector<Launch>> GroupNorm::LowerBackward(const Parsed& p, const LowerContext& context) {
   const Extents& e = p.extents;
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "group_norm.cl");
   REPRISE_TRY(p.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand g, rows.Read(*p.g));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*p.op.x));

@@ -1,4 +1,4 @@
-// Layer norm and RMS norm: kernels/ops/norm.cl.
+// Layer norm and RMS norm: kernels/ops/layer_norm.cl.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -257,7 +257,7 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
 }
 
 Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const LowerContext& context) {
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "layer_norm.cl");
   REPRISE_TRY(f.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
   REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
@@ -273,7 +273,7 @@ Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const Lowe
 
 Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
                                                      const LowerContext& context) {
-  RowLowering rows(context, "norm.cl");
+  RowLowering rows(context, "layer_norm.cl");
   REPRISE_TRY(b.op.UseTypes(rows));
   REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
   REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
