@@ -93,10 +93,6 @@ class NodeReader {
       node_.scope = static_cast<Scope>(scope);
     } else if (name == "op_schema") {
       node_.op_schema = strings_.Intern(Text(value));
-    } else if (name == "kernel_backend") {
-      node_.kernel_backend = strings_.Intern(Text(value));
-    } else if (name == "kernel_file") {
-      node_.kernel_file = strings_.Intern(Text(value));
     } else {
       return false;
     }
@@ -197,7 +193,7 @@ Status ReadHostNode(element root, const TextFile& file, std::size_t at_byte, Bat
     return lacks("a name (text)");
   }
   node.name = strings.Intern(name);
-  node.op_schema = node.kernel_backend = node.kernel_file = strings.Intern("");
+  node.op_schema = strings.Intern("");
   node.caller = Caller(ctrl_deps, parent);
   bool odd = false;
   simdjson::dom::array attributes;

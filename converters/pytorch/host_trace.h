@@ -43,8 +43,6 @@ struct HostNode {
   // Interned for the life of the HostTrace.
   const std::string* name = nullptr;
   const std::string* op_schema = nullptr;
-  const std::string* kernel_backend = nullptr;  // "triton"; "": none
-  const std::string* kernel_file = nullptr;
   ValueList inputs, outputs;
   std::unique_ptr<CommAttributes> comm;
 };

@@ -137,7 +137,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
     node.thread = event.thread;
     node.scope = event.annotation ? Scope::kUser : Scope::kFunction;
     node.name = event.name;
-    node.op_schema = node.kernel_backend = node.kernel_file = nothing;
+    node.op_schema = nothing;
     if (event.arguments != nullptr) {
       node.seq_id = event.arguments->seq_id;
       node.inputs = std::move(event.arguments->inputs);
