@@ -1,5 +1,5 @@
 // reprise bench collectives NAME: busbw over a range of sizes, with nccl-tests' options and
-// columns.
+// columns; bench kernels is in bench_kernels.cc.
 #include "collectives/bench.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/bench_kernels.h"
 #include "cli/commands.h"
 #include "core/version.h"
 
@@ -241,7 +242,7 @@ Result<int> BenchCollectives(const CommandContext& context, const Flags& flags) 
 }  // namespace
 
 CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
-  app.description("measure collectives as the replay runs them");
+  app.description("measure collectives and kernels as the replay runs them");
   app.require_subcommand(1);
   const auto flags = std::make_shared<Flags>();
   CLI::App* sub = app.add_subcommand("collectives", "busbw of one kind; start it with mpirun -n N");
@@ -259,7 +260,10 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("-r,--root", flags->root, "root rank")->capture_default_str();
   sub->add_flag("--json", flags->json, "results as JSON");
-  return [flags, context]() { return BenchCollectives(context, *flags); };
+  const CommandBody kernels = AddBenchKernels(app, context);
+  return [flags, context, sub, kernels]() {
+    return sub->parsed() ? BenchCollectives(context, *flags) : kernels();
+  };
 }
 
 }  // namespace reprise

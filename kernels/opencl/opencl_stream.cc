@@ -68,6 +68,9 @@ Status OpenClStream::EnqueueCommand(const OpenClLaunch& launch, cl_event* event)
                     clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
                                         copy->dst_offset, copy->bytes, 0, nullptr, event));
   }
+  if (const auto* foreign = std::get_if<OpenClLaunch::Foreign>(&launch.command)) {
+    return foreign->enqueue(queue_(), event);
+  }
   const auto& fill = std::get<OpenClLaunch::Fill>(launch.command);
   return ClStatus(
       "enqueueing a fill",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <variant>
 #include <vector>
 
@@ -41,8 +42,12 @@ struct OpenClLaunch : public PreparedLaunch {
     std::size_t offset, bytes;
     std::vector<std::byte> pattern;
   };
+  // Another library's commands, which it enqueues itself; `event`, where not null, gets the last.
+  struct Foreign {
+    std::function<Status(cl_command_queue queue, cl_event* event)> enqueue;
+  };
   bool empty = false;
-  std::variant<KernelRange, Copy, Fill> command;
+  std::variant<KernelRange, Copy, Fill, Foreign> command;
 };
 
 class OpenClEvent : public Event {

@@ -1,0 +1,128 @@
+// reprise bench kernels: each kernel against the device's own limits and beside peers.
+#include "cli/bench_kernels.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/kernel_bench_report.h"
+
+namespace reprise {
+namespace {
+
+struct Flags {
+  std::string backend = "opencl";
+  int device_index = 0;
+  std::string filter;
+  std::string dtypes = "float32";
+  int repeats = KernelBenchOptions().repeats;
+  double min_time_ms = static_cast<double>(KernelBenchOptions().min_time_ns) * 1e-6;
+  double max_run_ms = static_cast<double>(KernelBenchOptions().max_run_ns) * 1e-6;
+  std::string peers = "on";
+  bool json = false;
+  bool list = false;
+};
+
+Result<KernelBenchOptions> OptionsOf(const Flags& flags) {
+  KernelBenchOptions options;
+  options.filter = flags.filter;
+  REPRISE_ASSIGN(options.dtypes, ParseFloatingTypes(flags.dtypes));
+  options.repeats = flags.repeats;
+  options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
+  options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
+  options.peers = flags.peers == "on";
+  return options;
+}
+
+Result<int> List(const Flags& flags, const KernelBenchOptions& options) {
+  REPRISE_ASSIGN(const auto devices, ListDevices(flags.backend));
+  const auto index = static_cast<std::size_t>(flags.device_index);
+  if (index >= devices.size()) {
+    return UsageError(fmt::format("there is no {} device {}: see reprise devices", flags.backend,
+                                  flags.device_index));
+  }
+  const auto cases = SelectKernelBenchCases(devices[index], options);
+  if (flags.json) {
+    fmt::print("{}\n", KernelBenchListJson(cases).dump(2));
+  } else {
+    fmt::print("{}", KernelBenchListText(cases));
+  }
+  return 0;
+}
+
+// One line that is written over, for whoever watches; the table needs the limits, which are known
+// at the end.
+void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases) {
+  if (isatty(STDERR_FILENO) != 0) {
+    fmt::print(stderr, "\r\033[K{} of {}: {} ({})", done, cases, row.title, row.by);
+    (void)std::fflush(stderr);
+  }
+}
+
+Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
+  REPRISE_ASSIGN(const KernelBenchOptions options, OptionsOf(flags));
+  if (flags.list) {
+    return List(flags, options);
+  }
+  REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
+                                                .index = flags.device_index,
+                                                .cache_directory = context.cache_directory}));
+  const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();
+  if (cases == 0) {
+    return UsageError(
+        fmt::format("no case has '{}' in its name, kernel or operator: see --list", flags.filter));
+  }
+  std::size_t done = 0;
+  REPRISE_ASSIGN(const KernelBenchResult result,
+                 RunKernelBench(*device, options, [&](const KernelBenchRow& row) {
+                   done += row.by == "reprise" ? 1 : 0;
+                   ShowProgress(row, done, cases);
+                 }));
+  if (isatty(STDERR_FILENO) != 0) {
+    fmt::print(stderr, "\r\033[K");
+  }
+  if (flags.json) {
+    fmt::print("{}\n", KernelBenchJson(device->info(), options, result).dump(2));
+  } else {
+    fmt::print("{}", KernelBenchText(device->info(), options, result));
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* sub = bench.add_subcommand(
+      "kernels", "GFLOP/s and GB/s of the kernels, of the device's limits and of peers");
+  sub->add_option("--device", flags->backend, "opencl or host")
+      ->check(CLI::IsMember({"opencl", "host"}))
+      ->capture_default_str();
+  sub->add_option("--device-index", flags->device_index, "which one: see reprise devices")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub->add_option("--filter", flags->filter,
+                  "only cases with this in their name, kernel or operator");
+  sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")
+      ->capture_default_str();
+  sub->add_option("--repeat", flags->repeats, "repeats, of which the median is shown")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  sub->add_option("--min-time-ms", flags->min_time_ms, "of all repeats of a case together")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  sub->add_option("--max-run-ms", flags->max_run_ms,
+                  "cases of which one run takes longer even at the device's limits are skipped")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sub->add_option("--peers", flags->peers, "on, off: measure CLBlast, OpenBLAS where they are")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  sub->add_flag("--list", flags->list, "show the cases without running them");
+  sub->add_flag("--json", flags->json, "results as JSON");
+  return [flags, context]() { return BenchKernels(context, *flags); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,206 @@
+#include "kernels/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "kernels/bench_memory.h"
+#include "kernels/bench_timing.h"
+#include "kernels/peer.h"
+
+namespace reprise {
+namespace {
+
+const char* const kOurs = "reprise";
+// The limits are measured again after so many, lest a busy moment make them too low.
+constexpr int kCasesPerLimits = 8;
+
+bool Contains(std::string_view text, const std::string& part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Nanoseconds that the limits allow, and whether FLOPs take longer than bytes.
+std::pair<double, bool> LimitNs(const Cost& cost, DType dtype, const Roofline& limits) {
+  const double flops_rate = limits.FlopsOf(dtype);
+  const double compute_ns = flops_rate > 0 ? cost.flops / flops_rate * 1e9 : 0;
+  const double memory_ns =
+      limits.bytes_per_second > 0 ? cost.bytes / limits.bytes_per_second * 1e9 : 0;
+  return {std::max(compute_ns, memory_ns), compute_ns > memory_ns};
+}
+
+class KernelBench {
+ public:
+  KernelBench(Device& device, const KernelBenchOptions& options,
+              const std::function<void(const KernelBenchRow&)>& on_row)
+      : device_(device), options_(options), on_row_(on_row) {}
+
+  Result<KernelBenchResult> Run() {
+    REPRISE_ASSIGN(stream_, device_.CreateStream(false));
+    REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
+    OpenThePeers();
+    int since_limits = 0;
+    for (const KernelBenchCase& one : SelectKernelBenchCases(device_.info(), options_)) {
+      RunCase(one);
+      if (++since_limits == kCasesPerLimits) {
+        since_limits = 0;
+        REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
+      }
+    }
+    REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
+    return std::move(result_);
+  }
+
+ private:
+  void OpenThePeers() {
+    if (!options_.peers) {
+      return;
+    }
+    peers_ = OpenPeers(device_.info());
+    result_.absent_peers = peers_.absent;
+    for (const auto& peer : peers_.here) {
+      result_.peers.push_back({peer->name(), peer->version()});
+    }
+  }
+
+  void RunCase(const KernelBenchCase& one);
+  Result<BenchRuns> PrepareOurs(const Kernel& kernel, const OpCall& call, BenchMemory& memory);
+  Result<BenchRuns> PreparePeers(const Peer& peer, const OpCall& call, const BenchMemory& memory);
+  void RunPeer(const Peer& peer, const OpCall& call, const BenchMemory& memory, KernelBenchRow row);
+
+  void Finish(KernelBenchRow row) {
+    on_row_(row);
+    result_.rows.push_back(std::move(row));
+  }
+  // Times `runs`, whose error, if it is one, is why the row is skipped.
+  void Time(const Result<BenchRuns>& runs, KernelBenchRow& row) {
+    const Status status =
+        runs ? TimeRuns(*stream_, *runs, options_, row) : tl::unexpected(runs.error());
+    if (!status) {
+      row.skipped = status.error().message;
+      (void)stream_->Finish();
+    }
+  }
+  // "" or why the case is not to be run at a rate of `limit_ns` for one run.
+  [[nodiscard]] std::string TooLong(double limit_ns) const {
+    return limit_ns <= static_cast<double>(options_.max_run_ns)
+               ? ""
+               : fmt::format("one run would take {:.1f} s or more, the bound is {:.1f} s",
+                             limit_ns * 1e-9, static_cast<double>(options_.max_run_ns) * 1e-9);
+  }
+
+  Device& device_;
+  const KernelBenchOptions& options_;
+  const std::function<void(const KernelBenchRow&)>& on_row_;
+  std::unique_ptr<Stream> stream_;
+  Peers peers_;
+  std::map<const Peer*, double> best_flops_;  // a second, as measured so far
+  KernelBenchResult result_;
+};
+
+void KernelBench::RunCase(const KernelBenchCase& one) {
+  KernelBenchRow row{.title = one.title,
+                     .op = one.call.name,
+                     .by = kOurs,
+                     .dtype = one.dtype,
+                     .shapes = DescribeShapes(one.call)};
+  const Kernel* kernel = KernelRegistry::Builtin().Find(one.call);
+  if (kernel == nullptr) {
+    row.skipped = "no kernel takes it";
+    return Finish(std::move(row));
+  }
+  row.kernel = kernel->name();
+  row.cost = kernel->CostOf(one.call);
+  row.skipped = TooLong(LimitNs(row.cost, row.dtype, result_.limits).first);
+  if (!row.skipped.empty()) {
+    return Finish(std::move(row));
+  }
+  auto memory = BenchMemory::Create(device_, one.call);
+  if (!memory) {
+    row.skipped = memory.error().message;
+    return Finish(std::move(row));
+  }
+  Time(PrepareOurs(*kernel, one.call, **memory), row);
+  Finish(row);
+  for (const auto& peer : peers_.here) {
+    if (peer->Supports(one.call)) {
+      RunPeer(*peer, one.call, **memory, row);
+    }
+  }
+}
+
+Result<BenchRuns> KernelBench::PrepareOurs(const Kernel& kernel, const OpCall& call,
+                                           BenchMemory& memory) {
+  BenchRuns runs;
+  for (int i = 0; i < memory.copies(); ++i) {
+    const LowerContext context{memory.copy(i), device_.info(), [&](int slot, std::int64_t bytes) {
+                                 return memory.Scratch(slot, bytes);
+                               }};
+    REPRISE_ASSIGN(const std::vector<Launch> lowered, kernel.Lower(call, context));
+    auto& launches = runs.emplace_back();
+    for (const Launch& launch : lowered) {
+      REPRISE_ASSIGN(auto prepared, device_.Prepare(launch));
+      launches.push_back(std::move(prepared));
+    }
+  }
+  return runs;
+}
+
+Result<BenchRuns> KernelBench::PreparePeers(const Peer& peer, const OpCall& call,
+                                            const BenchMemory& memory) {
+  BenchRuns runs;
+  for (int i = 0; i < memory.copies(); ++i) {
+    REPRISE_ASSIGN(auto launch, peer.Prepare(call, memory.copy(i)));
+    runs.emplace_back().push_back(std::move(launch));
+  }
+  return runs;
+}
+
+void KernelBench::RunPeer(const Peer& peer, const OpCall& call, const BenchMemory& memory,
+                          KernelBenchRow row) {
+  row.by = peer.name();
+  row.median_ns = row.min_ns = row.max_ns = 0;
+  row.repeats = row.runs_per_repeat = row.copies = 0;
+  // What it has shown so far tells better than the device's limits how long it will take.
+  double& best = best_flops_[&peer];
+  row.skipped = best > 0 ? TooLong(row.cost.flops / best * 1e9) : "";
+  if (row.skipped.empty()) {
+    Time(PreparePeers(peer, call, memory), row);
+  }
+  if (row.median_ns > 0) {
+    best = std::max(best, row.cost.flops / row.median_ns * 1e9);
+  }
+  Finish(std::move(row));
+}
+
+}  // namespace
+
+LimitShare ShareOfLimit(const KernelBenchRow& row, const Roofline& limits) {
+  if (row.median_ns <= 0) {
+    return {};
+  }
+  const auto [limit_ns, by_compute] = LimitNs(row.cost, row.dtype, limits);
+  return {limit_ns / row.median_ns, by_compute};
+}
+
+std::vector<KernelBenchCase> SelectKernelBenchCases(const DeviceInfo& device,
+                                                    const KernelBenchOptions& options) {
+  std::vector<KernelBenchCase> selected;
+  for (const DType dtype : options.dtypes) {
+    for (KernelBenchCase& one : KernelBenchCases(dtype, KernelBenchScale(device))) {
+      const Kernel* kernel = KernelRegistry::Builtin().Find(one.call);
+      if (Contains(one.title, options.filter) || Contains(one.call.name, options.filter) ||
+          (kernel != nullptr && Contains(kernel->name(), options.filter))) {
+        selected.push_back(std::move(one));
+      }
+    }
+  }
+  return selected;
+}
+
+Result<KernelBenchResult> RunKernelBench(Device& device, const KernelBenchOptions& options,
+                                         const std::function<void(const KernelBenchRow&)>& on_row) {
+  return KernelBench(device, options, on_row).Run();
+}
+
+}  // namespace reprise

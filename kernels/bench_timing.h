@@ -1,0 +1,18 @@
+// Timing of one prepared call for kernels/bench.h.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/bench.h"
+
+namespace reprise {
+
+// The launches of a call, once for each copy of its operands.
+using BenchRuns = std::vector<std::vector<std::unique_ptr<PreparedLaunch>>>;
+
+// Warms up (compiling, pages, clocks), then fills in the times of `row`.
+[[nodiscard]] Status TimeRuns(Stream& stream, const BenchRuns& runs,
+                              const KernelBenchOptions& options, KernelBenchRow& row);
+
+}  // namespace reprise

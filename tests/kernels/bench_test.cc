@@ -1,0 +1,198 @@
+// What `reprise bench kernels` stands on: cases, probes, operands, peers. No times are asserted.
+#include "kernels/bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/bench_memory.h"
+#include "kernels/peer.h"
+#include "kernels/samples.h"
+#include "kernels/shared_library.h"
+#include "tests/kernels/harness.h"
+
+namespace reprise {
+namespace {
+
+using samples::Int, samples::SampleTensors;
+
+OpCall Product(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, bool across) {
+  SampleTensors s;
+  const Value a{across ? s.Strided(dtype, {m, k}, {1, m}) : s.Tensor(dtype, {m, k})};
+  const Value b{across ? s.Strided(dtype, {k, n}, {1, k}) : s.Tensor(dtype, {k, n})};
+  return {"aten::mm", {a, b}, {Value{s.Tensor(dtype, {m, n})}}};
+}
+
+OpCall BatchedProduct() {
+  SampleTensors s;
+  const auto f = DType::kFloat32;
+  const Value a{s.Tensor(f, {3, 20, 30})};
+  const Value b{s.Strided(f, {3, 30, 24}, {720, 1, 30})};
+  return {"aten::bmm", {a, b}, {Value{s.Tensor(f, {3, 20, 24})}}};
+}
+
+class OnBackend : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = TestDevice(GetParam(), &why);
+    if (device_ == nullptr) {
+      GTEST_SKIP() << why;
+    }
+  }
+  Device* device_ = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(Bench, OnBackend, testing::Values("host", "opencl"));
+
+TEST(BenchCases, AreKnownToAKernelAtEveryScale) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const int scale : {1, 8, 64}) {
+      std::set<std::string> seen;
+      for (const KernelBenchCase& one : KernelBenchCases(dtype, scale)) {
+        const std::string what = one.title + " " + DescribeShapes(one.call);
+        const Kernel* kernel = KernelRegistry::Builtin().Find(one.call);
+        ASSERT_NE(kernel, nullptr) << what;
+        EXPECT_GT(kernel->CostOf(one.call).bytes, 0) << what;
+        EXPECT_TRUE(seen.insert(what).second) << what << " twice";
+      }
+      EXPECT_GT(seen.size(), 50U);
+    }
+  }
+}
+
+TEST(BenchCases, AreSelectedByTitleKernelOrOperator) {
+  const DeviceInfo device{.compute_units = 2, .is_cpu = true};
+  const auto count = [&](const std::string& filter) {
+    KernelBenchOptions options;
+    options.filter = filter;
+    return SelectKernelBenchCases(device, options).size();
+  };
+  EXPECT_EQ(count("aten::bmm"), 2U);
+  EXPECT_EQ(count("sum columns"), 1U);
+  EXPECT_EQ(count("layer_norm"), 2U);
+  EXPECT_EQ(count("no such thing"), 0U);
+}
+
+TEST(BenchCases, ShapesAreShort) {
+  EXPECT_EQ(DescribeShapes(Product(DType::kFloat32, 4, 5, 6, true)), "4x6', 6x5'");
+  EXPECT_EQ(DescribeShapes(Product(DType::kFloat32, 4, 4, 4, false)), "2*[4x4]");
+}
+
+TEST(LimitShare, IsTheLargerOfBothLimits) {
+  Roofline limits;
+  limits.bytes_per_second = 1e9;
+  limits.flops_per_second[DType::kFloat32] = 1e10;
+  KernelBenchRow row;
+  row.cost = {.flops = 1000, .bytes = 50};  // 100 ns and 50 ns
+  row.median_ns = 400;
+  EXPECT_DOUBLE_EQ(ShareOfLimit(row, limits).fraction, 0.25);
+  EXPECT_TRUE(ShareOfLimit(row, limits).by_compute);
+  row.cost.bytes = 200;
+  EXPECT_DOUBLE_EQ(ShareOfLimit(row, limits).fraction, 0.5);
+  EXPECT_FALSE(ShareOfLimit(row, limits).by_compute);
+  row.median_ns = 0;
+  EXPECT_EQ(ShareOfLimit(row, limits).fraction, 0);
+}
+
+TEST_P(OnBackend, LimitsAreMeasuredAndOnlyRise) {
+  Roofline limits;
+  const auto types = {DType::kFloat32, DType::kBFloat16};
+  ASSERT_TRUE(limits.Measure(*device_, types));
+  const Roofline first = limits;
+  EXPECT_GT(first.bytes_per_second, 0);
+  EXPECT_GT(first.FlopsOf(DType::kBFloat16), 0);
+  EXPECT_EQ(first.FlopsOf(DType::kFloat64), 0);
+  ASSERT_TRUE(limits.Measure(*device_, types));
+  EXPECT_GE(limits.bytes_per_second, first.bytes_per_second);
+  EXPECT_GE(limits.FlopsOf(DType::kFloat32), first.FlopsOf(DType::kFloat32));
+}
+
+TEST_P(OnBackend, EveryCopyOfTheOperandsIsFilledAlike) {
+  SampleTensors s;
+  const TensorDesc table = s.Tensor(DType::kFloat32, {7, 3});
+  const TensorDesc ids = s.Tensor(DType::kInt64, {500});
+  const OpCall call{
+      "aten::index", {{table}, samples::Tensors({ids})}, {{s.Tensor(DType::kFloat32, {500, 3})}}};
+  const auto memory = BenchMemory::Create(*device_, call);
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ((*memory)->copies(), BenchMemory::kMostCopies);
+  const auto stream = *device_->CreateStream(false);
+  std::vector<std::int64_t> first(500), last(500);
+  std::vector<float> values(21);
+  const auto read = [&](auto& to, int copy, const TensorDesc& t) {
+    const Buffer* buffer = (*memory)->copy(copy).Find(t.incarnation);
+    ASSERT_TRUE(stream->Download(to.data(), *buffer, 0, buffer->size_bytes()));
+    ASSERT_TRUE(stream->Finish());
+  };
+  read(first, 0, ids);
+  read(last, BenchMemory::kMostCopies - 1, ids);
+  read(values, 3, table);
+  EXPECT_EQ(first, last);
+  EXPECT_THAT(first, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(7))));
+  EXPECT_GT(std::set(first.begin(), first.end()).size(), 3U);
+  EXPECT_THAT(values, testing::Each(testing::AllOf(testing::Ge(1 / 32.0F), testing::Lt(1.0F))));
+}
+
+TEST(BlasProduct, IsWhatABlasTakes) {
+  const OpCall plain = Product(DType::kFloat32, 4, 5, 6, false);
+  const auto p = AsBlasProduct(plain);
+  ASSERT_TRUE(p);
+  EXPECT_FALSE(p->a.transposed);
+  EXPECT_EQ(p->b.leading, 5);
+  const OpCall across = Product(DType::kFloat32, 4, 5, 6, true);
+  const auto q = AsBlasProduct(across);
+  ASSERT_TRUE(q);
+  EXPECT_TRUE(q->a.transposed && q->b.transposed);
+  EXPECT_EQ(q->a.leading, 4);
+
+  SampleTensors s;
+  const auto t = [&](std::vector<std::int64_t> shape) {
+    return Value{s.Tensor(DType::kFloat32, std::move(shape))};
+  };
+  const OpCall bias{"aten::addmm", {t({5}), t({4, 6}), t({6, 5}), Int(1), Int(1)}, {t({4, 5})}};
+  EXPECT_FALSE(AsBlasProduct(bias));
+}
+
+TEST(SharedLibrary, AbsentOnesSayTheirNames) {
+  const auto library = SharedLibrary::Open({"libreprise_absent.so.1", "libreprise_absent.so.2"});
+  ASSERT_FALSE(library);
+  EXPECT_THAT(library.error().message, testing::HasSubstr("libreprise_absent.so.2"));
+}
+
+// The peer's result must be the same product, or it would be compared with something else.
+TEST_P(OnBackend, PeersComputeTheSameProducts) {
+  const Peers peers = OpenPeers(device_->info());
+  if (peers.here.empty()) {
+    GTEST_SKIP() << peers.absent.front();
+  }
+  const auto stream = *device_->CreateStream(false);
+  for (const OpCall& call : {Product(DType::kFloat32, 33, 20, 17, true), BatchedProduct()}) {
+    const Kernel* kernel = KernelRegistry::Builtin().Find(call);
+    const auto memory = BenchMemory::Create(*device_, call);
+    ASSERT_TRUE(memory) << memory.error().message;
+    CallMemory expected(call);
+    CallMemory actual(call);
+    const auto download = [&](CallMemory& to) {
+      for (auto& [incarnation, storage] : to.storages) {
+        ASSERT_TRUE(stream->Download(storage.bytes.data(), *(*memory)->copy(0).Find(incarnation), 0,
+                                     static_cast<std::int64_t>(storage.bytes.size())));
+      }
+      ASSERT_TRUE(stream->Finish());
+    };
+    download(expected);
+    ASSERT_TRUE(kernel->Reference(call, expected));
+    for (const auto& peer : peers.here) {
+      ASSERT_TRUE(peer->Supports(call)) << peer->name();
+      const auto launch = peer->Prepare(call, (*memory)->copy(0));
+      ASSERT_TRUE(launch) << launch.error().message;
+      ASSERT_TRUE(stream->Enqueue(**launch));
+      ASSERT_TRUE(stream->Finish());
+      download(actual);
+      EXPECT_EQ(Difference(actual, expected, kernel->tolerance()), "") << peer->name();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise
