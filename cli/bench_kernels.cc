@@ -6,8 +6,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/kernel_bench_report.h"
+#include "cli/opencl_drivers.h"
 
 namespace reprise {
 namespace {
@@ -15,6 +18,7 @@ namespace {
 struct Flags {
   std::string backend = "opencl";
   int device_index = 0;
+  std::vector<std::string> icds;
   std::string filter;
   std::string dtypes = "float32";
   int repeats = KernelBenchOptions().repeats;
@@ -63,6 +67,9 @@ void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases
 
 Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
   REPRISE_ASSIGN(const KernelBenchOptions options, OptionsOf(flags));
+  if (flags.backend == "opencl") {
+    REPRISE_TRY(PrepareOpenClDrivers(flags.icds));
+  }
   if (flags.list) {
     return List(flags, options);
   }
@@ -103,6 +110,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   sub->add_option("--device-index", flags->device_index, "which one: see reprise devices")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  AddIcdOption(*sub, flags->icds);
   sub->add_option("--filter", flags->filter,
                   "only cases with this in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")
