@@ -252,4 +252,16 @@ REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum
   }
 }
 
+REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
+                         float* __restrict param, float* __restrict mean, float* __restrict square,
+                         std::int64_t n) {
+  const AdamStep s = step;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = grad[i] + s.decay * param[i];
+    mean[i] = s.beta1 * mean[i] + s.rest1 * g;
+    square[i] = s.beta2 * square[i] + s.rest2 * g * g;
+    param[i] = s.keep * param[i] - s.rate * mean[i] / (std::sqrt(square[i]) * s.spread + s.eps);
+  }
+}
+
 }  // namespace reprise::loops

@@ -45,4 +45,14 @@ double ExpSum(const float* x, float top, float* y, std::int64_t n);
 void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
 void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
 
+// One step of Adam (decay added to the gradient) or AdamW (parameters kept in part).
+struct AdamStep {
+  float keep = 1, decay = 0;
+  float beta1 = 0, rest1 = 1, beta2 = 0, rest2 = 1;  // the rest: 1 - beta
+  float rate = 0;                                    // over the mean's correction
+  float spread = 1, eps = 0;                         // 1 / the root of the square's correction
+};
+void Adam(const AdamStep& step, const float* grad, float* param, float* mean, float* square,
+          std::int64_t n);
+
 }  // namespace reprise::loops

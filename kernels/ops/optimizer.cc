@@ -94,6 +94,9 @@ class Optimizer final : public Kernel {
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return ReferenceOptimizer(*ParseOptimizer(call), memory);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    return RunOptimizerOnHost(*ParseOptimizer(call), memory);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     const OptimizerCall c = *ParseOptimizer(call);

@@ -44,5 +44,7 @@ struct OptimizerCall {
 // Nothing if lists or types do not fit together.
 [[nodiscard]] std::optional<OptimizerCall> ParseOptimizer(const OpCall& call);
 [[nodiscard]] Status ReferenceOptimizer(const OptimizerCall& call, const HostBindings& memory);
+// The same; in the host backend's loops where it is plain Adam or AdamW on dense float32.
+[[nodiscard]] Status RunOptimizerOnHost(const OptimizerCall& call, const HostBindings& memory);
 
 }  // namespace reprise
