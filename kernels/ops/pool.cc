@@ -41,8 +41,9 @@ void ForEachPixel(const PoolCall& p, std::int64_t oy, std::int64_t ox, Body&& bo
   }
 }
 
-void Forward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
-             const HostTensor& index) {
+// `Image` and `Indices` are a HostTensor, or what looks like one.
+template <typename Image, typename Indices>
+void Forward(const PoolCall& p, const Image& in, const Image& out, const Indices& index) {
   ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
     double sum = 0;
     double most = -INFINITY;
@@ -63,8 +64,8 @@ void Forward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
   });
 }
 
-void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
-              const HostTensor& index) {
+template <typename Image, typename Indices>
+void Backward(const PoolCall& p, const Image& in, const Image& out, const Indices& index) {
   const std::int64_t plane = p.in_size[0] * p.in_size[1];
   std::vector<double> sums(static_cast<std::size_t>(p.images * p.channels * plane));
   ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
@@ -87,6 +88,22 @@ void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
            sums[i]);
   }
 }
+
+// A HostTensor whose dtype is known.
+template <typename T>
+class Elements {
+ public:
+  explicit Elements(const HostTensor& tensor) : data_(reinterpret_cast<T*>(tensor.data())) {}
+  [[nodiscard]] double Get(std::int64_t at) const { return static_cast<double>(data_[at]); }
+  void Set(std::int64_t at, double value) const { data_[at] = static_cast<T>(value); }
+  [[nodiscard]] std::int64_t GetInt(std::int64_t at) const {
+    return static_cast<std::int64_t>(data_[at]);
+  }
+  void SetInt(std::int64_t at, std::int64_t value) const { data_[at] = static_cast<T>(value); }
+
+ private:
+  T* data_;
+};
 
 // The same struct as in pool.cl.
 struct PoolArgs {
@@ -155,18 +172,11 @@ class PoolKernel : public Kernel {
   }
 
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const auto p = ParsePool(call);
-    if (!p) {
-      return UsageError(call.name + ": arguments that the pool kernel does not take");
-    }
-    REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p->input.tensor, memory));
-    REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p->output.tensor, memory));
-    const TensorDesc* index = p->index.tensor != nullptr ? p->index.tensor : p->output.tensor;
-    REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
-    p->backward ? Backward(*p, in, out, indices) : Forward(*p, in, out, indices);
-    return {};
+    return Run(call, memory, false);
   }
-
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    return Run(call, memory, true);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     const auto p = ParsePool(call);
@@ -192,7 +202,32 @@ class PoolKernel : public Kernel {
     return std::vector<Launch>{std::move(launch)};
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  // The same loops either way; `fast`: without a look at the dtype for each element.
+  static Status Run(const OpCall& call, const HostBindings& memory, bool fast);
 };
+
+Status PoolKernel::Run(const OpCall& call, const HostBindings& memory, bool fast) {
+  const auto p = ParsePool(call);
+  if (!p) {
+    return UsageError(call.name + ": arguments that the pool kernel does not take");
+  }
+  const auto run = [&](const auto& in, const auto& out, const auto& index) {
+    p->backward ? Backward(*p, in, out, index) : Forward(*p, in, out, index);
+  };
+  REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p->input.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p->output.tensor, memory));
+  const TensorDesc* index = p->index.tensor != nullptr ? p->index.tensor : p->output.tensor;
+  REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
+  if (fast && in.dtype() == DType::kFloat32 &&
+      (index == p->output.tensor || indices.dtype() == DType::kInt64)) {
+    run(Elements<float>(in), Elements<float>(out), Elements<std::int64_t>(indices));
+  } else {
+    run(in, out, indices);
+  }
+  return {};
+}
 
 using samples::Bool, samples::Int, samples::Ints, samples::None, samples::SampleTensors;
 
