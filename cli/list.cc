@@ -29,6 +29,7 @@ std::vector<std::string> TypesOf(const Kernel& kernel) {
     }
   }
   std::vector<std::string> names;
+  names.reserve(types.size());
   for (const DType type : types) {
     names.emplace_back(Name(type));
   }

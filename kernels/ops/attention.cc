@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/ops/attention_call.h"
+#include "kernels/ops/attention_layout.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/tensor_access.h"
 

@@ -94,17 +94,6 @@ bool LseFits(const AttentionCall& a) {
 
 }  // namespace
 
-std::span<const std::string_view> AttentionOperators() {
-  static const std::vector<std::string_view> kNames = [] {
-    std::vector<std::string_view> names;
-    for (const AttentionLayout& layout : AttentionLayouts()) {
-      names.push_back(layout.name);
-    }
-    return names;
-  }();
-  return kNames;
-}
-
 std::optional<AttentionCall> ParseAttention(const OpCall& call) {
   const auto layouts = AttentionLayouts();
   const auto layout = std::find_if(layouts.begin(), layouts.end(),

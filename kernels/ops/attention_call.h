@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/value.h"
@@ -36,7 +34,6 @@ struct AttentionCall {
   std::shared_ptr<const std::vector<TensorDesc>> views;  // where the call has other dimensions
 };
 
-[[nodiscard]] std::span<const std::string_view> AttentionOperators();
 // Nothing if the call is not one of them or not one that can be computed exactly: sequences of
 // different lengths in one batch, windows, float64.
 [[nodiscard]] std::optional<AttentionCall> ParseAttention(const OpCall& call);

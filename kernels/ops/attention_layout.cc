@@ -105,8 +105,17 @@ constexpr std::array kLayouts = {
            {6, 18, -1, -1, -1}},
 };
 
+constexpr auto kNames = [] {
+  std::array<std::string_view, kLayouts.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = kLayouts[i].name;
+  }
+  return names;
+}();
+
 }  // namespace
 
 std::span<const AttentionLayout> AttentionLayouts() { return kLayouts; }
+std::span<const std::string_view> AttentionOperators() { return kNames; }
 
 }  // namespace reprise

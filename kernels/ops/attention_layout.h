@@ -20,5 +20,7 @@ struct AttentionLayout {
 };
 
 [[nodiscard]] std::span<const AttentionLayout> AttentionLayouts();
+// Their names.
+[[nodiscard]] std::span<const std::string_view> AttentionOperators();
 
 }  // namespace reprise
