@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "collectives/communicator.h"
@@ -15,11 +18,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Element types of a kernel's samples, in the order of core/dtype.h: what it is checked with.
+std::vector<std::string> TypesOf(const Kernel& kernel) {
+  std::set<DType> types;
+  for (const OpCall& call : kernel.Samples()) {
+    for (const ValueList* values : {&call.inputs, &call.outputs}) {
+      for (const TensorDesc* tensor : TensorsIn(*values)) {
+        types.insert(tensor->dtype);
+      }
+    }
+  }
+  std::vector<std::string> names;
+  names.reserve(types.size());
+  for (const DType type : types) {
+    names.emplace_back(Name(type));
+  }
+  return names;
+}
+
 // One entry of a registry: the keys of the JSON are the columns of the table.
 Json Kernels() {
   Json rows = Json::array();
   for (const auto& kernel : KernelRegistry::Builtin().all()) {
-    rows.push_back({{"name", kernel->name()}, {"operators", kernel->operators()}});
+    rows.push_back({{"name", kernel->name()},
+                    {"operators", kernel->operators()},
+                    {"dtypes", TypesOf(*kernel)}});
   }
   return rows;
 }
@@ -80,6 +103,28 @@ std::string Text(const Json& value) {
   return value.dump();
 }
 
+// One table row an entry; every list as code, separated by spaces.
+void PrintMarkdown(const Json& rows) {
+  std::string title = "|";
+  std::string rule = "|";
+  for (const auto& [key, value] : rows.front().items()) {
+    title += " " + key + " |";
+    rule += "---|";
+  }
+  fmt::print("{}\n{}\n", title, rule);
+  for (const Json& row : rows) {
+    std::string line = "|";
+    for (const auto& [key, value] : row.items()) {
+      std::string cell = value.is_array() ? "" : Text(value);
+      for (const Json& item : value.is_array() ? value : Json::array()) {
+        cell += (cell.empty() ? "`" : " `") + Text(item) + "`";
+      }
+      line += " " + cell + " |";
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
 void PrintTable(const Json& rows) {
   for (const Json& row : rows) {
     std::string line = fmt::format("{:<16}", Text(row["name"]));
@@ -101,6 +146,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   struct Flags {
     std::string what;
     bool json = false;
+    bool markdown = false;
   };
   auto flags = std::make_shared<Flags>();
   std::vector<std::string> names;
@@ -110,7 +156,8 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
     help += fmt::format("\n{}: {}", registry.name, registry.help);
   }
   app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
-  app.add_flag("--json", flags->json, "machine-readable output");
+  CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
+  app.add_flag("--markdown", flags->markdown, "a table for a Markdown page")->excludes(json);
   return [flags]() -> Result<int> {
     for (const Registry& registry : kRegistries) {
       if (registry.name != flags->what) {
@@ -119,6 +166,8 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
       const Json rows = registry.rows();
       if (flags->json) {
         fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
+      } else if (flags->markdown) {
+        PrintMarkdown(rows);
       } else {
         PrintTable(rows);
       }

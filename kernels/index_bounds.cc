@@ -42,6 +42,8 @@ constexpr std::array kFixedRules = {
     FixedRule{"aten::embedding", 0, 1, 0},
     FixedRule{"aten::_embedding_bag", 0, 1, 0},
     FixedRule{"aten::_embedding_bag_forward_only", 0, 1, 0},
+    // Bags that are read: every index of which bag, and every maximum of which row.
+    FixedRule{"aten::_embedding_bag_dense_backward", 0, 2, 0},
     FixedRule{"aten::nll_loss_forward", 0, 1, -1},
     FixedRule{"aten::nll_loss_backward", 1, 2, -1},
     FixedRule{"aten::nll_loss2d_forward", 0, 1, 1},
@@ -49,10 +51,11 @@ constexpr std::array kFixedRules = {
 };
 
 // (self, dim, index, …): the dimension is an argument.
-constexpr std::array<std::string_view, 11> kDimRules = {
-    "aten::gather",       "aten::scatter",      "aten::scatter_",       "aten::scatter_add",
-    "aten::scatter_add_", "aten::index_select", "aten::index_add",      "aten::index_add_",
-    "aten::index_copy_",  "aten::index_fill_",  "aten::scatter_reduce_"};
+constexpr std::array<std::string_view, 13> kDimRules = {
+    "aten::gather",         "aten::scatter",      "aten::scatter_",   "aten::scatter_add",
+    "aten::scatter_add_",   "aten::index_select", "aten::index_add",  "aten::index_add_",
+    "aten::index_copy",     "aten::index_copy_",  "aten::index_fill", "aten::index_fill_",
+    "aten::scatter_reduce_"};
 
 // (self, [index or none per dimension], …).
 constexpr std::array<std::string_view, 6> kListRules = {
@@ -87,6 +90,15 @@ Bounds IndexBounds(const OpCall& call) {
   }
   if (std::find(kListRules.begin(), kListRules.end(), call.name) != kListRules.end()) {
     BoundList(call, bounds);
+  }
+  if (call.name == "aten::take" && call.InputTensor(0) != nullptr) {
+    Bound(bounds, call.InputTensor(1), ElementCount(call.InputTensor(0)->shape));
+  }
+  // _embedding_bag_dense_backward(grad, indices, …, maximum_indices, num_weights, …)
+  if (call.name == "aten::_embedding_bag_dense_backward" && call.inputs.size() > 5) {
+    const auto rows = call.inputs[5].AsNumber<std::int64_t>(0);
+    Bound(bounds, call.InputTensor(1), rows);
+    Bound(bounds, call.InputTensor(4), rows);
   }
   // embedding_dense_backward(grad, indices, num_weights, …)
   if (call.name == "aten::embedding_dense_backward" && call.inputs.size() > 2) {

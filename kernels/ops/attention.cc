@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernels/ops/attention_call.h"
+#include "kernels/ops/attention_layout.h"
 #include "kernels/ops/attention_run.h"
-#include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -40,7 +40,7 @@ double Score(const AttentionCall& a, const HostAttention& t, std::int64_t b, std
   }
   double score = 0;
   for (std::int64_t e = 0; e < a.features; ++e) {
-    score += At(t.q, {b, h, i, e}) * At(t.k, {b, h, j, e});
+    score += At(t.q, {b, h, i, e}) * At(t.k, {b, h / a.group, j, e});
   }
   score *= a.scale;
   if (a.mask != nullptr) {
@@ -70,7 +70,8 @@ void ForwardRow(const AttentionCall& a, const HostAttention& t, std::int64_t b, 
   for (std::int64_t e = 0; e < a.value_features; ++e) {
     double value = 0;
     for (std::int64_t j = 0; j < a.keys; ++j) {
-      value += p[static_cast<std::size_t>(j)] * At(t.v, {b, h, j, e});
+      value += p[static_cast<std::size_t>(j)] * KeptByDropout(a, b, h, i, j) *
+               At(t.v, {b, h / a.group, j, e});
     }
     t.out.Set(t.out.OffsetOf(Index{b, h, i, e}), sum == 0 ? 0 : value / sum);
   }
@@ -79,12 +80,13 @@ void ForwardRow(const AttentionCall& a, const HostAttention& t, std::int64_t b, 
   }
 }
 
-// Gradients of one head, accumulated in double.
-void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h) {
-  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  std::vector<double> dq(size(a.queries * a.features));
-  std::vector<double> dk(size(a.keys * a.features));
-  std::vector<double> dv(size(a.keys * a.value_features));
+using Doubles = std::vector<double>;
+std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+// Adds what one head of queries gives: to its own gradient, and to those of the keys and values.
+void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h,
+                  Doubles& dq, Doubles& dk, Doubles& dv) {
+  const std::int64_t shared = h / a.group;
   for (std::int64_t i = 0; i < a.queries; ++i) {
     const double lse = At(t.lse, {b, h, i});
     double delta = 0;  // sum over keys of P dP
@@ -94,28 +96,42 @@ void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b
     for (std::int64_t j = 0; j < a.keys; ++j) {
       const double score = Score(a, t, b, h, i, j);
       const double p = score == -INFINITY || lse == -INFINITY ? 0 : std::exp(score - lse);
+      const double kept = KeptByDropout(a, b, h, i, j);
       double dp = 0;
       for (std::int64_t e = 0; e < a.value_features; ++e) {
-        dp += At(t.out_grad, {b, h, i, e}) * At(t.v, {b, h, j, e});
-        dv[size(j * a.value_features + e)] += p * At(t.out_grad, {b, h, i, e});
+        const double grad = At(t.out_grad, {b, h, i, e});
+        dp += kept * grad * At(t.v, {b, shared, j, e});
+        dv[Size(j * a.value_features + e)] += p * kept * grad;
       }
       const double ds = p * (dp - delta) * a.scale;
       for (std::int64_t e = 0; e < a.features; ++e) {
-        dq[size(i * a.features + e)] += ds * At(t.k, {b, h, j, e});
-        dk[size(j * a.features + e)] += ds * At(t.q, {b, h, i, e});
+        dq[Size(i * a.features + e)] += ds * At(t.k, {b, shared, j, e});
+        dk[Size(j * a.features + e)] += ds * At(t.q, {b, h, i, e});
       }
     }
   }
-  const auto store = [&](const HostTensor& to, const std::vector<double>& from,
-                         std::int64_t width) {
-    for (std::size_t n = 0; n < from.size(); ++n) {
-      const auto at = static_cast<std::int64_t>(n);
-      to.Set(to.OffsetOf(Index{b, h, at / width, at % width}), from[n]);
-    }
-  };
-  store(t.q_grad, dq, a.features);
-  store(t.k_grad, dk, a.features);
-  store(t.v_grad, dv, a.value_features);
+}
+
+void StoreHead(const HostTensor& to, std::int64_t b, std::int64_t h, const Doubles& from,
+               std::int64_t width) {
+  for (std::size_t n = 0; n < from.size(); ++n) {
+    const auto at = static_cast<std::int64_t>(n);
+    to.Set(to.OffsetOf(Index{b, h, at / width, at % width}), from[n]);
+  }
+}
+
+// Gradients of one head of keys and values and of the query heads that share it.
+void BackwardGroup(const AttentionCall& a, const HostAttention& t, std::int64_t b,
+                   std::int64_t shared) {
+  Doubles dk(Size(a.keys * a.features));
+  Doubles dv(Size(a.keys * a.value_features));
+  for (std::int64_t h = shared * a.group; h < (shared + 1) * a.group; ++h) {
+    Doubles dq(Size(a.queries * a.features));
+    BackwardHead(a, t, b, h, dq, dk, dv);
+    StoreHead(t.q_grad, b, h, dq, a.features);
+  }
+  StoreHead(t.k_grad, b, shared, dk, a.features);
+  StoreHead(t.v_grad, b, shared, dv, a.value_features);
 }
 
 class AttentionKernel : public Kernel {
@@ -157,8 +173,8 @@ class AttentionKernel : public Kernel {
     REPRISE_ASSIGN(const HostAttention t, HostAttention::Bind(*a, memory));
     for (std::int64_t b = 0; b < a->batch; ++b) {
       for (std::int64_t h = 0; h < a->heads; ++h) {
-        if (a->backward) {
-          BackwardHead(*a, t, b, h);
+        if (a->backward && h % a->group == 0) {
+          BackwardGroup(*a, t, b, h / a->group);
         }
         for (std::int64_t i = 0; !a->backward && i < a->queries; ++i) {
           ForwardRow(*a, t, b, h, i);
@@ -179,88 +195,8 @@ class AttentionKernel : public Kernel {
     }
     return LowerAttention(*a, context);
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+  [[nodiscard]] std::vector<OpCall> Samples() const override { return AttentionSamples(); }
 };
-
-using samples::Bool, samples::Double, samples::Int, samples::None, samples::SampleTensors;
-
-// Forward and backward of one shape under the CPU operator's names. Heads lie between the tokens,
-// as a projection leaves them: strides (T H E, E, H E, 1).
-void AddCpuSamples(std::vector<OpCall>& calls, DType t, std::int64_t queries, std::int64_t keys,
-                   std::int64_t features, bool causal, const Value& mask_kind) {
-  constexpr std::int64_t kBatch = 2;
-  constexpr std::int64_t kHeads = 3;
-  for (const bool backward : {false, true}) {
-    SampleTensors s;
-    const auto tensor = [&](std::int64_t tokens) {
-      return Value{s.Strided(t, {kBatch, kHeads, tokens, features},
-                             {tokens * kHeads * features, features, kHeads * features, 1})};
-    };
-    const Value q = tensor(queries);
-    const Value k = tensor(keys);
-    const Value v = tensor(keys);
-    const Value out = tensor(queries);
-    const Value lse = {
-        s.Strided(DType::kFloat32, {kBatch, kHeads, queries}, {queries * kHeads, 1, kHeads})};
-    Value mask = None();
-    if (const std::string* kind = mask_kind.AsString()) {
-      mask = *kind == "bool" ? Value{s.Tensor(DType::kBool, {queries, keys})}
-                             : Value{s.Tensor(DType::kFloat32, {kBatch, 1, queries, keys})};
-    }
-    const Value scale = Double(0.11);
-    if (backward) {
-      calls.push_back({"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-                       {tensor(queries), q, k, v, out, lse, Double(0), Bool(causal), mask, scale},
-                       {tensor(queries), tensor(keys), tensor(keys)}});
-    } else {
-      calls.push_back({"aten::_scaled_dot_product_flash_attention_for_cpu",
-                       {q, k, v, Double(0), Bool(causal), mask, scale},
-                       {out, lse}});
-    }
-  }
-}
-
-// The names under which GPUs record it.
-void AddGpuSamples(std::vector<OpCall>& calls) {
-  SampleTensors s;
-  const auto t = [&] { return Value{s.Tensor(DType::kFloat32, {2, 2, 9, 8})}; };
-  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
-  const Value lse = {s.Tensor(DType::kFloat32, {2, 2, 9})};
-  const Value padded = {s.Tensor(DType::kFloat32, {2, 2, 32})};
-  const Value bias = {s.Tensor(DType::kFloat32, {2, 2, 9, 9})};
-  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None();
-  calls.push_back({"aten::_scaled_dot_product_flash_attention",
-                   {q, k, v, zero, yes, no, none},
-                   {out, lse, none, none, Int(9), Int(9), none, none, none}});
-  calls.push_back(
-      {"aten::_scaled_dot_product_flash_attention_backward",
-       {grad, q, k, v, out, lse, none, none, Int(9), Int(9), zero, yes, none, none, Double(0.2)},
-       {t(), t(), t()}});
-  calls.push_back({"aten::_scaled_dot_product_efficient_attention",
-                   {q, k, v, bias, yes, zero, no, none},
-                   {out, padded, none, none}});
-  calls.push_back({"aten::_scaled_dot_product_efficient_attention_backward",
-                   {grad, q, k, v, none, out, padded, none, none, zero,
-                    Value{ValueList{yes, yes, yes, no}}, yes, Double(0.2)},
-                   {t(), t(), t(), none}});
-}
-
-std::vector<OpCall> AttentionKernel::Samples() const {
-  std::vector<OpCall> calls;
-  const auto f = DType::kFloat32;
-  for (const bool causal : {false, true}) {
-    AddCpuSamples(calls, f, 33, 33, 16, causal, None());
-    AddCpuSamples(calls, f, 5, 20, 7, causal, None());
-    AddCpuSamples(calls, f, 20, 6, 8, causal, None());
-  }
-  AddCpuSamples(calls, f, 140, 140, 4, true, None());  // several blocks, some left out
-  AddCpuSamples(calls, f, 17, 19, 8, false, samples::Text("bool"));
-  AddCpuSamples(calls, f, 17, 19, 8, false, samples::Text("float"));
-  AddCpuSamples(calls, DType::kBFloat16, 18, 18, 8, true, None());
-  AddCpuSamples(calls, DType::kFloat16, 18, 18, 8, false, None());
-  AddGpuSamples(calls);
-  return calls;
-}
 
 }  // namespace
 

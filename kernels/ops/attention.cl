@@ -2,6 +2,7 @@
 // `queries` rows of `keys` float32; z = h + heads b counts the heads of this launch.
 // Options: ACC_NAME=float32, V, L; T: type of the output and its gradient; MASK: type of the mask.
 #include "rows.cl"
+#include "random_bits.cl"
 
 typedef struct {
   long rows, heads, queries, keys;
@@ -10,7 +11,10 @@ typedef struct {
   long out_at, out[4];    // by b, h, query, feature
   long grad_at, grad[4];
   long features;
+  long all_heads, first_batch, first_head;  // where this launch's heads are among all
+  ulong seed;                               // of dropout
   int causal, has_mask, has_lse;
+  float dropout;
 } AttentionArgs;
 
 #define LARGER(a, b) fmax(a, b)
@@ -57,6 +61,14 @@ static void add_mask(__global float* s, __global const TYPE(MASK) * mask, long a
   for (long i = n + get_local_id(0); i < width; i += L) s[i] = -INFINITY;                    \
   ROW_BARRIER
 
+// What dropout multiplies the probability of (z's b and h, query, key) with: element by element of
+// (batch, heads, queries, keys), the same forward and backward.
+static float kept(const AttentionArgs* g, long b, long h, long query, long key) {
+  const long head = (g->first_batch + b) * g->all_heads + g->first_head + h;
+  const ulong bits = random_bits(g->seed, (head * g->queries + query) * g->keys + key);
+  return unit(bits) >= g->dropout ? 1 / (1 - g->dropout) : 0;
+}
+
 // Scores to probabilities. A row without any key becomes zeros.
 __kernel void attention_softmax(__global float* scores, __global const TYPE(MASK) * mask,
                                 __global float* lse, AttentionArgs g) {
@@ -85,6 +97,9 @@ __kernel void attention_softmax(__global float* scores, __global const TYPE(MASK
     const float factor = sum == 0 ? 0 : 1 / sum;
     FOR_VECTORS(i, width) VPUT(float32, s, i, VGET(float32, s, i) * factor);
     FOR_TAIL(i, width) s[i] *= factor;
+    ROW_BARRIER
+    if (g.dropout > 0)
+      for (long i = get_local_id(0); i < n; i += L) s[i] *= kept(&g, b, h, query, i);
     for (long i = width + get_local_id(0); i < g.keys; i += L) s[i] = 0;
     if (g.has_lse && get_local_id(0) == 0)
       lse[g.lse_at + b * g.lse[0] + h * g.lse[1] + query * g.lse[2]] = shift + log(sum);
@@ -92,7 +107,8 @@ __kernel void attention_softmax(__global float* scores, __global const TYPE(MASK
 }
 
 // Scores to probabilities by the saved logsumexp; gradients of probabilities to those of scores:
-// dS = P (dP - sum_j P dP), where the sum is dO . O (Dao et al., FlashAttention, appendix B).
+// dS = P (dP - sum_j P dP), where the sum is dO . O (Dao et al., FlashAttention, appendix B). What
+// dropout multiplied P with, it multiplies dP with, and P again for the values' gradient.
 __kernel void attention_scores_grad(__global float* scores, __global float* grads,
                                     __global const TYPE(MASK) * mask, __global const float* lse,
                                     __global const TYPE(T) * out, __global const TYPE(T) * out_grad,
@@ -111,15 +127,24 @@ __kernel void attention_scores_grad(__global float* scores, __global float* grad
     __global float* d = grads + row * g.keys;
     for (long i = n + get_local_id(0); i < width; i += L) d[i] = 0;  // was not computed
     ROW_BARRIER
-    FOR_VECTORS(i, width) {
-      const VACC p = empty ? (VACC)0 : exp(VGET(float32, s, i) - shift);
-      VPUT(float32, s, i, p);
-      VPUT(float32, d, i, p * (VGET(float32, d, i) - dot));
-    }
-    FOR_TAIL(i, width) {
-      const float p = empty ? 0 : exp(s[i] - shift);
-      s[i] = p;
-      d[i] = p * (d[i] - dot);
+    if (g.dropout > 0) {
+      for (long i = get_local_id(0); i < width; i += L) {
+        const float p = empty ? 0 : exp(s[i] - shift);
+        const float m = kept(&g, b, h, query, i);
+        s[i] = p * m;
+        d[i] = p * (d[i] * m - dot);
+      }
+    } else {
+      FOR_VECTORS(i, width) {
+        const VACC p = empty ? (VACC)0 : exp(VGET(float32, s, i) - shift);
+        VPUT(float32, s, i, p);
+        VPUT(float32, d, i, p * (VGET(float32, d, i) - dot));
+      }
+      FOR_TAIL(i, width) {
+        const float p = empty ? 0 : exp(s[i] - shift);
+        s[i] = p;
+        d[i] = p * (d[i] - dot);
+      }
     }
     for (long i = width + get_local_id(0); i < g.keys; i += L) s[i] = d[i] = 0;
   }

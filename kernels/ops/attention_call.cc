@@ -1,48 +1,16 @@
 #include "kernels/ops/attention_call.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "kernels/lowering.h"
+#include "kernels/ops/attention_layout.h"
+#include "kernels/ops/random_draw.h"
 
 namespace reprise {
 namespace {
-
-// Where each operator has its arguments; -1: it has no such argument.
-struct Layout {
-  std::string_view name;
-  bool backward;
-  int q, k, v, mask, dropout, causal, scale;
-  int out_grad, out, lse;  // inputs of the backward; `out` and `lse` of the forward are outputs
-};
-constexpr std::array kLayouts = {
-    // (query, key, value, dropout_p, is_causal, attn_mask, scale)
-    Layout{"aten::_scaled_dot_product_flash_attention_for_cpu", false, 0, 1, 2, 5, 3, 4, 6, -1, 0,
-           1},
-    // (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale)
-    Layout{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", true, 1, 2, 3, 8, 6, 7, 9,
-           0, 4, 5},
-    // (query, key, value, dropout_p, is_causal, return_debug_mask, scale)
-    Layout{"aten::_scaled_dot_product_flash_attention", false, 0, 1, 2, -1, 3, 4, 6, -1, 0, 1},
-    // (grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
-    //  is_causal, philox_seed, philox_offset, scale)
-    Layout{"aten::_scaled_dot_product_flash_attention_backward", true, 1, 2, 3, -1, 10, 11, 14, 0,
-           4, 5},
-    // (query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, scale)
-    Layout{"aten::_scaled_dot_product_efficient_attention", false, 0, 1, 2, 3, 5, 6, 7, -1, 0, 1},
-    // (grad_out, query, key, value, attn_bias, out, logsumexp, philox_seed, philox_offset,
-    //  dropout_p, grad_input_mask, is_causal, scale)
-    Layout{"aten::_scaled_dot_product_efficient_attention_backward", true, 1, 2, 3, 4, 9, 11, 12, 0,
-           5, 6},
-};
-constexpr auto kNames = [] {
-  std::array<std::string_view, kLayouts.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kLayouts[i].name;
-  }
-  return names;
-}();
 
 double Number(const OpCall& call, int i, double fallback) {
   const auto at = static_cast<std::size_t>(i);
@@ -57,6 +25,37 @@ bool HasShape(const TensorDesc* t, const std::vector<std::int64_t>& shape) {
   return t != nullptr && t->shape == shape;
 }
 
+bool AllAbsent(const OpCall& call, const AttentionLayout& layout) {
+  return std::all_of(layout.absent.begin(), layout.absent.end(),
+                     [&](int i) { return Input(call, i) == nullptr && Number(call, i, -1) < 0; });
+}
+
+// (batch, tokens, heads, features) seen as (batch, heads, tokens, features); a logsumexp with a
+// last dimension of one without it.
+void TurnToHeadsFirst(AttentionCall& a, bool tokens_first) {
+  auto views = std::make_shared<std::vector<TensorDesc>>();
+  views->reserve(9);  // pointers into it stay
+  const auto turn = [&](const TensorDesc*& t) {
+    if (tokens_first && t != nullptr && t->shape.size() == 4) {
+      views->push_back(*t);
+      std::swap(views->back().shape[1], views->back().shape[2]);
+      std::swap(views->back().strides[1], views->back().strides[2]);
+      t = &views->back();
+    }
+  };
+  for (const TensorDesc** t :
+       {&a.q, &a.k, &a.v, &a.out, &a.out_grad, &a.q_grad, &a.k_grad, &a.v_grad}) {
+    turn(*t);
+  }
+  if (a.lse != nullptr && a.lse->shape.size() == 4 && a.lse->shape[3] == 1) {
+    views->push_back(*a.lse);
+    views->back().shape.pop_back();
+    views->back().strides.pop_back();
+    a.lse = &views->back();
+  }
+  a.views = std::move(views);
+}
+
 bool SetSizes(AttentionCall& a) {
   for (const TensorDesc* t : {a.q, a.k, a.v}) {
     if (t == nullptr || t->shape.size() != 4) {
@@ -69,8 +68,13 @@ bool SetSizes(AttentionCall& a) {
   a.features = a.q->shape[3];
   a.keys = a.k->shape[2];
   a.value_features = a.v->shape[3];
-  return a.k->shape == std::vector{a.batch, a.heads, a.keys, a.features} &&
-         a.v->shape == std::vector{a.batch, a.heads, a.keys, a.value_features} &&
+  const std::int64_t shared = a.k->shape[1];
+  if (shared == 0 || a.heads % shared != 0) {
+    return false;
+  }
+  a.group = a.heads / shared;
+  return a.k->shape == std::vector{a.batch, shared, a.keys, a.features} &&
+         a.v->shape == std::vector{a.batch, shared, a.keys, a.value_features} &&
          HasShape(a.out, {a.batch, a.heads, a.queries, a.value_features});
 }
 
@@ -90,12 +94,11 @@ bool LseFits(const AttentionCall& a) {
 
 }  // namespace
 
-std::span<const std::string_view> AttentionOperators() { return kNames; }
-
 std::optional<AttentionCall> ParseAttention(const OpCall& call) {
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(),
-                                   [&](const Layout& l) { return l.name == call.name; });
-  if (layout == kLayouts.end()) {
+  const auto layouts = AttentionLayouts();
+  const auto layout = std::find_if(layouts.begin(), layouts.end(),
+                                   [&](const AttentionLayout& l) { return l.name == call.name; });
+  if (layout == layouts.end()) {
     return std::nullopt;
   }
   AttentionCall a;
@@ -117,7 +120,10 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
     a.lse = call.OutputTensor(1);
     a.lse = a.lse != nullptr && ElementCount(a.lse->shape) == 0 ? nullptr : a.lse;
   }
-  if (!SetSizes(a) || Number(call, layout->dropout, 0) != 0 ||
+  TurnToHeadsFirst(a, layout->tokens_first);
+  a.dropout = Number(call, layout->dropout, 0);
+  if (!SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, *layout) ||
+      (layout->tokens_first && a.causal && a.queries != a.keys) ||
       (a.mask != nullptr && !MaskFits(a)) || (a.lse != nullptr && !LseFits(a))) {
     return std::nullopt;
   }
@@ -137,6 +143,18 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
   }
   a.scale = Number(call, layout->scale, 1 / std::sqrt(static_cast<double>(a.features)));
   return a;
+}
+
+double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std::int64_t i,
+                     std::int64_t j) {
+  if (a.dropout == 0) {
+    return 1;
+  }
+  const std::int64_t element = ((b * a.heads + h) * a.queries + i) * a.keys + j;
+  const double draw = RandomUnit(RandomBits(RandomSeed(*a.out), element));
+  // Compared in float, as on the device.
+  const auto p = static_cast<float>(a.dropout);
+  return static_cast<float>(draw) >= p ? 1 / (1 - a.dropout) : 0;
 }
 
 double AttentionPairs(const AttentionCall& a) {

@@ -2,21 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <span>
-#include <string_view>
+#include <vector>
 
 #include "core/value.h"
 
 namespace reprise {
 
-// softmax(scale Q K^T + mask) V by head. All but `lse` and `mask` are (batch, heads, tokens,
-// features); pointers are into the call.
+// dropout(softmax(scale Q K^T + mask)) V by head. All but `lse` and `mask` are (batch, heads,
+// tokens, features); pointers are into the call, or into `views`.
 struct AttentionCall {
   bool backward = false;
   bool causal = false;
   double scale = 1;
+  double dropout = 0;
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
+  std::int64_t group = 1;           // query heads that share one head of keys and values
   std::int64_t features = 0;        // of a query and a key
   std::int64_t value_features = 0;  // of a value and the output
   const TensorDesc* q = nullptr;
@@ -29,14 +31,22 @@ struct AttentionCall {
   const TensorDesc* q_grad = nullptr;
   const TensorDesc* k_grad = nullptr;
   const TensorDesc* v_grad = nullptr;
+  std::shared_ptr<const std::vector<TensorDesc>> views;  // where the call has other dimensions
 };
 
-[[nodiscard]] std::span<const std::string_view> AttentionOperators();
-// Nothing if the call is not one of them or not one that can be computed exactly: dropout, heads
-// shared between queries, float64.
+// Nothing if the call is not one of them or not one that can be computed exactly: sequences of
+// different lengths in one batch, windows, float64.
 [[nodiscard]] std::optional<AttentionCall> ParseAttention(const OpCall& call);
+
+// What dropout multiplies the probability of query i and key j of a head with: drawn again in the
+// backward, by the output's storage.
+[[nodiscard]] double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h,
+                                   std::int64_t i, std::int64_t j);
 
 // Pairs of query and key that count.
 [[nodiscard]] double AttentionPairs(const AttentionCall& a);
+
+// Every operator, as PyTorch records it.
+[[nodiscard]] std::vector<OpCall> AttentionSamples();
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include "kernels/lowering.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/ops/gemm_launch.h"
+#include "kernels/ops/random_draw.h"
 
 namespace reprise {
 namespace {
@@ -26,7 +27,10 @@ struct AttentionArgs {
   std::int64_t out_at, out[4];
   std::int64_t grad_at, grad[4];
   std::int64_t features;
+  std::int64_t all_heads, first_batch, first_head;
+  std::uint64_t seed;
   std::int32_t causal, has_mask, has_lse;
+  float dropout;
 };
 
 // Heads [h, h + heads) of batches [b, b + batches).
@@ -43,9 +47,9 @@ class AttentionLowering {
   [[nodiscard]] Result<std::vector<Launch>> Lower() {
     const std::int64_t head_bytes = std::max<std::int64_t>(4, a_.queries * a_.keys * 4);
     const std::int64_t at_once = std::max<std::int64_t>(1, kMaxScoreBytes / head_bytes);
+    const std::int64_t heads = a_.group > 1 ? PartOfGroup(at_once) : std::min(a_.heads, at_once);
     const std::int64_t batches =
-        std::max<std::int64_t>(1, at_once / std::max<std::int64_t>(a_.heads, 1));
-    const std::int64_t heads = std::min(a_.heads, at_once);
+        std::max<std::int64_t>(1, at_once / std::max<std::int64_t>(heads, 1));
     for (std::int64_t b = 0; b < a_.batch; b += batches) {
       for (std::int64_t h = 0; h < a_.heads; h += heads) {
         heads_ = {b, std::min(batches, a_.batch - b), h, std::min(heads, a_.heads - h)};
@@ -56,14 +60,25 @@ class AttentionLowering {
   }
 
  private:
+  // Query heads that share a head of keys and values are launches of their own: all, or equal
+  // parts.
+  [[nodiscard]] std::int64_t PartOfGroup(std::int64_t most) const {
+    std::int64_t heads = a_.group;
+    while (heads > most || a_.group % heads != 0) {
+      --heads;
+    }
+    return heads;
+  }
   // A (batch, heads, tokens, features) tensor, or its transpose, as a matrix for each head.
   [[nodiscard]] Result<GemmOperand> Matrix(const TensorDesc& t, bool transposed = false) const {
     REPRISE_ASSIGN(Buffer * buffer, BufferOf(t, context_));
     GemmOperand x;
     x.buffer = buffer;
     x.dtype = t.dtype;
-    x.offset = t.offset + heads_.b * t.strides[0] + heads_.h * t.strides[1];
-    x.batch = {t.strides[1], t.strides[0]};
+    const bool shared = a_.group > 1 && t.shape[1] != a_.heads;
+    const std::int64_t head = shared ? heads_.h / a_.group : heads_.h;
+    x.offset = t.offset + heads_.b * t.strides[0] + head * t.strides[1];
+    x.batch = {shared ? 0 : t.strides[1], t.strides[0]};
     x.row = {t.strides[transposed ? 3 : 2], 0, 0};
     x.column = {t.strides[transposed ? 2 : 3], 0, 0};
     return x;
@@ -109,12 +124,38 @@ class AttentionLowering {
     REPRISE_TRY(Multiply(Matrix(*a_.out_grad), Matrix(*a_.v, true), Scores(kScoreGradsSlot),
                          {a_.queries, a_.keys, a_.value_features}, 1, GemmTriangle::kResultLower));
     REPRISE_TRY(AppendRows("attention_scores_grad"));
-    REPRISE_TRY(Multiply(Scores(kScoresSlot, true), Matrix(*a_.out_grad), Matrix(*a_.v_grad),
-                         {a_.keys, a_.value_features, a_.queries}, 1, GemmTriangle::kLeftUpper));
     REPRISE_TRY(Multiply(Scores(kScoreGradsSlot), Matrix(*a_.k), Matrix(*a_.q_grad),
                          {a_.queries, a_.features, a_.keys}, a_.scale, GemmTriangle::kLeftLower));
-    return Multiply(Scores(kScoreGradsSlot, true), Matrix(*a_.q), Matrix(*a_.k_grad),
-                    {a_.keys, a_.features, a_.queries}, a_.scale, GemmTriangle::kLeftUpper);
+    REPRISE_TRY(MultiplyTransposed(kScoresSlot, *a_.out_grad, *a_.v_grad, 1));
+    return MultiplyTransposed(kScoreGradsSlot, *a_.q, *a_.k_grad, a_.scale);
+  }
+
+  // result = alpha scores^T right, summed over the query heads of a group: one product whose inner
+  // index goes through the queries of each head in turn.
+  [[nodiscard]] Status MultiplyTransposed(int slot, const TensorDesc& right,
+                                          const TensorDesc& result, double alpha) {
+    const std::int64_t width = right.shape[3];
+    if (a_.group == 1) {
+      return Multiply(Scores(slot, true), Matrix(right), Matrix(result),
+                      {a_.keys, width, a_.queries}, alpha, GemmTriangle::kLeftUpper);
+    }
+    GemmProblem p;
+    REPRISE_ASSIGN(p.a, Scores(slot, true));
+    REPRISE_ASSIGN(p.b, Matrix(right));
+    REPRISE_ASSIGN(p.d, Matrix(result));
+    p.m = a_.keys;
+    p.n = width;
+    p.k = a_.queries * heads_.heads;
+    p.k_index = {a_.queries, heads_.heads};
+    p.a.column = {p.a.column[0], a_.queries * a_.keys, 0};
+    p.b.row = {p.b.row[0], p.b.batch[0], 0};
+    p.batch = {1, heads_.batches};
+    p.alpha = alpha;
+    if (heads_.h % a_.group != 0) {  // later parts of the group add to the first
+      p.c = p.d;
+      p.beta = 1;
+    }
+    return AppendGemm(p, context_, kPartSlot, launches_);
   }
 
   [[nodiscard]] AttentionArgs RowArgs() const {
@@ -124,6 +165,11 @@ class AttentionLowering {
     args.queries = a_.queries;
     args.keys = a_.keys;
     args.features = a_.value_features;
+    args.all_heads = a_.heads;
+    args.first_batch = heads_.b;
+    args.first_head = heads_.h;
+    args.seed = RandomSeed(*a_.out);
+    args.dropout = static_cast<float>(a_.dropout);
     args.causal = a_.causal ? 1 : 0;
     args.has_mask = a_.mask != nullptr ? 1 : 0;
     args.has_lse = a_.lse != nullptr ? 1 : 0;

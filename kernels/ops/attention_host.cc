@@ -33,7 +33,8 @@ class HostHeads {
  private:
   [[nodiscard]] Result<HostMatrix> Matrix(const TensorDesc& t, bool transposed = false) const {
     REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(t, memory_));
-    return HostMatrix{bound.data(), t.dtype, t.offset + b_ * t.strides[0] + h_ * t.strides[1],
+    const std::int64_t head = t.shape[1] == a_.heads ? h_ : h_ / a_.group;
+    return HostMatrix{bound.data(), t.dtype, t.offset + b_ * t.strides[0] + head * t.strides[1],
                       t.strides[transposed ? 3 : 2], t.strides[transposed ? 2 : 3]};
   }
   [[nodiscard]] Result<HostMatrix> Dense(std::vector<float>& data, bool transposed = false) const {
@@ -42,11 +43,11 @@ class HostHeads {
   }
   [[nodiscard]] static Status Multiply(std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
                                        const Result<HostMatrix>& a, const Result<HostMatrix>& b,
-                                       const Result<HostMatrix>& d) {
+                                       const Result<HostMatrix>& d, float beta = 0) {
     for (const auto* x : {&a, &b, &d}) {
       REPRISE_TRY(*x);
     }
-    return HostGemm(m, n, k, static_cast<float>(alpha), *a, *b, 0, *d);
+    return HostGemm(m, n, k, static_cast<float>(alpha), *a, *b, beta, *d);
   }
 
   // Masks row i of the scores; returns how many keys of it count.
@@ -82,7 +83,9 @@ class HostHeads {
         sum += row[j] = std::exp(row[j] - shift);
       }
       const float factor = sum == 0 ? 0 : 1 / sum;
-      std::for_each(row, row + n, [factor](float& x) { x *= factor; });
+      for (std::int64_t j = 0; j < n; ++j) {
+        row[j] *= factor * static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
+      }
       std::fill(row + n, row + a_.keys, 0.0F);
       if (a_.lse != nullptr) {
         REPRISE_ASSIGN(const HostTensor lse, HostTensor::Bind(*a_.lse, memory_));
@@ -114,22 +117,50 @@ class HostHeads {
       float* p = scores_.data() + i * a_.keys;
       float* ds = grads_.data() + i * a_.keys;
       for (std::int64_t j = 0; j < a_.keys; ++j) {
-        p[j] = j >= n || shift == -INFINITY ? 0 : std::exp(p[j] - shift);
-        ds[j] = p[j] * (ds[j] - delta);
+        const float kept = static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
+        const float probability = j >= n || shift == -INFINITY ? 0 : std::exp(p[j] - shift);
+        ds[j] = probability * (kept * ds[j] - delta);
+        p[j] = kept * probability;
       }
     }
-    REPRISE_TRY(Multiply(a_.keys, a_.value_features, a_.queries, 1, Dense(scores_, true),
-                         Matrix(*a_.out_grad), Matrix(*a_.v_grad)));
     REPRISE_TRY(Multiply(a_.queries, a_.features, a_.keys, a_.scale, Dense(grads_), Matrix(*a_.k),
                          Matrix(*a_.q_grad)));
-    return Multiply(a_.keys, a_.features, a_.queries, a_.scale, Dense(grads_, true), Matrix(*a_.q),
-                    Matrix(*a_.k_grad));
+    REPRISE_TRY(MultiplyTransposed(scores_, *a_.out_grad, *a_.v_grad, 1, value_sums_));
+    return MultiplyTransposed(grads_, *a_.q, *a_.k_grad, a_.scale, key_sums_);
+  }
+
+  // result = alpha scores^T right, over all query heads of a group: summed in float32, and stored
+  // with the last of them.
+  [[nodiscard]] Status MultiplyTransposed(std::vector<float>& scores, const TensorDesc& right,
+                                          const TensorDesc& result, double alpha,
+                                          std::vector<float>& sums) {
+    const std::int64_t width = right.shape[3];
+    if (a_.group == 1) {
+      return Multiply(a_.keys, width, a_.queries, alpha, Dense(scores, true), Matrix(right),
+                      Matrix(result));
+    }
+    const std::int64_t member = h_ % a_.group;
+    sums.resize(static_cast<std::size_t>(a_.keys * width));
+    const HostMatrix to{reinterpret_cast<std::byte*>(sums.data()), DType::kFloat32, 0, width, 1};
+    REPRISE_TRY(Multiply(a_.keys, width, a_.queries, alpha, Dense(scores, true), Matrix(right), to,
+                         member == 0 ? 0 : 1));
+    if (member + 1 < a_.group) {
+      return {};
+    }
+    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(result, memory_));
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      const auto at = static_cast<std::int64_t>(n);
+      const std::int64_t index[] = {b_, h_ / a_.group, at / width, at % width};
+      bound.Set(bound.OffsetOf(index), sums[n]);
+    }
+    return {};
   }
 
   const AttentionCall& a_;
   const HostBindings& memory_;
   std::vector<std::int64_t> mask_strides_;
   std::vector<float> scores_, grads_;
+  std::vector<float> key_sums_, value_sums_;  // of a group's gradients
   std::int64_t b_ = 0, h_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 15> kOperators = {"aten::copy_",
+constexpr std::array<std::string_view, 18> kOperators = {"aten::copy_",
                                                          "aten::_copy_from",
                                                          "aten::fill_",
                                                          "aten::cat",
@@ -25,7 +25,10 @@ constexpr std::array<std::string_view, 15> kOperators = {"aten::copy_",
                                                          "fsdp::chunk_cat_mixed_dtype",
                                                          "fsdp::all_gather_copy_in",
                                                          "aten::repeat",
-                                                         "aten::constant_pad_nd"};
+                                                         "aten::constant_pad_nd",
+                                                         "aten::flip",
+                                                         "aten::roll",
+                                                         "aten::_copy_from_and_resize"};
 
 ElementwiseCall AsCall(const CopyPlan::Piece& piece) {
   ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &piece.dst};
@@ -224,6 +227,7 @@ std::vector<OpCall> Copy::Samples() const {
   const Value same{t.Tensor(DType::kFloat32, {3, 4, 5})};
   calls.push_back({"aten::copy_", {same, Value{a}, samples::Bool(false)}, {same}});
   calls.push_back({"aten::_copy_from", {Value{a}, same, samples::Bool(false)}, {same}});
+  calls.push_back({"aten::_copy_from_and_resize", {Value{a}, same}, {same}});
   calls.push_back({"aten::fill_", {same, Value{t.Tensor(DType::kFloat64, {})}}, {same}});
   calls.push_back({"aten::cat", {Tensors({a, b}), Int(1)}, {joined}});
   calls.push_back({"aten::cat", {Tensors({a, b}), Int(-2), joined}, {joined}});
@@ -236,6 +240,10 @@ std::vector<OpCall> Copy::Samples() const {
   calls.push_back({"aten::constant_pad_nd",
                    {Value{a}, Ints({1, 2, -1, 0}), samples::Double(0.5)},
                    {Value{t.Tensor(DType::kFloat32, {3, 3, 8})}}});
+  calls.push_back({"aten::flip", {Value{a}, Ints({0, -1})}, {same}});
+  calls.push_back({"aten::flip", {ids, Ints({1})}, {Value{t.Tensor(DType::kInt64, {2, 3})}}});
+  calls.push_back({"aten::roll", {Value{a}, Ints({1, -7}), Ints({0, -1})}, {same}});
+  calls.push_back({"aten::roll", {Value{a}, Ints({13}), Ints({})}, {same}});
   return calls;
 }
 

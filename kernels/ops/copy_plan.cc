@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "kernels/ops/copy_moves.h"
+
 namespace reprise {
 namespace {
 
@@ -20,24 +22,6 @@ Tensors ListAt(const ValueList& values, std::size_t i) {
 const TensorDesc* OutputOr(const OpCall& call, std::size_t i) {
   const TensorDesc* output = call.OutputTensor(0);
   return output != nullptr ? output : call.InputTensor(i);
-}
-
-TensorDesc View(const TensorDesc& tensor, std::vector<std::int64_t> shape,
-                std::vector<std::int64_t> strides, std::int64_t offset) {
-  TensorDesc view = tensor;
-  view.elements = ElementCount(shape);
-  view.shape = std::move(shape);
-  view.strides = std::move(strides);
-  view.offset = offset;
-  return view;
-}
-
-TensorDesc Narrow(const TensorDesc& tensor, std::size_t dim, std::int64_t start,
-                  std::int64_t length) {
-  std::vector<std::int64_t> shape = tensor.shape;
-  shape[dim] = length;
-  return View(tensor, std::move(shape), tensor.strides,
-              tensor.offset + start * tensor.strides[dim]);
 }
 
 // -1 counts from the end, of `rank` dimensions.
@@ -78,7 +62,7 @@ std::optional<CopyPlan> PlanCat(const OpCall& call) {
     if (tensor->shape.size() != out->shape.size()) {
       return std::nullopt;
     }
-    plan.pieces.push_back({Narrow(*out, *dim, at, tensor->shape[*dim]), *tensor});
+    plan.pieces.push_back({NarrowedAt(*out, *dim, at, tensor->shape[*dim]), *tensor});
     at += tensor->shape[*dim];
   }
   return at == out->shape[*dim] ? std::optional(plan) : std::nullopt;
@@ -94,7 +78,7 @@ std::optional<CopyPlan> PlanStack(const OpCall& call) {
   }
   CopyPlan plan;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    TensorDesc slot = Narrow(*out, *dim, static_cast<std::int64_t>(i), 1);
+    TensorDesc slot = NarrowedAt(*out, *dim, static_cast<std::int64_t>(i), 1);
     slot.shape.erase(slot.shape.begin() + static_cast<std::ptrdiff_t>(*dim));
     slot.strides.erase(slot.strides.begin() + static_cast<std::ptrdiff_t>(*dim));
     plan.pieces.push_back({std::move(slot), *tensors[i]});
@@ -131,7 +115,7 @@ std::optional<CopyPlan> PlanSplit(const OpCall& call) {
   CopyPlan plan;
   std::int64_t at = 0;
   for (std::size_t i = 0; i < outs.size(); ++i) {
-    plan.pieces.push_back({*outs[i], Narrow(*self, *dim, at, sizes[i])});
+    plan.pieces.push_back({*outs[i], NarrowedAt(*self, *dim, at, sizes[i])});
     at += sizes[i];
   }
   return at <= self->shape[*dim] ? std::optional(plan) : std::nullopt;
@@ -160,12 +144,12 @@ std::optional<CopyPlan> PlanChunkCat(const OpCall& call) {
     const std::int64_t part = (tensor->shape[0] + chunks - 1) / chunks * rest;
     const std::int64_t whole = part == 0 ? 0 : count / part;
     if (whole > 0) {
-      plan.pieces.push_back({View(*out, {whole, part}, {row, 1}, out->offset + column),
-                             View(*tensor, {whole, part}, {part, 1}, tensor->offset)});
+      plan.pieces.push_back({ViewOf(*out, {whole, part}, {row, 1}, out->offset + column),
+                             ViewOf(*tensor, {whole, part}, {part, 1}, tensor->offset)});
     }
     if (const std::int64_t left = count - whole * part; left > 0) {
-      plan.pieces.push_back({View(*out, {left}, {1}, out->offset + whole * row + column),
-                             View(*tensor, {left}, {1}, tensor->offset + whole * part)});
+      plan.pieces.push_back({ViewOf(*out, {left}, {1}, out->offset + whole * row + column),
+                             ViewOf(*tensor, {left}, {1}, tensor->offset + whole * part)});
     }
     if (whole < chunks) {
       plan.fill = *out;
@@ -189,7 +173,7 @@ std::optional<CopyPlan> PlanGatherCopyIn(const OpCall& call) {
   CopyPlan plan;
   for (const TensorDesc* input : inputs) {
     plan.pieces.push_back(
-        {View(*output, input->shape, ContiguousStrides(input->shape), at), *input});
+        {ViewOf(*output, input->shape, ContiguousStrides(input->shape), at), *input});
     at += ElementCount(input->shape);
   }
   const bool fits = at <= end && end <= output->offset + ElementCount(output->shape);
@@ -204,8 +188,8 @@ std::optional<CopyPlan> PlanRepeat(const OpCall& call) {
     return std::nullopt;
   }
   const std::size_t extra = out->shape.size() - self->shape.size();
-  TensorDesc dst = View(*out, {}, {}, out->offset);
-  TensorDesc src = View(*self, {}, {}, self->offset);
+  TensorDesc dst = ViewOf(*out, {}, {}, out->offset);
+  TensorDesc src = ViewOf(*self, {}, {}, self->offset);
   for (std::size_t d = 0; d < out->shape.size(); ++d) {
     const std::int64_t extent = d < extra ? 1 : self->shape[d - extra];
     if (extent == 0 || out->shape[d] % extent != 0) {
@@ -238,8 +222,8 @@ std::optional<CopyPlan> PlanPad(const OpCall& call) {
     if (length < 0) {
       return std::nullopt;
     }
-    src = Narrow(src, d, first, length);
-    dst = Narrow(dst, d, std::max<std::int64_t>(0, before), length);
+    src = NarrowedAt(src, d, first, length);
+    dst = NarrowedAt(dst, d, std::max<std::int64_t>(0, before), length);
   }
   CopyPlan plan{.fill = *out, .pieces = {{std::move(dst), std::move(src)}}};
   plan.fill_value =
@@ -251,6 +235,7 @@ const std::unordered_map<std::string_view, Planner>& Planners() {
   static const std::unordered_map<std::string_view, Planner> kPlanners = {
       {"aten::copy_", PlanOne},
       {"aten::_copy_from", PlanOne},
+      {"aten::_copy_from_and_resize", PlanOne},
       {"aten::fill_", PlanOne},
       {"aten::cat", PlanCat},
       {"aten::_cat", PlanCat},
@@ -264,6 +249,8 @@ const std::unordered_map<std::string_view, Planner>& Planners() {
       {"fsdp::all_gather_copy_in", PlanGatherCopyIn},
       {"aten::repeat", PlanRepeat},
       {"aten::constant_pad_nd", PlanPad},
+      {"aten::flip", PlanFlip},
+      {"aten::roll", PlanRoll},
   };
   return kPlanners;
 }

@@ -36,6 +36,10 @@ static inline C gelu_slope(C x) {
   C cdf = (C)0.5 * (1 + erf_(x * (C)M_SQRT1_2));
   return cdf + x * (C)0.3989422804014327 * exp((C)-0.5 * x * x);
 }
+static inline C mish_slope(C x) {
+  C t = tanh(x > 20 ? x : log1p(exp(x)));
+  return t + x * (1 - t * t) / (1 + exp(-x));
+}
 static inline C gelu_inner(C x) { return (C)0.7978845608028654 * (x + (C)0.044715 * x * x * x); }
 static inline C gelu_tanh_slope(C x) {
   C t = tanh(gelu_inner(x));

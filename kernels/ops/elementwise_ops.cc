@@ -45,6 +45,12 @@ T GeluTanhSlope(T x) {
   return T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * inner;
 }
 
+template <typename T>
+T MishSlope(T x) {
+  const T t = std::tanh(x > 20 ? x : std::log1p(std::exp(x)));
+  return t + x * (1 - t * t) / (1 + std::exp(-x));
+}
+
 std::int64_t FloorDiv(std::int64_t x, std::int64_t y) {
   if (y == 0) {
     return 0;  // PyTorch raises; a replay must not

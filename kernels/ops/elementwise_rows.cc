@@ -4,6 +4,7 @@ namespace reprise {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = ElementwiseRow::kLargest;
 using Argument = ElementwiseRow::Argument;
 
 // Argument i, required; and optional with a default.
@@ -114,6 +115,8 @@ constexpr ElementwiseRow kRows[] = {
     // (condition, self, other), (self, mask, value)
     {"aten::where", "where", {A(0), A(1), A(2)}, kMask},
     {"aten::masked_fill", "masked_fill", {A(0), A(1), A(2)}, kMask},
+    // (self, nan=0, posinf=None, neginf=None)
+    {"aten::nan_to_num", "nan_to_num", {A(0), D(1, 0), D(2, kLargest), D(3, -kLargest)}},
     // (self, threshold, value), (grad_output, self, threshold)
     {"aten::threshold", "threshold", {A(0), A(1), A(2)}, kFloats},
     {"aten::threshold_backward", "threshold_backward", {A(0), A(1), A(2)}, kFloats},
@@ -126,10 +129,16 @@ constexpr ElementwiseRow kRows[] = {
     // (self, beta=1, threshold=20), (grad_output, self, beta, threshold)
     {"aten::softplus", "softplus", {A(0), D(1, 1), D(2, 20)}, kFloats},
     {"aten::softplus_backward", "softplus_backward", {A(0), A(1), A(2), A(3)}, kFloats},
+    // (self) -> output, buffer: what the backward is spared on a CPU; left as it is here
+    {"aten::log_sigmoid_forward", "log_sigmoid", {A(0)}, kFloats},
+    {"aten::log_sigmoid_backward", "log_sigmoid_backward", {A(0), A(1)}, kFloats},
+    // (grad_output, self, eps=None)
+    {"aten::logit_backward", "logit_backward", {A(0), A(1), D(2, -1)}, kFloats},
     // (grad_output, self, min, max)
     {"aten::hardtanh_backward", "hardtanh_backward", {A(0), A(1), A(2), A(3)}, kFloats},
     // (grad_output, self) and (grad_output, output)
     {"aten::silu_backward", "silu_backward", {A(0), A(1)}, kFloats},
+    {"aten::mish_backward", "mish_backward", {A(0), A(1)}, kFloats},
     {"aten::hardswish_backward", "hardswish_backward", {A(0), A(1)}, kFloats},
     {"aten::hardsigmoid_backward", "hardsigmoid_backward", {A(0), A(1)}, kFloats},
     {"aten::sigmoid_backward", "sigmoid_backward", {A(0), A(1)}, kFloats},

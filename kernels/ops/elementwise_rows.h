@@ -13,8 +13,10 @@ struct ElementwiseRow {
   struct Argument {
     int index = -1;  // -1: the operand is not used
     bool optional = false;
-    double fallback = 0;  // where optional and absent or None
+    double fallback =
+        0;  // where optional and absent or None; ±kLargest: that of the result's dtype
   };
+  static constexpr double kLargest = std::numeric_limits<double>::max();
   std::string_view aten;             // "aten::add"; aten::add_ is found by itself
   std::string_view op;               // line of elementwise.def
   std::array<Argument, 4> operands;  // a, b, c, d

@@ -149,6 +149,11 @@ void AddVariants(std::vector<OpCall>& calls) {
   calls.push_back({"aten::eq", {x, y}, {flags}});
   calls.push_back({"aten::bitwise_not", {flags}, {flags}});
   calls.push_back({"aten::sub", {Value{x}, Int(2), Int(3)}, {out}});
+  calls.push_back({"aten::nan_to_num", {x, None(), None(), None()}, {out}});
+  // Samples have no NaN: to another tensor, where something is seen to happen.
+  calls.push_back({"aten::nan_to_num_", {x, None(), None(), None()}, {out}});
+  calls.push_back({"aten::logit_backward", {x, y, None()}, {out}});
+  calls.push_back({"aten::logit_backward", {x, y, Double(0.125)}, {out}});
 }
 
 std::vector<DType> TypesOf(const ElementwiseRow& row) {

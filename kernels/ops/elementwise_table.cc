@@ -1,5 +1,6 @@
 #include "kernels/ops/elementwise_table.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <unordered_map>
@@ -59,6 +60,15 @@ std::string OpName(const ElementwiseRow& row, const OpCall& call) {
   return name;
 }
 
+// The largest finite number of a floating dtype, with the sign of `like`.
+double LargestOf(DType dtype, double like) {
+  const double most = dtype == DType::kFloat16    ? 65504.0
+                      : dtype == DType::kBFloat16 ? 0x1.fep127
+                      : dtype == DType::kFloat64  ? ElementwiseRow::kLargest
+                                                  : std::numeric_limits<float>::max();
+  return std::copysign(most, like);
+}
+
 bool HasArgument(const OpCall& call, std::size_t i) {
   return i < call.inputs.size() && !call.inputs[i].IsNone() &&
          call.inputs[i].AsString() == nullptr && call.inputs[i].AsList() == nullptr;
@@ -97,10 +107,12 @@ std::optional<ElementwiseCall> ParseElementwise(const OpCall& call) {
     if (tensor != nullptr && argument.optional && k == 3) {
       tensor = nullptr;  // the out= tensor where the number was left out
     }
+    const bool limit = std::fabs(argument.fallback) == ElementwiseRow::kLargest;
+    const double fallback =
+        limit ? LargestOf(parsed.result->dtype, argument.fallback) : argument.fallback;
     parsed.operands[k] =
-        tensor != nullptr
-            ? ElementwiseCall::Tensor(*tensor)
-            : ElementwiseCall::Number(present ? call.inputs[i] : Value{}, argument.fallback);
+        tensor != nullptr ? ElementwiseCall::Tensor(*tensor)
+                          : ElementwiseCall::Number(present ? call.inputs[i] : Value{}, fallback);
   }
   std::string name = OpName(row, call);
   if (name == "bitwise_not" && parsed.result->dtype == DType::kBool) {

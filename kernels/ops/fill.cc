@@ -4,14 +4,16 @@
 #include <cstring>
 
 #include "kernels/ops/elementwise_call.h"
+#include "kernels/ops/views.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOperators = {
-    "aten::fill_", "aten::zero_", "aten::_foreach_zero_", "aten::arange", "aten::linspace"};
+constexpr std::array<std::string_view, 6> kOperators = {
+    "aten::fill_",         "aten::zero_",  "aten::_foreach_zero_",
+    "aten::scalar_tensor", "aten::arange", "aten::linspace"};
 
 bool IsSequence(const OpCall& call) {
   return call.name == "aten::arange" || call.name == "aten::linspace";
@@ -70,6 +72,10 @@ std::optional<Fill> ParseFill(const OpCall& call) {
       return std::nullopt;
     }
     fill.value = call.inputs[1];
+  }
+  if (call.name == "aten::scalar_tensor") {
+    const bool known = call.OutputTensor(0) != nullptr && IsNumber(Argument(call, 0));
+    return known ? std::optional(Fill{{call.OutputTensor(0)}, call.inputs[0]}) : std::nullopt;
   }
   return fill.tensors.empty() ? std::nullopt : std::optional(fill);
 }
@@ -234,6 +240,9 @@ std::vector<OpCall> FillKernel::Samples() const {
   const Value reals{t.Tensor(kFloat32, {32})};
   const Value doubles{t.Tensor(kFloat64, {9})};
   const Value none = None();
+  for (const DType dtype : {kFloat32, kInt64}) {
+    calls.push_back({"aten::scalar_tensor", {Double(-2), none, none}, {{t.Tensor(dtype, {})}}});
+  }
   calls.push_back({"aten::arange", {Int(64), none, none, none, none}, {ids}});
   calls.push_back({"aten::arange", {Int(5), Int(69), Int(4), Int(0), none, none}, {ids}});
   calls.push_back({"aten::arange", {Int(5), Int(133), Int(2), Int(4), none, none, none}, {ids}});

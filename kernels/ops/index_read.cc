@@ -30,12 +30,29 @@ std::optional<Gather> ParseGather(const OpCall& call) {
   return at ? std::optional(Gather{g.self, g.index, g.out, *at}) : std::nullopt;
 }
 
-// index(self, indices), index_select(self, dim, index).
+// take(self, index): of the elements in a row.
+Indexed TakenFrom(const TensorDesc& self, const TensorDesc& index) {
+  Indexed indexed;
+  indexed.indices = {&index};
+  indexed.table_rows = Count(self);
+  indexed.extents = {indexed.table_rows};
+  indexed.count = Count(index);
+  indexed.rows_shape = index.shape;
+  return indexed;
+}
+
+// index(self, indices), index_select(self, dim, index), take(self, index).
 std::optional<Indexed> ParseRows(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* out = call.OutputTensor(0);
   if (self == nullptr || out == nullptr || self->dtype != out->dtype) {
     return std::nullopt;
+  }
+  if (call.name == "aten::take") {
+    const TensorDesc* index = call.InputTensor(1);
+    const bool fits = index != nullptr && IsIndexType(index->dtype) && Count(*self) > 0 &&
+                      out->shape == index->shape;
+    return fits ? std::optional(TakenFrom(*self, *index)) : std::nullopt;
   }
   auto indexed = call.name == "aten::index_select"
                      ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
@@ -50,8 +67,8 @@ class IndexRead final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "index_read"; }
   [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {
-        "aten::index", "aten::index_select", "aten::gather"};
+    static constexpr std::array<std::string_view, 5> kOperators = {
+        "aten::index", "aten::_unsafe_index", "aten::index_select", "aten::take", "aten::gather"};
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
@@ -119,6 +136,10 @@ class IndexRead final : public Kernel {
           {"aten::index", {{self}, samples::Tensors({i, j})}, {{t.Tensor(dtype, {4, 3, 6})}}});
       calls.push_back(
           {"aten::index", {{self}, {ValueList{None(), {i}}}}, {{t.Tensor(dtype, {7, 4, 3, 6})}}});
+      calls.push_back({"aten::_unsafe_index",
+                       {{self}, {ValueList{None(), {i}}}},
+                       {{t.Tensor(dtype, {7, 4, 3, 6})}}});
+      calls.push_back({"aten::take", {{self}, {i}}, {{t.Tensor(dtype, {4, 3})}}});
       const TensorDesc flat = t.Tensor(index_type, {9});
       calls.push_back(
           {"aten::index_select", {{self}, Int(-1), {flat}}, {{t.Tensor(dtype, {7, 5, 9})}}});

@@ -38,26 +38,6 @@ __kernel void gather(__global const T* self, long self0, __global const TYPE(I)*
   }
 }
 
-// Row-major positions where `mask` is not zero, in order, by one work-item: coordinate d of the
-// k-th goes to out[k * step + d * plane]. Exactly K are written: the rest are zeros.
-__kernel void find_nonzero(__global const TYPE(I)* mask, long mask0, __global long* out, long out0,
-                           long n, long K, long step, long plane, int dims, long d0, long d1,
-                           long d2, long d3) {
-  long extents[4] = {d0, d1, d2, d3};
-  long k = 0;
-  for (long i = 0; i < n && k < K; ++i) {
-    if (mask[mask0 + i] == 0) continue;
-    long rest = i;
-    for (int d = dims - 1; d >= 0; --d) {
-      out[out0 + k * step + d * plane] = rest % extents[d];
-      rest /= extents[d];
-    }
-    ++k;
-  }
-  for (; k < K; ++k)
-    for (int d = 0; d < dims; ++d) out[out0 + k * step + d * plane] = 0;
-}
-
 // Inclusive sums of the repeats (negative ones count as none), by one work-item.
 __kernel void repeat_ends(__global const TYPE(I)* repeats, long repeats0, __global long* ends,
                           long ends0, long n) {

@@ -1,4 +1,4 @@
-// Writing by index tensors, in place: kernels/ops/index_write.cl.
+// Writing by index tensors, in place or into a copy: kernels/ops/index_write.cl.
 #include <array>
 #include <optional>
 
@@ -10,29 +10,66 @@
 namespace reprise {
 namespace {
 
-bool IsScatter(const OpCall& call) { return call.name.starts_with("aten::scatter"); }
+bool IsFill(const OpCall& call) { return call.name.starts_with("aten::index_fill"); }
+bool IsAdd(const OpCall& call) { return call.name.starts_with("aten::index_add"); }
+// A number for every index: what scatter does, by indices that repeat along the other dimensions.
+bool IsScatter(const OpCall& call) {
+  return call.name.starts_with("aten::scatter") || (IsFill(call) && call.InputTensor(3) == nullptr);
+}
 
-// scatter_(self, dim, index, source or value), scatter_add_(self, dim, index, source).
+// What is written to: self in place, else a copy of it that the launches begin with.
+const TensorDesc* TargetOf(const OpCall& call) {
+  const TensorDesc* self = call.InputTensor(0);
+  const TensorDesc* target = call.name.ends_with('_') ? self : call.OutputTensor(0);
+  const bool fits = self != nullptr && target != nullptr && target->shape == self->shape &&
+                    target->dtype == self->dtype && IsKernelType(self->dtype);
+  return fits ? target : nullptr;
+}
+
+// scatter_(self, dim, index, source or value), scatter_add_(self, dim, index, source),
+// index_fill_(self, dim, index, number).
 struct Scatter {
-  const TensorDesc* self;
-  const TensorDesc* index;
-  const TensorDesc* source;  // none: `value`
+  const TensorDesc* self = nullptr;
+  const TensorDesc* target = nullptr;
+  TensorDesc index;
+  const TensorDesc* source = nullptr;  // none: `value`
   double value = 0;
   IndexWrite mode = IndexWrite::kSet;
   Around at;
 };
 
-std::optional<Scatter> ParseScatter(const OpCall& call) {
-  Scatter s{call.InputTensor(0), call.InputTensor(2), call.InputTensor(3), 0, IndexWrite::kSet, {}};
-  if (s.self == nullptr || s.index == nullptr || !IsKernelType(s.self->dtype) ||
-      call.inputs.size() > 4 || (s.source == nullptr && !IsNumber(Argument(call, 3))) ||
-      (s.source != nullptr &&
-       (s.source->dtype != s.self->dtype || s.source->shape != s.index->shape))) {
+// A one-dimensional index along `dim` of `self`, the same for all other dimensions.
+std::optional<TensorDesc> Spread(const TensorDesc& index, const TensorDesc& self,
+                                 const Value& dim) {
+  const auto at = WrapDim(dim.AsNumber<std::int64_t>(0), Rank(self));
+  if (!at || Rank(self) == 0 || Rank(index) > 1) {
     return std::nullopt;
   }
+  TensorDesc spread = index;
+  spread.shape = self.shape;
+  spread.shape[static_cast<std::size_t>(*at)] = Count(index);
+  spread.strides.assign(self.shape.size(), 0);
+  spread.strides[static_cast<std::size_t>(*at)] = Rank(index) == 1 ? index.strides[0] : 1;
+  spread.elements = Count(spread);
+  return spread;
+}
+
+std::optional<Scatter> ParseScatter(const OpCall& call) {
+  Scatter s{.self = call.InputTensor(0), .target = TargetOf(call), .source = call.InputTensor(3)};
+  const TensorDesc* index = call.InputTensor(2);
+  if (s.target == nullptr || index == nullptr || call.inputs.size() > 4 ||
+      (s.source == nullptr && !IsNumber(Argument(call, 3)))) {
+    return std::nullopt;
+  }
+  const auto spread = IsFill(call) ? Spread(*index, *s.self, Argument(call, 1)) : *index;
+  if (!spread || (s.source != nullptr &&
+                  (s.source->dtype != s.self->dtype || s.source->shape != spread->shape))) {
+    return std::nullopt;
+  }
+  s.index = *spread;
   s.value = NumberOr(Argument(call, 3), 0);
-  s.mode = call.name == "aten::scatter_add_" ? IndexWrite::kAdd : IndexWrite::kSet;
-  const auto at = AlongDim(*s.self, *s.index, Argument(call, 1));
+  s.mode = call.name.starts_with("aten::scatter_add") ? IndexWrite::kAdd : IndexWrite::kSet;
+  const auto at = AlongDim(*s.self, s.index, Argument(call, 1));
   if (!at) {
     return std::nullopt;
   }
@@ -41,7 +78,8 @@ std::optional<Scatter> ParseScatter(const OpCall& call) {
 }
 
 struct Put {
-  const TensorDesc* self;
+  const TensorDesc* self = nullptr;
+  const TensorDesc* target = nullptr;
   TensorDesc values;  // broadcast to what is selected
   Indexed indexed;
   IndexWrite mode = IndexWrite::kSet;
@@ -49,17 +87,18 @@ struct Put {
 };
 
 // index_put_(self, indices, values, accumulate), _index_put_impl_ with `unsafe` behind it;
-// index_add_(self, dim, index, source, alpha).
+// index_add_(self, dim, index, source, alpha), index_copy_(self, dim, index, source),
+// index_fill_(self, dim, index, value).
 std::optional<Put> ParsePut(const OpCall& call) {
-  const bool add = call.name == "aten::index_add_";
+  const bool along_dim = IsAdd(call) || IsFill(call) || call.name.starts_with("aten::index_copy");
   const TensorDesc* self = call.InputTensor(0);
-  const TensorDesc* values = call.InputTensor(add ? 3 : 2);
-  if (self == nullptr || values == nullptr || values->dtype != self->dtype ||
-      !IsKernelType(self->dtype)) {
+  const TensorDesc* target = TargetOf(call);
+  const TensorDesc* values = call.InputTensor(along_dim ? 3 : 2);
+  if (target == nullptr || values == nullptr || values->dtype != self->dtype) {
     return std::nullopt;
   }
-  auto indexed = add ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
-                     : IndexedBy(*self, Argument(call, 1));
+  auto indexed = along_dim ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
+                           : IndexedBy(*self, Argument(call, 1));
   if (!indexed) {
     return std::nullopt;
   }
@@ -67,10 +106,13 @@ std::optional<Put> ParsePut(const OpCall& call) {
   if (!expanded) {
     return std::nullopt;
   }
-  const bool accumulate = add || TruthOr(Argument(call, 3), false);
-  return Put{self, std::move(*expanded), std::move(*indexed),
-             accumulate ? IndexWrite::kAdd : IndexWrite::kSet,
-             add ? NumberOr(Argument(call, 4), 1) : 1};
+  const bool add = IsAdd(call) || (!along_dim && TruthOr(Argument(call, 3), false));
+  return Put{self,
+             target,
+             std::move(*expanded),
+             std::move(*indexed),
+             add ? IndexWrite::kAdd : IndexWrite::kSet,
+             IsAdd(call) ? NumberOr(Argument(call, 4), 1) : 1};
 }
 
 template <typename T>
@@ -82,46 +124,54 @@ class IndexWriteKernel final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "index_write"; }
   [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 5> kOperators = {
-        "aten::_index_put_impl_", "aten::index_put_", "aten::index_add_", "aten::scatter_",
-        "aten::scatter_add_"};
+    static constexpr std::array<std::string_view, 14> kOperators = {
+        "aten::_index_put_impl_",  "aten::index_put_", "aten::index_put",
+        "aten::_unsafe_index_put", "aten::index_add_", "aten::index_add",
+        "aten::index_copy_",       "aten::index_copy", "aten::index_fill_",
+        "aten::index_fill",        "aten::scatter_",   "aten::scatter",
+        "aten::scatter_add_",      "aten::scatter_add"};
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsScatter(call) ? ParseScatter(call).has_value() : ParsePut(call).has_value();
   }
-  // Values are read once, their places read and written, one addition each.
+  // Values are read once, their places read and written, one addition each; a copy comes first.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const auto scatter = IsScatter(call) ? ParseScatter(call) : std::nullopt;
     const auto put = IsScatter(call) ? std::nullopt : ParsePut(call);
-    const std::int64_t written = scatter ? Count(*scatter->index)
-                                 : put   ? ElementCount(put->indexed.rows_shape)
-                                         : 0;
-    const int size = call.inputs.empty() || call.InputTensor(0) == nullptr
-                         ? 0
-                         : SizeOf(call.InputTensor(0)->dtype);
-    return {static_cast<double>(written), 3.0 * static_cast<double>(written) * size};
+    if (!scatter && !put) {
+      return {};
+    }
+    const TensorDesc& self = scatter ? *scatter->self : *put->self;
+    const auto written = static_cast<double>(scatter ? Count(scatter->index)
+                                                     : ElementCount(put->indexed.rows_shape));
+    const double copied = call.name.ends_with('_') ? 0 : 2 * BytesOf(self);
+    return {written, 3 * written * SizeOf(self.dtype) + copied};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const TensorDesc& self = *call.InputTensor(0);
+    const TensorDesc& target = *TargetOf(call);
     if (IsFloating(self.dtype)) {
       REPRISE_ASSIGN(Doubles table, ReadDoubles(self, memory));
       REPRISE_TRY(Apply(call, memory, table, ReadDoubles));
-      return WriteDoubles(self, memory, table);
+      return WriteDoubles(target, memory, table);
     }
     REPRISE_ASSIGN(Integers table, ReadIntegers(self, memory));
     REPRISE_TRY(Apply(call, memory, table, ReadIntegers));
-    return WriteIntegers(self, memory, table);
+    return WriteIntegers(target, memory, table);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     RowLowering rows(context, "index_write.cl");
+    if (!call.name.ends_with('_')) {
+      REPRISE_TRY(rows.Copy(*call.InputTensor(0), *TargetOf(call)));
+    }
     if (IsScatter(call)) {
       const Scatter s = *ParseScatter(call);
-      REPRISE_TRY(rows.UseTypes({{"X", s.self->dtype}, {"I", s.index->dtype}},
+      REPRISE_TRY(rows.UseTypes({{"X", s.self->dtype}, {"I", s.index.dtype}},
                                 AccumulatorOf(s.self->dtype)));
-      REPRISE_ASSIGN(const DenseOperand self, rows.Update(*s.self));
-      REPRISE_ASSIGN(const DenseOperand index, rows.Read(*s.index));
+      REPRISE_ASSIGN(const DenseOperand self, rows.Update(*s.target));
+      REPRISE_ASSIGN(const DenseOperand index, rows.Read(s.index));
       REPRISE_ASSIGN(const DenseOperand source, rows.ReadOr(s.source, self));
       rows.LaunchItems("scatter", s.at.outer * s.at.inner, self, index, source, s.source != nullptr,
                        static_cast<float>(s.value), s.at.outer, s.at.extent, s.at.count, s.at.inner,
@@ -130,7 +180,7 @@ class IndexWriteKernel final : public Kernel {
     }
     const Put put = *ParsePut(call);
     REPRISE_ASSIGN(IndexRows job, put.indexed.Job(rows));
-    REPRISE_ASSIGN(job.table, rows.Update(*put.self));
+    REPRISE_ASSIGN(job.table, rows.Update(*put.target));
     REPRISE_ASSIGN(job.rows, rows.Read(put.values));
     job.alpha = put.alpha;
     REPRISE_TRY(AppendWriteRows(rows, job, put.self->dtype, put.mode));
@@ -161,6 +211,19 @@ class IndexWriteKernel final : public Kernel {
       calls.push_back({"aten::scatter_", {{self}, Int(-1), {places}, {source}}, {{self}}});
       calls.push_back({"aten::scatter_", {{self}, Int(1), {places}, Int(3)}, {{self}}});
       calls.push_back({"aten::scatter_add_", {{self}, Int(1), {places}, {source}}, {{self}}});
+      calls.push_back({"aten::index_copy_", {{self}, Int(-2), {index}, {values}}, {{self}}});
+      calls.push_back({"aten::index_fill_", {{self}, Int(0), {index}, Int(3)}, {{self}}});
+      calls.push_back({"aten::index_fill_", {{self}, Int(1), {index}, {one}}, {{self}}});
+      const TensorDesc out = t.Tensor(dtype, {6, 9});
+      for (const char* name : {"aten::index_put", "aten::_unsafe_index_put"}) {
+        calls.push_back({name, {{self}, samples::Tensors({index}), {values}, Bool(true)}, {{out}}});
+      }
+      calls.push_back({"aten::index_add", {{self}, Int(0), {index}, {values}, Int(1)}, {{out}}});
+      calls.push_back({"aten::index_copy", {{self}, Int(0), {index}, {values}}, {{out}}});
+      calls.push_back({"aten::index_fill", {{self}, Int(-1), {index}, Int(-1)}, {{out}}});
+      calls.push_back({"aten::scatter", {{self}, Int(1), {places}, {source}}, {{out}}});
+      calls.push_back({"aten::scatter", {{self}, Int(1), {places}, Int(2)}, {{out}}});
+      calls.push_back({"aten::scatter_add", {{self}, Int(1), {places}, {source}}, {{out}}});
     }
     return calls;
   }
@@ -171,7 +234,7 @@ class IndexWriteKernel final : public Kernel {
                       Read read) {
     if (IsScatter(call)) {
       const Scatter s = *ParseScatter(call);
-      REPRISE_ASSIGN(const Integers index, ReadIntegers(*s.index, memory));
+      REPRISE_ASSIGN(const Integers index, ReadIntegers(s.index, memory));
       std::vector<T> source(index.size(), static_cast<T>(s.value));
       if (s.source != nullptr) {
         REPRISE_ASSIGN(source, read(*s.source, memory));

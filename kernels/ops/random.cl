@@ -1,18 +1,7 @@
 // Random numbers from a counter: element i of a call is a hash of (seed, i), so that the device and
 // the reference draw the same. Option: -DT=.
 
-// The finaliser of SplitMix64.
-static inline ulong mix(ulong x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9UL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebUL;
-  return x ^ (x >> 31);
-}
-static inline ulong random_bits(ulong seed, long i) {
-  return mix(seed + ((ulong)i + 1) * 0x9e3779b97f4a7c15UL);
-}
-// [0, 1) and (0, 1], multiples of 2^-24: exact in float.
-static inline float unit(ulong bits) { return (float)(bits >> 40) * 0x1p-24f; }
-static inline float unit_above_zero(ulong bits) { return (float)((bits >> 40) + 1) * 0x1p-24f; }
+#include "random_bits.cl"
 
 // As in random.cc.
 enum { INTEGERS, UNIFORM, NORMAL, BERNOULLI, EXPONENTIAL, LOG_NORMAL, CAUCHY, GEOMETRIC };

@@ -1,0 +1,100 @@
+// A matrix product with its activation: aten::addmm, then aten::relu_ or aten::gelu_ on the result.
+#include <array>
+
+#include "kernels/kernel.h"
+#include "kernels/ops/views.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False). CUDA's GELU here is the
+// approximation by tanh, which its matrix library has.
+std::array<OpCall, 2> StepsOf(const OpCall& call) {
+  OpCall product{"aten::addmm", call.inputs, call.outputs};
+  const Value out = call.outputs.empty() ? Value{} : call.outputs[0];
+  OpCall activation{"aten::relu_", {out}, {out}};
+  if (product.inputs.size() > 5) {
+    product.inputs.resize(5);
+  }
+  if (TruthOr(Argument(call, 5), false)) {
+    const TensorDesc* tensor = out.AsTensor();
+    const bool cuda = tensor != nullptr && tensor->device.starts_with("cuda");
+    activation.name = "aten::gelu_";
+    activation.inputs.push_back(samples::Text(cuda ? "tanh" : "none"));
+  }
+  return {std::move(product), std::move(activation)};
+}
+
+const Kernel* KernelOf(const OpCall& step) { return KernelRegistry::Builtin().Find(step); }
+
+class GemmActivation final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gemm_activation"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 1> kOperators = {"aten::_addmm_activation"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    const auto steps = StepsOf(call);
+    return KernelOf(steps[0]) != nullptr && KernelOf(steps[1]) != nullptr;
+  }
+  // The result is written once, with the activation applied.
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const auto steps = StepsOf(call);
+    Cost cost = KernelOf(steps[0])->CostOf(steps[0]);
+    cost.flops += KernelOf(steps[1])->CostOf(steps[1]).flops;
+    return cost;
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    for (const OpCall& step : StepsOf(call)) {
+      REPRISE_TRY(KernelOf(step)->Reference(step, memory));
+    }
+    return {};
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    for (const OpCall& step : StepsOf(call)) {
+      REPRISE_TRY(KernelOf(step)->RunOnHost(step, memory));
+    }
+    return {};
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    std::vector<Launch> launches;
+    for (const OpCall& step : StepsOf(call)) {
+      REPRISE_ASSIGN(std::vector<Launch> some, KernelOf(step)->LowerToDevice(step, context));
+      std::move(some.begin(), some.end(), std::back_inserter(launches));
+    }
+    return launches;
+  }
+  [[nodiscard]] Tolerance tolerance() const override { return {1e-4, 1e-4}; }
+  [[nodiscard]] std::vector<OpCall> Samples() const override {
+    using samples::Bool;
+    using samples::Int;
+    std::vector<OpCall> calls;
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      for (const char* device : {"cpu", "cuda:0"}) {
+        for (const bool gelu : {false, true}) {
+          samples::SampleTensors t;
+          TensorDesc out = t.Tensor(dtype, {13, 19});
+          out.device = device;
+          calls.push_back({"aten::_addmm_activation",
+                           {{t.Tensor(dtype, {19})},
+                            {t.Tensor(dtype, {13, 7})},
+                            {t.Strided(dtype, {7, 19}, {1, 7})},
+                            Int(1),
+                            Int(2),
+                            Bool(gelu)},
+                           {{out}}});
+        }
+      }
+    }
+    return calls;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeGemmActivation() { return std::make_unique<GemmActivation>(); }
+
+}  // namespace reprise

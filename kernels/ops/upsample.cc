@@ -1,0 +1,213 @@
+// Resampling of images, nearest and bilinear: kernels/ops/upsample.cl.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "kernels/ops/host_values.h"
+#include "kernels/ops/rows.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// Operations an output pixel: two blends along x, one along y, three each; two for its places.
+constexpr double kBilinearFlops = 11;
+
+struct Parsed {
+  bool backward = false, linear = false, corners = false;
+  const TensorDesc* in = nullptr;   // backward: the gradient that is written
+  const TensorDesc* out = nullptr;  // backward: the gradient that is read
+  std::int64_t planes = 0;
+  std::array<std::int64_t, 2> in_size = {}, out_size = {};  // y, x
+  std::array<float, 2> factor = {};  // input pixels for each output pixel; 0: by the sizes
+
+  struct Taps {
+    std::int64_t first, second;
+    double w;  // of the second
+  };
+  [[nodiscard]] Taps TapsOf(std::size_t d, std::int64_t o) const;
+};
+
+// As in upsample.cl.
+Parsed::Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
+  const std::int64_t in_n = in_size[d];
+  const std::int64_t out_n = out_size[d];
+  if (!linear) {  // in float for every type, as PyTorch does
+    const float scale =
+        factor[d] > 0 ? factor[d] : static_cast<float>(in_n) / static_cast<float>(out_n);
+    const auto at = static_cast<std::int64_t>(std::floor(static_cast<float>(o) * scale));
+    const std::int64_t i = out_n == in_n ? o : out_n == 2 * in_n ? o / 2 : std::min(at, in_n - 1);
+    return {i, i, 0};
+  }
+  const double by_corners =
+      out_n > 1 ? static_cast<double>(in_n - 1) / static_cast<double>(out_n - 1) : 0;
+  const double by_sizes =
+      factor[d] > 0 ? factor[d] : static_cast<double>(in_n) / static_cast<double>(out_n);
+  const auto place = static_cast<double>(o);
+  const double at = corners ? place * by_corners : std::max(by_sizes * (place + 0.5) - 0.5, 0.0);
+  const std::int64_t first = std::min(static_cast<std::int64_t>(at), in_n - 1);
+  return {first, std::min(first + 1, in_n - 1),
+          std::clamp(at - static_cast<double>(first), 0.0, 1.0)};
+}
+
+// The reciprocal of the scale that the call names for y or x: two numbers, or (vec overloads) a
+// list of them.
+float FactorOf(const OpCall& call, std::size_t first, std::size_t d, std::size_t dims) {
+  const ValueList* list = Argument(call, first).AsList();
+  const std::size_t own = dims == 1 ? 0 : d;
+  const Value& value = list == nullptr      ? Argument(call, first + own)
+                       : own < list->size() ? (*list)[own]
+                                            : Value{};
+  const double scale = NumberOr(value, 0);
+  return scale > 0 ? static_cast<float>(1 / scale) : 0;
+}
+
+bool SetSizes(Parsed& p) {
+  if (p.in == nullptr || p.out == nullptr || Rank(*p.in) != Rank(*p.out) ||
+      p.in->dtype != p.out->dtype || !IsFloatKernelType(p.in->dtype) ||
+      p.in->shape[0] != p.out->shape[0] || p.in->shape[1] != p.out->shape[1]) {
+    return false;
+  }
+  const bool lines = Rank(*p.in) == 3;
+  p.planes = p.in->shape[0] * p.in->shape[1];
+  p.in_size = {lines ? 1 : p.in->shape[2], p.in->shape.back()};
+  p.out_size = {lines ? 1 : p.out->shape[2], p.out->shape.back()};
+  return std::min({p.in_size[0], p.in_size[1], p.out_size[0], p.out_size[1]}) > 0;
+}
+
+// upsample_nearest2d(self, output_size, scales_h, scales_w), or (input, output_size, scale_factors)
+// upsample_bilinear2d(self, output_size, align_corners, scales…)
+// …_backward(grad_output, output_size, input_size, [align_corners,] scales…)
+std::optional<Parsed> Parse(const OpCall& call) {
+  Parsed p;
+  p.backward = call.name.ends_with("_backward");
+  p.linear = call.name.starts_with("aten::upsample_bilinear");
+  p.in = p.backward ? call.OutputTensor(0) : call.InputTensor(0);
+  p.out = p.backward ? call.InputTensor(0) : call.OutputTensor(0);
+  const bool lines = call.name.starts_with("aten::upsample_nearest1d");
+  if (p.in == nullptr || Rank(*p.in) != (lines ? 3 : 4) || !SetSizes(p)) {
+    return std::nullopt;
+  }
+  std::size_t next = p.backward ? 3 : 2;
+  if (p.linear) {
+    p.corners = TruthOr(Argument(call, next++), false);
+  }
+  for (std::size_t d = 0; d < 2; ++d) {
+    p.factor[d] = FactorOf(call, next, d, lines ? 1 : 2);
+  }
+  return p;
+}
+
+class Upsample final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "upsample"; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    static constexpr std::array<std::string_view, 6> kOperators = {
+        "aten::upsample_nearest1d",          "aten::upsample_nearest2d",
+        "aten::upsample_bilinear2d",         "aten::upsample_nearest1d_backward",
+        "aten::upsample_nearest2d_backward", "aten::upsample_bilinear2d_backward"};
+    return kOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
+    const auto p = Parse(call);
+    if (!p) {
+      return {};
+    }
+    const double flops = p->linear ? kBilinearFlops : p->backward ? 1 : 0;
+    return {flops * static_cast<double>(Count(*p->out)), BytesOf(*p->in) + BytesOf(*p->out)};
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    REPRISE_ASSIGN(Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
+    const TensorDesc& target = p.backward ? *p.in : *p.out;
+    Doubles to(static_cast<std::size_t>(Count(target)), 0);
+    for (std::int64_t row = 0; row < p.planes * p.out_size[0]; ++row) {
+      const Parsed::Taps y = p.TapsOf(0, row % p.out_size[0]);
+      const std::int64_t plane = row / p.out_size[0] * p.in_size[0];
+      for (std::int64_t ox = 0; ox < p.out_size[1]; ++ox) {
+        const Parsed::Taps x = p.TapsOf(1, ox);
+        const auto out = static_cast<std::size_t>(row * p.out_size[1] + ox);
+        const auto move = [&](std::int64_t iy, std::int64_t ix, double weight) {
+          const auto in = static_cast<std::size_t>((plane + iy) * p.in_size[1] + ix);
+          to[p.backward ? in : out] += weight * from[p.backward ? out : in];
+        };
+        move(y.first, x.first, (1 - y.w) * (1 - x.w));
+        if (p.linear) {
+          move(y.first, x.second, (1 - y.w) * x.w);
+          move(y.second, x.first, y.w * (1 - x.w));
+          move(y.second, x.second, y.w * x.w);
+        }
+      }
+    }
+    return WriteDoubles(target, memory, to);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const Parsed p = *Parse(call);
+    RowLowering rows(context, "upsample.cl");
+    REPRISE_TRY(rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype)));
+    DenseOperand in;
+    DenseOperand out;
+    if (p.backward) {
+      REPRISE_ASSIGN(in, rows.Write(*p.in));
+      REPRISE_ASSIGN(out, rows.Read(*p.out));
+    } else {
+      REPRISE_ASSIGN(in, rows.Read(*p.in));
+      REPRISE_ASSIGN(out, rows.Write(*p.out));
+    }
+    const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0];
+    rows.LaunchItems(p.backward ? "resample_grad" : "resample", items, in, out, p.planes,
+                     p.in_size[0], p.in_size[1], p.out_size[0], p.out_size[1], p.factor[0],
+                     p.factor[1], p.linear, p.corners);
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+};
+
+std::vector<OpCall> Upsample::Samples() const {
+  using samples::Bool;
+  using samples::Double;
+  using samples::Ints;
+  using samples::None;
+  std::vector<OpCall> calls;
+  const Value none = None();
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    samples::SampleTensors t;
+    const TensorDesc in = t.Strided(dtype, {2, 3, 7, 5}, {105, 1, 15, 3});
+    const TensorDesc line = t.Tensor(dtype, {2, 3, 9});
+    const TensorDesc long_line = t.Tensor(dtype, {2, 3, 20});
+    calls.push_back({"aten::upsample_nearest1d", {{line}, Ints({20}), none}, {{long_line}}});
+    calls.push_back({"aten::upsample_nearest1d_backward",
+                     {{long_line}, Ints({20}), Ints({2, 3, 9}), none},
+                     {{line}}});
+    // Twice as large, by sizes alone, smaller.
+    const std::vector<std::vector<std::int64_t>> sizes = {{14, 10}, {11, 13}, {4, 3}, {1, 5}};
+    for (const auto& size : sizes) {
+      const TensorDesc out = t.Tensor(dtype, {2, 3, size[0], size[1]});
+      calls.push_back({"aten::upsample_nearest2d", {{in}, Ints(size), none, none}, {{out}}});
+      calls.push_back({"aten::upsample_nearest2d_backward",
+                       {{out}, Ints(size), Ints({2, 3, 7, 5}), none, none},
+                       {{in}}});
+      for (const bool corners : {false, true}) {
+        calls.push_back(
+            {"aten::upsample_bilinear2d", {{in}, Ints(size), Bool(corners), none, none}, {{out}}});
+        calls.push_back({"aten::upsample_bilinear2d_backward",
+                         {{out}, Ints(size), Ints({2, 3, 7, 5}), Bool(corners), none, none},
+                         {{in}}});
+      }
+    }
+    const TensorDesc scaled = t.Tensor(dtype, {2, 3, 17, 8});
+    const Value scales{ValueList{Double(2.5), Double(1.75)}};
+    calls.push_back({"aten::upsample_nearest2d", {{in}, none, scales}, {{scaled}}});
+    calls.push_back({"aten::upsample_bilinear2d", {{in}, none, Bool(false), scales}, {{scaled}}});
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeUpsample() { return std::make_unique<Upsample>(); }
+
+}  // namespace reprise
