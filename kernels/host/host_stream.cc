@@ -1,6 +1,7 @@
 #include "kernels/host/host_stream.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <utility>
 
@@ -115,7 +116,7 @@ Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* sr
     return UsageError("upload beyond the end of the buffer");
   }
   Push({.run = [to = dst.host_data() + offset_bytes, src, bytes]() -> Status {
-    std::memcpy(to, src, static_cast<std::size_t>(bytes));
+    std::copy_n(static_cast<const std::byte*>(src), bytes, to);
     return {};
   }});
   return {};
@@ -129,7 +130,7 @@ Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_by
   // host_data() hands out writable memory, hence not const; nothing is written here.
   const std::byte* from = const_cast<Buffer&>(src).host_data() + offset_bytes;
   Push({.run = [dst, from, bytes]() -> Status {
-    std::memcpy(dst, from, static_cast<std::size_t>(bytes));
+    std::copy_n(from, bytes, static_cast<std::byte*>(dst));
     return {};
   }});
   return {};

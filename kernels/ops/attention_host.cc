@@ -5,6 +5,7 @@
 #include "kernels/lowering.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/ops/gemm_host.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -76,17 +77,15 @@ class HostHeads {
     for (std::int64_t i = 0; i < a_.queries; ++i) {
       REPRISE_ASSIGN(const std::int64_t n, MaskRow(i));
       float* row = scores_.data() + i * a_.keys;
-      const float most = n == 0 ? -INFINITY : *std::max_element(row, row + n);
+      const float most = loops::Max(row, n);
       const float shift = most == -INFINITY ? 0 : most;
-      float sum = 0;
-      for (std::int64_t j = 0; j < n; ++j) {
-        sum += row[j] = std::exp(row[j] - shift);
+      // A row without any key that counts is all zero.
+      const double sum = most == -INFINITY ? 0 : loops::ExpSum(row, shift, row, n);
+      loops::ScaleShift(row, sum == 0 ? 0 : static_cast<float>(1 / sum), 0, row, n);
+      for (std::int64_t j = 0; j < n && a_.dropout > 0; ++j) {
+        row[j] *= static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
       }
-      const float factor = sum == 0 ? 0 : 1 / sum;
-      for (std::int64_t j = 0; j < n; ++j) {
-        row[j] *= factor * static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
-      }
-      std::fill(row + n, row + a_.keys, 0.0F);
+      std::fill(row + (most == -INFINITY ? 0 : n), row + a_.keys, 0.0F);
       if (a_.lse != nullptr) {
         REPRISE_ASSIGN(const HostTensor lse, HostTensor::Bind(*a_.lse, memory_));
         const std::int64_t index[] = {b_, h_, i};
@@ -116,11 +115,14 @@ class HostHeads {
       }
       float* p = scores_.data() + i * a_.keys;
       float* ds = grads_.data() + i * a_.keys;
+      const std::int64_t counted = shift == -INFINITY ? 0 : n;
+      static_cast<void>(loops::ExpSum(p, shift, p, counted));
+      std::fill(p + counted, p + a_.keys, 0.0F);
       for (std::int64_t j = 0; j < a_.keys; ++j) {
-        const float kept = static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
-        const float probability = j >= n || shift == -INFINITY ? 0 : std::exp(p[j] - shift);
-        ds[j] = probability * (kept * ds[j] - delta);
-        p[j] = kept * probability;
+        const float kept =
+            a_.dropout > 0 ? static_cast<float>(KeptByDropout(a_, b_, h_, i, j)) : 1.0F;
+        ds[j] = p[j] * (kept * ds[j] - delta);
+        p[j] *= kept;
       }
     }
     REPRISE_TRY(Multiply(a_.queries, a_.features, a_.keys, a_.scale, Dense(grads_), Matrix(*a_.k),
