@@ -4,8 +4,11 @@
 //   types   ['Tensor(float)', 'GenericList[Int,Int]', 'String', 'None', 'Bool', 'Double']
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 #include "et_schema/arg_tape.h"
 #include "et_schema/args.h"
@@ -68,6 +71,19 @@ void AppendQuoted(std::string_view text, std::string& out) {
   out += '\'';
 }
 
+// Most of what there is to format: fmt costs three times as much here.
+void AppendInteger(std::int64_t value, std::string& out) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+void AppendIntegers(std::span<const std::int64_t> values, std::string& out) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out += i == 0 ? "" : ", ";
+    AppendInteger(values[i], out);
+  }
+}
+
 // Python's repr: shortest text that reads back as the same number, and never looks like an integer.
 void AppendDouble(double value, std::string& out) {
   if (std::isnan(value)) {
@@ -121,7 +137,7 @@ class Formatter {
       out += *b ? "True" : "False";
       io_->types += "Bool";
     } else if (const auto* i = std::get_if<std::int64_t>(&value.data)) {
-      fmt::format_to(std::back_inserter(out), "{}", *i);
+      AppendInteger(*i, out);
       io_->types += "Int";
     } else if (const auto* d = std::get_if<double>(&value.data)) {
       AppendDouble(*d, out);
@@ -153,11 +169,16 @@ class Formatter {
   }
 
   void Tensor(const TensorDesc& t) {
-    fmt::format_to(std::back_inserter(io_->values), "[{}, {}, {}, {}, {}, ", t.tensor_id,
-                   t.storage_id, t.offset, t.elements, SizeOf(t.dtype));
+    const std::array<std::int64_t, 5> numbers = {t.tensor_id, t.storage_id, t.offset, t.elements,
+                                                 SizeOf(t.dtype)};
+    io_->values += '[';
+    AppendIntegers(numbers, io_->values);
+    io_->values += ", ";
     AppendQuoted(t.device, io_->values);
     io_->values += ']';
-    fmt::format_to(std::back_inserter(io_->shapes), "[{}]", fmt::join(t.shape, ", "));
+    io_->shapes += '[';
+    AppendIntegers(t.shape, io_->shapes);
+    io_->shapes += ']';
     io_->types += TensorType(t.dtype);
     if (!HasContiguousStrides(t.shape, t.strides)) {
       text_.strides.push_back(static_cast<std::int64_t>(text_.incarnations.size()));
