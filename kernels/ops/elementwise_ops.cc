@@ -6,8 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
-// glibc has vector forms of these (libmvec, at most 4 units in the last place off), but says so only
-// under -ffast-math, which would take NaN and infinities away too.
+// glibc has vector forms of these (libmvec, at most 4 units in the last place off), but says so
+// only under -ffast-math, which would take NaN and infinities away too.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 extern "C" {
 __attribute__((simd("notinbranch"))) float expf(float) noexcept;
