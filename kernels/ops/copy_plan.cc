@@ -232,7 +232,7 @@ std::optional<CopyPlan> PlanPad(const OpCall& call) {
 }
 
 const std::unordered_map<std::string_view, Planner>& Planners() {
-  static const std::unordered_map<std::string_view, Planner> kPlanners = {
+  static const std::unordered_map<std::string_view, Planner> planners = {
       {"aten::copy_", PlanOne},
       {"aten::_copy_from", PlanOne},
       {"aten::_copy_from_and_resize", PlanOne},
@@ -252,7 +252,7 @@ const std::unordered_map<std::string_view, Planner>& Planners() {
       {"aten::flip", PlanFlip},
       {"aten::roll", PlanRoll},
   };
-  return kPlanners;
+  return planners;
 }
 
 }  // namespace

@@ -128,8 +128,8 @@ class Table {
 }  // namespace
 
 const ElementwiseOp* FindElementwiseOp(std::string_view name) {
-  static const Table kTable;
-  return kTable.Find(name);
+  static const Table table;
+  return table.Find(name);
 }
 
 }  // namespace reprise

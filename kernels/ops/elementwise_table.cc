@@ -35,8 +35,8 @@ struct Index {
 };
 
 const Index& TheIndex() {
-  static const Index kIndex;
-  return kIndex;
+  static const Index index;
+  return index;
 }
 
 // The recorded result; where the capture has none (out= variants that return nothing), the last
