@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "converters/chakra/linked_nodes.h"
+#include "converters/chakra/linked_transfer.h"
 #include "core/comm.h"
 
 namespace reprise::chakra {
@@ -311,34 +312,7 @@ class Builder {
                                fmt::format("{}: node {} ({})", trace_.path, node.id, node.name));
       return;
     }
-    CommSpec& spec = node.comm.emplace();
-    spec.kind = *kind;
-    spec.group = from.group_name;
-    spec.async = true;
-    spec.dtype = ParseDType(from.dtype);
-    const std::int64_t bytes = SizeOf(spec.dtype);
-    spec.in_bytes = from.in_elements >= 0 ? Times(from.in_elements, bytes) : Sum(node.inputs);
-    spec.out_bytes = from.out_elements >= 0 ? Times(from.out_elements, bytes) : spec.in_bytes;
-    if (spec.dtype == DType::kUnknown) {
-      const auto tensors = TensorsIn(node.inputs);
-      spec.dtype = tensors.empty() ? DType::kUnknown : tensors.front()->dtype;
-    }
-    node.type = NodeType::kCommColl;
-    node.kind = OpKind::kComm;
-    node.op_class = OpClass::kComm;
-    node.actor = {.kind = Actor::Kind::kGroup};
-  }
-
-  static std::int64_t Times(std::int64_t count, std::int64_t bytes) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 50;
-    return std::min(count, kMost) * bytes;
-  }
-  static std::int64_t Sum(const ValueList& values) {
-    std::int64_t bytes = 0;
-    for (const TensorDesc* tensor : TensorsIn(values)) {
-      bytes += Times(std::max<std::int64_t>(tensor->elements, 0), SizeOf(tensor->dtype));
-    }
-    return bytes;
+    FillLinkedTransfer(*kind, from, node);
   }
 
   // inter_thread_dep and sync_dep: by the node that holds what they name.
