@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 
-from measure import measure, show_ratios
+from measure import compare
 
 
 def main():
@@ -27,15 +27,9 @@ def main():
             shutil.copyfileobj(packed, plain)
         # Nothing is loaded here: a child's peak memory counts that of the process it was started from.
         print(f"{os.path.basename(args.host_trace)}: {os.path.getsize(trace) / 1e6:.1f} MB, {args.rounds} rounds")
-        theirs, ours = [], []
-        for _ in range(args.rounds):
-            theirs.append(measure([converter, "PyTorch", "--input", trace, "--output", "theirs.0.et"], directory))
-            output = os.path.join(directory, "ours")
-            ours.append(measure([reprise, "convert", "--host-trace", trace, "-o", output, "--force"], directory))
-            if theirs[-1] is None or ours[-1] is None:
-                return 1
-    show_ratios("chakra_converter", theirs, ours)
-    return 0
+        theirs = [converter, "PyTorch", "--input", trace, "--output", "theirs.0.et"]
+        ours = [reprise, "convert", "--host-trace", trace, "-o", os.path.join(directory, "ours"), "--force"]
+        return 0 if compare("chakra_converter", [theirs], ours, args.rounds, directory) else 1
 
 
 if __name__ == "__main__":

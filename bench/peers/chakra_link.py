@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-from measure import measure, one_after_another, show_ratios
+from measure import compare
 
 
 def load(path):
@@ -104,14 +104,7 @@ def main():
         convert = [tool("chakra_converter"), "PyTorch", "--input", linked, "--output", "theirs.0.et"]
         own = [os.path.abspath(args.reprise), "convert", "--host-trace", host, "--device-trace", device,
                "-o", os.path.join(directory, "ours.0.et"), "--force"]
-        theirs, ours = [], []
-        for _ in range(args.rounds):
-            theirs.append(one_after_another([link, convert], directory))
-            ours.append(measure(own, directory))
-            if theirs[-1] is None or ours[-1] is None:
-                return 1
-    show_ratios("chakra, link and convert", theirs, ours)
-    return 0
+        return 0 if compare("chakra, link and convert", [link, convert], own, args.rounds, directory) else 1
 
 
 if __name__ == "__main__":

@@ -39,9 +39,16 @@ def show(name, values, unit):
     print(f"{name:34} {statistics.median(values):10.2f} {unit:5} ({min(values):.2f} to {max(values):.2f})")
 
 
-def show_ratios(their_name, theirs, ours):
-    """Medians and ranges of both, and of the ratios of runs that followed each other."""
+def compare(their_name, theirs, ours, rounds, directory):
+    """Runs their commands and ours in turn; shows medians and ranges, and the ratios of runs that followed each
+    other. False if one failed."""
+    pairs = []
+    for _ in range(rounds):
+        pairs.append((one_after_another(theirs, directory), measure(ours, directory)))
+        if None in pairs[-1]:
+            return False
     for index, what, unit, scale in COLUMNS:
-        show(f"{their_name}, {what}", [m[index] * scale for m in theirs], unit)
-        show(f"reprise convert, {what}", [m[index] * scale for m in ours], unit)
-        show(f"ratio, {what}", [t[index] / o[index] for t, o in zip(theirs, ours)], "times")
+        show(f"{their_name}, {what}", [their[index] * scale for their, _ in pairs], unit)
+        show(f"reprise convert, {what}", [our[index] * scale for _, our in pairs], unit)
+        show(f"ratio, {what}", [their[index] / our[index] for their, our in pairs], "times")
+    return True
