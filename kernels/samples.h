@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "kernels/ops/views.h"
 
 namespace reprise::samples {
 
@@ -33,12 +34,7 @@ class SampleTensors {
   // Another view of `tensor`'s storage.
   [[nodiscard]] static TensorDesc Of(const TensorDesc& tensor, std::vector<std::int64_t> shape,
                                      std::vector<std::int64_t> strides, std::int64_t offset) {
-    TensorDesc view = tensor;
-    view.elements = ElementCount(shape);
-    view.shape = std::move(shape);
-    view.strides = std::move(strides);
-    view.offset = offset;
-    return view;
+    return ViewOf(tensor, std::move(shape), std::move(strides), offset);
   }
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/ops/views.h"
+
 namespace reprise {
 namespace {
 
@@ -19,24 +21,6 @@ void Roll(CopyPlan& plan, std::size_t dim, std::int64_t extent, std::int64_t shi
 }
 
 }  // namespace
-
-TensorDesc ViewOf(const TensorDesc& tensor, std::vector<std::int64_t> shape,
-                  std::vector<std::int64_t> strides, std::int64_t offset) {
-  TensorDesc view = tensor;
-  view.elements = ElementCount(shape);
-  view.shape = std::move(shape);
-  view.strides = std::move(strides);
-  view.offset = offset;
-  return view;
-}
-
-TensorDesc NarrowedAt(const TensorDesc& tensor, std::size_t dim, std::int64_t start,
-                      std::int64_t length) {
-  std::vector<std::int64_t> shape = tensor.shape;
-  shape[dim] = length;
-  return ViewOf(tensor, std::move(shape), tensor.strides,
-                tensor.offset + start * tensor.strides[dim]);
-}
 
 // flip(self, dims): self walked backwards along them.
 std::optional<CopyPlan> PlanFlip(const OpCall& call) {

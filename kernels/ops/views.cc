@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "kernels/lowering.h"
 
@@ -117,13 +118,31 @@ std::optional<Dims> BroadcastShape(const std::vector<const TensorDesc*>& tensors
 }
 
 const Value& Argument(const OpCall& call, std::size_t i) {
-  static const Value kNone;
-  return i < call.inputs.size() ? call.inputs[i] : kNone;
+  static const Value none;
+  return i < call.inputs.size() ? call.inputs[i] : none;
 }
 
 bool MaskAt(const Value& mask, std::size_t i) {
   const ValueList* list = mask.AsList();
   return list != nullptr && i < list->size() && TruthOr((*list)[i], false);
+}
+
+TensorDesc ViewOf(const TensorDesc& tensor, std::vector<std::int64_t> shape,
+                  std::vector<std::int64_t> strides, std::int64_t offset) {
+  TensorDesc view = tensor;
+  view.elements = ElementCount(shape);
+  view.shape = std::move(shape);
+  view.strides = std::move(strides);
+  view.offset = offset;
+  return view;
+}
+
+TensorDesc NarrowedAt(const TensorDesc& tensor, std::size_t dim, std::int64_t start,
+                      std::int64_t length) {
+  std::vector<std::int64_t> shape = tensor.shape;
+  shape[dim] = length;
+  return ViewOf(tensor, std::move(shape), tensor.strides,
+                tensor.offset + start * tensor.strides[dim]);
 }
 
 }  // namespace reprise

@@ -66,4 +66,11 @@ using Dims = std::vector<std::int64_t>;
 // The i-th element of a bool[3] argument such as output_mask.
 [[nodiscard]] bool MaskAt(const Value& mask, std::size_t i);
 
+// Another view of the tensor's storage.
+[[nodiscard]] TensorDesc ViewOf(const TensorDesc& tensor, std::vector<std::int64_t> shape,
+                                std::vector<std::int64_t> strides, std::int64_t offset);
+// `length` elements from `start` on along `dim`.
+[[nodiscard]] TensorDesc NarrowedAt(const TensorDesc& tensor, std::size_t dim, std::int64_t start,
+                                    std::int64_t length);
+
 }  // namespace reprise
