@@ -1,5 +1,6 @@
 // reprise convert: captures in, a trace set out.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <filesystem>
 #include <memory>
@@ -54,6 +55,14 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
     request.output_file = flags.output;
   }
   return request;
+}
+
+// glibc raises this threshold with the largest block freed, and then keeps what was read and parsed
+// until the end: a tenth of a conversion's peak.
+void GiveMemoryBack() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
 }
 
 Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
@@ -155,6 +164,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--strict", flags->strict, "fail where something would be lost");
   app.add_flag("--json", flags->json, "print the result as JSON");
   return [flags]() -> Result<int> {
+    GiveMemoryBack();
     REPRISE_ASSIGN(const ConvertRequest request, MakeRequest(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(request));

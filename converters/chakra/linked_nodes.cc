@@ -16,7 +16,7 @@ using simdjson::dom::element;
 // Storage ids stand in for incarnations, as in other foreign files.
 void SetIncarnations(ValueList& values) {
   for (Value& value : values) {
-    if (auto* tensor = std::get_if<TensorDesc>(&value.data)) {
+    if (TensorDesc* tensor = value.AsTensor()) {
       tensor->incarnation = tensor->storage_id > 0 ? tensor->storage_id : -1;
     } else if (auto* list = std::get_if<ValueList>(&value.data)) {
       SetIncarnations(*list);

@@ -2,55 +2,37 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_map>
+#include <map>
 #include <utility>
 #include <vector>
+
+#include "converters/pytorch/id_index.h"
+#include "converters/pytorch/sort_runs.h"
 
 namespace reprise::pytorch {
 namespace {
 
 class Clock {
  public:
-  Clock(HostTrace& host, KinetoTrace& kineto) : host_(host), kineto_(kineto) {
-    by_id_.reserve(host.nodes.size());
+  Clock(HostTrace& host, KinetoTrace& kineto)
+      : host_(host), kineto_(kineto), by_id_(host.highest_id, host.nodes.size()) {
     for (std::size_t i = 0; i < host.nodes.size(); ++i) {
-      by_id_.emplace(host.nodes[i].id, i);
+      by_id_.Insert(host.nodes[i].id, static_cast<std::int32_t>(i));
     }
     children_.resize(host.nodes.size());
-    kineto.events.reserve(host.nodes.size());
   }
 
   void Run() {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < host_.nodes.size(); ++i) {
-      // Not an operation: "[pytorch|profiler|execution_trace|process]".
-      if (!host_.nodes[i].name->starts_with("[pytorch|")) {
-        order.push_back(i);
-      }
-    }
-    const bool has_ids = std::any_of(order.begin(), order.end(),
-                                     [&](std::size_t i) { return host_.nodes[i].rf_id > 0; });
-    const auto created = [&](std::size_t i) {
-      const HostNode& node = host_.nodes[i];
-      return has_ids ? std::pair(node.rf_id, node.id)
-                     : std::pair(static_cast<std::int64_t>(0), node.id);
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return created(a) < created(b); });
+    const std::vector<std::size_t> order = InOrderOfCreation();
+    ReserveThreads(order);
     std::int64_t number = 0;
     for (const std::size_t i : order) {
       host_.nodes[i].rf_id = ++number;
     }
     std::vector<std::size_t> roots;
     for (const std::size_t i : order) {
-      const auto caller = by_id_.find(host_.nodes[i].caller);
-      // Created before what it calls and on the same thread, or it is no caller.
-      const bool nested = caller != by_id_.end() && caller->second != i &&
-                          host_.nodes[caller->second].rf_id > 0 &&
-                          host_.nodes[caller->second].rf_id < host_.nodes[i].rf_id &&
-                          host_.nodes[caller->second].thread == host_.nodes[i].thread;
-      if (nested) {
-        AddChild(caller->second, i);
+      if (const std::size_t caller = CallerOf(i); caller != kNone) {
+        AddChild(caller, i);
       } else {
         roots.push_back(i);
       }
@@ -67,6 +49,58 @@ class Clock {
     std::size_t next = kNone;                 // after this node, of its caller's
   };
   static constexpr std::size_t kNone = SIZE_MAX;
+
+  [[nodiscard]] std::vector<std::size_t> InOrderOfCreation() const {
+    struct Created {
+      std::int64_t rf_id;
+      std::uint64_t id;
+      std::size_t node;
+    };
+    std::vector<Created> created;
+    created.reserve(host_.nodes.size());
+    for (std::size_t i = 0; i < host_.nodes.size(); ++i) {
+      const HostNode& node = host_.nodes[i];
+      // Not an operation: "[pytorch|profiler|execution_trace|process]".
+      if (!node.name->starts_with("[pytorch|")) {
+        created.push_back({std::max<std::int64_t>(node.rf_id, 0), node.id, i});
+      }
+    }
+    // Without record-function ids, node ids alone.
+    SortRuns(created, [](const Created& a, const Created& b) {
+      return std::pair(a.rf_id, a.id) < std::pair(b.rf_id, b.id);
+    });
+    std::vector<std::size_t> order;
+    order.reserve(created.size());
+    for (const Created& one : created) {
+      order.push_back(one.node);
+    }
+    return order;
+  }
+
+  // Events by thread: whoever reads them sorts them so.
+  void ReserveThreads(const std::vector<std::size_t>& order) {
+    for (const std::size_t i : order) {
+      ++next_of_thread_[host_.nodes[i].thread];
+    }
+    std::size_t first = 0;
+    for (auto& [thread, next] : next_of_thread_) {
+      first += std::exchange(next, first);
+    }
+    kineto_.events.resize(order.size());
+    kineto_.host_nodes.resize(order.size());
+  }
+
+  // Created before what it calls and on the same thread, or it is no caller.
+  [[nodiscard]] std::size_t CallerOf(std::size_t i) const {
+    const std::int32_t at = by_id_.Find(host_.nodes[i].caller);
+    if (at == IdIndex::kNone) {
+      return kNone;
+    }
+    const HostNode& caller = host_.nodes[static_cast<std::size_t>(at)];
+    const bool nested = caller.rf_id > 0 && caller.rf_id < host_.nodes[i].rf_id &&
+                        caller.thread == host_.nodes[i].thread;
+    return nested ? static_cast<std::size_t>(at) : kNone;
+  }
 
   void AddChild(std::size_t caller, std::size_t child) {
     Children& of = children_[caller];
@@ -94,18 +128,21 @@ class Clock {
 
   std::size_t Begin(std::size_t i) {
     const HostNode& node = host_.nodes[i];
-    kineto_.events.push_back({.name = node.name,
-                              .thread = node.thread,
-                              .start_ns = ++now_ns_,
-                              .rf_id = node.rf_id,
-                              .annotation = node.scope == Scope::kUser});
-    return kineto_.events.size() - 1;
+    const std::size_t event = next_of_thread_[node.thread]++;
+    kineto_.host_nodes[event] = static_cast<std::int32_t>(i);
+    kineto_.events[event] = {.name = node.name,
+                             .thread = node.thread,
+                             .start_ns = ++now_ns_,
+                             .rf_id = node.rf_id,
+                             .annotation = node.scope == Scope::kUser};
+    return event;
   }
 
   HostTrace& host_;
   KinetoTrace& kineto_;
-  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  IdIndex by_id_;
   std::vector<Children> children_;
+  std::map<std::int64_t, std::size_t> next_of_thread_;  // place of its next event
   std::int64_t now_ns_ = 0;
 };
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 #include <utility>
 
 #include "converters/json_stream.h"
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
+#include "converters/pytorch/id_index.h"
 #include "converters/pytorch/string_pool.h"
 
 namespace reprise::pytorch {
@@ -32,10 +32,9 @@ void MakeIdsUnique(HostTrace& trace, const std::string& path, Diagnostics& diagn
   for (const HostNode& node : trace.nodes) {
     trace.highest_id = std::max(trace.highest_id, node.id);
   }
-  std::unordered_set<std::uint64_t> seen;
-  seen.reserve(trace.nodes.size());
+  IdIndex seen(trace.highest_id, trace.nodes.size());
   for (HostNode& node : trace.nodes) {
-    if (!seen.insert(node.id).second) {
+    if (!seen.Insert(node.id, 0)) {
       diagnostics.Count("duplicate_node_id",
                         fmt::format("{}: node {} {}", path, node.id, *node.name));
       node.id = ++trace.highest_id;

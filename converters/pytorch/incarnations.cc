@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "converters/pytorch/sort_runs.h"
+
 namespace reprise::pytorch {
 namespace {
 
@@ -31,7 +33,7 @@ std::int64_t BytesReached(const TensorDesc& tensor) {
 template <typename Visit>
 void ForEachTensor(ValueList& values, const Visit& visit) {
   for (Value& value : values) {
-    if (auto* tensor = std::get_if<TensorDesc>(&value.data)) {
+    if (TensorDesc* tensor = value.AsTensor()) {
       visit(*tensor);
     } else if (auto* list = std::get_if<ValueList>(&value.data)) {
       ForEachTensor(*list, visit);
@@ -62,8 +64,7 @@ std::vector<Event> InOrder(const OperationList& list) {
   for (auto i = list.loose; i < static_cast<std::int32_t>(ops.size()); ++i) {
     events.push_back({ops[static_cast<std::size_t>(i)].start_ns, i, false});
   }
-  std::stable_sort(events.begin(), events.end(),
-                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
+  SortRuns(events, [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
   return events;
 }
 

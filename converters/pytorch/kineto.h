@@ -45,9 +45,10 @@ struct KinetoTrace {
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;
-  bool untimed = false;       // made of a host trace alone: times tell the order and nothing else
-  std::int64_t process = -1;  // of the first kept event; -1: not recorded
-  std::string host_name;      // processes of one host read one clock; empty: not recorded
+  bool untimed = false;  // made of a host trace alone: times tell the order and nothing else
+  std::vector<std::int32_t> host_nodes;  // untimed: by event, the node that it was made of
+  std::int64_t process = -1;             // of the first kept event; -1: not recorded
+  std::string host_name;  // processes of one host read one clock; empty: not recorded
   std::shared_ptr<StringPool> strings;
 };
 

@@ -149,7 +149,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
       event.arguments.reset();
     }
     for (Value& value : node.inputs) {
-      if (TensorDesc* tensor = std::get_if<TensorDesc>(&value.data)) {
+      if (TensorDesc* tensor = value.AsTensor()) {
         tensor->tensor_id = tensor->storage_id = ++tensors;
       }
     }

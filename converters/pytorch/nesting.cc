@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <unordered_map>
+
+#include "converters/pytorch/id_index.h"
+#include "converters/pytorch/sort_runs.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -22,7 +24,7 @@ void Sort(const KinetoTrace& kineto, const std::vector<std::int32_t>& order,
   const auto thread = [&](const Operation& op) {
     return kineto.events[static_cast<std::size_t>(op.event)].thread;
   };
-  std::sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
+  SortRuns(operations, [&](const Operation& a, const Operation& b) {
     if (IsLoose(a) != IsLoose(b)) {
       return IsLoose(b);
     }
@@ -49,22 +51,22 @@ bool HasWholeMicroseconds(const std::vector<Operation>& operations) {
 // before it; else -1.
 std::vector<std::int32_t> RecordedCallers(const HostTrace& host,
                                           const std::vector<Operation>& operations) {
-  std::unordered_map<std::uint64_t, std::int32_t> by_id;
+  IdIndex by_id(host.highest_id, operations.size());
   const auto node = [&](const Operation& op) -> const HostNode& {
     return host.nodes[static_cast<std::size_t>(op.host)];
   };
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (operations[i].host >= 0) {
-      by_id.emplace(node(operations[i]).id, static_cast<std::int32_t>(i));
+      by_id.Insert(node(operations[i]).id, static_cast<std::int32_t>(i));
     }
   }
   std::vector<std::int32_t> out(operations.size(), -1);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& op = operations[i];
-    const auto it = op.host < 0 ? by_id.end() : by_id.find(node(op).caller);
-    if (it != by_id.end() && it->second < static_cast<std::int32_t>(i) &&
-        operations[static_cast<std::size_t>(it->second)].thread == op.thread) {
-      out[i] = it->second;
+    const std::int32_t at = op.host < 0 ? IdIndex::kNone : by_id.Find(node(op).caller);
+    if (at != IdIndex::kNone && at < static_cast<std::int32_t>(i) &&
+        operations[static_cast<std::size_t>(at)].thread == op.thread) {
+      out[i] = at;
     }
   }
   return out;

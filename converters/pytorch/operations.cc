@@ -62,9 +62,14 @@ std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kin
 
 Result<AlignedEvents> Match(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice,
                             const std::string& label, Diagnostics& diagnostics) {
+  AlignedEvents out;
+  if (kineto.untimed) {
+    out.host_of_event = kineto.host_nodes;
+    out.in_span.assign(kineto.events.size(), true);
+    return out;
+  }
   std::size_t matched = 0;
   std::size_t possible = 0;
-  AlignedEvents out;
   out.host_of_event = MatchIds(host, kineto, label, diagnostics, matched, possible);
   // One in two is far below anything seen (over 99.8 %) and far above chance.
   const bool device_alone = host.nodes.empty() && kineto.events.empty();

@@ -8,11 +8,16 @@
 
 #include "converters/pytorch/device_items.h"
 #include "converters/pytorch/matching.h"
+#include "converters/pytorch/sort_runs.h"
 
 namespace reprise::pytorch {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+bool ByTime(const Item& a, const Item& b) {
+  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+}
 
 class Builder {
  public:
@@ -34,6 +39,7 @@ class Builder {
     for (std::vector<Item>& wait : waits_) {
       auto& items = threads_[static_cast<std::size_t>(&wait - waits_.data())];
       items.insert(items.end(), wait.begin(), wait.end());
+      wait = {};
     }
     SortThreads();
     return Merge();
@@ -113,9 +119,7 @@ class Builder {
 
   void SortThreads() {
     for (auto& items : threads_) {
-      std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-        return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
-      });
+      SortRuns(items, ByTime);
     }
   }
 
@@ -197,12 +201,12 @@ class Builder {
       at = std::max(at, around.before->end_ns);
     }
     waits_[static_cast<std::size_t>(thread)].push_back({.kind = Item::Kind::kWait,
+                                                        .inferred = inferred,
                                                         .operation = rank_.transfers[t].call,
                                                         .transfer = static_cast<std::int32_t>(t),
                                                         .thread = thread,
                                                         .start_ns = at,
-                                                        .end_ns = at,
-                                                        .inferred = inferred});
+                                                        .end_ns = at});
     waited_[t] = true;
   }
 
@@ -333,10 +337,16 @@ class Builder {
 
   Timeline Merge() {
     Timeline out;
+    std::size_t count = rank_.kineto.device.events.size() + rank_.transfers.size();
+    for (const auto& items : threads_) {
+      count += items.size();
+    }
+    out.items.reserve(count);  // the peak of a conversion's memory is here
     DeviceItems(rank_).AddEvents(out.items);
     for (auto& items : threads_) {
       out.items.insert(out.items.end(), std::make_move_iterator(items.begin()),
                        std::make_move_iterator(items.end()));
+      items = {};
     }
     for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
       if (rank_.transfers[t].device_event >= 0) {
@@ -348,9 +358,7 @@ class Builder {
                            .start_ns = rank_.transfers[t].start_ns,
                            .end_ns = rank_.transfers[t].end_ns});
     }
-    std::stable_sort(out.items.begin(), out.items.end(), [](const Item& a, const Item& b) {
-      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
-    });
+    SortRuns(out.items, ByTime);
     out.transfer_item.assign(rank_.transfers.size(), -1);
     out.wait_item.assign(rank_.transfers.size(), -1);
     for (std::size_t i = 0; i < out.items.size(); ++i) {

@@ -36,13 +36,13 @@ struct Item {
     kDevice,    // a kernel, memcpy or memset; also a transfer if it is NCCL's
   };
   Kind kind = Kind::kOperation;
+  bool inferred = false;        // kWait: concluded from the host's quiet
   std::int32_t operation = -1;  // kWait: the call of the transfer
   std::int32_t transfer = -1;   // kIssue, kReturn, kTransfer, kWait, kDevice: index of the transfer
   std::int32_t thread = -1;     // -1: transfers and device events
   std::int32_t call = -1;   // index into DeviceTrace::calls: launches at this item's end, or waits
   std::int32_t event = -1;  // kDevice: index into DeviceTrace::events
   std::int64_t start_ns = 0, end_ns = 0;
-  bool inferred = false;  // kWait: concluded from the host's quiet
   std::vector<ItemDependency> deps;
 };
 

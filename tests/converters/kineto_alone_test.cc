@@ -38,7 +38,7 @@ TEST_F(KinetoAlone, FilesOf2022HaveShapesWithoutStridesOrValues) {
   const Node* mm = trace->Find("aten::mm");
   ASSERT_NE(mm, nullptr);
   ASSERT_EQ(mm->inputs.size(), 3U);
-  const auto* tensor = std::get_if<TensorDesc>(&mm->inputs[0].data);
+  const TensorDesc* tensor = mm->inputs[0].AsTensor();
   ASSERT_NE(tensor, nullptr);
   EXPECT_THAT(tensor->shape, ElementsAre(8, 4));
   EXPECT_THAT(tensor->strides, ElementsAre(4, 1));
