@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <iterator>
 #include <thread>
 
@@ -311,16 +312,20 @@ void Engine::GiveUp(const Error& error) {
 }
 
 // Ends a run that makes no progress, saying who waits for what.
-void Engine::Watch(std::atomic<bool>& finished) {
+void Engine::Watch(const std::stop_token& stop) {
   std::uint32_t last = scheduler_.remaining();
   std::int64_t since_ns = MonotonicNs();
-  while (!finished.load()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  // Wakes as soon as it is told to stop: the end of an iteration waits for nobody's sleep.
+  while (!stopped.wait_for(lock, stop, std::chrono::milliseconds(20),
+                           [&stop] { return stop.stop_requested(); })) {
     const std::uint32_t now = scheduler_.remaining();
     if (now != last) {
       last = now;
       since_ns = MonotonicNs();
-    } else if (MonotonicNs() - since_ns > options_.watchdog_ns && !finished.load()) {
+    } else if (MonotonicNs() - since_ns > options_.watchdog_ns) {
       GiveUp({ErrorKind::kCheckFailed,
               fmt::format("no progress for {} s with {} nodes left:{}",
                           options_.watchdog_ns / 1'000'000'000, now, comm_->Describe())});
@@ -340,10 +345,9 @@ Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup
     actor.records.clear();
     actor.step_begin_ns.assign(std::max<std::size_t>(graph_.metadata().steps.size(), 1), 0);
   }
-  std::atomic<bool> finished = false;
-  std::thread watchdog([&] { Watch(finished); });
+  std::jthread watchdog([this](const std::stop_token& stop) { Watch(stop); });
   const bool complete = scheduler_.Run([this](std::uint32_t node) { return RunNode(node); });
-  finished = true;
+  watchdog.request_stop();
   watchdog.join();
   if (!complete || failing_.load()) {
     for (ActorState& actor : actors_) {

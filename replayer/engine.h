@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,7 @@ class Engine {
   void OnTransfer(const TransferTimes& times);
   bool InputsReady(Graph::Index i);
   void GiveUp(const Error& error);
-  void Watch(std::atomic<bool>& finished);
+  void Watch(const std::stop_token& stop);
   Result<IterationResult> Collect(std::int32_t iteration, bool warmup, std::int64_t begin_ns);
 
   const Graph& graph_;

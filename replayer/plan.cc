@@ -228,6 +228,8 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     // A transfer's own time is what remains once all members have arrived.
     const std::int64_t transfer_ns = graph.transfer_ns(i);
     info.recorded_duration_ns = transfer_ns >= 0 ? transfer_ns : graph.duration_ns(i);
+    info.recorded_elapsed_ns = graph.duration_ns(i);
+    info.recorded_delay_ns = graph.delay_ns(i);
     info.counts_for_coverage = work.counts;
     infos.push_back(std::move(info));
   }

@@ -26,11 +26,20 @@ NodeInfo ToNode(const Statement& row) {
   node.recorded_start_ns = row.Int(10);
   node.recorded_duration_ns = row.Int(11);
   node.counts_for_coverage = row.Int(12) != 0;
+  node.recorded_elapsed_ns = row.Int(13);
+  node.recorded_delay_ns = row.Int(14);
   return node;
 }
 constexpr std::string_view kNodeColumns =
     "node_id, name, class, kind, actor, mode, kernel, flops, bytes, step, recorded_start_ns,"
-    " recorded_duration_ns, counts_for_coverage";
+    " recorded_duration_ns, counts_for_coverage, ";
+
+// Schema 1 has neither of the last two.
+std::string NodeColumns(std::int64_t version) {
+  return std::string(kNodeColumns) +
+         (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
+                       : fmt::format("{0}, {0}", NodeInfo::kUnknownNs));
+}
 
 NodeRecord ToRecord(const Statement& row) {
   return {.node_id = static_cast<std::uint64_t>(row.Int(0)),
@@ -158,7 +167,7 @@ Status ReadSharedTables(Database& database, RankData& data) {
   return {};
 }
 
-Status CheckVersion(Database& database, const std::string& path) {
+Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
   REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
   REPRISE_ASSIGN(const bool found, select.Next());
   const std::int64_t version = found ? select.Int(0) : 0;
@@ -169,7 +178,7 @@ Status CheckVersion(Database& database, const std::string& path) {
     return BadInput(fmt::format("{}: schema version {}, this program reads up to {}", path, version,
                                 kRunSchemaVersion));
   }
-  return {};
+  return version;
 }
 
 }  // namespace
@@ -178,12 +187,12 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
   RankData data;
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  REPRISE_TRY(ReadTable(database, "node_info", kNodeColumns, rank, ToNode, data.nodes));
+  REPRISE_TRY(ReadTable(database, "node_info", NodeColumns(version), rank, ToNode, data.nodes));
   REPRISE_TRY(ReadTable(database, "records", kRecordColumns, rank, ToRecord, data.records));
   REPRISE_TRY(ReadSharedTables(database, data));
   if (database.log_ignored()) {
@@ -202,10 +211,10 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
 Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
   RankData data;
   data.rank = rank;
-  REPRISE_TRY(ReadTable(database, "nodes", kNodeColumns, rank, ToNode, data.nodes));
+  REPRISE_TRY(ReadTable(database, "nodes", NodeColumns(version), rank, ToNode, data.nodes));
   REPRISE_TRY(ReadSharedTables(database, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.
   std::int32_t iteration = 0;
