@@ -2,32 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/harness.h"
+#include "tests/kernels/pretended_gpu.h"
 
 namespace reprise {
 namespace {
-
-// A device that says it is no CPU.
-class PretendedGpu : public Device {
- public:
-  explicit PretendedGpu(Device& device) : device_(device), info_(device.info()) {
-    info_.is_cpu = false;
-  }
-  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
-  [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
-    return device_.Allocate(bytes);
-  }
-  [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
-    return device_.CreateStream(profiling);
-  }
-  [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) override {
-    return device_.Prepare(launch);
-  }
-  [[nodiscard]] std::int64_t clock_uncertainty_ns() const override { return 0; }
-
- private:
-  Device& device_;
-  DeviceInfo info_;
-};
 
 TEST(Gemm, GpuKernelMatchesReference) {
   std::string why;
