@@ -8,8 +8,9 @@
 
 namespace reprise {
 
-// Options of gemm_mma.cl that run it on any device, slowly: for tests.
-inline constexpr const char* kMmaEmulated = " -DMMA_EMULATED";
+// Options of gemm_mma.cl that run it on any device, for tests: slowly, and not optimised, because
+// compiling takes longer still.
+inline constexpr const char* kMmaEmulated = " -DMMA_EMULATED -cl-opt-disable";
 
 // The launch, if the device has tensor cores that work and the product suits them: A and B plain
 // matrices of one type, row-major or column-major, neither side of D below 16; float32 only where
