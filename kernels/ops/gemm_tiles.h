@@ -28,7 +28,8 @@ struct GemmKind {
 // Which of the programs a device runs products of this type with that have tiles to choose; empty
 // if none.
 [[nodiscard]] std::string_view TunableGemm(const DeviceInfo& device, DType dtype);
-// Those that `reprise tune` tries, all possible; the first is the default for large products.
+// Those that `reprise tune` tries, all possible, from the default for large products to the
+// smallest.
 [[nodiscard]] std::vector<GemmTile> GemmTileCandidates(std::string_view program, DType dtype);
 // Input error that says which rule the tile breaks.
 [[nodiscard]] Status CheckGemmTile(std::string_view program, DType dtype, const GemmTile& tile);

@@ -20,7 +20,7 @@ class Tune(program.ProgramTest):
         return self.run_program("tune", *QUICK, *args, env=self.env, **kwargs)
 
     def bench(self, tuning, expect=0):
-        return self.run_program("bench", "kernels", "--filter", "add bias", "--repeat", 1,
+        return self.run_program("bench", "kernels", "--filter", "sum all", "--repeat", 1,
                                 "--min-time-ms", 0, "--peers", "off", "--max-run-ms", 0.001,
                                 *(("--tuning", tuning) if tuning else ()), env=self.env,
                                 expect=expect)
