@@ -126,6 +126,7 @@ void GemmTuner::TuneLayout(std::string_view program, DType dtype, const std::str
     const OpCall call = Product(dtype, layout, size);
     auto memory = BenchMemory::Create(device_, call);
     std::vector<TuneRow> rows;
+    rows.reserve(tiles.size());
     for (const GemmTile& tile : tiles) {
       rows.push_back(
           {.kind = {std::string(program), dtype, layout, std::string(of), tile}, .size = size});

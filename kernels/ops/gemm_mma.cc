@@ -143,7 +143,7 @@ std::optional<DeviceKernel> MmaLaunch(const GemmProblem& problem, const DeviceIn
   launch.options = Options(p, t, *a, *b);
   launch.args = {p.a.buffer, p.b.buffer, p.c.buffer != nullptr ? p.c.buffer : p.d.buffer,
                  p.d.buffer, StructArg(MakeArgs(p, *a, *b))};
-  const auto threads = static_cast<std::size_t>(32 * (t.m / t.warp_m) * (t.n / t.warp_n));
+  const auto threads = static_cast<std::size_t>(t.m / t.warp_m * (t.n / t.warp_n)) * 32;
   const auto tiles = static_cast<std::size_t>((p.m + t.m - 1) / t.m * ((p.n + t.n - 1) / t.n));
   launch.global = {tiles * threads, 1, static_cast<std::size_t>(batch)};
   launch.local = {threads, 1, 1};

@@ -1,8 +1,9 @@
-// A CPU device that is lowered to as GPUs are.
+// The tests' device, lowered to as if it were another: a GPU, one with tensor cores, a tuned one.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "kernels/device.h"
 #include "kernels/ops/gemm_mma.h"
@@ -58,6 +59,15 @@ class EmulatedTensorCores : public PretendedGpu {
  private:
   std::string options_;
   int launches_ = 0;
+};
+
+// The device itself with tiles that were never measured.
+class TunedDevice : public PretendedGpu {
+ public:
+  TunedDevice(Device& device, KernelTuning tuning) : PretendedGpu(device) {
+    info_.is_cpu = device.info().is_cpu;
+    info_.tuning = std::move(tuning);
+  }
 };
 
 }  // namespace reprise
