@@ -89,8 +89,14 @@ INLINE void load_slice(Tile* tile, uint at, const __global ELEMENT* from, int pi
   }
 }
 
+// Element x of row k of a slice whose rows are of k, of 4 bytes.
+INLINE uint load_element(Tile* tile, uint at, int k, int x, int width) {
+  const int chunks = width / PER_CHUNK;
+  return load_word(tile, at + (k * chunks + ((x >> 2) ^ mixed(k, chunks, 0))) * 16 + (x & 3) * 4);
+}
+
 // ---- Fragments of one step for a warp whose part begins at row `m` of the tile of A: a[i] of rows
-// m + 16 i. Rows of a warp's part begin at multiples of 16, so that mixing depends on the lane alone.
+// m + 16 i. A warp's part begins at a multiple of 16, so that mixing depends on the lane alone.
 INLINE void load_a(Tile* tile, uint at, int m, int step, int lane, uint a[PARTS_M][4]) {
   UNROLL
   for (int i = 0; i < PARTS_M; ++i) {
@@ -106,8 +112,7 @@ INLINE void load_a(Tile* tile, uint at, int m, int step, int lane, uint a[PARTS_
     UNROLL
     for (int j = 0; j < 4; ++j) {
       const int k = step * 8 + (lane & 3) + (j >> 1) * 4;
-      const int x = m + i * 16 + (lane >> 2) + (j & 1) * 8, chunks = TILE_M / PER_CHUNK;
-      a[i][j] = load_word(tile, at + (k * chunks + ((x >> 2) ^ mixed(k, chunks, 0))) * 16 + (x & 3) * 4);
+      a[i][j] = load_element(tile, at, k, m + i * 16 + (lane >> 2) + (j & 1) * 8, TILE_M);
     }
 #endif
 #if SIZE == 4
@@ -133,8 +138,7 @@ INLINE void load_b(Tile* tile, uint at, int n, int step, int lane, uint b[PARTS_
     UNROLL
     for (int j = 0; j < 4; ++j) {
       const int k = step * 8 + (lane & 3) + (j & 1) * 4;
-      const int x = n + i * 16 + (lane >> 2) + (j >> 1) * 8, chunks = TILE_N / PER_CHUNK;
-      b[i][j] = load_word(tile, at + (k * chunks + ((x >> 2) ^ mixed(k, chunks, 0))) * 16 + (x & 3) * 4);
+      b[i][j] = load_element(tile, at, k, n + i * 16 + (lane >> 2) + (j >> 1) * 8, TILE_N);
     }
 #endif
 #if SIZE == 4
@@ -154,8 +158,9 @@ INLINE void load_b(Tile* tile, uint at, int n, int step, int lane, uint b[PARTS_
 #define PUT_PAIR_float16(p, i, v, w) (*(__global uint*)((p) + (i)) = pair_float16(v, w))
 #define PUT_PAIR_bfloat16(p, i, v, w) (*(__global uint*)((p) + (i)) = pair_bfloat16(v, w))
 
-INLINE void put_pair(const __global MEM(TD) * c, __global MEM(TD) * d, const MmaArgs* g, int m, int n,
-                     float v, float w) {
+// D(m, n) and D(m, n + 1).
+INLINE void put_pair(const __global MEM(TD) * c, __global MEM(TD) * d, const MmaArgs* g, int m,
+                     int n, float v, float w) {
   if (m >= g->M || n >= g->N) return;
   const int two = n + 1 < g->N;
   v *= g->alpha;
@@ -252,7 +257,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(
       for (int i = 0; i < PARTS_M; ++i)
         UNROLL
         for (int j = 0; j < PARTS_N; ++j)
-          CAT(multiply_, TA)(&tile, sum[i][j], part_a[step & 1][i], part_b[step & 1][j / 2] + j % 2 * 2);
+          CAT(multiply_, TA)(&tile, sum[i][j], part_a[step & 1][i],
+                             part_b[step & 1][j / 2] + j % 2 * 2);
     }
     stage = stage + 1 == STAGES ? 0 : stage + 1;
     free_stage = free_stage + 1 == STAGES ? 0 : free_stage + 1;

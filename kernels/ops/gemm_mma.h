@@ -18,8 +18,8 @@ inline constexpr const char* kMmaEmulated = " -DMMA_EMULATED -cl-opt-disable";
 [[nodiscard]] std::optional<DeviceKernel> MmaLaunch(const GemmProblem& problem,
                                                     const DeviceInfo& device);
 
-// Runs two small products with exact results through `device`, as if it had tensor cores. An error if
-// the program does not compile or a result is wrong. `options` are added to the program's.
+// Runs two small products with exact results through `device`, as if it had tensor cores. An error
+// if the program does not compile or a result is wrong. `options` are added to the program's.
 [[nodiscard]] Status CheckTensorCores(Device& device, const std::string& options = "");
 
 }  // namespace reprise
