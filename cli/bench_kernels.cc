@@ -11,6 +11,7 @@
 
 #include "cli/kernel_bench_report.h"
 #include "cli/opencl_drivers.h"
+#include "cli/tuning_file.h"
 
 namespace reprise {
 namespace {
@@ -19,6 +20,7 @@ struct Flags {
   std::string backend = "opencl";
   int device_index = 0;
   std::vector<std::string> icds;
+  TuningFlags tuning;
   std::string filter;
   std::string dtypes = "float32";
   int repeats = KernelBenchOptions().repeats;
@@ -73,9 +75,12 @@ Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
   if (flags.list) {
     return List(flags, options);
   }
+  REPRISE_ASSIGN(auto tuning, ReadTuning(context, flags.tuning));
   REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
                                                 .index = flags.device_index,
-                                                .cache_directory = context.cache_directory}));
+                                                .cache_directory = context.cache_directory,
+                                                .allow_tf32 = flags.tuning.allow_tf32,
+                                                .tuning = std::move(tuning)}));
   const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();
   if (cases == 0) {
     return UsageError(
@@ -111,6 +116,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   AddIcdOption(*sub, flags->icds);
+  AddTuningOptions(*sub, flags->tuning);
   sub->add_option("--filter", flags->filter,
                   "only cases with this in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")

@@ -35,6 +35,16 @@ Backend Look(const std::string& name) {
   return backend;
 }
 
+// "8.0"; empty where there is none.
+std::string Capability(const DeviceInfo& info) {
+  return info.compute_capability == 0
+             ? ""
+             : fmt::format("{}.{}", info.compute_capability / 10, info.compute_capability % 10);
+}
+Json CapabilityJson(const DeviceInfo& info) {
+  return info.compute_capability == 0 ? Json() : Json(Capability(info));
+}
+
 Json ToJson(const DeviceInfo& info, std::size_t index) {
   return {{"backend", info.backend},
           {"index", index},
@@ -45,6 +55,7 @@ Json ToJson(const DeviceInfo& info, std::size_t index) {
           {"version", info.version},
           {"pci_bus_id", info.pci_bus_id},
           {"uuid", info.uuid},
+          {"compute_capability", CapabilityJson(info)},
           {"compute_units", info.compute_units},
           {"memory_bytes", info.memory_bytes},
           {"max_allocation_bytes", info.max_allocation_bytes},
@@ -101,6 +112,7 @@ void PrintDevice(const DeviceInfo& info, std::size_t index) {
   field("driver", info.driver);
   field("pci bus id", info.pci_bus_id);
   field("uuid", info.uuid);
+  field("capability", Capability(info));
   field("compute units", std::to_string(info.compute_units));
   field("memory", fmt::format("{:.1f} GB", static_cast<double>(info.memory_bytes) / 1e9));
   field("arithmetic",

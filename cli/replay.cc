@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/opencl_drivers.h"
+#include "cli/tuning_file.h"
 #include "collectives/communicator.h"
 #include "core/log.h"
 #include "replayer/dry.h"
@@ -22,6 +23,7 @@ struct Flags {
   std::string mode = "full";
   std::string ops, comms, host_gaps = "keep", memory = "own";
   std::vector<std::string> icds;
+  TuningFlags tuning;
   double watchdog_s = 60;
   double sample_period_ms = 20;
 };
@@ -49,6 +51,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--device-index", options.device_index, "which of `reprise devices`, per backend")
       ->check(CLI::NonNegativeNumber);
   AddIcdOption(app, flags.icds);
+  AddTuningOptions(app, flags.tuning);
   app.add_option("--warmup", options.warmup, "iterations not counted (1)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--iterations", options.iterations, "iterations counted (3)")
@@ -108,6 +111,10 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
   if (request.options.backend == "opencl" && request.options.preset != ReplayPreset::kDry) {
     const Result<IcdSearch> search = PrepareOpenClDrivers(flags.icds);
     REPRISE_TRY(communicator->Agree(search ? Status{} : tl::unexpected<Error>(search.error())));
+    auto tuning = ReadTuning(context, flags.tuning);
+    REPRISE_TRY(communicator->Agree(tuning ? Status{} : tl::unexpected<Error>(tuning.error())));
+    request.options.tuning = std::move(*tuning);
+    request.options.allow_tf32 = flags.tuning.allow_tf32;
   }
   if (isatty(STDERR_FILENO) != 0) {
     request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };

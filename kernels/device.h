@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "kernels/tuning.h"
 
 namespace reprise {
 
@@ -125,6 +126,11 @@ struct DeviceInfo {
   bool is_cpu = false;
   bool fp16 = false;
   bool fp64 = false;
+  // NVIDIA's, by NVIDIA's own OpenCL: 80 for 8.0; 0 elsewhere.
+  int compute_capability = 0;
+  // gemm_mma.cl may be used: the opened device has compiled it and computed a product right.
+  bool tensor_cores = false;
+  KernelTuning tuning;  // what was measured for this very device and driver
 };
 
 // One physical device of one backend. Thread-safe but for its streams.
@@ -164,6 +170,9 @@ struct DeviceOptions {
   int index = 0;  // into ListDevices(backend)
   // Compiled programs are kept here; empty: no disk cache. Several processes may share it.
   std::string cache_directory;
+  bool allow_tf32 = false;  // KernelTuning::allow_tf32
+  // Of any devices: what is another's is left out.
+  std::vector<DeviceTuning> tuning;
 };
 [[nodiscard]] Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 

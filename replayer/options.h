@@ -5,10 +5,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "kernels/tuning.h"
 
 namespace reprise {
 
@@ -37,6 +39,8 @@ struct ReplayOptions {
   std::string backend = "opencl";
   int device_index = 0;
   std::string cache_directory;
+  bool allow_tf32 = false;           // float32 products on tensor cores
+  std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
   std::int64_t watchdog_ns = 60'000'000'000;
   std::int64_t sample_period_ns = 20'000'000;
 

@@ -66,8 +66,8 @@ Status Session::OpenDevice() {
     return {};
   }
   const ReplayOptions& options = request_.options;
-  auto device =
-      reprise::OpenDevice({options.backend, options.device_index, options.cache_directory});
+  auto device = reprise::OpenDevice({options.backend, options.device_index, options.cache_directory,
+                                     options.allow_tf32, options.tuning});
   if (!device) {
     return reprise::Fail(
         device.error().kind,

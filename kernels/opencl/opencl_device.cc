@@ -3,18 +3,42 @@
 #include <cstring>
 #include <set>
 
+#include "core/log.h"
 #include "kernels/opencl/device_clock.h"
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/opencl/platform.h"
 #include "kernels/opencl/program_cache.h"
+#include "kernels/ops/gemm_mma.h"
 
 namespace reprise {
 namespace {
 
 using Launched = Result<std::unique_ptr<PreparedLaunch>>;
 
+// The first whose tensor cores have what mma_ptx.cl uses.
+constexpr int kTensorCoreCapability = 80;
+
 // Few local sizes, because PoCL compiles a kernel anew for each.
 constexpr std::size_t kCpuLocal = 64;
+
+// Tiles that were measured with another driver may be its compiler's taste.
+KernelTuning TuningFor(const std::string& name, const std::string& driver,
+                       const DeviceOptions& options) {
+  KernelTuning tuning;
+  tuning.allow_tf32 = options.allow_tf32;
+  for (const DeviceTuning& measured : options.tuning) {
+    if (measured.device == name && measured.driver == driver) {
+      tuning.gemm = measured.gemm;
+      return tuning;
+    }
+  }
+  if (!options.tuning.empty()) {
+    const DeviceTuning& other = options.tuning.front();
+    LogInfo("the tuning file is not used: it is of " + other.device + " (driver " + other.driver +
+            "), this device is " + name + " (driver " + driver + "); see reprise tune");
+  }
+  return tuning;
+}
 
 // The cl::Buffer of one of our buffers, if [offset, offset + bytes) lies inside it.
 Result<cl::Buffer> MemoryOf(Buffer* buffer, std::int64_t offset, std::int64_t bytes) {
@@ -68,6 +92,8 @@ class OpenClDevice : public Device {
         programs_(context_, device_, info_, cache_directory) {}
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  // Before anyone else sees the device.
+  void LookForTensorCores();
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override;
   [[nodiscard]] Launched Prepare(const Launch& launch) override;
@@ -113,6 +139,17 @@ Result<std::unique_ptr<Stream>> OpenClDevice::CreateStream(bool profiling) {
                                      : cl_command_queue_properties{0});
     return std::make_unique<OpenClStream>(std::move(queue), profiling, *clock_);
   });
+}
+
+void OpenClDevice::LookForTensorCores() {
+  if (info_.compute_capability < kTensorCoreCapability) {
+    return;
+  }
+  const Status works = CheckTensorCores(*this);
+  info_.tensor_cores = works.has_value();
+  if (!works) {
+    LogWarning("tensor cores are not used: " + works.error().message);
+  }
 }
 
 Launched OpenClDevice::Prepare(const Launch& launch) {
@@ -227,8 +264,12 @@ Result<std::unique_ptr<Device>> OpenOpenClDevice(const DeviceOptions& options) {
   REPRISE_ASSIGN(const cl::CommandQueue queue,
                  CatchCl("creating a queue", [&] { return cl::CommandQueue(context, device); }));
   REPRISE_ASSIGN(auto clock, DeviceClock::Create(context, device));
-  return std::make_unique<OpenClDevice>(DescribeClDevice(device), context, device, queue,
-                                        std::move(clock), options.cache_directory);
+  DeviceInfo info = DescribeClDevice(device);
+  info.tuning = TuningFor(info.name, info.driver, options);
+  auto opened = std::make_unique<OpenClDevice>(std::move(info), context, device, queue,
+                                               std::move(clock), options.cache_directory);
+  opened->LookForTensorCores();
+  return opened;
 }
 
 }  // namespace reprise

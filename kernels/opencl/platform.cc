@@ -19,6 +19,10 @@
 #ifndef CL_DEVICE_PCI_DOMAIN_ID_NV
 #define CL_DEVICE_PCI_DOMAIN_ID_NV 0x400A
 #endif
+#ifndef CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
+#define CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+#define CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
+#endif
 #ifndef CL_DEVICE_TOPOLOGY_AMD
 #define CL_DEVICE_TOPOLOGY_AMD 0x4037
 #endif
@@ -72,6 +76,20 @@ std::string PciBusId(const cl::Device& device, const std::string& extensions) {
     }
   }
   return "";
+}
+
+// Other platforms (PoCL) know the attribute too, but not what NVIDIA's compiler takes.
+int ComputeCapability(const cl::Device& device, const std::string& platform,
+                      const std::string& extensions) {
+  cl_uint major = 0;
+  cl_uint minor = 0;
+  if (platform.starts_with("NVIDIA") &&
+      extensions.find("cl_nv_device_attribute_query") != std::string::npos &&
+      Query(device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, major) &&
+      Query(device, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, minor)) {
+    return static_cast<int>(major * 10 + minor);
+  }
+  return 0;
 }
 
 // As nvidia-smi and rocm-smi print it, without their "GPU-" prefix.
@@ -148,6 +166,7 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
     info.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
     info.pci_bus_id = PciBusId(device, extensions);
     info.uuid = Uuid(device, extensions);
+    info.compute_capability = ComputeCapability(device, info.platform, extensions);
   });
   return info;
 }

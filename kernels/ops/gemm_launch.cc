@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "kernels/lowering.h"
+#include "kernels/ops/gemm_mma.h"
+#include "kernels/ops/gemm_tiles.h"
 
 namespace reprise {
 namespace {
 
-// Of gemm_cpu.cl.
-constexpr std::int64_t kBlockDepth = 256;
-constexpr std::int64_t kBlockColumns = 256;
+// Of gemm_cpu.cl; the block is the most that fits, unless tuning found a smaller one better.
+constexpr GemmTile kBlock = {.n = 256, .k = 256};
 constexpr std::int64_t kRowGrain = 12;  // multiple of every MR
 constexpr std::int64_t kColumnGrain = 32;
 constexpr std::int64_t kTriangleRows = 192;
@@ -118,10 +119,18 @@ struct Blocks {
   std::int64_t rows, columns, depth;
 };
 
+GemmTile BlockForCpu(const GemmProblem& p, const DeviceInfo& device) {
+  const GemmTile* tuned = FindTunedGemm(
+      device.tuning, {"gemm_cpu", p.a.dtype, GemmLayout(p.a.column[0] == 1, p.b.column[0] == 1),
+                      GemmSizeClass(p.m * p.n * BatchCount(p))});
+  return tuned != nullptr ? *tuned : kBlock;
+}
+
 // Work-items that share a product's rows pack the same B, those that share its columns the same A
 // (which costs less: rows are copied, not transposed, mostly). The cut that packs least wins.
-Blocks CutForCpu(const GemmProblem& p, int compute_units) {
-  const std::int64_t units = std::max(compute_units, 1);
+Blocks CutForCpu(const GemmProblem& p, const DeviceInfo& device) {
+  const GemmTile block = BlockForCpu(p, device);
+  const std::int64_t units = std::max(device.compute_units, 1);
   const auto flops =
       2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k * BatchCount(p));
   const std::int64_t most = units * 2;  // evens out
@@ -130,7 +139,7 @@ Blocks CutForCpu(const GemmProblem& p, int compute_units) {
       p.triangle != GemmTriangle::kAll ? CeilDiv(p.m, kTriangleRows) : 1;
   const auto wanted =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(flops / kFlopsPerItem), 1, most);
-  const std::int64_t least = CeilDiv(p.n, kBlockColumns);
+  const std::int64_t least = CeilDiv(p.n, block.n);
   // A window's short rows are gathered element by element.
   const bool runs = (p.b.column[0] == 1 && std::min(p.n, p.n_index.e0) >= 16) ||
                     (p.b.row[0] == 1 && std::min(p.k, p.k_index.e0) >= 16);
@@ -153,14 +162,14 @@ Blocks CutForCpu(const GemmProblem& p, int compute_units) {
       break;
     }
   }
-  const std::int64_t deep = std::max<std::int64_t>(1, CeilDiv(p.k, kBlockDepth));
+  const std::int64_t deep = std::max<std::int64_t>(1, CeilDiv(p.k, block.k));
   blocks.depth = RoundTo(CeilDiv(std::max<std::int64_t>(p.k, 1), deep), 16);
   return blocks;
 }
 
 Status AppendForCpu(const GemmProblem& p, const LowerContext& context, int scratch_slot,
                     std::vector<Launch>& launches) {
-  const Blocks blocks = CutForCpu(p, context.device.compute_units);
+  const Blocks blocks = CutForCpu(p, context.device);
   GemmArgs args = MakeArgs(p);
   args.m_block = static_cast<std::int32_t>(blocks.rows);
   args.n_block = static_cast<std::int32_t>(blocks.columns);
@@ -243,6 +252,10 @@ Status AppendGemm(const GemmProblem& problem, const LowerContext& context, int s
   }
   if (context.device.is_cpu) {
     return AppendForCpu(problem, context, scratch_slot, launches);
+  }
+  if (auto launch = MmaLaunch(problem, context.device)) {
+    launches.emplace_back(std::move(*launch));
+    return {};
   }
   launches.push_back(TiledForGpu(problem));
   return {};

@@ -1,0 +1,196 @@
+#include "cli/tuning_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "kernels/ops/gemm_tiles.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMark = "reprise_tuning";
+constexpr int kVersion = 1;
+constexpr const char* kNone = "none";
+
+Json TileJson(const TunedGemm& one) {
+  const GemmTile& t = one.tile;
+  return one.program == "gemm_cpu"
+             ? Json{{"n", t.n}, {"k", t.k}}
+             : Json{{"m", t.m},           {"n", t.n},           {"k", t.k},
+                    {"warp_m", t.warp_m}, {"warp_n", t.warp_n}, {"stages", t.stages}};
+}
+
+// Absent fields stay 0, unknown ones are refused: a misspelt one would be ignored.
+Result<GemmTile> ParseTile(const Json& json) {
+  GemmTile tile;
+  for (const auto& [key, value] : json.items()) {
+    int* field = key == "m"        ? &tile.m
+                 : key == "n"      ? &tile.n
+                 : key == "k"      ? &tile.k
+                 : key == "warp_m" ? &tile.warp_m
+                 : key == "warp_n" ? &tile.warp_n
+                 : key == "stages" ? &tile.stages
+                                   : nullptr;
+    if (field == nullptr) {
+      return BadInput(fmt::format("a tile has no '{}'", key));
+    }
+    const auto number = value.get<std::int64_t>();
+    if (!value.is_number_integer() || number < 0 || number > 4096) {
+      return BadInput(
+          fmt::format("{} is {}: whole numbers up to 4096 are possible", key, value.dump()));
+    }
+    *field = static_cast<int>(number);
+  }
+  return tile;
+}
+
+Result<TunedGemm> ParseGemm(const Json& json) {
+  TunedGemm one;
+  one.program = json.at("program").get<std::string>();
+  one.dtype = ParseDType(json.at("dtype").get<std::string>());
+  one.layout = json.at("layout").get<std::string>();
+  one.size = json.at("size").get<std::string>();
+  if (!IsGemmLayout(one.layout)) {
+    return BadInput(fmt::format("'{}' is no layout: nn, nt, tn, tt", one.layout));
+  }
+  if (!IsGemmSizeClass(one.size)) {
+    return BadInput(fmt::format("'{}' is no size: small, medium, large", one.size));
+  }
+  REPRISE_ASSIGN(one.tile, ParseTile(json.at("tile")));
+  REPRISE_TRY(CheckGemmTile(one.program, one.dtype, one.tile));
+  return one;
+}
+
+Result<DeviceTuning> ParseDevice(const Json& json) {
+  DeviceTuning device;
+  device.device = json.at("device").get<std::string>();
+  device.driver = json.at("driver").get<std::string>();
+  const Json& gemm = json.at("gemm");
+  for (std::size_t i = 0; i < gemm.size(); ++i) {
+    Result<TunedGemm> one = ParseGemm(gemm.at(i));
+    if (!one) {
+      return BadInput(fmt::format("entry {} of {}: {}", i, device.device, one.error().message));
+    }
+    device.gemm.push_back(std::move(*one));
+  }
+  return device;
+}
+
+bool SameKind(const TunedGemm& a, const TunedGemm& b) {
+  return a.program == b.program && a.dtype == b.dtype && a.layout == b.layout && a.size == b.size;
+}
+
+}  // namespace
+
+void AddTuningOptions(CLI::App& app, TuningFlags& flags) {
+  app.add_option(
+      "--tuning", flags.file,
+      "tile sizes that reprise tune measured (its own file, if there is one); none: what "
+      "is built in");
+  app.add_flag("--allow-tf32", flags.allow_tf32,
+               "float32 products on tensor cores, which round their inputs to 10 bits; as "
+               "torch.backends.cuda.matmul.allow_tf32, which traces do not record");
+}
+
+std::string DefaultTuningPath(const CommandContext& context) {
+  return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
+}
+
+Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
+                                             const TuningFlags& flags) {
+  if (flags.file == kNone) {
+    return std::vector<DeviceTuning>();
+  }
+  if (!flags.file.empty()) {
+    return ReadTuningFile(flags.file);
+  }
+  const std::string path = DefaultTuningPath(context);
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::exists(path, ignored)) {
+    return std::vector<DeviceTuning>();
+  }
+  return ReadTuningFile(path);
+}
+
+Result<std::vector<DeviceTuning>> ReadTuningFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) {
+    return BadInput(fmt::format("{}: cannot be read as a tuning file", path));
+  }
+  return ParseTuning(text, path);
+}
+
+Result<std::vector<DeviceTuning>> ParseTuning(const std::string& text, const std::string& name) {
+  const auto refuse = [&](std::string_view why) {
+    return BadInput(
+        fmt::format("{}: {}; remove it, write it anew with reprise tune, or give "
+                    "--tuning none",
+                    name, why));
+  };
+  try {
+    const Json json = Json::parse(text);
+    if (!json.is_object() || !json.contains(kMark)) {
+      return refuse("this is no tuning file");
+    }
+    if (json.at(kMark) != kVersion) {
+      return refuse(
+          fmt::format("version {} is not known, only {}", json.at(kMark).dump(), kVersion));
+    }
+    std::vector<DeviceTuning> devices;
+    for (const Json& one : json.at("devices")) {
+      Result<DeviceTuning> device = ParseDevice(one);
+      if (!device) {
+        return refuse(device.error().message);
+      }
+      devices.push_back(std::move(*device));
+    }
+    return devices;
+  } catch (const Json::exception& error) {
+    return refuse(error.what());
+  }
+}
+
+Json TuningJson(const std::vector<DeviceTuning>& devices) {
+  Json list = Json::array();
+  for (const DeviceTuning& device : devices) {
+    Json gemm = Json::array();
+    for (const TunedGemm& one : device.gemm) {
+      gemm.push_back({{"program", one.program},
+                      {"dtype", std::string(Name(one.dtype))},
+                      {"layout", one.layout},
+                      {"size", one.size},
+                      {"tile", TileJson(one)}});
+    }
+    list.push_back(
+        {{"device", device.device}, {"driver", device.driver}, {"gemm", std::move(gemm)}});
+  }
+  return {{kMark, kVersion}, {"devices", std::move(list)}};
+}
+
+void MergeTuning(const DeviceTuning& measured, std::vector<DeviceTuning>& devices) {
+  const auto it = std::find_if(devices.begin(), devices.end(), [&](const DeviceTuning& device) {
+    return device.device == measured.device && device.driver == measured.driver;
+  });
+  if (it == devices.end()) {
+    devices.push_back(measured);
+    return;
+  }
+  for (const TunedGemm& one : measured.gemm) {
+    const auto same = std::find_if(it->gemm.begin(), it->gemm.end(),
+                                   [&](const TunedGemm& old) { return SameKind(old, one); });
+    if (same == it->gemm.end()) {
+      it->gemm.push_back(one);
+    } else {
+      *same = one;
+    }
+  }
+}
+
+}  // namespace reprise

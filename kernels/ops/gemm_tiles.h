@@ -1,0 +1,43 @@
+// The sizes that products are cut into: which there are to choose from, which are possible at all,
+// and which one a product gets.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "kernels/device.h"
+#include "kernels/tuning.h"
+
+namespace reprise {
+
+// What tuning tells products apart by. Row-major is "n", column-major "t", A first.
+struct GemmKind {
+  std::string_view program;  // "gemm_mma", "gemm_cpu"
+  DType dtype = DType::kFloat32;
+  std::string_view layout;
+  std::string_view size;
+};
+[[nodiscard]] std::string_view GemmLayout(bool a_row_major, bool b_row_major);
+// By elements of D, all batches together: "small" below 2^20, "medium" below 2^23, "large".
+[[nodiscard]] std::string_view GemmSizeClass(std::int64_t result_elements);
+[[nodiscard]] bool IsGemmLayout(std::string_view layout);
+[[nodiscard]] bool IsGemmSizeClass(std::string_view size);
+
+// Which of the programs a device runs products of this type with that have tiles to choose; empty
+// if none.
+[[nodiscard]] std::string_view TunableGemm(const DeviceInfo& device, DType dtype);
+// Those that `reprise tune` tries, all possible, from the default for large products to the
+// smallest.
+[[nodiscard]] std::vector<GemmTile> GemmTileCandidates(std::string_view program, DType dtype);
+// Input error that says which rule the tile breaks.
+[[nodiscard]] Status CheckGemmTile(std::string_view program, DType dtype, const GemmTile& tile);
+
+// The tuned tile, or nullptr.
+[[nodiscard]] const GemmTile* FindTunedGemm(const KernelTuning& tuning, const GemmKind& kind);
+// The tuned tile of gemm_mma, or one of the candidates that gives every compute unit work.
+[[nodiscard]] GemmTile ChooseMmaTile(const DeviceInfo& device, const GemmKind& kind, std::int64_t m,
+                                     std::int64_t n, std::int64_t batch);
+
+}  // namespace reprise
