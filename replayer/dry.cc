@@ -78,6 +78,10 @@ Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, st
   writer->AppendRecords(std::move(records));
   writer->AppendStep({0, false, 0, begin_ns, end_ns - begin_ns});
   writer->SetFact("modelled", "true");
+  if (!graph.metadata().steps.empty()) {
+    writer->SetFact(kFactFirstStepNs, std::to_string(graph.metadata().steps.front().start_ns));
+  }
+  writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
   step_ns = std::max(step_ns, end_ns - begin_ns);

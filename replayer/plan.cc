@@ -208,6 +208,23 @@ Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
   return Planner(graph, options, registry).Build();
 }
 
+std::int64_t RecordedStepNs(const Graph& graph) {
+  const std::vector<Step>& steps = graph.metadata().steps;
+  if (!steps.empty()) {
+    std::int64_t total_ns = 0;
+    for (const Step& step : steps) {
+      total_ns += step.duration_ns;
+    }
+    return total_ns / static_cast<std::int64_t>(steps.size());
+  }
+  std::int64_t begin_ns = graph.size() > 0 ? graph.start_ns(0) : 0;
+  std::int64_t end_ns = begin_ns;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    end_ns = std::max(end_ns, graph.start_ns(i) + graph.duration_ns(i));
+  }
+  return end_ns - begin_ns;
+}
+
 std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
   std::vector<NodeInfo> infos;
   infos.reserve(graph.size());

@@ -65,6 +65,9 @@ struct Plan {
 [[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
                                      const KernelRegistry& registry);
 
+// Mean over the trace's steps; a trace without steps is one.
+[[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);
+
 // What the plan says of each node, for the run on disk.
 [[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);
 [[nodiscard]] std::vector<EdgeInfo> DescribeEdges(const Graph& graph);

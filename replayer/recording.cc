@@ -80,7 +80,10 @@ Status Session::BeginRecording() {
   }
   writer_->AppendCollectives(std::move(collectives));
   writer_->SetFact("host", communicator_.host());
-  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs()));
+  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs(*graph_)));
+  if (const auto& steps = graph_->metadata().steps; !steps.empty()) {
+    writer_->SetFact(kFactFirstStepNs, std::to_string(steps.front().start_ns));
+  }
   writer_->SetFact(kFactTraceBaseNs,
                    std::to_string(graph_->metadata().base_ns + graph_->metadata().clock_offset_ns));
   writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
@@ -130,24 +133,6 @@ int Session::RunnableThreads() const {
   return host + (plan_.transfers.empty() ? 0 : 1);
 }
 
-// Mean over the trace's steps; a trace without steps is one.
-std::int64_t Session::RecordedStepNs() const {
-  const std::vector<Step>& steps = graph_->metadata().steps;
-  if (!steps.empty()) {
-    std::int64_t total_ns = 0;
-    for (const Step& step : steps) {
-      total_ns += step.duration_ns;
-    }
-    return total_ns / static_cast<std::int64_t>(steps.size());
-  }
-  std::int64_t begin_ns = graph_->size() > 0 ? graph_->start_ns(0) : 0;
-  std::int64_t end_ns = begin_ns;
-  for (Graph::Index i = 0; i < graph_->size(); ++i) {
-    end_ns = std::max(end_ns, graph_->start_ns(i) + graph_->duration_ns(i));
-  }
-  return end_ns - begin_ns;
-}
-
 Result<RunManifest> Session::MakeManifest() {
   const ReplayOptions& options = request_.options;
   RunManifest manifest;
@@ -157,7 +142,7 @@ Result<RunManifest> Session::MakeManifest() {
                          : fmt::format("{}: {}", device_->info().backend, device_->info().name);
   REPRISE_ASSIGN(const auto rows,
                  communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}", communicator_.host(),
-                                                     RunnableThreads(), RecordedStepNs(),
+                                                     RunnableThreads(), RecordedStepNs(*graph_),
                                                      graph_->metadata().untraced_step_ns, device)));
   std::map<std::string, int> threads_of_host;
   for (const std::string& row : rows) {

@@ -46,7 +46,6 @@ class Session {
  private:
   [[nodiscard]] bool UsesDevice() const;
   [[nodiscard]] int RunnableThreads() const;
-  [[nodiscard]] std::int64_t RecordedStepNs() const;
   Result<DeviceLimits> HostLimits();
   [[nodiscard]] double SharingSlowdown() const;
   Result<std::int64_t> StartSkewNs();

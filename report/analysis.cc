@@ -237,6 +237,7 @@ Report Analyze(const RunData& run) {
       .work_error = WorkError(ranks),
       .step_error = RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns),
       .untraced_error = RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns)};
+  report.details = ExamineFidelity(ranks, run.manifest);
   SampledSummary sampled = SummarizeSamples(ranks, report.ranks);
   report.energy_joules = sampled.joules;
   report.mean_watts = sampled.watts;

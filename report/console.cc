@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/fidelity_text.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -13,18 +14,7 @@ constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostCollectives = 24;
 constexpr std::size_t kMostRanks = 32;
 
-// ANSI sequences, or nothing where the output is no terminal.
-struct Style {
-  std::string bold, dim, reset;
-};
-Style MakeStyle(bool colour) { return colour ? Style{"\x1b[1m", "\x1b[2m", "\x1b[0m"} : Style{}; }
-
 double Percent(double fraction) { return 100 * fraction; }
-
-std::string Heading(const Style& style, const std::string& title, const std::string& more) {
-  return fmt::format("\n{}{}{}{}{}{}\n", style.bold, title, style.reset, style.dim,
-                     more.empty() ? "" : "  " + more, style.reset);
-}
 
 std::string Headline(const Report& report, const Style& style) {
   const Coverage& coverage = report.coverage;
@@ -202,8 +192,9 @@ std::string NoteLines(const Report& report, const Style& style) {
 std::string ConsoleText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
-         ClassTable(report, style) + CollectiveTable(report, style) + RankTable(report, style) +
-         EnergyTable(report, style) + MetricTable(report, style) + NoteLines(report, style);
+         ClassTable(report, style) + FidelityText(report.details, style) +
+         CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +
+         MetricTable(report, style) + NoteLines(report, style);
 }
 
 }  // namespace reprise

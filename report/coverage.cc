@@ -1,7 +1,6 @@
 #include "report/coverage.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -40,17 +39,6 @@ struct ModeTimes {
 };
 
 bool IsHostThread(const std::string& actor) { return actor.starts_with("thread"); }
-
-std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
-  const auto found = data.facts.find(name);
-  std::int64_t value = 0;
-  if (found == data.facts.end()) {
-    return std::nullopt;
-  }
-  const std::string& text = found->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
-}
 
 // Time between one node's end and the next one's start on each host thread, within a step.
 std::int64_t GapsNs(const RankData& data) {

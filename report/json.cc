@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "report/fidelity_json.h"
 #include "report/report.h"
 
 namespace reprise {
@@ -109,6 +110,7 @@ std::string JsonText(const Report& report) {
   json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
                       {"step_error", OrNull(report.fidelity.step_error)},
                       {"untraced_error", OrNull(report.fidelity.untraced_error)}};
+  AddFidelityJson(report.details, json["fidelity"]);
   json["classes"] = Rows(report.classes);
   json["collectives"] = Rows(report.collectives);
   json["ranks"] = Rows(report.ranks);

@@ -1,6 +1,7 @@
 #include "report/measured.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 namespace reprise {
@@ -16,6 +17,17 @@ std::optional<std::int64_t> Median(std::vector<std::int64_t>& values) {
   }
   const std::int64_t below = *std::max_element(values.begin(), middle);
   return below + (*middle - below) / 2;
+}
+
+std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
+  const auto found = data.facts.find(name);
+  if (found == data.facts.end()) {
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const std::string& text = found->second;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 MeasuredRank::MeasuredRank(const RankData& data) : data_(&data) {

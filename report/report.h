@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/fidelity.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -93,6 +94,7 @@ struct Report {
   std::int32_t iterations = 0;  // finished on every rank, without warm-up
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
   Fidelity fidelity;
+  FidelityDetails details;
   std::vector<ClassRow> classes;  // by recorded time, longest first
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;

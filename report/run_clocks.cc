@@ -1,25 +1,15 @@
 #include "report/run_clocks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
+
+#include "report/measured.h"
 
 namespace reprise {
 namespace {
 
 using Optional = std::optional<std::int64_t>;
-
-Optional NumberFact(const RankData& data, const std::string& name) {
-  const auto found = data.facts.find(name);
-  std::int64_t value = 0;
-  if (found == data.facts.end()) {
-    return std::nullopt;
-  }
-  const std::string& text = found->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() ? Optional(value) : std::nullopt;
-}
 
 // When the first measured iteration that is shown began; else the first of any kind, else the first
 // record. Nothing ran: nothing.

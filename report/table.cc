@@ -41,14 +41,15 @@ std::string Table::Text(std::size_t left) const {
     }
   }
   std::string text;
-  for (const auto& row : rows_) {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const auto& row = rows_[r];
     std::string line = " ";
     for (std::size_t c = 0; c < row.size(); ++c) {
       line += c < left ? fmt::format(" {:<{}} ", row[c], widths[c])
                        : fmt::format(" {:>{}} ", row[c], widths[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text += line + "\n" + (notes_[r].empty() ? "" : "      " + notes_[r] + "\n");
   }
   return text;
 }
@@ -94,6 +95,13 @@ std::string Wrap(const std::string& text, std::size_t width, std::size_t indent)
     rest = std::string(indent, ' ') + rest.substr(cut + 1);
   }
   return out + rest + "\n";
+}
+
+Style MakeStyle(bool colour) { return colour ? Style{"\x1b[1m", "\x1b[2m", "\x1b[0m"} : Style{}; }
+
+std::string Heading(const Style& style, const std::string& title, const std::string& more) {
+  return fmt::format("\n{}{}{}{}{}{}\n", style.bold, title, style.reset, style.dim,
+                     more.empty() ? "" : "  " + more, style.reset);
 }
 
 }  // namespace reprise

@@ -8,17 +8,32 @@
 
 namespace reprise {
 
+// ANSI sequences, or nothing where the output is no terminal.
+struct Style {
+  std::string bold, dim, reset;
+};
+[[nodiscard]] Style MakeStyle(bool colour);
+// Of a section, after a blank line; `more` explains it.
+[[nodiscard]] std::string Heading(const Style& style, const std::string& title,
+                                  const std::string& more);
+
 // First column to the left, the others to the right; two blanks between columns.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
-  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // `note` goes below the row, where there is one.
+  void Add(std::vector<std::string> cells, std::string note = {}) {
+    rows_.push_back(std::move(cells));
+    notes_.resize(rows_.size());
+    notes_.back() = std::move(note);
+  }
   // The first `left` columns are set to the left.
   [[nodiscard]] std::string Text(std::size_t left = 1) const;
   [[nodiscard]] bool Empty() const { return rows_.size() == 1; }
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> notes_ = {""};  // by row
 };
 
 // At most `width` bytes, the middle left out: "a-rather-lo..ng-name".

@@ -1,24 +1,14 @@
 #include "report/transfers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace reprise {
 namespace {
 
-// A rank's clock minus rank 0's, where the run says so.
 std::optional<std::int64_t> ClockOffsetNs(const RankData& data) {
-  const auto found = data.facts.find(kFactClockOffsetNs);
-  if (found == data.facts.end()) {
-    return std::nullopt;
-  }
-  std::int64_t value = 0;
-  const std::string& text = found->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
+  return NumberFact(data, kFactClockOffsetNs);
 }
 
 struct Member {
@@ -26,19 +16,6 @@ struct Member {
   std::size_t node = 0;
   const CollectiveInfo* info = nullptr;
 };
-
-// What all members of one transfer agree on: group, whether a collective, kind or (source,
-// destination), and the position among those.
-using TransferKey = std::tuple<std::string, int, std::int32_t, std::int32_t, std::int64_t>;
-
-TransferKey KeyOf(const CollectiveInfo& info, std::int32_t rank) {
-  const CommSpec& spec = info.spec;
-  if (!IsPointToPoint(spec.kind)) {
-    return {spec.group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
-  }
-  const bool sends = spec.kind == CommKind::kSend;
-  return {spec.group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
-}
 
 std::size_t ExpectedMembers(const CollectiveInfo& info) {
   return IsPointToPoint(info.spec.kind) ? 2 : static_cast<std::size_t>(info.group_size);
@@ -218,6 +195,15 @@ std::string_view Name(TransferClock clock) {
     default:
       return "shortest_member";
   }
+}
+
+TransferKey KeyOf(const CollectiveInfo& info, std::int32_t rank) {
+  const CommSpec& spec = info.spec;
+  if (!IsPointToPoint(spec.kind)) {
+    return {spec.group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
+  }
+  const bool sends = spec.kind == CommKind::kSend;
+  return {spec.group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
 }
 
 TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {

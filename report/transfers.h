@@ -4,12 +4,19 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "report/measured.h"
 #include "report/report.h"
 
 namespace reprise {
+
+// What all members of one transfer agree on: group, whether a collective, kind or (source,
+// destination), and the position among those.
+using TransferKey = std::tuple<std::string, int, std::int32_t, std::int32_t, std::int64_t>;
+[[nodiscard]] TransferKey KeyOf(const CollectiveInfo& info, std::int32_t rank);
 
 struct TransferSummary {
   std::vector<CollectiveRow> rows;  // by name, group, bytes

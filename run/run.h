@@ -79,6 +79,8 @@ inline constexpr char kFactClockUncertaintyNs[] = "clock_uncertainty_ns";
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
+// Where this rank's first recorded step begins, in its recorded times.
+inline constexpr char kFactFirstStepNs[] = "first_step_ns";
 // What 0 of this rank's recorded times is on the recording's common clock.
 inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 

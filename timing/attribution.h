@@ -1,5 +1,5 @@
-// Where the difference between two runs of one graph comes from: the recorded values are replaced by
-// the replayed ones part by part, and each replacement moves the end (docs/definitions.md,
+// Where the difference between two runs of one graph comes from: the recorded values are replaced
+// by the replayed ones part by part, and each replacement moves the end (docs/definitions.md,
 // "Attribution"). Pure functions over plain arrays.
 #pragma once
 

@@ -1,0 +1,210 @@
+#include "report/fidelity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "report/difference.h"
+#include "report/offenders.h"
+#include "report/run_timing.h"
+
+namespace reprise {
+namespace {
+
+using Index = std::uint32_t;
+using Interval = std::pair<std::int64_t, std::int64_t>;
+
+std::optional<NodeErrors> DescribeErrors(std::span<const MeasuredRank> ranks) {
+  std::vector<std::pair<double, double>> errors;  // relative error, recorded time
+  double recorded_ns = 0;
+  double apart_ns = 0;
+  double within_ns = 0;
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto replayed_ns = rank.MedianDurationNs(i);
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm || !replayed_ns ||
+          node.recorded_duration_ns <= 0) {
+        continue;
+      }
+      const auto weight = static_cast<double>(node.recorded_duration_ns);
+      const double apart = static_cast<double>(*replayed_ns) - weight;
+      errors.emplace_back(apart / weight, weight);
+      recorded_ns += weight;
+      apart_ns += std::abs(apart);
+      within_ns += std::abs(apart) <= weight / 10 ? weight : 0;
+    }
+  }
+  if (errors.empty()) {
+    return std::nullopt;
+  }
+  std::sort(errors.begin(), errors.end());
+  const auto quantile = [&](double fraction) {
+    double below_ns = 0;
+    for (const auto& [error, weight] : errors) {
+      below_ns += weight;
+      if (below_ns >= fraction * recorded_ns) {
+        return error;
+      }
+    }
+    return errors.back().first;
+  };
+  return NodeErrors{.nodes = static_cast<std::int64_t>(errors.size()),
+                    .mean_absolute = apart_ns / recorded_ns,
+                    .p05 = quantile(0.05),
+                    .p25 = quantile(0.25),
+                    .p50 = quantile(0.5),
+                    .p75 = quantile(0.75),
+                    .p95 = quantile(0.95),
+                    .within_tenth = within_ns / recorded_ns};
+}
+
+std::int64_t RecordedEnd(const Schedule& schedule, Index i) { return schedule.end_ns[i]; }
+
+// Threads and streams; transfers are in OverlapRow.
+std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& recorded) {
+  std::vector<std::vector<Index>> nodes_of(timing.actor_names.size());
+  for (Index i = 1; i < timing.nodes.size(); ++i) {
+    if (timing.transfers[i] == nullptr) {
+      nodes_of[static_cast<std::size_t>(timing.actor[i])].push_back(i);
+    }
+  }
+  std::vector<ActorRow> rows;
+  for (std::size_t a = 0; a < nodes_of.size(); ++a) {
+    auto& nodes = nodes_of[a];
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](Index x, Index y) { return recorded.start_ns[x] < recorded.start_ns[y]; });
+    ActorRow row{.name = timing.actor_names[a]};
+    const Index* last = nullptr;
+    for (const Index& i : nodes) {
+      if (!timing.nodes[i]->counts_for_coverage || timing.measured[i] == 0) {
+        continue;
+      }
+      ++row.nodes;
+      row.recorded_busy_ns += RecordedEnd(recorded, i) - recorded.start_ns[i];
+      row.replayed_busy_ns += timing.replayed_end_ns[i] - timing.replayed_start_ns[i];
+      if (last != nullptr) {
+        row.recorded_gaps_ns +=
+            std::max<std::int64_t>(0, recorded.start_ns[i] - recorded.end_ns[*last]);
+        row.replayed_gaps_ns +=
+            std::max<std::int64_t>(0, timing.replayed_start_ns[i] - timing.replayed_end_ns[*last]);
+        row.order_changes += timing.replayed_start_ns[i] < timing.replayed_start_ns[*last] ? 1 : 0;
+      }
+      last = &i;
+    }
+    if (row.nodes > 0) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+std::vector<Interval> Union(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  std::vector<Interval> out;
+  for (const auto& [begin_ns, end_ns] : intervals) {
+    if (!out.empty() && begin_ns <= out.back().second) {
+      out.back().second = std::max(out.back().second, end_ns);
+    } else if (end_ns > begin_ns) {
+      out.emplace_back(begin_ns, end_ns);
+    }
+  }
+  return out;
+}
+
+std::int64_t Length(const std::vector<Interval>& intervals) {
+  std::int64_t ns = 0;
+  for (const auto& [begin_ns, end_ns] : intervals) {
+    ns += end_ns - begin_ns;
+  }
+  return ns;
+}
+
+// Of `a`, what lies in no interval of `b`; both sorted and disjoint.
+std::int64_t LengthOutside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::int64_t ns = Length(a);
+  auto at = b.begin();
+  for (const auto& [begin_ns, end_ns] : a) {
+    while (at != b.end() && at->second <= begin_ns) {
+      ++at;
+    }
+    for (auto other = at; other != b.end() && other->first < end_ns; ++other) {
+      ns -= std::min(end_ns, other->second) - std::max(begin_ns, other->first);
+    }
+  }
+  return ns;
+}
+
+// One side, recorded or replayed, of one rank.
+struct Side {
+  std::vector<Interval> work;
+  std::map<std::string, std::vector<Interval>> transfers;  // by group
+};
+
+void FillOverlap(Side side, std::int64_t OverlapRow::*total, std::int64_t OverlapRow::*exposed,
+                 std::map<std::string, OverlapRow>& rows) {
+  const std::vector<Interval> work = Union(std::move(side.work));
+  for (auto& [group, intervals] : side.transfers) {
+    const std::vector<Interval> joined = Union(std::move(intervals));
+    rows[group].*total = Length(joined);
+    rows[group].*exposed = LengthOutside(joined, work);
+  }
+}
+
+std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
+                                        const RunTiming& timing, const Schedule& schedule) {
+  std::vector<OverlapRow> out;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Side recorded;
+    Side replayed;
+    for (Index i = timing.first[r]; i < timing.first[r + 1]; ++i) {
+      const Interval before{schedule.start_ns[i], schedule.end_ns[i]};
+      const Interval after{timing.replayed_start_ns[i], timing.replayed_end_ns[i]};
+      if (const CollectiveInfo* transfer = timing.transfers[i]) {
+        recorded.transfers[transfer->spec.group].push_back(before);
+        replayed.transfers[transfer->spec.group].push_back(after);
+      } else if (timing.nodes[i]->counts_for_coverage) {
+        recorded.work.push_back(before);
+        replayed.work.push_back(after);
+      }
+    }
+    std::map<std::string, OverlapRow> rows;
+    FillOverlap(std::move(recorded), &OverlapRow::recorded_ns, &OverlapRow::recorded_exposed_ns,
+                rows);
+    FillOverlap(std::move(replayed), &OverlapRow::replayed_ns, &OverlapRow::replayed_exposed_ns,
+                rows);
+    for (auto& [group, row] : rows) {
+      row.rank = ranks[r].data().rank;
+      row.group = group;
+      out.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+Status Compare(std::span<const MeasuredRank> ranks, const RunTiming& timing,
+               FidelityDetails& details) {
+  REPRISE_ASSIGN(const Schedule recorded, DryRun(timing.recorded));
+  REPRISE_ASSIGN(details.difference, ExplainDifference(timing));
+  REPRISE_ASSIGN(details.critical_path, ComparePaths(timing));
+  details.actors = DescribeActors(timing, recorded);
+  details.overlap = DescribeOverlap(ranks, timing, recorded);
+  return {};
+}
+
+}  // namespace
+
+FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks, const RunManifest& manifest) {
+  FidelityDetails details;
+  details.nodes = DescribeErrors(ranks);
+  details.offenders = FindOffenders(ranks, manifest.oversubscribed);
+  if (const auto timing = TimeRun(ranks, manifest, details.why_not)) {
+    if (const Status compared = Compare(ranks, *timing, details); !compared) {
+      details.why_not = compared.error().message;
+    }
+  }
+  return details;
+}
+
+}  // namespace reprise

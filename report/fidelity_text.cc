@@ -1,0 +1,162 @@
+#include "report/fidelity_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kMostRows = 16;
+
+std::string Signed(std::int64_t ns) {
+  return (ns < 0 ? "-" : "+") + DurationText(ns < 0 ? -ns : ns);
+}
+
+std::optional<double> ErrorOf(std::int64_t replayed_ns, std::int64_t recorded_ns) {
+  return recorded_ns > 0
+             ? std::optional(static_cast<double>(replayed_ns) / static_cast<double>(recorded_ns) -
+                             1)
+             : std::nullopt;
+}
+
+std::string Percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
+
+std::string Meaning(DifferenceRow::Kind kind) {
+  switch (kind) {
+    case DifferenceRow::Kind::kTransport:
+      return "transfers that nothing hides, from the last arrival on";
+    case DifferenceRow::Kind::kHostDelay:
+      return "host nodes, and gaps on threads and streams";
+    case DifferenceRow::Kind::kWakeUp:
+      return "from the end of what was waited for elsewhere to the start";
+    case DifferenceRow::Kind::kOrder:
+      return "starts before what they waited for in the recording";
+    case DifferenceRow::Kind::kOutside:
+      return "before the first node and after the last";
+    case DifferenceRow::Kind::kClass:
+      break;
+  }
+  return "";
+}
+
+std::string DifferenceTable(const Difference& difference, const Style& style) {
+  Table table({"part", "difference", "of the step"});
+  std::int64_t rest_ns = 0;
+  for (std::size_t i = 0; i < difference.rows.size(); ++i) {
+    const DifferenceRow& row = difference.rows[i];
+    if (i >= kMostRows) {
+      rest_ns += row.ns;
+      continue;
+    }
+    table.Add(
+        {row.name, Signed(row.ns),
+         ErrorText(static_cast<double>(row.ns) / static_cast<double>(difference.recorded_ns))},
+        Meaning(row.kind));
+  }
+  if (rest_ns != 0) {
+    table.Add({"others", Signed(rest_ns), ""});
+  }
+  const std::int64_t all_ns = difference.replayed_ns - difference.recorded_ns;
+  table.Add(
+      {"all", Signed(all_ns), ErrorText(ErrorOf(difference.replayed_ns, difference.recorded_ns))});
+  return Heading(style, "What the difference is made of",
+                 fmt::format("iteration {}, one pass: recorded {}, replayed {}",
+                             difference.iteration, DurationText(difference.recorded_ns),
+                             DurationText(difference.replayed_ns))) +
+         table.Text();
+}
+
+std::string NodeLine(const NodeErrors& nodes) {
+  return Wrap(
+      fmt::format("  Error of {} nodes, weighted by their recorded time: 5 % of it below {}, "
+                  "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |error| "
+                  "{:.1f} %; {:.1f} % of the time within 10 %",
+                  nodes.nodes, Percent(nodes.p05), Percent(nodes.p25), Percent(nodes.p50),
+                  Percent(nodes.p75), Percent(nodes.p95), 100 * nodes.mean_absolute,
+                  100 * nodes.within_tenth),
+      kWidth, 2);
+}
+
+// Each row's cause is a line below it.
+std::string OffenderTable(const FidelityDetails& details, const Style& style) {
+  Table table({"operation", "count", "recorded", "replayed", "error"});
+  for (const OffenderRow& row : details.offenders) {
+    table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns), ErrorText(ErrorOf(row.replayed_ns, row.recorded_ns))},
+              row.cause);
+  }
+  return table.Empty()
+             ? ""
+             : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
+}
+
+std::string PathTable(const FidelityDetails& details, const Style& style) {
+  Table table({"on the critical path", "recorded", "replayed", "error"});
+  for (const PathRow& row : details.critical_path) {
+    table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
+               ErrorText(ErrorOf(row.replayed_ns, row.recorded_ns))});
+  }
+  return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
+}
+
+std::string ActorTable(const FidelityDetails& details, const Style& style) {
+  Table table(
+      {"thread or stream", "nodes", "busy", "replayed", "error", "gaps", "replayed", "order"});
+  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostRows); ++i) {
+    const ActorRow& row = details.actors[i];
+    table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
+               DurationText(row.replayed_busy_ns),
+               ErrorText(ErrorOf(row.replayed_busy_ns, row.recorded_busy_ns)),
+               DurationText(row.recorded_gaps_ns), DurationText(row.replayed_gaps_ns),
+               row.order_changes == 0 ? "kept" : fmt::format("{} changed", row.order_changes)});
+  }
+  std::string text =
+      table.Empty()
+          ? ""
+          : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
+  if (details.actors.size() > kMostRows) {
+    text += fmt::format("  .. and {} more; --json has all\n", details.actors.size() - kMostRows);
+  }
+  return text;
+}
+
+std::string OverlapTable(const FidelityDetails& details, const Style& style) {
+  Table table({"rank", "group", "transfers", "replayed", "exposed", "replayed", "error"});
+  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostRows); ++i) {
+    const OverlapRow& row = details.overlap[i];
+    table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
+               DurationText(row.replayed_exposed_ns),
+               ErrorText(ErrorOf(row.replayed_exposed_ns, row.recorded_exposed_ns))});
+  }
+  std::string text = table.Empty() ? ""
+                                   : Heading(style, "Overlap",
+                                             "exposed: no operation of the rank runs meanwhile; "
+                                             "waiting for other ranks included") +
+                                         table.Text(2);
+  if (details.overlap.size() > kMostRows) {
+    text += fmt::format("  .. and {} more; --json has all\n", details.overlap.size() - kMostRows);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FidelityText(const FidelityDetails& details, const Style& style) {
+  std::string text;
+  if (details.difference) {
+    text += DifferenceTable(*details.difference, style);
+  } else {
+    text += Heading(style, "What the difference is made of", "") +
+            Wrap("  not known: " + details.why_not, kWidth, 2);
+  }
+  if (details.nodes) {
+    text += Heading(style, "Nodes", "") + NodeLine(*details.nodes);
+  }
+  return text + OffenderTable(details, style) + PathTable(details, style) +
+         ActorTable(details, style) + OverlapTable(details, style);
+}
+
+}  // namespace reprise

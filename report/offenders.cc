@@ -1,0 +1,114 @@
+#include "report/offenders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMost = 10;
+// Below this, what PyTorch does around an operation is of the size of the operation.
+constexpr std::int64_t kSmallNs = 20'000;
+
+// All nodes of one operation.
+struct Operation {
+  OffenderRow row;
+  ReplayMode mode = ReplayMode::kReal;
+  double flops = 0, bytes = 0;
+  double spread_ns = 0;  // longest minus shortest iteration of each node, summed
+  std::int64_t iterations = 0;
+};
+
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+std::string SpeedCause(const Operation& operation) {
+  const double recorded_s = Seconds(operation.row.recorded_ns);
+  const double replayed_s = Seconds(operation.row.replayed_ns);
+  const bool compute = operation.flops > 4 * operation.bytes;
+  const double work = (compute ? operation.flops : operation.bytes) * 1e-9;
+  return fmt::format("{}: {:.3g} {} here, {:.3g} when recorded",
+                     replayed_s > recorded_s ? "this machine or kernel is slower"
+                                             : "this machine or kernel is faster",
+                     work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
+}
+
+std::string LikelyCause(const Operation& operation, bool oversubscribed) {
+  const OffenderRow& row = operation.row;
+  if (operation.mode == ReplayMode::kSurrogate) {
+    return "surrogate: no kernel takes this call, another one of the same bytes and FLOPs ran";
+  }
+  if (operation.mode == ReplayMode::kTimed) {
+    return "timed: not run, its recorded time (scaled, where asked for) was waited for";
+  }
+  if (operation.iterations > 1 &&
+      operation.spread_ns > static_cast<double>(std::max(row.recorded_ns, row.replayed_ns)) / 2) {
+    return fmt::format("unsteady: iterations differ by {:.0f} % of it{}",
+                       100 * operation.spread_ns / static_cast<double>(row.replayed_ns),
+                       oversubscribed ? " (oversubscribed)" : "");
+  }
+  if (row.replayed_ns < row.recorded_ns && row.recorded_ns / row.count < kSmallNs) {
+    return "small: the recording has the framework's and the profiler's own time in it";
+  }
+  return SpeedCause(operation);
+}
+
+void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
+  const NodeInfo& node = rank.data().nodes[i];
+  operation.row.name = node.name;
+  operation.row.op_class = Name(node.op_class);
+  operation.row.kernel = node.kernel;
+  operation.mode = rank.Mode(i);
+  ++operation.row.count;
+  operation.row.recorded_ns += node.recorded_duration_ns;
+  operation.row.replayed_ns += *rank.MedianDurationNs(i);
+  operation.flops += node.flops;
+  operation.bytes += node.bytes;
+  std::int64_t shortest_ns = INT64_MAX;
+  std::int64_t longest_ns = 0;
+  for (const NodeRecord* record : rank.Records(i)) {
+    shortest_ns = std::min(shortest_ns, record->duration_ns);
+    longest_ns = std::max(longest_ns, record->duration_ns);
+    ++operation.iterations;
+  }
+  operation.spread_ns += static_cast<double>(longest_ns - shortest_ns);
+}
+
+}  // namespace
+
+std::vector<OffenderRow> FindOffenders(std::span<const MeasuredRank> ranks, bool oversubscribed) {
+  std::map<std::tuple<std::string, OpClass, std::string>, Operation> operations;
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
+          rank.MedianDurationNs(i).value_or(0) > 0) {
+        Add(rank, i, operations[{node.name, node.op_class, node.kernel}]);
+      }
+    }
+  }
+  std::vector<Operation*> sorted;
+  sorted.reserve(operations.size());
+  for (auto& [unused, operation] : operations) {
+    sorted.push_back(&operation);
+  }
+  const auto apart_ns = [](const Operation* operation) {
+    return std::abs(operation->row.replayed_ns - operation->row.recorded_ns);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation* a, const Operation* b) {
+    return apart_ns(a) > apart_ns(b);
+  });
+  sorted.resize(std::min(sorted.size(), kMost));
+  std::vector<OffenderRow> rows;
+  for (Operation* operation : sorted) {
+    operation->row.cause = LikelyCause(*operation, oversubscribed);
+    rows.push_back(std::move(operation->row));
+  }
+  return rows;
+}
+
+}  // namespace reprise

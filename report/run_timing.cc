@@ -1,0 +1,378 @@
+#include "report/run_timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "report/transfers.h"
+
+namespace reprise {
+namespace {
+
+using Index = std::uint32_t;
+
+// Where each rank's recorded and replayed times begin, on one axis.
+struct RankAxis {
+  std::int64_t recorded_shift_ns = 0;  // added to recorded times
+  std::int64_t replayed_shift_ns = 0;  // added to the host's monotonic clock
+  std::int64_t recorded_begin_ns = 0;  // its first step, on the axis
+  std::int64_t replayed_begin_ns = 0;
+};
+
+// Pass times by iteration, of those that all ranks finished.
+std::map<std::int32_t, std::int64_t> PassTimes(std::span<const MeasuredRank> ranks) {
+  std::map<std::int32_t, std::pair<std::size_t, std::int64_t>> longest;
+  for (const MeasuredRank& rank : ranks) {
+    std::map<std::int32_t, std::int64_t> of_rank;
+    for (const StepRecord& step : rank.steps()) {
+      of_rank[step.iteration] += step.duration_ns;
+    }
+    for (const auto& [iteration, pass_ns] : of_rank) {
+      auto& [count, most_ns] = longest[iteration];
+      ++count;
+      most_ns = std::max(most_ns, pass_ns);
+    }
+  }
+  std::map<std::int32_t, std::int64_t> out;
+  for (const auto& [iteration, one] : longest) {
+    if (one.first == ranks.size()) {
+      out[iteration] = one.second;
+    }
+  }
+  return out;
+}
+
+class Builder {
+ public:
+  Builder(std::span<const MeasuredRank> ranks, const RunManifest& manifest)
+      : ranks_(ranks), manifest_(manifest) {}
+
+  std::optional<RunTiming> Build(std::string& why_not) {
+    if (!ChooseIteration() || !PlaceRanks() || !AddNodes()) {
+      why_not = why_not_;
+      return std::nullopt;
+    }
+    AddEdges();
+    MatchTransfers();
+    if (!Order()) {
+      why_not = "its edges form a cycle";
+      return std::nullopt;
+    }
+    PlaceReplayed();
+    SqueezeHosts();
+    return std::move(timing_);
+  }
+
+ private:
+  bool Fail(std::string why) {
+    why_not_ = std::move(why);
+    return false;
+  }
+
+  bool ChooseIteration() {
+    const auto passes = PassTimes(ranks_);
+    if (passes.empty()) {
+      return Fail("no iteration was finished on every rank");
+    }
+    std::vector<std::pair<std::int64_t, std::int32_t>> sorted;
+    sorted.reserve(passes.size());
+    for (const auto& [iteration, pass_ns] : passes) {
+      sorted.emplace_back(pass_ns, iteration);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    const auto& [pass_ns, iteration] = sorted[(sorted.size() - 1) / 2];
+    timing_.iteration = iteration;
+    timing_.replayed_pass_ns = pass_ns;
+    return true;
+  }
+
+  bool PlaceRanks() {
+    std::set<std::string> hosts;
+    bool offsets = true;
+    for (const MeasuredRank& rank : ranks_) {
+      hosts.insert(rank.data().host);
+      offsets = offsets && NumberFact(rank.data(), kFactClockOffsetNs).has_value();
+    }
+    if (hosts.size() > 1 && !offsets) {
+      return Fail("its hosts' clocks are not related");
+    }
+    std::int64_t recorded_first_ns = INT64_MAX;
+    std::int64_t replayed_first_ns = INT64_MAX;
+    for (const MeasuredRank& rank : ranks_) {
+      RankAxis axis;
+      axis.recorded_shift_ns = NumberFact(rank.data(), kFactTraceBaseNs).value_or(0);
+      axis.recorded_begin_ns =
+          axis.recorded_shift_ns + NumberFact(rank.data(), kFactFirstStepNs).value_or(0);
+      axis.replayed_shift_ns = -NumberFact(rank.data(), kFactClockOffsetNs).value_or(0);
+      axis.replayed_begin_ns = axis.replayed_shift_ns + BeginOf(rank);
+      recorded_first_ns = std::min(recorded_first_ns, axis.recorded_begin_ns);
+      replayed_first_ns = std::min(replayed_first_ns, axis.replayed_begin_ns);
+      axes_.push_back(axis);
+    }
+    for (RankAxis& axis : axes_) {
+      axis.recorded_shift_ns -= recorded_first_ns;
+      axis.recorded_begin_ns -= recorded_first_ns;
+      axis.replayed_shift_ns -= replayed_first_ns;
+      axis.replayed_begin_ns -= replayed_first_ns;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t BeginOf(const MeasuredRank& rank) const {
+    std::int64_t begin_ns = INT64_MAX;
+    for (const StepRecord& step : rank.steps()) {
+      begin_ns = step.iteration == timing_.iteration ? std::min(begin_ns, step.start_ns) : begin_ns;
+    }
+    return begin_ns;
+  }
+
+  bool AddNodes() {
+    AddNode(nullptr, 0, 0);
+    actor_of_.clear();
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
+      std::set<std::int32_t> steps;
+      for (const NodeInfo& node : ranks_[r].data().nodes) {
+        if (node.recorded_elapsed_ns == NodeInfo::kUnknownNs) {
+          return Fail("it was written by an earlier version, without delays");
+        }
+        AddNode(&node, node.recorded_elapsed_ns, node.recorded_delay_ns);
+        timing_.actor.back() = ActorOf(r, node.actor);
+        steps.insert(node.step);
+      }
+      const auto step_ns = NumberFact(ranks_[r].data(), kFactRecordedStepNs);
+      timing_.recorded_pass_ns = std::max(
+          timing_.recorded_pass_ns,
+          step_ns.value_or(0) * static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1)));
+    }
+    timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
+    return timing_.recorded_pass_ns > 0 || Fail("the recorded step time is unknown");
+  }
+
+  void AddNode(const NodeInfo* node, std::int64_t duration_ns, std::int64_t delay_ns) {
+    timing_.nodes.push_back(node);
+    timing_.transfers.push_back(nullptr);
+    timing_.recorded.duration_ns.push_back(duration_ns);
+    timing_.recorded.delay_ns.push_back(delay_ns);
+    timing_.actor.push_back(-1);
+  }
+
+  std::int32_t ActorOf(std::size_t rank, const std::string& name) {
+    const auto [at, added] =
+        actor_of_.try_emplace({rank, name}, static_cast<std::int32_t>(timing_.actor_names.size()));
+    if (added) {
+      timing_.actor_names.push_back(fmt::format("rank {}, {}", ranks_[rank].data().rank, name));
+    }
+    return at->second;
+  }
+
+  void AddEdges() {
+    TimingGraph& graph = timing_.recorded;
+    std::vector<std::vector<Index>> deps(timing_.nodes.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (const EdgeInfo& edge : ranks_[r].data().edges) {
+        const auto from = ranks_[r].FindNode(edge.from);
+        const auto to = ranks_[r].FindNode(edge.to);
+        if (from && to) {
+          deps[timing_.first[r] + *to].push_back(timing_.first[r] + static_cast<Index>(*from));
+        }
+      }
+      for (Index i = timing_.first[r]; i < timing_.first[r + 1]; ++i) {
+        if (deps[i].empty()) {  // its delay counts from the trace's base
+          graph.delay_ns[i] = timing_.nodes[i]->recorded_start_ns + axes_[r].recorded_shift_ns;
+        }
+      }
+    }
+    graph.dep_offset.push_back(0);
+    for (const auto& of_node : deps) {
+      graph.deps.insert(graph.deps.end(), of_node.begin(), of_node.end());
+      graph.dep_offset.push_back(static_cast<Index>(graph.deps.size()));
+    }
+    graph.reasons.assign(graph.deps.size(), 0);
+  }
+
+  void MatchTransfers() {
+    struct Member {
+      Index node;
+      std::size_t rank;
+      const CollectiveInfo* info;
+    };
+    std::map<TransferKey, std::vector<Member>> matches;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const RankData& data = ranks_[r].data();
+      for (const CollectiveInfo& info : data.collectives) {
+        if (const auto node = ranks_[r].FindNode(info.node_id)) {
+          const Index i = timing_.first[r] + static_cast<Index>(*node);
+          timing_.transfers[i] = &info;
+          matches[KeyOf(info, data.rank)].push_back({i, r, &info});
+        }
+      }
+    }
+    TimingGraph& graph = timing_.recorded;
+    graph.match.assign(graph.size(), -1);
+    graph.transfer_ns.assign(graph.size(), 0);
+    graph.need.assign(graph.size(), ArrivalNeed::kAll);
+    graph.root.assign(graph.size(), 0);
+    std::int32_t number = 0;
+    for (const auto& [unused, members] : matches) {
+      std::vector<TransferMember> times;
+      for (const Member& member : members) {
+        const CommSpec& spec = member.info->spec;
+        const std::int64_t start_ns =
+            timing_.nodes[member.node]->recorded_start_ns + axes_[member.rank].recorded_shift_ns;
+        times.push_back(
+            {start_ns, start_ns + timing_.nodes[member.node]->recorded_elapsed_ns, spec.kind,
+             spec.kind == CommKind::kSend || spec.root == ranks_[member.rank].data().rank});
+      }
+      if (members.size() < 2) {
+        continue;
+      }
+      const std::vector<TransferPart> parts = SplitTransfer(times);
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        const Index i = members[m].node;
+        graph.match[i] = number;
+        graph.need[i] = parts[m].need;
+        graph.root[i] = times[m].root ? 1 : 0;
+        graph.transfer_ns[i] = parts[m].transfer_ns;
+      }
+      ++number;
+    }
+  }
+
+  bool Order() {
+    const TimingGraph& graph = timing_.recorded;
+    const auto n = static_cast<Index>(graph.size());
+    std::vector<Index> waiting(n);
+    std::vector<Index> offset(n + 1, 0);
+    for (const Index dep : graph.deps) {
+      ++offset[dep + 1];
+    }
+    for (Index i = 0; i < n; ++i) {
+      waiting[i] = graph.dep_offset[i + 1] - graph.dep_offset[i];
+      offset[i + 1] += offset[i];
+    }
+    std::vector<Index> dependents(graph.deps.size());
+    std::vector<Index> next(offset.begin(), offset.end() - 1);
+    for (Index i = 0; i < n; ++i) {
+      for (const Index dep : timing_.DepsOf(i)) {
+        dependents[next[dep]++] = i;
+      }
+    }
+    for (Index i = 0; i < n; ++i) {
+      if (waiting[i] == 0) {
+        timing_.order.push_back(i);
+      }
+    }
+    for (std::size_t at = 0; at < timing_.order.size(); ++at) {
+      const Index i = timing_.order[at];
+      for (Index d = offset[i]; d < offset[i + 1]; ++d) {
+        if (--waiting[dependents[d]] == 0) {
+          timing_.order.push_back(dependents[d]);
+        }
+      }
+    }
+    return timing_.order.size() == n;
+  }
+
+  void PlaceReplayed() {
+    const std::size_t n = timing_.nodes.size();
+    timing_.replayed_start_ns.assign(n, 0);
+    timing_.replayed_end_ns.assign(n, 0);
+    timing_.measured.assign(n, 0);
+    timing_.measured[0] = 1;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (std::size_t k = 0; k < ranks_[r].data().nodes.size(); ++k) {
+        for (const NodeRecord* record : ranks_[r].Records(k)) {
+          if (record->iteration == timing_.iteration) {
+            const Index i = timing_.first[r] + static_cast<Index>(k);
+            timing_.measured[i] = 1;
+            timing_.replayed_start_ns[i] = record->start_ns + axes_[r].replayed_shift_ns;
+            timing_.replayed_end_ns[i] = timing_.replayed_start_ns[i] + record->duration_ns;
+          }
+        }
+      }
+    }
+    const double factor = GapFactor();
+    const auto scaled = [factor](std::int64_t ns) {
+      return static_cast<std::int64_t>(static_cast<double>(std::max<std::int64_t>(ns, 0)) * factor);
+    };
+    for (const Index i : timing_.order) {
+      if (timing_.measured[i] != 0) {
+        continue;
+      }
+      const NodeInfo& node = *timing_.nodes[i];
+      const bool skipped = node.counts_for_coverage;  // what counts and has no record did not run
+      std::int64_t start_ns = INT64_MIN;
+      for (const Index dep : timing_.DepsOf(i)) {
+        start_ns = std::max(start_ns, timing_.replayed_end_ns[dep]);
+      }
+      start_ns =
+          start_ns == INT64_MIN ? RootStart(i, scaled) : start_ns + scaled(node.recorded_delay_ns);
+      timing_.replayed_start_ns[i] = start_ns;
+      timing_.replayed_end_ns[i] = start_ns + (skipped ? 0 : scaled(node.recorded_elapsed_ns));
+    }
+  }
+
+  template <typename Scale>
+  std::int64_t RootStart(Index i, const Scale& scaled) const {
+    const auto r =
+        static_cast<std::size_t>(std::upper_bound(timing_.first.begin(), timing_.first.end(), i) -
+                                 timing_.first.begin() - 1);
+    return axes_[r].replayed_begin_ns +
+           scaled(timing_.recorded.delay_ns[i] - axes_[r].recorded_begin_ns);
+  }
+
+  [[nodiscard]] double GapFactor() const {
+    const auto found = manifest_.options.find("host_gap_factor");
+    double factor = 1;
+    if (found != manifest_.options.end()) {
+      const std::string& text = found->second;
+      std::from_chars(text.data(), text.data() + text.size(), factor);
+    }
+    return factor;
+  }
+
+  // Backwards over each actor's nodes: none ends after the next measured one begins.
+  void SqueezeHosts() {
+    std::vector<Index> by_start(timing_.order);
+    std::stable_sort(by_start.begin(), by_start.end(),
+                     [this](Index a, Index b) { return RecordedStart(a) < RecordedStart(b); });
+    std::vector<std::int64_t> bound_ns(timing_.actor_names.size(), INT64_MAX);
+    for (auto at = by_start.rbegin(); at != by_start.rend(); ++at) {
+      const Index i = *at;
+      if (timing_.actor[i] < 0 || timing_.transfers[i] != nullptr) {
+        continue;
+      }
+      std::int64_t& bound = bound_ns[static_cast<std::size_t>(timing_.actor[i])];
+      if (timing_.measured[i] == 0) {
+        timing_.replayed_end_ns[i] = std::min(timing_.replayed_end_ns[i], bound);
+        timing_.replayed_start_ns[i] =
+            std::min(timing_.replayed_start_ns[i], timing_.replayed_end_ns[i]);
+      }
+      bound = std::min(bound, timing_.replayed_start_ns[i]);
+    }
+  }
+
+  [[nodiscard]] std::int64_t RecordedStart(Index i) const {
+    return timing_.nodes[i] == nullptr ? INT64_MIN : timing_.nodes[i]->recorded_start_ns;
+  }
+
+  std::span<const MeasuredRank> ranks_;
+  const RunManifest& manifest_;
+  RunTiming timing_;
+  std::vector<RankAxis> axes_;
+  std::map<std::pair<std::size_t, std::string>, std::int32_t> actor_of_;
+  std::string why_not_;
+};
+
+}  // namespace
+
+std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks, const RunManifest& manifest,
+                                 std::string& why_not) {
+  return Builder(ranks, manifest).Build(why_not);
+}
+
+}  // namespace reprise

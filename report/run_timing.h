@@ -1,0 +1,47 @@
+// One iteration of a run beside its recording, as one graph of all ranks: what timing/ takes. Only
+// report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/measured.h"
+#include "timing/dry_run.h"
+
+namespace reprise {
+
+// Node 0 is the recorded step's begin; the ranks' nodes follow, rank by rank, in the order of
+// RankData::nodes. All times count from that begin.
+struct RunTiming {
+  TimingGraph recorded;
+  std::vector<std::uint32_t> order;              // dependencies first
+  std::vector<std::uint32_t> first;              // of each rank, and one past the last
+  std::vector<std::int32_t> actor;               // a number for each (rank, actor)
+  std::vector<std::string> actor_names;          // "rank 0, thread 1"
+  std::vector<const NodeInfo*> nodes;            // null: node 0
+  std::vector<const CollectiveInfo*> transfers;  // null: not one
+  // As replayed: measured where there is a record. Host nodes have none: they keep their recorded
+  // time, scaled as the replay did, and are squeezed where the next measured node did not wait so
+  // long (the replay makes up for time that it lost).
+  std::vector<std::int64_t> replayed_start_ns, replayed_end_ns;
+  std::vector<std::uint8_t> measured;
+  std::int32_t iteration = -1;
+  // One pass over the trace, from the first step's begin to the last one's end; the longest rank's.
+  std::int64_t recorded_pass_ns = 0, replayed_pass_ns = 0;
+
+  [[nodiscard]] std::span<const std::uint32_t> DepsOf(std::uint32_t node) const {
+    return {recorded.deps.data() + recorded.dep_offset[node],
+            recorded.deps.data() + recorded.dep_offset[node + 1]};
+  }
+};
+
+// The iteration whose pass time is the median. Nothing where it can't be told, with the reason in
+// `why_not`: nothing measured on all ranks, ranks whose clocks are not related, a run written
+// before runs knew delays, edges that form a cycle.
+[[nodiscard]] std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
+                                               const RunManifest& manifest, std::string& why_not);
+
+}  // namespace reprise
