@@ -139,7 +139,7 @@ PoolArgs MakeArgs(const PoolCall& p) {
   Assign(args.dilation, p.dilation);
   args.divisor = static_cast<std::int32_t>(p.divisor);
   args.count_padding = p.count_padding ? 1 : 0;
-  args.adaptive = p.kind == PoolCall::Kind::kAdaptiveAverage ? 1 : 0;
+  args.adaptive = p.adaptive ? 1 : 0;
   return args;
 }
 
@@ -161,11 +161,10 @@ class PoolKernel : public Kernel {
     }
     const auto windows = static_cast<double>(ElementCount(p->output.tensor->shape));
     const auto pixels = static_cast<double>(ElementCount(p->input.tensor->shape));
-    const bool adaptive = p->kind == PoolCall::Kind::kAdaptiveAverage;
     const auto taps = static_cast<double>(p->kernel[0] * p->kernel[1]);
     const bool scatter = p->backward && p->kind == PoolCall::Kind::kMax;
     Cost cost;
-    cost.flops = scatter ? windows : adaptive ? pixels : windows * taps;
+    cost.flops = scatter ? windows : p->adaptive ? pixels : windows * taps;
     cost.bytes = (windows + pixels) * SizeOf(p->input.tensor->dtype);
     cost.bytes += p->index.tensor != nullptr ? windows * SizeOf(DType::kInt64) : 0;
     return cost;
@@ -256,10 +255,25 @@ std::vector<OpCall> PoolKernel::Samples() const {
     }
     calls.push_back({"aten::_adaptive_avg_pool2d", {in(), Ints({4, 5})}, {out(4, 5)}});
     calls.push_back({"aten::_adaptive_avg_pool2d_backward", {out(4, 5), in()}, {in()}});
+    calls.push_back({"aten::adaptive_max_pool2d", {in(), Ints({5, 6})}, {out(5, 6), index()}});
+    calls.push_back({"aten::adaptive_max_pool2d_backward", {out(5, 6), in(), index()}, {in()}});
   }
   SampleTensors s;
   const auto f = DType::kFloat32;
   const Value no = Bool(false), yes = Bool(true);
+  // One pixel, no image, larger than the input, by channels.
+  const auto adaptive = [&](const Value& from, const std::vector<std::int64_t>& to) {
+    calls.push_back({"aten::adaptive_max_pool2d",
+                     {from, Ints({to.end()[-2], to.end()[-1]})},
+                     {Value{s.Tensor(f, to)}, Value{s.Tensor(DType::kInt64, to)}}});
+    calls.push_back({"aten::adaptive_max_pool2d_backward",
+                     {Value{s.Tensor(f, to)}, from, Value{s.Tensor(DType::kInt64, to)}},
+                     {from}});
+  };
+  adaptive(Value{s.Tensor(f, {1, 1, 1, 1})}, {1, 1, 1, 1});
+  adaptive(Value{s.Tensor(f, {0, 2, 4, 4})}, {0, 2, 1, 1});
+  adaptive(Value{s.Tensor(f, {2, 3, 4})}, {2, 5, 3});
+  adaptive(Value{s.Strided(f, {2, 3, 7, 5}, {105, 1, 15, 3})}, {2, 3, 3, 2});
   // Without images, by channels, dilated, windows over the far edge.
   const Value plane{s.Strided(f, {3, 10, 11}, {1, 33, 3})};
   calls.push_back({"aten::max_pool2d_with_indices",

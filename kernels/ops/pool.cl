@@ -51,6 +51,7 @@ static int last_window(const PoolArgs* g, int d, int p) {
 }
 // Is pixel p one of the taps of window o?
 static bool is_tap(const PoolArgs* g, int d, int p, int o) {
+  if (g->adaptive) return p >= first_of(g, d, o) && p < end_of(g, d, o);
   const int from_first = p - first_of(g, d, o);
   return from_first >= 0 && from_first <= (g->kernel_size[d] - 1) * g->dilation[d] &&
          (g->dilation[d] == 1 || from_first % g->dilation[d] == 0);
@@ -59,15 +60,14 @@ static bool is_tap(const PoolArgs* g, int d, int p, int o) {
 __kernel void pool_max(__global const TYPE(T) * in, __global TYPE(T) * out, __global long* index,
                        PoolArgs g) {
   FOR_PIXELS(g.out_size) {
-    const int y0 = first_of(&g, 0, y), x0 = first_of(&g, 1, x);
+    const int x0 = first_of(&g, 1, x), x1 = min(end_of(&g, 1, x), g.in_size[1]);
+    const int y1 = min(end_of(&g, 0, y), g.in_size[0]);
     ACC most = -INFINITY;
     int at = -1;
-    for (int ky = 0; ky < g.kernel_size[0]; ++ky) {
-      const int py = y0 + ky * g.dilation[0];
-      if (py < 0 || py >= g.in_size[0]) continue;
-      for (int kx = 0; kx < g.kernel_size[1]; ++kx) {
-        const int px = x0 + kx * g.dilation[1];
-        if (px < 0 || px >= g.in_size[1]) continue;
+    for (int py = first_of(&g, 0, y); py < y1; py += g.dilation[0]) {
+      if (py < 0) continue;
+      for (int px = x0; px < x1; px += g.dilation[1]) {
+        if (px < 0) continue;
         const ACC v = GET(T, in, AT(in, py, px));
         if (at < 0 || v > most || isnan(v)) {
           most = v;

@@ -23,7 +23,8 @@ struct PoolTensor {
 };
 
 struct PoolCall {
-  enum class Kind { kMax, kAverage, kAdaptiveAverage } kind = Kind::kMax;
+  enum class Kind { kMax, kAverage } kind = Kind::kMax;
+  bool adaptive = false;  // windows that share the input out; no kernel, stride, …
   bool backward = false;
   std::int64_t images = 1, channels = 0;
   // {y, x}
