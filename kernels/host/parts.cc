@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -120,6 +121,12 @@ void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
   if (workers.count() == 0 || job.part * 2 > count || !workers.Run(job)) {
     body(0, count);
   }
+}
+
+void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  InParts(bytes, GrainOf(2), [=](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+  });
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -20,5 +21,8 @@ void InParts(std::int64_t count, std::int64_t grain,
   constexpr double kBytes = 256 << 10;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / std::max(bytes, 1.0)));
 }
+
+// memcpy.
+void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 }  // namespace reprise

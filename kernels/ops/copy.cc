@@ -1,8 +1,8 @@
 // Copies, with conversion and any strides on both sides, and what is made of copies: concatenation,
 // splitting, FSDP's packing.
 #include <array>
-#include <cstring>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/copy_plan.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/samples.h"
@@ -81,8 +81,8 @@ Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool e
   REPRISE_ASSIGN(const HostTensor dst, HostTensor::Bind(piece.dst, memory));
   REPRISE_ASSIGN(const HostTensor src, HostTensor::Bind(piece.src, memory));
   const std::int64_t size = SizeOf(piece.dst.dtype);
-  std::memcpy(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
-              static_cast<std::size_t>(space->count * size));
+  CopyInParts(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
+              space->count * size);
   return {};
 }
 

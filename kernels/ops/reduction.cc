@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -225,6 +226,49 @@ std::optional<loops::Map> FastMap(const Meaning& m) {
                                  : std::nullopt;
 }
 
+// In pieces of rows that many cores share; which ones does not depend on how many cores there are.
+Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t n) {
+  constexpr std::int64_t kPiece = 64 << 10;
+  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
+  Doubles parts(static_cast<std::size_t>(rows * pieces), 0);
+  const double bytes = sizeof(float) * static_cast<double>(std::min(n, kPiece));
+  InParts(rows * pieces, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t at = i % pieces * kPiece;
+      parts[static_cast<std::size_t>(i)] =
+          loops::SumOf(x + i / pieces * n + at, map, std::min(kPiece, n - at));
+    }
+  });
+  if (pieces == 1) {
+    return parts;
+  }
+  Doubles sums(static_cast<std::size_t>(rows), 0);
+  for (std::int64_t i = 0; i < rows * pieces; ++i) {
+    sums[static_cast<std::size_t>(i / pieces)] += parts[static_cast<std::size_t>(i)];
+  }
+  return sums;
+}
+
+// Columns of all blocks (n, inner) side by side, some cache lines at once.
+Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t strips = (s.inner + kColumns - 1) / kColumns;
+  Doubles sums(static_cast<std::size_t>(s.outer * s.inner), 0);
+  const double bytes = sizeof(float) * static_cast<double>(s.n * std::min(kColumns, s.inner));
+  InParts(s.outer * strips, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {  // neighbouring strips of a block at once
+      const std::int64_t block = begin / strips;
+      const std::int64_t last = std::min(end, (block + 1) * strips);
+      const std::int64_t first = begin % strips * kColumns;
+      const std::int64_t columns = std::min(s.inner, (last - block * strips) * kColumns) - first;
+      loops::SumColumns(x + block * s.n * s.inner + first, map, s.n, columns, s.inner,
+                        &sums[static_cast<std::size_t>(block * s.inner + first)]);
+      begin = last;
+    }
+  });
+  return sums;
+}
+
 class Reduction final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "reduction"; }
@@ -274,14 +318,8 @@ class Reduction final : public Kernel {
     }
     const ReductionShape s = ShapeReduction(*p.x, p.reduced);
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(s.view, memory));
-    Doubles y(static_cast<std::size_t>(s.outer * s.inner), 0);
-    for (std::int64_t at = 0; at < s.outer; ++at) {
-      if (s.inner == 1) {
-        y[static_cast<std::size_t>(at)] = loops::SumOf(x.data() + at * s.n, *map, s.n);
-      } else {
-        loops::SumColumns(x.data() + at * s.n * s.inner, *map, s.n, s.inner, &y[at * s.inner]);
-      }
-    }
+    Doubles y =
+        s.inner == 1 ? SumRows(x.data(), *map, s.outer, s.n) : SumColumns(x.data(), *map, s);
     for (double& total : y) {
       total = p.parts[0].meaning.finish(total, static_cast<double>(s.n));
     }
