@@ -56,4 +56,8 @@ struct AdamStep {
 void Adam(const AdamStep& step, const float* grad, float* param, float* mean, float* square,
           std::int64_t n);
 
+// Elements first, first + 1, … of a dropout: kept with probability 1 - p, and then scaled.
+void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p, float scale, float* y,
+             std::uint8_t* kept, std::int64_t n);
+
 }  // namespace reprise::loops

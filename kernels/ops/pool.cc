@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/host/parts.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/pool_call.h"
 #include "kernels/samples.h"
@@ -13,81 +14,110 @@
 namespace reprise {
 namespace {
 
-// Calls body(image, channel, output y, output x).
+// Calls body(image, channel, output y, output x) for the planes [begin, end).
 template <typename Body>
-void ForEachWindow(const PoolCall& p, Body&& body) {
-  for (std::int64_t b = 0; b < p.images; ++b) {
-    for (std::int64_t c = 0; c < p.channels; ++c) {
-      for (std::int64_t y = 0; y < p.out_size[0]; ++y) {
-        for (std::int64_t x = 0; x < p.out_size[1]; ++x) {
-          body(b, c, y, x);
-        }
+void ForEachWindow(const PoolCall& p, std::int64_t begin, std::int64_t end, Body&& body) {
+  for (std::int64_t plane = begin; plane < end; ++plane) {
+    for (std::int64_t y = 0; y < p.out_size[0]; ++y) {
+      for (std::int64_t x = 0; x < p.out_size[1]; ++x) {
+        body(plane / p.channels, plane % p.channels, y, x);
       }
     }
   }
+}
+
+// Pixels inside a window along one dimension: from `begin` on, `step` apart.
+struct Taps {
+  std::int64_t begin, end, step;
+};
+Taps TapsOf(const PoolCall& p, std::size_t d, std::int64_t o) {
+  const PoolCall::Window window = p.WindowOf(d, o);
+  const std::int64_t step = p.dilation[d];
+  const std::int64_t before = window.begin < 0 ? (-window.begin + step - 1) / step : 0;
+  return {window.begin + before * step, std::min(window.end, p.in_size[d]), step};
 }
 
 // Calls body(y, x) for every pixel of the input in a window, row by row.
 template <typename Body>
 void ForEachPixel(const PoolCall& p, std::int64_t oy, std::int64_t ox, Body&& body) {
-  const PoolCall::Window rows = p.WindowOf(0, oy);
-  const PoolCall::Window columns = p.WindowOf(1, ox);
-  for (std::int64_t y = rows.begin; y < rows.end; y += p.dilation[0]) {
-    for (std::int64_t x = columns.begin; x < columns.end; x += p.dilation[1]) {
-      if (y >= 0 && y < p.in_size[0] && x >= 0 && x < p.in_size[1]) {
-        body(y, x);
-      }
+  const Taps rows = TapsOf(p, 0, oy);
+  const Taps columns = TapsOf(p, 1, ox);
+  for (std::int64_t y = rows.begin; y < rows.end; y += rows.step) {
+    for (std::int64_t x = columns.begin; x < columns.end; x += columns.step) {
+      body(y, x);
     }
   }
 }
 
+// Is the pixel one of those that the window looks at? Indices may be synthetic.
+bool IsTap(const PoolCall& p, std::int64_t pixel, std::int64_t oy, std::int64_t ox) {
+  const auto is = [&](std::size_t d, std::int64_t at, std::int64_t o) {
+    const Taps taps = TapsOf(p, d, o);
+    return at >= taps.begin && at < taps.end && (at - taps.begin) % taps.step == 0;
+  };
+  return pixel >= 0 && is(0, pixel / p.in_size[1], oy) && is(1, pixel % p.in_size[1], ox);
+}
+
 // `Image` and `Indices` are a HostTensor, or what looks like one.
 template <typename Image, typename Indices>
-void Forward(const PoolCall& p, const Image& in, const Image& out, const Indices& index) {
-  ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
-    double sum = 0;
+void Largest(const PoolCall& p, const Image& in, const Image& out, const Indices& index,
+             std::int64_t begin, std::int64_t end) {
+  ForEachWindow(p, begin, end, [&](auto b, auto c, auto oy, auto ox) {
     double most = -INFINITY;
     std::int64_t at = -1;
     ForEachPixel(p, oy, ox, [&](std::int64_t y, std::int64_t x) {
       const double v = in.Get(p.input.At(b, c, y, x));
-      sum += v;
       if (at < 0 || v > most || std::isnan(v)) {
         most = v;
         at = y * p.in_size[1] + x;
       }
     });
-    const bool max = p.kind == PoolCall::Kind::kMax;
-    out.Set(p.output.At(b, c, oy, ox), max ? most : sum / p.DivisorOf(oy, ox));
-    if (max) {
-      index.SetInt(p.index.At(b, c, oy, ox), std::max<std::int64_t>(at, 0));
-    }
+    out.Set(p.output.At(b, c, oy, ox), most);
+    index.SetInt(p.index.At(b, c, oy, ox), std::max<std::int64_t>(at, 0));
+  });
+}
+
+template <typename Image>
+void Average(const PoolCall& p, const Image& in, const Image& out, std::int64_t begin,
+             std::int64_t end) {
+  ForEachWindow(p, begin, end, [&](auto b, auto c, auto oy, auto ox) {
+    double sum = 0;
+    ForEachPixel(p, oy, ox,
+                 [&](std::int64_t y, std::int64_t x) { sum += in.Get(p.input.At(b, c, y, x)); });
+    out.Set(p.output.At(b, c, oy, ox), sum / p.DivisorOf(oy, ox));
   });
 }
 
 template <typename Image, typename Indices>
-void Backward(const PoolCall& p, const Image& in, const Image& out, const Indices& index) {
-  const std::int64_t plane = p.in_size[0] * p.in_size[1];
-  std::vector<double> sums(static_cast<std::size_t>(p.images * p.channels * plane));
-  ForEachWindow(p, [&](auto b, auto c, auto oy, auto ox) {
-    const double grad = out.Get(p.output.At(b, c, oy, ox));
-    ForEachPixel(p, oy, ox, [&](std::int64_t y, std::int64_t x) {
-      const std::int64_t at = y * p.in_size[1] + x;
-      double& sum = sums[static_cast<std::size_t>((b * p.channels + c) * plane + at)];
-      if (p.kind != PoolCall::Kind::kMax) {
-        sum += grad / p.DivisorOf(oy, ox);
-      } else if (index.GetInt(p.index.At(b, c, oy, ox)) == at) {
-        sum += grad;
+void Backward(const PoolCall& p, const Image& in, const Image& out, const Indices& index,
+              std::int64_t begin, std::int64_t end) {
+  const std::int64_t pixels = p.in_size[0] * p.in_size[1];
+  std::vector<double> sums(static_cast<std::size_t>(pixels));
+  for (std::int64_t plane = begin; plane < end; ++plane) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    ForEachWindow(p, plane, plane + 1, [&](auto b, auto c, auto oy, auto ox) {
+      const double grad = out.Get(p.output.At(b, c, oy, ox));
+      if (p.kind == PoolCall::Kind::kMax) {
+        const std::int64_t at = index.GetInt(p.index.At(b, c, oy, ox));
+        if (IsTap(p, at, oy, ox)) {
+          sums[static_cast<std::size_t>(at)] += grad;
+        }
+        return;
       }
+      const double share = grad / p.DivisorOf(oy, ox);
+      ForEachPixel(p, oy, ox, [&](std::int64_t y, std::int64_t x) {
+        sums[static_cast<std::size_t>(y * p.in_size[1] + x)] += share;
+      });
     });
-  });
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    const std::int64_t image = at / plane;
-    in.Set(p.input.At(image / p.channels, image % p.channels, at % plane / p.in_size[1],
-                      at % p.in_size[1]),
-           sums[i]);
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      in.Set(p.input.At(plane / p.channels, plane % p.channels, i / p.in_size[1], i % p.in_size[1]),
+             sums[static_cast<std::size_t>(i)]);
+    }
   }
 }
+
+// A pixel takes about as long as moving so many bytes.
+constexpr double kBytesWorth = 50;
 
 // A HostTensor whose dtype is known.
 template <typename T>
@@ -213,7 +243,16 @@ Status PoolKernel::Run(const OpCall& call, const HostBindings& memory, bool fast
     return UsageError(call.name + ": arguments that the pool kernel does not take");
   }
   const auto run = [&](const auto& in, const auto& out, const auto& index) {
-    p->backward ? Backward(*p, in, out, index) : Forward(*p, in, out, index);
+    const double work = static_cast<double>(p->in_size[0] * p->in_size[1]) * kBytesWorth;
+    InParts(p->images * p->channels, GrainOf(work), [&](std::int64_t begin, std::int64_t end) {
+      if (p->backward) {
+        Backward(*p, in, out, index, begin, end);
+      } else if (p->kind == PoolCall::Kind::kMax) {
+        Largest(*p, in, out, index, begin, end);
+      } else {
+        Average(*p, in, out, begin, end);
+      }
+    });
   };
   REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p->input.tensor, memory));
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p->output.tensor, memory));
