@@ -61,9 +61,8 @@ class Workers {
 
   // False if another thread's job is running.
   bool Run(Job& job) {
-    const std::unique_lock alone(running_, std::try_to_lock);
-    if (!alone) {
-      return false;
+    if (running_.exchange(true, std::memory_order_acquire)) {
+      return false;  // or this one's own, of which the caller is a part
     }
     {
       const std::lock_guard lock(mutex_);
@@ -75,6 +74,7 @@ class Workers {
     std::unique_lock lock(mutex_);
     job_ = nullptr;  // who comes late finds nothing
     left_.wait(lock, [&] { return inside_ == 0; });
+    running_.store(false, std::memory_order_release);
     return true;
   }
 
@@ -99,7 +99,7 @@ class Workers {
     }
   }
 
-  std::mutex running_;
+  std::atomic<bool> running_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, left_;
   Job* job_ = nullptr;

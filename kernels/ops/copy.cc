@@ -59,10 +59,18 @@ bool IsNothing(const CopyPlan::Piece& piece) {
           piece.dst.strides == piece.src.strides);
 }
 
+// A CPU's runtime copies with one thread, a kernel with all.
+bool IsForAllCores(const CopyPlan::Piece& piece, const LowerContext& context) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  const DType dtype = piece.dst.dtype;  // what programs compute in: moved as it is
+  return context.device.is_cpu && (dtype == DType::kFloat32 || dtype == DType::kInt64) &&
+         ElementCount(piece.dst.shape) * SizeOf(dtype) >= kBytes;
+}
+
 Result<Launch> LowerPiece(const CopyPlan::Piece& piece, const LowerContext& context) {
   const ElementwiseCall call = AsCall(piece);
   const std::optional<IndexSpace> space = SpaceOf(call);
-  if (space && IsPlain(piece, *space)) {
+  if (space && IsPlain(piece, *space) && !IsForAllCores(piece, context)) {
     REPRISE_ASSIGN(Buffer * dst, BufferOf(piece.dst, context));
     REPRISE_ASSIGN(Buffer * src, BufferOf(piece.src, context));
     const std::int64_t size = SizeOf(piece.dst.dtype);

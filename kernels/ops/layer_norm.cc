@@ -207,6 +207,8 @@ Status LayerNorm::ReferenceBackward(const Backward& b, const HostBindings& memor
   return WriteDoublesIf(b.db, memory, db);
 }
 
+constexpr std::int64_t kStrips = 8;  // STRIPS of layer_norm.cl
+
 // An element is read and written; its second reading is from a cache.
 constexpr double kRowBytes = 8;
 
@@ -311,9 +313,13 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
                              (b.dw != nullptr ? kNormWantWeight : 0) |
                              (b.db != nullptr ? kNormWantBias : 0);
   if (b.dw != nullptr || b.db != nullptr) {
-    const std::int64_t columns = rows.columns_per_group();
+    // Wide strips where that leaves every core some.
+    const std::int64_t units = 2 * std::max(1, rows.device().compute_units);
+    const bool wide = rows.device().is_cpu && b.n >= units * kStrips * rows.vector_width();
+    const std::int64_t strips = wide ? kStrips : 1;
+    const std::int64_t columns = strips * rows.columns_per_group();
     rows.LaunchGroups("layer_norm_dw", (b.n + columns - 1) / columns, g, x, mean, rstd, dw, db,
-                      b.rows, b.n, flags);
+                      b.rows, b.n, static_cast<std::int32_t>(strips), flags);
   }
   if (b.dx != nullptr) {  // last: it may share the storage of g
     REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*b.dx));
@@ -330,7 +336,7 @@ std::vector<OpCall> LayerNorm::Samples() const {
   using samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
-    for (const std::int64_t n : {7, 53}) {
+    for (const std::int64_t n : {7, 53, 1040}) {
       samples::SampleTensors t;
       // Statistics of narrow types are kept in float32.
       const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
