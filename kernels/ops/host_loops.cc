@@ -270,4 +270,34 @@ REPRISE_CLONES void Dropout(const float* x, std::uint64_t seed, std::int64_t fir
   }
 }
 
+REPRISE_CLONES void PoolMax(const float* x, std::int32_t stride, std::int32_t first, float* most,
+                            std::int32_t* at, std::int64_t n) {
+  const auto count = static_cast<std::int32_t>(n);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const float v = x[i * stride];
+    const float best = most[i];
+    const std::int32_t own = at[i];
+    const bool take = !(v <= best) | (own < 0);  // larger, or NaN
+    most[i] = take ? v : best;
+    at[i] = take ? first + i * stride : own;
+  }
+}
+REPRISE_CLONES void Divide(const float* x, const float* by, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] / by[i];
+  }
+}
+REPRISE_CLONES void AddStrided(const float* x, std::int64_t stride, float* y, std::int64_t step,
+                               std::int64_t n) {
+  if (stride == 1 && step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      y[i] += x[i];
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i * step] += x[i * stride];
+  }
+}
+
 }  // namespace reprise::loops

@@ -8,7 +8,7 @@
 #include "kernels/host/parts.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/pool_call.h"
-#include "kernels/samples.h"
+#include "kernels/ops/pool_host.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -58,10 +58,8 @@ bool IsTap(const PoolCall& p, std::int64_t pixel, std::int64_t oy, std::int64_t 
   return pixel >= 0 && is(0, pixel / p.in_size[1], oy) && is(1, pixel % p.in_size[1], ox);
 }
 
-// `Image` and `Indices` are a HostTensor, or what looks like one.
-template <typename Image, typename Indices>
-void Largest(const PoolCall& p, const Image& in, const Image& out, const Indices& index,
-             std::int64_t begin, std::int64_t end) {
+void Largest(const PoolCall& p, const HostTensor& in, const HostTensor& out,
+             const HostTensor& index, std::int64_t begin, std::int64_t end) {
   ForEachWindow(p, begin, end, [&](auto b, auto c, auto oy, auto ox) {
     double most = -INFINITY;
     std::int64_t at = -1;
@@ -77,8 +75,7 @@ void Largest(const PoolCall& p, const Image& in, const Image& out, const Indices
   });
 }
 
-template <typename Image>
-void Average(const PoolCall& p, const Image& in, const Image& out, std::int64_t begin,
+void Average(const PoolCall& p, const HostTensor& in, const HostTensor& out, std::int64_t begin,
              std::int64_t end) {
   ForEachWindow(p, begin, end, [&](auto b, auto c, auto oy, auto ox) {
     double sum = 0;
@@ -88,9 +85,8 @@ void Average(const PoolCall& p, const Image& in, const Image& out, std::int64_t 
   });
 }
 
-template <typename Image, typename Indices>
-void Backward(const PoolCall& p, const Image& in, const Image& out, const Indices& index,
-              std::int64_t begin, std::int64_t end) {
+void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
+              const HostTensor& index, std::int64_t begin, std::int64_t end) {
   const std::int64_t pixels = p.in_size[0] * p.in_size[1];
   std::vector<double> sums(static_cast<std::size_t>(pixels));
   for (std::int64_t plane = begin; plane < end; ++plane) {
@@ -118,22 +114,6 @@ void Backward(const PoolCall& p, const Image& in, const Image& out, const Indice
 
 // A pixel takes about as long as moving so many bytes.
 constexpr double kBytesWorth = 50;
-
-// A HostTensor whose dtype is known.
-template <typename T>
-class Elements {
- public:
-  explicit Elements(const HostTensor& tensor) : data_(reinterpret_cast<T*>(tensor.data())) {}
-  [[nodiscard]] double Get(std::int64_t at) const { return static_cast<double>(data_[at]); }
-  void Set(std::int64_t at, double value) const { data_[at] = static_cast<T>(value); }
-  [[nodiscard]] std::int64_t GetInt(std::int64_t at) const {
-    return static_cast<std::int64_t>(data_[at]);
-  }
-  void SetInt(std::int64_t at, std::int64_t value) const { data_[at] = static_cast<T>(value); }
-
- private:
-  T* data_;
-};
 
 // The same struct as in pool.cl.
 struct PoolArgs {
@@ -201,10 +181,18 @@ class PoolKernel : public Kernel {
   }
 
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, false);
+    const auto p = ParsePool(call);
+    return p ? Run(*p, memory)
+             : UsageError(call.name + ": arguments that the pool kernel does not take");
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, true);
+    if (const auto p = ParsePool(call)) {
+      REPRISE_ASSIGN(const bool done, RunPoolOnHost(*p, memory));
+      if (done) {
+        return {};
+      }
+    }
+    return Reference(call, memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
@@ -230,106 +218,28 @@ class PoolKernel : public Kernel {
     SetItemsLaunch(launch, ElementCount(written.tensor->shape), context.device);
     return std::vector<Launch>{std::move(launch)};
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+  [[nodiscard]] std::vector<OpCall> Samples() const override { return PoolSamples(); }
 
  private:
-  // The same loops either way; `fast`: without a look at the dtype for each element.
-  static Status Run(const OpCall& call, const HostBindings& memory, bool fast);
+  static Status Run(const PoolCall& p, const HostBindings& memory);
 };
 
-Status PoolKernel::Run(const OpCall& call, const HostBindings& memory, bool fast) {
-  const auto p = ParsePool(call);
-  if (!p) {
-    return UsageError(call.name + ": arguments that the pool kernel does not take");
-  }
-  const auto run = [&](const auto& in, const auto& out, const auto& index) {
-    const double work = static_cast<double>(p->in_size[0] * p->in_size[1]) * kBytesWorth;
-    InParts(p->images * p->channels, GrainOf(work), [&](std::int64_t begin, std::int64_t end) {
-      if (p->backward) {
-        Backward(*p, in, out, index, begin, end);
-      } else if (p->kind == PoolCall::Kind::kMax) {
-        Largest(*p, in, out, index, begin, end);
-      } else {
-        Average(*p, in, out, begin, end);
-      }
-    });
-  };
-  REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p->input.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p->output.tensor, memory));
-  const TensorDesc* index = p->index.tensor != nullptr ? p->index.tensor : p->output.tensor;
+Status PoolKernel::Run(const PoolCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p.input.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p.output.tensor, memory));
+  const TensorDesc* index = p.index.tensor != nullptr ? p.index.tensor : p.output.tensor;
   REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
-  if (fast && in.dtype() == DType::kFloat32 &&
-      (index == p->output.tensor || indices.dtype() == DType::kInt64)) {
-    run(Elements<float>(in), Elements<float>(out), Elements<std::int64_t>(indices));
-  } else {
-    run(in, out, indices);
-  }
-  return {};
-}
-
-using samples::Bool, samples::Int, samples::Ints, samples::None, samples::SampleTensors;
-
-std::vector<OpCall> PoolKernel::Samples() const {
-  std::vector<OpCall> calls;
-  for (const DType t : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
-    SampleTensors s;
-    const auto in = [&] { return Value{s.Tensor(t, {2, 3, 9, 12})}; };
-    const auto out = [&](std::int64_t h, std::int64_t w) {
-      return Value{s.Tensor(t, {2, 3, h, w})};
-    };
-    const auto index = [&] { return Value{s.Tensor(DType::kInt64, {2, 3, 5, 6})}; };
-    const Value kernel = Ints({3, 3}), two = Ints({2, 2}), one = Ints({1, 1}), no = Bool(false);
-    calls.push_back(
-        {"aten::max_pool2d_with_indices", {in(), kernel, two, one, one, no}, {out(5, 6), index()}});
-    calls.push_back({"aten::max_pool2d_with_indices_backward",
-                     {out(5, 6), in(), kernel, two, one, one, no, index()},
-                     {in()}});
-    for (const bool count_padding : {true, false}) {
-      const Value count = Bool(count_padding);
-      calls.push_back(
-          {"aten::avg_pool2d", {in(), kernel, two, one, no, count, None()}, {out(5, 6)}});
-      calls.push_back({"aten::avg_pool2d_backward",
-                       {out(5, 6), in(), kernel, two, one, no, count, None()},
-                       {in()}});
+  const double work = static_cast<double>(p.in_size[0] * p.in_size[1]) * kBytesWorth;
+  InParts(p.images * p.channels, GrainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    if (p.backward) {
+      Backward(p, in, out, indices, begin, end);
+    } else if (p.kind == PoolCall::Kind::kMax) {
+      Largest(p, in, out, indices, begin, end);
+    } else {
+      Average(p, in, out, begin, end);
     }
-    calls.push_back({"aten::_adaptive_avg_pool2d", {in(), Ints({4, 5})}, {out(4, 5)}});
-    calls.push_back({"aten::_adaptive_avg_pool2d_backward", {out(4, 5), in()}, {in()}});
-    calls.push_back({"aten::adaptive_max_pool2d", {in(), Ints({5, 6})}, {out(5, 6), index()}});
-    calls.push_back({"aten::adaptive_max_pool2d_backward", {out(5, 6), in(), index()}, {in()}});
-  }
-  SampleTensors s;
-  const auto f = DType::kFloat32;
-  const Value no = Bool(false), yes = Bool(true);
-  // One pixel, no image, larger than the input, by channels.
-  const auto adaptive = [&](const Value& from, const std::vector<std::int64_t>& to) {
-    calls.push_back({"aten::adaptive_max_pool2d",
-                     {from, Ints({to.end()[-2], to.end()[-1]})},
-                     {Value{s.Tensor(f, to)}, Value{s.Tensor(DType::kInt64, to)}}});
-    calls.push_back({"aten::adaptive_max_pool2d_backward",
-                     {Value{s.Tensor(f, to)}, from, Value{s.Tensor(DType::kInt64, to)}},
-                     {from}});
-  };
-  adaptive(Value{s.Tensor(f, {1, 1, 1, 1})}, {1, 1, 1, 1});
-  adaptive(Value{s.Tensor(f, {0, 2, 4, 4})}, {0, 2, 1, 1});
-  adaptive(Value{s.Tensor(f, {2, 3, 4})}, {2, 5, 3});
-  adaptive(Value{s.Strided(f, {2, 3, 7, 5}, {105, 1, 15, 3})}, {2, 3, 3, 2});
-  // Without images, by channels, dilated, windows over the far edge.
-  const Value plane{s.Strided(f, {3, 10, 11}, {1, 33, 3})};
-  calls.push_back({"aten::max_pool2d_with_indices",
-                   {plane, Ints({2}), Ints({}), Ints({1}), Ints({2}), yes},
-                   {Value{s.Tensor(f, {3, 6, 6})}, Value{s.Tensor(DType::kInt64, {3, 6, 6})}}});
-  calls.push_back({"aten::max_pool2d_with_indices_backward",
-                   {Value{s.Tensor(f, {3, 6, 6})}, plane, Ints({2}), Ints({2}), Ints({1}),
-                    Ints({2}), yes, Value{s.Tensor(DType::kInt64, {3, 6, 6})}},
-                   {Value{s.Tensor(f, {3, 10, 11})}}});
-  calls.push_back({"aten::avg_pool2d",
-                   {plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}), yes, yes, Int(7)},
-                   {Value{s.Tensor(f, {3, 5, 4})}}});
-  calls.push_back({"aten::avg_pool2d_backward",
-                   {Value{s.Tensor(f, {3, 5, 4})}, plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}),
-                    yes, yes, None()},
-                   {Value{s.Tensor(f, {3, 10, 11})}}});
-  return calls;
+  });
+  return {};
 }
 
 }  // namespace

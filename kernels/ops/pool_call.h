@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/value.h"
 
@@ -49,5 +50,7 @@ struct PoolCall {
 // Nothing if the call is not one of them or has another dtype than the floating ones. Pointers are
 // into `call`.
 [[nodiscard]] std::optional<PoolCall> ParsePool(const OpCall& call);
+// Kernel::Samples of the family.
+[[nodiscard]] std::vector<OpCall> PoolSamples();
 
 }  // namespace reprise
