@@ -35,9 +35,9 @@ TEST(Parts, FromSeveralThreadsAndFromWithin) {
   const auto add = [&](std::int64_t begin, std::int64_t end) {
     InParts(end - begin, 1, [&](std::int64_t b, std::int64_t e) { sum += e - b; });
   };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
+  std::vector<std::thread> threads(4);
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
       for (int round = 0; round < 50; ++round) {
         InParts(1000, 10, add);
       }
