@@ -199,12 +199,11 @@ REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64
   }
 }
 // In float32 over some rows, in double beyond.
-void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, std::int64_t stride,
-                double* y) {
+void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y) {
   constexpr std::int64_t kRows = 256;
   std::vector<float> total(static_cast<std::size_t>(columns), 0);
   for (std::int64_t row = 0; row < n; ++row) {
-    Accumulate(x + row * stride, map, total.data(), columns);
+    Accumulate(x + row * columns, map, total.data(), columns);
     if (row % kRows == kRows - 1 || row == n - 1) {
       Flush(total.data(), y, columns);
     }

@@ -16,9 +16,8 @@ namespace reprise::loops {
 enum class Map : std::uint8_t { kValue, kMagnitude, kSquare };
 [[nodiscard]] double SumOf(const float* x, Map map, std::int64_t n);
 void Accumulate(const float* x, Map map, float* total, std::int64_t n);  // total[i] += of x[i]
-// y[i] += of column i: n rows of `columns` each, `stride` apart.
-void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, std::int64_t stride,
-                double* y);
+// y[i] += of column i: n rows of `columns` each.
+void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y);
 
 void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t n);
 // y = (x - mean) rstd w + b

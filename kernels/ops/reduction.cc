@@ -249,23 +249,32 @@ Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t 
   return sums;
 }
 
-// Columns of all blocks (n, inner) side by side, some cache lines at once.
+// Each (n, inner) in bands of rows that many cores share, as above.
 Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
-  constexpr std::int64_t kColumns = 64;
-  const std::int64_t strips = (s.inner + kColumns - 1) / kColumns;
-  Doubles sums(static_cast<std::size_t>(s.outer * s.inner), 0);
-  const double bytes = sizeof(float) * static_cast<double>(s.n * std::min(kColumns, s.inner));
-  InParts(s.outer * strips, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
-    while (begin < end) {  // neighbouring strips of a block at once
-      const std::int64_t block = begin / strips;
-      const std::int64_t last = std::min(end, (block + 1) * strips);
-      const std::int64_t first = begin % strips * kColumns;
-      const std::int64_t columns = std::min(s.inner, (last - block * strips) * kColumns) - first;
-      loops::SumColumns(x + block * s.n * s.inner + first, map, s.n, columns, s.inner,
-                        &sums[static_cast<std::size_t>(block * s.inner + first)]);
-      begin = last;
+  constexpr std::int64_t kMostBands = 16;
+  constexpr std::int64_t kFewestRows = 64;
+  const std::int64_t bands =
+      s.outer >= kMostBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMostBands);
+  const std::int64_t rows = (s.n + bands - 1) / bands;
+  Doubles parts(static_cast<std::size_t>(s.outer * bands * s.inner), 0);
+  const double bytes = sizeof(float) * static_cast<double>(rows * s.inner);
+  InParts(s.outer * bands, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = std::min(i % bands * rows, s.n);
+      loops::SumColumns(x + (i / bands * s.n + first) * s.inner, map, std::min(rows, s.n - first),
+                        s.inner, parts.data() + i * s.inner);
     }
   });
+  if (bands == 1) {
+    return parts;
+  }
+  Doubles sums(static_cast<std::size_t>(s.outer * s.inner), 0);
+  for (std::int64_t i = 0; i < s.outer * bands; ++i) {
+    for (std::int64_t column = 0; column < s.inner; ++column) {
+      sums[static_cast<std::size_t>(i / bands * s.inner + column)] +=
+          parts[static_cast<std::size_t>(i * s.inner + column)];
+    }
+  }
   return sums;
 }
 
