@@ -83,6 +83,23 @@ class Cases {
           Int(1), Value{ValueList{Bool(true), Bool(true), Bool(false)}}},
          {x(), w(), None()}});
   }
+  // A UNet's way up: twice the size, half the channels.
+  void AddTransposedConvolution(std::int64_t images, std::int64_t in, std::int64_t size) {
+    SampleTensors s;
+    const auto x = [&] { return Value{s.Tensor(dtype_, {images, in, size, size})}; };
+    const auto y = [&] { return Value{s.Tensor(dtype_, {images, in / 2, 2 * size, 2 * size})}; };
+    const auto w = [&] { return Value{s.Tensor(dtype_, {in, in / 2, 2, 2})}; };
+    const auto both = [](std::int64_t n) { return Ints({n, n}); };
+    const Value yes = Bool(true), no = Bool(false);
+    Add("transposed convolution",
+        {"aten::_convolution",
+         {x(), w(), None(), both(2), both(0), both(1), yes, both(0), Int(1), no, no, yes, yes},
+         {y()}});
+    Add("transposed convolution backward", {"aten::convolution_backward",
+                                            {y(), x(), w(), Ints({0}), both(2), both(0), both(1),
+                                             yes, both(0), Int(1), Value{ValueList{yes, yes, no}}},
+                                            {x(), w(), None()}});
+  }
 
  private:
   DType dtype_;
@@ -135,6 +152,7 @@ std::vector<KernelBenchCase> KernelBenchCases(DType dtype, int scale) {
   cases.AddConvolution({images, 64, 64, 56, 3, 1});
   cases.AddConvolution({images, 64, 256, 56, 1, 1});
   cases.AddConvolution({images, 512, 512, 7, 3, 1});
+  cases.AddTransposedConvolution(images, 128, 28);
   AppendMemoryBoundCases(dtype, scale, list);
   return list;
 }

@@ -26,6 +26,7 @@ class Cases {
   void AddIndexing();
   void AddCopies();
   void AddSorting();
+  void AddPooling();
 
  private:
   void Add(std::string title, OpCall call) {
@@ -200,6 +201,28 @@ void Cases::AddSorting() {
                {Value{s.Tensor(dtype_, few)}, Value{s.Tensor(DType::kInt64, few)}}});
 }
 
+// ResNet's first pooling, and a UNet's way down.
+void Cases::AddPooling() {
+  SampleTensors s;
+  const auto image = [&](std::int64_t size) {
+    return Value{s.Tensor(dtype_, {4 * scale_, 64, size, size})};
+  };
+  const auto both = [](std::int64_t n) { return Ints({n, n}); };
+  const Value in = image(112), out = image(56);
+  const Value at{s.Tensor(DType::kInt64, {4 * scale_, 64, 56, 56})};
+  const Value no = Bool(false);
+  Add("max pool",
+      {"aten::max_pool2d_with_indices", {in, both(3), both(2), both(1), both(1), no}, {out, at}});
+  Add("max pool backward", {"aten::max_pool2d_with_indices_backward",
+                            {out, in, both(3), both(2), both(1), both(1), no, at},
+                            {image(112)}});
+  Add("average pool",
+      {"aten::avg_pool2d", {in, both(2), both(2), both(0), no, Bool(true), None()}, {out}});
+  Add("average pool backward", {"aten::avg_pool2d_backward",
+                                {out, in, both(2), both(2), both(0), no, Bool(true), None()},
+                                {image(112)}});
+}
+
 }  // namespace
 
 void AppendMemoryBoundCases(DType dtype, int scale, std::vector<KernelBenchCase>& list) {
@@ -214,6 +237,7 @@ void AppendMemoryBoundCases(DType dtype, int scale, std::vector<KernelBenchCase>
   cases.AddIndexing();
   cases.AddCopies();
   cases.AddSorting();
+  cases.AddPooling();
 }
 
 }  // namespace reprise

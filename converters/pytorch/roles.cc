@@ -11,6 +11,7 @@ namespace {
 // What lies below an operation.
 struct Below {
   bool work = false;
+  bool convolution = false;
   bool comm = false;
   bool subclass = false;  // dispatched to a Python tensor subclass (DTensor, …)
 };
@@ -64,10 +65,24 @@ class Classifier {
            (has_tensor(node.inputs) || has_tensor(node.outputs));
   }
 
+  // _convolution(input, weight, bias, stride, padding, dilation, transposed, …) is a frame around
+  // the operator that convolves, but on a CPU it calls oneDNN itself where it is transposed.
+  bool IsTransposedConvolution(const Operation& op, const Below& below) const {
+    constexpr std::size_t kTransposed = 6;
+    if (op.host < 0 || below.convolution || *op.name != "aten::_convolution") {
+      return false;
+    }
+    const ValueList& inputs = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    return inputs.size() > kTransposed && inputs[kTransposed].AsNumber<std::int64_t>(0) != 0;
+  }
+
   void Describe(std::size_t i) {
     const Operation& op = list_.operations[i];
     Below& below = below_[i];
     std::optional<OpInfo> info = Find(op.name);
+    if (IsTransposedConvolution(op, below)) {
+      info = OpInfo{.op_class = OpClass::kConv, .kind = OpKind::kWork};
+    }
     if (!info) {
       unknown_[i] = true;
       info = OpInfo{.op_class = OpClass::kOther,
@@ -77,6 +92,7 @@ class Classifier {
     if (op.parent >= 0) {
       Below& caller = below_[static_cast<std::size_t>(op.parent)];
       caller.work |= below.work || info->kind == OpKind::kWork;
+      caller.convolution |= below.convolution || info->op_class == OpClass::kConv;
       caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);
       caller.subclass |= below.subclass || *op.name == "PythonSubclass";
     }

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/batch_norm_call.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
@@ -16,6 +17,17 @@ void ForRuns(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
   }
 }
 
+// body(channel), channels side by side: each reads and writes a float of each of its elements.
+template <typename Body>
+void ForChannels(const BatchNormExtents& e, const Body& body) {
+  const double bytes = 2.0 * sizeof(float) * static_cast<double>(e.images * e.n);
+  InParts(e.channels, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t channel = begin; channel < end; ++channel) {
+      body(channel);
+    }
+  });
+}
+
 }  // namespace
 
 Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory) {
@@ -26,10 +38,10 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
   REPRISE_ASSIGN(Doubles running_mean, ReadDoublesOr(f.running_mean, memory, e.channels, 0));
   REPRISE_ASSIGN(Doubles running_var, ReadDoublesOr(f.running_var, memory, e.channels, 1));
   REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
-  Doubles save_mean;
-  Doubles save_rstd;
+  Doubles save_mean(static_cast<std::size_t>(e.channels));
+  Doubles save_rstd(save_mean.size());
   const auto count = static_cast<double>(e.images * e.n);
-  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+  const auto run = [&](std::int64_t channel) {
     double& mean = running_mean[static_cast<std::size_t>(channel)];
     double& var = running_var[static_cast<std::size_t>(channel)];
     double center = mean;
@@ -53,9 +65,10 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
                         static_cast<float>(static_cast<double>(b[channel]) - center * scale),
                         y.data() + at, e.n);
     });
-    save_mean.push_back(center);
-    save_rstd.push_back(rstd);
-  }
+    save_mean[static_cast<std::size_t>(channel)] = center;
+    save_rstd[static_cast<std::size_t>(channel)] = rstd;
+  };
+  ForChannels(e, run);
   if (f.training) {
     REPRISE_TRY(WriteDoubles(*f.op.mean, memory, save_mean));
     REPRISE_TRY(WriteDoubles(*f.op.rstd, memory, save_rstd));
@@ -76,10 +89,10 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
   if (b.dx != nullptr) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
   }
-  Doubles dw;
-  Doubles db;
+  Doubles dw(static_cast<std::size_t>(e.channels));
+  Doubles db(dw.size());
   const auto count = static_cast<double>(e.images * e.n);
-  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+  const auto run = [&](std::int64_t channel) {
     const double given = spread[static_cast<std::size_t>(channel)];
     const double rstd = b.training ? given : 1 / std::sqrt(given + b.eps);
     double sum_g = 0;
@@ -88,10 +101,10 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
       sum_g += loops::Sum(g.data() + at, e.n);
       sum_gh += rstd * loops::SumProducts(g.data() + at, x.data() + at, mean[channel], e.n);
     });
-    dw.push_back(sum_gh);
-    db.push_back(sum_g);
+    dw[static_cast<std::size_t>(channel)] = sum_gh;
+    db[static_cast<std::size_t>(channel)] = sum_g;
     if (b.dx == nullptr) {
-      continue;
+      return;
     }
     const double mean_g = b.training ? sum_g / count : 0;
     const double slope = b.training ? rstd * sum_gh / count : 0;
@@ -101,7 +114,8 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
                              static_cast<float>(mean_g), mean[channel], static_cast<float>(slope),
                              dx.data() + at, e.n);
     });
-  }
+  };
+  ForChannels(e, run);
   REPRISE_TRY(dx.Store(memory));
   REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
   return WriteDoublesIf(b.db, memory, db);

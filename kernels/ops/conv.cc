@@ -5,7 +5,6 @@
 
 #include "kernels/ops/conv_call.h"
 #include "kernels/ops/conv_run.h"
-#include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -97,55 +96,62 @@ class DenseTensor {
   std::vector<double> values_;
 };
 
-Status ForwardReference(const ConvCall& c, const HostBindings& memory) {
+// bias[channel] everywhere, or zeros.
+Status Start(DenseTensor& to, const TensorDesc* bias, const HostBindings& memory) {
+  to.Clear();
+  if (bias == nullptr) {
+    return {};
+  }
+  REPRISE_ASSIGN(const HostTensor values, HostTensor::Bind(*bias, memory));
+  to.ForEach([&](double& value, std::int64_t /*image*/, std::int64_t channel, std::int64_t /*y*/,
+                 std::int64_t /*x*/) { value = values.Get(values.OffsetOfElement(channel)); });
+  return {};
+}
+
+Status StoreSums(DenseTensor& grad, const TensorDesc* bias_grad, const HostBindings& memory) {
+  if (bias_grad == nullptr) {
+    return {};
+  }
+  REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*bias_grad, memory));
+  std::vector<double> sums(static_cast<std::size_t>(bias.count()));
+  grad.ForEach([&](double& value, std::int64_t /*image*/, std::int64_t channel, std::int64_t /*y*/,
+                   std::int64_t /*x*/) { sums[static_cast<std::size_t>(channel)] += value; });
+  for (std::size_t o = 0; o < sums.size(); ++o) {
+    bias.Set(bias.OffsetOfElement(static_cast<std::int64_t>(o)), sums[o]);
+  }
+  return {};
+}
+
+Status RunReference(const ConvCall& c, const HostBindings& memory) {
   REPRISE_ASSIGN(DenseTensor input, DenseTensor::Load(c.input, memory));
   REPRISE_ASSIGN(DenseTensor weight, DenseTensor::Load(c.weight, memory));
   REPRISE_ASSIGN(DenseTensor output, DenseTensor::Load(c.output, memory));
-  output.Clear();
-  if (c.bias != nullptr) {
-    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c.bias, memory));
-    output.ForEach([&](double& value, std::int64_t /*image*/, std::int64_t o, std::int64_t /*y*/,
-                       std::int64_t /*x*/) { value = bias.Get(bias.OffsetOfElement(o)); });
-  }
-  ForEachProduct(c, [&](auto b, auto g, auto o, auto ch, auto tap, auto from, auto to) {
-    output(b, g * c.out_channels + o, to[0], to[1]) +=
-        input(b, g * c.in_channels + ch, from[0], from[1]) *
-        weight(g * c.out_channels + o, ch, tap[0], tap[1]);
-  });
-  return output.Store(c.output, memory);
-}
-
-Status BackwardReference(const ConvCall& c, const HostBindings& memory) {
-  REPRISE_ASSIGN(DenseTensor input, DenseTensor::Load(c.input, memory));
-  REPRISE_ASSIGN(DenseTensor weight, DenseTensor::Load(c.weight, memory));
-  REPRISE_ASSIGN(DenseTensor grad, DenseTensor::Load(c.output, memory));
+  REPRISE_ASSIGN(DenseTensor result, DenseTensor::Load(c.result, memory));
   REPRISE_ASSIGN(DenseTensor input_grad, DenseTensor::Load(c.input_grad, memory));
   REPRISE_ASSIGN(DenseTensor weight_grad, DenseTensor::Load(c.weight_grad, memory));
-  input_grad.Clear();
+  REPRISE_TRY(Start(result, c.transposed ? nullptr : c.bias, memory));
+  REPRISE_TRY(Start(input_grad, c.transposed ? c.bias : nullptr, memory));
   weight_grad.Clear();
   ForEachProduct(c, [&](auto b, auto g, auto o, auto ch, auto tap, auto from, auto to) {
-    const std::int64_t in_channel = g * c.in_channels + ch;
-    const std::int64_t out_channel = g * c.out_channels + o;
-    const double up = grad(b, out_channel, to[0], to[1]);
+    const std::int64_t in = g * c.in_channels + ch;
+    const std::int64_t out = g * c.out_channels + o;
+    if (result.exists()) {
+      result(b, out, to[0], to[1]) +=
+          input(b, in, from[0], from[1]) * weight(out, ch, tap[0], tap[1]);
+    }
     if (input_grad.exists()) {
-      input_grad(b, in_channel, from[0], from[1]) += up * weight(out_channel, ch, tap[0], tap[1]);
+      input_grad(b, in, from[0], from[1]) +=
+          output(b, out, to[0], to[1]) * weight(out, ch, tap[0], tap[1]);
     }
     if (weight_grad.exists()) {
-      weight_grad(out_channel, ch, tap[0], tap[1]) += up * input(b, in_channel, from[0], from[1]);
+      weight_grad(out, ch, tap[0], tap[1]) +=
+          output(b, out, to[0], to[1]) * input(b, in, from[0], from[1]);
     }
   });
+  REPRISE_TRY(result.Store(c.result, memory));
   REPRISE_TRY(input_grad.Store(c.input_grad, memory));
   REPRISE_TRY(weight_grad.Store(c.weight_grad, memory));
-  if (c.bias_grad != nullptr) {
-    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c.bias_grad, memory));
-    std::vector<double> sums(static_cast<std::size_t>(bias.count()));
-    grad.ForEach([&](double& value, std::int64_t /*image*/, std::int64_t o, std::int64_t /*y*/,
-                     std::int64_t /*x*/) { sums[static_cast<std::size_t>(o)] += value; });
-    for (std::size_t o = 0; o < sums.size(); ++o) {
-      bias.Set(bias.OffsetOfElement(static_cast<std::int64_t>(o)), sums[o]);
-    }
-  }
-  return {};
+  return StoreSums(c.transposed ? input : output, c.bias_grad, memory);
 }
 
 class ConvolutionKernel : public Kernel {
@@ -171,10 +177,14 @@ class ConvolutionKernel : public Kernel {
     const double products =
         outputs * static_cast<double>(c->in_channels * c->kernel[0] * c->kernel[1]);
     Cost cost;
-    cost.flops = c->backward ? 0 : 2 * products;
-    cost.flops += c->input_grad.tensor != nullptr ? 2 * products : 0;
-    cost.flops += c->weight_grad.tensor != nullptr ? 2 * products : 0;
-    cost.flops += c->bias != nullptr || c->bias_grad != nullptr ? outputs : 0;
+    for (const ConvTensor* written : {&c->result, &c->input_grad, &c->weight_grad}) {
+      cost.flops += written->tensor != nullptr ? 2 * products : 0;
+    }
+    const double pixels =
+        c->transposed
+            ? static_cast<double>(c->images * c->groups * c->in_channels * c->in[0] * c->in[1])
+            : outputs;
+    cost.flops += c->bias != nullptr || c->bias_grad != nullptr ? pixels : 0;
     for (const ValueList* values : {&call.inputs, &call.outputs}) {
       for (const TensorDesc* t : TensorsIn(*values)) {
         cost.bytes += static_cast<double>(ElementCount(t->shape)) * SizeOf(t->dtype);
@@ -188,7 +198,7 @@ class ConvolutionKernel : public Kernel {
     if (!c) {
       return UsageError(call.name + ": arguments that the convolution kernel does not take");
     }
-    return c->backward ? BackwardReference(*c, memory) : ForwardReference(*c, memory);
+    return RunReference(*c, memory);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
     if (const auto c = ParseConv(call)) {
@@ -207,107 +217,8 @@ class ConvolutionKernel : public Kernel {
     }
     return LowerConv(*c, context);
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+  [[nodiscard]] std::vector<OpCall> Samples() const override { return ConvSamples(); }
 };
-
-using samples::Bool, samples::Int, samples::Ints, samples::None, samples::SampleTensors;
-
-struct SampleShape {
-  DType dtype = DType::kFloat32;
-  std::int64_t images = 2, groups = 1, in_channels = 3, out_channels = 4;  // of a group
-  ConvCall::Pair in = {9, 11}, kernel = {3, 3};
-  ConvCall::Pair stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
-  bool bias = true;
-  bool channels_last = false;
-};
-
-std::int64_t OutExtent(const SampleShape& s, std::size_t d) {
-  return (s.in[d] + 2 * s.padding[d] - s.dilation[d] * (s.kernel[d] - 1) - 1) / s.stride[d] + 1;
-}
-
-// mkldnn_convolution and convolution_backward of that shape.
-void AddSamples(std::vector<OpCall>& calls, const SampleShape& s) {
-  const auto list = [](const ConvCall::Pair& p) { return Ints({p[0], p[1]}); };
-  const std::int64_t channels = s.in_channels * s.groups;
-  const std::int64_t outputs = s.out_channels * s.groups;
-  for (const bool backward : {false, true}) {
-    SampleTensors t;
-    const auto image = [&](std::int64_t c, std::int64_t h, std::int64_t w) {
-      return s.channels_last
-                 ? Value{t.Strided(s.dtype, {s.images, c, h, w}, {c * h * w, 1, w * c, c})}
-                 : Value{t.Tensor(s.dtype, {s.images, c, h, w})};
-    };
-    const auto in = [&] { return image(channels, s.in[0], s.in[1]); };
-    const auto out = [&] { return image(outputs, OutExtent(s, 0), OutExtent(s, 1)); };
-    const auto weight = [&] {
-      return Value{t.Tensor(s.dtype, {outputs, s.in_channels, s.kernel[0], s.kernel[1]})};
-    };
-    const auto bias = [&] { return s.bias ? Value{t.Tensor(s.dtype, {outputs})} : None(); };
-    if (backward) {
-      calls.push_back({"aten::convolution_backward",
-                       {out(), in(), weight(), Ints({s.bias ? outputs : 0}), list(s.stride),
-                        list(s.padding), list(s.dilation), Bool(false), Ints({0, 0}), Int(s.groups),
-                        Value{ValueList{Bool(true), Bool(true), Bool(s.bias)}}},
-                       {in(), weight(), bias()}});
-    } else {
-      calls.push_back({"aten::mkldnn_convolution",
-                       {in(), weight(), bias(), list(s.padding), list(s.stride), list(s.dilation),
-                        Int(s.groups)},
-                       {out()}});
-    }
-  }
-}
-
-// The other names, and one dimension.
-void AddNames(std::vector<OpCall>& calls) {
-  SampleTensors t;
-  const auto f = DType::kFloat32;
-  const Value in{t.Tensor(f, {2, 3, 6, 7})}, weight{t.Tensor(f, {5, 3, 3, 2})};
-  const Value bias{t.Tensor(f, {5})};
-  const auto out = [&] { return Value{t.Tensor(f, {2, 5, 3, 3})}; };
-  const Value one = Ints({1, 0}), two = Ints({2, 2}), unit = Ints({1, 1}), no = Bool(false);
-  const Value kernel = Ints({3, 2});
-  calls.push_back({"aten::cudnn_convolution",
-                   {in, weight, one, two, unit, Int(1), no, no, Bool(true)},
-                   {out()}});
-  calls.push_back(
-      {"aten::miopen_convolution", {in, weight, bias, one, two, unit, Int(1), no, no}, {out()}});
-  for (const char* name : {"aten::_slow_conv2d_forward", "aten::thnn_conv2d"}) {
-    calls.push_back({name, {in, weight, kernel, bias, two, one}, {out()}});
-  }
-  calls.push_back({"aten::convolution_overrideable",
-                   {in, weight, None(), two, one, unit, no, Ints({0, 0}), Int(1)},
-                   {out()}});
-  const Value line{t.Tensor(f, {2, 4, 15})}, filter{t.Tensor(f, {6, 4, 5})};
-  const auto line_out = [&] { return Value{t.Tensor(f, {2, 6, 7})}; };
-  const Value stride = Ints({2}), padding = Ints({1}), dilation = Ints({1});
-  calls.push_back({"aten::mkldnn_convolution",
-                   {line, filter, None(), padding, stride, dilation, Int(1)},
-                   {line_out()}});
-  calls.push_back({"aten::convolution_backward",
-                   {line_out(), line, filter, None(), stride, padding, dilation, no, Ints({0}),
-                    Int(1), Value{ValueList{Bool(true), Bool(true), no}}},
-                   {Value{t.Tensor(f, {2, 4, 15})}, Value{t.Tensor(f, {6, 4, 5})}, None()}});
-}
-
-std::vector<OpCall> ConvolutionKernel::Samples() const {
-  std::vector<OpCall> calls;
-  AddSamples(calls, {});
-  AddSamples(calls, {.padding = {1, 1}, .bias = false});
-  AddSamples(calls, {.in = {16, 17}, .kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}});
-  AddSamples(calls, {.kernel = {1, 1}, .stride = {2, 2}, .bias = false});
-  AddSamples(calls, {.in = {12, 13}, .stride = {3, 2}, .padding = {0, 2}, .dilation = {2, 3}});
-  AddSamples(calls, {.in = {12, 13}, .stride = {2, 2}, .padding = {2, 2}, .dilation = {2, 2}});
-  AddSamples(calls, {.groups = 3, .in_channels = 2, .padding = {1, 1}});
-  AddSamples(calls, {.groups = 5, .in_channels = 1, .out_channels = 1, .padding = {1, 1}});
-  AddSamples(calls, {.in_channels = 8, .out_channels = 20, .in = {16, 32}, .padding = {1, 1}});
-  AddSamples(calls,
-             {.in_channels = 40, .stride = {2, 2}, .padding = {1, 1}, .channels_last = true});
-  AddSamples(calls, {.dtype = DType::kBFloat16, .padding = {1, 1}});
-  AddSamples(calls, {.dtype = DType::kFloat16, .padding = {1, 1}});
-  AddNames(calls);
-  return calls;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -12,6 +13,7 @@ struct Layout {
   int input, weight, bias, stride, padding, dilation, transposed, groups;
 };
 constexpr int kBackwardGrad = 0;
+constexpr int kAlways = -2;  // of `transposed`
 constexpr std::array kLayouts = {
     // (self, weight, bias, padding, stride, dilation, groups)
     Layout{"aten::mkldnn_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
@@ -24,6 +26,13 @@ constexpr std::array kLayouts = {
     Layout{"aten::thnn_conv2d", 0, 1, 3, 4, 5, -1, -1, -1},
     // (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     Layout{"aten::convolution_overrideable", 0, 1, 2, 3, 4, 5, 6, 8},
+    Layout{"aten::_convolution", 0, 1, 2, 3, 4, 5, 6, 8},
+    // (self, weight, padding, output_padding, stride, dilation, groups, benchmark, …)
+    Layout{"aten::cudnn_convolution_transpose", 0, 1, -1, 4, 2, 5, kAlways, 6},
+    // (self, weight, bias, padding, output_padding, stride, dilation, groups, …)
+    Layout{"aten::miopen_convolution_transpose", 0, 1, 2, 5, 3, 6, kAlways, 7},
+    // (self, weight, kernel_size, bias, stride, padding, output_padding, dilation)
+    Layout{"aten::slow_conv_transpose2d", 0, 1, 3, 4, 5, 7, kAlways, -1},
     // (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
     //  output_padding, groups, output_mask)
     Layout{"aten::convolution_backward", 1, 2, -1, 4, 5, 6, 7, 9},
@@ -107,25 +116,29 @@ bool SetSizes(const TensorDesc& input, const TensorDesc& weight, const TensorDes
   return true;
 }
 
-bool SetTensors(const OpCall& call, const TensorDesc* input, const TensorDesc* weight,
-                const TensorDesc* output, ConvCall& c) {
+// `near` and `far` are what the call has on the ordinary convolution's input and output side.
+bool SetTensors(const OpCall& call, const TensorDesc* near, const TensorDesc* weight,
+                const TensorDesc* far, bool backward, ConvCall& c) {
   const DType dtype = weight->dtype;
   const std::int64_t in_channels = c.in_channels * c.groups;
   const std::int64_t out_channels = c.out_channels * c.groups;
   const std::array in_shape = {c.images, in_channels, c.in[0], c.in[1]};
   const std::array out_shape = {c.images, out_channels, c.out[0], c.out[1]};
   const std::array weight_shape = {out_channels, c.in_channels, c.kernel[0], c.kernel[1]};
-  bool fits = SetTensor(input, in_shape, dtype, c.input) &&
-              SetTensor(weight, weight_shape, dtype, c.weight) &&
-              SetTensor(output, out_shape, dtype, c.output) &&
-              IsVector(c.bias, out_channels, dtype);
-  if (c.backward) {
-    c.bias_grad = call.OutputTensor(2);
-    fits = fits && SetTensor(call.OutputTensor(0), in_shape, dtype, c.input_grad) &&
-           SetTensor(call.OutputTensor(1), weight_shape, dtype, c.weight_grad) &&
-           IsVector(c.bias_grad, out_channels, dtype);
+  const std::int64_t biases = c.transposed ? in_channels : out_channels;
+  if (!SetTensor(weight, weight_shape, dtype, c.weight) || !IsVector(c.bias, biases, dtype)) {
+    return false;
   }
-  return fits;
+  if (!backward) {
+    return SetTensor(near, in_shape, dtype, c.transposed ? c.input_grad : c.input) &&
+           SetTensor(far, out_shape, dtype, c.transposed ? c.output : c.result);
+  }
+  c.bias_grad = call.OutputTensor(2);
+  return SetTensor(near, in_shape, dtype, c.input) && SetTensor(far, out_shape, dtype, c.output) &&
+         (c.transposed ? SetTensor(call.OutputTensor(0), out_shape, dtype, c.result)
+                       : SetTensor(call.OutputTensor(0), in_shape, dtype, c.input_grad)) &&
+         SetTensor(call.OutputTensor(1), weight_shape, dtype, c.weight_grad) &&
+         IsVector(c.bias_grad, biases, dtype);
 }
 
 }  // namespace
@@ -139,18 +152,21 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
     return std::nullopt;
   }
   ConvCall c;
-  c.backward = call.name == "aten::convolution_backward";
+  const bool backward = call.name == "aten::convolution_backward";
   const TensorDesc* input = Input(call, layout->input);
   const TensorDesc* weight = Input(call, layout->weight);
-  const TensorDesc* output = c.backward ? Input(call, kBackwardGrad) : call.OutputTensor(0);
+  const TensorDesc* output = backward ? Input(call, kBackwardGrad) : call.OutputTensor(0);
   const auto flag = [&](int i, std::int64_t absent) {
     const auto at = static_cast<std::size_t>(i);
     return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<std::int64_t>(absent)
                                              : absent;
   };
-  if (input == nullptr || weight == nullptr || output == nullptr ||
-      flag(layout->transposed, 0) != 0) {
+  if (input == nullptr || weight == nullptr || output == nullptr) {
     return std::nullopt;
+  }
+  c.transposed = layout->transposed == kAlways || flag(layout->transposed, 0) != 0;
+  if (c.transposed) {
+    std::swap(input, output);
   }
   if (weight->dtype != DType::kFloat32 && weight->dtype != DType::kBFloat16 &&
       weight->dtype != DType::kFloat16) {
@@ -168,10 +184,9 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
   c.dilation = *dilation;
   c.groups = flag(layout->groups, 1);
   c.bias = Input(call, layout->bias);
-  if (!SetSizes(*input, *weight, *output, c) || !SetTensors(call, input, weight, output, c)) {
-    return std::nullopt;
-  }
-  return c;
+  const bool fits =
+      SetSizes(*input, *weight, *output, c) && SetTensors(call, input, weight, output, backward, c);
+  return fits ? std::optional(c) : std::nullopt;
 }
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/value.h"
 
@@ -24,24 +25,30 @@ struct ConvTensor {
 
 // out(b, o, y, x) = bias(o) + sum over c, i, j of
 //   in(b, c, y stride - padding + i dilation, …) weight(o, c, i, j)
-// within each group of channels. One spatial dimension is two, the first of extent 1.
+// within each group of channels. One spatial dimension is two, the first of extent 1. A transposed
+// convolution is the input's gradient of an ordinary one, and its gradients are that one's output
+// and weight gradient: so every call is up to three products of one ordinary convolution.
 struct ConvCall {
-  bool backward = false;
+  bool transposed = false;  // `input`, `output` and their sizes are the ordinary one's all the same
   std::int64_t images = 0, groups = 1;
   std::int64_t in_channels = 0, out_channels = 0;  // of a group
   // {y, x}
   using Pair = std::array<std::int64_t, 2>;
   Pair in = {1, 1}, out = {1, 1}, kernel = {1, 1};
   Pair stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
-  ConvTensor input, weight, output;    // backward: `output` is the output's gradient
-  const TensorDesc* bias = nullptr;    // forward only
-  ConvTensor input_grad, weight_grad;  // backward, as asked for
+  ConvTensor input, weight, output;            // read, as the products below need
+  ConvTensor result, input_grad, weight_grad;  // written: those that the call asks for
+  // Added to what a forward call writes, and the sums of a backward call's gradient, by channel: of
+  // the ordinary convolution's output side, transposed of its input side.
+  const TensorDesc* bias = nullptr;
   const TensorDesc* bias_grad = nullptr;
 };
 
 [[nodiscard]] std::span<const std::string_view> ConvOperators();
-// Nothing if the call is not one of them, is transposed, has three spatial dimensions or another
-// dtype than float32, bfloat16 and float16. Pointers are into `call`.
+// Nothing if the call is not one of them, has three spatial dimensions or another dtype than
+// float32, bfloat16 and float16. Pointers are into `call`.
 [[nodiscard]] std::optional<ConvCall> ParseConv(const OpCall& call);
+// Kernel::Samples of the family.
+[[nodiscard]] std::vector<OpCall> ConvSamples();
 
 }  // namespace reprise

@@ -67,7 +67,7 @@ class ConvLowering {
   ConvLowering(const ConvCall& c, const LowerContext& context) : c_(c), context_(context) {}
 
   [[nodiscard]] Result<std::vector<Launch>> Lower() {
-    if (!c_.backward) {
+    if (c_.result.tensor != nullptr) {
       REPRISE_TRY(AppendForward());
     }
     if (c_.input_grad.tensor != nullptr) {
@@ -169,7 +169,7 @@ class ConvLowering {
   [[nodiscard]] Status AppendForward() {
     REPRISE_ASSIGN(const Images x, PaddedInput());
     REPRISE_ASSIGN(const Images w, ImagesOf(c_.weight));
-    REPRISE_ASSIGN(const Images y, ImagesOf(c_.output));
+    REPRISE_ASSIGN(const Images y, ImagesOf(c_.result));
     const ConvCall::Pair padding = c_.padding;
     GemmProblem p;
     p.m = c_.out_channels;
@@ -182,14 +182,22 @@ class ConvLowering {
     p.b = Operand(x, -padding[0] * x.strides[2] - padding[1] * x.strides[3],
                   c_.in_channels * x.strides[1], Taps(x), Positions(x));
     p.d = Operand(y, 0, c_.out_channels * y.strides[1], {y.strides[1], 0, 0}, Pixels(y));
+    if (!c_.transposed) {
+      REPRISE_TRY(AddBias(p));
+    }
+    return AppendGemm(p, context_, kPartSlot, launches_);
+  }
+
+  // Rows are channels of a group.
+  [[nodiscard]] Status AddBias(GemmProblem& p) const {
     if (c_.bias != nullptr) {
       REPRISE_ASSIGN(p.c.buffer, BufferOf(*c_.bias, context_));
       p.c.offset = c_.bias->offset;
       p.c.row = {c_.bias->strides[0], 0, 0};
-      p.c.batch = {c_.out_channels * c_.bias->strides[0], 0};
+      p.c.batch = {p.m * c_.bias->strides[0], 0};
       p.beta = 1;
     }
-    return AppendGemm(p, context_, kPartSlot, launches_);
+    return {};
   }
 
   // input gradient (c; image, y, x) = weight (c; o, taps) × output gradient, phase by phase.
@@ -235,6 +243,9 @@ class ConvLowering {
                 Pixels(g));
     p.d = Operand(x, r[0] * x.strides[2] + r[1] * x.strides[3], c_.in_channels * x.strides[1],
                   {x.strides[1], 0, 0}, Positions(x));
+    if (c_.transposed) {
+      REPRISE_TRY(AddBias(p));
+    }
     return AppendGemm(p, context_, kPartSlot, launches_);
   }
 
@@ -296,16 +307,17 @@ class ConvLowering {
   }
 
   [[nodiscard]] Status AppendBiasGrad() {
-    REPRISE_ASSIGN(const Images g, ImagesOf(c_.output));
+    REPRISE_ASSIGN(const Images g, ImagesOf(c_.transposed ? c_.input : c_.output));
+    const ConvCall::Pair& size = c_.transposed ? c_.in : c_.out;
     BiasArgs args = {};
     args.grad_at = g.offset;
     std::copy(g.strides.begin(), g.strides.end(), args.grad);
     args.bias_at = c_.bias_grad->offset;
     args.bias = c_.bias_grad->strides[0];
     args.images = c_.images;
-    args.channels = c_.out_channels * c_.groups;
-    args.height = c_.out[0];
-    args.width = c_.out[1];
+    args.channels = (c_.transposed ? c_.in_channels : c_.out_channels) * c_.groups;
+    args.height = size[0];
+    args.width = size[1];
     DeviceKernel launch = Start("conv_bias_grad");
     launch.args = {g.buffer, nullptr, StructArg(args)};
     REPRISE_ASSIGN(launch.args[1], BufferOf(*c_.bias_grad, context_));

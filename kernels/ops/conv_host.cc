@@ -91,9 +91,9 @@ class HostConv {
   [[nodiscard]] Status Forward() {
     REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
     REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
-    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
+    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.result, memory_, 1));
     dnnl::memory bias;
-    if (c_.bias != nullptr) {
+    if (!c_.transposed && c_.bias != nullptr) {
       REPRISE_ASSIGN(bias, BindVector(*c_.bias, memory_));
     }
     const auto desc = ForwardDesc(x.any(), w.any(), y.any(), bias);
@@ -102,7 +102,7 @@ class HostConv {
         {DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
         {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
         {DNNL_ARG_DST, out}};
-    if (c_.bias != nullptr) {
+    if (bias.get(true) != nullptr) {
       args[DNNL_ARG_BIAS] = bias;
     }
     dnnl::convolution_forward(desc).execute(stream_, args);
@@ -124,6 +124,22 @@ class HostConv {
                   {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
                   {DNNL_ARG_DIFF_SRC, grad}});
     x.Store(grad, stream_);
+    return c_.transposed && c_.bias != nullptr ? AddBias() : Status{};
+  }
+
+  // To a transposed convolution's result.
+  [[nodiscard]] Status AddBias() {
+    REPRISE_ASSIGN(const HostTensor result, HostTensor::Bind(*c_.input_grad.tensor, memory_));
+    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c_.bias, memory_));
+    for (std::int64_t b = 0; b < c_.images; ++b) {
+      for (std::int64_t channel = 0; channel < bias.count(); ++channel) {
+        const double term = bias.Get(bias.OffsetOfElement(channel));
+        for (std::int64_t i = 0; i < c_.in[0] * c_.in[1]; ++i) {
+          const std::int64_t at = c_.input_grad.At(b, channel, i / c_.in[1], i % c_.in[1]);
+          result.Set(at, result.Get(at) + term);
+        }
+      }
+    }
     return {};
   }
 
@@ -146,13 +162,15 @@ class HostConv {
   }
 
   [[nodiscard]] Status BiasGrad() {
-    REPRISE_ASSIGN(const HostTensor grad, HostTensor::Bind(*c_.output.tensor, memory_));
+    const ConvTensor& from = c_.transposed ? c_.input : c_.output;
+    const ConvCall::Pair& size = c_.transposed ? c_.in : c_.out;
+    REPRISE_ASSIGN(const HostTensor grad, HostTensor::Bind(*from.tensor, memory_));
     REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c_.bias_grad, memory_));
     for (std::int64_t o = 0; o < bias.count(); ++o) {
       double sum = 0;
       for (std::int64_t b = 0; b < c_.images; ++b) {
-        for (std::int64_t i = 0; i < c_.out[0] * c_.out[1]; ++i) {
-          sum += grad.Get(c_.output.At(b, o, i / c_.out[1], i % c_.out[1]));
+        for (std::int64_t i = 0; i < size[0] * size[1]; ++i) {
+          sum += grad.Get(from.At(b, o, i / size[1], i % size[1]));
         }
       }
       bias.Set(bias.OffsetOfElement(o), sum);
@@ -185,7 +203,10 @@ class HostConv {
 
 Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory) {
   const bool empty = c.images == 0 || c.out_channels == 0 || c.in_channels == 0;
-  if (c.weight.tensor->dtype == DType::kFloat16 || empty ||
+  // oneDNN's input gradient has no bias: added to what was already rounded to bfloat16, it would be
+  // rounded twice.
+  const bool twice = c.transposed && c.bias != nullptr && c.bias->dtype != DType::kFloat32;
+  if (c.weight.tensor->dtype == DType::kFloat16 || empty || twice ||
       (c.bias != nullptr && c.bias->strides[0] != 1)) {
     return false;
   }
@@ -193,7 +214,7 @@ Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory) {
                  static_cast<double>(c.groups * c.out_channels * c.in_channels * c.kernel[1]));
   try {
     HostConv conv(c, memory);
-    if (!c.backward) {
+    if (c.result.tensor != nullptr) {
       REPRISE_TRY(conv.Forward());
     }
     if (c.input_grad.tensor != nullptr) {

@@ -1,8 +1,8 @@
 // Copies, with conversion and any strides on both sides, and what is made of copies: concatenation,
 // splitting, FSDP's packing.
 #include <array>
-#include <cstring>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/copy_plan.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/samples.h"
@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 18> kOperators = {"aten::copy_",
+constexpr std::array<std::string_view, 22> kOperators = {"aten::copy_",
                                                          "aten::_copy_from",
                                                          "aten::fill_",
                                                          "aten::cat",
@@ -28,6 +28,10 @@ constexpr std::array<std::string_view, 18> kOperators = {"aten::copy_",
                                                          "aten::constant_pad_nd",
                                                          "aten::flip",
                                                          "aten::roll",
+                                                         "aten::pixel_shuffle",
+                                                         "aten::pixel_unshuffle",
+                                                         "aten::channel_shuffle",
+                                                         "aten::native_channel_shuffle",
                                                          "aten::_copy_from_and_resize"};
 
 ElementwiseCall AsCall(const CopyPlan::Piece& piece) {
@@ -55,10 +59,18 @@ bool IsNothing(const CopyPlan::Piece& piece) {
           piece.dst.strides == piece.src.strides);
 }
 
+// A CPU's runtime copies with one thread, a kernel with all.
+bool IsForAllCores(const CopyPlan::Piece& piece, const LowerContext& context) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  const DType dtype = piece.dst.dtype;  // what programs compute in: moved as it is
+  return context.device.is_cpu && (dtype == DType::kFloat32 || dtype == DType::kInt64) &&
+         ElementCount(piece.dst.shape) * SizeOf(dtype) >= kBytes;
+}
+
 Result<Launch> LowerPiece(const CopyPlan::Piece& piece, const LowerContext& context) {
   const ElementwiseCall call = AsCall(piece);
   const std::optional<IndexSpace> space = SpaceOf(call);
-  if (space && IsPlain(piece, *space)) {
+  if (space && IsPlain(piece, *space) && !IsForAllCores(piece, context)) {
     REPRISE_ASSIGN(Buffer * dst, BufferOf(piece.dst, context));
     REPRISE_ASSIGN(Buffer * src, BufferOf(piece.src, context));
     const std::int64_t size = SizeOf(piece.dst.dtype);
@@ -77,8 +89,8 @@ Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool e
   REPRISE_ASSIGN(const HostTensor dst, HostTensor::Bind(piece.dst, memory));
   REPRISE_ASSIGN(const HostTensor src, HostTensor::Bind(piece.src, memory));
   const std::int64_t size = SizeOf(piece.dst.dtype);
-  std::memcpy(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
-              static_cast<std::size_t>(space->count * size));
+  CopyInParts(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
+              space->count * size);
   return {};
 }
 
@@ -213,6 +225,35 @@ void AddFsdp(std::vector<OpCall>& calls) {
   }
 }
 
+void AddShuffles(std::vector<OpCall>& calls) {
+  using samples::Int;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64}) {
+    samples::SampleTensors t;
+    const Value channels{t.Tensor(dtype, {2, 12, 3, 5})};
+    const Value pixels{t.Tensor(dtype, {2, 3, 6, 10})};
+    const Value mixed{t.Tensor(dtype, {2, 12, 3, 5})};
+    calls.push_back({"aten::pixel_shuffle", {channels, Int(2)}, {pixels}});
+    calls.push_back({"aten::pixel_unshuffle", {pixels, Int(2)}, {mixed}});
+    calls.push_back({"aten::channel_shuffle", {channels, Int(3)}, {mixed}});
+    calls.push_back({"aten::native_channel_shuffle", {channels, Int(4)}, {mixed}});
+  }
+  samples::SampleTensors t;
+  const auto f = DType::kFloat32;
+  // By channels, without images, of one element, empty.
+  calls.push_back({"aten::pixel_shuffle",
+                   {Value{t.Strided(f, {2, 9, 4, 3}, {108, 1, 27, 9})}, Int(3)},
+                   {Value{t.Strided(f, {2, 1, 12, 9}, {108, 1, 9, 1})}}});
+  calls.push_back({"aten::pixel_shuffle",
+                   {Value{t.Tensor(f, {4, 1, 1})}, Int(2)},
+                   {Value{t.Tensor(f, {1, 2, 2})}}});
+  calls.push_back({"aten::pixel_unshuffle",
+                   {Value{t.Tensor(f, {0, 1, 4, 4})}, Int(2)},
+                   {Value{t.Tensor(f, {0, 4, 2, 2})}}});
+  calls.push_back({"aten::channel_shuffle",
+                   {Value{t.Strided(f, {3, 6, 2}, {1, 6, 3})}, Int(2)},
+                   {Value{t.Tensor(f, {3, 6, 2})}}});
+}
+
 std::vector<OpCall> Copy::Samples() const {
   using samples::Int;
   using samples::Ints;
@@ -220,6 +261,7 @@ std::vector<OpCall> Copy::Samples() const {
   std::vector<OpCall> calls;
   AddConversions(calls);
   AddFsdp(calls);
+  AddShuffles(calls);
   samples::SampleTensors t;
   const TensorDesc a = t.Tensor(DType::kFloat32, {3, 4, 5});
   const TensorDesc b = t.Strided(DType::kFloat32, {3, 2, 5}, {1, 15, 3});

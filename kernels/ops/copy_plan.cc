@@ -252,6 +252,10 @@ const std::unordered_map<std::string_view, Planner>& Planners() {
       {"aten::constant_pad_nd", PlanPad},
       {"aten::flip", PlanFlip},
       {"aten::roll", PlanRoll},
+      {"aten::pixel_shuffle", PlanPixelShuffle},
+      {"aten::pixel_unshuffle", PlanPixelShuffle},
+      {"aten::channel_shuffle", PlanChannelShuffle},
+      {"aten::native_channel_shuffle", PlanChannelShuffle},
   };
   return planners;
 }

@@ -1,14 +1,15 @@
-// ElementwiseCall on the host: gather blocks, compute, scatter.
+// ElementwiseCall on the host, by blocks of elements.
 #include <algorithm>
-#include <cstring>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/elementwise_call.h"
+#include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
 
-constexpr int kBlock = 256;
+constexpr int kBlock = 512;
 
 template <typename C>
 constexpr DType NativeType() {
@@ -21,15 +22,6 @@ constexpr DType NativeType() {
   }
 }
 
-template <typename C>
-C LoadAs(const std::byte* data, DType dtype, std::int64_t at) {
-  if constexpr (std::is_integral_v<C>) {
-    return LoadInt(data, dtype, at);
-  } else {
-    return static_cast<C>(LoadDouble(data, dtype, at));
-  }
-}
-
 // Where one operand's elements come from (or, for the result, go to).
 template <typename C>
 struct Side {
@@ -37,54 +29,78 @@ struct Side {
   DType dtype = DType::kUnknown;
   bool moves = false;  // a tensor of more than one element
   C uniform = 0;
-  std::array<C, kBlock> block;
-
-  // The block's elements, in place where memory already holds them in a row.
-  const C* Gather(std::int64_t at, std::int64_t stride, int n) {
-    if (!moves) {
-      return block.data();
-    }
-    if (dtype == NativeType<C>()) {
-      const C* from = reinterpret_cast<const C*>(data) + at;
-      if (stride == 1) {
-        return from;
-      }
-      for (int k = 0; k < n; ++k) {
-        block[static_cast<std::size_t>(k)] = from[k * stride];
-      }
-    } else {
-      for (int k = 0; k < n; ++k) {
-        block[static_cast<std::size_t>(k)] = LoadAs<C>(data, dtype, at + k * stride);
-      }
-    }
-    return block.data();
-  }
-  void Scatter(std::int64_t at, std::int64_t stride, int n) {
-    if (dtype == NativeType<C>() && stride == 1) {
-      std::memcpy(reinterpret_cast<C*>(data) + at, block.data(),
-                  static_cast<std::size_t>(n) * sizeof(C));
-      return;
-    }
-    for (int k = 0; k < n; ++k) {
-      const C value = block[static_cast<std::size_t>(k)];
-      if (dtype == NativeType<C>()) {
-        reinterpret_cast<C*>(data)[at + k * stride] = value;
-      } else if constexpr (std::is_integral_v<C>) {
-        StoreInt(data, dtype, at + k * stride, value);
-      } else {
-        StoreDouble(data, dtype, at + k * stride, static_cast<double>(value));
-      }
-    }
-  }
 };
 
-std::int64_t OffsetAt(const IndexSpace& space, std::size_t k, std::int64_t i) {
-  std::int64_t at = space.offset[k];
-  for (auto d = static_cast<std::size_t>(space.dims); d-- > 0;) {
-    at += i % space.shape[d] * space.strides[k][d];
-    i /= space.shape[d];
+template <typename C>
+using Sides = std::array<Side<C>, 4>;  // result, a, b, c
+
+// Walks rows of an index space: no division but for the first.
+class Rows {
+ public:
+  Rows(const IndexSpace& space, std::int64_t element) : space_(space), at_(space.offset) {
+    for (auto d = static_cast<std::size_t>(space.dims); d-- > 0;) {
+      index_[d] = element % space.shape[d];
+      element /= space.shape[d];
+      Move(d, index_[d]);
+    }
   }
-  return at;
+  // The offset of operand k.
+  [[nodiscard]] std::int64_t at(std::size_t k) const { return at_[k]; }
+  // Elements left in this row.
+  [[nodiscard]] std::int64_t left() const { return space_.shape[last()] - index_[last()]; }
+  [[nodiscard]] std::size_t last() const { return static_cast<std::size_t>(space_.dims - 1); }
+  // At most as many as are left in this row.
+  void Advance(std::int64_t elements) {
+    index_[last()] += elements;
+    Move(last(), elements);
+    for (std::size_t d = last(); d > 0 && index_[d] == space_.shape[d]; --d) {
+      Move(d, -index_[d]);
+      index_[d] = 0;
+      ++index_[d - 1];
+      Move(d - 1, 1);
+    }
+  }
+
+ private:
+  void Move(std::size_t d, std::int64_t steps) {
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      at_[k] += steps * space_.strides[k][d];
+    }
+  }
+
+  const IndexSpace& space_;
+  std::array<std::int64_t, IndexSpace::kMaxOperands> at_;
+  std::array<std::int64_t, IndexSpace::kMaxDims> index_ = {};
+};
+
+// Elements [begin, end): gather blocks, compute, scatter. Through a block even where the result is
+// dense: it may be one of the operands.
+template <typename C>
+void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
+             std::int64_t begin, std::int64_t end) {
+  std::array<std::array<C, kBlock>, 4> blocks;
+  for (std::size_t k = 1; k < sides.size(); ++k) {
+    blocks[k].fill(sides[k].uniform);
+  }
+  Rows rows(space, begin);
+  const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t n = std::min({rows.left(), end - i, std::int64_t{kBlock}});
+    std::array<const C*, 4> from = {};
+    for (std::size_t k = 1; k < sides.size(); ++k) {
+      const Side<C>& side = sides[k];
+      from[k] = blocks[k].data();
+      if (side.moves && side.dtype == NativeType<C>() && stride(k) == 1) {
+        from[k] = reinterpret_cast<const C*>(side.data) + rows.at(k);
+      } else if (side.moves) {
+        LoadRun(side.data, side.dtype, rows.at(k), stride(k), blocks[k].data(), n);
+      }
+    }
+    compute(from[1], from[2], from[3], d, blocks[0].data(), static_cast<int>(n));
+    StoreRun(blocks[0].data(), n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
+    rows.Advance(n);
+    i += n;
+  }
 }
 
 template <typename C>
@@ -101,8 +117,9 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   if (space.count == 0) {
     return {};
   }
-  std::array<Side<C>, 4> sides;  // result, a, b, c
+  Sides<C> sides;
   REPRISE_TRY(Bind(sides[0], *call.result, memory));
+  double bytes = SizeOf(call.result->dtype);
   for (std::size_t k = 1; k < sides.size(); ++k) {
     const ElementwiseCall::Operand& operand = call.operands[k - 1];
     Side<C>& side = sides[k];
@@ -111,27 +128,18 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
     if (operand.tensor != nullptr) {
       REPRISE_TRY(Bind(side, *operand.tensor, memory));
       side.moves = ElementCount(operand.tensor->shape) != 1;
+      bytes += side.moves ? SizeOf(side.dtype) : 0;
       if (!side.moves) {
-        side.uniform = LoadAs<C>(side.data, side.dtype, operand.tensor->offset);
+        LoadRun(side.data, side.dtype, operand.tensor->offset, 1, &side.uniform, 1);
       }
     }
-    side.block.fill(side.uniform);
   }
   const C d = std::is_integral_v<C> ? static_cast<C>(call.operands[3].integer)
                                     : static_cast<C>(call.operands[3].real);
-  const auto inner = static_cast<std::size_t>(space.dims - 1);
-  for (std::int64_t i = 0; i < space.count;) {
-    const std::int64_t left = space.shape[inner] - i % space.shape[inner];
-    const int n = static_cast<int>(std::min<std::int64_t>(left, kBlock));
-    std::array<const C*, 4> from = {};
-    for (std::size_t k = 1; k < sides.size(); ++k) {
-      from[k] = sides[k].Gather(OffsetAt(space, k, i), space.strides[k][inner], n);
-    }
-    // In place through the block: the result may be one of the operands.
-    compute(from[1], from[2], from[3], d, sides[0].block.data(), n);
-    sides[0].Scatter(OffsetAt(space, 0, i), space.strides[0][inner], n);
-    i += n;
-  }
+  // A transcendental function takes longer than the bytes.
+  InParts(
+      space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
+      [&](std::int64_t begin, std::int64_t end) { RunPart(sides, space, compute, d, begin, end); });
   return {};
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "kernels/ops/host_clones.h"
+
 // glibc has vector forms of these (libmvec, at most 4 units in the last place off), but says so
 // only under -ffast-math, which would take NaN and infinities away too.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -71,26 +73,39 @@ std::int64_t IntPow(std::int64_t x, std::int64_t y) {
   return static_cast<std::int64_t>(result);
 }
 
+// The loop of each operator: in float32, which is nearly all that training has, one for each kind
+// of processor.
+#define LOOP(type, host)                                      \
+  using T [[maybe_unused]] = type;                            \
+  for (int k = 0; k < n; ++k) {                               \
+    [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k]; \
+    out[k] = static_cast<T>(host);                            \
+  }                                                           \
+  (void)d;
+#define FLOAT(group, name, flops, device, host)                                               \
+  REPRISE_CLONES void Float##name(const float* pa, const float* pb, const float* pc, float d, \
+                                  float* out, int n) {                                        \
+    LOOP(float, host)                                                                         \
+  }
+#define INTEGER(group, name, flops, device, host)
+#include "kernels/ops/elementwise.def"
+#undef FLOAT
+#undef INTEGER
+
 class Table {
  public:
   Table() {
-#define BLOCK(type, host)                                                        \
-  [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) { \
-    using T [[maybe_unused]] = type;                                             \
-    for (int k = 0; k < n; ++k) {                                                \
-      [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k];                  \
-      out[k] = static_cast<T>(host);                                             \
-    }                                                                            \
-    (void)d;                                                                     \
-  }
+#define BLOCK(type, host) \
+  [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) { LOOP(type, host) }
 #define FLOAT(group, name, flops, device, host) \
-  Float(#name, flops, group, BLOCK(float, host), BLOCK(double, host));
+  Float(#name, flops, group, Float##name, BLOCK(double, host));
 #define INTEGER(group, name, flops, device, host) \
   Integer(#name, flops, group, BLOCK(std::int64_t, host));
 #include "kernels/ops/elementwise.def"
 #undef FLOAT
 #undef INTEGER
 #undef BLOCK
+#undef LOOP
   }
   [[nodiscard]] const ElementwiseOp* Find(std::string_view name) const {
     const auto it = ops_.find(name);

@@ -125,7 +125,17 @@ constexpr ElementwiseRow kRows[] = {
     {"aten::leaky_relu_backward", "leaky_relu_backward", {A(0), A(1), A(2)}, kFloats},
     // (self, alpha=1, scale=1, input_scale=1)
     {"aten::elu", "elu", {A(0), D(1, 1), D(2, 1), D(3, 1)}, kFloats},
+    // (grad_output, alpha, scale, input_scale, is_result, self_or_result); scale and is_result
+    // choose among four operators: elementwise_table.cc
+    {"aten::elu_backward", "elu_backward", {A(0), A(5), A(1), A(3)}, kFloats},
     {"aten::celu", "celu", {A(0), D(1, 1)}, kFloats},
+    // (self, weight)
+    {"aten::_prelu_kernel", "leaky_relu", {A(0), A(1)}, kFloats},
+    // (self, lambd=0.5), (grad_output, self, lambd)
+    {"aten::hardshrink", "hardshrink", {A(0), D(1, 0.5)}, kFloats},
+    {"aten::softshrink", "softshrink", {A(0), D(1, 0.5)}, kFloats},
+    {"aten::hardshrink_backward", "shrink_backward", {A(0), A(1), A(2)}, kFloats},
+    {"aten::softshrink_backward", "shrink_backward", {A(0), A(1), A(2)}, kFloats},
     // (self, beta=1, threshold=20), (grad_output, self, beta, threshold)
     {"aten::softplus", "softplus", {A(0), D(1, 1), D(2, 20)}, kFloats},
     {"aten::softplus_backward", "softplus_backward", {A(0), A(1), A(2), A(3)}, kFloats},

@@ -1,4 +1,6 @@
 // Calls for conformance tests: every operator of the table, small and odd.
+#include <array>
+
 #include "core/operators.h"
 #include "kernels/ops/elementwise_rows.h"
 #include "kernels/ops/elementwise_table.h"
@@ -129,6 +131,7 @@ void AddVariants(std::vector<OpCall>& calls) {
   const Value integers{t.Tensor(DType::kInt64, {4, 33})};
   const Value divisor{t.Tensor(DType::kInt64, {33})};
   const Value quotient{t.Tensor(DType::kInt64, {4, 33})};
+  const Value negative{t.Strided(DType::kFloat32, {4, 33}, {1, 4})};
   const Value flags{t.Tensor(DType::kBool, {4, 33})};
   calls.push_back({"aten::gelu", {x, Text("tanh")}, {out}});
   calls.push_back({"aten::gelu_backward", {x, y, Text("tanh")}, {out}});
@@ -153,6 +156,16 @@ void AddVariants(std::vector<OpCall>& calls) {
   // Samples have no NaN: to another tensor, where something is seen to happen.
   calls.push_back({"aten::nan_to_num_", {x, None(), None(), None()}, {out}});
   calls.push_back({"aten::logit_backward", {x, y, None()}, {out}});
+  for (const bool is_result : {false, true}) {  // elu's, celu's and selu's
+    for (const auto& [alpha, scale, input_scale] :
+         {std::array{1.5, 1.0, 1.0}, {0.75, 1.0, 1.25}, {1.67, 1.05, 1.0}}) {
+      calls.push_back({"aten::elu_backward",
+                       {x, Double(alpha), Double(scale), Double(input_scale),
+                        samples::Bool(is_result), negative},
+                       {out}});
+    }
+  }
+  calls.push_back({"aten::_prelu_kernel", {negative, w}, {out}});
   calls.push_back({"aten::logit_backward", {x, y, Double(0.125)}, {out}});
 }
 

@@ -69,6 +69,25 @@ double LargestOf(DType dtype, double like) {
   return std::copysign(most, like);
 }
 
+// elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result) has one number
+// more than operators have operands. celu scales only the input, selu only the result.
+std::string FinishEluBackward(const OpCall& call, ElementwiseCall& parsed) {
+  const auto number = [&](std::size_t i) {
+    return i < call.inputs.size() ? call.inputs[i].AsNumber<double>(i == 4 ? 0 : 1) : 0;
+  };
+  const double scale = number(2);
+  std::string name = "elu_backward";
+  if (scale != 1) {
+    if (number(3) != 1) {
+      return "";
+    }
+    name = "selu_backward";
+    parsed.operands[2] = ElementwiseCall::Number(Value{number(1) * scale}, 0);
+    parsed.operands[3] = ElementwiseCall::Number(Value{scale}, 0);
+  }
+  return number(4) != 0 ? name + "_result" : name;
+}
+
 bool HasArgument(const OpCall& call, std::size_t i) {
   return i < call.inputs.size() && !call.inputs[i].IsNone() &&
          call.inputs[i].AsString() == nullptr && call.inputs[i].AsList() == nullptr;
@@ -115,6 +134,9 @@ std::optional<ElementwiseCall> ParseElementwise(const OpCall& call) {
                           : ElementwiseCall::Number(present ? call.inputs[i] : Value{}, fallback);
   }
   std::string name = OpName(row, call);
+  if (name == "elu_backward") {
+    name = FinishEluBackward(call, parsed);
+  }
   if (name == "bitwise_not" && parsed.result->dtype == DType::kBool) {
     name = "logical_not";
   }

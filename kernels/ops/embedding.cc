@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -106,24 +107,34 @@ class Embedding final : public Kernel {
       REPRISE_ASSIGN(const HostTensor table, HostTensor::Bind(*p.table, memory));
       REPRISE_ASSIGN(const HostTensor rows, HostTensor::Bind(*p.rows, memory));
       const std::int64_t element = SizeOf(p.table->dtype);
+      const std::int64_t row_bytes = width * element;
+      const std::byte* from = table.data() + p.table->offset * element;
       std::byte* to = rows.data() + p.rows->offset * element;
-      for (const std::int64_t i : index) {
-        const std::int64_t row = InRange(i, p.table->shape[0]);
-        std::memcpy(to, table.data() + (p.table->offset + row * width) * element,
-                    static_cast<std::size_t>(width * element));
-        to += width * element;
-      }
+      InParts(std::ssize(index), GrainOf(2.0 * static_cast<double>(row_bytes)),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t j = begin; j < end; ++j) {
+                  const std::int64_t row =
+                      InRange(index[static_cast<std::size_t>(j)], p.table->shape[0]);
+                  std::memcpy(to + j * row_bytes, from + row * row_bytes,
+                              static_cast<std::size_t>(row_bytes));
+                }
+              });
       return {};
     }
     REPRISE_ASSIGN(const FloatsIn grad, FloatsIn::Read(*p.rows, memory));
     REPRISE_ASSIGN(FloatsOut table, FloatsOut::Write(*p.table, memory));
-    std::fill_n(table.data(), Count(*p.table), 0.0F);
-    for (std::size_t j = 0; j < index.size(); ++j) {
-      if (const std::int64_t row = InRange(index[j], p.table->shape[0]); row != p.padding) {
-        loops::Accumulate(grad.data() + static_cast<std::int64_t>(j) * width, loops::Map::kValue,
-                          table.data() + row * width, width);
-      }
-    }
+    // Each part of the table looks for its own rows, so that sums are taken in one order.
+    InParts(p.table->shape[0], GrainOf(sizeof(float) * static_cast<double>(width)),
+            [&](std::int64_t begin, std::int64_t end) {
+              std::fill(table.data() + begin * width, table.data() + end * width, 0.0F);
+              for (std::size_t j = 0; j < index.size(); ++j) {
+                const std::int64_t row = InRange(index[j], p.table->shape[0]);
+                if (row >= begin && row < end && row != p.padding) {
+                  loops::Accumulate(grad.data() + static_cast<std::int64_t>(j) * width,
+                                    loops::Map::kValue, table.data() + row * width, width);
+                }
+              }
+            });
     return table.Store(memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(

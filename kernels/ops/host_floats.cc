@@ -1,5 +1,6 @@
 #include "kernels/ops/host_floats.h"
 
+#include "kernels/ops/host_convert.h"
 #include "kernels/ops/views.h"
 
 namespace reprise {
@@ -28,9 +29,11 @@ Result<FloatsIn> FloatsIn::Read(const TensorDesc& tensor, const HostBindings& me
     out.data_ = bound.As<float>();
     return out;
   }
-  out.copy_.reserve(static_cast<std::size_t>(bound.count()));
-  ForEachElement<1>(tensor.shape, {&tensor}, [&](const auto& at) {
-    out.copy_.push_back(static_cast<float>(bound.Get(at[0])));
+  out.copy_.resize(static_cast<std::size_t>(bound.count()));
+  float* to = out.copy_.data();
+  ForEachRun(tensor, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    LoadRun(bound.data(), tensor.dtype, at, stride, to, n);
+    to += n;
   });
   out.data_ = out.copy_.data();
   return out;
@@ -77,9 +80,11 @@ Status FloatsOut::Store(const HostBindings& memory) const {
     return {};
   }
   REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(*tensor_, memory));
-  auto value = copy_.begin();
-  ForEachElement<1>(tensor_->shape, {tensor_},
-                    [&](const auto& at) { bound.Set(at[0], static_cast<double>(*value++)); });
+  const float* from = copy_.data();
+  ForEachRun(*tensor_, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    StoreRun(from, n, bound.data(), tensor_->dtype, at, stride);
+    from += n;
+  });
   return {};
 }
 

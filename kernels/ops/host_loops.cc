@@ -7,14 +7,8 @@
 #include <limits>
 #include <vector>
 
-// One copy of each loop for AVX-512, AVX2 and any x86-64; the loader chooses, by what the processor
-// can do (by "arch=…" it would be by its name). Sanitizers' runtimes are not up yet when it does.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define REPRISE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define REPRISE_CLONES
-#endif
+#include "kernels/ops/host_clones.h"
+#include "kernels/ops/random_draw.h"
 
 namespace reprise::loops {
 namespace {
@@ -261,6 +255,47 @@ REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
     mean[i] = s.beta1 * mean[i] + s.rest1 * g;
     square[i] = s.beta2 * square[i] + s.rest2 * g * g;
     param[i] = s.keep * param[i] - s.rate * mean[i] / (std::sqrt(square[i]) * s.spread + s.eps);
+  }
+}
+
+REPRISE_CLONES void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p,
+                            float scale, float* y, std::uint8_t* kept, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    // RandomUnit's 24 bits in float: exact.
+    const auto bits = static_cast<std::int32_t>(RandomBits(seed, first + i) >> 40U);
+    const bool keep = static_cast<float>(bits) * 0x1p-24F >= p;
+    kept[i] = keep ? 1 : 0;
+    y[i] = keep ? x[i] * scale : 0;
+  }
+}
+
+REPRISE_CLONES void PoolMax(const float* x, std::int32_t stride, std::int32_t first, float* most,
+                            std::int32_t* at, std::int64_t n) {
+  const auto count = static_cast<std::int32_t>(n);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const float v = x[i * stride];
+    const float best = most[i];
+    const std::int32_t own = at[i];
+    const bool take = !(v <= best) | (own < 0);  // larger, or NaN
+    most[i] = take ? v : best;
+    at[i] = take ? first + i * stride : own;
+  }
+}
+REPRISE_CLONES void Divide(const float* x, const float* by, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] / by[i];
+  }
+}
+REPRISE_CLONES void AddStrided(const float* x, std::int64_t stride, float* y, std::int64_t step,
+                               std::int64_t n) {
+  if (stride == 1 && step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      y[i] += x[i];
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i * step] += x[i * stride];
   }
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "kernels/ops/host_values.h"
+#include "kernels/ops/index_host.h"
 #include "kernels/ops/index_rows.h"
 #include "kernels/ops/indexed.h"
 #include "kernels/samples.h"
@@ -100,6 +101,18 @@ class IndexRead final : public Kernel {
     });
     return WriteBits(out, memory, values);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const TensorDesc& self = *call.InputTensor(0);
+    const TensorDesc& out = *call.OutputTensor(0);
+    if (!IsContiguous(self) || !IsContiguous(out) || Count(out) == 0) {
+      return Reference(call, memory);
+    }
+    if (IsGather(call)) {
+      const Gather g = *ParseGather(call);
+      return GatherOnHost(g.at, self, *g.index, out, memory);
+    }
+    return ReadRowsOnHost(*ParseRows(call), self, out, memory);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     RowLowering rows(context, "index_read.cl");
@@ -143,6 +156,14 @@ class IndexRead final : public Kernel {
       const TensorDesc flat = t.Tensor(index_type, {9});
       calls.push_back(
           {"aten::index_select", {{self}, Int(-1), {flat}}, {{t.Tensor(dtype, {7, 5, 9})}}});
+      const TensorDesc dense = t.Tensor(dtype, {7, 5, 6});
+      calls.push_back(
+          {"aten::index", {{dense}, {ValueList{None(), {i}}}}, {{t.Tensor(dtype, {7, 4, 3, 6})}}});
+      calls.push_back(
+          {"aten::index_select", {{dense}, Int(1), {flat}}, {{t.Tensor(dtype, {7, 9, 6})}}});
+      calls.push_back({"aten::gather",
+                       {{dense}, Int(1), {t.Tensor(index_type, {7, 2, 6})}},
+                       {{t.Tensor(dtype, {7, 2, 6})}}});
       const TensorDesc picks = t.Tensor(index_type, {7, 2, 6});
       calls.push_back({"aten::gather", {{self}, Int(1), {picks}}, {{t.Tensor(dtype, {7, 2, 6})}}});
     }

@@ -32,10 +32,23 @@ __kernel void read_rows(__global const T* self, long self0, __global T* out, lon
 // out[o, j, i] = self[o, index[o, j, i], i]; self is (O, E, K), index and out (O, J, K).
 __kernel void gather(__global const T* self, long self0, __global const TYPE(I)* index,
                      long index0, __global T* out, long out0, long O, long E, long J, long K) {
+#if DEVICE_IS_CPU  // a work-item has neighbours one after another: no divisions but for the first
+  long i = FIRST(O * J * K) % K, within = FIRST(O * J * K) % (J * K);
+  __global const T* from = self + self0 + FIRST(O * J * K) / (J * K) * E * K;
+  for (long k = FIRST(O * J * K); k < LAST(O * J * K); ++k) {
+    out[out0 + k] = from[in_range(index[index0 + k], E) * K + i];
+    i = i + 1 == K ? 0 : i + 1;
+    if (++within == J * K) {
+      within = 0;
+      from += E * K;
+    }
+  }
+#else
   for (long k = FIRST(O * J * K); k < LAST(O * J * K); k += STEP) {
     long row = in_range(index[index0 + k], E);
     out[out0 + k] = self[self0 + (k / (J * K) * E + row) * K + k % K];
   }
+#endif
 }
 
 // Inclusive sums of the repeats (negative ones count as none), by one work-item.

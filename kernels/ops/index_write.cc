@@ -2,7 +2,9 @@
 #include <array>
 #include <optional>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_values.h"
+#include "kernels/ops/index_host.h"
 #include "kernels/ops/index_rows.h"
 #include "kernels/ops/indexed.h"
 #include "kernels/samples.h"
@@ -160,6 +162,29 @@ class IndexWriteKernel final : public Kernel {
     REPRISE_TRY(Apply(call, memory, table, ReadIntegers));
     return WriteIntegers(target, memory, table);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const TensorDesc& self = *call.InputTensor(0);
+    const TensorDesc& target = *TargetOf(call);
+    if (!IsContiguous(self) || !IsContiguous(target) || Count(self) == 0) {
+      return Reference(call, memory);
+    }
+    if (IsScatter(call)) {
+      const Scatter s = *ParseScatter(call);
+      if (self.dtype != DType::kFloat32 || (s.source != nullptr && !IsContiguous(*s.source))) {
+        return Reference(call, memory);
+      }
+      REPRISE_TRY(CopySelf(call, self, target, memory));
+      return ScatterOnHost(s.at, s.mode, s.index, s.source, s.value, target, memory);
+    }
+    const Put put = *ParsePut(call);
+    const bool plain =
+        put.mode == IndexWrite::kSet ? put.alpha == 1 : self.dtype == DType::kFloat32;
+    if (!plain || !IsContiguous(put.values)) {
+      return Reference(call, memory);
+    }
+    REPRISE_TRY(CopySelf(call, self, target, memory));
+    return WriteRowsOnHost(put.indexed, put.mode, put.alpha, put.values, target, memory);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     RowLowering rows(context, "index_write.cl");
@@ -187,12 +212,20 @@ class IndexWriteKernel final : public Kernel {
     return std::move(rows).Take();
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override {
+    std::vector<OpCall> calls;
+    AddSamples(calls, {1, 6});
+    AddSamples(calls, {9, 1});
+    return calls;
+  }
+
+ private:
+  // On a tensor (6, 9) of these strides.
+  static void AddSamples(std::vector<OpCall>& calls, const Dims& strides) {
     using samples::Bool;
     using samples::Int;
-    std::vector<OpCall> calls;
     for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
       samples::SampleTensors t;
-      const TensorDesc self = t.Strided(dtype, {6, 9}, {1, 6});
+      const TensorDesc self = t.Strided(dtype, {6, 9}, strides);
       const TensorDesc index = t.Tensor(DType::kInt64, {14});
       const TensorDesc values = t.Tensor(dtype, {14, 9});
       const TensorDesc one = t.Tensor(dtype, {});
@@ -225,10 +258,20 @@ class IndexWriteKernel final : public Kernel {
       calls.push_back({"aten::scatter", {{self}, Int(1), {places}, Int(2)}, {{out}}});
       calls.push_back({"aten::scatter_add", {{self}, Int(1), {places}, {source}}, {{out}}});
     }
-    return calls;
   }
-
- private:
+  // Operators that leave self alone write to a copy of it.
+  static Status CopySelf(const OpCall& call, const TensorDesc& self, const TensorDesc& target,
+                         const HostBindings& memory) {
+    if (call.name.ends_with('_') || self.incarnation == target.incarnation) {
+      return {};
+    }
+    REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(self, memory));
+    REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(target, memory));
+    const std::int64_t size = SizeOf(self.dtype);
+    CopyInParts(to.data() + target.offset * size, from.data() + self.offset * size,
+                Count(self) * size);
+    return {};
+  }
   template <typename T, typename Read>
   static Status Apply(const OpCall& call, const HostBindings& memory, std::vector<T>& table,
                       Read read) {

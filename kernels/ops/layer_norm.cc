@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -206,6 +207,19 @@ Status LayerNorm::ReferenceBackward(const Backward& b, const HostBindings& memor
   return WriteDoublesIf(b.db, memory, db);
 }
 
+constexpr std::int64_t kStrips = 8;  // STRIPS of layer_norm.cl
+
+// An element is read and written; its second reading is from a cache.
+constexpr double kRowBytes = 8;
+
+Doubles SumOfBlocks(const std::vector<float>& blocks, std::int64_t n) {
+  Doubles sums(static_cast<std::size_t>(n), 0);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    sums[i % sums.size()] += static_cast<double>(blocks[i]);
+  }
+  return sums;
+}
+
 Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
   REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, f.n, 1));
@@ -214,15 +228,17 @@ Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
   REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
   REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
   const auto n = static_cast<double>(f.n);
-  for (std::int64_t row = 0; row < f.rows; ++row) {
-    const float* from = x.data() + row * f.n;
-    const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
-    const auto rstd =
-        static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
-    loops::Normalise(from, mean, rstd, w.data(), b.data(), y.data() + row * f.n, f.n);
-    means[row] = mean;
-    rstds[row] = rstd;
-  }
+  InParts(f.rows, GrainOf(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* from = x.data() + row * f.n;
+      const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
+      const auto rstd =
+          static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
+      loops::Normalise(from, mean, rstd, w.data(), b.data(), y.data() + row * f.n, f.n);
+      means[row] = mean;
+      rstds[row] = rstd;
+    }
+  });
   REPRISE_TRY(y.Store(memory));
   REPRISE_TRY(means.Store(memory));
   return rstds.Store(memory);
@@ -234,26 +250,37 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
   REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
   REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
-  std::vector<float> dw(static_cast<std::size_t>(b.n), 0);
-  std::vector<float> db(static_cast<std::size_t>(b.n), 0);
+  // Each block of rows has sums of its own, so that the result does not depend on who does what.
+  const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
+  const std::int64_t blocks = (b.rows + block - 1) / block;
+  std::vector<float> dw(static_cast<std::size_t>(blocks * b.n), 0);
+  std::vector<float> db(dw.size(), 0);
   FloatsOut dx;
   if (b.dx != nullptr) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
   }
   const auto n = static_cast<float>(b.n);
-  for (std::int64_t row = 0; row < b.rows; ++row) {
+  const auto run = [&](std::int64_t row) {
     const std::int64_t at = row * b.n;
-    const loops::RowSums sums = loops::NormRowSums(g.data() + at, x.data() + at, w.data(),
-                                                   mean[row], rstd[row], dw.data(), db.data(), b.n);
+    const std::int64_t sums_at = row / block * b.n;
+    const loops::RowSums sums =
+        loops::NormRowSums(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row],
+                           dw.data() + sums_at, db.data() + sums_at, b.n);
     if (b.dx != nullptr) {
       const float gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
       loops::NormRowGradient(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row], gw,
                              static_cast<float>(sums.gwh) / n, dx.data() + at, b.n);
     }
-  }
+  };
+  InParts(blocks, GrainOf(3 * sizeof(float) * n * static_cast<double>(block)),
+          [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin * block; row < std::min(end * block, b.rows); ++row) {
+              run(row);
+            }
+          });
   REPRISE_TRY(dx.Store(memory));
-  REPRISE_TRY(WriteDoublesIf(b.dw, memory, Doubles(dw.begin(), dw.end())));
-  return WriteDoublesIf(b.db, memory, Doubles(db.begin(), db.end()));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, SumOfBlocks(dw, b.n)));
+  return WriteDoublesIf(b.db, memory, SumOfBlocks(db, b.n));
 }
 
 Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const LowerContext& context) {
@@ -286,9 +313,13 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
                              (b.dw != nullptr ? kNormWantWeight : 0) |
                              (b.db != nullptr ? kNormWantBias : 0);
   if (b.dw != nullptr || b.db != nullptr) {
-    const std::int64_t columns = rows.columns_per_group();
+    // Wide strips where that leaves every core some.
+    const std::int64_t units = 2 * std::max(1, rows.device().compute_units);
+    const bool wide = rows.device().is_cpu && b.n >= units * kStrips * rows.vector_width();
+    const std::int64_t strips = wide ? kStrips : 1;
+    const std::int64_t columns = strips * rows.columns_per_group();
     rows.LaunchGroups("layer_norm_dw", (b.n + columns - 1) / columns, g, x, mean, rstd, dw, db,
-                      b.rows, b.n, flags);
+                      b.rows, b.n, static_cast<std::int32_t>(strips), flags);
   }
   if (b.dx != nullptr) {  // last: it may share the storage of g
     REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*b.dx));
@@ -305,7 +336,7 @@ std::vector<OpCall> LayerNorm::Samples() const {
   using samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
-    for (const std::int64_t n : {7, 53}) {
+    for (const std::int64_t n : {7, 53, 1040}) {
       samples::SampleTensors t;
       // Statistics of narrow types are kept in float32.
       const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;

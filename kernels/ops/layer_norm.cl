@@ -125,23 +125,24 @@ static void store_columns(VACC v, __global TYPE(W)* p, long left) {
   for (int k = 0; k < V && k < left; ++k) PUT(W, p, k, lanes[k]);
 }
 
-// dw = sum over rows of g * xhat, db = sum over rows of g.
-__kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
-                            __global const TYPE(S)* mean, long mean0, __global const TYPE(S)* rstd,
-                            long rstd0, __global TYPE(W)* dw, long dw0, __global TYPE(W)* db,
-                            long db0, long rows, long n, int flags) {
+// Of V columns from c on, as far as there are any.
+static void column_grads(__global const TYPE(X)* g, __global const TYPE(X)* x,
+                         __global const TYPE(S)* mean, __global const TYPE(S)* rstd,
+                         __global TYPE(W)* dw, __global TYPE(W)* db, long rows, long n, int flags,
+                         long c
 #if L > 1
-  __local VACC tmp[L];
+                         ,
+                         __local VACC* tmp
 #endif
-  long c = ((long)get_group_id(0) * LX + get_local_id(0) % LX) * V;
+) {
   long left = n - c;
   VACC sum_w = 0, sum_b = 0;
   if (left > 0) {
     for (long row = get_local_id(0) / LX; row < rows; row += L / LX) {
-      __global const TYPE(X)* gr = g + g0 + row * n + c;
-      __global const TYPE(X)* xr = x + x0 + row * n + c;
-      ACC m = flags & CENTERED ? GET(S, mean, mean0 + row) : 0;
-      ACC r = GET(S, rstd, rstd0 + row);
+      __global const TYPE(X)* gr = g + row * n + c;
+      __global const TYPE(X)* xr = x + row * n + c;
+      ACC m = flags & CENTERED ? GET(S, mean, row) : 0;
+      ACC r = GET(S, rstd, row);
       VACC gv = left >= V ? VGET(X, gr, 0) : load_columns(0, gr, left);
       VACC xv = left >= V ? VGET(X, xr, 0) : load_columns(0, xr, left);
       sum_b += gv;
@@ -151,6 +152,44 @@ __kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const T
   if (flags & WANT_W) sum_w = column_sum(sum_w, tmp);
   if (flags & WANT_B) sum_b = column_sum(sum_b, tmp);
   if (left <= 0 || get_local_id(0) >= LX) return;
-  if (flags & WANT_W) store_columns(sum_w, dw + dw0 + c, left);
-  if (flags & WANT_B) store_columns(sum_b, db + db0 + c, left);
+  if (flags & WANT_W) store_columns(sum_w, dw + c, left);
+  if (flags & WANT_B) store_columns(sum_b, db + c, left);
+}
+
+// dw = sum over rows of g * xhat, db = sum over rows of g. A CPU's work-groups take `strips`
+// vectors of columns each, 1 or STRIPS: memory is read in longer pieces, sums stay in registers.
+#define STRIPS 8
+#define UNROLLED(k) _Pragma("unroll") for (int k = 0; k < STRIPS; ++k)
+__kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
+                            __global const TYPE(S)* mean, long mean0, __global const TYPE(S)* rstd,
+                            long rstd0, __global TYPE(W)* dw, long dw0, __global TYPE(W)* db,
+                            long db0, long rows, long n, int strips, int flags) {
+#if L == 1
+  const long first = (long)get_group_id(0) * strips * V;
+  if (strips == STRIPS && first + STRIPS * V <= n) {
+    VACC sums_w[STRIPS], sums_b[STRIPS];
+    UNROLLED(k) sums_w[k] = sums_b[k] = 0;
+    for (long row = 0; row < rows; ++row) {
+      const ACC m = flags & CENTERED ? GET(S, mean, mean0 + row) : 0;
+      const ACC r = GET(S, rstd, rstd0 + row);
+      UNROLLED(k) {
+        const VACC gv = VGET(X, g, g0 + row * n + first + k * V);
+        sums_b[k] += gv;
+        sums_w[k] += gv * (VGET(X, x, x0 + row * n + first + k * V) - m) * r;
+      }
+    }
+    UNROLLED(k) {
+      if (flags & WANT_W) store_columns(sums_w[k], dw + dw0 + first + k * V, V);
+      if (flags & WANT_B) store_columns(sums_b[k], db + db0 + first + k * V, V);
+    }
+    return;
+  }
+  for (long c = first; c < min(first + strips * V, n); c += V)
+    column_grads(g + g0, x + x0, mean + mean0, rstd + rstd0, dw + dw0, db + db0, rows, n, flags, c);
+#else
+  const long c = ((long)get_group_id(0) * LX + get_local_id(0) % LX) * V;
+  __local VACC tmp[L];
+  column_grads(g + g0, x + x0, mean + mean0, rstd + rstd0, dw + dw0, db + db0, rows, n, flags, c,
+               tmp);
+#endif
 }

@@ -51,23 +51,80 @@ static int last_window(const PoolArgs* g, int d, int p) {
 }
 // Is pixel p one of the taps of window o?
 static bool is_tap(const PoolArgs* g, int d, int p, int o) {
+  if (g->adaptive) return p >= first_of(g, d, o) && p < end_of(g, d, o);
   const int from_first = p - first_of(g, d, o);
   return from_first >= 0 && from_first <= (g->kernel_size[d] - 1) * g->dilation[d] &&
          (g->dilation[d] == 1 || from_first % g->dilation[d] == 0);
 }
 
+#if DEVICE_IS_CPU
+// A work-item goes over rows of windows, BLOCK at a time, tap by tap: loops that vectorise.
+#define BLOCK 64
+// Windows of a block that look at pixels of the image with tap kx: [from, to), counted from the
+// block's first window, which looks at pixel `left` there.
+static int from_of(const PoolArgs* g, int left) {
+  return left >= 0 ? 0 : (-left + g->stride[1] - 1) / g->stride[1];
+}
+static int to_of(const PoolArgs* g, int left, int n) {
+  return left >= g->in_size[1] ? 0 : min(n, (g->in_size[1] - 1 - left) / g->stride[1] + 1);
+}
+#define FOR_BLOCKS(size)                                                                 \
+  const int rows = g.images * g.channels * size[0];                                      \
+  for (int row = FIRST(rows); row < LAST(rows); row += STEP)                             \
+    for (int y = row % size[0], c = row / size[0] % g.channels,                          \
+             b = row / size[0] / g.channels, x = 0, n = min(BLOCK, size[1]);             \
+         x < size[1]; x += BLOCK, n = min(BLOCK, size[1] - x))
+#define FOR_TAPS                                                                         \
+  for (int ky = 0, py = first_of(&g, 0, y); ky < g.kernel_size[0]; ++ky, py += g.dilation[0]) \
+    for (int kx = 0, left = first_of(&g, 1, x);                                          \
+         kx < g.kernel_size[1] && py >= 0 && py < g.in_size[0];                          \
+         ++kx, left += g.dilation[1])
+
+static void max_rows(__global const TYPE(T) * in, __global TYPE(T) * out, __global long* index,
+                     PoolArgs g) {
+  FOR_BLOCKS(g.out_size) {
+    ACC most[BLOCK];
+    int at[BLOCK];
+    for (int k = 0; k < BLOCK; ++k) {
+      most[k] = -INFINITY;
+      at[k] = -1;
+    }
+    FOR_TAPS {
+      __global const TYPE(T)* from = in + AT(in, py, left);
+      const int step = g.stride[1] * g.in[3], first = py * g.in_size[1] + left;
+      const int end = to_of(&g, left, n);
+      for (int k = from_of(&g, left); k < end; ++k) {
+        const ACC v = GET(T, from, k * step);
+        const int take = !(v <= most[k]) | (at[k] < 0);  // larger, or NaN
+        most[k] = take ? v : most[k];
+        at[k] = take ? first + k * g.stride[1] : at[k];
+      }
+    }
+    for (int k = 0; k < n; ++k) {
+      PUT(T, out, AT(out, y, x + k), most[k]);
+      index[AT(index, y, x + k)] = max(at[k], 0);
+    }
+  }
+}
+#endif
+
 __kernel void pool_max(__global const TYPE(T) * in, __global TYPE(T) * out, __global long* index,
                        PoolArgs g) {
+#if DEVICE_IS_CPU
+  if (!g.adaptive) {
+    max_rows(in, out, index, g);
+    return;
+  }
+#endif
   FOR_PIXELS(g.out_size) {
-    const int y0 = first_of(&g, 0, y), x0 = first_of(&g, 1, x);
+    const int x0 = first_of(&g, 1, x), x1 = min(end_of(&g, 1, x), g.in_size[1]);
+    const int y1 = min(end_of(&g, 0, y), g.in_size[0]);
     ACC most = -INFINITY;
     int at = -1;
-    for (int ky = 0; ky < g.kernel_size[0]; ++ky) {
-      const int py = y0 + ky * g.dilation[0];
-      if (py < 0 || py >= g.in_size[0]) continue;
-      for (int kx = 0; kx < g.kernel_size[1]; ++kx) {
-        const int px = x0 + kx * g.dilation[1];
-        if (px < 0 || px >= g.in_size[1]) continue;
+    for (int py = first_of(&g, 0, y); py < y1; py += g.dilation[0]) {
+      if (py < 0) continue;
+      for (int px = x0; px < x1; px += g.dilation[1]) {
+        if (px < 0) continue;
         const ACC v = GET(T, in, AT(in, py, px));
         if (at < 0 || v > most || isnan(v)) {
           most = v;
@@ -127,7 +184,46 @@ static ACC divisor_of(const PoolArgs* g, int oy, int ox) {
   return max((y1 - y0) * (x1 - x0), 1);
 }
 
+#if DEVICE_IS_CPU
+static void average_rows(__global const TYPE(T) * in, __global TYPE(T) * out, PoolArgs g) {
+  FOR_BLOCKS(g.out_size) {
+    ACC sum[BLOCK];
+    for (int k = 0; k < BLOCK; ++k) sum[k] = 0;
+    FOR_TAPS {
+      __global const TYPE(T)* from = in + AT(in, py, left);
+      const int step = g.stride[1] * g.in[3], end = to_of(&g, left, n);
+      for (int k = from_of(&g, left); k < end; ++k) sum[k] += GET(T, from, k * step);
+    }
+    for (int k = 0; k < n; ++k) PUT(T, out, AT(out, y, x + k), sum[k] / divisor_of(&g, y, x + k));
+  }
+}
+
+// A block of the input's row takes from the windows that reach into it.
+static void average_grad_rows(__global TYPE(T) * in, __global const TYPE(T) * out, PoolArgs g) {
+  FOR_BLOCKS(g.in_size) {
+    const int oy1 = last_window(&g, 0, y), ox0 = first_window(&g, 1, x),
+              ox1 = last_window(&g, 1, x + n - 1);
+    ACC sum[BLOCK];
+    for (int k = 0; k < BLOCK; ++k) sum[k] = 0;
+    for (int oy = first_window(&g, 0, y); oy <= oy1; ++oy) {
+      for (int ox = ox0; ox <= ox1; ++ox) {
+        const ACC share = GET(T, out, AT(out, oy, ox)) / divisor_of(&g, oy, ox);
+        const int end = min(end_of(&g, 1, ox) - x, n);
+        for (int k = max(first_of(&g, 1, ox) - x, 0); k < end; ++k) sum[k] += share;
+      }
+    }
+    for (int k = 0; k < n; ++k) PUT(T, in, AT(in, y, x + k), sum[k]);
+  }
+}
+#endif
+
 __kernel void pool_average(__global const TYPE(T) * in, __global TYPE(T) * out, PoolArgs g) {
+#if DEVICE_IS_CPU
+  if (!g.adaptive) {
+    average_rows(in, out, g);
+    return;
+  }
+#endif
   FOR_PIXELS(g.out_size) {
     const int y1 = min(end_of(&g, 0, y), g.in_size[0]), x1 = min(end_of(&g, 1, x), g.in_size[1]);
     ACC sum = 0;
@@ -139,6 +235,10 @@ __kernel void pool_average(__global const TYPE(T) * in, __global TYPE(T) * out, 
 
 // Each pixel of the input asks the windows that contain it.
 __kernel void pool_average_grad(__global TYPE(T) * in, __global const TYPE(T) * out, PoolArgs g) {
+#if DEVICE_IS_CPU
+  average_grad_rows(in, out, g);
+  return;
+#endif
   FOR_PIXELS(g.in_size) {
     const int oy1 = last_window(&g, 0, y), ox1 = last_window(&g, 1, x);
     ACC sum = 0;

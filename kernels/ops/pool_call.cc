@@ -14,23 +14,29 @@ struct Layout {
   PoolCall::Kind kind;
   bool backward;
   int kernel, stride, padding, dilation, count_padding, divisor;
+  int index = -1;  // backward: where the largest were
+  bool adaptive = false;
 };
 using Kind = PoolCall::Kind;
 constexpr std::array kLayouts = {
     // (self, kernel_size, stride, padding, dilation, ceil_mode) -> output, indices
     Layout{"aten::max_pool2d_with_indices", Kind::kMax, false, 1, 2, 3, 4, -1, -1},
     // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
-    Layout{"aten::max_pool2d_with_indices_backward", Kind::kMax, true, 2, 3, 4, 5, -1, -1},
+    Layout{"aten::max_pool2d_with_indices_backward", Kind::kMax, true, 2, 3, 4, 5, -1, -1, 7},
     // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     Layout{"aten::avg_pool2d", Kind::kAverage, false, 1, 2, 3, -1, 5, 6},
     // (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     //  divisor_override)
     Layout{"aten::avg_pool2d_backward", Kind::kAverage, true, 2, 3, 4, -1, 6, 7},
     // (self, output_size)
-    Layout{"aten::_adaptive_avg_pool2d", Kind::kAdaptiveAverage, false, -1, -1, -1, -1, -1, -1},
+    Layout{"aten::_adaptive_avg_pool2d", Kind::kAverage, false, -1, -1, -1, -1, -1, -1, -1, true},
     // (grad_output, self)
-    Layout{"aten::_adaptive_avg_pool2d_backward", Kind::kAdaptiveAverage, true, -1, -1, -1, -1, -1,
-           -1},
+    Layout{"aten::_adaptive_avg_pool2d_backward", Kind::kAverage, true, -1, -1, -1, -1, -1, -1, -1,
+           true},
+    // (self, output_size) -> output, indices
+    Layout{"aten::adaptive_max_pool2d", Kind::kMax, false, -1, -1, -1, -1, -1, -1, -1, true},
+    // (grad_output, self, indices)
+    Layout{"aten::adaptive_max_pool2d_backward", Kind::kMax, true, -1, -1, -1, -1, -1, -1, 2, true},
 };
 constexpr auto kNames = [] {
   std::array<std::string_view, kLayouts.size()> names;
@@ -39,7 +45,6 @@ constexpr auto kNames = [] {
   }
   return names;
 }();
-constexpr std::size_t kBackwardIndices = 7;
 
 // Two numbers, or one for both; `absent` where there are none.
 PoolCall::Pair PairOf(const OpCall& call, int i, const PoolCall::Pair& absent) {
@@ -89,7 +94,7 @@ bool SetSizes(PoolCall& p) {
 }  // namespace
 
 PoolCall::Window PoolCall::WindowOf(std::size_t d, std::int64_t o) const {
-  if (kind == Kind::kAdaptiveAverage) {
+  if (adaptive) {
     return {o * in_size[d] / out_size[d], ((o + 1) * in_size[d] + out_size[d] - 1) / out_size[d]};
   }
   const std::int64_t begin = o * stride[d] - padding[d];
@@ -119,6 +124,7 @@ std::optional<PoolCall> ParsePool(const OpCall& call) {
   }
   PoolCall p;
   p.kind = layout->kind;
+  p.adaptive = layout->adaptive;
   p.backward = layout->backward;
   p.kernel = PairOf(call, layout->kernel, {1, 1});
   p.stride = PairOf(call, layout->stride, p.kernel);
@@ -135,8 +141,8 @@ std::optional<PoolCall> ParsePool(const OpCall& call) {
   p.input = *input;
   p.output = *output;
   if (p.kind == Kind::kMax) {
-    const auto index =
-        Images(p.backward ? call.InputTensor(kBackwardIndices) : call.OutputTensor(1));
+    const auto index = Images(p.backward ? call.InputTensor(static_cast<std::size_t>(layout->index))
+                                         : call.OutputTensor(1));
     if (!index || index->tensor->dtype != DType::kInt64 ||
         index->tensor->shape != p.output.tensor->shape) {
       return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/value.h"
 
@@ -23,7 +24,8 @@ struct PoolTensor {
 };
 
 struct PoolCall {
-  enum class Kind { kMax, kAverage, kAdaptiveAverage } kind = Kind::kMax;
+  enum class Kind { kMax, kAverage } kind = Kind::kMax;
+  bool adaptive = false;  // windows that share the input out; no kernel, stride, …
   bool backward = false;
   std::int64_t images = 1, channels = 0;
   // {y, x}
@@ -48,5 +50,7 @@ struct PoolCall {
 // Nothing if the call is not one of them or has another dtype than the floating ones. Pointers are
 // into `call`.
 [[nodiscard]] std::optional<PoolCall> ParsePool(const OpCall& call);
+// Kernel::Samples of the family.
+[[nodiscard]] std::vector<OpCall> PoolSamples();
 
 }  // namespace reprise

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/host/parts.h"
 #include "kernels/lowering.h"
+#include "kernels/ops/host_floats.h"
+#include "kernels/ops/host_loops.h"
 #include "kernels/ops/random_draw.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
@@ -145,16 +148,27 @@ Status RunRandom(const RandomCall& call, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*call.out, memory));
   const TensorDesc& second = call.probabilities != nullptr ? *call.probabilities : *call.out;
   REPRISE_ASSIGN(const HostTensor probabilities, HostTensor::Bind(second, memory));
-  std::int64_t i = 0;
-  ForEachElement<2>(call.out->shape, {call.out, &second}, [&](const auto& at) {
-    const std::uint64_t bits = RandomBits(call.seed, i++);
+  const auto draw = [&](std::int64_t i, std::int64_t to, std::int64_t from) {
+    const std::uint64_t bits = RandomBits(call.seed, i);
     if (call.kind == RandomKind::kIntegers) {
-      out.SetInt(at[0], call.from + static_cast<std::int64_t>(bits % call.range));
+      out.SetInt(to, call.from + static_cast<std::int64_t>(bits % call.range));
     } else {
-      const double own = call.probabilities != nullptr ? probabilities.Get(at[1]) : call.p;
-      out.Set(at[0], DrawReal(call, bits, own));
+      const double own = call.probabilities != nullptr ? probabilities.Get(from) : call.p;
+      out.Set(to, DrawReal(call, bits, own));
     }
-  });
+  };
+  if (IsContiguous(*call.out) && call.probabilities == nullptr) {
+    constexpr double kBytesWorth = 100;
+    InParts(out.count(), GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        draw(i, call.out->offset + i, 0);
+      }
+    });
+    return {};
+  }
+  std::int64_t i = 0;
+  ForEachElement<2>(call.out->shape, {call.out, &second},
+                    [&](const auto& at) { draw(i++, at[0], at[1]); });
   return {};
 }
 
@@ -214,6 +228,23 @@ Status RunDropout(const Dropout& dropout, const HostBindings& memory) {
   return {};
 }
 
+// The same numbers in float32, in parts.
+Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn in, FloatsIn::Read(*dropout.in, memory));
+  REPRISE_ASSIGN(FloatsOut out, FloatsOut::Write(*dropout.out, memory));
+  REPRISE_ASSIGN(const HostTensor mask, HostTensor::Bind(*dropout.mask, memory));
+  auto* kept = reinterpret_cast<std::uint8_t*>(mask.data()) + dropout.mask->offset;
+  const double scale = dropout.p < 1 ? 1 / (1 - static_cast<double>(dropout.p)) : 0;
+  const std::uint64_t seed = RandomSeed(*dropout.out);
+  constexpr double kBytesWorth = 16;  // a number takes as long to draw
+  InParts(ElementCount(dropout.in->shape), GrainOf(kBytesWorth),
+          [&](std::int64_t begin, std::int64_t end) {
+            loops::Dropout(in.data() + begin, seed, begin, dropout.p, static_cast<float>(scale),
+                           out.data() + begin, kept + begin, end - begin);
+          });
+  return out.Store(memory);
+}
+
 class Random : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "random"; }
@@ -238,6 +269,15 @@ class Random : public Kernel {
     }
     const std::optional<RandomCall> parsed = Parse(call);
     return parsed ? RunRandom(*parsed, memory) : Unsupported(call);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    if (call.name == "aten::native_dropout") {
+      const std::optional<Dropout> dropout = ParseDropout(call);
+      if (dropout && AreFloats({dropout->in}) && ElementCount(dropout->in->shape) > 0) {
+        return RunDropoutFast(*dropout, memory);
+      }
+    }
+    return Reference(call, memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -225,6 +226,58 @@ std::optional<loops::Map> FastMap(const Meaning& m) {
                                  : std::nullopt;
 }
 
+// In pieces of rows that many cores share; which ones does not depend on how many cores there are.
+Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t n) {
+  constexpr std::int64_t kPiece = 64 << 10;
+  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
+  Doubles parts(static_cast<std::size_t>(rows * pieces), 0);
+  const double bytes = sizeof(float) * static_cast<double>(std::min(n, kPiece));
+  InParts(rows * pieces, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t at = i % pieces * kPiece;
+      parts[static_cast<std::size_t>(i)] =
+          loops::SumOf(x + i / pieces * n + at, map, std::min(kPiece, n - at));
+    }
+  });
+  if (pieces == 1) {
+    return parts;
+  }
+  Doubles sums(static_cast<std::size_t>(rows), 0);
+  for (std::int64_t i = 0; i < rows * pieces; ++i) {
+    sums[static_cast<std::size_t>(i / pieces)] += parts[static_cast<std::size_t>(i)];
+  }
+  return sums;
+}
+
+// Each (n, inner) in bands of rows that many cores share, as above.
+Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
+  constexpr std::int64_t kMostBands = 16;
+  constexpr std::int64_t kFewestRows = 64;
+  const std::int64_t bands =
+      s.outer >= kMostBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMostBands);
+  const std::int64_t rows = (s.n + bands - 1) / bands;
+  Doubles parts(static_cast<std::size_t>(s.outer * bands * s.inner), 0);
+  const double bytes = sizeof(float) * static_cast<double>(rows * s.inner);
+  InParts(s.outer * bands, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = std::min(i % bands * rows, s.n);
+      loops::SumColumns(x + (i / bands * s.n + first) * s.inner, map, std::min(rows, s.n - first),
+                        s.inner, parts.data() + i * s.inner);
+    }
+  });
+  if (bands == 1) {
+    return parts;
+  }
+  Doubles sums(static_cast<std::size_t>(s.outer * s.inner), 0);
+  for (std::int64_t i = 0; i < s.outer * bands; ++i) {
+    for (std::int64_t column = 0; column < s.inner; ++column) {
+      sums[static_cast<std::size_t>(i / bands * s.inner + column)] +=
+          parts[static_cast<std::size_t>(i * s.inner + column)];
+    }
+  }
+  return sums;
+}
+
 class Reduction final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "reduction"; }
@@ -274,14 +327,8 @@ class Reduction final : public Kernel {
     }
     const ReductionShape s = ShapeReduction(*p.x, p.reduced);
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(s.view, memory));
-    Doubles y(static_cast<std::size_t>(s.outer * s.inner), 0);
-    for (std::int64_t at = 0; at < s.outer; ++at) {
-      if (s.inner == 1) {
-        y[static_cast<std::size_t>(at)] = loops::SumOf(x.data() + at * s.n, *map, s.n);
-      } else {
-        loops::SumColumns(x.data() + at * s.n * s.inner, *map, s.n, s.inner, &y[at * s.inner]);
-      }
-    }
+    Doubles y =
+        s.inner == 1 ? SumRows(x.data(), *map, s.outer, s.n) : SumColumns(x.data(), *map, s);
     for (double& total : y) {
       total = p.parts[0].meaning.finish(total, static_cast<double>(s.n));
     }

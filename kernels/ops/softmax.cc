@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -150,14 +151,16 @@ class Softmax final : public Kernel {
     REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(p.g, memory));
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
     REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
-    for (std::int64_t row = 0; row < p.rows; ++row) {
-      const std::int64_t at = row * p.n;
-      if (p.backward) {
-        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags);
-      } else {
-        RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags);
+    const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
+    InParts(p.rows, GrainOf(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
+        if (p.backward) {
+          RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags);
+        } else {
+          RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags);
+        }
       }
-    }
+    });
     return y.Store(memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(

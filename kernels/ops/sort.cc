@@ -5,14 +5,17 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/host/parts.h"
+#include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/sort_run.h"
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::int64_t kRun = 32;  // RUN of sort.cl
+// Sorting an element takes about as long as moving so many bytes.
+constexpr double kBytesWorth = 100;
 
 struct Parsed {
   const TensorDesc* self = nullptr;
@@ -104,44 +107,44 @@ class Sort final : public Kernel {
     REPRISE_ASSIGN(const Integers keys, ReadIntegers(self, memory));
     return SortLines(p, keys, memory);
   }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const Parsed p = *Parse(call);
+    const TensorDesc self = Lines(*p.self, p.dim);
+    if (AreFloats({p.self})) {
+      REPRISE_ASSIGN(const FloatsIn keys, FloatsIn::Read(self, memory));
+      return SortByKey<std::uint32_t>(p, keys, memory);
+    }
+    if (p.self->dtype == DType::kFloat64) {
+      REPRISE_ASSIGN(const Doubles keys, ReadDoubles(self, memory));
+      return SortByKey<std::uint64_t>(p, keys, memory);
+    }
+    REPRISE_ASSIGN(const Integers keys, ReadIntegers(self, memory));
+    return SortByKey<std::uint64_t>(p, keys, memory);
+  }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     const Parsed p = *Parse(call);
     RowLowering rows(context, "sort.cl");
     REPRISE_TRY(
         rows.UseTypes({{"X", p.self->dtype}, {"I", DType::kInt64}}, AccumulatorOf(p.self->dtype)));
-    const std::int64_t count = Count(*p.self);
-    const std::int64_t n = ExtentOf(*p.self, p.dim);
-    const std::int64_t lines = n == 0 ? 0 : count / n;
-    REPRISE_ASSIGN(const DenseOperand self, rows.Read(Lines(*p.self, p.dim)));
-    std::array<DenseOperand, 2> keys;
-    std::array<DenseOperand, 2> indices;
-    for (std::size_t side = 0; side < 2; ++side) {
-      REPRISE_ASSIGN(keys[side], rows.Scratch(count * SizeOf(p.self->dtype)));
-      REPRISE_ASSIGN(indices[side], rows.Scratch(count * SizeOf(DType::kInt64)));
-    }
-    rows.LaunchItems("sort_runs", lines * ((n + kRun - 1) / kRun), self, keys[0], indices[0], lines,
-                     n, p.descending);
-    std::size_t now = 0;
-    for (std::int64_t width = kRun; width < n; width *= 2) {
-      rows.LaunchItems("merge_runs", count, keys[now], indices[now], keys[1 - now],
-                       indices[1 - now], lines, n, width, p.descending);
-      now = 1 - now;
-    }
-    REPRISE_ASSIGN(const DenseOperand out_indices, rows.Write(Lines(*p.indices, p.dim)));
-    DenseOperand out_values = keys[1 - now];  // not touched without values
+    SortJob job{.dtype = p.self->dtype, .n = ExtentOf(*p.self, p.dim), .k = p.k};
+    job.lines = job.n == 0 ? 0 : Count(*p.self) / job.n;
+    job.descending = p.descending;
+    job.want_values = p.values != nullptr;
+    REPRISE_ASSIGN(job.x, rows.Read(Lines(*p.self, p.dim)));
+    REPRISE_ASSIGN(job.indices, rows.Write(Lines(*p.indices, p.dim)));
     if (p.values != nullptr) {
-      REPRISE_ASSIGN(out_values, rows.Write(Lines(*p.values, p.dim)));
+      REPRISE_ASSIGN(job.values, rows.Write(Lines(*p.values, p.dim)));
     }
-    rows.LaunchItems("take_first", lines * p.k, keys[now], indices[now], out_values, out_indices,
-                     lines, n, p.k, p.values != nullptr);
+    REPRISE_TRY(AppendSort(rows, job));
     return std::move(rows).Take();
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override {
     using samples::Bool;
     using samples::Int;
     std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kInt32}) {
+    for (const DType dtype :
+         {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
       samples::SampleTensors t;
       const TensorDesc self = t.Strided(dtype, {3, 77, 2}, {1, 6, 3});
       const TensorDesc values = t.Tensor(dtype, {3, 77, 2});
@@ -154,6 +157,17 @@ class Sort final : public Kernel {
       calls.push_back({"aten::argsort", {{self}, Int(0), Bool(true)}, {{indices}}});
       calls.push_back(
           {"aten::topk", {{self}, Int(5), Int(1), Bool(true), Bool(true)}, {{few}, {few_indices}}});
+      const TensorDesc rows = t.Tensor(dtype, {3, 1000});
+      calls.push_back({"aten::sort",
+                       {{rows}, Int(-1), Bool(true)},
+                       {{t.Tensor(dtype, {3, 1000})}, {t.Tensor(DType::kInt64, {3, 1000})}}});
+    }
+    for (const std::vector<std::int64_t>& shape : {Dims{}, Dims{1}, Dims{0, 4}}) {
+      samples::SampleTensors t;
+      const auto values = [&] { return Value{t.Tensor(DType::kFloat32, shape)}; };
+      calls.push_back({"aten::sort",
+                       {values(), Int(-1), Bool(false)},
+                       {values(), Value{t.Tensor(DType::kInt64, shape)}}});
     }
     return calls;
   }
@@ -172,6 +186,38 @@ class Sort final : public Kernel {
         values.push_back(bits[begin + order[i]]);
       }
     }
+    return Write(p, indices, values, memory);
+  }
+  // What SortLines does, lines side by side.
+  template <typename Key, typename Values>
+  static Status SortByKey(const Parsed& p, const Values& x, const HostBindings& memory) {
+    REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
+    const std::int64_t n = ExtentOf(*p.self, p.dim);
+    const std::int64_t lines = n == 0 ? 0 : Count(*p.self) / n;
+    Integers indices(static_cast<std::size_t>(lines * p.k));
+    Bits values(indices.size());
+    const Key flip = p.descending ? ~Key{0} : Key{0};
+    InParts(lines, GrainOf(kBytesWorth * static_cast<double>(n)), [&](auto begin, auto end) {
+      std::vector<SortItem<Key>> items;
+      for (std::int64_t line = begin; line < end; ++line) {
+        items.resize(static_cast<std::size_t>(n));
+        for (std::int64_t i = 0; i < n; ++i) {
+          const Key key = SortKey(x[static_cast<std::size_t>(line * n + i)]) ^ flip;
+          items[static_cast<std::size_t>(i)] = {key, static_cast<std::uint32_t>(i)};
+        }
+        SortItems(items, p.k);
+        for (std::int64_t i = 0; i < p.k; ++i) {
+          const std::int64_t from = items[static_cast<std::size_t>(i)].index;
+          indices[static_cast<std::size_t>(line * p.k + i)] = from;
+          values[static_cast<std::size_t>(line * p.k + i)] =
+              bits[static_cast<std::size_t>(line * n + from)];
+        }
+      }
+    });
+    return Write(p, indices, values, memory);
+  }
+  static Status Write(const Parsed& p, const Integers& indices, const Bits& values,
+                      const HostBindings& memory) {
     REPRISE_TRY(WriteIntegers(Lines(*p.indices, p.dim), memory, indices));
     return p.values == nullptr ? Status{} : WriteBits(Lines(*p.values, p.dim), memory, values);
   }

@@ -1,8 +1,9 @@
-// Resampling of images, nearest and bilinear: kernels/ops/upsample.cl.
+// Resampling of images, nearest, linear and cubic: kernels/ops/upsample.cl.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/rows.h"
@@ -11,44 +12,75 @@
 namespace reprise {
 namespace {
 
-// Operations an output pixel: two blends along x, one along y, three each; two for its places.
-constexpr double kBilinearFlops = 11;
+// How an output pixel is made; the same numbers in upsample.cl.
+enum class Mode : std::int32_t { kNearest, kNearestExact, kLinear, kCubic };
+
+// Which input pixels along one dimension: `count` of them, with weights.
+struct Taps {
+  std::array<std::int64_t, 4> at = {};
+  std::array<double, 4> weight = {1, 0, 0, 0};
+  std::size_t count = 1;
+};
 
 struct Parsed {
-  bool backward = false, linear = false, corners = false;
+  bool backward = false, corners = false;
+  Mode mode = Mode::kNearest;
   const TensorDesc* in = nullptr;   // backward: the gradient that is written
   const TensorDesc* out = nullptr;  // backward: the gradient that is read
   std::int64_t planes = 0;
   std::array<std::int64_t, 2> in_size = {}, out_size = {};  // y, x
   std::array<float, 2> factor = {};  // input pixels for each output pixel; 0: by the sizes
 
-  struct Taps {
-    std::int64_t first, second;
-    double w;  // of the second
-  };
   [[nodiscard]] Taps TapsOf(std::size_t d, std::int64_t o) const;
+  [[nodiscard]] std::int64_t NearestOf(std::size_t d, std::int64_t o) const;
 };
 
-// As in upsample.cl.
-Parsed::Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
+// In float for every type, as PyTorch does.
+std::int64_t Parsed::NearestOf(std::size_t d, std::int64_t o) const {
   const std::int64_t in_n = in_size[d];
   const std::int64_t out_n = out_size[d];
-  if (!linear) {  // in float for every type, as PyTorch does
-    const float scale =
-        factor[d] > 0 ? factor[d] : static_cast<float>(in_n) / static_cast<float>(out_n);
-    const auto at = static_cast<std::int64_t>(std::floor(static_cast<float>(o) * scale));
-    const std::int64_t i = out_n == in_n ? o : out_n == 2 * in_n ? o / 2 : std::min(at, in_n - 1);
-    return {i, i, 0};
+  const float scale =
+      factor[d] > 0 ? factor[d] : static_cast<float>(in_n) / static_cast<float>(out_n);
+  const float place = static_cast<float>(o) + (mode == Mode::kNearestExact ? 0.5F : 0.0F);
+  const auto at = std::min(static_cast<std::int64_t>(std::floor(place * scale)), in_n - 1);
+  if (mode == Mode::kNearestExact) {
+    return at;
+  }
+  return out_n == in_n ? o : out_n == 2 * in_n ? o / 2 : at;
+}
+
+// Keys' cubic with a = -0.75, of the two pixels nearby and of the two further away.
+double NearWeight(double x) { return (1.25 * x - 2.25) * x * x + 1; }
+double FarWeight(double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; }
+
+// As in upsample.cl.
+Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
+  const std::int64_t in_n = in_size[d];
+  const std::int64_t out_n = out_size[d];
+  if (mode == Mode::kNearest || mode == Mode::kNearestExact) {
+    return {.at = {NearestOf(d, o)}};
   }
   const double by_corners =
       out_n > 1 ? static_cast<double>(in_n - 1) / static_cast<double>(out_n - 1) : 0;
   const double by_sizes =
       factor[d] > 0 ? factor[d] : static_cast<double>(in_n) / static_cast<double>(out_n);
-  const auto place = static_cast<double>(o);
-  const double at = corners ? place * by_corners : std::max(by_sizes * (place + 0.5) - 0.5, 0.0);
-  const std::int64_t first = std::min(static_cast<std::int64_t>(at), in_n - 1);
-  return {first, std::min(first + 1, in_n - 1),
-          std::clamp(at - static_cast<double>(first), 0.0, 1.0)};
+  const auto index = static_cast<double>(o);
+  const double place = corners ? index * by_corners : by_sizes * (index + 0.5) - 0.5;
+  if (mode == Mode::kLinear) {
+    const double inside = std::max(place, 0.0);
+    const std::int64_t first = std::min(static_cast<std::int64_t>(inside), in_n - 1);
+    const double w = std::clamp(inside - static_cast<double>(first), 0.0, 1.0);
+    return {{first, std::min(first + 1, in_n - 1)}, {1 - w, w}, 2};
+  }
+  const double below = std::floor(place);
+  const double w = place - below;
+  Taps taps{.weight = {FarWeight(1 + w), NearWeight(w), NearWeight(1 - w), FarWeight(2 - w)},
+            .count = 4};
+  for (std::size_t k = 0; k < taps.count; ++k) {
+    const auto at = static_cast<std::int64_t>(below) + static_cast<std::int64_t>(k) - 1;
+    taps.at[k] = std::clamp<std::int64_t>(at, 0, in_n - 1);
+  }
+  return taps;
 }
 
 // The reciprocal of the scale that the call names for y or x: two numbers, or (vec overloads) a
@@ -82,15 +114,19 @@ bool SetSizes(Parsed& p) {
 std::optional<Parsed> Parse(const OpCall& call) {
   Parsed p;
   p.backward = call.name.ends_with("_backward");
-  p.linear = call.name.starts_with("aten::upsample_bilinear");
+  const auto is = [&](std::string_view name) { return call.name.starts_with(name); };
+  p.mode = is("aten::upsample_bicubic")                                   ? Mode::kCubic
+           : is("aten::upsample_bilinear") || is("aten::upsample_linear") ? Mode::kLinear
+           : is("aten::_upsample_nearest_exact")                          ? Mode::kNearestExact
+                                                                          : Mode::kNearest;
   p.in = p.backward ? call.OutputTensor(0) : call.InputTensor(0);
   p.out = p.backward ? call.InputTensor(0) : call.OutputTensor(0);
-  const bool lines = call.name.starts_with("aten::upsample_nearest1d");
+  const bool lines = call.name.find("1d") != std::string::npos;
   if (p.in == nullptr || Rank(*p.in) != (lines ? 3 : 4) || !SetSizes(p)) {
     return std::nullopt;
   }
   std::size_t next = p.backward ? 3 : 2;
-  if (p.linear) {
+  if (p.mode == Mode::kLinear || p.mode == Mode::kCubic) {
     p.corners = TruthOr(Argument(call, next++), false);
   }
   for (std::size_t d = 0; d < 2; ++d) {
@@ -103,10 +139,21 @@ class Upsample final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "upsample"; }
   [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 6> kOperators = {
-        "aten::upsample_nearest1d",          "aten::upsample_nearest2d",
-        "aten::upsample_bilinear2d",         "aten::upsample_nearest1d_backward",
-        "aten::upsample_nearest2d_backward", "aten::upsample_bilinear2d_backward"};
+    static constexpr std::array<std::string_view, 14> kOperators = {
+        "aten::upsample_nearest1d",
+        "aten::upsample_nearest2d",
+        "aten::_upsample_nearest_exact1d",
+        "aten::_upsample_nearest_exact2d",
+        "aten::upsample_linear1d",
+        "aten::upsample_bilinear2d",
+        "aten::upsample_bicubic2d",
+        "aten::upsample_nearest1d_backward",
+        "aten::upsample_nearest2d_backward",
+        "aten::_upsample_nearest_exact1d_backward",
+        "aten::_upsample_nearest_exact2d_backward",
+        "aten::upsample_linear1d_backward",
+        "aten::upsample_bilinear2d_backward",
+        "aten::upsample_bicubic2d_backward"};
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
@@ -115,7 +162,9 @@ class Upsample final : public Kernel {
     if (!p) {
       return {};
     }
-    const double flops = p->linear ? kBilinearFlops : p->backward ? 1 : 0;
+    // A multiply-add a tap; places and weights are the same for a whole row or column.
+    const double taps = p->mode == Mode::kCubic ? 16 : p->mode == Mode::kLinear ? 4 : 0;
+    const double flops = taps > 0 ? 2 * taps : p->backward ? 1 : 0;
     return {flops * static_cast<double>(Count(*p->out)), BytesOf(*p->in) + BytesOf(*p->out)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
@@ -124,20 +173,16 @@ class Upsample final : public Kernel {
     const TensorDesc& target = p.backward ? *p.in : *p.out;
     Doubles to(static_cast<std::size_t>(Count(target)), 0);
     for (std::int64_t row = 0; row < p.planes * p.out_size[0]; ++row) {
-      const Parsed::Taps y = p.TapsOf(0, row % p.out_size[0]);
+      const Taps y = p.TapsOf(0, row % p.out_size[0]);
       const std::int64_t plane = row / p.out_size[0] * p.in_size[0];
       for (std::int64_t ox = 0; ox < p.out_size[1]; ++ox) {
-        const Parsed::Taps x = p.TapsOf(1, ox);
+        const Taps x = p.TapsOf(1, ox);
         const auto out = static_cast<std::size_t>(row * p.out_size[1] + ox);
-        const auto move = [&](std::int64_t iy, std::int64_t ix, double weight) {
-          const auto in = static_cast<std::size_t>((plane + iy) * p.in_size[1] + ix);
-          to[p.backward ? in : out] += weight * from[p.backward ? out : in];
-        };
-        move(y.first, x.first, (1 - y.w) * (1 - x.w));
-        if (p.linear) {
-          move(y.first, x.second, (1 - y.w) * x.w);
-          move(y.second, x.first, y.w * (1 - x.w));
-          move(y.second, x.second, y.w * x.w);
+        for (std::size_t k = 0; k < y.count * x.count; ++k) {
+          const std::size_t j = k / x.count;
+          const std::size_t i = k % x.count;
+          const auto in = static_cast<std::size_t>((plane + y.at[j]) * p.in_size[1] + x.at[i]);
+          to[p.backward ? in : out] += y.weight[j] * x.weight[i] * from[p.backward ? out : in];
         }
       }
     }
@@ -160,7 +205,7 @@ class Upsample final : public Kernel {
     const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0];
     rows.LaunchItems(p.backward ? "resample_grad" : "resample", items, in, out, p.planes,
                      p.in_size[0], p.in_size[1], p.out_size[0], p.out_size[1], p.factor[0],
-                     p.factor[1], p.linear, p.corners);
+                     p.factor[1], static_cast<std::int32_t>(p.mode), p.corners);
     return std::move(rows).Take();
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override;
@@ -182,26 +227,46 @@ std::vector<OpCall> Upsample::Samples() const {
     calls.push_back({"aten::upsample_nearest1d_backward",
                      {{long_line}, Ints({20}), Ints({2, 3, 9}), none},
                      {{line}}});
+    const Value scale{2.25};
+    calls.push_back(
+        {"aten::_upsample_nearest_exact1d", {{line}, Ints({20}), scale}, {{long_line}}});
+    calls.push_back({"aten::_upsample_nearest_exact1d_backward",
+                     {{long_line}, Ints({20}), Ints({2, 3, 9}), scale},
+                     {{line}}});
+    calls.push_back(
+        {"aten::upsample_linear1d", {{line}, Ints({20}), Bool(true), none}, {{long_line}}});
+    calls.push_back({"aten::upsample_linear1d_backward",
+                     {{long_line}, Ints({20}), Ints({2, 3, 9}), Bool(false), none},
+                     {{line}}});
     // Twice as large, by sizes alone, smaller.
     const std::vector<std::vector<std::int64_t>> sizes = {{14, 10}, {11, 13}, {4, 3}, {1, 5}};
     for (const auto& size : sizes) {
       const TensorDesc out = t.Tensor(dtype, {2, 3, size[0], size[1]});
-      calls.push_back({"aten::upsample_nearest2d", {{in}, Ints(size), none, none}, {{out}}});
-      calls.push_back({"aten::upsample_nearest2d_backward",
-                       {{out}, Ints(size), Ints({2, 3, 7, 5}), none, none},
-                       {{in}}});
-      for (const bool corners : {false, true}) {
+      for (const std::string name :
+           {"aten::upsample_nearest2d", "aten::_upsample_nearest_exact2d"}) {
+        calls.push_back({name, {{in}, Ints(size), none, none}, {{out}}});
         calls.push_back(
-            {"aten::upsample_bilinear2d", {{in}, Ints(size), Bool(corners), none, none}, {{out}}});
-        calls.push_back({"aten::upsample_bilinear2d_backward",
-                         {{out}, Ints(size), Ints({2, 3, 7, 5}), Bool(corners), none, none},
-                         {{in}}});
+            {name + "_backward", {{out}, Ints(size), Ints({2, 3, 7, 5}), none, none}, {{in}}});
+      }
+      for (const std::string name : {"aten::upsample_bilinear2d", "aten::upsample_bicubic2d"}) {
+        for (const bool corners : {false, true}) {
+          calls.push_back({name, {{in}, Ints(size), Bool(corners), none, none}, {{out}}});
+          calls.push_back({name + "_backward",
+                           {{out}, Ints(size), Ints({2, 3, 7, 5}), Bool(corners), none, none},
+                           {{in}}});
+        }
       }
     }
     const TensorDesc scaled = t.Tensor(dtype, {2, 3, 17, 8});
     const Value scales{ValueList{Double(2.5), Double(1.75)}};
     calls.push_back({"aten::upsample_nearest2d", {{in}, none, scales}, {{scaled}}});
     calls.push_back({"aten::upsample_bilinear2d", {{in}, none, Bool(false), scales}, {{scaled}}});
+    calls.push_back({"aten::upsample_bicubic2d", {{in}, none, Bool(false), scales}, {{scaled}}});
+    const TensorDesc pixel = t.Tensor(dtype, {1, 1, 1, 1});
+    const TensorDesc tripled = t.Tensor(dtype, {1, 1, 3, 3});
+    calls.push_back({"aten::upsample_bicubic2d",
+                     {{pixel}, Ints({3, 3}), Bool(false), none, none},
+                     {{tripled}}});
   }
   return calls;
 }

@@ -304,6 +304,37 @@ TEST(Oddities, WorkSwallowsWhatItCalls) {
   EXPECT_EQ(trace.Find("aten::mul_")->duration_ns, 100'000);
 }
 
+// _convolution is a frame around the operator that convolves; on a CPU it is oneDNN's caller itself
+// where it is transposed, and what it calls merely copies.
+TEST(Oddities, TransposedConvolutionsWithoutAnOperatorBelow) {
+  SyntheticCapture capture;
+  capture.Step(0, 500);
+  const auto call = [&](double start_us, bool transposed, const std::string& inside) {
+    capture.Add(
+        {.name = "aten::_convolution",
+         .start_us = start_us,
+         .duration_us = 90,
+         .inputs = {TensorArg(4, {1, 2, 3, 3}), TensorArg(5, {2, 2, 1, 1}), LiteralArg("None"),
+                    ListArg({IntArg(1), IntArg(1)}), ListArg({IntArg(0), IntArg(0)}),
+                    ListArg({IntArg(1), IntArg(1)}), BoolArg(transposed)},
+         .outputs = {TensorArg(6, {1, 2, 3, 3})}});
+    capture.Add({.name = inside,
+                 .start_us = start_us + 10,
+                 .duration_us = 20,
+                 .inputs = {TensorArg(6, {1, 2, 3, 3}), TensorArg(4, {1, 2, 3, 3})},
+                 .outputs = {TensorArg(6, {1, 2, 3, 3})}});
+  };
+  call(10, true, "aten::copy_");
+  call(110, false, "aten::mkldnn_convolution");
+  call(210, true, "aten::slow_conv_transpose2d");
+  const LoadedTrace trace = ConvertOne("transposed", capture);
+  ASSERT_THAT(trace.Find("aten::_convolution"), NotNull());
+  EXPECT_THAT(trace.Find("aten::_convolution", 1), IsNull());
+  EXPECT_THAT(trace.Find("aten::copy_"), IsNull()) << "part of the work that it is called by";
+  EXPECT_THAT(trace.Find("aten::mkldnn_convolution"), NotNull());
+  EXPECT_THAT(trace.Find("aten::slow_conv_transpose2d"), NotNull());
+}
+
 TEST(Oddities, ParameterNames) {
   constexpr std::string_view kSchema =
       "c10d::send(Tensor[] tensors, __torch__.torch.classes.c10d.ProcessGroup process_group, int "

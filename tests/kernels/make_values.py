@@ -7,6 +7,8 @@ A case is the operator's name, one line an argument in schema order, one line a 
 """
 import torch
 
+import values_of_images
+
 NAN, INF = float("nan"), float("inf")
 torch.manual_seed(7)
 
@@ -224,3 +226,5 @@ def attention():
 
 for group in (elementwise, copies, indexing, masks, searching, bags, products, images, attention):
     group()
+for group in values_of_images.GROUPS:
+    group(case)

@@ -1,0 +1,132 @@
+#include "kernels/host/parts.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+using Body = std::function<void(std::int64_t, std::int64_t)>;
+
+// Parts for each core: more than one, because cores are shared and seldom equally fast.
+constexpr std::int64_t kPartsPerCore = 4;
+
+// The cores that this process is bound to: launchers give each rank its own.
+int OwnCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+struct Job {
+  const Body& body;
+  std::int64_t count, part;
+  std::atomic<std::int64_t> next = 0;
+
+  void Work() {
+    for (std::int64_t begin = 0; (begin = next.fetch_add(part)) < count;) {
+      body(begin, std::min(count, begin + part));
+    }
+  }
+};
+
+// One job at a time.
+class Workers {
+ public:
+  explicit Workers(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] { Serve(); });
+    }
+  }
+  ~Workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(threads_.size()); }
+
+  // False if another thread's job is running.
+  bool Run(Job& job) {
+    if (running_.exchange(true, std::memory_order_acquire)) {
+      return false;  // or this one's own, of which the caller is a part
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      job_ = &job;
+      ++jobs_;
+    }
+    changed_.notify_all();
+    job.Work();
+    std::unique_lock lock(mutex_);
+    job_ = nullptr;  // who comes late finds nothing
+    left_.wait(lock, [&] { return inside_ == 0; });
+    running_.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  void Serve() {
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stop_ || (job_ != nullptr && jobs_ != seen); });
+      if (stop_) {
+        return;
+      }
+      seen = jobs_;
+      Job& job = *job_;
+      ++inside_;
+      lock.unlock();
+      job.Work();
+      lock.lock();
+      if (--inside_ == 0) {
+        left_.notify_one();
+      }
+    }
+  }
+
+  std::atomic<bool> running_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_, left_;
+  Job* job_ = nullptr;
+  std::uint64_t jobs_ = 0;
+  int inside_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
+  if (count <= 0) {
+    return;
+  }
+  static Workers workers(OwnCores() - 1);
+  const std::int64_t pieces = (workers.count() + 1) * kPartsPerCore;
+  Job job{body, count, std::max(grain, (count + pieces - 1) / pieces)};
+  if (workers.count() == 0 || job.part * 2 > count || !workers.Run(job)) {
+    body(0, count);
+  }
+}
+
+void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  InParts(bytes, GrainOf(2), [=](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
+}  // namespace reprise
