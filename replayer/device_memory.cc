@@ -34,7 +34,9 @@ std::vector<std::byte> InitialBytes(const StorageLife& life) {
   // Without a known bound 0 and 1 are valid for everything that has at least two entries.
   const std::uint64_t bound =
       life.index_bound > 0 ? static_cast<std::uint64_t>(life.index_bound) : 2;
-  const auto index = [&](std::uint64_t bits) { return bits % bound; };
+  // A single integer is mostly a Python number that was wrapped: something divides by it.
+  const bool single = life.bytes == SizeOf(life.dtype);
+  const auto index = [&](std::uint64_t bits) { return (single ? 1 : bits) % bound; };
   switch (life.dtype) {
     case DType::kFloat32:
       FillAs<float>(bytes, seed, SmallPositive);

@@ -32,7 +32,10 @@ T SiluSlope(T x) {
 template <typename T>
 T GeluSlope(T x) {  // d/dx of x Φ(x) = Φ(x) + x φ(x)
   const T cdf = T(0.5) * (1 + std::erf(x * T(M_SQRT1_2)));
-  return cdf + x * T(0.5 * M_2_SQRTPI * M_SQRT1_2) * std::exp(T(-0.5) * x * x);
+  // Below, φ is no normal number, and nothing beside Φ; vectors' exp takes the slow way there.
+  const T least = sizeof(T) == sizeof(float) ? T(-87) : T(-700);
+  const T phi = std::exp(std::max(T(-0.5) * x * x, least));
+  return cdf + x * T(0.5 * M_2_SQRTPI * M_SQRT1_2) * phi;
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include "kernels/ops/gemm_host.h"
 #include "kernels/ops/gemm_launch.h"
 #include "kernels/ops/gemm_product.h"
+#include "kernels/ops/host_convert.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 
@@ -129,10 +130,12 @@ Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) con
   for (std::int64_t z = 0; z < p->batch; ++z) {
     if (add) {  // as the product's starting value
       REPRISE_ASSIGN(const HostTensor c, HostTensor::Bind(*p->c.tensor, memory));
+      std::vector<float> row(static_cast<std::size_t>(p->n));
       for (std::int64_t i = 0; i < p->m; ++i) {
-        for (std::int64_t j = 0; j < p->n; ++j) {
-          d.Set(p->d.At(z, i, j), c.Get(p->c.At(z, i, j)));
+        if (i == 0 || p->c.row != 0) {  // else a bias: every row is the same
+          LoadRun(c.data(), c.dtype(), p->c.At(z, i, 0), p->c.column, row.data(), p->n);
         }
+        StoreRun(row.data(), p->n, d.data(), d.dtype(), p->d.At(z, i, 0), p->d.column);
       }
     }
     const auto matrix = [z](const HostTensor& t, const MatrixView& v) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -35,11 +36,8 @@ BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
     }
   }
   copy.resize(static_cast<std::size_t>(rows * columns));
-  float* to = copy.data();
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      *to++ = static_cast<float>(LoadDouble(a.data, a.dtype, a.offset + i * a.row + j * a.column));
-    }
+    LoadRun(a.data, a.dtype, a.offset + i * a.row, a.column, copy.data() + i * columns, columns);
   }
   return {copy.data(), 'N', std::max<std::int64_t>(1, columns)};
 }
@@ -83,9 +81,8 @@ Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, con
   if (status != dnnl_success) {
     return EnvironmentError("oneDNN's sgemm failed with status " + std::to_string(status));
   }
-  for (std::int64_t i = 0; !direct && i < m * n; ++i) {
-    StoreDouble(d.data, d.dtype, d.offset + i / n * d.row + i % n * d.column,
-                d_copy[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; !direct && i < m; ++i) {
+    StoreRun(d_copy.data() + i * n, n, d.data, d.dtype, d.offset + i * d.row, d.column);
   }
   return {};
 }
