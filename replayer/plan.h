@@ -35,6 +35,7 @@ struct Work {
   bool joins = false;     // waits for another actor: the thread's time is settled before it
   bool releases = false;  // another actor waits for it: settled after it
   bool counts = false;    // in coverage's denominator
+  bool alone = false;     // a transfer that meets nobody here: takes its recorded time
 };
 
 struct PlanActor {
@@ -64,6 +65,9 @@ struct Plan {
 // options.assume_groups). Environment: none.
 [[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
                                      const KernelRegistry& registry);
+
+// Mean over the trace's steps; a trace without steps is one.
+[[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);
 
 // What the plan says of each node, for the run on disk.
 [[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);

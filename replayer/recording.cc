@@ -80,7 +80,7 @@ Status Session::BeginRecording() {
   }
   writer_->AppendCollectives(std::move(collectives));
   writer_->SetFact("host", communicator_.host());
-  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs()));
+  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs(*graph_)));
   writer_->SetFact(kFactTraceBaseNs,
                    std::to_string(graph_->metadata().base_ns + graph_->metadata().clock_offset_ns));
   writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
@@ -88,8 +88,8 @@ Status Session::BeginRecording() {
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
   if (device_ != nullptr) {
     const DeviceInfo& info = device_->info();
-    writer_->AppendDevice({fmt::format("{}:{}", info.backend, request_.options.device_index),
-                           info.backend, info.name, info.vendor, info.driver, info.compute_units,
+    writer_->AppendDevice({fmt::format("{}:{}", info.backend, device_index_), info.backend,
+                           info.name, info.vendor, info.driver, info.compute_units,
                            info.memory_bytes});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
     writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
@@ -130,34 +130,18 @@ int Session::RunnableThreads() const {
   return host + (plan_.transfers.empty() ? 0 : 1);
 }
 
-// Mean over the trace's steps; a trace without steps is one.
-std::int64_t Session::RecordedStepNs() const {
-  const std::vector<Step>& steps = graph_->metadata().steps;
-  if (!steps.empty()) {
-    std::int64_t total_ns = 0;
-    for (const Step& step : steps) {
-      total_ns += step.duration_ns;
-    }
-    return total_ns / static_cast<std::int64_t>(steps.size());
-  }
-  std::int64_t begin_ns = graph_->size() > 0 ? graph_->start_ns(0) : 0;
-  std::int64_t end_ns = begin_ns;
-  for (Graph::Index i = 0; i < graph_->size(); ++i) {
-    end_ns = std::max(end_ns, graph_->start_ns(i) + graph_->duration_ns(i));
-  }
-  return end_ns - begin_ns;
-}
-
 Result<RunManifest> Session::MakeManifest() {
   const ReplayOptions& options = request_.options;
   RunManifest manifest;
   // One line per rank: host, runnable threads, recorded and untraced step, device.
   const std::string device =
       device_ == nullptr ? "none"
-                         : fmt::format("{}: {}", device_->info().backend, device_->info().name);
+                         : fmt::format("{}{}: {}", device_->info().backend,
+                                       devices_ > 1 ? fmt::format(":{}", device_index_) : "",
+                                       device_->info().name);
   REPRISE_ASSIGN(const auto rows,
                  communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}", communicator_.host(),
-                                                     RunnableThreads(), RecordedStepNs(),
+                                                     RunnableThreads(), RecordedStepNs(*graph_),
                                                      graph_->metadata().untraced_step_ns, device)));
   std::map<std::string, int> threads_of_host;
   for (const std::string& row : rows) {
@@ -192,6 +176,8 @@ Result<RunManifest> Session::MakeManifest() {
                       {"host_gap_factor", fmt::format("{}", options.GapFactor())},
                       {"check", options.check ? "true" : "false"},
                       {"memory", options.share_memory ? "share" : "own"}};
+  manifest.options.merge(DescribePart(options, mapping_));
+  manifest.options.merge(DescribeTimeScale(options));
   for (const auto& [op_class, mode] : options.op_modes) {
     manifest.options[fmt::format("ops.{}", Name(op_class))] = Name(mode);
   }
