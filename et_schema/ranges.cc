@@ -1,5 +1,6 @@
 #include "et_schema/ranges.h"
 
+#include <algorithm>
 #include <map>
 
 namespace reprise {
@@ -27,9 +28,10 @@ RangeLists ListsOf(const std::vector<Range>& ranges) {
 std::vector<Range> RangesOf(const RangeLists& lists) {
   std::vector<Range> ranges;
   const auto& numbers = lists.numbers;
-  for (std::size_t i = 0; i + kNumbers <= numbers.size(); i += kNumbers) {
+  const std::size_t end = std::min(numbers.size(), kNumbers * kMostRanges);
+  for (std::size_t i = 0; i + kNumbers <= end; i += kNumbers) {
     const auto name = static_cast<std::uint64_t>(numbers[i]);
-    if (name < lists.names.size()) {
+    if (name < lists.names.size() && lists.names[name].size() <= kLongestRangeName) {
       ranges.push_back({.name = lists.names[name],
                         .thread = numbers[i + 1],
                         .start_ns = numbers[i + 2],

@@ -102,8 +102,9 @@ std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet&
   const PartOptions& part = options.part;
   std::vector<std::string> notes;
   if (part.one_trace) {
-    notes.push_back(fmt::format("one trace: {} rank{} play what rank {} of {} recorded",
-                                mapping.played.size(), mapping.played.size() == 1 ? "" : "s",
+    const std::size_t size = mapping.played.size();
+    notes.push_back(fmt::format("one trace: {} what rank {} of {} recorded",
+                                size == 1 ? "1 rank plays" : fmt::format("{} ranks play", size),
                                 mapping.played.front(), set.world_size));
   } else if (!part.ranks.empty()) {
     notes.push_back(fmt::format("ranks: {} of {}", NumbersText(part.ranks), set.world_size));

@@ -37,6 +37,10 @@ std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
       if (!IsRange(rank, op)) {
         continue;
       }
+      if (op.name->size() > kLongestRangeName) {
+        diagnostics.Count("range_left_out", rank.label + ": a name of over 1,024 bytes");
+        continue;
+      }
       const std::int64_t start_ns = op.start_ns - rank.base_ns;
       ranges.push_back({.name = *op.name,
                         .thread = thread.number,

@@ -157,7 +157,7 @@ TEST(Selection, AWaitKeepsTheTimeThatACutEdgeHeldItBack) {
   Node& wait = recorder.Host(3, 20, 2, {After(2), After(1, EdgeReason::kSync)});
   wait.kind = OpKind::kWait;
   wait.delay_ns = 0;  // starts when the kernel has ended
-  recorder.Host(4, 95, 5, {After(3)});
+  recorder.Host(4, 95, 5, {After(3)}).delay_ns = 3 * kUs;
   const Graph graph = recorder.Build({Marked("part", 5, 95)});
   Diagnostics diagnostics;
   const Graph part = Selected(graph, {.range = "part"}, diagnostics);

@@ -65,7 +65,9 @@ class ThreadTrace {
     transfer.name = "gloo:all_reduce";
     transfer.kind = OpKind::kComm;
     transfer.op_class = OpClass::kComm;
-    transfer.type = NodeType::kCommColl;
+    transfer.type = spec.kind == CommKind::kSend   ? NodeType::kCommSend
+                    : spec.kind == CommKind::kRecv ? NodeType::kCommRecv
+                                                   : NodeType::kCommColl;
     transfer.actor = {Actor::Kind::kGroup, 0, -1};
     transfer.step = 0;
     transfer.deps = {{issue, EdgeReason::kLaunch, false}};
