@@ -1,4 +1,4 @@
-// reprise replay: a trace set on as many ranks as it has, into a run directory.
+// reprise replay: a trace set, or a part of it, on as many ranks, into a run directory.
 #include "replayer/replay.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 
 void AddFlags(CLI::App& app, Flags& flags) {
   ReplayOptions& options = flags.request.options;
-  app.description("Replay a trace set; start it with mpirun -n <ranks of the set>");
+  app.description("Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();

@@ -306,6 +306,7 @@ std::vector<DeviceInfo> Devices(std::initializer_list<bool> cpu) {
 std::vector<int> Chosen(const ReplayOptions& options, const std::vector<DeviceInfo>& devices) {
   constexpr int kRanks = 5;
   std::vector<int> chosen;
+  chosen.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     chosen.push_back(ChooseDevice(options, devices, rank, kRanks).value_or(-1));
   }

@@ -64,6 +64,7 @@ class ReplayTest : public ::testing::Test {
     auto communicators = CreateLocalCommunicators(size);
     std::vector<Error> errors(static_cast<std::size_t>(size));
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) {
       threads.emplace_back([&, rank] {
         const auto outcome = Replay(request, *communicators[static_cast<std::size_t>(rank)]);

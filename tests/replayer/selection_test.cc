@@ -37,7 +37,7 @@ class Recorder {
     node.kind = OpKind::kWork;
     return node;
   }
-  Graph Build(std::vector<Range> ranges, std::vector<Step> steps = {}) {
+  Graph Build(std::vector<Range> ranges, const std::vector<Step>& steps = {}) {
     TraceMetadata metadata;
     metadata.ranges = std::move(ranges);
     metadata.steps = steps.empty() ? std::vector<Step>{{"ProfilerStep#1", 0, 1000 * kUs}} : steps;
