@@ -97,6 +97,36 @@ TEST_F(PartTest, StreamsBesideTheChosenOnesTakeTheirTime) {
   EXPECT_GE(run.ranks.at(0).steps.back().duration_ns, 20'000'000);
 }
 
+TEST_F(PartTest, ARangeThatHoldsOneSideOfATransferIsRefusedOnEveryRank) {
+  ThreadTrace both = Example();
+  both.ranges = {{"sync", 1, 0, both.end_ns, 0}};
+  ThreadTrace first = Example();
+  first.ranges = {{"sync", 1, 0, first.end_ns / 2, 0}};
+  WriteSet({both, first});
+  ReplayRequest request = Request();
+  request.options.part.range = "sync";
+  for (const Error& error : Run(request, 2)) {
+    EXPECT_EQ(error.kind, ErrorKind::kBadInput);
+    EXPECT_THAT(error.message, HasSubstr("all_reduce #1 is in what rank 0 plays"));
+    EXPECT_THAT(error.message, HasSubstr("not in what rank 1 plays"));
+  }
+  request.options.part.ranks = {1};
+  EXPECT_EQ(Run(request, 1)[0].message, "");
+}
+
+TEST_F(PartTest, ARangeWithTransfersIsPlayedOnEveryRank) {
+  ThreadTrace trace = Example();
+  trace.ranges = {{"sync", 1, 0, trace.end_ns / 2, 0}};
+  WriteSet({trace, trace});
+  ReplayRequest request = Request();
+  request.options.part.range = "sync";
+  request.options.check = true;
+  const RunData run = Ran(request, 2);
+  EXPECT_EQ(run.ranks.at(1).collectives.size(), 1U);
+  EXPECT_EQ(run.manifest.options.at("range"), "sync");
+  EXPECT_EQ(run.manifest.untraced_step_ns, -1);
+}
+
 TEST_F(PartTest, NotesSayWhatWasPlayed) {
   WriteSet({Example(), Example()});
   ReplayRequest request = Request();

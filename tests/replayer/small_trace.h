@@ -88,10 +88,12 @@ class ThreadTrace {
     metadata.world_size = world_size;
     metadata.source = "test";
     metadata.steps = {{"ProfilerStep#1", 0, end_ns + kGapNs}};
+    metadata.ranges = ranges;
     return metadata;
   }
 
   std::vector<Node> nodes;
+  std::vector<Range> ranges;
   std::int64_t end_ns = 0;
 
  private:
