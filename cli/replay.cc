@@ -1,4 +1,4 @@
-// reprise replay: a trace set on as many ranks as it has, into a run directory.
+// reprise replay: a trace set, or a part of it, on as many ranks, into a run directory.
 #include "replayer/replay.h"
 
 #include <fmt/format.h>
@@ -10,9 +10,11 @@
 
 #include "cli/commands.h"
 #include "cli/opencl_drivers.h"
+#include "cli/replay_part.h"
 #include "cli/tuning_file.h"
 #include "collectives/communicator.h"
 #include "core/log.h"
+#include "replayer/choices.h"
 #include "replayer/dry.h"
 
 namespace reprise {
@@ -22,8 +24,10 @@ struct Flags {
   ReplayRequest request;
   std::string mode = "full";
   std::string ops, comms, host_gaps = "keep", memory = "own";
+  std::string time_scale;
   std::vector<std::string> icds;
   TuningFlags tuning;
+  PartFlags part;
   double watchdog_s = 60;
   double sample_period_ms = 20;
 };
@@ -32,7 +36,7 @@ constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 
 void AddFlags(CLI::App& app, Flags& flags) {
   ReplayOptions& options = flags.request.options;
-  app.description("Replay a trace set; start it with mpirun -n <ranks of the set>");
+  app.description("Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
@@ -41,17 +45,26 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "full: everything real; compute: transfers timed; comm: operations timed; dry: "
                  "nothing runs, the schedule is simulated")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kModes), std::end(kModes))));
-  app.add_option("--ops", flags.ops, "real|surrogate|timed|skip, or CLASS=MODE,…");
-  app.add_option("--comms", flags.comms, "real|timed|skip, or COLLECTIVE=MODE,…");
+  app.add_option("--ops", flags.ops,
+                 "real|surrogate|timed|skip, or CLASS=MODE,…; rest: what is not named");
+  app.add_option("--comms", flags.comms,
+                 "real|timed|skip, or COLLECTIVE=MODE,…; rest: what is not named");
   app.add_option("--host-gaps", flags.host_gaps, "keep, drop, or scale:F");
-  app.add_option("--time-scale", options.time_scale, "factor on the time of timed nodes")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--time-scale", flags.time_scale,
+                 "factor on the time of timed nodes (of all in --mode dry), or CLASS=F,…; comm: "
+                 "transfers, rest: what is not named");
   app.add_option("--device", options.backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}));
-  app.add_option("--device-index", options.device_index, "which of `reprise devices`, per backend")
-      ->check(CLI::NonNegativeNumber);
+  auto* const index = app.add_option("--device-index", options.device_index,
+                                     "which of `reprise devices`, per backend; for all ranks")
+                          ->check(CLI::NonNegativeNumber);
+  app.add_option("--device-map", flags.part.device_map,
+                 "device of each local rank: 0:0,1:0,2:1, round-robin, or packed (neighbours "
+                 "share); without it GPUs take turns")
+      ->excludes(index);
   AddIcdOption(app, flags.icds);
   AddTuningOptions(app, flags.tuning);
+  AddPartFlags(app, flags.part);
   app.add_option("--warmup", options.warmup, "iterations not counted (1)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--iterations", options.iterations, "iterations counted (3)")
@@ -78,6 +91,10 @@ Status Interpret(Flags& flags) {
   REPRISE_TRY(ParseOpModes(flags.ops, options));
   REPRISE_TRY(ParseCommModes(flags.comms, options));
   REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
+  if (!flags.time_scale.empty()) {
+    REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
+  }
+  REPRISE_TRY(InterpretPart(flags.part, options));
   options.share_memory = flags.memory == "share";
   options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
   options.sample_period_ns = static_cast<std::int64_t>(flags.sample_period_ms * 1e6);
@@ -134,6 +151,9 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
     if (request.options.check) {
       fmt::print("check: every transfer correct ({} verified on rank 0)\n",
                  outcome->checked_transfers);
+    }
+    for (const std::string& note : outcome->notes) {
+      fmt::print("{}\n", note);
     }
     fmt::print("run written to {}; see: reprise report {}\n", request.run_directory,
                request.run_directory);

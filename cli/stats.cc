@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/link_summary.h"
+#include "cli/range_summary.h"
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
 
@@ -57,6 +58,7 @@ struct Stats {
   std::map<CommKind, TransferRow> transfers;
   std::map<GroupCertainty, std::uint64_t> certainty;
   std::map<std::string, GroupRow> groups;
+  RangeSummary ranges;
   std::map<std::string, std::uint64_t> converter;  // kept in the files
   std::map<std::string, Diagnostics::Counter> reader;
 };
@@ -103,6 +105,7 @@ Status AddFile(const std::string& path, Stats& stats) {
       AddTransfer(graph, i, *spec, stats);
     }
   }
+  stats.ranges.Add(graph.metadata());
   stats.nodes += rank.nodes;
   stats.edges += rank.edges;
   for (const auto& [name, count] : graph.metadata().diagnostics) {
@@ -203,6 +206,14 @@ Json ToJson(const std::string& path, const Stats& stats) {
                       {"ranks", row.group.ranks},
                       {"transfers", row.transfers}});
   }
+  Json ranges = Json::array();
+  for (const RangeRow& row : stats.ranges.Rows()) {
+    ranges.push_back({{"name", row.name},
+                      {"ranks", row.ranks},
+                      {"count", row.count},
+                      {"median_ns", row.median_ns},
+                      {"total_ns", row.total_ns}});
+  }
   Json reader = Json::object();
   for (const auto& [name, counter] : stats.reader) {
     reader[name] = {{"count", counter.count}, {"examples", counter.examples}};
@@ -219,6 +230,7 @@ Json ToJson(const std::string& path, const Stats& stats) {
           {"transfers", TransfersJson(stats)},
           {"certainty", std::move(certainty)},
           {"groups", std::move(groups)},
+          {"ranges", std::move(ranges)},
           {"diagnostics", {{"converter", stats.converter}, {"reader", std::move(reader)}}}};
 }
 
@@ -365,6 +377,7 @@ void Print(const std::string& path, const Stats& stats) {
   PrintEdges(stats);
   PrintTransfers(stats);
   PrintGroups(stats);
+  stats.ranges.Print();
   PrintDiagnostics(stats);
 }
 

@@ -167,7 +167,8 @@ void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
 // The n-th transfer of each sequence must agree on every member: kind, dtype, sizes, root, splits;
 // every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
 // (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;
-// success if none. Of each sequence only the first mismatch is told, the rest counted.
+// success if none. Transfers to the outside are not compared. Of each sequence only the first
+// mismatch is told, the rest counted.
 [[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
                                     const RanksOfGroup& ranks_of_group);
 

@@ -26,6 +26,9 @@ Sequences::Sequences(const std::vector<std::vector<PlannedTransfer>>& plans) {
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     const auto global = static_cast<std::int32_t>(rank);
     for (std::size_t i = 0; i < plans[rank].size(); ++i) {
+      if (plans[rank][i].spec.outside) {
+        continue;  // meets nobody
+      }
       sequences_[SequenceKeyOf(plans[rank][i].spec, global)][global].push_back(i);
     }
   }

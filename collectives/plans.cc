@@ -97,6 +97,7 @@ void Encode(const PlannedTransfer& planned, Writer& writer) {
   writer.Put(spec.op);
   writer.Put(spec.op_recorded);
   writer.Put(spec.async);
+  writer.Put(spec.outside);
 }
 
 PlannedTransfer Decode(Reader& reader) {
@@ -119,6 +120,7 @@ PlannedTransfer Decode(Reader& reader) {
   spec.op = reader.Get<ReduceOp>();
   spec.op_recorded = reader.Get<bool>();
   spec.async = reader.Get<bool>();
+  spec.outside = reader.Get<bool>();
   return planned;
 }
 

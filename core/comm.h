@@ -62,6 +62,9 @@ struct CommSpec {
   ReduceOp op = ReduceOp::kSum;
   bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
   bool async = false;        // the issuing call returned before the transfer ended
+  // A replay without those on the other side: it takes its recorded time and reaches nobody. Never
+  // in files.
+  bool outside = false;
   bool operator==(const CommSpec&) const = default;
 };
 

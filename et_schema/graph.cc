@@ -47,6 +47,19 @@ Result<Graph> Graph::Build(TraceMetadata metadata, std::vector<Node> nodes) {
   return builder.Finish(std::move(metadata), {});
 }
 
+Result<Graph> Graph::Rewrite(TraceMetadata metadata, const Edit& edit) const {
+  GraphBuilder builder(fmt::format("rank {}", metadata.rank));
+  NodeView view;
+  for (Index i = 0; i < size(); ++i) {
+    REPRISE_ASSIGN(Node node, Decode(i));
+    if (edit(i, node)) {
+      ViewOf(node, view);
+      REPRISE_TRY(builder.Add(view));
+    }
+  }
+  return builder.Finish(std::move(metadata), diagnostics());
+}
+
 const TraceMetadata& Graph::metadata() const { return impl_->metadata; }
 Graph::Index Graph::size() const { return static_cast<Index>(impl_->ids.size()); }
 std::uint64_t Graph::id(Index i) const { return impl_->ids[i]; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,12 @@ class Graph {
   // From nodes in any order, e.g. straight from a converter or a test. Fails on duplicate ids and
   // cycles, as Load does.
   static Result<Graph> Build(TraceMetadata metadata, std::vector<Node> nodes);
+
+  // A graph of the nodes for which `edit` returns true, as it left them (dependencies are by id;
+  // one on a node that is left out is dropped and counted, unless `edit` removes it). One node is
+  // decoded at a time.
+  using Edit = std::function<bool(Index, Node&)>;
+  [[nodiscard]] Result<Graph> Rewrite(TraceMetadata metadata, const Edit& edit) const;
 
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;

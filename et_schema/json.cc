@@ -130,6 +130,14 @@ Json ToJson(const TraceMetadata& metadata) {
     steps.push_back(
         {{"name", step.name}, {"start_ns", step.start_ns}, {"duration_ns", step.duration_ns}});
   }
+  Json ranges = Json::array();
+  for (const Range& range : metadata.ranges) {
+    ranges.push_back({{"name", range.name},
+                      {"thread", range.thread},
+                      {"start_ns", range.start_ns},
+                      {"duration_ns", range.duration_ns},
+                      {"step", range.step}});
+  }
   Json diagnostics = Json::object();
   for (const auto& [name, count] : metadata.diagnostics) {
     diagnostics[name] = count;
@@ -140,6 +148,7 @@ Json ToJson(const TraceMetadata& metadata) {
           {"base_ns", metadata.base_ns},
           {"source", metadata.source},
           {"steps", std::move(steps)},
+          {"ranges", std::move(ranges)},
           {"untraced_step_ns", metadata.untraced_step_ns},
           {"clock_offset_ns", metadata.clock_offset_ns},
           {"clock_drift", metadata.clock_drift},

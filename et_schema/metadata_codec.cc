@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "et_schema/node_stream.h"
+#include "et_schema/ranges.h"
 #include "et_schema/utf8.h"
 
 namespace reprise {
@@ -45,6 +46,7 @@ class MetadataDecoder {
 
   void Finish(TraceMetadata& out) const {
     out.steps = MakeSteps(step_names_, step_starts_, step_durations_);
+    out.ranges = RangesOf(ranges_);
     for (std::size_t i = 0; i < std::min(counters_.size(), counts_.size()); ++i) {
       out.diagnostics.emplace_back(counters_[i], static_cast<std::uint64_t>(counts_[i]));
     }
@@ -107,6 +109,12 @@ class MetadataDecoder {
     if (raw.name == "step_durations_ns") {
       return raw.AsInts(step_durations_);
     }
+    if (raw.name == "range_names") {
+      return Texts(raw, ranges_.names);
+    }
+    if (raw.name == "ranges") {
+      return raw.AsInts(ranges_.numbers);
+    }
     if (raw.name == "diagnostics_names") {
       return Texts(raw, counters_);
     }
@@ -123,6 +131,7 @@ class MetadataDecoder {
 
   std::vector<std::string> step_names_, counters_;
   std::vector<std::int64_t> step_starts_, step_durations_, counts_;
+  RangeLists ranges_;
 };
 
 }  // namespace

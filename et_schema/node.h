@@ -123,6 +123,16 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+// A part of a host thread's time that the program named (record_function and the like).
+struct Range {
+  std::string name;
+  std::int64_t thread = 0;    // as Actor::id of the thread's nodes
+  std::int64_t start_ns = 0;  // relative to the base, as Node::start_ns
+  std::int64_t duration_ns = 0;
+  std::int32_t step = -1;  // index into TraceMetadata::steps
+  bool operator==(const Range&) const = default;
+};
+
 // Once per file, in Chakra's GlobalMetadata.
 struct TraceMetadata {
   std::string version;  // schema version of this file
@@ -131,6 +141,7 @@ struct TraceMetadata {
   std::int64_t base_ns = 0;  // see Node::start_ns
   std::string source;        // "pytorch host trace 1.1.1-chakra.0.0.4 + kineto"
   std::vector<Step> steps;
+  std::vector<Range> ranges;  // by start; callers before what they enclose
   // Seconds→ns of the same step without tracing (median), -1 if the capture has none.
   std::int64_t untraced_step_ns = -1;
   // Offset that maps this rank's clock to rank 0's, its drift, and their uncertainty

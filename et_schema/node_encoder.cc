@@ -13,6 +13,7 @@
 #include "et_schema/io.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/node_stream.h"
+#include "et_schema/ranges.h"
 #include "et_schema/wire_buffer.h"
 
 namespace reprise {
@@ -69,6 +70,11 @@ void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
   attributes.TextList("step_names", names);
   attributes.Int64List("step_starts_ns", starts_ns);
   attributes.Int64List("step_durations_ns", durations_ns);
+  if (!metadata.ranges.empty()) {
+    const RangeLists ranges = ListsOf(metadata.ranges);
+    attributes.TextList("range_names", ranges.names);
+    attributes.Int64List("ranges", ranges.numbers);
+  }
   std::vector<std::string> counters;
   std::vector<std::uint64_t> counts;
   for (const auto& [name, count] : metadata.diagnostics) {

@@ -64,7 +64,7 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
   for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
     const Graph::Index node = plan_.transfers[k];
     const CommSpec& spec = specs_.emplace(node, options_.transfers[k].spec).first->second;
-    if (!groups_.contains(spec.group)) {
+    if (!plan_.work[node].alone && !groups_.contains(spec.group)) {
       return BadInput(fmt::format("{}: this rank is not in group {} of the trace set",
                                   Words(graph_, node), spec.group));
     }
@@ -163,6 +163,12 @@ Status CommThread::Issue(Graph::Index node) {
   if (work.mode == ReplayMode::kSkip) {
     const std::int64_t now_ns = MonotonicNs();
     callbacks_.done({node, now_ns, now_ns});
+    return {};
+  }
+  if (work.alone) {
+    const std::int64_t now_ns = MonotonicNs();
+    const std::lock_guard lock(mutex_);
+    outstanding_.push_back({node, now_ns, nullptr, now_ns + work.host_ns, nullptr});
     return {};
   }
   CommSpec spec = specs_.at(node);

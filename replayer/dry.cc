@@ -7,6 +7,7 @@
 
 #include "core/version.h"
 #include "et_schema/trace_set.h"
+#include "replayer/part.h"
 #include "replayer/plan.h"
 #include "replayer/run_directory.h"
 #include "replayer/timing_graph.h"
@@ -18,65 +19,105 @@ namespace {
 
 struct SimulatedSet {
   std::vector<Graph> graphs;  // by rank
+  std::vector<Plan> plans;
   TimingTrace timing;
   Schedule schedule;
+  PartCounts part;
 };
 
-Result<SimulatedSet> Simulate(const TraceSet& set, const ReplayOptions& options) {
-  SimulatedSet simulated;
-  std::vector<const Graph*> pointers;
-  for (const auto& [rank, path] : set.files) {
-    auto graph = Graph::Load(path);
-    if (!graph) {
-      return tl::unexpected<Error>(graph.error());
-    }
-    simulated.graphs.push_back(std::move(*graph));
+// What every node "does" is its simulated time; the plan only says what counts.
+ReplayOptions AllTimed(ReplayOptions options) {
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  options.op_modes.clear();
+  options.comm_modes.clear();
+  options.assume_groups = true;
+  return options;
+}
+
+Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOptions& options,
+               SimulatedSet& simulated) {
+  std::vector<std::vector<PlannedTransfer>> transfers;
+  for (std::size_t rank = 0; rank < mapping.played.size(); ++rank) {
+    REPRISE_ASSIGN(RankPart part, LoadPart(set, mapping, static_cast<std::int32_t>(rank), options));
+    REPRISE_ASSIGN(Plan plan, BuildPlan(part.graph, AllTimed(options), KernelRegistry::Builtin()));
+    simulated.part.Add(CountPart(part, plan, options));
+    transfers.push_back(TransfersOf(part.graph, plan));
+    simulated.graphs.push_back(std::move(part.graph));
+    simulated.plans.push_back(std::move(plan));
   }
+  // Whole sets are simulated as they are, with what does not match counted by `validate`.
+  const bool whole = !mapping.changes && options.part.steps.empty() && options.part.range.empty();
+  return whole ? Status{} : AgreeOnTransfers(transfers, mapping, options.part);
+}
+
+Status Simulate(const ReplayOptions& options, SimulatedSet& simulated) {
+  std::vector<const Graph*> pointers;
   for (const Graph& graph : simulated.graphs) {
     pointers.push_back(&graph);
   }
   simulated.timing = TimingOfSet(pointers);
   TimingGraph& timing = simulated.timing.graph;
-  const auto scale = [](std::vector<std::int64_t>& values_ns, double factor) {
-    for (std::int64_t& value_ns : values_ns) {
-      value_ns = value_ns < 0 ? value_ns : std::llround(static_cast<double>(value_ns) * factor);
-    }
+  const auto scale = [](std::int64_t& value_ns, double factor) {
+    value_ns = value_ns < 0 ? value_ns : std::llround(static_cast<double>(value_ns) * factor);
   };
-  scale(timing.duration_ns, options.time_scale);
-  scale(timing.transfer_ns, options.time_scale);
-  scale(timing.delay_ns, options.GapFactor());
+  for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
+    const auto [rank, i] = simulated.timing.Locate(node);
+    const Graph& graph = simulated.graphs[rank];
+    const double factor =
+        options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
+    scale(timing.duration_ns[node], factor);
+    scale(timing.transfer_ns[node], factor);
+    scale(timing.delay_ns[node], options.GapFactor());
+  }
   REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
-  return simulated;
+  return {};
 }
 
-// What every node "did": its simulated times; the plan only says what counts.
-Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, std::size_t rank,
-                 std::int64_t& step_ns) {
+// A step lasts until the next one begins; the first begins before its first node as it did in the
+// recording, and the last ends as long after its last.
+std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
-  ReplayOptions options = request.options;
-  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
-  options.op_modes.clear();
-  options.comm_modes.clear();
-  options.assume_groups = true;
-  REPRISE_ASSIGN(const Plan plan, BuildPlan(graph, options, KernelRegistry::Builtin()));
+  const Plan& plan = simulated.plans[rank];
+  std::vector<std::int64_t> begin_ns(std::max<std::size_t>(graph.metadata().steps.size(), 1),
+                                     INT64_MAX);
+  std::int64_t end_ns = 0;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const std::uint32_t at = simulated.timing.first[rank] + i;
+    const std::int64_t lead_ns = graph.deps(i).empty() ? plan.work[i].gap_ns : 0;
+    std::int64_t& begin = begin_ns.at(static_cast<std::size_t>(plan.work[i].step));
+    begin = std::min(begin, simulated.schedule.start_ns[at] - lead_ns);
+    end_ns = std::max(end_ns, simulated.schedule.end_ns[at]);
+  }
+  end_ns += plan.tail_ns;
+  std::vector<StepRecord> steps;
+  for (std::size_t s = begin_ns.size(); s-- > 0;) {
+    const std::int64_t begin = std::min(begin_ns[s], end_ns);
+    steps.push_back({0, false, static_cast<std::int32_t>(s), begin, end_ns - begin});
+    end_ns = begin;
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, std::size_t rank) {
+  const Graph& graph = simulated.graphs[rank];
+  const Plan& plan = simulated.plans[rank];
   REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
   writer->AppendNodes(DescribeNodes(graph, plan));
   writer->AppendEdges(DescribeEdges(graph));
   std::vector<NodeRecord> records;
-  std::int64_t begin_ns = INT64_MAX;
-  std::int64_t end_ns = 0;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const std::uint32_t at = simulated.timing.first[rank] + i;
     const std::int64_t start_ns = simulated.schedule.start_ns[at];
-    begin_ns = std::min(begin_ns, start_ns);
-    end_ns = std::max(end_ns, simulated.schedule.end_ns[at]);
     if (plan.work[i].counts) {
       records.push_back({graph.id(i), 0, plan.work[i].step, ReplayMode::kTimed, start_ns,
                          simulated.schedule.end_ns[at] - start_ns});
     }
   }
   writer->AppendRecords(std::move(records));
-  writer->AppendStep({0, false, 0, begin_ns, end_ns - begin_ns});
+  for (const StepRecord& step : StepsOf(simulated, rank)) {
+    writer->AppendStep(step);
+  }
   writer->SetFact("modelled", "true");
   if (!graph.metadata().steps.empty()) {
     writer->SetFact(kFactFirstStepNs, std::to_string(graph.metadata().steps.front().start_ns));
@@ -84,13 +125,16 @@ Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, st
   writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
-  step_ns = std::max(step_ns, end_ns - begin_ns);
   return writer->Close();
 }
 
-Status DryOnOneRank(const ReplayRequest& request) {
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(request.set_directory));
-  REPRISE_ASSIGN(const SimulatedSet simulated, Simulate(set, request.options));
+Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
+  const ReplayOptions& options = request.options;
+  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
+  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
+  SimulatedSet simulated;
+  REPRISE_TRY(LoadAll(set, mapping, options, simulated));
+  REPRISE_TRY(Simulate(options, simulated));
   REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
   RunManifest manifest;
   manifest.reprise_version = kVersion;
@@ -98,35 +142,40 @@ Status DryOnOneRank(const ReplayRequest& request) {
   manifest.trace_path = request.set_directory;
   manifest.trace_name = set.name;
   manifest.started_at = UtcNow();
-  manifest.world_size = set.world_size;
+  manifest.world_size = static_cast<std::int32_t>(mapping.played.size());
   manifest.options = {{"mode", "dry"},
-                      {"host_gap_factor", fmt::format("{}", request.options.GapFactor())},
-                      {"time_scale", fmt::format("{}", request.options.time_scale)}};
-  manifest.hosts.assign(set.files.size(), "simulated");
-  manifest.devices.assign(set.files.size(), "none (modelled)");
-  std::int64_t step_ns = 0;
+                      {"host_gap_factor", fmt::format("{}", options.GapFactor())},
+                      {"time_scale", fmt::format("{}", options.time_scale)}};
+  manifest.options.merge(DescribePart(options, mapping));
+  manifest.options.merge(DescribeTimeScale(options));
+  manifest.hosts.assign(mapping.played.size(), "simulated");
+  manifest.devices.assign(mapping.played.size(), "none (modelled)");
   for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {
-    REPRISE_TRY(WriteRank(request, simulated, rank, step_ns));
-    const TraceMetadata& metadata = simulated.graphs[rank].metadata();
-    for (const Step& step : metadata.steps) {
-      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, step.duration_ns);
-    }
-    manifest.untraced_step_ns = std::max(manifest.untraced_step_ns, metadata.untraced_step_ns);
+    REPRISE_TRY(WriteRank(request, simulated, rank));
+    const Graph& graph = simulated.graphs[rank];
+    manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+    manifest.untraced_step_ns =
+        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
   }
   REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
   REPRISE_TRY(WriteManifest(request.run_directory, manifest));
-  return MergeRun(request.run_directory);
+  REPRISE_TRY(MergeRun(request.run_directory));
+  return ReplayOutcome{.notes = PartNotes(options, set, mapping, simulated.part)};
 }
 
 }  // namespace
 
 tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                      Communicator& communicator) {
-  const Status mine = communicator.rank() == 0 ? DryOnOneRank(request) : Status{};
+  Result<ReplayOutcome> outcome = ReplayOutcome{};
+  if (communicator.rank() == 0) {
+    outcome = DryOnOneRank(request, communicator.size());
+  }
+  const Status mine = outcome ? Status{} : tl::unexpected<Error>(outcome.error());
   if (const Status agreed = communicator.Agree(mine); !agreed) {
     return tl::unexpected<ReplayFailure>({agreed.error(), false});
   }
-  return ReplayOutcome{};
+  return *outcome;
 }
 
 }  // namespace reprise

@@ -5,9 +5,10 @@
 
 namespace reprise {
 
-// Needs no device and no mpirun: rank 0 simulates all ranks of the set and writes the run, other
-// ranks (if any were started) only agree. Durations are the recorded ones, × time_scale; gaps are
-// taken as --host-gaps says. The manifest's option `mode` is "dry" and every record is timed.
+// Needs no device and no mpirun: rank 0 simulates all ranks that are played and writes the run,
+// other ranks (if any were started) only agree; one trace on all ranks is simulated on as many as
+// were started. Durations are the recorded ones, × --time-scale; gaps are taken as --host-gaps
+// says. The manifest's option `mode` is "dry" and every record is timed.
 [[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                                    Communicator& communicator);
 

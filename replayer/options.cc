@@ -41,6 +41,11 @@ ReplayMode ReplayOptions::ModeOf(CommKind kind) const {
   return it == comm_modes.end() ? default_comm_mode : it->second;
 }
 
+double ReplayOptions::TimeScaleOf(OpClass op_class) const {
+  const auto it = time_scales.find(op_class);
+  return it == time_scales.end() ? time_scale : it->second;
+}
+
 double ReplayOptions::GapFactor() const {
   switch (host_gaps) {
     case HostGaps::kKeep:
@@ -53,6 +58,17 @@ double ReplayOptions::GapFactor() const {
   return 1.0;
 }
 
+std::map<std::string, std::string> DescribeTimeScale(const ReplayOptions& options) {
+  std::map<std::string, std::string> text;
+  if (options.time_scale != 1.0) {
+    text["time_scale"] = fmt::format("{}", options.time_scale);
+  }
+  for (const auto& [op_class, factor] : options.time_scales) {
+    text[fmt::format("time_scale.{}", Name(op_class))] = fmt::format("{}", factor);
+  }
+  return text;
+}
+
 void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
   options.preset = preset;
   options.default_op_mode = preset == ReplayPreset::kComm ? ReplayMode::kTimed : ReplayMode::kReal;
@@ -62,7 +78,7 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
 
 Status ParseOpModes(std::string_view text, ReplayOptions& options) {
   return ForEachMode(text, "--ops", [&](std::string_view key, ReplayMode mode) -> Status {
-    if (key.empty()) {
+    if (key.empty() || IsRest(key)) {
       options.default_op_mode = mode;
       return {};
     }
@@ -78,7 +94,7 @@ Status ParseOpModes(std::string_view text, ReplayOptions& options) {
 
 Status ParseCommModes(std::string_view text, ReplayOptions& options) {
   return ForEachMode(text, "--comms", [&](std::string_view key, ReplayMode mode) -> Status {
-    if (key.empty()) {
+    if (key.empty() || IsRest(key)) {
       options.default_comm_mode = mode;
       return {};
     }

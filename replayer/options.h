@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,15 +21,50 @@ enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
 
 enum class HostGaps : std::uint8_t { kKeep, kScale, kDrop };
 
+// What becomes of collectives whose group has more or fewer members than recorded
+// (docs/modes.md): the whole message stays as recorded, or every member's block of it does.
+enum class GroupSizes : std::uint8_t { kKeep, kScale };
+
+struct StreamId {
+  std::int32_t device = 0;
+  std::int64_t stream = 0;
+  bool operator==(const StreamId&) const = default;
+};
+
+// Which device a rank uses, by its number among the ranks of its host.
+struct DeviceMap {
+  enum class Kind : std::uint8_t {
+    kDefault,     // GPUs: round-robin over those of the backend; else ReplayOptions::device_index
+    kRoundRobin,  // rank 0 → 0, 1 → 1, …, over all devices of the backend
+    kPacked,      // neighbours share: the first ⌈ranks / devices⌉ → 0, …
+    kListed,
+  };
+  Kind kind = Kind::kDefault;
+  std::map<int, int> device_of;  // kListed
+};
+
+// Which part of the set is played, and by whom (docs/modes.md).
+struct PartOptions {
+  std::vector<std::int32_t> ranks;         // rank k of the run plays ranks[k]; empty: all
+  bool one_trace = false;                  // all ranks of the run play one recorded rank
+  std::optional<std::int32_t> trace_rank;  // which; absent: the lowest that is there
+  std::optional<GroupSizes> group_sizes;   // absent: keep with `ranks`, scale with `one_trace`
+  std::vector<std::int32_t> steps;         // recorded steps, by index; empty: all
+  std::string range;                       // NAME or NAME:K; empty: everything
+};
+
 struct ReplayOptions {
+  PartOptions part;
+  std::vector<StreamId> streams;  // only these device streams execute; empty: all
   ReplayPreset preset = ReplayPreset::kFull;
   ReplayMode default_op_mode = ReplayMode::kReal;
   ReplayMode default_comm_mode = ReplayMode::kReal;
   std::map<OpClass, ReplayMode> op_modes;     // --ops gemm=timed,…
   std::map<CommKind, ReplayMode> comm_modes;  // --comms all_reduce=skip,…
   HostGaps host_gaps = HostGaps::kKeep;
-  double host_gap_scale = 1.0;  // with kScale
-  double time_scale = 1.0;      // of timed nodes
+  double host_gap_scale = 1.0;            // with kScale
+  double time_scale = 1.0;                // of timed nodes of classes without one of their own
+  std::map<OpClass, double> time_scales;  // --time-scale gemm=0.5,comm=2
   std::int32_t warmup = 1;
   std::int32_t iterations = 3;
   bool check = false;          // exactly representable data in every transfer, verified
@@ -37,7 +73,8 @@ struct ReplayOptions {
                                // even across actors; results are then meaningless, times are not
   bool assume_groups = false;  // run although a transfer's group is unknown
   std::string backend = "opencl";
-  int device_index = 0;
+  std::optional<int> device_index;  // absent: as device_map says
+  DeviceMap device_map;
   std::string cache_directory;
   bool allow_tf32 = false;           // float32 products on tensor cores
   std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
@@ -46,13 +83,20 @@ struct ReplayOptions {
 
   [[nodiscard]] ReplayMode ModeOf(OpClass op_class) const;
   [[nodiscard]] ReplayMode ModeOf(CommKind kind) const;
+  [[nodiscard]] double TimeScaleOf(OpClass op_class) const;
   // Factor on delays and host nodes: 1, the scale, or 0.
   [[nodiscard]] double GapFactor() const;
 };
 
+// "rest" and "other": the pseudo-class of everything that is not named beside it.
+[[nodiscard]] inline bool IsRest(std::string_view key) { return key == "rest" || key == "other"; }
+
+// For the manifest: `time_scale` and `time_scale.<class>`, where not 1.
+[[nodiscard]] std::map<std::string, std::string> DescribeTimeScale(const ReplayOptions& options);
+
 // Sets the modes that a preset stands for; later ParseModes calls refine them.
 void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
-// "real" or "gemm=timed,conv=skip" (operator classes) into the table; usage error names what is
+// "real" or "gemm=timed,rest=skip" (operator classes) into the table; usage error names what is
 // wrong and what is possible.
 [[nodiscard]] Status ParseOpModes(std::string_view text, ReplayOptions& options);
 [[nodiscard]] Status ParseCommModes(std::string_view text, ReplayOptions& options);

@@ -26,6 +26,13 @@ std::string NameOf(const Actor& actor, const CommSpec* comm) {
   return fmt::format("thread {}", actor.id);
 }
 
+// A transfer's own time is what remains once all members have arrived; where they never do, what
+// was recorded includes them.
+std::int64_t RecordedTransferNs(const Graph& graph, Graph::Index i, const Work& work) {
+  const std::int64_t transfer_ns = graph.transfer_ns(i);
+  return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const ReplayOptions& options, const KernelRegistry& registry)
@@ -62,20 +69,24 @@ class Planner {
 
   Status PlanTransfer(Graph::Index i, Work& work) {
     const CommSpec& spec = *graph_.comm(i);
+    const bool chosen = IsChosenStream(i);
     work.type = WorkType::kTransfer;
     work.mode = options_.ModeOf(spec.kind);
-    work.counts = true;
+    work.counts = chosen;
+    work.alone = spec.outside || !chosen;
+    if (work.alone && work.mode != ReplayMode::kSkip) {
+      work.mode = ReplayMode::kTimed;
+    }
     work.cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
     if (work.mode == ReplayMode::kSurrogate) {
       work.mode = ReplayMode::kReal;  // a transfer of the same bytes is the transfer
     }
     if (work.mode == ReplayMode::kTimed) {
-      const std::int64_t transfer_ns = graph_.transfer_ns(i);
       work.host_ns =
-          Scaled(transfer_ns >= 0 ? transfer_ns : graph_.duration_ns(i), options_.time_scale);
+          Scaled(RecordedTransferNs(graph_, i, work), options_.TimeScaleOf(OpClass::kComm));
     }
     if (spec.certainty == GroupCertainty::kUnknown && work.mode != ReplayMode::kSkip &&
-        !options_.assume_groups) {
+        !work.alone && !options_.assume_groups) {
       return BadInput(fmt::format(
           "node {} ({}): the capture does not name the process group and several fit; replay "
           "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
@@ -88,8 +99,8 @@ class Planner {
 
   Status PlanCompute(Graph::Index i, Work& work) {
     work.type = WorkType::kCompute;
-    work.counts = true;
-    work.mode = options_.ModeOf(graph_.op_class(i));
+    work.counts = IsChosenStream(i);
+    work.mode = work.counts ? options_.ModeOf(graph_.op_class(i)) : ReplayMode::kTimed;
     auto call = graph_.Call(i);
     if (!call) {
       return BadInput(
@@ -105,9 +116,17 @@ class Planner {
       }
     }
     if (work.mode == ReplayMode::kTimed) {
-      work.host_ns = Scaled(graph_.duration_ns(i), options_.time_scale);
+      work.host_ns = Scaled(graph_.duration_ns(i), options_.TimeScaleOf(graph_.op_class(i)));
     }
     return {};
+  }
+
+  // Without --streams every node is; else host nodes and those of the named streams.
+  [[nodiscard]] bool IsChosenStream(Graph::Index i) const {
+    const Actor actor = graph_.actor(i);
+    return options_.streams.empty() || actor.kind != Actor::Kind::kStream ||
+           std::find(options_.streams.begin(), options_.streams.end(),
+                     StreamId{actor.device, actor.id}) != options_.streams.end();
   }
 
   // A replay begins where the first recorded step begins and ends where the last one ends.
@@ -243,8 +262,7 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     info.step = work.step;
     info.recorded_start_ns = graph.start_ns(i);
     // A transfer's own time is what remains once all members have arrived.
-    const std::int64_t transfer_ns = graph.transfer_ns(i);
-    info.recorded_duration_ns = transfer_ns >= 0 ? transfer_ns : graph.duration_ns(i);
+    info.recorded_duration_ns = RecordedTransferNs(graph, i, work);
     info.recorded_elapsed_ns = graph.duration_ns(i);
     info.recorded_delay_ns = graph.delay_ns(i);
     info.counts_for_coverage = work.counts;

@@ -35,6 +35,7 @@ struct Work {
   bool joins = false;     // waits for another actor: the thread's time is settled before it
   bool releases = false;  // another actor waits for it: settled after it
   bool counts = false;    // in coverage's denominator
+  bool alone = false;     // a transfer that meets nobody here: takes its recorded time
 };
 
 struct PlanActor {

@@ -91,8 +91,8 @@ Status Session::BeginRecording() {
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
   if (device_ != nullptr) {
     const DeviceInfo& info = device_->info();
-    writer_->AppendDevice({fmt::format("{}:{}", info.backend, request_.options.device_index),
-                           info.backend, info.name, info.vendor, info.driver, info.compute_units,
+    writer_->AppendDevice({fmt::format("{}:{}", info.backend, device_index_), info.backend,
+                           info.name, info.vendor, info.driver, info.compute_units,
                            info.memory_bytes});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
     writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
@@ -139,7 +139,9 @@ Result<RunManifest> Session::MakeManifest() {
   // One line per rank: host, runnable threads, recorded and untraced step, device.
   const std::string device =
       device_ == nullptr ? "none"
-                         : fmt::format("{}: {}", device_->info().backend, device_->info().name);
+                         : fmt::format("{}{}: {}", device_->info().backend,
+                                       devices_ > 1 ? fmt::format(":{}", device_index_) : "",
+                                       device_->info().name);
   REPRISE_ASSIGN(const auto rows,
                  communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}", communicator_.host(),
                                                      RunnableThreads(), RecordedStepNs(*graph_),
@@ -177,6 +179,8 @@ Result<RunManifest> Session::MakeManifest() {
                       {"host_gap_factor", fmt::format("{}", options.GapFactor())},
                       {"check", options.check ? "true" : "false"},
                       {"memory", options.share_memory ? "share" : "own"}};
+  manifest.options.merge(DescribePart(options, mapping_));
+  manifest.options.merge(DescribeTimeScale(options));
   for (const auto& [op_class, mode] : options.op_modes) {
     manifest.options[fmt::format("ops.{}", Name(op_class))] = Name(mode);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "collectives/communicator.h"
 #include "core/result.h"
@@ -23,6 +24,7 @@ struct ReplayRequest {
 
 struct ReplayOutcome {
   std::int64_t checked_transfers = 0;  // on this rank; --check
+  std::vector<std::string> notes;      // for people: what part of the set was played
 };
 
 // Collective over all ranks of `communicator`. Every rank returns the same success or an error of

@@ -8,44 +8,55 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "replayer/device_choice.h"
 
 namespace reprise {
 
+Status Session::CheckSize() const {
+  const int started = communicator_.size();
+  const auto needed = static_cast<int>(mapping_.played.size());
+  if (needed == started) {
+    return {};
+  }
+  const std::string what =
+      request_.options.part.ranks.empty()
+          ? fmt::format("the trace set {} has {} ranks", request_.set_directory, needed)
+          : fmt::format("--ranks chooses {} rank{}", needed, needed == 1 ? "" : "s");
+  return UsageError(fmt::format("{}, but {} were started: use mpirun -n {} reprise replay …", what,
+                                started, needed));
+}
+
 Status Session::OpenTrace() {
-  REPRISE_ASSIGN(set_, TraceSet::Open(request_.set_directory));
-  if (set_.world_size != communicator_.size()) {
-    return UsageError(fmt::format(
-        "the trace set {} has {} ranks, but {} were started: use mpirun -n {} reprise replay …",
-        request_.set_directory, set_.world_size, communicator_.size(), set_.world_size));
-  }
-  const std::string& file = set_.files.at(communicator_.rank());
-  auto graph = Graph::Load(file);
-  if (!graph) {
-    return tl::unexpected<Error>(graph.error());
-  }
-  graph_.emplace(std::move(*graph));
-  REPRISE_ASSIGN(plan_, BuildPlan(*graph_, request_.options, KernelRegistry::Builtin()));
+  const ReplayOptions& options = request_.options;
+  REPRISE_ASSIGN(set_, OpenChosen(request_.set_directory, options.part));
+  REPRISE_ASSIGN(mapping_, MapRanks(set_, options, communicator_.size()));
+  REPRISE_TRY(CheckSize());
+  REPRISE_ASSIGN(RankPart part, LoadPart(set_, mapping_, communicator_.rank(), options));
+  REPRISE_ASSIGN(plan_, BuildPlan(part.graph, options, KernelRegistry::Builtin()));
+  part_ = CountPart(part, plan_, options);
+  plan_.diagnostics.Merge(part.diagnostics);
+  graph_.emplace(std::move(part.graph));
   return {};
 }
 
 Status Session::MatchRanks() {
-  std::vector<PlannedTransfer> mine;
-  for (const Graph::Index node : plan_.transfers) {
-    mine.push_back({graph_->id(node), *graph_->comm(node)});
-  }
-  REPRISE_ASSIGN(auto plans, ExchangePlans(communicator_, mine));
-  const RanksOfGroup ranks_of = [this](const std::string& id) {
-    const auto it = set_.groups.find(id);
-    return it == set_.groups.end() ? std::vector<std::int32_t>{} : it->second.ranks;
-  };
-  CompleteSplits(plans, ranks_of);
-  REPRISE_TRY(MatchTransfers(plans, ranks_of));
+  REPRISE_ASSIGN(auto plans, ExchangePlans(communicator_, TransfersOf(*graph_, plan_)));
+  REPRISE_TRY(AgreeOnTransfers(plans, mapping_, request_.options.part));
   transfers_ = std::move(plans[static_cast<std::size_t>(communicator_.rank())]);
+  for (std::size_t k = 0; k < transfers_.size(); ++k) {
+    const CommSpec& spec = transfers_[k].spec;
+    plan_.work[plan_.transfers[k]].cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
+  }
+  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(part_.Encode()));
+  part_ = {};
+  for (const std::string& row : rows) {
+    part_.Add(PartCounts::Decode(row));
+  }
   return {};
 }
 
 Status Session::CreateGroups() {
-  for (const auto& [id, group] : set_.groups) {
+  for (const auto& [id, group] : mapping_.groups) {
     REPRISE_ASSIGN(auto comm, communicator_.CreateGroup(group.ranks));
     if (comm != nullptr) {
       groups_[id] = {group.ranks, std::move(comm)};
@@ -66,7 +77,13 @@ Status Session::OpenDevice() {
     return {};
   }
   const ReplayOptions& options = request_.options;
-  auto device = reprise::OpenDevice({options.backend, options.device_index, options.cache_directory,
+  const auto devices = ListDevices(options.backend);
+  if (devices) {
+    devices_ = static_cast<int>(devices->size());
+    REPRISE_ASSIGN(device_index_, ChooseDevice(options, *devices, communicator_.local_rank(),
+                                               communicator_.local_size()));
+  }
+  auto device = reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
                                      options.allow_tf32, options.tuning});
   if (!device) {
     return reprise::Fail(
@@ -80,35 +97,37 @@ Status Session::OpenDevice() {
   return {};
 }
 
-// One rank of each host measures while the others wait: measured together, ranks would count each
-// other's load twice.
-Result<DeviceLimits> Session::HostLimits() {
-  Result<DeviceLimits> mine = DeviceLimits{};
-  if (communicator_.local_rank() == 0 && device_ != nullptr) {
-    mine = MeasureLimits(*device_);
-  }
-  const DeviceLimits limits = mine.value_or(DeviceLimits{});
-  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(
-                                      fmt::format("{} {} {}", limits.flops_per_second,
-                                                  limits.bytes_per_second, communicator_.host())));
-  if (!mine) {
-    return mine;
-  }
-  for (const std::string& row : rows) {
-    std::istringstream fields(row);
-    DeviceLimits of_host;
-    std::string host;
-    fields >> of_host.flops_per_second >> of_host.bytes_per_second >> host;
-    if (host == communicator_.host() && of_host.flops_per_second > 0) {
-      return of_host;
-    }
-  }
-  return DeviceLimits{};
+// A device of a host; empty for a rank without one.
+std::string Session::DeviceKey() const {
+  return device_ == nullptr ? "" : fmt::format("{} {}", communicator_.host(), device_index_);
 }
 
-// Ranks of a host share its device; a CPU device's threads may have cores of their own.
+// One rank of each device measures it while the others wait: measured together, ranks would count
+// each other's load twice.
+Result<DeviceLimits> Session::SharedLimits() {
+  REPRISE_ASSIGN(const auto keys, communicator_.AllGather(DeviceKey()));
+  const std::string mine = DeviceKey();
+  const auto first = std::find(keys.begin(), keys.end(), mine);
+  ranks_on_device_ = static_cast<int>(std::count(keys.begin(), keys.end(), mine));
+  Result<DeviceLimits> measured = DeviceLimits{};
+  if (device_ != nullptr && first - keys.begin() == communicator_.rank()) {
+    measured = MeasureLimits(*device_);
+  }
+  const DeviceLimits limits = measured.value_or(DeviceLimits{});
+  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(fmt::format(
+                                      "{} {}", limits.flops_per_second, limits.bytes_per_second)));
+  if (!measured) {
+    return measured;
+  }
+  DeviceLimits shared;
+  std::istringstream fields(rows[static_cast<std::size_t>(first - keys.begin())]);
+  fields >> shared.flops_per_second >> shared.bytes_per_second;
+  return shared;
+}
+
+// Ranks share a device; a CPU device's threads may have cores of their own.
 double Session::SharingSlowdown() const {
-  const double ranks = communicator_.local_size();
+  const double ranks = ranks_on_device_;
   if (!device_->info().is_cpu) {
     return ranks;
   }
@@ -117,12 +136,12 @@ double Session::SharingSlowdown() const {
 }
 
 Status Session::EstimateCost() {
-  REPRISE_ASSIGN(const DeviceLimits limits, HostLimits());
+  REPRISE_ASSIGN(const DeviceLimits limits, SharedLimits());
   if (device_ == nullptr || limits.flops_per_second <= 0) {
     return {};
   }
   estimate_ = EstimateReplay(*graph_, plan_, memory_plan_, limits, SharingSlowdown());
-  return CheckEstimate(estimate_, device_->info(), communicator_.local_size(), request_.options);
+  return CheckEstimate(estimate_, device_->info(), ranks_on_device_, request_.options);
 }
 
 Status Session::PrepareEngine() {
@@ -173,6 +192,8 @@ Status Session::RunIterations() {
   return {};
 }
 
-ReplayOutcome Session::Outcome() const { return {engine_->checked_transfers()}; }
+ReplayOutcome Session::Outcome() const {
+  return {engine_->checked_transfers(), PartNotes(request_.options, set_, mapping_, part_)};
+}
 
 }  // namespace reprise

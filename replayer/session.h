@@ -16,6 +16,7 @@
 #include "replayer/engine.h"
 #include "replayer/estimate.h"
 #include "replayer/memory_plan.h"
+#include "replayer/part.h"
 #include "replayer/plan.h"
 #include "replayer/replay.h"
 #include "run/run.h"
@@ -30,10 +31,10 @@ class Session {
       : request_(request), communicator_(communicator) {}
 
   Status OpenTrace();           // trace set, this rank's graph, plan
-  Status MatchRanks();          // collective: exchange plans, complete splits, match
+  Status MatchRanks();          // collective: exchange plans, fit sizes, match
   Status CreateGroups();        // collective
   Status OpenDevice();          // device, memory plan
-  Status EstimateCost();        // collective: one rank per host measures its device alone
+  Status EstimateCost();        // collective: one rank per device measures it alone
   Status PrepareEngine();       // allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
@@ -46,7 +47,9 @@ class Session {
  private:
   [[nodiscard]] bool UsesDevice() const;
   [[nodiscard]] int RunnableThreads() const;
-  Result<DeviceLimits> HostLimits();
+  [[nodiscard]] Status CheckSize() const;
+  [[nodiscard]] std::string DeviceKey() const;
+  Result<DeviceLimits> SharedLimits();
   [[nodiscard]] double SharingSlowdown() const;
   Result<std::int64_t> StartSkewNs();
   Result<RunManifest> MakeManifest();
@@ -55,12 +58,17 @@ class Session {
   const ReplayRequest& request_;
   Communicator& communicator_;
   TraceSet set_;
+  RankMapping mapping_;
   std::optional<Graph> graph_;
+  PartCounts part_;  // of all ranks, once matched
   Plan plan_;
   std::vector<PlannedTransfer> transfers_;
   RankGroups groups_;
   RunManifest manifest_;
   std::unique_ptr<Device> device_;
+  int device_index_ = 0;
+  int devices_ = 0;          // of the backend
+  int ranks_on_device_ = 1;  // of this host, this one among them
   MemoryPlan memory_plan_;
   Estimate estimate_;
   std::unique_ptr<DeviceMemory> memory_;

@@ -110,7 +110,7 @@ Matches FindMatches(std::span<const Graph* const> graphs, TimingTrace& trace) {
       if (spec == nullptr) {
         continue;
       }
-      if (spec->certainty == GroupCertainty::kUnknown) {
+      if (spec->certainty == GroupCertainty::kUnknown || spec->outside) {
         ++trace.unmatched_transfers;
         continue;
       }

@@ -73,6 +73,7 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
                         : fmt::format("pytorch host trace {} + kineto", rank.host.schema);
   metadata.link = rank.list.link;
   metadata.steps = rank.steps;
+  metadata.ranges = rank.ranges;
   if (rank.kineto.untimed) {
     for (Step& step : metadata.steps) {
       step.start_ns = step.duration_ns = 0;

@@ -11,6 +11,7 @@
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/meta.h"
 #include "converters/pytorch/nccl.h"
+#include "converters/pytorch/ranges.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -149,6 +150,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   }
   OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
   FindSteps(rank);
+  rank.ranges = FindRanges(rank, rank.diagnostics);
   MergeGroups(rank);
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.untraced_step_ns, ReadUntracedStep(files.meta));

@@ -36,6 +36,7 @@ struct RankCapture {
   std::vector<TransferRecord> transfers;
   std::int64_t base_ns = 0;                   // start of the first step, since the epoch
   std::vector<Step> steps;                    // relative to base_ns
+  std::vector<Range> ranges;                  // relative to base_ns
   std::vector<std::int32_t> step_operations;  // their operations; empty: no ProfilerStep
   std::int64_t untraced_step_ns = -1;
   Diagnostics diagnostics;

@@ -65,7 +65,9 @@ class ThreadTrace {
     transfer.name = "gloo:all_reduce";
     transfer.kind = OpKind::kComm;
     transfer.op_class = OpClass::kComm;
-    transfer.type = NodeType::kCommColl;
+    transfer.type = spec.kind == CommKind::kSend   ? NodeType::kCommSend
+                    : spec.kind == CommKind::kRecv ? NodeType::kCommRecv
+                                                   : NodeType::kCommColl;
     transfer.actor = {Actor::Kind::kGroup, 0, -1};
     transfer.step = 0;
     transfer.deps = {{issue, EdgeReason::kLaunch, false}};
@@ -86,10 +88,12 @@ class ThreadTrace {
     metadata.world_size = world_size;
     metadata.source = "test";
     metadata.steps = {{"ProfilerStep#1", 0, end_ns + kGapNs}};
+    metadata.ranges = ranges;
     return metadata;
   }
 
   std::vector<Node> nodes;
+  std::vector<Range> ranges;
   std::int64_t end_ns = 0;
 
  private:

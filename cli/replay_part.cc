@@ -1,0 +1,61 @@
+#include "cli/replay_part.h"
+
+#include "replayer/choices.h"
+
+namespace reprise {
+
+void AddPartFlags(CLI::App& app, PartFlags& flags) {
+  constexpr const char* kGroup = "Playing a part (docs/modes.md)";
+  auto* const ranks = app.add_option("--ranks", flags.ranks,
+                                     "recorded ranks to play, e.g. 0-3,6; mpirun -n <how many>")
+                          ->group(kGroup);
+  flags.one_trace_option =
+      app.add_option("--one-trace", flags.one_trace,
+                     "all ranks play one recorded rank (RANK, or the lowest that is there), as "
+                     "data parallel")
+          ->type_name("[RANK]")
+          ->expected(0, 1)
+          ->excludes(ranks)
+          ->group(kGroup);
+  app.add_option("--group-sizes", flags.group_sizes,
+                 "collectives whose group has other members than recorded: keep the whole message "
+                 "(with --ranks), or scale it with the members (with --one-trace)")
+      ->check(CLI::IsMember({"keep", "scale"}))
+      ->group(kGroup);
+  app.add_option("--steps", flags.steps, "recorded steps to play, from 0: 0,2-3")->group(kGroup);
+  app.add_option("--range", flags.range,
+                 "NAME or NAME:K: play what a marked range (record_function) holds, every "
+                 "occurrence or the K-th from 0; `reprise stats` lists them")
+      ->group(kGroup);
+  app.add_option("--streams", flags.streams,
+                 "device streams to execute, e.g. 0/7; others take their recorded time")
+      ->group(kGroup);
+}
+
+Status InterpretPart(const PartFlags& flags, ReplayOptions& options) {
+  PartOptions& part = options.part;
+  if (!flags.ranks.empty()) {
+    REPRISE_ASSIGN(part.ranks, ParseNumbers(flags.ranks, "--ranks"));
+  }
+  part.one_trace = flags.one_trace_option != nullptr && flags.one_trace_option->count() > 0;
+  if (!flags.one_trace.empty()) {
+    REPRISE_ASSIGN(const auto rank, ParseNumbers(flags.one_trace, "--one-trace"));
+    if (rank.size() != 1) {
+      return UsageError("--one-trace: expected one rank");
+    }
+    part.trace_rank = rank.front();
+  }
+  if (!flags.group_sizes.empty()) {
+    part.group_sizes = flags.group_sizes == "scale" ? GroupSizes::kScale : GroupSizes::kKeep;
+  }
+  if (!flags.steps.empty()) {
+    REPRISE_ASSIGN(part.steps, ParseNumbers(flags.steps, "--steps"));
+  }
+  part.range = flags.range;
+  if (!flags.streams.empty()) {
+    REPRISE_TRY(ParseStreams(flags.streams, options));
+  }
+  return flags.device_map.empty() ? Status{} : ParseDeviceMap(flags.device_map, options);
+}
+
+}  // namespace reprise

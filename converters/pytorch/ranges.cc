@@ -1,0 +1,63 @@
+#include "converters/pytorch/ranges.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace reprise::pytorch {
+namespace {
+
+// Kineto of 1.11 and before tells annotations from operators as little as a category "Operator"
+// does; the host trace's scope does.
+bool IsRange(const RankCapture& rank, const Operation& op) {
+  constexpr std::string_view kStepPrefix = "ProfilerStep#";
+  const bool user =
+      op.annotation ||
+      (op.host >= 0 && rank.host.nodes[static_cast<std::size_t>(op.host)].scope == Scope::kUser);
+  return user && !op.transfer && !op.name->starts_with(kStepPrefix);
+}
+
+std::int32_t StepAt(const RankCapture& rank, std::int64_t start_ns) {
+  std::int32_t step = 0;
+  for (std::size_t i = 0; i < rank.steps.size(); ++i) {
+    step = rank.steps[i].start_ns <= start_ns ? static_cast<std::int32_t>(i) : step;
+  }
+  return step;
+}
+
+}  // namespace
+
+std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics, std::size_t most) {
+  std::vector<Range> ranges;
+  if (rank.kineto.untimed) {
+    return ranges;
+  }
+  for (const OperationThread& thread : rank.list.threads) {
+    for (std::int32_t i = thread.first; i < thread.last; ++i) {
+      const Operation& op = rank.list.operations[static_cast<std::size_t>(i)];
+      if (!IsRange(rank, op)) {
+        continue;
+      }
+      if (op.name->size() > kLongestRangeName) {
+        diagnostics.Count("range_left_out", rank.label + ": a name of over 1,024 bytes");
+        continue;
+      }
+      const std::int64_t start_ns = op.start_ns - rank.base_ns;
+      ranges.push_back({.name = *op.name,
+                        .thread = thread.number,
+                        .start_ns = start_ns,
+                        .duration_ns = op.end_ns - op.start_ns,
+                        .step = StepAt(rank, start_ns)});
+    }
+  }
+  std::stable_sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+  });
+  if (ranges.size() > most) {
+    diagnostics.Count("range_left_out", rank.label + ": " + ranges[most].name,
+                      ranges.size() - most);
+    ranges.resize(most);
+  }
+  return ranges;
+}
+
+}  // namespace reprise::pytorch

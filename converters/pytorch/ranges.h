@@ -1,0 +1,18 @@
+// The ranges that a program marked: record_function and what libraries mark with it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "converters/pytorch/rank_capture.h"
+#include "et_schema/ranges.h"
+
+namespace reprise::pytorch {
+
+// User annotations but for steps and transfers, by start, callers before what they enclose. The
+// first `most` of them, and no longer names than files hold; the rest is counted
+// (`range_left_out`). None where nothing has a time.
+[[nodiscard]] std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
+                                            std::size_t most = kMostRanges);
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,137 @@
+#include "replayer/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace reprise {
+namespace {
+
+// The whole text as a number of the type, or nothing.
+template <typename Number>
+std::optional<Number> ToNumber(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && at == end && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::string_view flag) {
+  constexpr std::int32_t kMost = 1 << 20;  // a typing error, not a job
+  std::vector<std::int32_t> numbers;
+  for (const std::string_view part : Split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = ToNumber<std::int32_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : ToNumber<std::int32_t>(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMost) {
+      return UsageError(
+          fmt::format("{}: '{}' is no number and no range; expected e.g. 0-3,6", flag, part));
+    }
+    for (std::int32_t number = *first; number <= *last; ++number) {
+      if (std::find(numbers.begin(), numbers.end(), number) != numbers.end()) {
+        return UsageError(fmt::format("{}: {} comes twice", flag, number));
+      }
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+std::string NumbersText(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) {
+      ++last;
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
+    text += last > i ? fmt::format("-{}", numbers[last]) : "";
+    i = last + 1;
+  }
+  return text;
+}
+
+Status ParseStreams(std::string_view text, ReplayOptions& options) {
+  for (const std::string_view part : Split(text, ',')) {
+    const std::size_t slash = part.find('/');
+    const auto device = ToNumber<std::int32_t>(part.substr(0, slash));
+    const auto stream = slash == std::string_view::npos
+                            ? std::nullopt
+                            : ToNumber<std::int64_t>(part.substr(slash + 1));
+    if (!device || !stream) {
+      return UsageError(fmt::format(
+          "--streams: '{}' is no stream; expected DEVICE/STREAM, e.g. 0/7 or 0/7,0/20", part));
+    }
+    options.streams.push_back({*device, *stream});
+  }
+  return {};
+}
+
+Status ParseTimeScale(std::string_view text, ReplayOptions& options) {
+  for (const std::string_view part : Split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
+    const auto factor =
+        ToNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
+    if (!factor || !(*factor >= 0)) {
+      return UsageError(fmt::format(
+          "--time-scale: '{}': expected a factor, or CLASS=FACTOR, e.g. gemm=0.5,comm=2", part));
+    }
+    const auto op_class = ParseOpClass(key);
+    if (key.empty() || IsRest(key)) {
+      options.time_scale = *factor;
+    } else if (op_class) {
+      options.time_scales[*op_class] = *factor;
+    } else {
+      return UsageError(fmt::format(
+          "--time-scale: '{}' is not an operator class; `reprise list kernels` shows them, comm "
+          "is every transfer, rest what is not named",
+          key));
+    }
+  }
+  return {};
+}
+
+Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {
+  DeviceMap& map = options.device_map;
+  if (text == "round-robin" || text == "packed") {
+    map.kind = text == "packed" ? DeviceMap::Kind::kPacked : DeviceMap::Kind::kRoundRobin;
+    return {};
+  }
+  map.kind = DeviceMap::Kind::kListed;
+  for (const std::string_view part : Split(text, ',')) {
+    const std::size_t colon = part.find(':');
+    const auto rank = ToNumber<int>(part.substr(0, colon));
+    const auto device =
+        colon == std::string_view::npos ? std::nullopt : ToNumber<int>(part.substr(colon + 1));
+    if (!rank || !device || *rank < 0 || *device < 0) {
+      return UsageError(fmt::format(
+          "--device-map: '{}': expected round-robin, packed, or LOCAL_RANK:DEVICE,…, e.g. "
+          "0:0,1:0,2:1",
+          part));
+    }
+    if (!map.device_of.emplace(*rank, *device).second) {
+      return UsageError(fmt::format("--device-map: local rank {} comes twice", *rank));
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise
