@@ -29,6 +29,18 @@ std::vector<RangeRow> RangeSummary::Rows() const {
   return rows;
 }
 
+nlohmann::ordered_json RangeSummary::ToJson() const {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const RangeRow& row : Rows()) {
+    out.push_back({{"name", row.name},
+                   {"ranks", row.ranks},
+                   {"count", row.count},
+                   {"median_ns", row.median_ns},
+                   {"total_ns", row.total_ns}});
+  }
+  return out;
+}
+
 void RangeSummary::Print() const {
   constexpr std::size_t kMost = 20;
   const std::vector<RangeRow> rows = Rows();

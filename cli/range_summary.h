@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ class RangeSummary {
  public:
   void Add(const TraceMetadata& metadata);           // once for each rank
   [[nodiscard]] std::vector<RangeRow> Rows() const;  // most time first
-  void Print() const;                                // the first of them, and how many more
+  [[nodiscard]] nlohmann::ordered_json ToJson() const;
+  void Print() const;  // the first of them, and how many more
 
  private:
   struct Entry {

@@ -206,14 +206,6 @@ Json ToJson(const std::string& path, const Stats& stats) {
                       {"ranks", row.group.ranks},
                       {"transfers", row.transfers}});
   }
-  Json ranges = Json::array();
-  for (const RangeRow& row : stats.ranges.Rows()) {
-    ranges.push_back({{"name", row.name},
-                      {"ranks", row.ranks},
-                      {"count", row.count},
-                      {"median_ns", row.median_ns},
-                      {"total_ns", row.total_ns}});
-  }
   Json reader = Json::object();
   for (const auto& [name, counter] : stats.reader) {
     reader[name] = {{"count", counter.count}, {"examples", counter.examples}};
@@ -230,7 +222,7 @@ Json ToJson(const std::string& path, const Stats& stats) {
           {"transfers", TransfersJson(stats)},
           {"certainty", std::move(certainty)},
           {"groups", std::move(groups)},
-          {"ranges", std::move(ranges)},
+          {"ranges", stats.ranges.ToJson()},
           {"diagnostics", {{"converter", stats.converter}, {"reader", std::move(reader)}}}};
 }
 
