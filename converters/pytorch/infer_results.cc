@@ -1,8 +1,9 @@
 #include "converters/pytorch/infer_results.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "converters/pytorch/result_rules.h"
@@ -109,17 +110,20 @@ const std::unordered_map<std::string_view, ResultRule>& Rules() {
   return rules;
 }
 
+// In-place operations that give their argument another shape.
+constexpr std::array<std::string_view, 11> kReshaping = {
+    "aten::resize_", "aten::resize_as_", "aten::set_",      "aten::as_strided_",
+    "aten::t_",      "aten::transpose_", "aten::squeeze_",  "aten::unsqueeze_",
+    "aten::rename_", "aten::swapdims_",  "aten::swapaxes_",
+};
+
 // PyTorch's naming: what ends in one underscore returns its first argument. Those that take lists
-// return nothing, and some give their argument another shape.
+// return nothing.
 bool IsInPlace(std::string_view name) {
-  static const std::unordered_set<std::string_view> kReshaping = {
-      "aten::resize_",   "aten::resize_as_", "aten::set_",     "aten::as_strided_",
-      "aten::t_",        "aten::transpose_", "aten::squeeze_", "aten::unsqueeze_",
-      "aten::swapdims_", "aten::swapaxes_",  "aten::rename_",
-  };
   return name.starts_with("aten::") && name.ends_with('_') && !name.ends_with("__") &&
          !name.starts_with("aten::_foreach_") && !name.starts_with("aten::_fused_") &&
-         !name.starts_with("aten::_amp_") && !kReshaping.contains(name);
+         !name.starts_with("aten::_amp_") &&
+         std::find(kReshaping.begin(), kReshaping.end(), name) == kReshaping.end();
 }
 
 }  // namespace

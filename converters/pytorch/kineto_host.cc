@@ -120,6 +120,7 @@ std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
       out->inputs.push_back(list ? ScalarList(text) : Scalar(text));
     } else {
       out->inputs.push_back({});
+      out->values_missing |= concrete.error() != simdjson::SUCCESS;
     }
   }
   return out;
@@ -151,6 +152,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
     if (event.arguments != nullptr) {
       node.seq_id = event.arguments->seq_id;
       node.inputs = std::move(event.arguments->inputs);
+      node.values_missing = event.arguments->values_missing;
       const auto forward = forward_thread.find(node.seq_id);
       if (event.arguments->forward_thread > 0 && forward != forward_thread.end()) {
         node.scope = Scope::kBackward;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "converters/pytorch/infer_results.h"
 
@@ -46,7 +47,10 @@ void InferKinetoResults(const OperationList& list, const std::vector<Classified>
       continue;
     }
     HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
-    auto results = InferResults({.name = *op.name, .inputs = node.inputs, .on_gpu = gpu});
+    std::optional<ValueList> results;
+    if (!node.values_missing) {
+      results = InferResults({.name = *op.name, .inputs = node.inputs, .on_gpu = gpu});
+    }
     diagnostics.Count(results ? "results_inferred" : "results_unknown", *op.name);
     if (!results) {
       continue;

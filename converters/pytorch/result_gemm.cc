@@ -37,7 +37,8 @@ std::optional<TensorDesc> Product(const CallInputs& in, std::size_t first) {
 Results Added(const CallInputs& in, std::size_t arity) {
   const TensorDesc* self = in.Tensor(0);
   auto product = Product(in, 1);
-  return self != nullptr && product && self->dtype == product->dtype
+  return self != nullptr && product && in.IsNumber(3) && in.IsNumber(4) &&
+                 self->dtype == product->dtype
              ? One(in, arity, std::move(*product))
              : std::nullopt;
 }

@@ -15,7 +15,7 @@ constexpr std::int64_t kNoReduction = 0;  // at::Reduction
 Results Softmax(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const auto widen = in.Flag(2);
-  return x != nullptr && widen
+  return x != nullptr && in.Integer(1) && widen
              ? One(in, 3, Contiguous(*x, *widen ? DType::kFloat32 : x->dtype, x->shape))
              : std::nullopt;
 }
