@@ -27,14 +27,25 @@ std::optional<Operands> ReadOperands(const CallInputs& in, std::size_t first, st
   return out.tensors.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
-std::optional<TensorDesc> Computed(const Operands& operands, std::optional<DType> dtype) {
+// On a CPU, operands of another type are converted first, which closes gaps in their layout.
+bool LayoutChanges(const std::vector<const TensorDesc*>& tensors) {
+  const auto other = [&](const TensorDesc* t) { return t->dtype != tensors.front()->dtype; };
+  return std::any_of(tensors.begin(), tensors.end(), other) &&
+         !std::all_of(tensors.begin(), tensors.end(), [](auto* t) { return IsDense(*t); });
+}
+
+std::optional<TensorDesc> Computed(const CallInputs& in, const Operands& operands,
+                                   std::optional<DType> dtype) {
   const auto shape = BroadcastShape(operands.tensors);
-  return shape && dtype ? std::optional(Iterated(operands.tensors, *dtype, *shape)) : std::nullopt;
+  if (!shape || !dtype || (!in.on_gpu() && LayoutChanges(operands.tensors))) {
+    return std::nullopt;
+  }
+  return Iterated(operands.tensors, *dtype, *shape);
 }
 
 Results Promoted(const CallInputs& in, std::size_t operands, std::size_t arity) {
   const auto read = ReadOperands(in, 0, operands);
-  auto result = read ? Computed(*read, PromotedType(read->values)) : std::nullopt;
+  auto result = read ? Computed(in, *read, PromotedType(read->values)) : std::nullopt;
   return result ? One(in, arity, std::move(*result)) : std::nullopt;
 }
 
@@ -45,7 +56,7 @@ Results PromotedFloat(const CallInputs& in, std::size_t operands, std::size_t ar
 
 Results Truths(const CallInputs& in, std::size_t operands) {
   const auto read = ReadOperands(in, 0, operands);
-  auto result = read ? Computed(*read, DType::kBool) : std::nullopt;
+  auto result = read ? Computed(in, *read, DType::kBool) : std::nullopt;
   return result ? One(in, operands, std::move(*result)) : std::nullopt;
 }
 
@@ -92,7 +103,12 @@ Results Gelu(const CallInputs& in) {
   return in.size() == operands ? PromotedFloat(in, operands, operands) : std::nullopt;
 }
 
-Results Binary(const CallInputs& in) { return Promoted(in, 2, 2); }
+// Of two truths, powers are integers.
+Results Binary(const CallInputs& in) {
+  auto out = Promoted(in, 2, 2);
+  const bool truth = out && out->front().AsTensor()->dtype == DType::kBool;
+  return truth && in.name() == "aten::pow" ? std::nullopt : std::move(out);
+}
 Results BinaryFloat(const CallInputs& in) { return PromotedFloat(in, 2, 2); }
 Results BinaryBool(const CallInputs& in) { return Truths(in, 2); }
 Results BinaryScaled(const CallInputs& in) {
@@ -111,7 +127,7 @@ Results Where(const CallInputs& in) {
   if (!all || all->tensors.size() != 3) {
     return std::nullopt;
   }
-  auto result = Computed(*all, PromotedType(std::span(all->values).subspan(1)));
+  auto result = Computed(in, *all, PromotedType(std::span(all->values).subspan(1)));
   return result ? One(in, 3, std::move(*result)) : std::nullopt;
 }
 
@@ -128,8 +144,8 @@ Results Clamp(const CallInputs& in) {
       return std::nullopt;
     }
   }
-  auto result =
-      in.Tensor(0) == nullptr ? std::nullopt : Computed(operands, PromotedType(operands.values));
+  auto result = in.Tensor(0) == nullptr ? std::nullopt
+                                        : Computed(in, operands, PromotedType(operands.values));
   return result ? One(in, 3, std::move(*result)) : std::nullopt;
 }
 

@@ -146,9 +146,13 @@ Results Variance(const CallInputs& in) {
   return in.name() == "aten::var_mean" ? Several({result, result}) : Several({result});
 }
 
+// (x, dims, keepdim). No dimensions at all keep them, whatever keepdim says, in some versions.
 Results LogSumExp(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
-  return x != nullptr && IsFloating(x->dtype) ? OneReduced(in, 3, 1, 2, x->dtype) : std::nullopt;
+  const auto dims = in.Integers(1);
+  return x != nullptr && IsFloating(x->dtype) && dims && !dims->empty()
+             ? OneReduced(in, 3, 1, 2, x->dtype)
+             : std::nullopt;
 }
 
 // (x, dim, dtype?)

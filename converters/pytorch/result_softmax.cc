@@ -71,7 +71,8 @@ Results PointwiseLossBackward(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(1);
   const TensorDesc* target = in.Tensor(2);
   return in.Tensor(0) != nullptr && x != nullptr && target != nullptr && in.Integer(3) &&
-                 x->shape == target->shape && x->dtype == target->dtype
+                 x->shape == target->shape && x->dtype == target->dtype && IsContiguous(*x) &&
+                 IsContiguous(*target)
              ? One(in, 4, Contiguous(*x, x->dtype, x->shape))
              : std::nullopt;
 }

@@ -108,7 +108,9 @@ TEST(ResultRules, RoundedUpPoolingBeginsInside) {
 }
 
 TEST(ResultRules, TypesArePromotedAsResultTypeSays) {
-  const auto mul = [](TensorDesc a, Value b) { return First("aten::mul", {{std::move(a)}, b}); };
+  const auto mul = [](TensorDesc a, const Value& b) {
+    return First("aten::mul", {{std::move(a)}, b});
+  };
   EXPECT_EQ(mul(Tensor({2}, DType::kBFloat16), {Tensor({2}, DType::kFloat16)}).dtype,
             DType::kFloat32);
   EXPECT_EQ(mul(Tensor({2}, DType::kInt8), {Tensor({2}, DType::kUInt8)}).dtype, DType::kInt16);
