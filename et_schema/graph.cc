@@ -137,6 +137,7 @@ Result<Node> Graph::Decode(Index i) const {
   node.seq_id = impl_->seq_ids[i];
   node.parent = impl_->strings.Get(impl_->parents[i]);
   node.op_schema = impl_->strings.Get(impl_->schemas[i]);
+  node.results_inferred = impl_->results_inferred[i] != 0;
   node.inputs = std::move(call.inputs);
   node.outputs = std::move(call.outputs);
   node.op = op(i);
@@ -159,11 +160,11 @@ std::size_t Graph::MemoryBytes() const {
   const auto bytes = [](const auto&... arrays) {
     return ((arrays.capacity() * sizeof(arrays[0])) + ...);
   };
-  std::size_t total =
-      bytes(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-            g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-            g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons, g.order,
-            g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
+  std::size_t total = bytes(
+      g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
+      g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred, g.comms,
+      g.rares, g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons, g.order,
+      g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
   }

@@ -84,8 +84,8 @@ void GraphBuilder::Reserve(std::size_t nodes) {
   Graph::Impl& g = *impl_;
   const auto reserve_all = [&](auto&... arrays) { (arrays.reserve(nodes), ...); };
   reserve_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred,
+              g.comms, g.rares, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::Add(const NodeView& view) {
@@ -109,6 +109,7 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.classes.push_back(view.op_class);
   g.actors.push_back(ActorIndex(view.actor));
   g.steps.push_back(view.step);
+  g.results_inferred.push_back(view.results_inferred ? 1 : 0);
   g.comms.push_back(view.comm ? static_cast<std::uint32_t>(g.comm_table.size()) : g.kNone);
   if (view.comm) {
     g.comm_table.push_back(*view.comm);
@@ -164,8 +165,8 @@ void GraphBuilder::SortByStart() {
                    [&](std::uint32_t a, std::uint32_t b) { return g.start_ns[a] < g.start_ns[b]; });
   const auto permute_all = [&](auto&... arrays) { (Permute(arrays, order), ...); };
   permute_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.comms, g.rares,
-              g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred,
+              g.comms, g.rares, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
 }
 
 Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {

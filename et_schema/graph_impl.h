@@ -47,6 +47,7 @@ struct Graph::Impl {
   std::vector<OpClass> classes;
   std::vector<std::uint32_t> actors;  // into actor_table
   std::vector<std::int32_t> steps;
+  std::vector<std::uint8_t> results_inferred;
   std::vector<std::uint32_t> comms;         // into comm_table, or kNone
   std::vector<std::uint32_t> rares;         // into rare_table, or kNone
   std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone

@@ -105,6 +105,9 @@ Json ToJson(const Node& node) {
   if (!node.op.empty()) {
     out["op"] = node.op;
   }
+  if (node.results_inferred) {
+    out["results_inferred"] = true;
+  }
   if (node.device_work) {
     const DeviceWork& work = *node.device_work;
     out["device_work"] = {{"correlation", work.correlation},

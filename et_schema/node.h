@@ -97,11 +97,12 @@ struct Node {
   std::int64_t delay_ns = 0;
   std::int64_t transfer_ns = -1;
 
-  std::int32_t step = -1;     // index into TraceMetadata::steps
-  std::int64_t rf_id = -1;    // record-function id
-  std::int64_t seq_id = -1;   // autograd sequence number
-  std::string parent;         // innermost composite that called it, e.g. "aten::linear"
-  ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
+  std::int32_t step = -1;         // index into TraceMetadata::steps
+  std::int64_t rf_id = -1;        // record-function id
+  std::int64_t seq_id = -1;       // autograd sequence number
+  std::string parent;             // innermost composite that called it, e.g. "aten::linear"
+  ValueList inputs, outputs;      // schema order; tensors with shapes, strides, incarnations
+  bool results_inferred = false;  // `outputs` were concluded from `inputs`, not recorded
   std::string op_schema;
   // Device nodes: the operation that launched it ("aten::mm"), which `name` does not tell. Where
   // one operation launched several, the longest has its arguments.

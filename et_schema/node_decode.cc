@@ -69,6 +69,7 @@ void NodeDecoder::DecodeNode(NodeView& view) {
   view.seq_id = raw_.Number(Attribute::kSeqId, -1);
   view.num_ops = raw_.Number(Attribute::kNumOps, -1);
   view.tensor_bytes = raw_.Number(Attribute::kTensorSize, -1);
+  view.results_inferred = raw_.Number(Attribute::kResultsInferred, 0) != 0;
   DecodeKind(view);
   DecodeActor(view);
   DecodeDeps(view);

@@ -220,6 +220,9 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
   attributes.Int64Unless("seq_id", node.seq_id, -1);
   attributes.TextUnlessEmpty("parent", node.parent);
   attributes.TextUnlessEmpty("op_schema", node.op_schema);
+  if (node.results_inferred) {
+    attributes.Bool("results_inferred", true);
+  }
   attributes.Int64Unless("num_ops", node.num_ops, -1);
   if (node.tensor_bytes >= 0) {
     attributes.Uint64("tensor_size", static_cast<std::uint64_t>(node.tensor_bytes));

@@ -28,6 +28,7 @@ void ViewOf(const Node& node, NodeView& view) {
   view.device_work = node.device_work;
   view.num_ops = node.num_ops;
   view.tensor_bytes = node.tensor_bytes;
+  view.results_inferred = node.results_inferred;
   EncodeArgs(node.inputs, node.outputs, view.args);
 }
 
@@ -53,6 +54,7 @@ void CopyHeader(const NodeView& view, Node& node) {
   node.device_work = view.device_work;
   node.num_ops = view.num_ops;
   node.tensor_bytes = view.tensor_bytes;
+  node.results_inferred = view.results_inferred;
 }
 
 Result<std::unique_ptr<NodeStream>> NodeStream::Open(const std::string& path) {

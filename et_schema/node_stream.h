@@ -38,6 +38,7 @@ struct NodeView {
   std::optional<DeviceWork> device_work;
   std::int64_t num_ops = -1;
   std::int64_t tensor_bytes = -1;
+  bool results_inferred = false;
   ArgTape args;
 };
 // `view` points into `node`.

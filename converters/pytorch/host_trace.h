@@ -44,6 +44,8 @@ struct HostNode {
   const std::string* name = nullptr;
   const std::string* op_schema = nullptr;
   ValueList inputs, outputs;
+  bool values_missing = false;    // of arguments that are no tensors: None stands for any
+  bool results_inferred = false;  // no outputs were recorded; these follow from the inputs
   std::unique_ptr<CommAttributes> comm;
 };
 

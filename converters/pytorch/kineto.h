@@ -22,6 +22,7 @@ struct KinetoArguments {
   std::int64_t seq_id = -1;
   std::int64_t forward_thread = 0;  // of backward functions: above 0, and no thread number of ours
   ValueList inputs;
+  bool values_missing = false;  // files without "Concrete Inputs": what is no tensor is unknown
 };
 
 struct KinetoEvent {

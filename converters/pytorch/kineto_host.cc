@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
@@ -41,7 +42,7 @@ Value Tensor(std::string_view type, std::vector<std::int64_t> shape,
   return {std::move(tensor)};
 }
 
-// "Concrete Inputs": scalars as text: "1", "0.5", "True", "[0, 1]", "".
+// "Concrete Inputs": scalars as text: "1", "0.5", "True", "".
 Value Scalar(std::string_view text) {
   if (text == "True" || text == "False") {
     return {text == "True"};
@@ -57,14 +58,22 @@ Value Scalar(std::string_view text) {
       code == std::errc() && rest == end) {
     return {real};
   }
-  if (text.starts_with('[')) {
-    ValueList list;
-    for (const std::int64_t number : ParseIntegerList(text)) {
-      list.push_back({number});
-    }
-    return {std::move(list)};
-  }
   return {};
+}
+
+// "[0, 1]", "[True, False, False]", "[]".
+Value ScalarList(std::string_view text) {
+  ValueList list;
+  text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    list.push_back(Scalar(text.substr(0, comma)));
+    text.remove_prefix(std::min(text.size(), comma + 2));
+    if (list.back().IsNone()) {
+      return {};  // something else, or cut short
+    }
+  }
+  return {std::move(list)};
 }
 
 bool IsTensorType(std::string_view type) {
@@ -107,9 +116,11 @@ std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
       }
       out->inputs.push_back(Tensor(type, std::move(shape), std::move(strides_of)));
     } else if (element value; At(concrete, i, value) && value.get(text) == simdjson::SUCCESS) {
-      out->inputs.push_back(Scalar(text));
+      const bool list = text.starts_with('[') && text.ends_with(']');
+      out->inputs.push_back(list ? ScalarList(text) : Scalar(text));
     } else {
       out->inputs.push_back({});
+      out->values_missing |= concrete.error() != simdjson::SUCCESS;
     }
   }
   return out;
@@ -141,6 +152,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
     if (event.arguments != nullptr) {
       node.seq_id = event.arguments->seq_id;
       node.inputs = std::move(event.arguments->inputs);
+      node.values_missing = event.arguments->values_missing;
       const auto forward = forward_thread.find(node.seq_id);
       if (event.arguments->forward_thread > 0 && forward != forward_thread.end()) {
         node.scope = Scope::kBackward;

@@ -9,6 +9,7 @@
 #include "converters/pytorch/host_alone.h"
 #include "converters/pytorch/incarnations.h"
 #include "converters/pytorch/kineto_host.h"
+#include "converters/pytorch/kineto_results.h"
 #include "converters/pytorch/meta.h"
 #include "converters/pytorch/nccl.h"
 #include "converters/pytorch/ranges.h"
@@ -139,6 +140,9 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   }
   rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
   rank.links = LinkDevice(rank.kineto, rank.roles, rank.list, rank.label, rank.diagnostics);
+  if (files.host.empty()) {
+    InferKinetoResults(rank.list, rank.roles, rank.links, rank.kineto, rank.host, rank.diagnostics);
+  }
   AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
   rank.transfers =
       FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);

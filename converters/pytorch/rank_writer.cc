@@ -118,11 +118,16 @@ class Writer {
     node.op_class = info.op_class;
     node.type = info.kind == OpKind::kWork ? NodeType::kComp : NodeType::kMetadata;
     if (HostNode* host = HostOf(item.operation)) {
-      node.seq_id = host->seq_id;
-      node.inputs = std::move(host->inputs);
-      node.outputs = std::move(host->outputs);
-      node.op_schema = *host->op_schema;
+      TakeArguments(*host, node);
     }
+  }
+
+  static void TakeArguments(HostNode& host, Node& node) {
+    node.seq_id = host.seq_id;
+    node.inputs = std::move(host.inputs);
+    node.outputs = std::move(host.outputs);
+    node.results_inferred = host.results_inferred;
+    node.op_schema = *host.op_schema;
   }
 
   void FillTransfer(const Item& item, Node& node) {
@@ -167,10 +172,7 @@ class Writer {
                           : ClassOf(event.kind);
     node.type = NodeType::kComp;  // copies and fills too: what simulators take for device work
     if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
-      node.seq_id = host->seq_id;
-      node.inputs = std::move(host->inputs);
-      node.outputs = std::move(host->outputs);
-      node.op_schema = *host->op_schema;
+      TakeArguments(*host, node);
     }
   }
 

@@ -96,5 +96,65 @@ TEST_F(KinetoAlone, WithoutAnyCallOnlyTimeTellsWhatAStreamWaitedFor) {
   EXPECT_EQ(trace->Find("much later")->deps.size(), 1U);  // nothing ended just before
 }
 
+json Mm(json args) { return Event("cpu_op", "aten::mm", 10, 5, std::move(args)); }
+
+TEST_F(KinetoAlone, ResultsFollowFromTheInputsAndSaySo) {
+  const auto trace =
+      Convert({Mm({{"Input Dims", {{8, 4}, {4, 2}}}, {"Input type", {"float", "float"}}})});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* mm = trace->Find("aten::mm");
+  ASSERT_EQ(mm->outputs.size(), 1U);
+  const TensorDesc* result = mm->outputs[0].AsTensor();
+  ASSERT_NE(result, nullptr);
+  EXPECT_THAT(result->shape, ElementsAre(8, 2));
+  EXPECT_EQ(result->dtype, DType::kFloat32);
+  EXPECT_TRUE(mm->results_inferred);
+  for (const Value& input : mm->inputs) {  // a tensor of its own
+    EXPECT_NE(input.AsTensor()->incarnation, result->incarnation);
+  }
+  EXPECT_THAT(trace->metadata.diagnostics,
+              ::testing::Contains(::testing::Pair("results_inferred", 1)));
+}
+
+TEST_F(KinetoAlone, InPlaceOperationsReturnTheirOperand) {
+  const auto trace = Convert(
+      {Event("cpu_op", "aten::relu_", 10, 5,
+             {{"Input Dims", {{8, 4}}}, {"Input type", {"float"}}, {"Concrete Inputs", {""}}})});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* relu = trace->Find("aten::relu_");
+  ASSERT_EQ(relu->outputs.size(), 1U);
+  EXPECT_EQ(relu->outputs[0].AsTensor()->incarnation, relu->inputs[0].AsTensor()->incarnation);
+}
+
+TEST_F(KinetoAlone, WithoutValuesNothingThatNeedsThemIsInferred) {
+  json args = {{"Input Dims", {{2}, {8, 4}, {4, 2}, json::array(), json::array()}},
+               {"Input type", {"float", "float", "float", "Scalar", "Scalar"}}};
+  const auto old = Convert({Event("cpu_op", "aten::addmm", 10, 5, args)});
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_TRUE(old->Find("aten::addmm")->outputs.empty());
+  EXPECT_FALSE(old->Find("aten::addmm")->results_inferred);
+  EXPECT_THAT(old->metadata.diagnostics,
+              ::testing::Contains(::testing::Pair("results_unknown", 1)));
+  args["Concrete Inputs"] = {"", "", "", "1", "1."};
+  const auto later = Convert({Event("cpu_op", "aten::addmm", 10, 5, args)});
+  ASSERT_TRUE(later) << later.error().message;
+  EXPECT_EQ(later->Find("aten::addmm")->outputs.size(), 1U);
+}
+
+TEST_F(KinetoAlone, ListsHoldNumbersTruthsOrReals) {
+  const auto trace =
+      Convert({Event("cpu_op", "aten::mm", 10, 5,
+                     {{"Input Dims", {json::array(), json::array(), json::array(), json::array()}},
+                      {"Input type", {"ScalarList", "ScalarList", "ScalarList", "ScalarList"}},
+                      {"Concrete Inputs", {"[1, -2]", "[True, False]", "[]", "[0.5, 2.]"}}})});
+  ASSERT_TRUE(trace) << trace.error().message;
+  const ValueList& inputs = trace->Find("aten::mm")->inputs;
+  ASSERT_EQ(inputs.size(), 4U);
+  EXPECT_EQ(inputs[0], (Value{ValueList{{std::int64_t{1}}, {std::int64_t{-2}}}}));
+  EXPECT_EQ(inputs[1], (Value{ValueList{{true}, {false}}}));
+  EXPECT_EQ(inputs[2], (Value{ValueList{}}));
+  EXPECT_EQ(inputs[3], (Value{ValueList{{0.5}, {2.0}}}));
+}
+
 }  // namespace
 }  // namespace reprise::pytorch

@@ -150,6 +150,7 @@ Node RandomNodes::Next() {
   node.outputs = RandomList(2);
   node.op_schema = RandomText();
   node.num_ops = Below(3) - 1;
+  node.results_inferred = Coin();
   node.tensor_bytes = Below(3) - 1;
   node.op = Coin() ? RandomText() : std::string();
   if (Coin()) {
