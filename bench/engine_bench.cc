@@ -4,12 +4,14 @@
 //    device, alternately: host time from the first enqueue to the last, and CPU time of all
 //    threads;
 //  - that nothing on the host waits between dependent device nodes.
-//   engine_bench [device nodes] [rounds]
+//   engine_bench [device nodes] [rounds] [alone|beside|ahead]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
+#include <future>
 
 #include "bench/observed_device.h"
 #include "collectives/communicator.h"
@@ -22,6 +24,8 @@ namespace {
 
 // A trace ready to run by the engine, and its launches ready for the bare loop.
 struct Subject {
+  explicit Subject(Graph g) : graph(std::move(g)) {}
+
   Graph graph;
   ReplayOptions options;
   Plan plan;
@@ -34,6 +38,8 @@ struct Subject {
   std::vector<std::unique_ptr<PreparedLaunch>> launches;
   std::vector<Graph::Index> device_nodes;
   std::vector<bool> recorded;  // by node: another stream waits for it
+  std::function<void()> enqueue;
+  Pacer host_thread{[this](std::uint32_t) { enqueue(); }};
 };
 
 Status PrepareBare(Subject& subject) {
@@ -49,12 +55,16 @@ Status PrepareBare(Subject& subject) {
     if (plan.work[i].type != WorkType::kCompute || plan.work[i].kernel == nullptr) {
       continue;
     }
-    const LowerContext context{*subject.memory, subject.device->info(), {}};
+    const LowerContext context{
+        *subject.memory, subject.device->info(),
+        [&](int slot, std::int64_t bytes) { return subject.memory->Scratch(0, slot, bytes); }};
     REPRISE_ASSIGN(const OpCall call, subject.graph.Call(i));
     REPRISE_ASSIGN(const std::vector<Launch> lowered, plan.work[i].kernel->Lower(call, context));
-    REPRISE_ASSIGN(auto prepared, subject.device->Prepare(lowered.at(0)));
-    subject.launches.push_back(std::move(prepared));
-    subject.device_nodes.push_back(i);
+    for (const Launch& launch : lowered) {
+      REPRISE_ASSIGN(auto prepared, subject.device->Prepare(launch));
+      subject.launches.push_back(std::move(prepared));
+      subject.device_nodes.push_back(i);
+    }
     for (const std::uint32_t dep : plan.DepsOf(i)) {
       subject.recorded[dep] = subject.recorded[dep] || plan.work[dep].actor != plan.work[i].actor;
     }
@@ -65,7 +75,7 @@ Status PrepareBare(Subject& subject) {
 Result<std::unique_ptr<Subject>> Prepare(const StreamTrace& trace, Device& real, bool forward,
                                          ReplayMode mode = ReplayMode::kReal) {
   REPRISE_ASSIGN(Graph graph, Graph::Build(trace.Metadata(), trace.nodes));
-  std::unique_ptr<Subject> subject(new Subject{.graph = std::move(graph)});
+  auto subject = std::make_unique<Subject>(std::move(graph));
   subject->options.host_gaps = HostGaps::kDrop;
   subject->options.default_op_mode = mode;
   subject->options.time_scale = 0;
@@ -85,7 +95,7 @@ Result<std::unique_ptr<Subject>> Prepare(const StreamTrace& trace, Device& real,
 }
 
 // The least that keeps the recorded order: launches, wait lists, events where they are waited for.
-Status RunBare(Subject& subject) {
+Status EnqueueBare(Subject& subject) {
   std::vector<EventPtr> events(subject.graph.size());
   std::vector<EventPtr> waits;
   for (std::size_t k = 0; k < subject.device_nodes.size(); ++k) {
@@ -106,6 +116,10 @@ Status RunBare(Subject& subject) {
       REPRISE_TRY(stream.Flush());
     }
   }
+  return {};
+}
+
+Status FinishBare(Subject& subject) {
   for (const auto& stream : subject.streams) {
     if (stream != nullptr) {
       REPRISE_TRY(stream->Finish());
@@ -115,6 +129,16 @@ Status RunBare(Subject& subject) {
   return {};
 }
 
+// On a thread of its own, as a recorded thread's nodes are: what drivers allocate there and free
+// elsewhere costs them more.
+Status RunBare(Subject& subject) {
+  std::promise<Status> enqueued;
+  subject.enqueue = [&] { enqueued.set_value(EnqueueBare(subject)); };
+  subject.host_thread.Post(0);
+  REPRISE_TRY(enqueued.get_future().get());
+  return FinishBare(subject);
+}
+
 std::int64_t ProcessCpuNs() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -122,7 +146,7 @@ std::int64_t ProcessCpuNs() {
 }
 
 struct Cost {
-  double enqueue_ns = 0;  // a node, from the first enqueue to the last
+  double enqueue_ns = 0;  // CPU time of the enqueueing thread from one enqueue to the next
   double wall_ns = 0;     // a node, all of it
   double cpu_ns = 0;      // a node, all threads
 };
@@ -137,8 +161,8 @@ Result<Cost> Measure(Subject& subject, std::size_t nodes, Run run) {
   const auto per_node = [nodes](std::int64_t ns) {
     return static_cast<double>(ns) / static_cast<double>(nodes);
   };
-  return Cost{per_node(observed.last_enqueue_ns - observed.first_enqueue_ns),
-              per_node(MonotonicNs() - begin_ns), per_node(ProcessCpuNs() - cpu_ns)};
+  return Cost{observed.CpuNsPerEnqueue(), per_node(MonotonicNs() - begin_ns),
+              per_node(ProcessCpuNs() - cpu_ns)};
 }
 
 struct Spread {
@@ -198,23 +222,27 @@ Status BesideBare(const char* name, const StreamTrace& trace, Device& real, int 
   return {};
 }
 
-// `first_elements`: of the first kernel.
-StreamTrace Chain(std::size_t kernels, std::int64_t first_elements = 64) {
+// `gate` > 0: behind the product of two matrices of that size.
+StreamTrace Chain(std::size_t kernels, std::int64_t gate = 0) {
   StreamTrace trace;
-  for (std::size_t k = 0; k < kernels; ++k) {
-    trace.AddKernel(7, {}, k == 0 ? first_elements : 64);
+  if (gate > 0) {
+    trace.AddLongKernel(7, gate);
+  }
+  while (kernels-- > 0) {
+    trace.AddKernel(7);
   }
   return trace;
 }
 
 // Every kernel waits for the one before it, which is on the other stream.
-StreamTrace PingPong(std::size_t kernels, std::int64_t first_elements = 64) {
+StreamTrace PingPong(std::size_t kernels, std::int64_t gate = 0) {
   StreamTrace trace;
-  std::uint64_t last = 0;
+  std::vector<std::uint64_t> last;
+  if (gate > 0) {
+    last = {trace.AddLongKernel(8, gate)};
+  }
   for (std::size_t k = 0; k < kernels; ++k) {
-    last = trace.AddKernel(7 + static_cast<std::int64_t>(k % 2),
-                           last == 0 ? std::vector<std::uint64_t>{} : std::vector{last},
-                           k == 0 ? first_elements : 64);
+    last = {trace.AddKernel(7 + static_cast<std::int64_t>(k % 2), last)};
   }
   return trace;
 }
@@ -245,25 +273,34 @@ Status NoRoundTrip(const char* name, const StreamTrace& trace, Device& real) {
   return {};
 }
 
-Status Run(std::size_t nodes, int rounds) {
+Status RunAlone(std::size_t nodes, int rounds, Device& device) {
+  fmt::print("the engine alone, {} nodes (a launch and its kernel are two)\n", nodes);
+  REPRISE_TRY(Alone("host thread", HostOnly(nodes), device, rounds));
+  REPRISE_TRY(Alone("one stream", Chain(nodes / 2), device, rounds));
+  REPRISE_TRY(Alone("two streams, an event each", PingPong(nodes / 2), device, rounds));
+  REPRISE_TRY(Alone("one stream, skipped", Chain(nodes / 2), device, rounds, ReplayMode::kSkip));
+  return Alone("one stream, timed (0 ns)", Chain(nodes / 2), device, rounds, ReplayMode::kTimed);
+}
+
+Status Run(std::size_t nodes, int rounds, const std::string& part) {
   REPRISE_ASSIGN(const auto device, OpenDevice({}));
   fmt::print("{}; ns a node, median (quartiles) of {} rounds\n", device->info().name, rounds);
-  const std::size_t many = 25 * nodes;
-  fmt::print("the engine alone, {} nodes (a launch and its kernel are two)\n", many);
-  REPRISE_TRY(Alone("host thread", HostOnly(many), *device, rounds));
-  REPRISE_TRY(Alone("one stream", Chain(many / 2), *device, rounds));
-  REPRISE_TRY(Alone("two streams, an event each", PingPong(many / 2), *device, rounds));
-  REPRISE_TRY(Alone("one stream, skipped", Chain(many / 2), *device, rounds, ReplayMode::kSkip));
-  REPRISE_TRY(
-      Alone("one stream, timed (0 ns)", Chain(many / 2), *device, rounds, ReplayMode::kTimed));
-  fmt::print("beside a bare loop, {} kernels (each with its launch on the host thread)\n", nodes);
-  constexpr std::int64_t kGate = std::int64_t{1} << 24;
-  REPRISE_TRY(BesideBare("one stream", Chain(nodes, kGate), *device, rounds));
-  REPRISE_TRY(BesideBare("two streams, an event each", PingPong(nodes, kGate), *device, rounds));
-  fmt::print("dependent kernels behind a long one\n");
-  constexpr std::int64_t kLong = std::int64_t{1} << 27;
-  REPRISE_TRY(NoRoundTrip("one stream", Chain(nodes, kLong), *device));
-  return NoRoundTrip("two streams, an event each", PingPong(nodes, kLong), *device);
+  if (part.empty() || part == "alone") {
+    REPRISE_TRY(RunAlone(25 * nodes, rounds, *device));
+  }
+  if (part.empty() || part == "beside") {
+    constexpr std::int64_t kGate = 1024;
+    fmt::print("beside a bare loop, {} kernels (each with its launch on the host thread)\n", nodes);
+    REPRISE_TRY(BesideBare("one stream", Chain(nodes, kGate), *device, rounds));
+    REPRISE_TRY(BesideBare("two streams, an event each", PingPong(nodes, kGate), *device, rounds));
+  }
+  if (part.empty() || part == "ahead") {
+    constexpr std::int64_t kLong = 2048;
+    fmt::print("dependent kernels behind a long one\n");
+    REPRISE_TRY(NoRoundTrip("one stream", Chain(nodes, kLong), *device));
+    REPRISE_TRY(NoRoundTrip("two streams, an event each", PingPong(nodes, kLong), *device));
+  }
+  return {};
 }
 
 }  // namespace
@@ -273,7 +310,7 @@ int main(int argc, char** argv) {
   setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);  // leaves a core to the host
   const std::size_t nodes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 2000;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 15;
-  const reprise::Status status = reprise::Run(nodes, rounds);
+  const reprise::Status status = reprise::Run(nodes, rounds, argc > 3 ? argv[3] : "");
   if (!status) {
     fmt::print(stderr, "{}\n", status.error().message);
   }

@@ -1,5 +1,9 @@
 #include "bench/observed_device.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "core/clock.h"
@@ -28,9 +32,8 @@ class ObservedStream final : public Stream {
       : real_(std::move(real)), observed_(observed) {}
 
   [[nodiscard]] Status Enqueue(const PreparedLaunch& launch) override {
-    const std::int64_t begin_ns = MonotonicNs();
     Status status = real_ == nullptr ? Status{} : real_->Enqueue(launch);
-    observed_.Enqueued(begin_ns);
+    observed_.Enqueued();
     ++untimed_;
     return status;
   }
@@ -77,15 +80,33 @@ class ObservedStream final : public Stream {
 }  // namespace
 
 void Observed::Reset() {
-  first_enqueue_ns = last_enqueue_ns = enqueues = waits_between = waits = 0;
+  last_enqueue_ns = enqueues = waits = waits_between = 0;
+  thread = 0;
+  first_cpu_ns = first_enqueue = last_cpu_ns = last_enqueue = 0;
 }
 
-void Observed::Enqueued(std::int64_t begin_ns) {
-  std::int64_t none = 0;
-  first_enqueue_ns.compare_exchange_strong(none, begin_ns);
-  last_enqueue_ns.store(MonotonicNs(), std::memory_order_relaxed);
-  enqueues.fetch_add(1, std::memory_order_relaxed);
+void Observed::Enqueued() {
+  constexpr std::int64_t kEvery = 50;
   waits_between.store(waits.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const std::int64_t count = enqueues.fetch_add(1, std::memory_order_relaxed);
+  if (count % kEvery != 0) {
+    return;
+  }
+  last_enqueue_ns = MonotonicNs();
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  last_cpu_ns = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  last_enqueue = count;
+  const int self = gettid();
+  if (thread.exchange(self) != self) {
+    first_cpu_ns = last_cpu_ns.load();
+    first_enqueue = count;
+  }
+}
+
+double Observed::CpuNsPerEnqueue() const {
+  return static_cast<double>(last_cpu_ns - first_cpu_ns) /
+         static_cast<double>(std::max<std::int64_t>(last_enqueue - first_enqueue, 1));
 }
 
 Result<std::unique_ptr<Stream>> ObservedDevice::CreateStream(bool profiling) {

@@ -12,14 +12,21 @@ namespace reprise {
 
 // Since the last Reset(). Written by whoever uses a stream.
 struct Observed {
-  std::atomic<std::int64_t> first_enqueue_ns = 0;
   std::atomic<std::int64_t> last_enqueue_ns = 0;
   std::atomic<std::int64_t> enqueues = 0;
-  std::atomic<std::int64_t> waits_between = 0;  // blocking calls after the first, before the last
-  std::atomic<std::int64_t> waits = 0;          // all blocking calls
+  std::atomic<std::int64_t> waits = 0;          // blocking calls
+  std::atomic<std::int64_t> waits_between = 0;  // of these, before the last enqueue
+
+  // CPU time of the enqueueing thread between two enqueues, everything in between included: on a
+  // machine that does other work, wall time is mostly that work's. Read now and then, because
+  // reading it costs more than an enqueue does. Enqueues of one thread only (the latest's).
+  std::atomic<int> thread = 0;
+  std::atomic<std::int64_t> first_cpu_ns = 0, first_enqueue = 0;
+  std::atomic<std::int64_t> last_cpu_ns = 0, last_enqueue = 0;
 
   void Reset();
-  void Enqueued(std::int64_t begin_ns);
+  void Enqueued();
+  [[nodiscard]] double CpuNsPerEnqueue() const;
 };
 
 class ObservedDevice final : public Device {

@@ -18,7 +18,7 @@ Engine::Engine(const Graph& graph, const Plan& plan, const ReplayOptions& option
       plan_(plan),
       options_(options),
       communicator_(communicator),
-      launches_(graph.size()),
+      launch_begin_(graph.size() + 1),
       actors_(plan.actors.size()),
       done_ns_(graph.size()),
       events_(graph.size()),
@@ -30,6 +30,11 @@ Engine::~Engine() {
   comm_.reset();
   for (ActorState& actor : actors_) {
     actor.pacer.reset();  // its thread uses the scheduler
+  }
+  // Newest first: a driver may keep a program's kernels in a list with the newest in front, and
+  // look for each that is released (PoCL does).
+  while (!launches_.empty()) {
+    launches_.pop_back();
   }
 }
 
@@ -92,29 +97,27 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory) {
         error.kind, fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), error.message));
   };
   std::vector<Launch> launches;
-  std::vector<std::pair<Graph::Index, std::size_t>> counts;
   for (Graph::Index i = 0; i < graph_.size(); ++i) {
     const Work& work = plan_.work[i];
     const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    if (work.type != WorkType::kCompute || !executes) {
-      continue;
+    if (work.type == WorkType::kCompute && executes) {
+      auto lowered = LowerNode(i, device, memory);
+      if (!lowered) {
+        return where(i, lowered.error());
+      }
+      std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
     }
-    auto lowered = LowerNode(i, device, memory);
-    if (!lowered) {
-      return where(i, lowered.error());
-    }
-    counts.emplace_back(i, lowered->size());
-    std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
+    launch_begin_[i + 1] = static_cast<std::uint32_t>(launches.size());
   }
   REPRISE_TRY(device.Compile(launches));
-  auto launch = launches.begin();
-  for (const auto& [i, count] : counts) {
-    for (std::size_t k = 0; k < count; ++k, ++launch) {
-      auto prepared = device.Prepare(*launch);
+  launches_.reserve(launches.size());
+  for (Graph::Index i = 0; i < graph_.size(); ++i) {
+    for (std::uint32_t k = launch_begin_[i]; k < launch_begin_[i + 1]; ++k) {
+      auto prepared = device.Prepare(launches[k]);
       if (!prepared) {
         return where(i, prepared.error());
       }
-      launches_[i].push_back(std::move(*prepared));
+      launches_.push_back(std::move(*prepared));
     }
   }
   return {};

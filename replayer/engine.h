@@ -72,7 +72,7 @@ class Engine {
   Status EnqueueOnStream(Graph::Index i, ActorState& actor);
   [[nodiscard]] bool OnStream(Graph::Index i) const;
   void ExpectEventUsers();
-  void LetEventsGo(Graph::Index i);
+  EventPtr UseEvent(Graph::Index dep, Graph::Index by);
   void RunPaced(Graph::Index i);
   Status RunPacedChecked(Graph::Index i, ActorState& actor);
   Status Execute(Graph::Index i, ActorState& actor);
@@ -89,7 +89,8 @@ class Engine {
   const Plan& plan_;
   const ReplayOptions& options_;
   Communicator& communicator_;
-  std::vector<std::vector<std::unique_ptr<PreparedLaunch>>> launches_;  // by node
+  std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by node: launch_begin_[i] to [i + 1]
+  std::vector<std::uint32_t> launch_begin_;
   std::vector<ActorState> actors_;
   std::vector<std::int64_t> done_ns_;  // by node; written before the scheduler releases successors
   std::vector<EventPtr> events_;       // by node; stream nodes that another actor still waits for

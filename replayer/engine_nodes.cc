@@ -60,7 +60,8 @@ NodeState Engine::RunOnThread(Graph::Index i, ActorState& actor) {
 // Nothing that RunPacedChecked would wait for is still to come: no device work, no time.
 bool Engine::IsInTime(Graph::Index i, const ActorState& actor) {
   const Work& work = plan_.work[i];
-  if (!actor.enqueued.empty() || (Executes(work) && work.releases) || !InputsReady(i)) {
+  if (!actor.enqueued.empty() || (Executes(work) && work.releases) ||
+      (work.joins && !InputsReady(i))) {
     return false;
   }
   Timeline then = actor.timeline;
@@ -93,17 +94,15 @@ NodeState Engine::RunOnStream(Graph::Index i, ActorState& actor) {
 
 Status Engine::EnqueueOnStream(Graph::Index i, ActorState& actor) {
   if (plan_.work[i].joins) {
-    actor.wait_for.clear();
     for (const std::uint32_t dep : plan_.DepsOf(i)) {
-      if (plan_.work[dep].actor != plan_.work[i].actor && events_[dep] != nullptr) {
-        actor.wait_for.push_back(events_[dep]);
+      if (EventPtr event = UseEvent(dep, i)) {
+        actor.wait_for.push_back(std::move(event));
       }
     }
     if (!actor.wait_for.empty()) {
       REPRISE_TRY(actor.stream->WaitFor(actor.wait_for));
       actor.wait_for.clear();
     }
-    LetEventsGo(i);
   }
   REPRISE_TRY(Execute(i, actor));
   if (event_users_[i].load(std::memory_order_relaxed) > 0) {
@@ -113,14 +112,17 @@ Status Engine::EnqueueOnStream(Graph::Index i, ActorState& actor) {
   return {};
 }
 
-// The node has no more use for the events that it waited for.
-void Engine::LetEventsGo(Graph::Index i) {
-  for (const std::uint32_t dep : plan_.DepsOf(i)) {
-    if (OnStream(dep) && plan_.work[dep].actor != plan_.work[i].actor &&
-        event_users_[dep].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      events_[dep].reset();
-    }
+// The event of `dep` for its dependent `by`, which asks once; null where there is none. The last
+// that asks takes it away.
+EventPtr Engine::UseEvent(Graph::Index dep, Graph::Index by) {
+  if (!OnStream(dep) || plan_.work[dep].actor == plan_.work[by].actor) {
+    return nullptr;
   }
+  EventPtr event = events_[dep];
+  if (event_users_[dep].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    events_[dep].reset();
+  }
+  return event;
 }
 
 void Engine::RunPaced(Graph::Index i) {
@@ -168,10 +170,12 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
   if (work.mode == ReplayMode::kSkip) {
     return {};
   }
-  for (const auto& launch : launches_[i]) {
-    REPRISE_TRY(actor.stream->Enqueue(*launch));
+  const std::uint32_t begin = launch_begin_[i];
+  const std::uint32_t end = launch_begin_[i + 1];
+  for (std::uint32_t k = begin; k < end; ++k) {
+    REPRISE_TRY(actor.stream->Enqueue(*launches_[k]));
   }
-  actor.enqueued.emplace_back(i, static_cast<std::uint32_t>(launches_[i].size()));
+  actor.enqueued.emplace_back(i, end - begin);
   return {};
 }
 
@@ -206,14 +210,13 @@ Result<std::int64_t> Engine::AwaitDependencies(Graph::Index i) {
     if (plan_.work[dep].actor == plan_.work[i].actor) {
       continue;
     }
-    if (events_[dep] != nullptr) {
-      REPRISE_TRY(events_[dep]->Wait());
+    if (const EventPtr event = UseEvent(dep, i)) {
+      REPRISE_TRY(event->Wait());
       latest_ns = std::max(latest_ns, MonotonicNs());
     } else {
       latest_ns = std::max(latest_ns, done_ns_[dep]);
     }
   }
-  LetEventsGo(i);
   return latest_ns;
 }
 
@@ -230,7 +233,9 @@ void Engine::OnTransfer(const TransferTimes& times) {
     transfer_records_.push_back({graph_.id(times.node), iteration_, work.step, work.mode,
                                  times.issued_ns, times.ended_ns - times.issued_ns});
   }
-  LetEventsGo(times.node);
+  for (const std::uint32_t dep : plan_.DepsOf(times.node)) {
+    (void)UseEvent(dep, times.node);
+  }
   done_ns_[times.node] = MonotonicNs();
   scheduler_.Complete(times.node);
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/replayer/small_trace.h"
@@ -26,24 +27,37 @@ class StreamTrace {
     return last_host_ = node.id;
   }
 
-  // A launching piece and its kernel: add of `elements` numbers on `stream`, after `events` of
-  // other streams too.
-  std::uint64_t AddKernel(std::int64_t stream, const std::vector<std::uint64_t>& events = {},
-                          std::int64_t elements = 64) {
+  // A launching piece and its kernel: add of 64 numbers on `stream`, after `events` of other
+  // streams too.
+  std::uint64_t AddKernel(std::int64_t stream, const std::vector<std::uint64_t>& events = {}) {
+    const std::int64_t first = 3 * stream;
+    return AddDeviceNode(
+        stream, events, "aten::add",
+        {TensorValue(first, {64}), TensorValue(first + 1, {64}), Value{std::int64_t{1}}},
+        {TensorValue(first + 2, {64})});
+  }
+
+  // A kernel that takes a while and little memory: the product of two n x n matrices.
+  std::uint64_t AddLongKernel(std::int64_t stream, std::int64_t n) {
+    return AddDeviceNode(stream, {}, "aten::mm",
+                         {TensorValue(1000, {n, n}), TensorValue(1001, {n, n})},
+                         {TensorValue(1002, {n, n})});
+  }
+
+  std::uint64_t AddDeviceNode(std::int64_t stream, const std::vector<std::uint64_t>& events,
+                              const std::string& op, ValueList inputs, ValueList outputs) {
     const std::uint64_t launch = AddHost();
     std::uint64_t& last = last_of_stream_[stream];
     Node& node =
-        Add("void add(float*)", {Actor::Kind::kStream, stream, 0}, last, EdgeReason::kStream);
-    node.op = "aten::add";
-    node.op_class = OpClass::kElementwise;
+        Add("void kernel(float*)", {Actor::Kind::kStream, stream, 0}, last, EdgeReason::kStream);
+    node.op = op;
+    node.op_class = FindOperator(op)->op_class;
     node.deps.push_back({launch, EdgeReason::kLaunch, false});
     for (const std::uint64_t id : events) {
       node.deps.push_back({id, EdgeReason::kEvent, false});
     }
-    const std::int64_t first = 3 * stream;
-    node.inputs = {TensorValue(first, {elements}), TensorValue(first + 1, {elements}),
-                   Value{std::int64_t{1}}};
-    node.outputs = {TensorValue(first + 2, {elements})};
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
     node.duration_ns = kKernelNs;
     return last = node.id;
   }
