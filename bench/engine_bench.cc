@@ -4,7 +4,10 @@
 //    device, alternately: host time from the first enqueue to the last, and CPU time of all
 //    threads;
 //  - that nothing on the host waits between dependent device nodes.
-//   engine_bench [device nodes] [rounds] [alone|beside|ahead]
+//   engine_bench [kernels] [rounds] [alone|beside|ahead]
+//   engine_bench kernels write DIRECTORY     a trace set for `reprise replay`: two nodes a kernel
+//   on
+//                                            two streams, the host waits after every thousandth
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -247,6 +250,20 @@ StreamTrace PingPong(std::size_t kernels, std::int64_t gate = 0) {
   return trace;
 }
 
+StreamTrace Mixed(std::size_t kernels) {
+  StreamTrace trace;
+  for (std::size_t k = 0; k < kernels; ++k) {
+    const std::uint64_t one = trace.AddKernel(7);
+    if (k % 10 == 9) {
+      trace.AddKernel(8, {one});
+    }
+    if (k % 1000 == 999) {
+      trace.AddHost({one});
+    }
+  }
+  return trace;
+}
+
 StreamTrace HostOnly(std::size_t nodes) {
   StreamTrace trace;
   for (std::size_t k = 0; k < nodes; ++k) {
@@ -310,7 +327,10 @@ int main(int argc, char** argv) {
   setenv("POCL_MAX_PTHREAD_COUNT", "1", 0);  // leaves a core to the host
   const std::size_t nodes = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 2000;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 15;
-  const reprise::Status status = reprise::Run(nodes, rounds, argc > 3 ? argv[3] : "");
+  const std::string part = argc > 3 ? argv[3] : "";
+  const reprise::Status status = argc > 2 && argv[2] == std::string("write")
+                                     ? reprise::Mixed(nodes).Write(part)
+                                     : reprise::Run(nodes, rounds, part);
   if (!status) {
     fmt::print(stderr, "{}\n", status.error().message);
   }

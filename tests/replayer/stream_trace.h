@@ -69,6 +69,16 @@ class StreamTrace {
     return metadata;
   }
 
+  // As a trace set of one rank.
+  [[nodiscard]] Status Write(const std::string& directory) const {
+    REPRISE_ASSIGN(auto writer, EtWriter::Create(directory + "/streams.0.et", Metadata()));
+    for (const Node& node : nodes) {
+      REPRISE_TRY(writer->Write(node));
+    }
+    REPRISE_TRY(writer->Close());
+    return WriteGroups(directory, {{"0", {"0", "default_pg", {0}}}});
+  }
+
   std::vector<Node> nodes;
 
  private:
