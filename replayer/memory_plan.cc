@@ -242,8 +242,9 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   for (const StorageLife& life : storages) {
     by_size.push_back(&life);
   }
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : (a->last - a->first) > (b->last - b->first);
+  });
   std::vector<std::pair<std::uint32_t, Tenants>> shared;  // buffers of several storages
   for (const StorageLife* life : by_size) {
     std::pair<std::uint32_t, Tenants>* home = nullptr;
