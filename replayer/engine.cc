@@ -11,13 +11,6 @@
 #include "core/clock.h"
 
 namespace reprise {
-namespace {
-
-// Kept gaps are merged up to this much before the thread really waits: short enough to keep the
-// recorded overlap with transfers, long enough that waking up (some 50 us) does not dominate.
-constexpr std::int64_t kMaxMergedNs = 1'000'000;
-
-}  // namespace
 
 Engine::Engine(const Graph& graph, const Plan& plan, const ReplayOptions& options,
                Communicator& communicator)
@@ -25,15 +18,24 @@ Engine::Engine(const Graph& graph, const Plan& plan, const ReplayOptions& option
       plan_(plan),
       options_(options),
       communicator_(communicator),
-      launches_(graph.size()),
+      launch_begin_(graph.size() + 1),
       actors_(plan.actors.size()),
       done_ns_(graph.size()),
       events_(graph.size()),
+      event_users_(graph.size()),
       scheduler_(plan.dependencies, static_cast<int>(plan.actors.size())) {}
 
 Engine::~Engine() {
   scheduler_.Stop();
   comm_.reset();
+  for (ActorState& actor : actors_) {
+    actor.pacer.reset();  // its thread uses the scheduler
+  }
+  // Newest first: a driver may keep a program's kernels in a list with the newest in front, and
+  // look for each that is released (PoCL does).
+  while (!launches_.empty()) {
+    launches_.pop_back();
+  }
 }
 
 Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& plan,
@@ -95,208 +97,30 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory) {
         error.kind, fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), error.message));
   };
   std::vector<Launch> launches;
-  std::vector<std::pair<Graph::Index, std::size_t>> counts;
   for (Graph::Index i = 0; i < graph_.size(); ++i) {
     const Work& work = plan_.work[i];
     const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    if (work.type != WorkType::kCompute || !executes) {
-      continue;
+    if (work.type == WorkType::kCompute && executes) {
+      auto lowered = LowerNode(i, device, memory);
+      if (!lowered) {
+        return where(i, lowered.error());
+      }
+      std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
     }
-    auto lowered = LowerNode(i, device, memory);
-    if (!lowered) {
-      return where(i, lowered.error());
-    }
-    counts.emplace_back(i, lowered->size());
-    std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
+    launch_begin_[i + 1] = static_cast<std::uint32_t>(launches.size());
   }
   REPRISE_TRY(device.Compile(launches));
-  auto launch = launches.begin();
-  for (const auto& [i, count] : counts) {
-    for (std::size_t k = 0; k < count; ++k, ++launch) {
-      auto prepared = device.Prepare(*launch);
+  launches_.reserve(launches.size());
+  for (Graph::Index i = 0; i < graph_.size(); ++i) {
+    for (std::uint32_t k = launch_begin_[i]; k < launch_begin_[i + 1]; ++k) {
+      auto prepared = device.Prepare(launches[k]);
       if (!prepared) {
         return where(i, prepared.error());
       }
-      launches_[i].push_back(std::move(*prepared));
+      launches_.push_back(std::move(*prepared));
     }
   }
   return {};
-}
-
-NodeState Engine::RunNode(Graph::Index i) {
-  const Work& work = plan_.work[i];
-  if (work.type == WorkType::kTransfer) {
-    comm_->Submit(i, MonotonicNs() + work.gap_ns);
-    return NodeState::kPending;
-  }
-  ActorState& actor = actors_[work.actor];
-  if (plan_.actors[work.actor].kind == Actor::Kind::kStream) {
-    return RunOnStream(i, actor);
-  }
-  if (work.joins || work.releases || actor.timeline.pending_ns() > kMaxMergedNs) {
-    actor.pacer->Post(i);
-    return NodeState::kPending;
-  }
-  actor.timeline.AddHostTime(work.gap_ns);
-  if (const Status status = Execute(i, actor); !status) {
-    GiveUp(status.error());
-    return NodeState::kPending;
-  }
-  return NodeState::kDone;
-}
-
-// A device stream of the recording: the device itself resolves what it waits for.
-NodeState Engine::RunOnStream(Graph::Index i, ActorState& actor) {
-  const Work& work = plan_.work[i];
-  if (work.mode == ReplayMode::kTimed || work.mode == ReplayMode::kSkip) {
-    actor.pacer->Post(i);
-    return NodeState::kPending;
-  }
-  std::vector<EventPtr> wait_for;
-  for (const std::uint32_t dep : plan_.DepsOf(i)) {
-    if (plan_.work[dep].actor != work.actor && events_[dep] != nullptr) {
-      wait_for.push_back(events_[dep]);
-    }
-  }
-  Status status = wait_for.empty() ? Status{} : actor.stream->WaitFor(wait_for);
-  if (status) {
-    status = Execute(i, actor);
-  }
-  if (status && work.releases) {
-    auto event = actor.stream->Record();
-    if (event) {
-      events_[i] = std::move(*event);
-      status = actor.stream->Flush();
-    } else {
-      status = tl::unexpected<Error>(event.error());
-    }
-  }
-  if (!status) {
-    GiveUp(status.error());
-    return NodeState::kPending;
-  }
-  return NodeState::kDone;
-}
-
-void Engine::RunPaced(Graph::Index i) {
-  if (failing_.load()) {
-    return;
-  }
-  if (const Status status = RunPacedChecked(i, actors_[plan_.work[i].actor]); !status) {
-    GiveUp(status.error());
-    return;
-  }
-  FinishNode(i);
-}
-
-Status Engine::RunPacedChecked(Graph::Index i, ActorState& actor) {
-  const Work& work = plan_.work[i];
-  if (work.joins) {
-    REPRISE_TRY(Settle(actor));
-    REPRISE_ASSIGN(const std::int64_t latest_ns, AwaitDependencies(i));
-    actor.timeline.JoinAt(latest_ns);
-  }
-  actor.timeline.AddHostTime(work.gap_ns);
-  if (work.joins || work.type == WorkType::kCompute) {
-    REPRISE_TRY(Settle(actor));
-  }
-  REPRISE_TRY(Execute(i, actor));
-  return work.releases || actor.timeline.pending_ns() > kMaxMergedNs ? Settle(actor) : Status{};
-}
-
-// Enqueues a compute node, or lets the time of any other node pass on the thread's timeline.
-Status Engine::Execute(Graph::Index i, ActorState& actor) {
-  const Work& work = plan_.work[i];
-  if (std::int64_t& begin_ns = actor.step_begin_ns.at(static_cast<std::size_t>(work.step));
-      begin_ns == 0) {
-    begin_ns = MonotonicNs();
-  }
-  if (work.type != WorkType::kCompute || work.mode == ReplayMode::kTimed) {
-    if (work.counts) {
-      Record(actor, i, actor.timeline.ideal_ns() + actor.timeline.pending_ns(), work.host_ns);
-    }
-    actor.timeline.AddHostTime(work.host_ns);
-    return {};
-  }
-  if (work.mode == ReplayMode::kSkip) {
-    return {};
-  }
-  for (const auto& launch : launches_[i]) {
-    REPRISE_TRY(actor.stream->Enqueue(*launch));
-  }
-  actor.enqueued.emplace_back(i, static_cast<std::uint32_t>(launches_[i].size()));
-  return {};
-}
-
-// Waits until the device has done what this thread enqueued and the thread's time has come.
-Status Engine::Settle(ActorState& actor) {
-  if (!actor.enqueued.empty()) {
-    REPRISE_TRY(actor.stream->Finish());
-    REPRISE_ASSIGN(const std::vector<Stream::Times> times, actor.stream->TakeTimes());
-    std::size_t at = 0;
-    for (const auto& [node, count] : actor.enqueued) {
-      if (count == 0) {
-        Record(actor, node, at > 0 ? times[at - 1].end_ns : actor.timeline.ideal_ns(), 0);
-        continue;
-      }
-      const std::int64_t start_ns = times.at(at).start_ns;
-      const std::int64_t end_ns = times.at(at + count - 1).end_ns;
-      Record(actor, node, start_ns, end_ns - start_ns);
-      actor.timeline.AddDeviceTime(end_ns - start_ns);
-      at += count;
-    }
-    actor.enqueued.clear();
-  }
-  WaitUntilNs(actor.timeline.Settle());
-  return {};
-}
-
-// Blocks until stream nodes that `i` waits for have finished; when the latest dependency on another
-// actor was over.
-Result<std::int64_t> Engine::AwaitDependencies(Graph::Index i) {
-  std::int64_t latest_ns = 0;
-  for (const std::uint32_t dep : plan_.DepsOf(i)) {
-    if (plan_.work[dep].actor == plan_.work[i].actor) {
-      continue;
-    }
-    if (events_[dep] != nullptr) {
-      REPRISE_TRY(events_[dep]->Wait());
-      latest_ns = std::max(latest_ns, MonotonicNs());
-    } else {
-      latest_ns = std::max(latest_ns, done_ns_[dep]);
-    }
-  }
-  return latest_ns;
-}
-
-void Engine::FinishNode(Graph::Index i) {
-  done_ns_[i] = MonotonicNs();
-  scheduler_.Complete(i);
-}
-
-void Engine::Record(ActorState& actor, Graph::Index i, std::int64_t start_ns,
-                    std::int64_t duration_ns) {
-  const Work& work = plan_.work[i];
-  actor.records.push_back({graph_.id(i), iteration_, work.step, work.mode, start_ns, duration_ns});
-}
-
-void Engine::OnTransfer(const TransferTimes& times) {
-  const Work& work = plan_.work[times.node];
-  {
-    const std::lock_guard lock(transfer_mutex_);
-    transfer_records_.push_back({graph_.id(times.node), iteration_, work.step, work.mode,
-                                 times.issued_ns, times.ended_ns - times.issued_ns});
-  }
-  FinishNode(times.node);
-}
-
-bool Engine::InputsReady(Graph::Index i) {
-  for (const std::uint32_t dep : plan_.DepsOf(i)) {
-    if (events_[dep] != nullptr && !events_[dep]->IsDone()) {
-      return false;
-    }
-  }
-  return true;
 }
 
 void Engine::GiveUp(const Error& error) {
@@ -334,11 +158,27 @@ void Engine::Watch(const std::stop_token& stop) {
   }
 }
 
+// How many nodes will ask for each stream node's event: with the last one it is let go, so that the
+// number of live events stays small however long the trace is.
+void Engine::ExpectEventUsers() {
+  std::fill(events_.begin(), events_.end(), nullptr);
+  for (auto& users : event_users_) {
+    users.store(0, std::memory_order_relaxed);
+  }
+  for (Graph::Index i = 0; i < graph_.size(); ++i) {
+    for (const std::uint32_t dep : plan_.DepsOf(i)) {
+      if (OnStream(dep) && plan_.work[dep].actor != plan_.work[i].actor) {
+        event_users_[dep].fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
 Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup) {
   iteration_ = iteration;
   comm_->BeginIteration();
   transfer_records_.clear();
-  std::fill(events_.begin(), events_.end(), nullptr);
+  ExpectEventUsers();
   const std::int64_t begin_ns = MonotonicNs();
   for (ActorState& actor : actors_) {
     actor.timeline.Restart(begin_ns);
@@ -385,7 +225,12 @@ Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,
     end_ns = step_begin_ns;
   }
   std::reverse(result.steps.begin(), result.steps.end());
+  std::size_t count = transfer_records_.size();
+  for (const ActorState& actor : actors_) {
+    count += actor.records.size();
+  }
   result.records = std::move(transfer_records_);
+  result.records.reserve(count);
   for (ActorState& actor : actors_) {
     result.records.insert(result.records.end(), actor.records.begin(), actor.records.end());
     actor.records.clear();

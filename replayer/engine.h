@@ -54,6 +54,7 @@ class Engine {
     std::unique_ptr<Stream> stream;  // null: nothing of this actor runs on a device
     std::unique_ptr<Pacer> pacer;
     std::vector<std::pair<Graph::Index, std::uint32_t>> enqueued;  // node, launches; since settling
+    std::vector<EventPtr> wait_for;                                // of the node at hand
     std::vector<NodeRecord> records;
     std::vector<std::int64_t> step_begin_ns;  // 0: step not reached by this actor
   };
@@ -65,13 +66,18 @@ class Engine {
   Status PrepareLaunches(Device& device, DeviceMemory& memory);
 
   NodeState RunNode(Graph::Index i);
+  NodeState RunOnThread(Graph::Index i, ActorState& actor);
+  bool IsInTime(Graph::Index i, const ActorState& actor);
   NodeState RunOnStream(Graph::Index i, ActorState& actor);
+  Status EnqueueOnStream(Graph::Index i, ActorState& actor);
+  [[nodiscard]] bool OnStream(Graph::Index i) const;
+  void ExpectEventUsers();
+  EventPtr UseEvent(Graph::Index dep, Graph::Index by);
   void RunPaced(Graph::Index i);
   Status RunPacedChecked(Graph::Index i, ActorState& actor);
   Status Execute(Graph::Index i, ActorState& actor);
   Status Settle(ActorState& actor);
   Result<std::int64_t> AwaitDependencies(Graph::Index i);
-  void FinishNode(Graph::Index i);
   void Record(ActorState& actor, Graph::Index i, std::int64_t start_ns, std::int64_t duration_ns);
   void OnTransfer(const TransferTimes& times);
   bool InputsReady(Graph::Index i);
@@ -83,10 +89,12 @@ class Engine {
   const Plan& plan_;
   const ReplayOptions& options_;
   Communicator& communicator_;
-  std::vector<std::vector<std::unique_ptr<PreparedLaunch>>> launches_;  // by node
+  std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by node: launch_begin_[i] to [i + 1]
+  std::vector<std::uint32_t> launch_begin_;
   std::vector<ActorState> actors_;
   std::vector<std::int64_t> done_ns_;  // by node; written before the scheduler releases successors
-  std::vector<EventPtr> events_;       // by node; stream nodes that another actor waits for
+  std::vector<EventPtr> events_;       // by node; stream nodes that another actor still waits for
+  std::vector<std::atomic<std::uint32_t>> event_users_;  // by node; how many still will
   std::mutex transfer_mutex_;
   std::vector<NodeRecord> transfer_records_;
   std::int32_t iteration_ = 0;

@@ -129,10 +129,11 @@ Status CheckEstimate(const Estimate& estimate, const DeviceInfo& device, int ran
   const std::int64_t share_bytes = device.memory_bytes / std::max(ranks_sharing_device, 1);
   if (estimate.memory_bytes > share_bytes && device.memory_bytes > 0) {
     return EnvironmentError(fmt::format(
-        "the replay needs {:.2f} GB on {}, this rank's share is {:.2f} GB; ways out: --memory "
-        "share, --ops timed, or fewer ranks per device",
-        static_cast<double>(estimate.memory_bytes) * 1e-9, device.name,
-        static_cast<double>(share_bytes) * 1e-9));
+        "the replay needs {} bytes ({:.2f} GB) on {}, this rank's share is {} bytes ({:.2f} GB); "
+        "ways out: {}--ops timed, or fewer ranks per device",
+        estimate.memory_bytes, static_cast<double>(estimate.memory_bytes) * 1e-9, device.name,
+        share_bytes, static_cast<double>(share_bytes) * 1e-9,
+        options.share_memory ? "" : "--memory share, "));
   }
   const bool slow = static_cast<double>(estimate.compute_ns) >
                     kSlowdownLimit * static_cast<double>(estimate.recorded_ns);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+
+#include "replayer/happens_before.h"
 
 namespace reprise {
 namespace {
@@ -25,6 +28,7 @@ class LifetimeScan {
       Touch(i, *call);
     }
     PropagateBounds();
+    AddPromises();
     std::vector<StorageLife> out;
     for (auto& [incarnation, life] : lives_) {
       if (executed_.contains(incarnation)) {
@@ -40,10 +44,10 @@ class LifetimeScan {
   // Until when a transfer may still touch its buffers: the first node that waits for it.
   void FindWaits() {
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
-      const auto deps = graph_.deps(i);
-      for (std::size_t k = 0; k < deps.size(); ++k) {
-        if (graph_.reasons(i)[k] == EdgeReason::kCommWait) {
-          waited_at_.try_emplace(deps[k], i);
+      for (const Graph::Index dep : graph_.deps(i)) {
+        if (plan_.work[dep].type == WorkType::kTransfer &&
+            plan_.work[i].type != WorkType::kTransfer) {
+          waited_at_.try_emplace(dep, i);
         }
       }
     }
@@ -85,11 +89,49 @@ class LifetimeScan {
     }
     life.last = std::max(life.last, last);
     if (executes) {
-      executed_.insert(tensor.incarnation);
+      const bool first_execution = executed_.insert(tensor.incarnation).second;
+      life.actor = first_execution ? actor : life.actor;
       life.single_actor = life.single_actor && life.actor == actor;
+      any_shared_ = any_shared_ || !life.single_actor;
+      NoteUse(tensor.incarnation, i, last == kForever ? i : last);
     }
     const std::int64_t end_elements = tensor.offset + ExtentElements(tensor);
     life.bytes = std::max(life.bytes, end_elements * SizeOf(tensor.dtype));
+  }
+
+  // `user` uses the storage; once `over` is done, it has.
+  void NoteUse(std::int64_t incarnation, Graph::Index user, Graph::Index over) {
+    std::vector<ActorUse>& uses = uses_[incarnation];
+    const auto of = [&](std::uint32_t actor) -> ActorUse& {
+      const auto it = std::find_if(uses.begin(), uses.end(),
+                                   [&](const ActorUse& use) { return use.actor == actor; });
+      return it != uses.end() ? *it : uses.emplace_back(ActorUse{actor});
+    };
+    ActorUse& mine = of(plan_.work[user].actor);
+    mine.first = std::min(mine.first, user);
+    ActorUse& last = of(plan_.work[over].actor);
+    last.last = last.last == kForever ? over : std::max(last.last, over);
+  }
+
+  void AddPromises() {
+    if (!any_shared_) {
+      return;  // each thread's or stream's own order is enough
+    }
+    const HappensBefore order(graph_, plan_);
+    for (const auto& [incarnation, uses] : uses_) {
+      StorageLife& life = lives_.at(incarnation);
+      for (const ActorUse& use : uses) {
+        if (use.last != kForever) {
+          life.until.emplace_back(use.actor, order.Position(use.last));
+        }
+        if (use.first != kForever) {
+          const auto before = order.Before(use.first);
+          life.after.resize(before.size(), kForever);
+          std::transform(before.begin(), before.end(), life.after.begin(), life.after.begin(),
+                         [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); });
+        }
+      }
+    }
   }
 
   void NarrowBound(std::int64_t incarnation, std::int64_t bound) {
@@ -131,9 +173,17 @@ class LifetimeScan {
     }
   }
 
+  struct ActorUse {
+    std::uint32_t actor = 0;
+    Graph::Index first = kForever;  // its first node that uses the storage
+    Graph::Index last = kForever;   // its last that uses it, or waits for a transfer that does
+  };
+
   const Graph& graph_;
   const Plan& plan_;
+  bool any_shared_ = false;
   std::unordered_map<std::int64_t, StorageLife> lives_;
+  std::unordered_map<std::int64_t, std::vector<ActorUse>> uses_;
   std::set<std::int64_t> executed_;
   std::unordered_map<std::uint32_t, std::uint32_t> waited_at_;
   std::unordered_map<std::int64_t, std::int64_t> bounds_;
@@ -155,8 +205,27 @@ std::int64_t PeakBytes(const std::vector<StorageLife>& storages) {
   return peak;
 }
 
-// Buffers free for reuse by one actor, smallest first.
-using FreeList = std::multimap<std::int64_t, std::uint32_t>;
+// Every use of `a` is over before the first of `b` begins.
+bool IsOverBefore(const StorageLife& a, const StorageLife& b, bool as_recorded) {
+  if (a.last >= b.first) {
+    return false;
+  }
+  if (as_recorded || (a.single_actor && b.single_actor && a.actor == b.actor)) {
+    return true;
+  }
+  return !a.until.empty() && std::all_of(a.until.begin(), a.until.end(), [&](const auto& use) {
+    return use.first < b.after.size() && use.second <= b.after[use.first];
+  });
+}
+
+// One buffer's storages by birth.
+using Tenants = std::map<std::uint32_t, const StorageLife*>;
+
+bool FitsIn(const Tenants& tenants, const StorageLife& life, bool as_recorded) {
+  const auto next = tenants.lower_bound(life.first);
+  return (next == tenants.end() || IsOverBefore(life, *next->second, as_recorded)) &&
+         (next == tenants.begin() || IsOverBefore(*std::prev(next)->second, life, as_recorded));
+}
 
 }  // namespace
 
@@ -165,48 +234,42 @@ Result<std::vector<StorageLife>> FindLifetimes(const Graph& graph, const Plan& p
 }
 
 MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors) {
+  // Looking at every buffer would take minutes for the largest traces, and gain little.
+  constexpr std::size_t kMostTried = 512;
   MemoryPlan plan;
   plan.original_peak_bytes = PeakBytes(storages);
-  std::vector<const StorageLife*> by_birth;
+  std::vector<const StorageLife*> by_size;
   for (const StorageLife& life : storages) {
-    by_birth.push_back(&life);
+    by_size.push_back(&life);
   }
-  std::stable_sort(by_birth.begin(), by_birth.end(),
-                   [](const auto* a, const auto* b) { return a->first < b->first; });
-  std::map<std::uint32_t, FreeList> free_of_actor;
-  struct Dying {
-    std::int64_t bytes;
-    std::uint32_t buffer;
-    std::uint32_t actor;
-  };
-  std::multimap<std::uint32_t, Dying> dying;  // by last use
-  for (const StorageLife* life : by_birth) {
-    while (!dying.empty() && dying.begin()->first < life->first) {
-      const Dying& dead = dying.begin()->second;
-      free_of_actor[dead.actor].emplace(dead.bytes, dead.buffer);
-      dying.erase(dying.begin());
+  std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : (a->last - a->first) > (b->last - b->first);
+  });
+  std::vector<std::pair<std::uint32_t, Tenants>> shared;  // buffers of several storages
+  for (const StorageLife* life : by_size) {
+    std::pair<std::uint32_t, Tenants>* home = nullptr;
+    const bool reusable = !life->persistent && life->last != kForever;
+    const std::size_t tries = reusable ? std::min(shared.size(), kMostTried) : 0;
+    for (std::size_t k = 0; k < tries && home == nullptr; ++k) {
+      auto& candidate = shared[shared.size() - 1 - k];
+      home = FitsIn(candidate.second, *life, share_across_actors) ? &candidate : nullptr;
     }
-    const bool reusable =
-        !life->persistent && life->last != kForever && (life->single_actor || share_across_actors);
-    const std::uint32_t owner = share_across_actors ? 0 : life->actor;
-    std::uint32_t buffer = 0;
-    FreeList& free = free_of_actor[owner];
-    // A buffer over twice the size is left for something bigger.
-    const auto fit = free.lower_bound(life->bytes);
-    if (reusable && fit != free.end() && fit->first <= 2 * life->bytes + 4096) {
-      buffer = fit->second;
-      free.erase(fit);
-    } else {
-      buffer = static_cast<std::uint32_t>(plan.buffer_bytes.size());
+    const auto fresh = static_cast<std::uint32_t>(plan.buffer_bytes.size());
+    if (home == nullptr) {
       plan.buffer_bytes.push_back(life->bytes);
+      plan.planned_bytes += life->bytes;
     }
-    plan.buffer_of[life->incarnation] = buffer;
-    if (reusable) {
-      dying.emplace(life->last, Dying{plan.buffer_bytes[buffer], buffer, owner});
+    if (home == nullptr && reusable) {
+      home = &shared.emplace_back(fresh, Tenants{});
     }
+    if (home != nullptr) {
+      home->second.emplace(life->first, life);
+    }
+    plan.buffer_of[life->incarnation] = home != nullptr ? home->first : fresh;
   }
-  for (const std::int64_t bytes : plan.buffer_bytes) {
-    plan.planned_bytes += bytes;
+  for (StorageLife& life : storages) {  // only planning needs them
+    life.until = {};
+    life.after = {};
   }
   plan.storages = std::move(storages);
   return plan;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -24,6 +25,11 @@ struct StorageLife {
   // Used by one thread or stream only: in-order execution makes reuse safe without synchronising.
   bool single_actor = true;
   std::uint32_t actor = 0;
+  // Else, what the dependencies promise: of each actor that uses it, the position of its last use
+  // (of a transfer: of who waits for it); and, by actor, up to which position its nodes are over
+  // before this storage is first used. Empty: nothing is promised.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> until;
+  std::vector<std::uint32_t> after;
   DType dtype = DType::kUnknown;  // of its first use
   std::int64_t index_bound = 0;   // integers: exclusive upper bound of valid values, 0 = none found
 };
@@ -40,8 +46,9 @@ struct MemoryPlan {
 // node that waits for it.
 [[nodiscard]] Result<std::vector<StorageLife>> FindLifetimes(const Graph& graph, const Plan& plan);
 
-// Best-fit reuse: a buffer whose storage died is given to a later one of at most its size. With
-// `share_across_actors` also between threads and streams (times stay right, contents do not).
+// Largest first, each into the smallest buffer whose other storages are all certainly over before
+// it begins or begin after it is over. With `share_across_actors` what the recorded times say is
+// enough (times stay right, contents do not).
 [[nodiscard]] MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors);
 
 }  // namespace reprise

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace reprise {
+namespace {
+
+thread_local const Pacer* current_pacer = nullptr;
+
+}  // namespace
 
 Pacer::Pacer(std::function<void(std::uint32_t)> run)
     : run_(std::move(run)), thread_([this] { Loop(); }) {}
@@ -30,7 +35,10 @@ void Pacer::Drain() {
   changed_.wait(lock, [&] { return !busy_; });
 }
 
+bool Pacer::IsElsewhere() const { return current_pacer != nullptr && current_pacer != this; }
+
 void Pacer::Loop() {
+  current_pacer = this;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || !nodes_.empty(); });

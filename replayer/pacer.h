@@ -1,5 +1,5 @@
-// A thread of its own that runs the few nodes of a host thread that must wait (for the device, for
-// a deadline), so that no TBB task ever does.
+// A thread of its own for the nodes of one recorded thread that must wait (for the device, for a
+// deadline), so that no TBB task ever does. What follows such a node goes on here as well.
 #pragma once
 
 #include <condition_variable>
@@ -18,6 +18,8 @@ class Pacer {
   void Post(std::uint32_t node);
   // Forgets posted nodes that have not begun; returns when none is at hand.
   void Drain();
+  // The calling thread is another pacer's, which has its own deadlines to keep.
+  [[nodiscard]] bool IsElsewhere() const;
 
  private:
   void Loop();

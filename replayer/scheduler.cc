@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 namespace reprise {
 
@@ -36,6 +37,8 @@ struct Scheduler::Impl {
   // A ready node that no running task can take along is spawned in batches, so that a wide graph
   // costs one task per batch, not per node.
   static constexpr std::size_t kBatch = 256;
+  // How often a task that goes on and on says so: the watchdog takes silence for a hang.
+  static constexpr std::uint32_t kReportEvery = 256;
 
   Impl(const DependencyGraph& g, int workers)
       : graph(g), waiting(g.size()), arena(WorkerCount(workers), 0) {}
@@ -89,22 +92,29 @@ struct Scheduler::Impl {
       ready.pop_back();
       if ((*body)(node) == NodeState::kDone) {
         Release(node, ready);
-        ++done;
+        if (++done == kReportEvery) {
+          Finished(std::exchange(done, 0));
+        }
       }
     }
-    // `left` must not reach zero while this task still touches `this`: tasks are counted too.
     if (done > 0) {
       Finished(done);
     }
   }
 
+  // Run() returns only when no task is left: a task may touch `this` after the last node is done.
+  void BeginTask() { tasks.fetch_add(1, std::memory_order_acq_rel); }
+  void EndTask() {
+    if (tasks.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Wake();
+    }
+  }
+
   void Spawn(std::vector<std::uint32_t> ready) {
-    tasks.fetch_add(1, std::memory_order_acq_rel);
+    BeginTask();
     arena.enqueue([this, ready = std::move(ready)] {
       Work(ready);
-      if (tasks.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        Wake();
-      }
+      EndTask();
     });
   }
 
@@ -152,6 +162,15 @@ void Scheduler::Complete(std::uint32_t node) {
     impl_->Spawn(std::move(ready));
   }
   impl_->Finished(1);
+}
+
+void Scheduler::CompleteHere(std::uint32_t node) {
+  impl_->BeginTask();
+  std::vector<std::uint32_t> ready;
+  impl_->Release(node, ready);
+  impl_->Finished(1);
+  impl_->Work(std::move(ready));
+  impl_->EndTask();
 }
 
 void Scheduler::Stop() {

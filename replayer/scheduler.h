@@ -45,6 +45,9 @@ class Scheduler {
   [[nodiscard]] bool Run(const Body& body);
   // Marks a pending node done. Any thread; exactly once per pending node.
   void Complete(std::uint32_t node);
+  // The same; the calling thread then runs what became ready itself, as a task would, instead of
+  // waking another thread for it. For threads that may take that long.
+  void CompleteHere(std::uint32_t node);
   // No further body starts. Any thread.
   void Stop();
   [[nodiscard]] std::uint32_t remaining() const;

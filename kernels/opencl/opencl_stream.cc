@@ -50,32 +50,49 @@ OpenClStream::~OpenClStream() {
   (void)clFinish(queue_());
 }
 
+OpenClStream::WaitList OpenClStream::Waits() const {
+  return {static_cast<cl_uint>(raw_waits_.size()),
+          raw_waits_.empty() ? nullptr : raw_waits_.data()};
+}
+
+void OpenClStream::Enqueued() {
+  waits_.clear();
+  raw_waits_.clear();
+  last_record_ = nullptr;
+  timed_last_ = false;
+}
+
 Status OpenClStream::EnqueueCommand(const OpenClLaunch& launch, cl_event* event) {
+  const auto [count, waits] = Waits();
   if (launch.empty) {
     return event == nullptr ? Status()
                             : ClStatus("enqueueing a marker",
-                                       clEnqueueMarkerWithWaitList(queue_(), 0, nullptr, event));
+                                       clEnqueueMarkerWithWaitList(queue_(), count, waits, event));
   }
   if (const auto* range = std::get_if<OpenClLaunch::KernelRange>(&launch.command)) {
     return ClStatus("enqueueing a kernel",
                     clEnqueueNDRangeKernel(
                         queue_(), range->kernel(), static_cast<cl_uint>(Dimensions(range->global)),
                         nullptr, range->global.data(),
-                        range->has_local ? range->local.data() : nullptr, 0, nullptr, event));
+                        range->has_local ? range->local.data() : nullptr, count, waits, event));
   }
   if (const auto* copy = std::get_if<OpenClLaunch::Copy>(&launch.command)) {
     return ClStatus("enqueueing a copy",
                     clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
-                                        copy->dst_offset, copy->bytes, 0, nullptr, event));
+                                        copy->dst_offset, copy->bytes, count, waits, event));
   }
   if (const auto* foreign = std::get_if<OpenClLaunch::Foreign>(&launch.command)) {
+    if (count > 0) {  // a library takes no wait list
+      REPRISE_TRY(ClStatus("waiting for events of another stream",
+                           clEnqueueBarrierWithWaitList(queue_(), count, waits, nullptr)));
+    }
     return foreign->enqueue(queue_(), event);
   }
   const auto& fill = std::get<OpenClLaunch::Fill>(launch.command);
   return ClStatus(
       "enqueueing a fill",
       clEnqueueFillBuffer(queue_(), fill.dst(), fill.pattern.data(), fill.pattern.size(),
-                          fill.offset, fill.bytes, 0, nullptr, event));
+                          fill.offset, fill.bytes, count, waits, event));
 }
 
 Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
@@ -83,11 +100,15 @@ Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
   if (prepared == nullptr) {
     return UsageError("a launch prepared by another backend was enqueued on OpenCL");
   }
+  if (prepared->empty && !profiling_) {
+    return {};
+  }
   cl_event event = nullptr;
   REPRISE_TRY(EnqueueCommand(*prepared, profiling_ ? &event : nullptr));
-  last_record_ = nullptr;
+  Enqueued();
   if (profiling_) {
     live_.emplace_back(event);  // takes over the reference
+    timed_last_ = true;
     if (live_.size() > kWindow) {
       REPRISE_TRY(Harvest(kWindow, live_.size() > kHardLimit));
     }
@@ -98,8 +119,8 @@ Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
   return {};
 }
 
+// The next command gets them as its wait list: the device resolves them, and no barrier is paid.
 Status OpenClStream::WaitFor(std::span<const EventPtr> events) {
-  std::vector<cl_event> list;
   for (const EventPtr& event : events) {
     const auto* opencl = dynamic_cast<const OpenClEvent*>(event.get());
     if (opencl == nullptr) {
@@ -112,24 +133,28 @@ Status OpenClStream::WaitFor(std::span<const EventPtr> events) {
       continue;
     }
     REPRISE_TRY(opencl->FlushQueue());
-    list.push_back(opencl->event()());
+    waits_.push_back(opencl->event());
+    raw_waits_.push_back(opencl->event()());
   }
-  if (list.empty()) {
-    return {};
-  }
-  last_record_ = nullptr;
-  return ClStatus("waiting for events of another stream",
-                  clEnqueueBarrierWithWaitList(queue_(), static_cast<cl_uint>(list.size()),
-                                               list.data(), nullptr));
+  return {};
 }
 
 Result<EventPtr> OpenClStream::Record() {
-  if (last_record_ == nullptr) {
-    cl_event event = nullptr;
-    REPRISE_TRY(
-        ClStatus("enqueueing a marker", clEnqueueMarkerWithWaitList(queue_(), 0, nullptr, &event)));
-    last_record_ = std::make_shared<OpenClEvent>(cl::Event(event), queue_);
+  if (last_record_ != nullptr && waits_.empty()) {
+    return last_record_;
   }
+  cl::Event event;
+  if (timed_last_ && waits_.empty()) {
+    event = live_.back();  // in order: once the last command is done, everything is
+  } else {
+    const auto [count, waits] = Waits();
+    cl_event raw = nullptr;
+    REPRISE_TRY(
+        ClStatus("enqueueing a marker", clEnqueueMarkerWithWaitList(queue_(), count, waits, &raw)));
+    event = cl::Event(raw);
+    Enqueued();
+  }
+  last_record_ = std::make_shared<OpenClEvent>(std::move(event), queue_);
   return last_record_;
 }
 
@@ -142,11 +167,13 @@ Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* 
   if (bytes == 0) {
     return {};
   }
-  last_record_ = nullptr;
-  return ClStatus("an upload",
-                  clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                                       static_cast<std::size_t>(offset_bytes),
-                                       static_cast<std::size_t>(bytes), src, 0, nullptr, nullptr));
+  const auto [count, waits] = Waits();
+  REPRISE_TRY(ClStatus("an upload", clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                                                         static_cast<std::size_t>(offset_bytes),
+                                                         static_cast<std::size_t>(bytes), src,
+                                                         count, waits, nullptr)));
+  Enqueued();
+  return {};
 }
 
 Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
@@ -158,11 +185,13 @@ Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_
   if (bytes == 0) {
     return {};
   }
-  last_record_ = nullptr;
-  return ClStatus("a download",
-                  clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                                      static_cast<std::size_t>(offset_bytes),
-                                      static_cast<std::size_t>(bytes), dst, 0, nullptr, nullptr));
+  const auto [count, waits] = Waits();
+  REPRISE_TRY(ClStatus("a download", clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                                                         static_cast<std::size_t>(offset_bytes),
+                                                         static_cast<std::size_t>(bytes), dst,
+                                                         count, waits, nullptr)));
+  Enqueued();
+  return {};
 }
 
 Status OpenClStream::Flush() {
@@ -174,12 +203,7 @@ Status OpenClStream::Finish() {
   unflushed_ = 0;
   REPRISE_TRY(ClStatus("finishing a queue", clFinish(queue_())));
   // clFinish says nothing of commands that failed; their events do.
-  for (const cl::Event& event : live_) {
-    if (const cl_int status = ExecutionStatus(event); status < 0) {
-      return tl::unexpected(ClError("a command", status));
-    }
-  }
-  return {};
+  return Harvest(0, true);
 }
 
 Status OpenClStream::Harvest(std::size_t keep, bool wait) {
@@ -205,6 +229,7 @@ Status OpenClStream::Harvest(std::size_t keep, bool wait) {
         clGetEventProfilingInfo(raw, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr)));
     device_times_.push_back({static_cast<std::int64_t>(start), static_cast<std::int64_t>(end)});
     live_.pop_front();
+    timed_last_ = timed_last_ && !live_.empty();
   }
   return {};
 }

@@ -85,6 +85,14 @@ class OpenClStream : public Stream {
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;
 
  private:
+  // What the next command is given: the events that the stream was told to wait for.
+  struct WaitList {
+    cl_uint count;
+    const cl_event* events;
+  };
+  [[nodiscard]] WaitList Waits() const;
+  // A command was enqueued: its wait list is spent, and an earlier Record() no longer the latest.
+  void Enqueued();
   Status EnqueueCommand(const OpenClLaunch& launch, cl_event* event);
   // Turns the oldest finished events into times, so that the number of live events stays bounded.
   Status Harvest(std::size_t keep, bool wait);
@@ -95,6 +103,9 @@ class OpenClStream : public Stream {
   int unflushed_ = 0;
   std::deque<cl::Event> live_;
   std::vector<Times> device_times_;  // not mapped yet
+  std::vector<cl::Event> waits_;     // of the next command
+  std::vector<cl_event> raw_waits_;  // the same
+  bool timed_last_ = false;          // live_.back() is the last command's
   EventPtr last_record_;             // still the latest, if nothing was enqueued since
 };
 
