@@ -46,9 +46,9 @@ struct MemoryPlan {
 // node that waits for it.
 [[nodiscard]] Result<std::vector<StorageLife>> FindLifetimes(const Graph& graph, const Plan& plan);
 
-// Largest first, each into the smallest buffer whose other storages are all certainly over before
-// it begins or begin after it is over. With `share_across_actors` what the recorded times say is
-// enough (times stay right, contents do not).
+// Largest first (of equal ones the longest-lived), each into the smallest buffer whose other
+// storages are all certainly over before it begins or begin after it is over. With
+// `share_across_actors` what the recorded times say is enough (times stay right, contents do not).
 [[nodiscard]] MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors);
 
 }  // namespace reprise

@@ -1,0 +1,197 @@
+// The memory plan's first half: lifetimes of storages, from the trace and its plan.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "replayer/happens_before.h"
+#include "replayer/memory_plan.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::uint32_t kForever = UINT32_MAX;
+
+class LifetimeScan {
+ public:
+  LifetimeScan(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
+
+  Result<std::vector<StorageLife>> Run() {
+    FindWaits();
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      auto call = graph_.Call(i);
+      if (!call) {
+        return BadInput(fmt::format("node {}: {}", graph_.id(i), call.error().message));
+      }
+      Touch(i, *call);
+    }
+    PropagateBounds();
+    AddPromises();
+    std::vector<StorageLife> out;
+    for (auto& [incarnation, life] : lives_) {
+      if (executed_.contains(incarnation)) {
+        out.push_back(life);
+      }
+    }
+    std::sort(out.begin(), out.end(),
+              [](const auto& a, const auto& b) { return a.incarnation < b.incarnation; });
+    return out;
+  }
+
+ private:
+  // Until when a transfer may still touch its buffers: the first node that waits for it.
+  void FindWaits() {
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      for (const Graph::Index dep : graph_.deps(i)) {
+        if (plan_.work[dep].type == WorkType::kTransfer &&
+            plan_.work[i].type != WorkType::kTransfer) {
+          waited_at_.try_emplace(dep, i);
+        }
+      }
+    }
+  }
+
+  void Touch(Graph::Index i, const OpCall& call) {
+    const Work& work = plan_.work[i];
+    const bool executes = work.type == WorkType::kCompute || work.type == WorkType::kTransfer;
+    std::uint32_t last = i;
+    if (work.type == WorkType::kTransfer) {
+      const auto it = waited_at_.find(i);
+      last = it == waited_at_.end() ? kForever : std::max<std::uint32_t>(it->second, i);
+    }
+    for (const TensorDesc* tensor : TensorsIn(call.inputs)) {
+      Use(i, last, *tensor, true, executes);
+    }
+    for (const TensorDesc* tensor : TensorsIn(call.outputs)) {
+      Use(i, last, *tensor, false, executes);
+    }
+    if (work.type == WorkType::kCompute) {
+      for (const auto& [incarnation, bound] : IndexBounds(call)) {
+        NarrowBound(incarnation, bound);
+      }
+      RememberFlow(call);
+    }
+  }
+
+  void Use(Graph::Index i, std::uint32_t last, const TensorDesc& tensor, bool is_input,
+           bool executes) {
+    const auto [it, added] = lives_.try_emplace(tensor.incarnation);
+    StorageLife& life = it->second;
+    const std::uint32_t actor = plan_.work[i].actor;
+    if (added) {
+      life.incarnation = tensor.incarnation;
+      life.first = i;
+      life.persistent = is_input;
+      life.actor = actor;
+      life.dtype = tensor.dtype;
+    }
+    life.last = std::max(life.last, last);
+    if (executes) {
+      const bool first_execution = executed_.insert(tensor.incarnation).second;
+      life.actor = first_execution ? actor : life.actor;
+      life.single_actor = life.single_actor && life.actor == actor;
+      any_shared_ = any_shared_ || !life.single_actor;
+      NoteUse(tensor.incarnation, i, last == kForever ? i : last);
+    }
+    const std::int64_t end_elements = tensor.offset + ExtentElements(tensor);
+    life.bytes = std::max(life.bytes, end_elements * SizeOf(tensor.dtype));
+  }
+
+  // `user` uses the storage; once `over` is done, it has.
+  void NoteUse(std::int64_t incarnation, Graph::Index user, Graph::Index over) {
+    std::vector<ActorUse>& uses = uses_[incarnation];
+    const auto of = [&](std::uint32_t actor) -> ActorUse& {
+      const auto it = std::find_if(uses.begin(), uses.end(),
+                                   [&](const ActorUse& use) { return use.actor == actor; });
+      return it != uses.end() ? *it : uses.emplace_back(ActorUse{actor});
+    };
+    ActorUse& mine = of(plan_.work[user].actor);
+    mine.first = std::min(mine.first, user);
+    ActorUse& last = of(plan_.work[over].actor);
+    last.last = last.last == kForever ? over : std::max(last.last, over);
+  }
+
+  void AddPromises() {
+    if (!any_shared_) {
+      return;  // each thread's or stream's own order is enough
+    }
+    const HappensBefore order(graph_, plan_);
+    for (const auto& [incarnation, uses] : uses_) {
+      StorageLife& life = lives_.at(incarnation);
+      for (const ActorUse& use : uses) {
+        if (use.last != kForever) {
+          life.until.emplace_back(use.actor, order.Position(use.last));
+        }
+        if (use.first != kForever) {
+          const auto before = order.Before(use.first);
+          life.after.resize(before.size(), kForever);
+          std::transform(before.begin(), before.end(), life.after.begin(), life.after.begin(),
+                         [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); });
+        }
+      }
+    }
+  }
+
+  void NarrowBound(std::int64_t incarnation, std::int64_t bound) {
+    std::int64_t& known = bounds_[incarnation];
+    known = known == 0 ? bound : std::min(known, bound);
+  }
+
+  // Integer values pass through copies and selections unchanged: a bound on the result binds the
+  // source (paths[randint] → slice → embedding).
+  void RememberFlow(const OpCall& call) {
+    const TensorDesc* out = call.OutputTensor(0);
+    if (out == nullptr || !IsIntegral(out->dtype)) {
+      return;
+    }
+    static const std::set<std::string_view> pass_through = {
+        "aten::copy_", "aten::index",  "aten::index_select",     "aten::gather",
+        "aten::cat",   "aten::repeat", "aten::repeat_interleave"};
+    if (!pass_through.contains(call.name)) {
+      return;
+    }
+    for (const TensorDesc* in : TensorsIn(call.inputs)) {
+      if (in->dtype == out->dtype && in->incarnation != out->incarnation) {
+        flows_.push_back({in->incarnation, out->incarnation});
+        break;  // the first tensor is the source; the others are indices
+      }
+    }
+  }
+
+  void PropagateBounds() {
+    for (auto it = flows_.rbegin(); it != flows_.rend(); ++it) {
+      if (const auto bound = bounds_.find(it->second); bound != bounds_.end()) {
+        NarrowBound(it->first, bound->second);
+      }
+    }
+    for (const auto& [incarnation, bound] : bounds_) {
+      if (const auto it = lives_.find(incarnation); it != lives_.end()) {
+        it->second.index_bound = bound;
+      }
+    }
+  }
+
+  struct ActorUse {
+    std::uint32_t actor = 0;
+    Graph::Index first = kForever;  // its first node that uses the storage
+    Graph::Index last = kForever;   // its last that uses it, or waits for a transfer that does
+  };
+
+  const Graph& graph_;
+  const Plan& plan_;
+  bool any_shared_ = false;
+  std::unordered_map<std::int64_t, StorageLife> lives_;
+  std::unordered_map<std::int64_t, std::vector<ActorUse>> uses_;
+  std::set<std::int64_t> executed_;
+  std::unordered_map<std::uint32_t, std::uint32_t> waited_at_;
+  std::unordered_map<std::int64_t, std::int64_t> bounds_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> flows_;
+};
+
+}  // namespace
+
+Result<std::vector<StorageLife>> FindLifetimes(const Graph& graph, const Plan& plan) {
+  return LifetimeScan(graph, plan).Run();
+}
+
+}  // namespace reprise
