@@ -41,7 +41,7 @@ struct NodeInfo {
   double flops = 0;
   double bytes = 0;
   std::int32_t step = 0;
-  std::int64_t recorded_start_ns = 0;  // relative to the trace's base
+  std::int64_t recorded_start_ns = 0;     // relative to the trace's base
   std::int64_t recorded_duration_ns = 0;  // of a transfer: from the last arrival on
   // From start to end, and from the end of what it waited for to its start (docs/definitions.md,
   // "the one equation"); kUnknownNs in runs of schema 1.

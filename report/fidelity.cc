@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include "report/difference.h"
 #include "report/offenders.h"
@@ -60,8 +59,6 @@ std::optional<NodeErrors> DescribeErrors(std::span<const MeasuredRank> ranks) {
                     .within_tenth = within_ns / recorded_ns};
 }
 
-std::int64_t RecordedEnd(const Schedule& schedule, Index i) { return schedule.end_ns[i]; }
-
 // Threads and streams; transfers are in OverlapRow.
 std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& recorded) {
   std::vector<std::vector<Index>> nodes_of(timing.actor_names.size());
@@ -82,7 +79,7 @@ std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& re
         continue;
       }
       ++row.nodes;
-      row.recorded_busy_ns += RecordedEnd(recorded, i) - recorded.start_ns[i];
+      row.recorded_busy_ns += recorded.end_ns[i] - recorded.start_ns[i];
       row.replayed_busy_ns += timing.replayed_end_ns[i] - timing.replayed_start_ns[i];
       if (last != nullptr) {
         row.recorded_gaps_ns +=

@@ -36,9 +36,8 @@ constexpr std::string_view kNodeColumns =
 
 // Schema 1 has neither of the last two.
 std::string NodeColumns(std::int64_t version) {
-  return std::string(kNodeColumns) +
-         (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
-                       : fmt::format("{0}, {0}", NodeInfo::kUnknownNs));
+  return std::string(kNodeColumns) + (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
+                                                   : fmt::format("{0}, {0}", NodeInfo::kUnknownNs));
 }
 
 NodeRecord ToRecord(const Statement& row) {
