@@ -90,7 +90,12 @@ Result<Database> Database::Open(const std::string& path, Access access) {
   };
   Database database;
   int code = open(database, path, flags);
-  if (code == SQLITE_CANTOPEN && access == Access::kRead) {
+  if (code == SQLITE_READONLY && access == Access::kRead) {
+    // Its writer was killed within a commit: the log's index must be made anew before it is read.
+    code = open(database, path, SQLITE_OPEN_READWRITE);
+    sqlite3_db_config(database.handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
+  if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && access == Access::kRead) {
     // A log that cannot be recovered because nothing may be written beside it.
     database.log_ignored_ = true;
     code = open(database, "file:" + path + "?immutable=1", flags | SQLITE_OPEN_URI);
