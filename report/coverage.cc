@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "report/intervals.h"
+
 namespace reprise {
 namespace {
 
@@ -62,9 +64,9 @@ std::int64_t GapsNs(const RankData& data) {
   return gaps_ns;
 }
 
-// Length of the union of the recorded intervals of nodes replayed as real operations.
+// Time in which a node ran that is replayed as the real operation.
 std::int64_t RealUnionNs(const MeasuredRank& rank) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> intervals;
+  std::vector<Interval> intervals;
   for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
     const NodeInfo& node = rank.data().nodes[i];
     if (node.counts_for_coverage && rank.Mode(i) == ReplayMode::kReal) {
@@ -72,17 +74,7 @@ std::int64_t RealUnionNs(const MeasuredRank& rank) {
                              node.recorded_start_ns + node.recorded_duration_ns);
     }
   }
-  std::sort(intervals.begin(), intervals.end());
-  std::int64_t union_ns = 0;
-  std::int64_t covered_to_ns = intervals.empty() ? 0 : intervals.front().first;
-  for (const auto& [begin_ns, end_ns] : intervals) {
-    const std::int64_t from_ns = std::max(begin_ns, covered_to_ns);
-    if (end_ns > from_ns) {
-      union_ns += end_ns - from_ns;
-      covered_to_ns = end_ns;
-    }
-  }
-  return union_ns;
+  return Length(Union(std::move(intervals)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "report/difference.h"
+#include "report/intervals.h"
 #include "report/offenders.h"
 #include "report/run_timing.h"
 
@@ -12,7 +13,6 @@ namespace reprise {
 namespace {
 
 using Index = std::uint32_t;
-using Interval = std::pair<std::int64_t, std::int64_t>;
 
 std::optional<NodeErrors> DescribeErrors(std::span<const MeasuredRank> ranks) {
   std::vector<std::pair<double, double>> errors;  // relative error, recorded time
@@ -95,42 +95,6 @@ std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& re
     }
   }
   return rows;
-}
-
-std::vector<Interval> Union(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end());
-  std::vector<Interval> out;
-  for (const auto& [begin_ns, end_ns] : intervals) {
-    if (!out.empty() && begin_ns <= out.back().second) {
-      out.back().second = std::max(out.back().second, end_ns);
-    } else if (end_ns > begin_ns) {
-      out.emplace_back(begin_ns, end_ns);
-    }
-  }
-  return out;
-}
-
-std::int64_t Length(const std::vector<Interval>& intervals) {
-  std::int64_t ns = 0;
-  for (const auto& [begin_ns, end_ns] : intervals) {
-    ns += end_ns - begin_ns;
-  }
-  return ns;
-}
-
-// Of `a`, what lies in no interval of `b`; both sorted and disjoint.
-std::int64_t LengthOutside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  std::int64_t ns = Length(a);
-  auto at = b.begin();
-  for (const auto& [begin_ns, end_ns] : a) {
-    while (at != b.end() && at->second <= begin_ns) {
-      ++at;
-    }
-    for (auto other = at; other != b.end() && other->first < end_ns; ++other) {
-      ns -= std::min(end_ns, other->second) - std::max(begin_ns, other->first);
-    }
-  }
-  return ns;
 }
 
 // One side, recorded or replayed, of one rank.

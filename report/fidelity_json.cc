@@ -1,5 +1,7 @@
 #include "report/fidelity_json.h"
 
+#include "report/rows_json.h"
+
 namespace reprise {
 namespace {
 
@@ -25,7 +27,7 @@ Json NodesJson(const NodeErrors& nodes) {
           {"p95", nodes.p95},     {"within_tenth", nodes.within_tenth}};
 }
 
-Json ToJson(const OffenderRow& row) {
+Json OffenderJson(const OffenderRow& row) {
   return {{"name", row.name},
           {"class", row.op_class},
           {"kernel", row.kernel},
@@ -35,7 +37,7 @@ Json ToJson(const OffenderRow& row) {
           {"likely_cause", row.cause}};
 }
 
-Json ToJson(const ActorRow& row) {
+Json ActorJson(const ActorRow& row) {
   return {{"name", row.name},
           {"nodes", row.nodes},
           {"recorded_busy_ns", row.recorded_busy_ns},
@@ -45,26 +47,17 @@ Json ToJson(const ActorRow& row) {
           {"order_changes", row.order_changes}};
 }
 
-Json ToJson(const PathRow& row) {
+Json PathJson(const PathRow& row) {
   return {{"name", row.name}, {"recorded_ns", row.recorded_ns}, {"replayed_ns", row.replayed_ns}};
 }
 
-Json ToJson(const OverlapRow& row) {
+Json OverlapJson(const OverlapRow& row) {
   return {{"rank", row.rank},
           {"group", row.group},
           {"recorded_ns", row.recorded_ns},
           {"replayed_ns", row.replayed_ns},
           {"recorded_exposed_ns", row.recorded_exposed_ns},
           {"replayed_exposed_ns", row.replayed_exposed_ns}};
-}
-
-template <typename Row>
-Json Rows(const std::vector<Row>& rows) {
-  Json json = Json::array();
-  for (const Row& row : rows) {
-    json.push_back(ToJson(row));
-  }
-  return json;
 }
 
 }  // namespace
@@ -74,10 +67,10 @@ void AddFidelityJson(const FidelityDetails& details, Json& json) {
   json["difference_unknown_because"] =
       details.why_not.empty() ? Json(nullptr) : Json(details.why_not);
   json["nodes"] = details.nodes ? NodesJson(*details.nodes) : Json(nullptr);
-  json["offenders"] = Rows(details.offenders);
-  json["critical_path"] = Rows(details.critical_path);
-  json["actors"] = Rows(details.actors);
-  json["overlap"] = Rows(details.overlap);
+  json["offenders"] = RowsJson(details.offenders, OffenderJson);
+  json["critical_path"] = RowsJson(details.critical_path, PathJson);
+  json["actors"] = RowsJson(details.actors, ActorJson);
+  json["overlap"] = RowsJson(details.overlap, OverlapJson);
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 
 #include "report/fidelity_json.h"
 #include "report/report.h"
+#include "report/rows_json.h"
 
 namespace reprise {
 namespace {
@@ -13,14 +14,14 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json ToJson(const Coverage& coverage) {
+Json CoverageJson(const Coverage& coverage) {
   return {{"real", coverage.real},
           {"surrogate", coverage.surrogate},
           {"timed", coverage.timed},
           {"skipped", coverage.skipped}};
 }
 
-Json ToJson(const ClassRow& row) {
+Json ClassJson(const ClassRow& row) {
   return {{"name", row.name},
           {"count", row.count},
           {"recorded_ns", row.recorded_ns},
@@ -31,7 +32,7 @@ Json ToJson(const ClassRow& row) {
           {"gb_per_s", OrNull(row.gb_per_s)}};
 }
 
-Json ToJson(const CollectiveRow& row) {
+Json CollectiveJson(const CollectiveRow& row) {
   return {{"name", row.name},
           {"group", row.group},
           {"group_size", row.group_size},
@@ -45,13 +46,13 @@ Json ToJson(const CollectiveRow& row) {
           {"clock", Name(row.clock)}};
 }
 
-Json ToJson(const RankRow& row) {
+Json RankJson(const RankRow& row) {
   return {{"rank", row.rank},
           {"host", row.host},
           {"device", row.device},
           {"nodes", row.nodes},
           {"iterations", row.iterations},
-          {"coverage", ToJson(row.coverage)},
+          {"coverage", CoverageJson(row.coverage)},
           {"covered_ns", row.coverage.recorded_ns},
           {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
           {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
@@ -60,26 +61,17 @@ Json ToJson(const RankRow& row) {
           {"delay_ns", row.delay_ns}};
 }
 
-Json ToJson(const EnergyRow& row) {
+Json EnergyJson(const EnergyRow& row) {
   return {{"host", row.host},     {"device", row.device},        {"metric", row.metric},
           {"source", row.source}, {"modelled", row.modelled},    {"in_total", row.in_total},
           {"joules", row.joules}, {"mean_watts", row.mean_watts}};
 }
 
-Json ToJson(const MetricRow& row) {
+Json MetricJson(const MetricRow& row) {
   return {{"host", row.host},    {"device", row.device}, {"metric", row.metric},
           {"unit", row.unit},    {"source", row.source}, {"modelled", row.modelled},
           {"rate", row.is_rate}, {"min", row.min},       {"mean", row.mean},
           {"max", row.max}};
-}
-
-template <typename Row>
-Json Rows(const std::vector<Row>& rows) {
-  Json json = Json::array();
-  for (const Row& row : rows) {
-    json.push_back(ToJson(row));
-  }
-  return json;
 }
 
 Json ManifestJson(const RunManifest& manifest) {
@@ -94,7 +86,7 @@ Json ManifestJson(const RunManifest& manifest) {
 
 std::string JsonText(const Report& report) {
   Json json;
-  json["coverage"] = ToJson(report.coverage);
+  json["coverage"] = CoverageJson(report.coverage);
   json["coverage_of_step"] = report.coverage_of_step;
   json["oversubscribed"] = report.manifest.oversubscribed;
   json["step_time_recorded_ns"] = OrNull(report.step_time_recorded_ns);
@@ -111,15 +103,15 @@ std::string JsonText(const Report& report) {
                       {"step_error", OrNull(report.fidelity.step_error)},
                       {"untraced_error", OrNull(report.fidelity.untraced_error)}};
   AddFidelityJson(report.details, json["fidelity"]);
-  json["classes"] = Rows(report.classes);
-  json["collectives"] = Rows(report.collectives);
-  json["ranks"] = Rows(report.ranks);
+  json["classes"] = RowsJson(report.classes, ClassJson);
+  json["collectives"] = RowsJson(report.collectives, CollectiveJson);
+  json["ranks"] = RowsJson(report.ranks, RankJson);
   json["energy_joules"] = OrNull(report.energy_joules);
   json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
   json["mean_watts"] = report.energy_joules ? Json(report.mean_watts) : Json(nullptr);
   json["measured_ns"] = report.measured_ns;
-  json["energy"] = Rows(report.energy);
-  json["metrics"] = Rows(report.metrics);
+  json["energy"] = RowsJson(report.energy, EnergyJson);
+  json["metrics"] = RowsJson(report.metrics, MetricJson);
   json["run"] = ManifestJson(report.manifest);
   json["diagnostics"] = report.diagnostics;
   json["notes"] = report.notes;

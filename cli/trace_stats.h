@@ -1,0 +1,68 @@
+// What `reprise stats` counts in a trace file or set, and its text for people.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/range_summary.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+
+struct TraceStats {
+  struct ClassRow {
+    std::uint64_t nodes = 0;
+    std::int64_t duration_ns = 0;
+  };
+  struct ReasonRow {
+    std::uint64_t edges = 0;
+    std::uint64_t inferred = 0;
+  };
+  struct TransferRow {
+    std::uint64_t count = 0;
+    std::uint64_t unmatched = 0;  // across ranks: no transfer time
+    std::int64_t in_bytes = 0;
+    std::int64_t out_bytes = 0;
+    std::int64_t duration_ns = 0;
+    std::int64_t transfer_ns = 0;
+  };
+  struct GroupRow {
+    ProcessGroup group;
+    std::uint64_t transfers = 0;
+  };
+  struct RankRow {
+    std::string file;
+    TraceMetadata metadata;
+    std::uint64_t nodes = 0, edges = 0;
+    std::size_t memory_bytes = 0;
+  };
+
+  std::vector<RankRow> ranks;
+  std::string missing_ranks;  // in words
+  std::uint64_t nodes = 0, edges = 0;
+  std::map<NodeType, std::uint64_t> types;
+  std::map<OpKind, ClassRow> kinds;
+  std::map<OpClass, ClassRow> classes;
+  std::map<EdgeReason, ReasonRow> reasons;
+  std::map<CommKind, TransferRow> transfers;
+  std::map<GroupCertainty, std::uint64_t> certainty;
+  std::map<std::string, GroupRow> groups;
+  RangeSummary ranges;
+  std::map<std::string, std::uint64_t> converter;  // kept in the files
+  std::map<std::string, Diagnostics::Counter> reader;
+};
+
+[[nodiscard]] std::string_view CertaintyName(GroupCertainty certainty);
+
+// Of an .et file, or of the ranks that are there of a set's directory. Bad input as the readers
+// say.
+[[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path);
+
+// To stdout.
+void PrintTraceStats(const std::string& path, const TraceStats& stats);
+
+}  // namespace reprise
