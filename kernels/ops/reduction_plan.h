@@ -52,4 +52,7 @@ struct ReductionJob {
 // One launch, or two where one result has many elements and the device would idle.
 [[nodiscard]] Status AppendReduction(RowLowering& rows, const ReductionJob& job);
 
+// Calls for conformance tests.
+[[nodiscard]] std::vector<OpCall> ReductionSamples();
+
 }  // namespace reprise
