@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "collectives/algorithms/group.h"
 #include "collectives/layout.h"
 #include "core/clock.h"
 #include "tests/collectives/spmd.h"
@@ -53,12 +54,17 @@ Status Expect(bool holds, std::string_view what) {
 // Two groups with the same ranks, and one that shares some: each has its own order, members start
 // them in different orders between groups, and end them in the reverse.
 Status OverlappingGroupsBody(Communicator& communicator) {
+  return OverlappingGroupsWith(communicator, {});
+}
+
+Status OverlappingGroupsWith(Communicator& communicator, const AlgorithmChoices& choices) {
   const std::vector<std::int32_t> all = AllRanks(communicator);
   const std::vector<std::int32_t> some(all.begin(), all.end() - (all.size() > 2 ? 1 : 0));
   const std::vector<const std::vector<std::int32_t>*> ranks = {&all, &all, &some};
   std::vector<std::unique_ptr<GroupComm>> groups;
+  GroupMaker maker(communicator, choices);
   for (const auto* members : ranks) {
-    REPRISE_ASSIGN(auto group, communicator.CreateGroup(*members));
+    REPRISE_ASSIGN(auto group, maker.Create(*members, "test"));
     groups.push_back(std::move(group));
   }
   for (int round = 0; round < 20; ++round) {
@@ -243,7 +249,8 @@ Status PlansBody(Communicator& communicator) {
   }
   CompleteSplits(plans, ranks_of_group);
   REPRISE_TRY(MatchTransfers(plans, ranks_of_group));
-  REPRISE_ASSIGN(const auto group, communicator.CreateGroup(all));
+  GroupMaker maker(communicator, {});
+  REPRISE_ASSIGN(const auto group, maker.Create(all, "0"));
   Outstanding outstanding{.spec = plans[static_cast<std::size_t>(rank)][0].spec,
                           .place = {.ranks = all, .rank = rank}};
   REPRISE_TRY(outstanding.Start(*group));
