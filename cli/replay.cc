@@ -13,6 +13,7 @@
 #include "cli/replay_part.h"
 #include "cli/tuning_file.h"
 #include "collectives/communicator.h"
+#include "core/bytes.h"
 #include "core/log.h"
 #include "replayer/choices.h"
 #include "replayer/dry.h"
@@ -29,6 +30,7 @@ struct Flags {
   std::vector<std::string> icds;
   std::vector<std::string> algorithms;
   int fold = 0;
+  std::string staging_chunk;
   TuningFlags tuning;
   PartFlags part;
   double watchdog_s = 60;
@@ -56,6 +58,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "[KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N], again for more: how "
                  "collectives are made; `reprise list algorithms`")
       ->take_all();
+  app.add_option("--staging-chunk", flags.staging_chunk,
+                 "cut long transfers into chunks of this size on their way between device and "
+                 "network; 0: do not (4MiB with GPUs, else 0: a CPU's tensors need no copy)");
   app.add_option("--fold", flags.fold,
                  "play this many ranks on the processes that were started, several in each")
       ->check(CLI::PositiveNumber);
@@ -103,6 +108,13 @@ Status Interpret(Flags& flags) {
   REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
   for (const std::string& text : flags.algorithms) {
     REPRISE_TRY(options.algorithms.Add(text));
+  }
+  if (!flags.staging_chunk.empty()) {
+    options.staging_chunk_bytes = ParseBytes(flags.staging_chunk);
+    if (!options.staging_chunk_bytes) {
+      return UsageError(
+          fmt::format("--staging-chunk: '{}' is no size: 1MiB, 4M, 0", flags.staging_chunk));
+    }
   }
   if (!flags.time_scale.empty()) {
     REPRISE_TRY(ParseTimeScale(flags.time_scale, options));

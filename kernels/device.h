@@ -25,6 +25,13 @@ class Buffer {
   [[nodiscard]] virtual std::byte* host_data() = 0;
 };
 
+// Host memory that copies to and from one device are fastest with: pinned, where its driver can.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
+};
+
 // Completion of one enqueued command. Thread-safe.
 class Event {
  public:
@@ -97,6 +104,14 @@ class Stream {
                                       std::int64_t bytes) = 0;
   [[nodiscard]] virtual Status Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
                                         std::int64_t bytes) = 0;
+  // CPU devices only: the buffer's own bytes, without a copy, once everything enqueued so far is
+  // done. Until Unmap nothing on the device may touch them. Usage error elsewhere.
+  [[nodiscard]] virtual Result<std::byte*> Map(Buffer& /*buffer*/, std::int64_t /*offset_bytes*/,
+                                               std::int64_t /*bytes*/) {
+    return UsageError("this device's memory is not the host's");
+  }
+  // Takes back what Map gave.
+  [[nodiscard]] virtual Status Unmap(Buffer& /*buffer*/, std::byte* /*mapped*/) { return {}; }
   // Submits what was enqueued (needed before another stream or thread waits on its events).
   [[nodiscard]] virtual Status Flush() = 0;
   [[nodiscard]] virtual Status Finish() = 0;
@@ -140,6 +155,8 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   // Contents are zero.
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) = 0;
+  // For transfers; ordinary memory unless the backend knows better.
+  [[nodiscard]] virtual Result<std::unique_ptr<HostMemory>> AllocateHost(std::int64_t bytes);
   [[nodiscard]] virtual Result<std::unique_ptr<Stream>> CreateStream(bool profiling) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
   // Compiles what these launches need, so that Prepare() only has to bind arguments. Optional;

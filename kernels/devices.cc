@@ -1,4 +1,6 @@
 // The backends by name.
+#include <algorithm>
+
 #include "kernels/device.h"
 #include "kernels/host/host_device.h"
 #include "kernels/opencl/opencl_device.h"
@@ -37,6 +39,23 @@ Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
     return OpenHostDevice();
   }
   return tl::unexpected(UnknownBackend(options.backend));
+}
+
+namespace {
+
+class OrdinaryMemory final : public HostMemory {
+ public:
+  explicit OrdinaryMemory(std::int64_t bytes) : memory_(static_cast<std::size_t>(bytes)) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return memory_; }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HostMemory>> Device::AllocateHost(std::int64_t bytes) {
+  return std::make_unique<OrdinaryMemory>(std::max<std::int64_t>(bytes, 0));
 }
 
 }  // namespace reprise

@@ -70,8 +70,11 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
     }
     REPRISE_ASSIGN(const OpCall call, graph_.Call(node));
     if (plan_.work[node].mode == ReplayMode::kReal) {
-      REPRISE_ASSIGN(Staging staging,
-                     Staging::Create(spec, call, device == nullptr ? nullptr : memory));
+      REPRISE_ASSIGN(
+          Staging staging,
+          // With --check the data is made on the host, and the tensors are left alone.
+          Staging::Create(spec, call, device == nullptr || options_.check ? nullptr : memory,
+                          options_.check ? nullptr : device, !Pipelines(node)));
       staging_.emplace(node, std::move(staging));
     }
     Sequence& sequence = sequences_[SequenceName(spec)];
@@ -140,7 +143,7 @@ Status CommThread::IssueReady() {
   {
     const std::lock_guard lock(mutex_);
     for (auto& [name, sequence] : sequences_) {
-      while (sequence.next < sequence.nodes.size()) {
+      while (sequence.next < sequence.nodes.size() && AllChunksStarted(sequence)) {
         const Graph::Index node = sequence.nodes[sequence.next];
         const auto it = submitted_.find(node);
         if (it == submitted_.end() || it->second > now_ns || !callbacks_.inputs_ready(node)) {
@@ -149,6 +152,10 @@ Status CommThread::IssueReady() {
         submitted_.erase(it);
         ++sequence.next;
         turn.push_back(node);
+        if (Pipelines(node)) {
+          sequence.pipelined = node;
+          break;  // the next one starts after all of its chunks
+        }
       }
     }
   }
@@ -156,6 +163,20 @@ Status CommThread::IssueReady() {
     REPRISE_TRY(Issue(node));
   }
   return {};
+}
+
+bool CommThread::Pipelines(Graph::Index node) const {
+  const Work& work = plan_.work[node];
+  return work.mode == ReplayMode::kReal && !work.alone && !options_.check &&
+         IsPipelined(specs_.at(node), options_.chunk_bytes);
+}
+
+bool CommThread::AllChunksStarted(const Sequence& sequence) const {
+  return !sequence.pipelined ||
+         std::none_of(outstanding_.begin(), outstanding_.end(), [&](const Outstanding& one) {
+           return one.node == *sequence.pipelined && one.chunks != nullptr &&
+                  !one.chunks->AllStarted();
+         });
 }
 
 Status CommThread::Issue(Graph::Index node) {
@@ -168,12 +189,16 @@ Status CommThread::Issue(Graph::Index node) {
   if (work.alone) {
     const std::int64_t now_ns = MonotonicNs();
     const std::lock_guard lock(mutex_);
-    outstanding_.push_back({node, now_ns, nullptr, now_ns + work.host_ns, nullptr});
+    outstanding_.push_back({.node = node,
+                            .issued_ns = now_ns,
+                            .transfer = nullptr,
+                            .release_ns = now_ns + work.host_ns,
+                            .staging = nullptr});
     return {};
   }
   CommSpec spec = specs_.at(node);
   const RankGroup& group = groups_.at(spec.group);
-  Outstanding outstanding{node, 0, nullptr, 0, nullptr};
+  Outstanding outstanding{.node = node, .issued_ns = 0, .transfer = nullptr, .staging = nullptr};
   if (work.mode == ReplayMode::kTimed) {
     // Everyone's arrival is real, the transfer itself is only waited for.
     if (!IsPointToPoint(spec.kind)) {
@@ -187,11 +212,20 @@ Status CommThread::Issue(Graph::Index node) {
       if (const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind)) {
         collective->FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
       }
-    } else if (stream_ != nullptr) {
+    } else if (stream_ != nullptr && !Pipelines(node)) {
       REPRISE_TRY(outstanding.staging->Download(*stream_));
     }
   }
   outstanding.issued_ns = MonotonicNs();
+  if (Pipelines(node)) {
+    auto chunks = std::make_unique<PipelinedTransfer>(*group.comm, spec, *outstanding.staging,
+                                                      stream_.get(), options_.chunk_bytes);
+    outstanding.chunks = chunks.get();
+    outstanding.transfer = std::move(chunks);
+    const std::lock_guard lock(mutex_);
+    outstanding_.push_back(std::move(outstanding));
+    return {};
+  }
   const auto in =
       outstanding.staging != nullptr ? outstanding.staging->in() : std::span<std::byte>{};
   const auto out =
@@ -241,7 +275,7 @@ Status CommThread::Finish(Outstanding& outstanding) {
   if (outstanding.staging != nullptr) {
     if (options_.check) {
       REPRISE_TRY(Check(outstanding));
-    } else if (stream_ != nullptr) {
+    } else if (stream_ != nullptr && outstanding.chunks == nullptr) {
       REPRISE_TRY(outstanding.staging->Upload(*stream_));
     }
   }

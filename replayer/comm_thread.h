@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "replayer/device_memory.h"
+#include "replayer/pipelined_transfer.h"
 #include "replayer/plan.h"
 #include "replayer/staging.h"
 
@@ -38,6 +40,9 @@ using RankGroups = std::map<std::string, RankGroup>;  // by CommSpec::group
 
 struct CommThreadOptions {
   bool check = false;
+  // Longer transfers pass between device and network in chunks of this size, the same on every
+  // rank; 0: in one piece. Without effect where nothing is copied (zero-copy, --check).
+  std::int64_t chunk_bytes = 0;
   // This rank's transfers as matched across ranks (splits completed), parallel to Plan::transfers.
   std::vector<PlannedTransfer> transfers;
 };
@@ -74,6 +79,7 @@ class CommThread {
   struct Sequence {
     std::vector<Graph::Index> nodes;  // in order of issue
     std::size_t next = 0;
+    std::optional<Graph::Index> pipelined;  // the last that goes in chunks
   };
   struct Outstanding {
     Graph::Index node;
@@ -81,6 +87,8 @@ class CommThread {
     std::unique_ptr<Transfer> transfer;
     std::int64_t release_ns = 0;  // timed mode: not over before
     Staging* staging;
+    // `transfer`, where it moves data from and to the device itself.
+    const PipelinedTransfer* chunks = nullptr;
   };
 
   CommThread(const Graph& graph, const Plan& plan, Communicator& communicator, RankGroups& groups,
@@ -90,6 +98,8 @@ class CommThread {
   bool WaitForWork();
   Status IssueReady();
   Status Issue(Graph::Index node);
+  [[nodiscard]] bool Pipelines(Graph::Index node) const;
+  [[nodiscard]] bool AllChunksStarted(const Sequence& sequence) const;
   Status TestOutstanding();
   Status Finish(Outstanding& outstanding);
   Status Check(const Outstanding& outstanding);

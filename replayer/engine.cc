@@ -41,8 +41,8 @@ Engine::~Engine() {
 Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& plan,
                                                const ReplayOptions& options,
                                                Communicator& communicator, RankGroups& groups,
-                                               std::vector<PlannedTransfer> transfers,
-                                               Device* device, DeviceMemory* memory) {
+                                               CommThreadOptions transfers, Device* device,
+                                               DeviceMemory* memory) {
   std::unique_ptr<Engine> engine(new Engine(graph, plan, options, communicator));
   REPRISE_TRY(engine->CreateActors(device));
   if (device != nullptr) {
@@ -55,7 +55,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& p
       .inputs_ready = [raw](Graph::Index i) { return raw->InputsReady(i); }};
   REPRISE_ASSIGN(engine->comm_,
                  CommThread::Create(graph, plan, communicator, groups, memory, device,
-                                    {options.check, std::move(transfers)}, std::move(callbacks)));
+                                    std::move(transfers), std::move(callbacks)));
   return engine;
 }
 

@@ -39,8 +39,8 @@ class Engine {
   static Result<std::unique_ptr<Engine>> Create(const Graph& graph, const Plan& plan,
                                                 const ReplayOptions& options,
                                                 Communicator& communicator, RankGroups& groups,
-                                                std::vector<PlannedTransfer> transfers,
-                                                Device* device, DeviceMemory* memory);
+                                                CommThreadOptions transfers, Device* device,
+                                                DeviceMemory* memory);
   ~Engine();
 
   // Replays the trace once. After an error (own, another rank's, watchdog) the engine is unusable.

@@ -149,12 +149,26 @@ Status Session::EstimateCost() {
 }
 
 Status Session::PrepareEngine() {
+  REPRISE_ASSIGN(const std::int64_t chunk_bytes, StagingChunkBytes());  // before anything can fail
   if (device_ != nullptr) {
     REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan_, *device_));
   }
   REPRISE_ASSIGN(engine_, Engine::Create(*graph_, plan_, request_.options, communicator_, groups_,
-                                         transfers_, device_.get(), memory_.get()));
+                                         {.check = request_.options.check,
+                                          .chunk_bytes = chunk_bytes,
+                                          .transfers = transfers_},
+                                         device_.get(), memory_.get()));
   return {};
+}
+
+// All ranks cut alike, so one of them with a device of its own decides for all.
+Result<std::int64_t> Session::StagingChunkBytes() {
+  constexpr std::int64_t kDefaultBytes = 4 << 20;
+  const bool copies = device_ != nullptr && !device_->info().is_cpu;
+  REPRISE_ASSIGN(const auto all, communicator_.AllGather(copies ? "copies" : std::string()));
+  const bool any =
+      std::any_of(all.begin(), all.end(), [](const auto& row) { return !row.empty(); });
+  return request_.options.staging_chunk_bytes.value_or(any ? kDefaultBytes : 0);
 }
 
 // Ranks whose recorded step began later begin later here too.

@@ -35,7 +35,7 @@ class Session {
   Status CreateGroups();        // collective
   Status OpenDevice();          // device, memory plan
   Status EstimateCost();        // collective: one rank per device measures it alone
-  Status PrepareEngine();       // allocate, compile
+  Status PrepareEngine();       // collective: allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
   Status WritePreliminaryManifest();  // collective gather; so that a killed run says what it was
@@ -51,6 +51,7 @@ class Session {
   [[nodiscard]] std::string DeviceKey() const;
   Result<DeviceLimits> SharedLimits();
   [[nodiscard]] double SharingSlowdown() const;
+  Result<std::int64_t> StagingChunkBytes();  // collective
   Result<std::int64_t> StartSkewNs();
   Result<RunManifest> MakeManifest();
   void StartSampler();

@@ -13,16 +13,21 @@ bool IsInPlace(const CommSpec& spec) {
          spec.in_bytes == spec.out_bytes;
 }
 
+class OwnMemory final : public HostMemory {
+ public:
+  explicit OwnMemory(std::int64_t bytes) : memory_(static_cast<std::size_t>(bytes)) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return memory_; }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
 }  // namespace
 
-Result<Staging> Staging::Create(const CommSpec& spec, const OpCall& call, const Bindings* memory) {
+Result<Staging> Staging::Create(const CommSpec& spec, const OpCall& call, const Bindings* memory,
+                                Device* device, bool may_map) {
   Staging staging;
   staging.in_place_ = IsInPlace(spec);
-  staging.in_.resize(staging.in_place_ ? 0 : static_cast<std::size_t>(spec.in_bytes));
-  staging.out_.resize(static_cast<std::size_t>(spec.out_bytes));
-  if (memory == nullptr) {
-    return staging;
-  }
   const auto pieces = [&](const std::vector<const TensorDesc*>& tensors, std::int64_t area_bytes,
                           std::vector<Piece>& out) -> Status {
     std::int64_t at = 0;
@@ -43,27 +48,112 @@ Result<Staging> Staging::Create(const CommSpec& spec, const OpCall& call, const 
     }
     return {};
   };
-  const auto inputs = TensorsIn(call.inputs);
-  const auto outputs = TensorsIn(call.outputs);
-  REPRISE_TRY(pieces(inputs, spec.in_bytes, staging.in_pieces_));
-  REPRISE_TRY(pieces(outputs.empty() ? inputs : outputs, spec.out_bytes, staging.out_pieces_));
+  if (memory != nullptr) {
+    const auto inputs = TensorsIn(call.inputs);
+    const auto outputs = TensorsIn(call.outputs);
+    REPRISE_TRY(pieces(inputs, spec.in_bytes, staging.in_.pieces));
+    REPRISE_TRY(pieces(outputs.empty() ? inputs : outputs, spec.out_bytes, staging.out_.pieces));
+    staging.mapped_ = may_map && device != nullptr && device->info().is_cpu &&
+                      CanMap(staging.in_, staging.out_, spec, staging.in_place_);
+  }
+  if (!staging.mapped_) {
+    REPRISE_TRY(Allocate(staging.in_place_ ? 0 : spec.in_bytes, device, staging.in_));
+    REPRISE_TRY(Allocate(spec.out_bytes, device, staging.out_));
+  }
   return staging;
 }
 
-Status Staging::Download(Stream& stream) {
-  for (const Piece& piece : in_pieces_) {
-    REPRISE_TRY(stream.Download(in().data() + piece.area_offset_bytes, *piece.buffer,
-                                piece.device_offset_bytes, piece.bytes));
+bool Staging::CanMap(const Area& in, const Area& out, const CommSpec& spec, bool in_place) {
+  const auto whole = [](const Area& area, std::int64_t bytes) {
+    return bytes == 0 || (area.pieces.size() == 1 && area.pieces[0].bytes == bytes);
+  };
+  if (!whole(in, spec.in_bytes) || !whole(out, spec.out_bytes) ||
+      in.pieces.size() + out.pieces.size() == 0) {
+    return false;
   }
-  return in_pieces_.empty() ? Status{} : stream.Finish();
+  if (in.pieces.empty() || out.pieces.empty() || in.pieces[0].buffer != out.pieces[0].buffer) {
+    return !in_place;  // in one tensor, out to another: two areas
+  }
+  const Piece& from = in.pieces[0];
+  const Piece& to = out.pieces[0];
+  if (in_place) {
+    return from.device_offset_bytes == to.device_offset_bytes;
+  }
+  // OpenCL maps no byte twice for writing.
+  return from.device_offset_bytes + from.bytes <= to.device_offset_bytes ||
+         to.device_offset_bytes + to.bytes <= from.device_offset_bytes;
+}
+
+Status Staging::Allocate(std::int64_t bytes, Device* device, Area& area) {
+  if (device == nullptr) {
+    area.memory = std::make_unique<OwnMemory>(bytes);
+  } else {
+    REPRISE_ASSIGN(area.memory, device->AllocateHost(bytes));
+  }
+  area.bytes = area.memory->bytes().first(static_cast<std::size_t>(bytes));
+  return {};
+}
+
+Status Staging::Map(Stream& stream, Area& area) {
+  for (const Piece& piece : area.pieces) {
+    REPRISE_ASSIGN(std::byte* const at,
+                   stream.Map(*piece.buffer, piece.device_offset_bytes, piece.bytes));
+    area.bytes = {at, static_cast<std::size_t>(piece.bytes)};
+  }
+  return {};
+}
+
+Status Staging::Unmap(Stream& stream, Area& area) {
+  for (const Piece& piece : area.pieces) {
+    REPRISE_TRY(stream.Unmap(*piece.buffer, area.bytes.data()));
+  }
+  area.bytes = {};
+  return {};
+}
+
+Status Staging::Download(Stream& stream) {
+  if (mapped_) {
+    REPRISE_TRY(in_place_ ? Status{} : Map(stream, in_));
+    return Map(stream, out_);
+  }
+  REPRISE_TRY(EnqueueDownload(stream, 0, static_cast<std::int64_t>(in().size())));
+  return in_.pieces.empty() ? Status{} : stream.Finish();
 }
 
 Status Staging::Upload(Stream& stream) {
-  for (const Piece& piece : out_pieces_) {
-    REPRISE_TRY(stream.Upload(*piece.buffer, piece.device_offset_bytes,
-                              out_.data() + piece.area_offset_bytes, piece.bytes));
+  if (mapped_) {
+    REPRISE_TRY(in_place_ ? Status{} : Unmap(stream, in_));
+    REPRISE_TRY(Unmap(stream, out_));
+    return stream.Finish();
   }
-  return out_pieces_.empty() ? Status{} : stream.Finish();
+  REPRISE_TRY(EnqueueUpload(stream, 0, static_cast<std::int64_t>(out().size())));
+  return out_.pieces.empty() ? Status{} : stream.Finish();
+}
+
+Status Staging::EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end) {
+  for (const Piece& piece : in_.pieces) {
+    const std::int64_t from = std::max(begin, piece.area_offset_bytes);
+    const std::int64_t to = std::min(end, piece.area_offset_bytes + piece.bytes);
+    if (from < to) {
+      REPRISE_TRY(stream.Download(in().data() + from, *piece.buffer,
+                                  piece.device_offset_bytes + from - piece.area_offset_bytes,
+                                  to - from));
+    }
+  }
+  return {};
+}
+
+Status Staging::EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end) {
+  for (const Piece& piece : out_.pieces) {
+    const std::int64_t from = std::max(begin, piece.area_offset_bytes);
+    const std::int64_t to = std::min(end, piece.area_offset_bytes + piece.bytes);
+    if (from < to) {
+      REPRISE_TRY(stream.Upload(*piece.buffer,
+                                piece.device_offset_bytes + from - piece.area_offset_bytes,
+                                out().data() + from, to - from));
+    }
+  }
+  return {};
 }
 
 }  // namespace reprise

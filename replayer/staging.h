@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,19 +14,28 @@
 
 namespace reprise {
 
-// Contiguous send and receive areas of one transfer, and the device pieces they mirror. Made once,
-// used in every iteration.
+// The send and receive areas of one transfer, and the device pieces they mirror. Made once, used in
+// every iteration. On a CPU device a tensor in one piece is its own area: nothing is copied.
 class Staging {
  public:
-  // `memory` null: no device, areas are zero. Bad input if a tensor was never allocated.
-  static Result<Staging> Create(const CommSpec& spec, const OpCall& call, const Bindings* memory);
+  // `memory` and `device` null: no device, areas are zero. `may_map` false: always through areas.
+  // Bad input if a tensor was never allocated.
+  static Result<Staging> Create(const CommSpec& spec, const OpCall& call, const Bindings* memory,
+                                Device* device, bool may_map);
 
-  // Device → send area; blocks until the data is there.
+  // The areas hold what is on the device; blocks until so.
   [[nodiscard]] Status Download(Stream& stream);
-  // Receive area → device; blocks until the data is there.
+  // The device holds what is in the receive area; blocks until so.
   [[nodiscard]] Status Upload(Stream& stream);
-  [[nodiscard]] std::span<std::byte> in() { return in_place_ ? out() : std::span(in_); }
-  [[nodiscard]] std::span<std::byte> out() { return out_; }
+  // Between the two (at any time where nothing is mapped).
+  [[nodiscard]] std::span<std::byte> in() { return in_place_ ? out() : in_.bytes; }
+  [[nodiscard]] std::span<std::byte> out() { return out_.bytes; }
+  [[nodiscard]] bool IsMapped() const { return mapped_; }
+
+  // A part of the areas, [begin, end) bytes of each; only enqueued: the caller waits. Not for
+  // mapped ones.
+  [[nodiscard]] Status EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end);
+  [[nodiscard]] Status EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end);
 
  private:
   struct Piece {
@@ -34,9 +44,21 @@ class Staging {
     std::int64_t area_offset_bytes;
     std::int64_t bytes;
   };
+  struct Area {
+    std::vector<Piece> pieces;
+    std::unique_ptr<HostMemory> memory;  // null: mapped, or nothing
+    std::span<std::byte> bytes;
+  };
+  // Whether both areas can be the tensors themselves.
+  [[nodiscard]] static bool CanMap(const Area& in, const Area& out, const CommSpec& spec,
+                                   bool in_place);
+  static Status Allocate(std::int64_t bytes, Device* device, Area& area);
+  static Status Map(Stream& stream, Area& area);
+  static Status Unmap(Stream& stream, Area& area);
+
   bool in_place_ = false;
-  std::vector<std::byte> in_, out_;
-  std::vector<Piece> in_pieces_, out_pieces_;
+  bool mapped_ = false;
+  Area in_, out_;
 };
 
 }  // namespace reprise

@@ -136,6 +136,14 @@ Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_by
   return {};
 }
 
+Result<std::byte*> HostStream::Map(Buffer& buffer, std::int64_t offset_bytes, std::int64_t bytes) {
+  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > buffer.size_bytes()) {
+    return UsageError("mapping beyond the end of the buffer");
+  }
+  REPRISE_TRY(Finish());
+  return buffer.host_data() + offset_bytes;
+}
+
 Status HostStream::Finish() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });

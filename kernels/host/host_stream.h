@@ -46,6 +46,8 @@ class HostStream : public Stream {
                               std::int64_t bytes) override;
   [[nodiscard]] Status Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
                                 std::int64_t bytes) override;
+  [[nodiscard]] Result<std::byte*> Map(Buffer& buffer, std::int64_t offset_bytes,
+                                       std::int64_t bytes) override;
   [[nodiscard]] Status Flush() override { return {}; }
   [[nodiscard]] Status Finish() override;
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;

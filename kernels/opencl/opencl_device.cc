@@ -1,5 +1,6 @@
 #include "kernels/opencl/opencl_device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -80,6 +81,26 @@ struct ArgSetter {
   }
 };
 
+// OpenCL has no call for pinned memory: a buffer on the host side, mapped for as long as it lives,
+// is what NVIDIA's and AMD's drivers pin (NVIDIA OpenCL Best Practices Guide, "Pinned Memory").
+class PinnedMemory final : public HostMemory {
+ public:
+  PinnedMemory(cl::Buffer buffer, cl::CommandQueue queue, std::span<std::byte> bytes)
+      : buffer_(std::move(buffer)), queue_(std::move(queue)), bytes_(bytes) {}
+  ~PinnedMemory() override {
+    (void)clEnqueueUnmapMemObject(queue_(), buffer_(), bytes_.data(), 0, nullptr, nullptr);
+    (void)clFinish(queue_());
+  }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  [[nodiscard]] std::span<std::byte> bytes() override { return bytes_; }
+
+ private:
+  cl::Buffer buffer_;
+  cl::CommandQueue queue_;
+  std::span<std::byte> bytes_;
+};
+
 class OpenClDevice : public Device {
  public:
   OpenClDevice(DeviceInfo info, cl::Context context, cl::Device device, cl::CommandQueue queue,
@@ -95,6 +116,7 @@ class OpenClDevice : public Device {
   // Before anyone else sees the device.
   void LookForTensorCores();
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<HostMemory>> AllocateHost(std::int64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override;
   [[nodiscard]] Launched Prepare(const Launch& launch) override;
   [[nodiscard]] Status Compile(std::span<const Launch> launches) override;
@@ -130,6 +152,22 @@ Result<std::unique_ptr<Buffer>> OpenClDevice::Allocate(std::int64_t bytes) {
         event.wait();
         return std::make_unique<OpenClBuffer>(std::move(memory), bytes);
       });
+}
+
+Result<std::unique_ptr<HostMemory>> OpenClDevice::AllocateHost(std::int64_t bytes) {
+  if (bytes <= 0) {
+    return Device::AllocateHost(bytes);
+  }
+  const auto size = static_cast<std::size_t>(bytes);
+  return CatchCl("allocating " + std::to_string(bytes) + " bytes of pinned memory",
+                 [&]() -> std::unique_ptr<HostMemory> {
+                   cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size);
+                   void* const mapped = allocation_queue_.enqueueMapBuffer(
+                       buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size);
+                   const std::span<std::byte> at(static_cast<std::byte*>(mapped), size);
+                   std::fill(at.begin(), at.end(), std::byte{0});
+                   return std::make_unique<PinnedMemory>(std::move(buffer), allocation_queue_, at);
+                 });
 }
 
 Result<std::unique_ptr<Stream>> OpenClDevice::CreateStream(bool profiling) {

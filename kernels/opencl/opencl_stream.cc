@@ -158,6 +158,36 @@ Result<EventPtr> OpenClStream::Record() {
   return last_record_;
 }
 
+Result<std::byte*> OpenClStream::Map(Buffer& buffer, std::int64_t offset_bytes,
+                                     std::int64_t bytes) {
+  auto* memory = dynamic_cast<OpenClBuffer*>(&buffer);
+  if (memory == nullptr || !Inside(offset_bytes, bytes, buffer)) {
+    return UsageError("mapping beyond the end of the buffer, or another backend's");
+  }
+  const auto [count, waits] = Waits();
+  cl_int code = CL_SUCCESS;
+  void* const mapped =
+      clEnqueueMapBuffer(queue_(), memory->memory()(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                         static_cast<std::size_t>(offset_bytes), static_cast<std::size_t>(bytes),
+                         count, waits, nullptr, &code);
+  REPRISE_TRY(ClStatus("mapping a buffer", code));
+  Enqueued();
+  return static_cast<std::byte*>(mapped);
+}
+
+Status OpenClStream::Unmap(Buffer& buffer, std::byte* mapped) {
+  auto* memory = dynamic_cast<OpenClBuffer*>(&buffer);
+  if (memory == nullptr) {
+    return UsageError("a buffer of another backend");
+  }
+  const auto [count, waits] = Waits();
+  REPRISE_TRY(ClStatus(
+      "unmapping a buffer",
+      clEnqueueUnmapMemObject(queue_(), memory->memory()(), mapped, count, waits, nullptr)));
+  Enqueued();
+  return {};
+}
+
 Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
                             std::int64_t bytes) {
   auto* buffer = dynamic_cast<OpenClBuffer*>(&dst);

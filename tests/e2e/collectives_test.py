@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""How collectives are made, and more ranks than processes (docs/algorithms.md, docs/modes.md)."""
+import json
+import sys
+
+import program
+
+QUICK = ("--device", "host", "--warmup", "0", "--iterations", "1", "--host-gaps", "drop")
+
+
+class CollectivesTest(program.ProgramTest):
+    def replay(self, trace, *args, ranks, expect=0):
+        run = self.dir / "run"
+        done = self.run_program("replay", trace, "-o", run, "--force", *QUICK, *args, ranks=ranks,
+                                expect=expect)
+        if expect == 0:
+            self.report = self.run_json("report", run)
+            self.manifest = json.loads((run / "manifest.json").read_text())
+        return done.stdout if expect == 0 else done.stderr
+
+    def test_algorithms_replay_with_exact_data(self):
+        trace = self.convert("gloo_comms/gpt_fsdp4")
+        text = self.replay(trace, "--mode", "comm", "--check", "--algo", "ring,chunk=64KiB", "--algo",
+                           "all_reduce=recursive_doubling", ranks=4)
+        self.assertIn("every transfer correct", text)
+        self.assertEqual(self.manifest["options"]["algo"],
+                         "ring,chunk=64KiB all_reduce=recursive_doubling")
+
+    def test_an_unknown_algorithm_names_those_that_are(self):
+        trace = self.convert("gloo_comms/gpt_fsdp4")
+        self.assertIn("there are mpi, direct, ring", self.replay(trace, "--algo", "star", ranks=4, expect=2))
+        self.assertIn("it knows", self.replay(trace, "--algo", "scatter=ring", ranks=4, expect=2))
+
+    def test_chunks_between_device_and_network(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        self.replay(trace, "--staging-chunk", "256KiB", "--mode", "full", ranks=4)
+        self.assertEqual(self.report["coverage"]["real"], 1)
+
+    def test_ranks_fold_on_fewer_processes(self):
+        for case in ("gloo_comms/moe_ep4", "gloo_comms/gpt_pp4"):
+            trace = self.convert(case)
+            text = self.replay(trace, "--fold", "4", "--check", ranks=3)
+            self.assertIn("every transfer correct", text)
+            self.assertEqual(len(self.report["ranks"]), 4)
+            self.assertEqual(self.report["coverage"]["real"], 1)
+            self.assertEqual(self.manifest["versions"]["transport"], "folded")
+
+    def test_sixty_four_ranks_on_eight_processes(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        text = self.replay(trace, "--one-trace", "0", "--fold", "64", "--mode", "comm", "--time-scale",
+                           "0.01", "--check", ranks=8)
+        self.assertIn("every transfer correct", text)
+        self.assertEqual(len(self.report["ranks"]), 64)
+
+    def test_a_wrong_number_of_ranks_is_refused(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        self.assertIn("--fold 4", self.replay(trace, ranks=2, expect=2))
+        self.assertIn("has 4 ranks, but 3 were started", self.replay(trace, "--fold", "3", ranks=2, expect=2))
+        self.assertIn("start fewer", self.replay(trace, "--fold", "1", ranks=2, expect=2))
+
+    def test_sweep_measures_all_ways_and_checks_them(self):
+        args = ("bench", "collectives", "all_gather", "-b", "1K", "-e", "64K", "-f", "64", "-n", "2", "-w",
+                "1", "--sweep", "--rounds", "2", "--chunks", "4K", "--channels", "2")
+        rows = self.run_json(*args, ranks=3)["results"]
+        ways = {row["algorithm"].split(",")[0] for row in rows}
+        self.assertEqual(ways, {"bare MPI", "mpi", "direct", "ring", "recursive_doubling", "hierarchical"})
+        self.assertTrue(all(row["wrong"] == 0 and row["time_ns"] > 0 for row in rows))
+        table = self.run_program(*args, ranks=3).stdout
+        self.assertIn("against bare MPI", table)
+
+    def test_a_bench_with_an_algorithm(self):
+        result = self.run_json("bench", "collectives", "all_reduce", "-b", "64K", "-e", "64K", "-n", "2",
+                               "-o", "premul_sum", "--algo", "tree,chunk=8K", ranks=2)
+        self.assertEqual(result["algo"], "tree,chunk=8K")
+        self.assertTrue(all(row["wrong"] == 0 for row in result["results"]))
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
