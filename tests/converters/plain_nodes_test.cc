@@ -104,11 +104,11 @@ TEST_F(PlainNodesTest, ReadsWhatSimdjsonReads) {
                             "[1,2,0,3,4]"}) {
     ExpectSame(NodeOf(value));
   }
-  const std::string tensor = Node("[[1,2,0,6,4,\"cpu\"],[[5,6,1,2,8,\"cuda:0\"],7]]",
-                                  "[[2,3],[[2],[]]]",
-                                  R"(["Tensor(float)","GenericList[Tensor(long int),Int]"])");
+  const std::string tensor =
+      Node("[[1,2,0,6,4,\"cpu\"],[[5,6,1,2,8,\"cuda:0\"],7]]", "[[2,3],[[2],[]]]",
+           R"-(["Tensor(float)","GenericList[Tensor(long int),Int]"])-");
   // The second one has its lists from the first, the third has not.
-  const std::string other = Node("[[1,2,0,6,4,\"cpu\"]]", "[[3,2]]", R"(["Tensor(float)"])");
+  const std::string other = Node("[[1,2,0,6,4,\"cpu\"]]", "[[3,2]]", R"-(["Tensor(float)"])-");
   ExpectSame("[" + tensor + ",\n" + tensor + " , " + other + "]");
   ExpectSame("[" + other + "," + tensor + "]");
   ExpectSame("[]");
