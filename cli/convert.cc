@@ -168,6 +168,8 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     REPRISE_ASSIGN(const ConvertRequest request, MakeRequest(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(request));
+    // Memory goes back at once when the process ends, which is now.
+    [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
     if (flags->json) {
       fmt::print("{}\n", ToJson(report).dump(1));
     } else {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,6 +61,9 @@ struct ConvertReport {
   std::uint64_t inferred_groups = 0;
   std::uint64_t unknown_groups = 0;
   Diagnostics diagnostics;
+  // What the conversion worked on. Freeing it takes up to a tenth of the time of the conversion: a
+  // process that ends anyway may keep it.
+  std::shared_ptr<const void> workspace;
 };
 
 // One capture format. Plain functions, so that a table of them is data.

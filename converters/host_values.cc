@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -39,56 +40,79 @@ class TypeList {
   std::string_view rest_;
 };
 
-std::int64_t IntegerOr0(element value) {
-  std::int64_t out = 0;
-  return value.get(out) == simdjson::SUCCESS ? out : 0;
-}
+template <typename Element>
+struct ArrayOf {
+  using Type = PlainArray;
+};
+template <>
+struct ArrayOf<element> {
+  using Type = array;
+};
+template <typename Element>
+using Array = typename ArrayOf<Element>::Type;
 
-std::string_view TextOrEmpty(element value) {
-  std::string_view text;
-  return value.get(text) == simdjson::SUCCESS ? text : std::string_view();
-}
-
+template <typename Element>
+Element EmptyList();
+template <>
 element EmptyList() {
   static simdjson::dom::parser parser;
   static const element empty = parser.parse(std::string("[]")).value_unsafe();
   return empty;
 }
+template <>
+PlainElement EmptyList() {
+  static const PlainEntry empty = [] {
+    PlainEntry entry;
+    entry.kind = PlainEntry::Kind::kArray;
+    entry.entries = 1;
+    return entry;
+  }();
+  return PlainElement(&empty);
+}
+
+template <typename Element, typename T>
+T GetOr(const Element& value, T otherwise) {
+  T out{};
+  return value.get(out) == simdjson::SUCCESS ? out : otherwise;
+}
 
 // One of the parallel lists; absent or of another type: empty.
+template <typename Element>
 class Column {
  public:
-  explicit Column(const ArgumentLists::Member& list) {
+  template <typename Member>
+  explicit Column(const Member& list) {
     if (list.get(list_) == simdjson::SUCCESS) {
       at_ = list_.begin();
       left_ = size_ = list_.size();
     }
   }
   [[nodiscard]] std::size_t size() const { return size_; }
-  std::optional<element> Next() {
+  std::optional<Element> Next() {
     if (left_ == 0) {
       return std::nullopt;
     }
     --left_;
-    const element out = *at_;
+    const Element out = *at_;
     ++at_;
     return out;
   }
 
  private:
-  array list_;
-  array::iterator at_;
+  Array<Element> list_;
+  typename Array<Element>::iterator at_;
   std::size_t size_ = 0, left_ = 0;
 };
 
-std::vector<std::int64_t> Integers(element list) {
+template <typename Element>
+std::vector<std::int64_t> Integers(const Element& list) {
   std::vector<std::int64_t> out;
-  array items;
+  Array<Element> items;
   if (list.get(items) != simdjson::SUCCESS) {
     return out;
   }
   out.reserve(items.size());
-  for (const element item : items) {
+  for (const Element item : items) {
     std::int64_t value = 0;
     if (item.get(value) != simdjson::SUCCESS) {
       return {};
@@ -98,20 +122,27 @@ std::vector<std::int64_t> Integers(element list) {
   return out;
 }
 
-bool LooksLikeTensor(element value) {
-  array items;
-  return value.get(items) == simdjson::SUCCESS && items.size() == 6 && items.at(5).is_string();
+template <typename Element>
+bool LooksLikeTensor(const Array<Element>& items) {
+  constexpr std::size_t kDevice = 5;  // the last one
+  std::size_t i = 0;
+  for (const Element item : items) {
+    if (i++ == kDevice) {
+      return items.size() == kDevice + 1 && item.is_string();
+    }
+  }
+  return false;
 }
 
 // Of a value whose type says that it is one: five numbers at least, the device is optional.
-bool IsTensor(element value) {
+template <typename Element>
+bool IsTensor(const Array<Element>& items) {
   constexpr std::size_t kNumbers = 5;
-  array items;
-  if (value.get(items) != simdjson::SUCCESS || items.size() < kNumbers) {
+  if (items.size() < kNumbers) {
     return false;
   }
   std::size_t i = 0;
-  for (const element item : items) {
+  for (const Element item : items) {
     if (i++ < kNumbers && !item.is_int64() && !item.is_uint64()) {
       return false;
     }
@@ -119,13 +150,15 @@ bool IsTensor(element value) {
   return true;
 }
 
-TensorDesc ParseTensor(element value, element shape, element strides, std::string_view type) {
+template <typename Element>
+TensorDesc ParseTensor(const Array<Element>& items, const Element& shape, const Element& strides,
+                       std::string_view type) {
   TensorDesc tensor;
   std::int64_t numbers[5] = {};
   std::size_t i = 0;
-  for (const element item : array(value)) {
+  for (const Element item : items) {
     if (i < 5) {
-      numbers[i] = IntegerOr0(item);
+      numbers[i] = GetOr(item, std::int64_t{0});
     } else if (std::string_view device; item.get(device) == simdjson::SUCCESS) {
       tensor.device = device;
     }
@@ -144,68 +177,91 @@ TensorDesc ParseTensor(element value, element shape, element strides, std::strin
   return tensor;
 }
 
-Value ParseScalar(element value, std::string_view type) {
+Value ParseText(std::string_view text, std::string_view type) {
+  if (type == "Double" && (text == "inf" || text == "-inf" || text == "nan")) {
+    const double inf = std::numeric_limits<double>::infinity();
+    return {text == "nan" ? std::nan("") : text == "inf" ? inf : -inf};
+  }
+  // "<None>", "<Object>", "<Generator>", "<Storage>": a placeholder, not a string argument.
+  if (type != "String" && text.starts_with('<') && text.ends_with('>')) {
+    return {};
+  }
+  return {std::string(text)};
+}
+
+// Beyond int64, as the bits are.
+std::int64_t WholeNumber(const element& value) {
+  return static_cast<std::int64_t>(GetOr(value, std::uint64_t{0}));
+}
+std::int64_t WholeNumber(const PlainElement& /*value*/) { return 0; }  // there are none
+
+template <typename Element>
+Value ParseScalar(const Element& value, std::string_view type) {
   switch (value.type()) {
     case simdjson::dom::element_type::BOOL:
-      return {bool(value)};
-    case simdjson::dom::element_type::INT64:
-      if (type == "Double") {
-        return {static_cast<double>(std::int64_t(value))};
-      }
-      return {std::int64_t(value)};
-    case simdjson::dom::element_type::UINT64:
-      return {static_cast<std::int64_t>(std::uint64_t(value))};
-    case simdjson::dom::element_type::DOUBLE:
-      return {double(value)};
-    case simdjson::dom::element_type::STRING: {
-      const std::string_view text = value;
-      if (type == "Double" && (text == "inf" || text == "-inf" || text == "nan")) {
-        const double inf = std::numeric_limits<double>::infinity();
-        return {text == "nan" ? std::nan("") : text == "inf" ? inf : -inf};
-      }
-      // "<None>", "<Object>", "<Generator>", "<Storage>": a placeholder, not a string argument.
-      if (type != "String" && text.starts_with('<') && text.ends_with('>')) {
-        return {};
-      }
-      return {std::string(text)};
+      return {GetOr(value, false)};
+    case simdjson::dom::element_type::INT64: {
+      const auto number = GetOr(value, std::int64_t{0});
+      return type == "Double" ? Value{static_cast<double>(number)} : Value{number};
     }
+    case simdjson::dom::element_type::UINT64:
+      return {WholeNumber(value)};
+    case simdjson::dom::element_type::DOUBLE:
+      return {GetOr(value, 0.0)};
+    case simdjson::dom::element_type::STRING:
+      return ParseText(GetOr(value, std::string_view()), type);
     default:
       return {};
   }
 }
 
-Value ParseValue(element value, element shape, element strides, std::string_view type) {
-  array items;
+template <typename Element>
+Value ParseValue(const Element& value, const Element& shape, const Element& strides,
+                 std::string_view type) {
+  Array<Element> items;
   if (value.get(items) != simdjson::SUCCESS) {
     return ParseScalar(value, type);
   }
-  if (type.starts_with("Tensor") || (type.empty() && LooksLikeTensor(value))) {
-    return IsTensor(value) ? Value{ParseTensor(value, shape, strides, type)} : Value{};
+  if (type.starts_with("Tensor") || (type.empty() && LooksLikeTensor<Element>(items))) {
+    return IsTensor<Element>(items) ? Value{ParseTensor(items, shape, strides, type)} : Value{};
   }
   // Lists of lists carry lists of shapes; scalars inside carry empty ones.
-  array shapes;
-  array stride_lists;
-  const bool has_shapes = shape.get(shapes) == simdjson::SUCCESS;
-  const bool has_strides = strides.get(stride_lists) == simdjson::SUCCESS;
-  auto next_shape = has_shapes ? shapes.begin() : array::iterator{};
-  auto next_stride = has_strides ? stride_lists.begin() : array::iterator{};
+  Column<Element> shapes(shape);
+  Column<Element> stride_lists(strides);
   TypeList types(type);
   ValueList list;
   list.reserve(items.size());
-  for (const element item : items) {
-    element item_shape = shape;
-    element item_stride = strides;
-    if (has_shapes && next_shape != shapes.end()) {
-      item_shape = *next_shape;
-      ++next_shape;
-    }
-    if (has_strides && next_stride != stride_lists.end()) {
-      item_stride = *next_stride;
-      ++next_stride;
-    }
-    list.push_back(ParseValue(item, item_shape, item_stride, types.Next()));
+  for (const Element item : items) {
+    list.push_back(ParseValue(item, shapes.Next().value_or(shape),
+                              stride_lists.Next().value_or(strides), types.Next()));
   }
   return {std::move(list)};
+}
+
+template <typename Element, typename Lists>
+ValueList Parse(const Lists& lists, bool& odd) {
+  ValueList out;
+  Array<Element> values;
+  if (lists.values.get(values) != simdjson::SUCCESS) {
+    odd = true;
+    return out;
+  }
+  Column<Element> shapes(lists.shapes);
+  Column<Element> strides(lists.strides);
+  Column<Element> types(lists.types);
+  // Strides may be fewer: those of a Triton kernel's grid and stream are not written.
+  odd = odd || shapes.size() < values.size() || types.size() < values.size();
+  const Element empty = EmptyList<Element>();
+  out.reserve(values.size());
+  for (const Element value : values) {
+    std::string_view type;
+    if (const auto next = types.Next()) {
+      type = GetOr(*next, std::string_view());
+    }
+    out.push_back(
+        ParseValue(value, shapes.Next().value_or(empty), strides.Next().value_or(empty), type));
+  }
+  return out;
 }
 
 }  // namespace
@@ -215,27 +271,11 @@ ArgumentLists NestedLists(element arguments) {
 }
 
 ValueList ParseArguments(const ArgumentLists& lists, bool& odd) {
-  ValueList out;
-  array values;
-  if (lists.values.get(values) != simdjson::SUCCESS) {
-    odd = true;
-    return out;
-  }
-  Column shapes(lists.shapes);
-  Column strides(lists.strides);
-  Column types(lists.types);
-  // Strides may be fewer: those of a Triton kernel's grid and stream are not written.
-  odd = odd || shapes.size() < values.size() || types.size() < values.size();
-  out.reserve(values.size());
-  for (const element value : values) {
-    std::string_view type;
-    if (const auto next = types.Next()) {
-      type = TextOrEmpty(*next);
-    }
-    out.push_back(ParseValue(value, shapes.Next().value_or(EmptyList()),
-                             strides.Next().value_or(EmptyList()), type));
-  }
-  return out;
+  return Parse<element>(lists, odd);
+}
+
+ValueList ParseArguments(const PlainArgumentLists& lists, bool& odd) {
+  return Parse<PlainElement>(lists, odd);
 }
 
 }  // namespace reprise

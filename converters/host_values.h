@@ -3,6 +3,7 @@
 
 #include <simdjson.h>
 
+#include "converters/plain_json.h"
 #include "core/value.h"
 
 namespace reprise {
@@ -17,6 +18,11 @@ struct ArgumentLists {
   using Member = simdjson::simdjson_result<simdjson::dom::element>;
   Member values, shapes, types, strides;
 };
+// The same, read by PlainJson; absent: null.
+struct PlainArgumentLists {
+  using Member = PlainElement;
+  Member values, shapes, types, strides;
+};
 
 // The lists of a node's "inputs" or "outputs".
 [[nodiscard]] ArgumentLists NestedLists(simdjson::dom::element arguments);
@@ -24,5 +30,6 @@ struct ArgumentLists {
 // Incarnations are still unset (-1) here. Never fails: what makes no sense becomes NoneValue.
 // `odd` is set if there are no values, or fewer shapes or types than values.
 [[nodiscard]] ValueList ParseArguments(const ArgumentLists& lists, bool& odd);
+[[nodiscard]] ValueList ParseArguments(const PlainArgumentLists& lists, bool& odd);
 
 }  // namespace reprise

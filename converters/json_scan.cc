@@ -28,6 +28,13 @@ struct ArrayScanner::Portable {
     }
     return marks;
   }
+  // A bit is set if an odd number of the bits up to it is.
+  [[gnu::always_inline]] static std::uint64_t SumUp(std::uint64_t bits) {
+    for (unsigned shift = 1; shift < kBlock; shift *= 2) {
+      bits ^= bits << shift;
+    }
+    return bits;
+  }
 };
 
 std::uint64_t ArrayScanner::InsideOf(const Marks& marks, bool escaped) {
@@ -44,6 +51,7 @@ std::uint64_t ArrayScanner::InsideOf(const Marks& marks, bool escaped) {
   return inside;
 }
 
+template <typename Machine>
 [[gnu::always_inline]] inline void ArrayScanner::ScanBlock(const Marks& marks, std::size_t at,
                                                            Found& found) {
   const bool first_escaped = escaped_ != 0;
@@ -57,33 +65,43 @@ std::uint64_t ArrayScanner::InsideOf(const Marks& marks, bool escaped) {
     slashes &= ~(slash | next);
   }
   // Every quote turns all that follow it inside out.
-  std::uint64_t inside = marks.quotes & ~escaped;
-  for (unsigned shift = 1; shift < kBlock; shift *= 2) {
-    inside ^= inside << shift;
-  }
-  inside ^= in_string_;
+  std::uint64_t inside = Machine::SumUp(marks.quotes & ~escaped) ^ in_string_;
   if ((marks.slashes & ~inside) != 0) {  // damage: outside of strings they escape nothing
     inside = InsideOf(marks, first_escaped);
   }
   in_string_ = -(inside >> (kBlock - 1));
-  const std::uint64_t opens = marks.opens & ~inside;
-  const std::uint64_t closes = marks.closes & ~inside;
-  if (depth_ - std::popcount(closes) > 1) {  // deep inside of an element all along
-    depth_ += std::popcount(opens) - std::popcount(closes);
+  Follow(marks.opens & ~inside, marks.closes & ~inside, marks.commas & ~inside, at, found);
+}
+
+// Where the depth comes down to 1: only there elements end. Closing brackets are few and looked at
+// one by one, what else there is by counting.
+[[gnu::always_inline]] inline void ArrayScanner::Follow(std::uint64_t opens, std::uint64_t closes,
+                                                        std::uint64_t commas, std::size_t at,
+                                                        Found& found) {
+  const std::int64_t depth = depth_;
+  depth_ += std::popcount(opens) - std::popcount(closes);
+  if (depth - std::popcount(closes) > 1) {  // deep inside of an element all along
     return;
   }
-  for (std::uint64_t left = opens | closes | (marks.commas & ~inside); left != 0;
-       left &= left - 1) {
-    const std::uint64_t bit = left & -left;
-    if ((bit & opens) != 0) {
-      ++depth_;
-    } else if ((bit & closes) != 0) {
-      if (--depth_ == 0) {
-        found.end = at + static_cast<std::size_t>(std::countr_zero(bit));
-        return;
-      }
-    } else if (depth_ == 1) {
-      found.comma = at + static_cast<std::size_t>(std::countr_zero(bit));
+  // At depth 1 from this bit up to the next bracket.
+  const auto between_elements = [&](std::uint64_t from) {
+    const std::uint64_t brackets = (opens | closes) & from;
+    if (const std::uint64_t here = commas & from & (brackets - 1) & ~brackets; here != 0) {
+      found.comma = at + kBlock - 1 - static_cast<std::size_t>(std::countl_zero(here));
+    }
+  };
+  if (depth == 1) {
+    between_elements(~std::uint64_t{0});
+  }
+  std::int64_t closed = 0;
+  for (std::uint64_t left = closes; left != 0; left &= left - 1) {
+    const std::uint64_t below = (left & -left) - 1;
+    const std::int64_t now = depth + std::popcount(opens & below) - ++closed;
+    if (now == 1) {
+      between_elements(~(2 * below + 1));
+    } else if (now == 0) {
+      found.end = at + static_cast<std::size_t>(std::popcount(below));
+      return;
     }
   }
 }
@@ -94,13 +112,13 @@ template <typename Machine>
   Found found;
   std::size_t at = 0;
   for (; at + kBlock <= text.size() && found.end == std::string_view::npos; at += kBlock) {
-    ScanBlock(Machine::MarksOf(text.data() + at), at, found);
+    ScanBlock<Machine>(Machine::MarksOf(text.data() + at), at, found);
   }
   if (ends && at < text.size() && found.end == std::string_view::npos) {
     char block[kBlock];
     std::memset(block, ' ', sizeof(block));
     std::memcpy(block, text.data() + at, text.size() - at);
-    ScanBlock(Machine::MarksOf(block), at, found);
+    ScanBlock<Machine>(Machine::MarksOf(block), at, found);
     at = text.size();
   }
   found.scanned = found.end == std::string_view::npos ? at : found.end;
@@ -108,7 +126,7 @@ template <typename Machine>
 }
 
 #ifdef __x86_64__
-struct ArrayScanner::Haswell {
+struct ArrayScanner::Haswell : Portable {
   [[gnu::target("avx2,popcnt,bmi,bmi2")]] static std::uint64_t MaskOf(__m256i low, __m256i high,
                                                                       char c) {
     const __m256i wanted = _mm256_set1_epi8(c);
@@ -136,10 +154,29 @@ struct ArrayScanner::Haswell {
   return ScanWith<Haswell>(text, ends);
 }
 
+struct ArrayScanner::Icelake : Portable {
+  [[gnu::target("avx512bw,popcnt,bmi,bmi2")]] static Marks MarksOf(const char* block) {
+    const __m512i bytes = _mm512_loadu_si512(block);
+    const __m512i folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    return {.quotes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"')),
+            .slashes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\\')),
+            .opens = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('{')),
+            .closes = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('}')),
+            .commas = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(','))};
+  }
+};
+
+[[gnu::target("avx512bw,popcnt,bmi,bmi2"), gnu::flatten]] ArrayScanner::Found
+ArrayScanner::ScanIcelake(std::string_view text, bool ends) {
+  return ScanWith<Icelake>(text, ends);
+}
+
 ArrayScanner::Found ArrayScanner::Scan(std::string_view text, bool ends) {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0
-             ? ScanHaswell(text, ends)
-             : ScanWith<Portable>(text, ends);
+  if (__builtin_cpu_supports("bmi2") == 0 || __builtin_cpu_supports("avx2") == 0) {
+    return ScanWith<Portable>(text, ends);
+  }
+  return __builtin_cpu_supports("avx512bw") != 0 ? ScanIcelake(text, ends)
+                                                 : ScanHaswell(text, ends);
 }
 #else
 ArrayScanner::Found ArrayScanner::Scan(std::string_view text, bool ends) {

@@ -27,11 +27,16 @@ class ArrayScanner {
   struct Marks;
   struct Portable;
   struct Haswell;
+  struct Icelake;
   template <typename Machine>
   Found ScanWith(std::string_view text, bool ends);
   Found ScanHaswell(std::string_view text, bool ends);
+  Found ScanIcelake(std::string_view text, bool ends);
   std::uint64_t InsideOf(const Marks& marks, bool escaped);
+  template <typename Machine>
   void ScanBlock(const Marks& marks, std::size_t at, Found& found);
+  void Follow(std::uint64_t opens, std::uint64_t closes, std::uint64_t commas, std::size_t at,
+              Found& found);
 
   std::uint64_t in_string_ = 0;  // all ones: the previous block ended inside of a string
   std::uint64_t escaped_ = 0;    // 1: the first byte of the next block is escaped

@@ -196,10 +196,16 @@ class Formatter {
 
 ArgText FormatArgs(const ValueList& inputs, const ValueList& outputs) {
   ArgText text;
+  FormatArgs(inputs, outputs, text);
+  return text;
+}
+
+void FormatArgs(const ValueList& inputs, const ValueList& outputs, ArgText& text) {
+  text.incarnations.clear();
+  text.strides.clear();
   Formatter formatter(text);
   formatter.Side(inputs, text.inputs);
   formatter.Side(outputs, text.outputs);
-  return text;
 }
 
 }  // namespace reprise

@@ -85,6 +85,8 @@ struct ArgText {
   std::vector<std::int64_t> strides;       // (tensor, count, strides…) where not contiguous
 };
 [[nodiscard]] ArgText FormatArgs(const ValueList& inputs, const ValueList& outputs);
+// In the memory of another text, which is gone then.
+void FormatArgs(const ValueList& inputs, const ValueList& outputs, ArgText& text);
 
 // What was odd in a text but did not stop its parsing.
 struct ArgProblems {

@@ -253,7 +253,8 @@ void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
     FillAttributes(node, rank, attributes);
     return;
   }
-  const ArgText text = FormatArgs(node.inputs, node.outputs);
+  thread_local ArgText text;  // its memory, from node to node
+  FormatArgs(node.inputs, node.outputs, text);
   FillSide(node_field::kInputs, text.inputs, out);
   FillSide(node_field::kOutputs, text.outputs, out);
   FillAttributes(node, rank, attributes);

@@ -123,15 +123,23 @@ Status CheckStrict(const Diagnostics& diagnostics) {
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
                                    const ConvertRequest& request, const OutputFiles& output) {
-  REPRISE_ASSIGN(std::vector<RankCapture> ranks, ReadRanks(files, request.repeat));
+  struct Workspace {
+    std::vector<RankCapture> ranks;
+    std::vector<Timeline> timelines;
+  };
+  const auto workspace = std::make_shared<Workspace>();
+  std::vector<RankCapture>& ranks = workspace->ranks;
+  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat));
   if (!request.input_directory.empty()) {
     REPRISE_TRY(CheckComplete(request.input_directory, ranks));
   }
   ConvertReport report;
+  report.workspace = workspace;
   const auto groups = AssignGroups(ranks, report.diagnostics);
   REPRISE_ASSIGN(const ClockFit clocks, MatchTransfers(ranks, groups, report.diagnostics));
   report.ranks.resize(ranks.size());
-  std::vector<Timeline> timelines(ranks.size());
+  std::vector<Timeline>& timelines = workspace->timelines;
+  timelines.resize(ranks.size());
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     timelines[i] = BuildTimeline(ranks[i]);
     AddEdges(ranks[i], timelines[i]);

@@ -141,27 +141,49 @@ class EdgeBuilder {
     return rank_.host.nodes[static_cast<std::size_t>(op.host)];
   }
 
-  void Read(std::int32_t reader, const ValueList& inputs) {
-    for (const TensorDesc* tensor : TensorsIn(inputs)) {
-      const auto it = writer_.find(tensor->incarnation);
-      if (it != writer_.end() && it->second != reader && !Implied(it->second, reader)) {
-        if (At(it->second).end_ns > At(reader).start_ns) {
-          rank_.diagnostics.Count(
-              "early_use", fmt::format("{}: incarnation {}", rank_.label, tensor->incarnation));
-          continue;
-        }
-        Add(it->second, reader, EdgeReason::kData);
-        if (At(reader).thread >= 0) {
-          seen_[static_cast<std::size_t>(At(reader).thread)].insert({it->second, reader});
-        }
+  // Every defined tensor, as TensorsIn has them, without a list of them.
+  template <typename Visit>
+  static void ForEachTensor(const ValueList& values, const Visit& visit) {
+    for (const Value& value : values) {
+      if (const TensorDesc* tensor = value.AsTensor(); tensor != nullptr && tensor->IsDefined()) {
+        visit(tensor->incarnation);
+      } else if (const ValueList* list = value.AsList()) {
+        ForEachTensor(*list, visit);
       }
     }
   }
 
+  void Read(std::int32_t reader, const ValueList& inputs) {
+    ForEachTensor(inputs, [&](std::int64_t incarnation) {
+      const std::int32_t writer = WriterOf(incarnation);
+      if (writer < 0 || writer == reader || Implied(writer, reader)) {
+        return;
+      }
+      if (At(writer).end_ns > At(reader).start_ns) {
+        rank_.diagnostics.Count("early_use",
+                                fmt::format("{}: incarnation {}", rank_.label, incarnation));
+        return;
+      }
+      Add(writer, reader, EdgeReason::kData);
+      if (At(reader).thread >= 0) {
+        seen_[static_cast<std::size_t>(At(reader).thread)].insert({writer, reader});
+      }
+    });
+  }
+
   void Write(std::int32_t writer, const ValueList& outputs) {
-    for (const TensorDesc* tensor : TensorsIn(outputs)) {
-      writer_[tensor->incarnation] = writer;
-    }
+    ForEachTensor(outputs, [&](std::int64_t incarnation) {
+      const auto i = static_cast<std::size_t>(incarnation);
+      if (i >= writer_.size()) {
+        writer_.resize(std::max(i + 1, 2 * writer_.size()), -1);
+      }
+      writer_[i] = writer;
+    });
+  }
+
+  [[nodiscard]] std::int32_t WriterOf(std::int64_t incarnation) const {
+    const auto i = static_cast<std::size_t>(incarnation);
+    return i < writer_.size() ? writer_[i] : -1;
   }
 
   // The thread on which a reader's order is decided: a transfer's is that of its call.
@@ -255,7 +277,7 @@ class EdgeBuilder {
   std::vector<Item>& items_;
   Timeline& timeline_;
   std::vector<std::int32_t> last_of_thread_;
-  std::unordered_map<std::int64_t, std::int32_t> writer_;  // by incarnation
+  std::vector<std::int32_t> writer_;  // by incarnation, which are counted from 0 on; -1: none
   // By thread: nodes of other actors that it has waited for, and with which node.
   std::vector<std::unordered_map<std::int32_t, std::int32_t>> seen_;
 };

@@ -21,6 +21,9 @@ enum HostOddity : std::uint8_t {
   kListsDiffer = 4,          // arguments without values, or fewer shapes or types than values
 };
 
+// Fresh node ids come after the recorded ones.
+inline constexpr std::uint64_t kNodeIdLimit = std::uint64_t{1} << 62;
+
 // `at_byte` and the file are for messages. Bad input if a member is missing that all versions have.
 [[nodiscard]] Status ReadHostNode(simdjson::dom::element root, const TextFile& file,
                                   std::size_t at_byte, BatchStrings& strings, HostNode& node,

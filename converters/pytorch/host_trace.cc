@@ -1,6 +1,7 @@
 #include "converters/pytorch/host_trace.h"
 
 #include <fmt/format.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
 #include "converters/pytorch/id_index.h"
+#include "converters/pytorch/plain_nodes.h"
 #include "converters/pytorch/string_pool.h"
 
 namespace reprise::pytorch {
@@ -78,9 +80,17 @@ struct Part {
   std::vector<std::uint8_t> oddities;
 };
 
-Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, StringPool& pool,
-                 Part& part) {
-  BatchStrings strings(pool);
+// One thread's.
+struct Reader {
+  explicit Reader(StringPool& pool) : strings(pool) {}
+  PlainNodes plain;
+  BatchStrings strings;
+  std::size_t usual_nodes = 0;
+};
+
+// What PlainNodes gave up on: damage, old versions, NaN, …
+Status ReadUnusual(const JsonBatch& batch, simdjson::dom::parser& parser, BatchStrings& strings,
+                   Part& part) {
   return VisitElements(
       batch, parser,
       [&](simdjson::dom::element root, std::size_t index, ElementPlaces& places,
@@ -93,6 +103,17 @@ Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, StringPo
         HostNode again;  // for its message, which says where
         return ReadHostNode(root, batch.text, places.AtByte(index), strings, again, oddities);
       });
+}
+
+Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, Reader& reader,
+                 Part& part) {
+  part.nodes.reserve(reader.usual_nodes);
+  if (!reader.plain.Read(batch, reader.strings, part.nodes, part.oddities)) {
+    part = {};
+    REPRISE_TRY(ReadUnusual(batch, parser, reader.strings, part));
+  }
+  reader.usual_nodes = part.nodes.size() + part.nodes.size() / 16;
+  return {};
 }
 
 // Frees parts as it goes: there is never room for all of them twice.
@@ -119,10 +140,11 @@ Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   HostTrace trace;
   trace.strings = std::make_shared<StringPool>();
   std::vector<Part> parts;
+  oneapi::tbb::enumerable_thread_specific<Reader> readers([&] { return Reader(*trace.strings); });
   const auto read = [&](const JsonBatch& batch,
                         simdjson::dom::parser& parser) -> Result<std::function<void()>> {
     const auto part = std::make_shared<Part>();
-    REPRISE_TRY(ReadNodes(batch, parser, *trace.strings, *part));
+    REPRISE_TRY(ReadNodes(batch, parser, readers.local(), *part));
     return [&parts, part] { parts.push_back(std::move(*part)); };
   };
   REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "nodes", read));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "converters/pytorch/sort_runs.h"
@@ -16,6 +17,54 @@ struct Storage {
   std::int64_t bytes = -1;   // -1: older than the trace, size unknown
   std::uint32_t dtypes = 0;  // bit per DType seen through it
   std::string device;
+};
+
+// By storage id. The host trace takes ids of nodes, tensors and storages from one counter: a table
+// for those, and a hash map for what is far above (addresses, as older versions wrote them).
+class Storages {
+ public:
+  explicit Storages(std::uint64_t highest_node_id)
+      : table_ids_(std::min<std::uint64_t>(highest_node_id, kMostInTable) + 1) {}
+
+  // nullptr: not seen yet.
+  [[nodiscard]] Storage* Find(std::int64_t id) {
+    if (!InTable(id)) {
+      const auto at = others_.find(id);
+      return at == others_.end() ? nullptr : &storages_[at->second];
+    }
+    const auto i = static_cast<std::size_t>(id);
+    return i >= table_.size() || table_[i] == kNone ? nullptr : &storages_[table_[i]];
+  }
+
+  void Set(std::int64_t id, Storage storage) {
+    if (Storage* known = Find(id)) {
+      *known = std::move(storage);
+      return;
+    }
+    const auto place = static_cast<std::uint32_t>(storages_.size());
+    storages_.push_back(std::move(storage));
+    if (!InTable(id)) {
+      others_.emplace(id, place);
+      return;
+    }
+    const auto i = static_cast<std::size_t>(id);
+    if (i >= table_.size()) {
+      table_.resize(std::min<std::size_t>(table_ids_, std::max(i + 1, 2 * table_.size())), kNone);
+    }
+    table_[i] = place;
+  }
+
+ private:
+  static constexpr std::uint64_t kMostInTable = 1 << 24;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  [[nodiscard]] bool InTable(std::int64_t id) const {
+    return static_cast<std::uint64_t>(id) < table_ids_;
+  }
+
+  std::size_t table_ids_;
+  std::vector<std::uint32_t> table_;  // places in storages_
+  std::unordered_map<std::int64_t, std::uint32_t> others_;
+  std::deque<Storage> storages_;
 };
 
 struct Event {
@@ -70,8 +119,8 @@ std::vector<Event> InOrder(const OperationList& list) {
 
 class Assigner {
  public:
-  Assigner(const std::string& label, Diagnostics& diagnostics)
-      : label_(label), diagnostics_(diagnostics) {}
+  Assigner(const std::string& label, std::uint64_t highest_node_id, Diagnostics& diagnostics)
+      : label_(label), diagnostics_(diagnostics), storages_(highest_node_id) {}
 
   [[nodiscard]] std::int64_t count() const { return next_; }
 
@@ -80,12 +129,12 @@ class Assigner {
     if (tensor.storage_id == 0) {
       return;  // undefined tensor
     }
-    const auto it = storages_.find(tensor.storage_id);
-    if (it == storages_.end()) {
+    const Storage* const known = storages_.Find(tensor.storage_id);
+    if (known == nullptr) {
       Begin(tensor, 0, -1);
       return;
     }
-    Storage& storage = it->second;
+    const Storage& storage = *known;
     const std::int64_t reached = BytesReached(tensor);
     const bool fits = storage.bytes < 0 || reached <= storage.bytes;
     const bool same_type =
@@ -103,11 +152,11 @@ class Assigner {
   }
 
   void Begin(TensorDesc& tensor, std::int64_t born_ns, std::int64_t bytes) {
-    storages_[tensor.storage_id] = {.incarnation = next_,
-                                    .born_ns = born_ns,
-                                    .bytes = bytes,
-                                    .dtypes = Bit(tensor.dtype),
-                                    .device = tensor.device};
+    storages_.Set(tensor.storage_id, {.incarnation = next_,
+                                      .born_ns = born_ns,
+                                      .bytes = bytes,
+                                      .dtypes = Bit(tensor.dtype),
+                                      .device = tensor.device});
     tensor.incarnation = next_++;
   }
 
@@ -115,22 +164,21 @@ class Assigner {
     if (tensor.storage_id == 0) {
       return;
     }
-    const auto it = storages_.find(tensor.storage_id);
-    const bool known = it != storages_.end();
-    if (known && (Aliases(tensor, inputs) || it->second.born_ns >= op.start_ns)) {
+    Storage* const known = storages_.Find(tensor.storage_id);
+    if (known != nullptr && (Aliases(tensor, inputs) || known->born_ns >= op.start_ns)) {
       // An in-place result, a view, or what a called allocation returned; views may change type.
-      it->second.dtypes |= Bit(tensor.dtype);
-      if (it->second.bytes >= 0) {
-        it->second.bytes = std::max(it->second.bytes, BytesReached(tensor));
+      known->dtypes |= Bit(tensor.dtype);
+      if (known->bytes >= 0) {
+        known->bytes = std::max(known->bytes, BytesReached(tensor));
       }
-      tensor.incarnation = it->second.incarnation;
+      tensor.incarnation = known->incarnation;
       return;
     }
     if (!may_allocate) {
       Resolve(tensor, *op.name, false);
       return;
     }
-    if (known) {
+    if (known != nullptr) {
       diagnostics_.Count("storage_id_reused");
     }
     Begin(tensor, op.end_ns, BytesReached(tensor));
@@ -154,7 +202,7 @@ class Assigner {
 
   const std::string& label_;
   Diagnostics& diagnostics_;
-  std::unordered_map<std::int64_t, Storage> storages_;
+  Storages storages_;
   std::int64_t next_ = 0;
 };
 
@@ -169,7 +217,7 @@ bool MayAllocate(const HostNode& node, Role role) {
 std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Classified>& roles,
                                 const std::string& label, HostTrace& host,
                                 Diagnostics& diagnostics) {
-  Assigner assigner(label, diagnostics);
+  Assigner assigner(label, host.highest_id, diagnostics);
   for (const Event& event : InOrder(list)) {
     const auto i = static_cast<std::size_t>(event.operation);
     const Operation& op = list.operations[i];

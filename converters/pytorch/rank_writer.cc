@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "et_schema/io.h"
 
@@ -33,10 +34,20 @@ class Writer {
     }
   }
 
-  // Once for each item: takes its arguments. Thread-safe for different ones.
-  Node Build(std::size_t i) {
-    const Item& item = items_[i];
+  // An item's node: in the memory of the one before, and with arguments that are lent by the
+  // capture.
+  struct Loan {
     Node node;
+    ValueList* inputs = nullptr;
+    ValueList* outputs = nullptr;
+  };
+
+  // Thread-safe for different items. GiveBack is due when the node is written: most arguments are
+  // freed never, or later.
+  void Build(std::size_t i, Loan& loan) {
+    const Item& item = items_[i];
+    Node& node = loan.node;
+    Reset(node);
     node.id = ids_[i];
     const std::int64_t unit = rank_.kineto.untimed ? 0 : 1;
     node.start_ns = (item.start_ns - rank_.base_ns) * unit;
@@ -61,8 +72,17 @@ class Writer {
       node.actor = {.kind = Actor::Kind::kThread,
                     .id = rank_.list.threads[static_cast<std::size_t>(item.thread)].number};
     }
-    Fill(item, node);
-    return node;
+    Fill(item, loan);
+  }
+
+  static void GiveBack(Loan& loan) {
+    for (const auto& [from, list] : {std::pair(&loan.inputs, &loan.node.inputs),
+                                     std::pair(&loan.outputs, &loan.node.outputs)}) {
+      if (*from != nullptr) {
+        list->swap(**from);
+        *from = nullptr;
+      }
+    }
   }
 
  private:
@@ -74,13 +94,35 @@ class Writer {
     return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
   }
 
-  void Fill(const Item& item, Node& node) {
+  // As new, but for the memory of its texts and lists.
+  static void Reset(Node& node) {
+    Node fresh;
+    fresh.name = std::move(node.name);
+    fresh.parent = std::move(node.parent);
+    fresh.op_schema = std::move(node.op_schema);
+    fresh.deps = std::move(node.deps);
+    fresh.name.clear();
+    fresh.parent.clear();
+    fresh.op_schema.clear();
+    fresh.deps.clear();
+    node = std::move(fresh);
+  }
+
+  static void Lend(ValueList& inputs, ValueList& outputs, Loan& loan) {
+    loan.inputs = &inputs;
+    loan.outputs = &outputs;
+    loan.node.inputs.swap(inputs);
+    loan.node.outputs.swap(outputs);
+  }
+
+  void Fill(const Item& item, Loan& loan) {
+    Node& node = loan.node;
     switch (item.kind) {
       case Item::Kind::kOperation:
-        FillOperation(item, node);
+        FillOperation(item, loan);
         break;
       case Item::Kind::kTransfer:
-        FillTransfer(item, node);
+        FillTransfer(item, loan);
         break;
       case Item::Kind::kWait:
         node.name = "c10d::wait";
@@ -89,7 +131,7 @@ class Writer {
         node.op_class = OpClass::kHost;
         break;
       case Item::Kind::kDevice:
-        FillDevice(item, node);
+        FillDevice(item, loan);
         break;
       case Item::Kind::kHostWait:
         node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
@@ -112,25 +154,27 @@ class Writer {
     }
   }
 
-  void FillOperation(const Item& item, Node& node) {
+  void FillOperation(const Item& item, Loan& loan) {
+    Node& node = loan.node;
     const OpInfo& info = rank_.roles[static_cast<std::size_t>(item.operation)].info;
     node.kind = info.kind;
     node.op_class = info.op_class;
     node.type = info.kind == OpKind::kWork ? NodeType::kComp : NodeType::kMetadata;
     if (HostNode* host = HostOf(item.operation)) {
-      TakeArguments(*host, node);
+      LendArguments(*host, loan);
     }
   }
 
-  static void TakeArguments(HostNode& host, Node& node) {
+  static void LendArguments(HostNode& host, Loan& loan) {
+    Lend(host.inputs, host.outputs, loan);
+    Node& node = loan.node;
     node.seq_id = host.seq_id;
-    node.inputs = std::move(host.inputs);
-    node.outputs = std::move(host.outputs);
     node.results_inferred = host.results_inferred;
     node.op_schema = *host.op_schema;
   }
 
-  void FillTransfer(const Item& item, Node& node) {
+  void FillTransfer(const Item& item, Loan& loan) {
+    Node& node = loan.node;
     TransferRecord& transfer = rank_.transfers[static_cast<std::size_t>(item.transfer)];
     node.kind = OpKind::kComm;
     node.op_class = OpClass::kComm;
@@ -138,8 +182,7 @@ class Writer {
     node.actor = {.kind = Actor::Kind::kGroup};
     node.transfer_ns = rank_.kineto.untimed ? -1 : transfer.transfer_ns;
     node.comm = transfer.arguments.spec;
-    node.inputs = std::move(transfer.arguments.sent);
-    node.outputs = std::move(transfer.arguments.received);
+    Lend(transfer.arguments.sent, transfer.arguments.received, loan);
     if (transfer.call >= 0) {
       // The call says what it is: gloo's reduce_scatter runs as "gloo:all_reduce".
       node.name = *Op(transfer.call).name;
@@ -147,13 +190,14 @@ class Writer {
     }
   }
 
-  void FillDevice(const Item& item, Node& node) {
+  void FillDevice(const Item& item, Loan& loan) {
+    Node& node = loan.node;
     const DeviceEvent& event = rank_.kineto.device.events[static_cast<std::size_t>(item.event)];
     const EventLink& link = rank_.links.events[static_cast<std::size_t>(item.event)];
     if (item.transfer >= 0) {
-      FillTransfer(item, node);
+      FillTransfer(item, loan);
     } else {
-      FillKernel(item, link, event, node);
+      FillKernel(item, link, event, loan);
     }
     if (item.operation >= 0) {
       node.op = *Op(item.operation).name;
@@ -164,7 +208,8 @@ class Writer {
     node.device_work->launch_recorded = link.call >= 0;
   }
 
-  void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Node& node) {
+  void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Loan& loan) {
+    Node& node = loan.node;
     const bool known = link.node >= 0 &&
                        rank_.roles[static_cast<std::size_t>(link.node)].info.kind == OpKind::kWork;
     node.kind = OpKind::kWork;
@@ -172,7 +217,7 @@ class Writer {
                           : ClassOf(event.kind);
     node.type = NodeType::kComp;  // copies and fills too: what simulators take for device work
     if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
-      TakeArguments(*host, node);
+      LendArguments(*host, loan);
     }
   }
 
@@ -215,8 +260,11 @@ struct Chunk {
 };
 
 void Encode(Writer& writer, std::int32_t rank, Chunk& chunk) {
+  thread_local Writer::Loan loan;
   for (std::size_t i = chunk.first; i < chunk.last && chunk.outcome; ++i) {
-    chunk.outcome = EncodeNode(writer.Build(i), rank, chunk.bytes);
+    writer.Build(i, loan);
+    chunk.outcome = EncodeNode(loan.node, rank, chunk.bytes);
+    Writer::GiveBack(loan);
   }
 }
 

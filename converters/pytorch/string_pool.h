@@ -3,9 +3,11 @@
 
 #include <oneapi/tbb/concurrent_unordered_set.h>
 
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace reprise::pytorch {
 
@@ -20,22 +22,43 @@ class StringPool {
   oneapi::tbb::concurrent_unordered_set<std::string> strings_;
 };
 
-// One thread's way to a pool: most strings of a batch are there many times. Not thread-safe.
+// One thread's way to a pool: most strings come many times within a batch, and are looked up in a
+// small table first. Not thread-safe.
 class BatchStrings {
  public:
   explicit BatchStrings(StringPool& pool) : pool_(pool) {}
   const std::string* Intern(std::string_view text) {
-    const auto known = known_.find(text);
-    if (known != known_.end()) {
-      return known->second;
+    const std::string*& known = known_[PlaceOf(text)];
+    if (known == nullptr || *known != text) {
+      known = pool_.Intern(text);
     }
-    const std::string* const interned = pool_.Intern(text);
-    return known_.emplace(*interned, interned).first->second;
+    return known;
   }
 
  private:
+  static constexpr int kPlaceBits = 12;
+
+  // Of the length, the first, the middle and the last bytes: schemas differ in their names.
+  static std::size_t PlaceOf(std::string_view text) {
+    std::uint64_t first = 0;
+    std::uint64_t middle = 0;
+    std::uint64_t last = 0;
+    if (text.size() >= sizeof(first)) {
+      std::memcpy(&first, text.data(), sizeof(first));
+      std::memcpy(&middle, text.data() + (text.size() - sizeof(middle)) / 2, sizeof(middle));
+      std::memcpy(&last, text.data() + text.size() - sizeof(last), sizeof(last));
+    } else if (!text.empty()) {
+      std::memcpy(&first, text.data(), text.size());
+    }
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
+    std::uint64_t hash = (text.size() ^ first) * kOdd;
+    hash = ((hash >> 32) ^ hash ^ middle) * kOdd;
+    hash = ((hash >> 32) ^ hash ^ last) * kOdd;
+    return hash >> (64 - kPlaceBits);
+  }
+
   StringPool& pool_;
-  std::unordered_map<std::string_view, const std::string*> known_;
+  std::array<const std::string*, std::size_t{1} << kPlaceBits> known_{};
 };
 
 }  // namespace reprise::pytorch

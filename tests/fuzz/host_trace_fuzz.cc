@@ -5,10 +5,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
 #include "converters/pytorch/operations.h"
+#include "converters/pytorch/plain_nodes.h"
+#include "tests/converters/same_nodes.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -45,8 +48,40 @@ void CheckLinks(const HostTrace& host, const OperationList& list) {
   }
 }
 
+// What the reader of the observer's own text accepts, simdjson's reads, and as the same.
+void CompareReaders(std::string_view text) {
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.rfind(']');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return;
+  }
+  const JsonBatch batch{
+      TextFile::FromText("host", std::string(text.substr(open, close + 1 - open))), true};
+  StringPool pool;
+  BatchStrings strings(pool);
+  static PlainNodes plain;  // what it knows from other texts must change nothing
+  std::vector<HostNode> nodes;
+  std::vector<std::uint8_t> oddities;
+  if (!plain.Read(batch, strings, nodes, oddities)) {
+    return;
+  }
+  simdjson::dom::parser parser;
+  std::size_t next = 0;
+  const auto compare = [&](simdjson::dom::element root, std::size_t /*index*/,
+                           ElementPlaces& /*places*/, bool patched) -> Status {
+    HostNode node;
+    std::uint8_t odd = patched ? kNonJsonNumber : 0;
+    Require(ReadHostNode(root, batch.text, 0, strings, node, odd).has_value());
+    Require(next < nodes.size() && Same(node, nodes[next]) && odd == oddities[next]);
+    ++next;
+    return {};
+  };
+  Require(VisitElements(batch, parser, compare).has_value() && next == nodes.size());
+}
+
 void Try(std::string_view data) {
   const std::size_t zero = data.find('\0');
+  CompareReaders(data.substr(0, zero));
   Diagnostics diagnostics;
   const auto host =
       ReadHostTrace(TextFile::FromText("host", std::string(data.substr(0, zero))), diagnostics);
