@@ -85,6 +85,21 @@ Result<std::vector<GroupRounds::Words>> GroupRounds::AllToAll(const std::vector<
   return std::move(round->out);
 }
 
+Result<std::string> GroupRounds::Broadcast(const std::string& text) {
+  std::vector<Words> size(groups_.size());
+  size.front() = {static_cast<std::int64_t>(groups_.front().place.rank == 0 ? text.size() : 0)};
+  REPRISE_TRY(AllReduce(ReduceOp::kMax, size));
+  auto round = std::make_unique<Round>();
+  std::string& bytes = round->texts.emplace_back(text);
+  bytes.resize(static_cast<std::size_t>(size.front().front()));
+  const CommSpec spec{.kind = CommKind::kBroadcast, .dtype = DType::kUInt8, .root = RankOf(0, 0)};
+  const auto memory = std::as_writable_bytes(std::span(bytes));
+  if (!bytes.empty()) {
+    REPRISE_TRY(Finish(round, round->Start(groups_.front(), spec, memory, memory)));
+  }
+  return std::move(round->texts.front());
+}
+
 Result<std::vector<GroupRounds::Parcels>> GroupRounds::Deliver(
     const std::vector<Parcels>& parcels, const std::vector<bool>& takes_part) {
   std::vector<Words> sizes(groups_.size());

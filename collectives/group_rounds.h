@@ -36,6 +36,8 @@ class GroupRounds {
   [[nodiscard]] const std::vector<GroupMember>& groups() const { return groups_; }
   [[nodiscard]] Communicator& communicator() const { return communicator_; }
 
+  // Of the first group alone: its first member's text, to all of them.
+  [[nodiscard]] Result<std::string> Broadcast(const std::string& text);
   // words[k] of group k become the members' maximum (sum, xor), element by element. Lengths are
   // equal on all members.
   [[nodiscard]] Status AllReduce(ReduceOp op, std::vector<Words>& words);

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "replayer/device_choice.h"
+#include "replayer/shared_set.h"
 
 namespace reprise {
 
@@ -28,7 +29,7 @@ Status Session::CheckSize() const {
 
 Status Session::OpenTrace() {
   const ReplayOptions& options = request_.options;
-  REPRISE_ASSIGN(set_, OpenChosen(request_.set_directory, options.part));
+  REPRISE_ASSIGN(set_, OpenTogether(communicator_, request_.set_directory, options.part));
   REPRISE_ASSIGN(mapping_, MapRanks(set_, options, communicator_.size()));
   REPRISE_TRY(CheckSize());
   REPRISE_ASSIGN(RankPart part, LoadPart(set_, mapping_, communicator_.rank(), options));
