@@ -4,14 +4,15 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/bench_kernels.h"
+#include "cli/bench_sweep.h"
 #include "cli/commands.h"
+#include "core/bytes.h"
 #include "core/version.h"
 
 namespace reprise {
@@ -29,22 +30,17 @@ struct Flags {
   std::string dtype = "float";
   std::string op = "sum";
   int root = 0;
+  std::vector<std::string> algorithms;
+  SweepFlags sweep;
   bool json = false;
 };
 
-// "8", "64K", "32M", "1G": powers of 1024, as nccl-tests has them.
 Result<std::int64_t> ParseSize(const std::string& text) {
-  std::size_t digits = 0;
-  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) {
-    ++digits;
-  }
-  const std::string unit = text.substr(digits);
-  const std::size_t shift = std::string("KMG").find(
-      static_cast<char>(unit.empty() ? '?' : std::toupper(static_cast<unsigned char>(unit[0]))));
-  if (digits == 0 || digits > 12 || unit.size() > 1 || (!unit.empty() && shift > 2)) {
+  const auto bytes = ParseBytes(text);
+  if (!bytes) {
     return UsageError(fmt::format("'{}' is no size: 8, 64K, 32M, 1G", text));
   }
-  return std::stoll(text.substr(0, digits)) << (unit.empty() ? 0 : 10 * (shift + 1));
+  return *bytes;
 }
 
 Result<std::vector<DType>> ParseTypes(const std::string& text) {
@@ -61,8 +57,8 @@ Result<std::vector<DType>> ParseTypes(const std::string& text) {
 
 Result<std::vector<ReduceOp>> ParseOps(const std::string& text) {
   if (text == "all") {
-    return std::vector<ReduceOp>{ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax,
-                                 ReduceOp::kAvg};
+    return std::vector<ReduceOp>{ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin,
+                                 ReduceOp::kMax, ReduceOp::kAvg,  ReduceOp::kPremulSum};
   }
   const auto op = ParseReduceOp(text);
   if (!op) {
@@ -89,6 +85,9 @@ Result<BenchOptions> OptionsOf(const Flags& flags) {
   REPRISE_ASSIGN(options.dtypes, ParseTypes(flags.dtype));
   REPRISE_ASSIGN(options.ops, ParseOps(flags.op));
   options.root = flags.root;
+  for (const std::string& text : flags.algorithms) {
+    REPRISE_TRY(options.algorithms.Add(text));
+  }
   return options;
 }
 
@@ -98,9 +97,10 @@ std::string NameOf(const BenchOptions& options) {
 
 void PrintHeader(const BenchOptions& options, int ranks, std::size_t hosts) {
   fmt::print(
-      "# reprise {} bench collectives {}: {} ranks on {} host{}, host memory, {} iterations after "
-      "{} of warm-up\n#\n",
-      kVersion, NameOf(options), ranks, hosts, hosts == 1 ? "" : "s", options.iterations,
+      "# reprise {} bench collectives {}: {} ranks on {} host{}, host memory, {}, {} iterations "
+      "after {} of warm-up\n#\n",
+      kVersion, NameOf(options), ranks, hosts, hosts == 1 ? "" : "s",
+      options.algorithms.empty() ? "mpi" : options.algorithms.Describe(), options.iterations,
       options.warmup);
   fmt::print("# {:>49} {:>33} {:>33}\n", "", "out-of-place", "in-place");
   fmt::print("# {:>11} {:>13} {:>9} {:>6} {:>6}", "size", "count", "type", "redop", "root");
@@ -193,6 +193,7 @@ void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
                                {"ranks", ranks},
                                {"hosts", hosts},
                                {"iterations", options.iterations},
+                               {"algo", options.algorithms.Describe()},
                                {"results", results}};
   fmt::print("{}\n", json.dump(2));
 }
@@ -201,6 +202,9 @@ Result<int> Bench(Communicator& communicator, const Flags& flags) {
   const bool prints = communicator.rank() == 0;
   REPRISE_ASSIGN(const BenchOptions options, OptionsOf(flags));
   REPRISE_TRY(ValidateBench(options, communicator.size()));
+  if (flags.sweep.sweep) {
+    return Sweep(communicator, options, NameOf(options), flags.sweep, flags.json);
+  }
   REPRISE_ASSIGN(const auto names, communicator.AllGather(communicator.host()));
   const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
   if (prints && !flags.json) {
@@ -259,6 +263,10 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option("-o,--op", flags->op, "sum, prod, min, max, avg, …, or all")
       ->capture_default_str();
   sub->add_option("-r,--root", flags->root, "root rank")->capture_default_str();
+  sub->add_option(
+      "--algo", flags->algorithms,
+      "NAME[,chunk=SIZE][,channels=N][,node=N]: how it is made; reprise list algorithms");
+  AddSweepFlags(*sub, flags->sweep);
   sub->add_flag("--json", flags->json, "results as JSON");
   const CommandBody kernels = AddBenchKernels(app, context);
   return [flags, context, sub, kernels]() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "converters/converter.h"
 #include "kernels/kernel.h"
@@ -77,6 +78,21 @@ Json Sources() {
   return rows;
 }
 
+Json Algorithms() {
+  Json rows = Json::array();
+  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+    Json kinds = Json::array();
+    for (const auto& collective : CollectiveRegistry::Builtin().all()) {
+      if (algorithm->Supports(collective->kind())) {
+        kinds.push_back(collective->name());
+      }
+    }
+    rows.push_back(
+        {{"name", algorithm->name()}, {"help", algorithm->about()}, {"collectives", kinds}});
+  }
+  return rows;
+}
+
 struct Registry {
   std::string_view name;
   std::string_view help;
@@ -85,6 +101,7 @@ struct Registry {
 constexpr Registry kRegistries[] = {
     {"kernels", "the kernels and the operators that they run", Kernels},
     {"collectives", "the transfers between ranks", Collectives},
+    {"algorithms", "what --algo can make collectives of", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},
     {"sources", "the telemetry sources, and whether this machine has them", Sources},
 };
@@ -142,7 +159,7 @@ void PrintTable(const Json& rows) {
 }  // namespace
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("list what is built in: kernels, collectives, formats, sources");
+  app.description("list what is built in: kernels, collectives, algorithms, formats, sources");
   struct Flags {
     std::string what;
     bool json = false;

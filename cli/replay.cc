@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "replayer/choices.h"
 #include "replayer/dry.h"
+#include "replayer/fold.h"
 
 namespace reprise {
 namespace {
@@ -26,6 +27,8 @@ struct Flags {
   std::string ops, comms, host_gaps = "keep", memory = "own";
   std::string time_scale;
   std::vector<std::string> icds;
+  std::vector<std::string> algorithms;
+  int fold = 0;
   TuningFlags tuning;
   PartFlags part;
   double watchdog_s = 60;
@@ -49,6 +52,13 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "real|surrogate|timed|skip, or CLASS=MODE,…; rest: what is not named");
   app.add_option("--comms", flags.comms,
                  "real|timed|skip, or COLLECTIVE=MODE,…; rest: what is not named");
+  app.add_option("--algo", flags.algorithms,
+                 "[KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N], again for more: how "
+                 "collectives are made; `reprise list algorithms`")
+      ->take_all();
+  app.add_option("--fold", flags.fold,
+                 "play this many ranks on the processes that were started, several in each")
+      ->check(CLI::PositiveNumber);
   app.add_option("--host-gaps", flags.host_gaps, "keep, drop, or scale:F");
   app.add_option("--time-scale", flags.time_scale,
                  "factor on the time of timed nodes (of all in --mode dry), or CLASS=F,…; comm: "
@@ -91,6 +101,9 @@ Status Interpret(Flags& flags) {
   REPRISE_TRY(ParseOpModes(flags.ops, options));
   REPRISE_TRY(ParseCommModes(flags.comms, options));
   REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
+  for (const std::string& text : flags.algorithms) {
+    REPRISE_TRY(options.algorithms.Add(text));
+  }
   if (!flags.time_scale.empty()) {
     REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
   }
@@ -136,9 +149,9 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
   if (isatty(STDERR_FILENO) != 0) {
     request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };
   }
-  const auto outcome = request.options.preset == ReplayPreset::kDry
-                           ? DryReplay(request, *communicator)
-                           : Replay(request, *communicator);
+  const auto play = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
+  const auto outcome = flags.fold > 0 ? PlayFolded(request, *communicator, flags.fold, play)
+                                      : play(request, *communicator);
   if (!outcome) {
     const Error& error = outcome.error().error;
     if (outcome.error().while_running) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/algorithms/choices.h"
 #include "collectives/communicator.h"
 
 namespace reprise {
@@ -24,6 +25,7 @@ struct BenchOptions {
   std::vector<DType> dtypes = {DType::kFloat32};
   std::vector<ReduceOp> ops = {ReduceOp::kSum};
   int root = 0;
+  AlgorithmChoices algorithms;  // none: the transport's own
 };
 
 struct BenchTiming {
@@ -47,6 +49,8 @@ struct BenchRow {
 
 // UsageError for sizes, counts or ops that make no sense together.
 [[nodiscard]] Status ValidateBench(const BenchOptions& options, int ranks);
+// The sizes from min_bytes to max_bytes; 0 alone for a barrier.
+[[nodiscard]] std::vector<std::int64_t> BenchSizes(const BenchOptions& options);
 // Collective over all ranks, which all get the same rows; `on_row` is called as each is done.
 [[nodiscard]] Result<std::vector<BenchRow>> RunBench(
     Communicator& communicator, const BenchOptions& options,

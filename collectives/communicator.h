@@ -18,7 +18,8 @@
 namespace reprise {
 
 // A started transfer. Progress happens in Test() only: whoever starts transfers keeps testing them
-// (the engine's communication thread does). Testing one transfer advances all of this rank's.
+// (the engine's communication thread does). Testing one transfer again and again advances all of
+// this rank's that were started through the same communicator, or the same GroupMaker.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -41,7 +42,17 @@ class GroupComm {
   [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec,
                                                                 std::span<const std::byte> in,
                                                                 std::span<std::byte> out) = 0;
+  // Messages, of which algorithms are made. `peer` is a position in the group, another than this
+  // rank's; 0 <= tag < kMessageTags (transports take kTransportTags). Of one tag, the n-th sent
+  // meets the n-th that the peer receives, which has the same size. They meet no transfers of
+  // Start.
+  [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Send(int peer, int tag,
+                                                               std::span<const std::byte> data) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Recv(int peer, int tag,
+                                                               std::span<std::byte> data) = 0;
 };
+inline constexpr int kMessageTags = 1008;
+inline constexpr int kTransportTags = 1 << 22;  // UCX in Open MPI takes 2^23
 
 // All ranks of a run. Created once per rank; destroyed collectively.
 class Communicator {
@@ -53,6 +64,11 @@ class Communicator {
   [[nodiscard]] virtual const std::string& host() const = 0;
   [[nodiscard]] virtual int local_rank() const = 0;  // among the ranks of this host
   [[nodiscard]] virtual int local_size() const = 0;
+  // By rank: the lowest rank on the same host.
+  [[nodiscard]] virtual std::span<const std::int32_t> nodes() const = 0;
+  // False where a group's Start knows send, recv and groups of one only: what else there is, is
+  // made of messages (GroupMaker).
+  [[nodiscard]] virtual bool HasCollectives() const { return true; }
   // Collective over all ranks of the run (also non-members, who get nullptr), same order
   // everywhere.
   [[nodiscard]] virtual Result<std::unique_ptr<GroupComm>> CreateGroup(
@@ -102,6 +118,13 @@ class Communicator {
     int* argc, char*** argv, std::int64_t max_message_bytes = std::int64_t{1} << 30);
 // `size` ranks in this process, one thread each.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size);
+
+// Several ranks in each process, one thread each: `ranks` in all, in blocks over the ranks of
+// `processes`, as evenly as it goes. Returns those of this process, in order. `processes` must
+// outlive them and is used for nothing else until they are gone; AbortNow is then its caller's.
+// Usage error for fewer ranks than processes, or over 64 in one.
+[[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
+    Communicator& processes, int ranks);
 
 // This rank's place in a process group: global ranks in group order, and where it stands in them.
 struct GroupPlace {

@@ -100,6 +100,8 @@ std::int64_t InputValue(DType dtype, ReduceOp op, int rank, int size, int j) {
   switch (op) {
     case ReduceOp::kSum:
       return SumValue(dtype, rank, size, j);
+    case ReduceOp::kPremulSum:
+      return (rank + j) % 2;  // twice the sum stays exact, or wraps alike in narrow integers
     case ReduceOp::kAvg:
       return AverageValue(dtype, rank, size, j);
     case ReduceOp::kProd:
@@ -117,6 +119,7 @@ std::int64_t Apply(DType dtype, ReduceOp op, std::int64_t a, std::int64_t b) {
     case ReduceOp::kSum:
       return dtype == DType::kBool ? (a | b) : a + b;
     case ReduceOp::kAvg:
+    case ReduceOp::kPremulSum:
       return a + b;
     case ReduceOp::kProd:
       return a * b;
@@ -240,6 +243,7 @@ PatternValues ReductionResult(DType dtype, ReduceOp op, int size) {
     for (int rank = 1; rank < size; ++rank) {
       result = Apply(dtype, op, result, InputValue(dtype, op, rank, size, j));
     }
+    result = op == ReduceOp::kPremulSum ? result * kPremulFactor : result;
     values[static_cast<std::size_t>(j)] = op == ReduceOp::kAvg ? result / size : result;
   }
   return values;

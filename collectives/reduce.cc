@@ -62,6 +62,7 @@ void ReduceArithmetic(ReduceOp op, std::span<const std::byte> in, std::span<std:
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
+    case ReduceOp::kPremulSum:
       Combine<Format>(in, inout, [](T a, T b) { return Wrapping(a, b, std::plus<>()); });
       break;
     case ReduceOp::kProd:
@@ -163,10 +164,11 @@ bool CanReduce(DType dtype, ReduceOp op) {
     case DType::kInt64:
       return true;
     case DType::kBool:
-      return op != ReduceOp::kAvg;
+      return op != ReduceOp::kAvg && op != ReduceOp::kPremulSum;
     case DType::kComplex64:
     case DType::kComplex128:
-      return op == ReduceOp::kSum || op == ReduceOp::kAvg || op == ReduceOp::kProd;
+      return op == ReduceOp::kSum || op == ReduceOp::kAvg || op == ReduceOp::kProd ||
+             op == ReduceOp::kPremulSum;
     default:
       return false;
   }
@@ -181,6 +183,15 @@ void ReduceInto(DType dtype, ReduceOp op, std::span<const std::byte> in,
   } else {
     WithFormat(dtype, [&]<typename Format>() { ReduceArithmetic<Format>(op, in, inout); });
   }
+}
+
+void Premultiply(DType dtype, std::span<std::byte> inout) {
+  WithFormat(dtype, [&]<typename Format>() {
+    using T = decltype(Format::Load(typename Format::Stored{}));
+    Combine<Format>(inout, inout, [](T a, T) {
+      return Wrapping(a, static_cast<T>(kPremulFactor), std::multiplies<>());
+    });
+  });
 }
 
 void FinishAverage(DType dtype, int ranks, std::span<std::byte> inout) {

@@ -10,8 +10,8 @@ namespace {
 constexpr std::array<std::string_view, 11> kKindNames = {
     "all_reduce", "reduce",         "all_gather", "gather", "scatter", "broadcast",
     "all_to_all", "reduce_scatter", "barrier",    "send",   "recv"};
-constexpr std::array<std::string_view, 8> kOpNames = {"sum",  "avg",  "min", "max",
-                                                      "prod", "band", "bor", "bxor"};
+constexpr std::array<std::string_view, 9> kOpNames = {"sum",  "avg", "min",  "max",       "prod",
+                                                      "band", "bor", "bxor", "premul_sum"};
 
 // Lower-case letters only: "_reduce_scatter_base_" and "ReduceScatter" compare alike.
 std::string Squeeze(std::string_view text) {
@@ -62,7 +62,8 @@ std::optional<CommKind> ParseCommKind(std::string_view text) {
 
 std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
   const std::string squeezed = Squeeze(text);
-  const auto* it = std::find(kOpNames.begin(), kOpNames.end(), squeezed);
+  const auto* it = std::find_if(kOpNames.begin(), kOpNames.end(),
+                                [&](std::string_view name) { return Squeeze(name) == squeezed; });
   if (it == kOpNames.end()) {
     return std::nullopt;
   }

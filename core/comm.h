@@ -24,7 +24,20 @@ enum class CommKind : std::uint8_t {
   kSend,
   kRecv,
 };
-enum class ReduceOp : std::uint8_t { kSum, kAvg, kMin, kMax, kProd, kBand, kBor, kBxor };
+enum class ReduceOp : std::uint8_t {
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kProd,
+  kBand,
+  kBor,
+  kBxor,
+  // NCCL's: every contribution times a factor, then the sum. No trace records the factor: it is
+  // kPremulFactor, which every dtype holds exactly.
+  kPremulSum,
+};
+inline constexpr int kPremulFactor = 2;
 
 // "all_reduce", "send", … ; nccl-tests' and PyTorch's spellings all parse.
 [[nodiscard]] std::string_view Name(CommKind kind);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/algorithms/choices.h"
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"
@@ -67,11 +68,12 @@ struct ReplayOptions {
   std::map<OpClass, double> time_scales;  // --time-scale gemm=0.5,comm=2
   std::int32_t warmup = 1;
   std::int32_t iterations = 3;
-  bool check = false;          // exactly representable data in every transfer, verified
-  bool allow_slow = false;     // run although the estimate is beyond 20× the recorded time
-  bool share_memory = false;   // --memory share: storages without overlapping lifetimes may alias
-                               // even across actors; results are then meaningless, times are not
-  bool assume_groups = false;  // run although a transfer's group is unknown
+  bool check = false;           // exactly representable data in every transfer, verified
+  bool allow_slow = false;      // run although the estimate is beyond 20× the recorded time
+  bool share_memory = false;    // --memory share: storages without overlapping lifetimes may alias
+                                // even across actors; results are then meaningless, times are not
+  bool assume_groups = false;   // run although a transfer's group is unknown
+  AlgorithmChoices algorithms;  // of collectives; none: the transport's own
   std::string backend = "opencl";
   std::optional<int> device_index;  // absent: as device_map says
   DeviceMap device_map;

@@ -182,6 +182,9 @@ Result<RunManifest> Session::MakeManifest() {
                       {"memory", options.share_memory ? "share" : "own"}};
   manifest.options.merge(DescribePart(options, mapping_));
   manifest.options.merge(DescribeTimeScale(options));
+  if (!options.algorithms.empty()) {
+    manifest.options["algo"] = options.algorithms.Describe();
+  }
   for (const auto& [op_class, mode] : options.op_modes) {
     manifest.options[fmt::format("ops.{}", Name(op_class))] = Name(mode);
   }

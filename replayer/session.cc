@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include "collectives/algorithms/group.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "replayer/device_choice.h"
@@ -23,8 +24,10 @@ Status Session::CheckSize() const {
       request_.options.part.ranks.empty()
           ? fmt::format("the trace set {} has {} ranks", request_.set_directory, needed)
           : fmt::format("--ranks chooses {} rank{}", needed, needed == 1 ? "" : "s");
-  return UsageError(fmt::format("{}, but {} were started: use mpirun -n {} reprise replay …", what,
-                                started, needed));
+  return UsageError(fmt::format(
+      "{}, but {} were started: use mpirun -n {} reprise replay …, or --fold {} to play several in "
+      "each process",
+      what, started, needed, needed));
 }
 
 Status Session::OpenTrace() {
@@ -61,8 +64,9 @@ Status Session::MatchRanks() {
 }
 
 Status Session::CreateGroups() {
+  GroupMaker maker(communicator_, request_.options.algorithms);
   for (const auto& [id, group] : mapping_.groups) {
-    REPRISE_ASSIGN(auto comm, communicator_.CreateGroup(group.ranks));
+    REPRISE_ASSIGN(auto comm, maker.Create(group.ranks, id));
     if (comm != nullptr) {
       groups_[id] = {group.ranks, std::move(comm)};
     }

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "collectives/algorithms/group.h"
 #include "collectives/byte_text.h"
 #include "collectives/group_rounds.h"
 #include "replayer/rank_mapping.h"
@@ -77,7 +78,8 @@ Result<TraceSet> OpenTogether(Communicator& communicator, const std::string& dir
   }
   std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
   std::iota(all.begin(), all.end(), 0);
-  REPRISE_ASSIGN(const auto comm, communicator.CreateGroup(all));
+  GroupMaker maker(communicator, {});
+  REPRISE_ASSIGN(const auto comm, maker.Create(all, "all"));
   GroupRounds rounds(communicator,
                      {{"all", {.ranks = all, .rank = communicator.rank()}, comm.get()}});
   REPRISE_ASSIGN(const std::string text, rounds.Broadcast(news.Take()));

@@ -20,6 +20,7 @@ class LocalCommunicator final : public Communicator {
   [[nodiscard]] const std::string& host() const override { return host_; }
   [[nodiscard]] int local_rank() const override { return rank_; }
   [[nodiscard]] int local_size() const override { return world_->size; }
+  [[nodiscard]] std::span<const std::int32_t> nodes() const override { return world_->nodes; }
 
   Result<std::unique_ptr<GroupComm>> CreateGroup(const std::vector<std::int32_t>& ranks) override {
     REPRISE_TRY(CheckGroup(ranks, world_->size));
@@ -29,6 +30,9 @@ class LocalCommunicator final : public Communicator {
       auto group = std::make_shared<LocalGroup>();
       group->ranks = ranks;
       group->next.assign(ranks.size(), 0);
+      // The world outlives its groups; a shared pointer here would keep both alive for ever.
+      group->messages =
+          std::make_shared<Mailbox>([world = world_.get()] { return world->PollAbort(); });
       world_->groups.push_back(std::move(group));
     }
     const std::shared_ptr<LocalGroup>& group = world_->groups[number];
@@ -87,13 +91,7 @@ class LocalCommunicator final : public Communicator {
     }
   }
 
-  std::optional<Error> PollAbort() override {
-    if (!world_->aborted.load(std::memory_order_acquire)) {
-      return {};
-    }
-    const std::lock_guard lock(world_->mutex);
-    return *world_->abort;
-  }
+  std::optional<Error> PollAbort() override { return world_->PollAbort(); }
 
   void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }
 

@@ -27,9 +27,8 @@ class LocalTransfer final : public Transfer {
       }
       return true;
     }
-    if (world_->aborted.load(std::memory_order_acquire)) {
-      const std::lock_guard lock(world_->mutex);
-      return tl::unexpected<Error>(*world_->abort);
+    if (const auto why = world_->PollAbort()) {
+      return tl::unexpected<Error>(*why);
     }
     std::this_thread::yield();  // whoever is missing may need this core
     return false;
@@ -97,6 +96,14 @@ class LocalGroupComm final : public GroupComm {
                                                 ? JoinPair(std::move(arrival), layout.peer)
                                                 : JoinCollective(std::move(arrival));
     return std::make_unique<LocalTransfer>(world_, slot);
+  }
+
+  Result<std::unique_ptr<Transfer>> Send(int peer, int tag,
+                                         std::span<const std::byte> data) override {
+    return group_->messages->Send({rank_, peer, tag}, data);
+  }
+  Result<std::unique_ptr<Transfer>> Recv(int peer, int tag, std::span<std::byte> data) override {
+    return group_->messages->Recv({peer, rank_, tag}, data);
   }
 
  private:

@@ -15,6 +15,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/transport/local_compute.h"
+#include "collectives/transport/mailbox.h"
 
 namespace reprise {
 
@@ -39,12 +40,17 @@ struct LocalGroup {
   std::map<std::uint64_t, std::shared_ptr<LocalSlot>> open;
   // (source, destination): sends or recvs that wait for their counterpart, oldest first.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<LocalSlot>>> pairs;
+  std::shared_ptr<Mailbox> messages;  // of positions in the group
 };
 
 struct LocalWorld {
-  explicit LocalWorld(int world_size) : size(world_size), created(world_size, 0) {}
+  explicit LocalWorld(int world_size)
+      : size(world_size),
+        nodes(static_cast<std::size_t>(world_size), 0),
+        created(static_cast<std::size_t>(world_size), 0) {}
 
   const int size;
+  const std::vector<std::int32_t> nodes;  // all on one host
   std::mutex mutex;  // guards everything below, and every LocalGroup and LocalSlot
   std::condition_variable changed;
 
@@ -58,6 +64,13 @@ struct LocalWorld {
 
   std::optional<Error> abort;
   std::atomic<bool> aborted{false};  // lets Test() look without the lock
+  [[nodiscard]] std::optional<Error> PollAbort() {
+    if (!aborted.load(std::memory_order_acquire)) {
+      return std::nullopt;
+    }
+    const std::lock_guard lock(mutex);
+    return abort;
+  }
 };
 
 // Starts transfers of one member of a group; defined in local_group.cc.

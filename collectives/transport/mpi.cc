@@ -49,7 +49,28 @@ class MpiGroupComm final : public GroupComm {
     return transfer;
   }
 
+  Result<std::unique_ptr<Transfer>> Send(int peer, int tag,
+                                         std::span<const std::byte> data) override {
+    return Message(CommKind::kSend, peer, tag, data, {});
+  }
+  Result<std::unique_ptr<Transfer>> Recv(int peer, int tag, std::span<std::byte> data) override {
+    return Message(CommKind::kRecv, peer, tag, {}, data);
+  }
+
  private:
+  Result<std::unique_ptr<Transfer>> Message(CommKind kind, int peer, int tag,
+                                            std::span<const std::byte> in,
+                                            std::span<std::byte> out) {
+    if (state_->Aborted()) {
+      return tl::unexpected<Error>(*state_->PollAbort());
+    }
+    auto transfer = std::make_unique<MpiTransfer>(state_, CommSpec{.kind = kind});
+    const auto guard = state_->Guard();
+    REPRISE_TRY(StartMessage(*transfer, state_->max_message_bytes, comm_, peer,
+                             kMessageTagBase + tag, in, out));
+    return transfer;
+  }
+
   static Status Issue(MpiCall& call) {
     switch (call.spec.kind) {
       case CommKind::kAllReduce:
@@ -93,6 +114,7 @@ class MpiCommunicator final : public Communicator {
   [[nodiscard]] const std::string& host() const override { return host_; }
   [[nodiscard]] int local_rank() const override { return local_rank_; }
   [[nodiscard]] int local_size() const override { return local_size_; }
+  [[nodiscard]] std::span<const std::int32_t> nodes() const override { return nodes_; }
   Result<std::unique_ptr<GroupComm>> CreateGroup(const std::vector<std::int32_t>& ranks) override;
   Result<std::vector<std::string>> AllGather(const std::string& mine) override;
   Status Barrier() override {
@@ -114,6 +136,7 @@ class MpiCommunicator final : public Communicator {
   std::string host_;
   int local_rank_ = 0;
   int local_size_ = 1;
+  std::vector<std::int32_t> nodes_;
   int next_group_tag_ = 0;
   bool may_leave_ = false;  // AbortNow found every rank ready to leave
 };
@@ -129,6 +152,12 @@ Status MpiCommunicator::FindHost() {
       "MPI_Comm_split_type"));
   MPI_Comm_rank(local, &local_rank_);
   MPI_Comm_size(local, &local_size_);
+  std::int32_t lowest = state_->rank;
+  REPRISE_TRY(CheckMpi(MPI_Bcast(&lowest, 1, MPI_INT32_T, 0, local), "MPI_Bcast"));
+  nodes_.resize(static_cast<std::size_t>(state_->size));
+  REPRISE_TRY(
+      CheckMpi(MPI_Allgather(&lowest, 1, MPI_INT32_T, nodes_.data(), 1, MPI_INT32_T, state_->base),
+               "MPI_Allgather"));
   return CheckMpi(MPI_Comm_free(&local), "MPI_Comm_free");
 }
 

@@ -96,18 +96,28 @@ Status MpiCall::StartBroadcast() {
                  });
 }
 
+Status StartMessage(MpiTransfer& transfer, std::int64_t most_bytes, MPI_Comm comm, int peer,
+                    int tag, std::span<const std::byte> in, std::span<std::byte> out) {
+  const bool sends = transfer.kind() == CommKind::kSend;
+  const auto total = static_cast<std::int64_t>(sends ? in.size() : out.size());
+  const auto part = [&](std::int64_t offset, std::int64_t bytes) {
+    const auto count = static_cast<int>(bytes);
+    return sends ? CheckMpi(MPI_Isend(in.data() + offset, count, MPI_BYTE, peer, tag, comm,
+                                      transfer.NewRequest()),
+                            "MPI_Isend")
+                 : CheckMpi(MPI_Irecv(out.data() + offset, count, MPI_BYTE, peer, tag, comm,
+                                      transfer.NewRequest()),
+                            "MPI_Irecv");
+  };
+  // An empty message is a message: barriers are made of them.
+  return total == 0 ? part(0, 0) : InParts(total, most_bytes, 1, part);
+}
+
 Status MpiCall::StartPointToPoint() {
-  const bool sends = spec.kind == CommKind::kSend;
-  return InParts(
-      layout.block_bytes, state.max_message_bytes, 1, [&](std::int64_t offset, std::int64_t bytes) {
-        const auto count = static_cast<int>(bytes);
-        return sends ? CheckMpi(MPI_Isend(in.data() + offset, count, MPI_BYTE, layout.peer,
-                                          kPairTag, comm, transfer.NewRequest()),
-                                "MPI_Isend")
-                     : CheckMpi(MPI_Irecv(out.data() + offset, count, MPI_BYTE, layout.peer,
-                                          kPairTag, comm, transfer.NewRequest()),
-                                "MPI_Irecv");
-      });
+  if (layout.block_bytes == 0) {
+    return {};
+  }
+  return StartMessage(transfer, state.max_message_bytes, comm, layout.peer, kPairTag, in, out);
 }
 
 }  // namespace reprise

@@ -64,6 +64,7 @@ MPI_Op PlainOp(ReduceOp op) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
+    case ReduceOp::kPremulSum:
       return MPI_SUM;
     case ReduceOp::kMin:
       return MPI_MIN;

@@ -26,6 +26,7 @@ class MpiTransfer final : public Transfer {
 
   // For the MPI call that starts a part of the transfer; valid until the next one.
   [[nodiscard]] MPI_Request* NewRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  [[nodiscard]] CommKind kind() const { return kind_; }
   // A copy that lives as long as MPI may read it.
   [[nodiscard]] const std::byte* Stage(std::span<const std::byte> data);
   // Divide `out` by `ranks` when all parts are done.
@@ -41,6 +42,14 @@ class MpiTransfer final : public Transfer {
   CommKind kind_;
   bool done_ = false;
 };
+
+// Starts one message to or from a peer (whichever of `in` and `out` the transfer's kind takes), cut
+// where it is longer than `most_bytes`.
+[[nodiscard]] Status StartMessage(MpiTransfer& transfer, std::int64_t most_bytes, MPI_Comm comm,
+                                  int peer, int tag, std::span<const std::byte> in,
+                                  std::span<std::byte> out);
+// Tags below are send's and recv's, and of uneven blocks.
+inline constexpr int kMessageTagBase = 16;
 
 // One started transfer in the making: what the calls for each kind need. Parts larger than the
 // state's limit are cut.

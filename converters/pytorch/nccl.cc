@@ -61,9 +61,13 @@ constexpr std::array kTypes = {
     Spelling<DType>{"i64", DType::kInt64},      Spelling<DType>{"int64", DType::kInt64},
 };
 constexpr std::array kOps = {
-    Spelling<ReduceOp>{"sum", ReduceOp::kSum},        Spelling<ReduceOp>{"prod", ReduceOp::kProd},
-    Spelling<ReduceOp>{"min", ReduceOp::kMin},        Spelling<ReduceOp>{"max", ReduceOp::kMax},
-    Spelling<ReduceOp>{"sumpostdiv", ReduceOp::kAvg}, Spelling<ReduceOp>{"avg", ReduceOp::kAvg},
+    Spelling<ReduceOp>{"sum", ReduceOp::kSum},
+    Spelling<ReduceOp>{"prod", ReduceOp::kProd},
+    Spelling<ReduceOp>{"min", ReduceOp::kMin},
+    Spelling<ReduceOp>{"max", ReduceOp::kMax},
+    Spelling<ReduceOp>{"sumpostdiv", ReduceOp::kAvg},
+    Spelling<ReduceOp>{"avg", ReduceOp::kAvg},
+    Spelling<ReduceOp>{"premulsum", ReduceOp::kPremulSum},
 };
 
 class Describer {

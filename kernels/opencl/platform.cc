@@ -3,6 +3,8 @@
 #include <CL/cl_ext.h>
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "kernels/opencl/opencl_device.h"
 
 // Not in every version of the headers.
@@ -118,6 +120,9 @@ std::string Trimmed(std::string text) {
 }  // namespace
 
 Result<std::vector<cl::Device>> EnumerateClDevices() {
+  // PoCL sets its devices up at the first listing, and hands them half made to a second thread.
+  static std::mutex listing;
+  const std::lock_guard lock(listing);
   std::vector<cl::Device> devices;
   cl_uint count = 0;
   const cl_int code = clGetPlatformIDs(0, nullptr, &count);

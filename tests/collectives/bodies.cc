@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "collectives/algorithms/group.h"
 #include "collectives/layout.h"
 #include "collectives/match_across.h"
 #include "core/clock.h"
@@ -54,12 +55,17 @@ Status Expect(bool holds, std::string_view what) {
 // Two groups with the same ranks, and one that shares some: each has its own order, members start
 // them in different orders between groups, and end them in the reverse.
 Status OverlappingGroupsBody(Communicator& communicator) {
+  return OverlappingGroupsWith(communicator, {});
+}
+
+Status OverlappingGroupsWith(Communicator& communicator, const AlgorithmChoices& choices) {
   const std::vector<std::int32_t> all = AllRanks(communicator);
   const std::vector<std::int32_t> some(all.begin(), all.end() - (all.size() > 2 ? 1 : 0));
   const std::vector<const std::vector<std::int32_t>*> ranks = {&all, &all, &some};
   std::vector<std::unique_ptr<GroupComm>> groups;
+  GroupMaker maker(communicator, choices);
   for (const auto* members : ranks) {
-    REPRISE_ASSIGN(auto group, communicator.CreateGroup(*members));
+    REPRISE_ASSIGN(auto group, maker.Create(*members, "test"));
     groups.push_back(std::move(group));
   }
   for (int round = 0; round < 20; ++round) {
@@ -236,8 +242,9 @@ Status PlansBody(Communicator& communicator) {
   CommSpec other{.kind = CommKind::kBarrier, .group = "ü", .sequence = 1'000'000'000'007};
   std::vector<PlannedTransfer> mine = {{.node_id = 1ULL << 60, .spec = gather},
                                        {.node_id = 7, .spec = other}};
-  REPRISE_ASSIGN(const auto group, communicator.CreateGroup(all));
-  REPRISE_ASSIGN(const auto second, communicator.CreateGroup(all));
+  GroupMaker maker(communicator, {});
+  REPRISE_ASSIGN(const auto group, maker.Create(all, "0"));
+  REPRISE_ASSIGN(const auto second, maker.Create(all, "ü"));
   const GroupPlace place{.ranks = all, .rank = rank};
   GroupRounds rounds(communicator, {{"0", place, group.get()}, {"ü", place, second.get()}});
   REPRISE_TRY(MatchAcross(

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "collectives/algorithms/algorithm.h"
 #include "tests/collectives/spmd.h"
 
 // MPI's plug-ins leak and are unloaded before the leak sanitizer could name them for a suppression.
@@ -61,6 +62,50 @@ TEST_F(Mpi, KnowsItsPlace) {
 TEST_F(Mpi, EveryCollectiveIsExact) {
   Run([](Communicator& c) { return ConformanceBody(c, false); });
 }
+TEST_F(Mpi, AlgorithmsAreExact) {
+  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+    for (const char* options : {",chunk=1000,channels=3,node=2", ""}) {
+      const std::string text = std::string(algorithm->name()) + options;
+      Run([&](Communicator& c) { return AlgorithmBody(c, text); });
+    }
+  }
+}
+
+// Five ranks on every two processes: some have two, some three.
+class MpiFolded : public Mpi {
+ protected:
+  static void RunFolded(const std::function<Status(Communicator&)>& body) {
+    Run([&](Communicator& processes) -> Status {
+      const int ranks = processes.size() * 5 / 2;
+      REPRISE_ASSIGN(const auto communicators, CreateFoldedCommunicators(processes, ranks));
+      return OnEach(communicators, body);
+    });
+  }
+};
+TEST_F(MpiFolded, EveryCollectiveIsExact) {
+  RunFolded([](Communicator& c) { return ConformanceBody(c, false); });
+}
+TEST_F(MpiFolded, GroupsOverlap) { RunFolded(OverlappingGroupsBody); }
+TEST_F(MpiFolded, MessagesKeepTheirOrder) { RunFolded(OrderedMessagesBody); }
+TEST_F(MpiFolded, PlansAreExchanged) { RunFolded(PlansBody); }
+TEST_F(MpiFolded, KnowsItsPlace) {
+  RunFolded([](Communicator& c) -> Status {
+    REPRISE_ASSIGN(const auto ranks, c.AllGather(std::to_string(c.rank())));
+    for (int r = 0; r < c.size(); ++r) {
+      if (ranks[static_cast<std::size_t>(r)] != std::to_string(r)) {
+        return CheckFailed("AllGather is by rank");
+      }
+    }
+    const bool one_host = c.local_size() == c.size() && c.local_rank() == c.rank();
+    return one_host && c.transport() == "folded" ? Status() : CheckFailed("one host holds all");
+  });
+}
+TEST_F(MpiFolded, RefusesWhatDoesNotFit) {
+  Communicator& processes = *kEnvironment->Get();
+  EXPECT_FALSE(CreateFoldedCommunicators(processes, processes.size() - 1));
+  EXPECT_FALSE(CreateFoldedCommunicators(processes, processes.size() * 64 + 1));
+}
+
 TEST_F(Mpi, GroupsOverlap) { Run(OverlappingGroupsBody); }
 TEST_F(Mpi, MessagesKeepTheirOrder) { Run(OrderedMessagesBody); }
 TEST_F(Mpi, BarrierWaitsForAll) { Run(BarrierBody); }

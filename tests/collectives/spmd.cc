@@ -7,6 +7,8 @@
 #include <numeric>
 #include <thread>
 
+#include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/group.h"
 #include "collectives/layout.h"
 #include "collectives/reduce.h"
 #include "core/clock.h"
@@ -21,8 +23,9 @@ constexpr DType kDTypes[] = {
     DType::kFloat32,   DType::kFloat64,    DType::kFloat16,    DType::kBFloat16,  DType::kInt8,
     DType::kUInt8,     DType::kInt16,      DType::kInt32,      DType::kInt64,     DType::kBool,
     DType::kComplex64, DType::kComplex128, DType::kFloat8E4M3, DType::kFloat8E5M2};
-constexpr ReduceOp kOps[] = {ReduceOp::kSum,  ReduceOp::kAvg,  ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProd, ReduceOp::kBand, ReduceOp::kBor, ReduceOp::kBxor};
+constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAvg,  ReduceOp::kMin,
+                             ReduceOp::kMax, ReduceOp::kProd, ReduceOp::kBand,
+                             ReduceOp::kBor, ReduceOp::kBxor, ReduceOp::kPremulSum};
 
 // Some members have nothing.
 std::vector<std::int64_t> UnevenSplits(int size, std::int64_t elements) {
@@ -270,7 +273,10 @@ std::vector<Case> AllCases(int group_size, bool thorough) {
   return cases;
 }
 
-Status ConformanceBody(Communicator& communicator, bool thorough) {
+namespace {
+
+Status Conformance(Communicator& communicator, bool thorough, const AlgorithmChoices& choices,
+                   const std::function<bool(const Case&)>& wanted) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::vector<std::int32_t>> groups = {all};
@@ -278,8 +284,9 @@ Status ConformanceBody(Communicator& communicator, bool thorough) {
     groups.emplace_back(all.rbegin(), all.rend());  // group order is not rank order
     groups.emplace_back(all.begin() + 1, all.end());
   }
+  GroupMaker maker(communicator, choices);
   for (const std::vector<std::int32_t>& ranks : groups) {
-    REPRISE_ASSIGN(const auto group, communicator.CreateGroup(ranks));
+    REPRISE_ASSIGN(const auto group, maker.Create(ranks, "test"));
     const int position = PositionOf(communicator.rank(), ranks);
     if ((group != nullptr) != (position >= 0)) {
       return CheckFailed("who is no member must get no group");
@@ -289,6 +296,9 @@ Status ConformanceBody(Communicator& communicator, bool thorough) {
     }
     const GroupPlace place{.ranks = ranks, .rank = position};
     for (const Case& c : AllCases(place.size(), thorough && &ranks == &groups.front())) {
+      if (!wanted(c)) {
+        continue;
+      }
       if (const Status status = RunCase(*group, place, c); !status) {
         return CheckFailed(
             fmt::format("{} on {} ranks: {}", c.Show(), ranks.size(), status.error().message));
@@ -298,9 +308,62 @@ Status ConformanceBody(Communicator& communicator, bool thorough) {
   return communicator.Barrier();
 }
 
+// Many at once, and awaited in another order on every rank: whoever waits for one advances all.
+Status ManyOutstanding(Communicator& communicator, const AlgorithmChoices& choices) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
+  std::iota(all.begin(), all.end(), 0);
+  GroupMaker maker(communicator, choices);
+  REPRISE_ASSIGN(const auto group, maker.Create(all, "test"));
+  const GroupPlace place{.ranks = all, .rank = communicator.rank()};
+  const CommSpec spec = SpecOf({.kind = CommKind::kAllReduce, .elements = 100}, place);
+  const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind);
+  constexpr std::size_t kCount = 150;  // beyond the tags of a group
+  const auto bytes = static_cast<std::size_t>(spec.in_bytes);
+  std::vector<std::byte> in(bytes);
+  collective->FillInput(spec, place, in);
+  std::vector<std::vector<std::byte>> out(kCount, std::vector<std::byte>(bytes));
+  std::vector<std::unique_ptr<Transfer>> transfers;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    REPRISE_ASSIGN(auto transfer, group->Start(spec, in, out[i]));
+    transfers.push_back(std::move(transfer));
+  }
+  for (std::size_t k = 0; k < kCount; ++k) {
+    const std::size_t i = (k * 7 + static_cast<std::size_t>(place.rank) * 31) % kCount;
+    REPRISE_TRY(Await(*transfers[i]));
+    REPRISE_TRY(collective->Verify(spec, place, {}, out[i]));
+  }
+  return communicator.Barrier();
+}
+
+}  // namespace
+
+Status ConformanceBody(Communicator& communicator, bool thorough) {
+  return Conformance(communicator, thorough, {}, [](const Case&) { return true; });
+}
+
+Status AlgorithmBody(Communicator& communicator, const std::string& algorithm) {
+  AlgorithmChoices choices;
+  REPRISE_TRY(choices.Add(algorithm));
+  REPRISE_ASSIGN(const AlgorithmChoice choice, ParseAlgorithm(algorithm));
+  // What algorithms may get wrong is where bytes go; every dtype and operation is ReduceInto's.
+  const auto wanted = [&](const Case& c) {
+    return choice.algorithm->Supports(c.kind) &&
+           (c.dtype == DType::kFloat32 || c.dtype == DType::kInt8) &&
+           (c.op == ReduceOp::kSum || c.op == ReduceOp::kAvg || c.op == ReduceOp::kPremulSum);
+  };
+  REPRISE_TRY(Conformance(communicator, false, choices, wanted));
+  REPRISE_TRY(OverlappingGroupsWith(communicator, choices));
+  return choice.algorithm->Supports(CommKind::kAllReduce) ? ManyOutstanding(communicator, choices)
+                                                          : Status();
+}
+
 Status OnThreads(int size, const std::function<Status(Communicator&)>& body) {
-  auto communicators = CreateLocalCommunicators(size);
-  std::vector<Status> outcomes(static_cast<std::size_t>(size));
+  return OnEach(CreateLocalCommunicators(size), body);
+}
+
+Status OnEach(const std::vector<std::unique_ptr<Communicator>>& communicators,
+              const std::function<Status(Communicator&)>& body) {
+  std::vector<Status> outcomes(communicators.size());
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     threads.emplace_back([&, rank] {

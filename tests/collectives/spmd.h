@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "collectives/algorithms/choices.h"
 #include "collectives/communicator.h"
 
 namespace reprise::testing {
@@ -41,13 +43,21 @@ struct Case {
 // The bodies. Each is collective over all ranks of the communicator.
 [[nodiscard]] Status ConformanceBody(Communicator& communicator, bool thorough);
 [[nodiscard]] Status OverlappingGroupsBody(Communicator& communicator);
+[[nodiscard]] Status OverlappingGroupsWith(Communicator& communicator,
+                                           const AlgorithmChoices& choices);
+// With an algorithm as --algo names it: the kinds that it knows, groups that overlap, and more
+// collectives outstanding at once than there are tags.
+[[nodiscard]] Status AlgorithmBody(Communicator& communicator, const std::string& algorithm);
 [[nodiscard]] Status OrderedMessagesBody(Communicator& communicator);
 [[nodiscard]] Status BarrierBody(Communicator& communicator);
 [[nodiscard]] Status CoordinationBody(Communicator& communicator);
 [[nodiscard]] Status BadSpecsBody(Communicator& communicator);
 [[nodiscard]] Status PlansBody(Communicator& communicator);
 
-// Runs a body on `size` threads; the first failure, with its rank.
+// Runs a body on a thread for each; the first failure, with its place.
+[[nodiscard]] Status OnEach(const std::vector<std::unique_ptr<Communicator>>& communicators,
+                            const std::function<Status(Communicator&)>& body);
+// The same on `size` ranks of the local transport.
 [[nodiscard]] Status OnThreads(int size, const std::function<Status(Communicator&)>& body);
 
 }  // namespace reprise::testing

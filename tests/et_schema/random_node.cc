@@ -114,7 +114,7 @@ CommSpec RandomNodes::RandomComm(NodeType type) {
   spec.root = static_cast<std::int32_t>(Below(5) - 1);
   spec.peer = p2p ? static_cast<std::int32_t>(Below(5) - 1) : -1;
   spec.tag = static_cast<std::int32_t>(Below(7) - 3);
-  spec.op = static_cast<ReduceOp>(Below(8));
+  spec.op = static_cast<ReduceOp>(Below(9));
   spec.op_recorded = Coin();
   spec.async = Coin();
   return spec;
@@ -125,7 +125,7 @@ Node RandomNodes::Next() {
   node.id = next_id_;
   next_id_ += static_cast<std::uint64_t>(1 + Below(3));
   node.name = RandomText();
-  node.type = static_cast<NodeType>(Below(8));
+  node.type = static_cast<NodeType>(Below(9));
   node.kind = static_cast<OpKind>(Below(5));
   node.op_class = static_cast<OpClass>(Below(20));
   node.actor = {static_cast<Actor::Kind>(Below(3)), RandomInt(),

@@ -1,0 +1,79 @@
+// Every algorithm, on ranks as threads: registry x kinds x dtypes x sizes, cut into many chunks and
+// not at all. mpi_test.cc has the same over MPI.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collectives/algorithms/algorithm.h"
+#include "collectives/algorithms/group.h"
+#include "tests/collectives/spmd.h"
+
+namespace reprise::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Algorithms : public ::testing::TestWithParam<int> {};
+
+// Short messages, so that everything takes many lanes; two ranks a node; then as it is by default.
+TEST_P(Algorithms, AreExact) {
+  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+    for (const std::string options : {",chunk=700,channels=3,node=2", ",node=3"}) {
+      const std::string text = std::string(algorithm->name()) + options;
+      const Status outcome =
+          OnThreads(GetParam(), [&](Communicator& c) { return AlgorithmBody(c, text); });
+      EXPECT_TRUE(outcome) << text << ": " << outcome.error().message;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Local, Algorithms, ::testing::Values(1, 2, 3, 5, 6, 8));
+
+TEST(AlgorithmChoices, LaterAndNarrowerWin) {
+  AlgorithmChoices choices;
+  EXPECT_TRUE(choices.empty());
+  ASSERT_TRUE(choices.Add("ring"));
+  ASSERT_TRUE(choices.Add("all_reduce@tp=tree,chunk=64KiB,channels=4"));
+  ASSERT_TRUE(choices.Add("all_reduce=direct,chunk=1m"));
+  EXPECT_EQ(choices.Find(CommKind::kAllGather, "dp").algorithm->name(), "ring");
+  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "dp").algorithm->name(), "direct");
+  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "dp").chunk_bytes, 1 << 20);
+  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "tp").algorithm->name(), "tree");
+  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "tp").channels, 4);
+  // The ring does not know it: the transport's own.
+  EXPECT_EQ(choices.Find(CommKind::kScatter, "dp").algorithm, nullptr);
+  ASSERT_TRUE(choices.Add("mpi"));
+  EXPECT_EQ(choices.Find(CommKind::kAllGather, "dp").algorithm, nullptr);
+  EXPECT_EQ(choices.Describe(),
+            "ring all_reduce@tp=tree,chunk=64KiB,channels=4 all_reduce=direct,chunk=1m mpi");
+}
+
+TEST(AlgorithmChoices, RefusesWhatDoesNotExist) {
+  const auto message = [](const char* text) {
+    AlgorithmChoices choices;
+    const Status status = choices.Add(text);
+    EXPECT_TRUE(!status && status.error().kind == ErrorKind::kUsage) << text;
+    return status ? "" : status.error().message;
+  };
+  EXPECT_THAT(message("star"), HasSubstr("there are mpi, direct, ring"));
+  EXPECT_THAT(message("all_reduce=star"), HasSubstr("star"));
+  EXPECT_THAT(message("frobnicate=ring"), HasSubstr("reprise list collectives"));
+  EXPECT_THAT(message("send=ring"), HasSubstr("no collective"));
+  EXPECT_THAT(message("scatter=ring"), HasSubstr("it knows all_reduce, reduce"));
+  EXPECT_THAT(message("ring,chunk=much"), HasSubstr("64KiB"));
+  EXPECT_THAT(message("ring,chunk=0"), HasSubstr("64KiB"));
+  EXPECT_THAT(message("ring,channels=17"), HasSubstr("from 1 to 16"));
+  EXPECT_THAT(message("ring,colour=red"), HasSubstr("chunk=SIZE"));
+}
+
+// Every kind of collective can be had without MPI's own: folded ranks rely on it.
+TEST(AlgorithmRegistry, CoversEveryCollective) {
+  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
+    const auto& all = AlgorithmRegistry::Builtin().all();
+    EXPECT_EQ(std::any_of(all.begin(), all.end(),
+                          [&](const auto& a) { return a->Supports(collective->kind()); }),
+              !IsPointToPoint(collective->kind()))
+        << collective->name();
+  }
+}
+
+}  // namespace
+}  // namespace reprise::testing
