@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Several hosts: data that crosses a network arrives, and a slow network favours few crossings.
 
-About 25 s. Needs root, namespaces and tc; says so where it has none.
+About 35 s. Needs root, namespaces and tc; says so where it has none.
 """
 import json
 import pathlib
@@ -57,7 +57,7 @@ class HostsTest(program.ProgramTest):
 
     def bench(self, *args, transport="tcp", mpi=()):
         text = self.run_on_hosts(2, transport, "bench", "collectives", "all_reduce", "-b", "512K",
-                                 "-e", "512K", "-n", 2, "-w", 1, "--json", *args, mpi=mpi)
+                                 "-e", "512K", "-n", 1, "-w", 1, "--json", *args, mpi=mpi)
         results = json.loads(text)["results"]
         self.assertEqual([result["wrong"] for result in results], [0] * len(results))
         return results[0]
@@ -69,15 +69,13 @@ class HostsTest(program.ProgramTest):
         self.assertLess(result["busbw_gb_per_s"], 0.025)  # 0.01 GB/s each way, and a burst
 
     def test_hierarchical_beats_flat_where_the_link_is_slow(self):
-        usage = self.run_program("bench", "collectives", "--help").stdout
-        if "--algo" not in usage:
-            self.skipTest("this build has no --algo")
-        self.start(2, rate="40mbit")
-        # Neighbours in the group on different hosts: what a flat algorithm does not know.
+        self.start(2, rate="10mbit")
+        # Neighbours in the group on different hosts: what a flat algorithm does not know. Both of a
+        # host's ranks send 3/2 of the message to the other host, hierarchically one sends it once.
         spread = ("--map-by", "node")
         flat = self.bench("--algo", "ring", mpi=spread)
         hierarchical = self.bench("--algo", "hierarchical", mpi=spread)
-        self.assertGreater(flat["time_ns"], 1.5 * hierarchical["time_ns"],
+        self.assertGreater(flat["time_ns"], 1.2 * hierarchical["time_ns"],
                            f"flat {flat}, hierarchical {hierarchical}")
 
 
