@@ -38,22 +38,24 @@ Groups GroupsOf(int ranks) {
 
 std::vector<PlannedTransfer> PlanOf(int rank, int ranks, int collectives) {
   std::vector<PlannedTransfer> plan;
+  const std::string all = "0";
   const std::string tp = fmt::format("tp{}", rank / kTensorParallel);
   const std::string dp = fmt::format("dp{}", rank % kTensorParallel);
   for (int i = 0; i < collectives; ++i) {
     CommSpec spec{.kind = CommKind::kAllReduce, .group = tp, .dtype = DType::kBFloat16};
     spec.in_bytes = spec.out_bytes = 1024 * (1 + i % 7);
     if (i % 10 == 0) {
-      spec.group = i % 100 == 0 ? "0" : dp;
+      spec.group = i % 100 == 0 ? all : dp;
     } else if (i % 10 == 1) {
-      spec.group = "0";
+      spec.group = all;
       spec.kind = i % 20 == 1 ? CommKind::kSend : CommKind::kRecv;
-      const int way = spec.kind == CommKind::kSend ? kTensorParallel : ranks - kTensorParallel;
+      const int stage = ranks > kTensorParallel ? kTensorParallel : 0;
+      const int way = spec.kind == CommKind::kSend ? stage : ranks - stage;
       spec.peer = (rank + way) % ranks;
       spec.in_bytes = spec.kind == CommKind::kSend ? 4096 : 0;
       spec.out_bytes = spec.kind == CommKind::kRecv ? 4096 : 0;
       if (spec.peer == rank) {
-        spec = {.kind = CommKind::kBarrier, .group = "0"};
+        spec = {.kind = CommKind::kBarrier, .group = all};
       }
     }
     plan.push_back({static_cast<std::uint64_t>(i), spec});

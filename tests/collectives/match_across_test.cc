@@ -1,10 +1,13 @@
 // Matching with every rank holding only its own plan, against the check of all plans in one place.
 #include "collectives/match_across.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <random>
 
 #include "tests/collectives/spmd.h"
@@ -74,7 +77,7 @@ class RandomPlans {
     table_["0"] = all;
     for (int g = 0; g < 3; ++g) {
       std::shuffle(all.begin(), all.end(), random_);
-      table_["g" + std::to_string(g)] = {all.begin(), all.begin() + Pick(1, ranks)};
+      table_[fmt::format("g{}", g)] = {all.begin(), all.begin() + Pick(1, ranks)};
     }
     for (int i = 0; i < 12; ++i) {
       AddTransfer();
