@@ -41,7 +41,9 @@ constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 
 void AddFlags(CLI::App& app, Flags& flags) {
   ReplayOptions& options = flags.request.options;
-  app.description("Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>");
+  app.description(
+      "Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>, or srun "
+      "(docs/scale.md)");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();

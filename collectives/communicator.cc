@@ -1,6 +1,9 @@
 #include "collectives/communicator.h"
 
 #include <fmt/format.h>
+#include <sched.h>
+
+#include "core/clock.h"
 
 namespace reprise {
 namespace {
@@ -22,6 +25,26 @@ Error Communicator::GiveUpWaiting() {
                         patience_ns_ / 1'000'000'000)};
   RaiseAbort(why);
   return why;
+}
+
+Status Communicator::Await(Transfer& transfer) {
+  constexpr std::int64_t kSpinNs = 10'000'000;  // then it takes long: leave the core to others
+  const std::int64_t start_ns = MonotonicNs();
+  while (true) {
+    REPRISE_ASSIGN(const bool done, transfer.Test());
+    if (done) {
+      return {};
+    }
+    const std::int64_t now_ns = MonotonicNs();
+    if (patience_ns_ >= 0 && now_ns - start_ns > patience_ns_) {
+      return tl::unexpected<Error>(GiveUpWaiting());
+    }
+    if (now_ns - start_ns > kSpinNs) {
+      WaitUntilNs(now_ns + 200'000, 0);
+    } else {
+      sched_yield();
+    }
+  }
 }
 
 Status Communicator::Agree(const Status& mine) {

@@ -79,6 +79,9 @@ class Communicator {
   // How long a rank waits for the others in AllGather, Barrier and Agree before it takes one of
   // them for stuck, raises an abort and says so; negative (the default): for ever.
   void SetPatience(std::int64_t patience_ns) { patience_ns_ = patience_ns; }
+  // Tests until the transfer is done, an abort is raised, or the others let this rank wait for
+  // longer than its patience.
+  [[nodiscard]] Status Await(Transfer& transfer);
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
   // lowest failing rank with its number in the message. How no rank runs into a hang alone.
   [[nodiscard]] Status Agree(const Status& mine);
@@ -169,7 +172,7 @@ class CollectiveRegistry {
   std::vector<std::unique_ptr<Collective>> collectives_;
 };
 
-// What one rank is about to do in one sequence; exchanged before anything runs.
+// What one rank is about to do in one sequence.
 struct PlannedTransfer {
   std::uint64_t node_id = 0;
   CommSpec spec;
@@ -177,16 +180,13 @@ struct PlannedTransfer {
 };
 using RanksOfGroup = std::function<std::vector<std::int32_t>(const std::string&)>;
 
-// Every rank's list, by rank. Collective over all ranks.
-[[nodiscard]] Result<std::vector<std::vector<PlannedTransfer>>> ExchangePlans(
-    Communicator& communicator, const std::vector<PlannedTransfer>& mine);
-
 // Members may say less than the others need to know: PyTorch's all_gather of different sizes
 // records no splits, and one rank of an uneven all_to_all may hold even ones. Writes the splits
 // that follow from the other members' sizes into every plan; leaves alone what contradicts.
 void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
                     const RanksOfGroup& ranks_of_group);
 
+// For sets whose plans are all in one process; ranks of a run use MatchAcross (match_across.h).
 // The n-th transfer of each sequence must agree on every member: kind, dtype, sizes, root, splits;
 // every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
 // (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "collectives/fingerprint.h"
 #include "collectives/layout.h"
 
 namespace reprise {
@@ -24,14 +25,8 @@ std::string SplitsVersus(std::string_view what, const std::vector<std::int64_t>&
 // What `from` holds for `to`, against what `to` expects of it; elements.
 std::string BlockVersus(const CommSpec& from, std::int32_t from_rank, const CommSpec& to,
                         std::int32_t to_rank, std::span<const std::int32_t> ranks) {
-  const auto block = [&](const CommSpec& spec, bool in, std::int32_t other) -> std::int64_t {
-    const auto& splits = in ? spec.in_splits : spec.out_splits;
-    const auto position = static_cast<std::size_t>(PositionOf(other, ranks));
-    if (!splits.empty()) {
-      return position < splits.size() ? splits[position] : -1;
-    }
-    return (in ? spec.in_bytes : spec.out_bytes) / std::max(1, SizeOf(spec.dtype)) /
-           static_cast<std::int64_t>(ranks.size());
+  const auto block = [&](const CommSpec& spec, bool in, std::int32_t other) {
+    return BlockOf(spec, in, static_cast<std::size_t>(PositionOf(other, ranks)), ranks.size());
   };
   return Versus(fmt::format("elements from rank {} to rank {}:", from_rank, to_rank),
                 block(from, true, to_rank), block(to, false, from_rank));

@@ -159,6 +159,11 @@ bool HasRoot(CommKind kind) {
 }
 
 int PositionOf(std::int32_t global_rank, std::span<const std::int32_t> ranks) {
+  // The group of all, or its beginning: asked for once a transfer, it must not cost a look at all.
+  const auto at = static_cast<std::size_t>(global_rank);
+  if (global_rank >= 0 && at < ranks.size() && ranks[at] == global_rank) {
+    return global_rank;
+  }
   const auto it = std::find(ranks.begin(), ranks.end(), global_rank);
   return it == ranks.end() ? -1 : static_cast<int>(it - ranks.begin());
 }

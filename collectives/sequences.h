@@ -22,6 +22,10 @@ struct SequenceKey {
 
 [[nodiscard]] SequenceKey SequenceKeyOf(const CommSpec& spec, std::int32_t rank);
 
+// Of one rank: positions in its plan, in issue order; what reaches nobody is in no sequence.
+[[nodiscard]] std::map<SequenceKey, std::vector<std::size_t>> SequencesOf(
+    const std::vector<PlannedTransfer>& plan, std::int32_t rank);
+
 class Sequences {
  public:
   // Rank → positions in that rank's plan, in issue order.

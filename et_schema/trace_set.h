@@ -33,8 +33,13 @@ struct TraceSet {
   static Result<TraceSet> OpenPresent(const std::string& directory);
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;
-  // SHA-256-like content identity is too slow for large traces: XXH3-128 over names and bytes.
+  // Content identity: XXH3-128 (SHA-256 is too slow for large traces) of the uncompressed bytes of
+  // one rank's file, and of those hashes with names and process groups. FileHash reads one file,
+  // ContentHash() all of them; with `file_hashes` (by rank, of all files) ranks can share the work.
+  [[nodiscard]] Result<std::string> FileHash(std::int32_t rank) const;
   [[nodiscard]] Result<std::string> ContentHash() const;
+  [[nodiscard]] Result<std::string> ContentHash(
+      const std::map<std::int32_t, std::string>& file_hashes) const;
 };
 
 // comm_groups.json as ASTRA-sim takes it: {"<id>": [ranks…]}, ids whole numbers above 0. It takes

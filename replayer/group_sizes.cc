@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "collectives/sequences.h"
+#include "collectives/splits.h"
 
 namespace reprise {
 namespace {
@@ -21,145 +22,132 @@ std::int64_t Sum(const Splits& splits) {
   return std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
 }
 
-// all_gather, gather: own block in, whole out. reduce_scatter, scatter: the other way round.
+// Own block in, whole out; the others that have shares the other way round.
 bool Gathers(CommKind kind) { return kind == CommKind::kAllGather || kind == CommKind::kGather; }
-bool Scatters(CommKind kind) {
-  return kind == CommKind::kReduceScatter || kind == CommKind::kScatter;
-}
 
 // A whole that only one member has.
 bool WholeOnRootOnly(CommKind kind) {
   return kind == CommKind::kGather || kind == CommKind::kScatter;
 }
 
-struct Member {
-  CommSpec* spec;
-  bool root;
-};
+}  // namespace
+
+// Lists say it, or a whole that is no multiple of the own block.
+bool GroupFit::SaysUneven(const CommSpec& spec, bool root) const {
+  if (mapping_.one_trace) {
+    return false;
+  }
+  if (spec.kind == CommKind::kAllToAll) {
+    return HasSplits(spec);
+  }
+  if (!HasShares(spec.kind)) {
+    return false;
+  }
+  const Splits& splits = ShareSplits(spec);
+  const bool listed =
+      std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) != splits.end();
+  const std::int64_t whole = Gathers(spec.kind) ? spec.out_bytes : spec.in_bytes;
+  const bool has_whole = root || !WholeOnRootOnly(spec.kind);
+  return listed || (has_whole && whole != ShareBytes(spec) * recorded_size());
+}
+
+std::int64_t GroupFit::ShareBytes(const CommSpec& spec) {
+  return Gathers(spec.kind) ? spec.in_bytes : spec.out_bytes;
+}
+
+void GroupFit::FitOwn(CommSpec& spec, bool root, bool uneven) const {
+  if (HasShares(spec.kind)) {
+    FitShare(spec, uneven);
+  } else if (spec.kind == CommKind::kAllToAll) {
+    FitAllToAll(spec, uneven);
+  } else if (mapping_.one_trace && spec.kind == CommKind::kBroadcast) {
+    // All were recorded in one role, the first is the root now.
+    spec.in_bytes = spec.out_bytes = std::max(spec.in_bytes, spec.out_bytes);
+  } else if (mapping_.one_trace && spec.kind == CommKind::kReduce) {
+    spec.out_bytes = root ? spec.in_bytes : 0;
+  }
+}
+
+void GroupFit::FitWhole(CommSpec& spec, bool root, std::int64_t whole_bytes) {
+  if (HasShares(spec.kind)) {
+    (Gathers(spec.kind) ? spec.out_bytes : spec.in_bytes) =
+        root || !WholeOnRootOnly(spec.kind) ? whole_bytes : 0;
+  }
+}
+
+void GroupFit::FitShare(CommSpec& spec, bool uneven) const {
+  if (uneven) {
+    ShareSplits(spec) = Rows(ShareSplits(spec));
+    return;
+  }
+  std::int64_t& own = Gathers(spec.kind) ? spec.in_bytes : spec.out_bytes;
+  const std::int64_t unit = ElementBytes(spec);
+  const std::int64_t block = own / unit;
+  own = (Scales() ? block : block * recorded_size() / size()) * unit;
+  spec.in_splits.clear();
+  spec.out_splits.clear();
+}
+
+void GroupFit::FitAllToAll(CommSpec& spec, bool uneven) const {
+  const std::int64_t unit = ElementBytes(spec);
+  const std::int64_t given = spec.in_bytes / unit;
+  if (uneven) {
+    spec.in_splits = Rows(Explicit(spec.in_splits, given));
+    spec.out_splits = Rows(Explicit(spec.out_splits, spec.out_bytes / unit));
+    spec.in_bytes = Sum(spec.in_splits) * unit;
+    spec.out_bytes = Sum(spec.out_splits) * unit;
+    return;
+  }
+  const std::int64_t block = given / (Scales() ? recorded_size() : size());
+  spec.in_bytes = spec.out_bytes = block * size() * unit;
+  spec.in_splits.clear();
+  spec.out_splits.clear();
+}
+
+// Even splits as a list: other members may have uneven ones.
+Splits GroupFit::Explicit(const Splits& splits, std::int64_t elements) const {
+  return splits.empty() ? Splits(group_.recorded.size(), elements / recorded_size()) : splits;
+}
+
+// Entries of the members that are left, in the group's order.
+Splits GroupFit::Rows(const Splits& recorded) const {
+  Splits rows;
+  for (std::size_t i = 0; i < std::min(recorded.size(), group_.recorded.size()); ++i) {
+    if (mapping_.PlayerOf(group_.recorded[i]) >= 0) {
+      rows.push_back(recorded[i]);
+    }
+  }
+  return rows;
+}
+
+bool ChangesSizes(const RankMapping& mapping, const MappedGroup& group) {
+  return mapping.one_trace || group.ranks.size() != group.recorded.size();
+}
+
+namespace {
 
 // One collective on all its members in the run.
-class Fit {
- public:
-  Fit(const RankMapping& mapping, const MappedGroup& group, std::vector<Member> members)
-      : mapping_(mapping), group_(group), members_(std::move(members)) {}
-
-  void Run() {
-    const CommKind kind = members_.front().spec->kind;
-    const bool same = std::all_of(members_.begin(), members_.end(),
-                                  [kind](const Member& m) { return m.spec->kind == kind; });
-    if (!same) {
-      return;  // a mismatch, which MatchTransfers tells
+void FitCollective(const GroupFit& fit,
+                   const std::vector<std::pair<std::int32_t, CommSpec*>>& members, bool one_trace) {
+  const CommSpec& first = *members.front().second;
+  bool uneven = false;
+  for (const auto& [rank, spec] : members) {
+    if (spec->kind != first.kind) {
+      return;  // a mismatch, which matching tells
     }
-    if (Gathers(kind) || Scatters(kind)) {
-      FitBlocks(Gathers(kind));
-    } else if (kind == CommKind::kAllToAll) {
-      FitAllToAll();
-    } else if (mapping_.one_trace) {
-      SetRoles(kind);
-    }
+    uneven = uneven || fit.SaysUneven(*spec, spec->root == rank) ||
+             (!one_trace && HasShares(spec->kind) &&
+              GroupFit::ShareBytes(*spec) != GroupFit::ShareBytes(first));
   }
-
- private:
-  [[nodiscard]] std::int64_t recorded_size() const {
-    return static_cast<std::int64_t>(group_.recorded.size());
+  std::int64_t whole_bytes = 0;
+  for (const auto& [rank, spec] : members) {
+    fit.FitOwn(*spec, spec->root == rank, uneven);
+    whole_bytes += GroupFit::ShareBytes(*spec);
   }
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(members_.size()); }
-
-  // All were recorded in one role, the first is the root now.
-  void SetRoles(CommKind kind) {
-    for (const auto& [spec, root] : members_) {
-      if (kind == CommKind::kBroadcast) {
-        spec->in_bytes = spec->out_bytes = std::max(spec->in_bytes, spec->out_bytes);
-      } else if (kind == CommKind::kReduce) {
-        spec->out_bytes = root ? spec->in_bytes : 0;
-      }
-    }
+  for (const auto& [rank, spec] : members) {
+    GroupFit::FitWhole(*spec, spec->root == rank, whole_bytes);
   }
-
-  void FitBlocks(bool gathers) {
-    const auto own = [gathers](CommSpec& spec) -> std::int64_t& {
-      return gathers ? spec.in_bytes : spec.out_bytes;
-    };
-    const bool uneven = !mapping_.one_trace && HasUnevenBlocks(gathers);
-    std::int64_t whole_bytes = 0;
-    for (const auto& [spec, root] : members_) {
-      if (uneven) {
-        Splits& splits = gathers ? spec->out_splits : spec->in_splits;
-        splits = Rows(splits);
-      } else {
-        const std::int64_t unit = ElementBytes(*spec);
-        const std::int64_t block = own(*spec) / unit;
-        own(*spec) = (Scales() ? block : block * recorded_size() / size()) * unit;
-        spec->in_splits.clear();
-        spec->out_splits.clear();
-      }
-      whole_bytes += own(*spec);
-    }
-    for (const auto& [spec, root] : members_) {
-      (gathers ? spec->out_bytes : spec->in_bytes) =
-          root || !WholeOnRootOnly(spec->kind) ? whole_bytes : 0;
-    }
-  }
-
-  // Lists say it, or own blocks that differ, or a whole that is no multiple of them.
-  [[nodiscard]] bool HasUnevenBlocks(bool gathers) const {
-    const CommSpec& first = *members_.front().spec;
-    return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
-      const CommSpec& spec = *member.spec;
-      const Splits& splits = gathers ? spec.out_splits : spec.in_splits;
-      const bool listed =
-          std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) != splits.end();
-      const std::int64_t own = gathers ? spec.in_bytes : spec.out_bytes;
-      const std::int64_t whole = gathers ? spec.out_bytes : spec.in_bytes;
-      const bool has_whole = member.root || !WholeOnRootOnly(spec.kind);
-      return listed || own != (gathers ? first.in_bytes : first.out_bytes) ||
-             (has_whole && whole != own * recorded_size());
-    });
-  }
-
-  void FitAllToAll() {
-    const bool uneven =
-        !mapping_.one_trace && std::any_of(members_.begin(), members_.end(), [](const Member& m) {
-          return !m.spec->in_splits.empty() || !m.spec->out_splits.empty();
-        });
-    for (const auto& [spec, root] : members_) {
-      const std::int64_t unit = ElementBytes(*spec);
-      const std::int64_t given = spec->in_bytes / unit;
-      if (uneven) {
-        spec->in_splits = Rows(Explicit(spec->in_splits, given));
-        spec->out_splits = Rows(Explicit(spec->out_splits, spec->out_bytes / unit));
-        spec->in_bytes = Sum(spec->in_splits) * unit;
-        spec->out_bytes = Sum(spec->out_splits) * unit;
-      } else {
-        const std::int64_t block = given / (Scales() ? recorded_size() : size());
-        spec->in_bytes = spec->out_bytes = block * size() * unit;
-        spec->in_splits.clear();
-        spec->out_splits.clear();
-      }
-    }
-  }
-
-  [[nodiscard]] bool Scales() const { return mapping_.sizes == GroupSizes::kScale; }
-  // Even splits as a list: other members may have uneven ones.
-  [[nodiscard]] Splits Explicit(const Splits& splits, std::int64_t elements) const {
-    return splits.empty() ? Splits(group_.recorded.size(), elements / recorded_size()) : splits;
-  }
-  // Entries of the members that are left, in the group's order.
-  [[nodiscard]] Splits Rows(const Splits& recorded) const {
-    Splits rows;
-    for (std::size_t i = 0; i < std::min(recorded.size(), group_.recorded.size()); ++i) {
-      if (std::find(mapping_.played.begin(), mapping_.played.end(), group_.recorded[i]) !=
-          mapping_.played.end()) {
-        rows.push_back(recorded[i]);
-      }
-    }
-    return rows;
-  }
-
-  const RankMapping& mapping_;
-  const MappedGroup& group_;
-  std::vector<Member> members_;
-};
+}
 
 }  // namespace
 
@@ -168,7 +156,7 @@ void FitSizes(Plans& plans, const RankMapping& mapping) {
   for (const auto& [key, by_rank] : sequences.all()) {
     const auto group = mapping.groups.find(key.group);
     if (key.IsPointToPoint() || group == mapping.groups.end() ||
-        (!mapping.one_trace && group->second.ranks.size() == group->second.recorded.size())) {
+        !ChangesSizes(mapping, group->second)) {
       continue;
     }
     std::size_t length = SIZE_MAX;
@@ -177,14 +165,23 @@ void FitSizes(Plans& plans, const RankMapping& mapping) {
       length = std::min(length, it == by_rank.end() ? 0 : it->second.size());
     }
     for (std::size_t n = 0; n < length; ++n) {
-      std::vector<Member> members;
+      std::vector<std::pair<std::int32_t, CommSpec*>> members;
       for (const std::int32_t rank : group->second.ranks) {
-        CommSpec& spec = plans[static_cast<std::size_t>(rank)][by_rank.at(rank)[n]].spec;
-        members.push_back({&spec, spec.root == rank});
+        members.emplace_back(rank,
+                             &plans[static_cast<std::size_t>(rank)][by_rank.at(rank)[n]].spec);
       }
-      Fit(mapping, group->second, std::move(members)).Run();
+      FitCollective(GroupFit(mapping, group->second), members, mapping.one_trace);
     }
   }
+}
+
+std::string OneSided(const std::string& group, CommKind kind, std::int64_t index, std::int32_t rank,
+                     std::uint64_t node_id, std::int32_t lacks_rank) {
+  return fmt::format(
+      "group '{}': {} #{} is in what rank {} plays (node {}), but not in what rank {} plays: a "
+      "partner would be waited for in vain. Choose steps or a range that hold both sides, or one "
+      "rank alone (--ranks)",
+      group, Name(kind), index, rank, node_id, lacks_rank);
 }
 
 Status CheckSameTransfers(const Plans& plans, const RankMapping& mapping) {
@@ -204,11 +201,8 @@ Status CheckSameTransfers(const Plans& plans, const RankMapping& mapping) {
       for (const std::int32_t member : members) {
         if (!there.contains(member)) {
           const auto& [rank, planned] = *there.begin();
-          return BadInput(fmt::format(
-              "group '{}': {} #{} is in what rank {} plays (node {}), but not in what rank {} "
-              "plays: a partner would be waited for in vain. Choose steps or a range that hold "
-              "both sides, or one rank alone (--ranks)",
-              key.group, Name(planned->spec.kind), index, rank, planned->node_id, member));
+          return BadInput(
+              OneSided(key.group, planned->spec.kind, index, rank, planned->node_id, member));
         }
       }
     }

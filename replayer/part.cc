@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "collectives/match_across.h"
 #include "replayer/choices.h"
 #include "replayer/group_sizes.h"
 #include "replayer/selection.h"
@@ -139,6 +140,18 @@ Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
   }
   CompleteSplits(plans, ranks_of);
   return MatchTransfers(plans, ranks_of);
+}
+
+Status AgreeOnTransfersAcross(GroupRounds& rounds, const RankMapping& mapping,
+                              const PartOptions& part, std::vector<PlannedTransfer>& mine) {
+  if (SelectsNodes(part)) {
+    REPRISE_TRY(CheckSameTransfersAcross(rounds, mine));
+  }
+  if (mapping.changes) {
+    REPRISE_TRY(FitSizesAcross(rounds, mapping, mine));
+  }
+  return MatchAcross(
+      rounds, [&](const std::string& id) { return mapping.RanksOf(id); }, mine);
 }
 
 std::vector<PlannedTransfer> TransfersOf(const Graph& graph, const Plan& plan) {

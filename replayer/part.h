@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/communicator.h"
+#include "collectives/group_rounds.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
@@ -49,10 +50,15 @@ struct PartCounts {
                                                  const RankMapping& mapping,
                                                  const PartCounts& counts);
 
-// The transfers of all ranks as they will be: sizes fitted to the groups, splits completed, matched
-// across ranks. Bad input says which do not fit.
+// The transfers of all ranks, in one process, as they will be: sizes fitted to the groups, splits
+// completed, matched across ranks. Bad input says which do not fit.
 [[nodiscard]] Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
                                       const RankMapping& mapping, const PartOptions& part);
+// The same across the ranks of a run, each of which has its own: fitted and completed afterwards.
+// Collective over all ranks, with the same outcome on all.
+[[nodiscard]] Status AgreeOnTransfersAcross(GroupRounds& rounds, const RankMapping& mapping,
+                                            const PartOptions& part,
+                                            std::vector<PlannedTransfer>& mine);
 // This rank's, as planned.
 [[nodiscard]] std::vector<PlannedTransfer> TransfersOf(const Graph& graph, const Plan& plan);
 

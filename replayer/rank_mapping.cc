@@ -26,17 +26,19 @@ std::vector<std::int32_t> Counting(int size) {
   return ranks;
 }
 
-// The run's rank that plays a recorded one; −1: none does.
-std::int32_t PlayerOf(const RankMapping& mapping, std::int32_t recorded) {
-  const auto at = std::find(mapping.played.begin(), mapping.played.end(), recorded);
-  return at == mapping.played.end() ? -1 : static_cast<std::int32_t>(at - mapping.played.begin());
+void IndexPlayers(RankMapping& mapping) {
+  for (std::size_t rank = mapping.played.size(); rank-- > 0;) {
+    const auto recorded = static_cast<std::size_t>(mapping.played[rank]);
+    mapping.players.resize(std::max(mapping.players.size(), recorded + 1), -1);
+    mapping.players[recorded] = static_cast<std::int32_t>(rank);
+  }
 }
 
 void ShrinkGroups(const TraceSet& set, RankMapping& mapping) {
   for (const auto& [id, group] : set.groups) {
     MappedGroup mapped{.recorded = group.ranks};
     for (const std::int32_t recorded : group.ranks) {
-      if (const std::int32_t player = PlayerOf(mapping, recorded); player >= 0) {
+      if (const std::int32_t player = mapping.PlayerOf(recorded); player >= 0) {
         mapped.ranks.push_back(player);
       }
     }
@@ -94,6 +96,11 @@ Status CheckPresent(const TraceSet& set, const std::vector<std::int32_t>& ranks,
 
 }  // namespace
 
+std::int32_t RankMapping::PlayerOf(std::int32_t recorded) const {
+  const auto at = static_cast<std::size_t>(recorded);
+  return recorded < 0 || at >= players.size() ? -1 : players[at];
+}
+
 std::vector<std::int32_t> RankMapping::RanksOf(const std::string& group) const {
   const auto it = groups.find(group);
   return it == groups.end() ? std::vector<std::int32_t>{} : it->second.ranks;
@@ -122,12 +129,14 @@ Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options, 
     const std::int32_t trace_rank = part.trace_rank.value_or(set.files.begin()->first);
     mapping.played.assign(static_cast<std::size_t>(size), trace_rank);
     mapping.changes = true;
+    IndexPlayers(mapping);
     SpreadGroups(set, trace_rank, size, mapping);
     return mapping;
   }
   const std::vector<std::int32_t> all = Counting(set.world_size);
   mapping.played = part.ranks.empty() ? all : part.ranks;
   mapping.changes = mapping.played != all;
+  IndexPlayers(mapping);
   ShrinkGroups(set, mapping);
   return mapping;
 }
@@ -142,7 +151,7 @@ bool MapTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spec) 
   if (named == nullptr) {
     return true;
   }
-  const std::int32_t player = PlayerOf(mapping, *named);
+  const std::int32_t player = mapping.PlayerOf(*named);
   *named = player >= 0 ? player : *named;
   return player >= 0;
 }

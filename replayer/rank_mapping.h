@@ -22,12 +22,15 @@ struct MappedGroup {
 
 struct RankMapping {
   std::vector<std::int32_t> played;  // by rank of the run: the trace's rank
+  std::vector<std::int32_t> players;  // the other way round, the first that plays it; −1: none does
   std::map<std::string, MappedGroup> groups;
   bool one_trace = false;
   bool assume_groups = false;
   GroupSizes sizes = GroupSizes::kKeep;
   bool changes = false;  // false: every rank plays itself, nothing is to be rewritten
 
+  // The run's rank that plays a recorded one; −1: none does.
+  [[nodiscard]] std::int32_t PlayerOf(std::int32_t recorded) const;
   // Of a group id, the ranks of the run; empty: unknown.
   [[nodiscard]] std::vector<std::int32_t> RanksOf(const std::string& group) const;
 };

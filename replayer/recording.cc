@@ -11,6 +11,7 @@
 #include "core/version.h"
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
+#include "replayer/shared_set.h"
 
 namespace reprise {
 namespace {
@@ -202,10 +203,10 @@ Result<RunManifest> Session::MakeManifest() {
 
 Status Session::WritePreliminaryManifest() {
   REPRISE_ASSIGN(manifest_, MakeManifest());
+  REPRISE_ASSIGN(manifest_.trace_hash, HashTogether(communicator_, set_));
   if (communicator_.rank() != 0) {
     return {};
   }
-  REPRISE_ASSIGN(manifest_.trace_hash, set_.ContentHash());
   return WriteManifest(request_.run_directory, manifest_);
 }
 

@@ -15,8 +15,8 @@ struct Stage {
 // All ranks pass these together: each ends with an agreement, so none runs into a hang alone.
 constexpr Stage kPreparation[] = {
     {&Session::OpenTrace, "reading the trace"},
-    {&Session::MatchRanks, "matching transfers across ranks"},
     {&Session::CreateGroups, "creating process groups"},
+    {&Session::MatchRanks, "matching transfers across ranks"},
     {&Session::OpenDevice, "opening the device"},
     {&Session::EstimateCost, "estimating time and memory"},
     {&Session::PrepareEngine, "allocating tensors and compiling kernels"},

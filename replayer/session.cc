@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "replayer/device_choice.h"
+#include "replayer/shared_set.h"
 
 namespace reprise {
 
@@ -31,7 +32,7 @@ Status Session::CheckSize() const {
 
 Status Session::OpenTrace() {
   const ReplayOptions& options = request_.options;
-  REPRISE_ASSIGN(set_, OpenChosen(request_.set_directory, options.part));
+  REPRISE_ASSIGN(set_, OpenTogether(communicator_, request_.set_directory, options.part));
   REPRISE_ASSIGN(mapping_, MapRanks(set_, options, communicator_.size()));
   REPRISE_TRY(CheckSize());
   REPRISE_ASSIGN(RankPart part, LoadPart(set_, mapping_, communicator_.rank(), options));
@@ -43,9 +44,13 @@ Status Session::OpenTrace() {
 }
 
 Status Session::MatchRanks() {
-  REPRISE_ASSIGN(auto plans, ExchangePlans(communicator_, TransfersOf(*graph_, plan_)));
-  REPRISE_TRY(AgreeOnTransfers(plans, mapping_, request_.options.part));
-  transfers_ = std::move(plans[static_cast<std::size_t>(communicator_.rank())]);
+  std::vector<GroupMember> groups;
+  for (const auto& [id, group] : groups_) {
+    groups.push_back({id, {.ranks = group.ranks, .rank = group.comm->rank()}, group.comm.get()});
+  }
+  GroupRounds rounds(communicator_, std::move(groups));
+  transfers_ = TransfersOf(*graph_, plan_);
+  REPRISE_TRY(AgreeOnTransfersAcross(rounds, mapping_, request_.options.part, transfers_));
   for (std::size_t k = 0; k < transfers_.size(); ++k) {
     const CommSpec& spec = transfers_[k].spec;
     plan_.work[plan_.transfers[k]].cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);

@@ -31,8 +31,8 @@ class Session {
       : request_(request), communicator_(communicator) {}
 
   Status OpenTrace();           // trace set, this rank's graph, plan
-  Status MatchRanks();          // collective: exchange plans, fit sizes, match
   Status CreateGroups();        // collective
+  Status MatchRanks();          // collective within each group: fit sizes, match
   Status OpenDevice();          // device, memory plan
   Status EstimateCost();        // collective: one rank per device measures it alone
   Status PrepareEngine();       // collective: allocate, compile

@@ -87,7 +87,11 @@ inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 // manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
 // After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
-[[nodiscard]] Status MergeRun(const std::string& directory);
+// One process does it, so a run of more than `most_ranks_in_full` ranks keeps nodes, edges,
+// collectives and samples in the ranks' own files only: the merge takes milliseconds a rank then.
+inline constexpr int kMostRanksInFull = 256;
+[[nodiscard]] Status MergeRun(const std::string& directory,
+                              int most_ranks_in_full = kMostRanksInFull);
 
 // One rank's part of a run, in memory.
 struct RankData {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "run/database.h"
@@ -29,7 +30,7 @@ std::string Quote(const std::string& text) {
 }
 
 Status MergeRank(Database& merged, const std::string& directory, const RunManifest& manifest,
-                 int rank) {
+                 int rank, bool in_full) {
   const std::string path = RankPath(directory, rank);
   if (!std::filesystem::exists(path)) {
     return BadInput(
@@ -40,8 +41,13 @@ Status MergeRank(Database& merged, const std::string& directory, const RunManife
     REPRISE_TRY(Database::Open(path, Database::Access::kRead));
   }
   REPRISE_TRY(merged.Execute("ATTACH " + Quote(path) + " AS part"));
-  std::string sql = "BEGIN; INSERT INTO main.nodes SELECT * FROM part.nodes;";
-  for (const std::string_view table : kSharedTables) {
+  std::string sql = "BEGIN;";
+  std::span<const std::string_view> tables = kRankTables;
+  if (in_full) {
+    sql += "INSERT INTO main.nodes SELECT * FROM part.nodes;";
+    tables = kSharedTables;
+  }
+  for (const std::string_view table : tables) {
     sql += fmt::format("INSERT INTO main.{0} SELECT * FROM part.{0};", table);
   }
   const auto device = static_cast<std::size_t>(rank);
@@ -65,10 +71,9 @@ Result<std::optional<RankData>> ReadRank(const std::string& directory, int rank,
     return std::optional<RankData>(std::move(data));
   }
   if (std::find(merged_ranks.begin(), merged_ranks.end(), rank) != merged_ranks.end()) {
-    notes.push_back(fmt::format(
-        "rank {}: rank{}.sqlite is missing; run.sqlite has its medians over the iterations", rank,
-        rank));
     REPRISE_ASSIGN(RankData data, ReadRankFromMerged(directory, rank));
+    notes.push_back(fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
+                                data.nodes.empty() ? "steps" : "medians over the iterations"));
     return std::optional<RankData>(std::move(data));
   }
   notes.push_back(fmt::format("rank {}: rank{}.sqlite is missing", rank, rank));
@@ -99,7 +104,7 @@ std::int32_t RanksOnDisk(const std::string& directory) {
 
 }  // namespace
 
-Status MergeRun(const std::string& directory) {
+Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
   const std::string path = MergedPath(directory);
   const std::string draft = path + ".tmp";
@@ -111,7 +116,8 @@ Status MergeRun(const std::string& directory) {
     REPRISE_TRY(merged.Execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"));
     REPRISE_TRY(merged.Execute("BEGIN;" + MergedSchema() + "COMMIT;"));
     for (int rank = 0; rank < manifest.world_size; ++rank) {
-      REPRISE_TRY(MergeRank(merged, directory, manifest, rank));
+      REPRISE_TRY(
+          MergeRank(merged, directory, manifest, rank, manifest.world_size <= most_ranks_in_full));
     }
     REPRISE_TRY(merged.Execute("CREATE INDEX nodes_by_id ON nodes(rank, node_id)"));
     REPRISE_TRY(merged.Close());

@@ -15,6 +15,10 @@ inline constexpr int kRunSchemaVersion = 2;
 inline constexpr std::array<std::string_view, 8> kSharedTables = {
     "ranks", "steps", "edges", "collectives", "devices", "metrics", "samples", "facts"};
 
+// Those of them whose rows are a few for each rank: all that run.sqlite holds of a large run.
+inline constexpr std::array<std::string_view, 5> kRankTables = {"ranks", "steps", "devices",
+                                                                "metrics", "facts"};
+
 // rank<N>.sqlite: shared tables, node_info + records, and `nodes` as a view over the two, right
 // at any moment, also while the run goes on.
 [[nodiscard]] std::string RankSchema();

@@ -7,6 +7,7 @@
 
 #include "collectives/algorithms/group.h"
 #include "collectives/layout.h"
+#include "collectives/match_across.h"
 #include "core/clock.h"
 #include "tests/collectives/spmd.h"
 
@@ -239,20 +240,22 @@ Status PlansBody(Communicator& communicator) {
   gather.in_bytes = 2 * (rank + 1);
   gather.out_bytes = total;
   CommSpec other{.kind = CommKind::kBarrier, .group = "ü", .sequence = 1'000'000'000'007};
-  const std::vector<PlannedTransfer> mine = {{.node_id = 1ULL << 60, .spec = gather},
-                                             {.node_id = 7, .spec = other}};
-  REPRISE_ASSIGN(auto plans, ExchangePlans(communicator, mine));
-  REPRISE_TRY(Expect(plans[static_cast<std::size_t>(rank)] == mine, "plans change on the way"));
-  const auto ranks_of_group = [&](const std::string&) { return all; };
-  if (communicator.size() > 1) {
-    REPRISE_TRY(Expect(!MatchTransfers(plans, ranks_of_group), "different sizes need splits"));
-  }
-  CompleteSplits(plans, ranks_of_group);
-  REPRISE_TRY(MatchTransfers(plans, ranks_of_group));
+  std::vector<PlannedTransfer> mine = {{.node_id = 1ULL << 60, .spec = gather},
+                                       {.node_id = 7, .spec = other}};
   GroupMaker maker(communicator, {});
   REPRISE_ASSIGN(const auto group, maker.Create(all, "0"));
-  Outstanding outstanding{.spec = plans[static_cast<std::size_t>(rank)][0].spec,
-                          .place = {.ranks = all, .rank = rank}};
+  REPRISE_ASSIGN(const auto second, maker.Create(all, "ü"));
+  const GroupPlace place{.ranks = all, .rank = rank};
+  GroupRounds rounds(communicator, {{"0", place, group.get()}, {"ü", place, second.get()}});
+  REPRISE_TRY(MatchAcross(
+      rounds, [&](const std::string&) { return all; }, mine));
+  if (communicator.size() > 1) {
+    std::vector<std::int64_t> splits;
+    std::transform(all.begin(), all.end(), std::back_inserter(splits),
+                   [](std::int32_t r) { return r + 1; });
+    REPRISE_TRY(Expect(mine[0].spec.out_splits == splits, "splits are not completed"));
+  }
+  Outstanding outstanding{.spec = mine[0].spec, .place = place};
   REPRISE_TRY(outstanding.Start(*group));
   return outstanding.Finish();
 }

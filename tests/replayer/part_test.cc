@@ -4,6 +4,7 @@
 
 #include "replayer/choices.h"
 #include "replayer/dry.h"
+#include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"
 
 namespace reprise {
@@ -125,6 +126,25 @@ TEST_F(PartTest, ARangeWithTransfersIsPlayedOnEveryRank) {
   EXPECT_EQ(run.ranks.at(1).collectives.size(), 1U);
   EXPECT_EQ(run.manifest.options.at("range"), "sync");
   EXPECT_EQ(run.manifest.untraced_step_ns, -1);
+}
+
+TEST_F(PartTest, RanksAreToldOfTheSetThatOneOfThemReads) {
+  WriteSet({Example(), Example(), Example()});
+  const auto set = OpenChosen((directory_ / "set").string(), {});
+  ASSERT_TRUE(set);
+  const TraceSet told = DecodeSet(EncodeSet(*set));
+  EXPECT_EQ(told.directory, set->directory);
+  EXPECT_EQ(told.name, set->name);
+  EXPECT_EQ(told.files, set->files);
+  EXPECT_EQ(told.groups, set->groups);
+  EXPECT_EQ(told.world_size, set->world_size);
+  EXPECT_EQ(told.missing, set->missing);
+  fs::remove(directory_ / "set" / "small.2.et");
+  for (const Error& error : Run(Request(), 3)) {
+    EXPECT_EQ(error.kind, ErrorKind::kBadInput);
+    EXPECT_THAT(error.message, ::testing::StartsWith("rank 0: "));
+    EXPECT_THAT(error.message, HasSubstr("no file of rank 2"));
+  }
 }
 
 TEST_F(PartTest, NotesSayWhatWasPlayed) {

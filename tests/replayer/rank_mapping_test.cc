@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
+#include <thread>
 
 #include "replayer/group_sizes.h"
+#include "replayer/part.h"
 #include "replayer/plan.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -92,6 +96,38 @@ CommSpec Recorded(CommKind kind, std::int32_t rank, bool uneven) {
   return spec;
 }
 
+// What every rank makes of its own plan, on a thread each; the first error, if any.
+using Stage = std::function<Status(GroupRounds&, std::vector<PlannedTransfer>&)>;
+Status Across(const RankMapping& mapping, Plans& plans, const Stage& stage) {
+  auto communicators = CreateLocalCommunicators(static_cast<int>(plans.size()));
+  std::vector<Status> outcomes(plans.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      std::vector<std::unique_ptr<GroupComm>> comms;
+      std::vector<GroupMember> members;
+      for (const auto& [id, group] : mapping.groups) {
+        auto comm = communicators[rank]->CreateGroup(group.ranks);
+        if (comm && *comm != nullptr) {
+          members.push_back({id, {.ranks = group.ranks, .rank = (*comm)->rank()}, comm->get()});
+          comms.push_back(std::move(*comm));
+        }
+      }
+      GroupRounds rounds(*communicators[rank], std::move(members));
+      outcomes[rank] = stage(rounds, plans[rank]);
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const Status& outcome : outcomes) {
+    EXPECT_EQ(outcome.has_value(), outcomes.front().has_value());
+    EXPECT_EQ(outcome ? "" : outcome.error().message,
+              outcomes.front() ? "" : outcomes.front().error().message);
+  }
+  return outcomes.front();
+}
+
 Plans Played(const RankMapping& mapping, CommKind kind, bool uneven) {
   Plans plans;
   for (std::size_t rank = 0; rank < mapping.played.size(); ++rank) {
@@ -99,11 +135,16 @@ Plans Played(const RankMapping& mapping, CommKind kind, bool uneven) {
     spec.outside = !MapTransfer(mapping, static_cast<std::int32_t>(rank), spec);
     plans.push_back({{rank + 10, spec}});
   }
+  Plans apart = plans;
   FitSizes(plans, mapping);
   const RanksOfGroup ranks_of = [&](const std::string& id) { return mapping.RanksOf(id); };
   CompleteSplits(plans, ranks_of);
   const Status matched = MatchTransfers(plans, ranks_of);
   EXPECT_TRUE(matched) << Name(kind) << ": " << matched.error().message;
+  EXPECT_TRUE(Across(mapping, apart, [&](GroupRounds& rounds, auto& mine) {
+    return AgreeOnTransfersAcross(rounds, mapping, {}, mine);
+  }));
+  EXPECT_EQ(apart, plans) << Name(kind);
   return plans;
 }
 
@@ -256,10 +297,24 @@ TEST(RankMapping, OneSideOfATransferIsRefused) {
   Plans plans(2);
   plans[0] = {{17, AllReduceSpec(64, 0)}, {18, AllReduceSpec(64, 1)}};
   plans[1] = {{27, AllReduceSpec(64, 1)}, {28, AllReduceSpec(64, 2)}};
-  const Status status = CheckSameTransfers(plans, mapping);
-  ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("all_reduce #0"));
-  EXPECT_THAT(status.error().message, HasSubstr("node 17"));
+  const auto refused = [&] {
+    const Status together = CheckSameTransfers(plans, mapping);
+    const Status apart = Across(mapping, plans, [](GroupRounds& rounds, const auto& mine) {
+      return CheckSameTransfersAcross(rounds, mine);
+    });
+    EXPECT_EQ(apart ? "" : apart.error().message, together ? "" : together.error().message);
+    return together ? std::string() : together.error().message;
+  };
+  EXPECT_THAT(refused(), AllOf(HasSubstr("all_reduce #0"), HasSubstr("node 17")));
+  plans[1].insert(plans[1].begin(), {26, AllReduceSpec(64, 0)});
+  EXPECT_THAT(refused(), AllOf(HasSubstr("all_reduce #2"), HasSubstr("node 28")));
+  plans[1].pop_back();
+  EXPECT_EQ(refused(), "");
+  CommSpec send = AllReduceSpec(64, 3);
+  send.kind = CommKind::kSend;
+  send.peer = 1;
+  plans[0].push_back({19, send});
+  EXPECT_THAT(refused(), AllOf(HasSubstr("send #3"), HasSubstr("not in what rank 1 plays")));
 }
 
 }  // namespace

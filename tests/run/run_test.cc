@@ -279,6 +279,23 @@ TEST_F(RunTest, MissingRankFileFallsBackToMergedMedians) {
   EXPECT_THAT(run->notes, ElementsAre(HasSubstr("rank1.sqlite is missing")));
 }
 
+TEST_F(RunTest, ALargeRunIsMergedWithoutNodesAndReadFromItsRanks) {
+  WriteRun(Directory(), 2);
+  ASSERT_TRUE(MergeRun(Directory(), 1));
+  EXPECT_THAT(Query(File("run.sqlite"),
+                    "SELECT (SELECT count(*) FROM nodes)||' '||(SELECT count(*) FROM ranks)"),
+              ElementsAre("0 2"));
+  auto run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_TRUE(run->manifest.complete);
+  ExpectWholeRank(run->ranks[1]);
+  fs::remove(File("rank1.sqlite"));
+  run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_FALSE(run->ranks.at(1).steps.empty());
+  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("run.sqlite has its steps")));
+}
+
 TEST_F(RunTest, MissingRankFileOfAnUnmergedRunIsNotedAndCannotBeMerged) {
   WriteRun(Directory(), 2);
   fs::remove(File("rank0.sqlite"));

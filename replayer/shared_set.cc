@@ -1,0 +1,122 @@
+#include "replayer/shared_set.h"
+
+#include <numeric>
+#include <sstream>
+
+#include "collectives/algorithms/group.h"
+#include "collectives/byte_text.h"
+#include "collectives/group_rounds.h"
+#include "replayer/rank_mapping.h"
+
+namespace reprise {
+namespace {
+
+void PutRanks(ByteWriter& writer, const std::vector<std::int32_t>& ranks) {
+  writer.PutList({ranks.begin(), ranks.end()});
+}
+std::vector<std::int32_t> GetRanks(ByteReader& reader) {
+  std::vector<std::int32_t> ranks;
+  for (const std::int64_t rank : reader.GetList()) {
+    ranks.push_back(static_cast<std::int32_t>(rank));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::string EncodeSet(const TraceSet& set) {
+  ByteWriter writer;
+  writer.PutString(set.directory);
+  writer.PutString(set.name);
+  writer.Put(set.world_size);
+  PutRanks(writer, set.missing);
+  writer.Put(static_cast<std::uint64_t>(set.files.size()));
+  for (const auto& [rank, path] : set.files) {
+    writer.Put(rank);
+    writer.PutString(path);
+  }
+  writer.Put(static_cast<std::uint64_t>(set.groups.size()));
+  for (const auto& [id, group] : set.groups) {
+    writer.PutString(group.id);
+    writer.PutString(group.description);
+    PutRanks(writer, group.ranks);
+  }
+  return writer.Take();
+}
+
+TraceSet DecodeSet(std::string_view text) {
+  ByteReader reader(text);
+  TraceSet set;
+  set.directory = reader.GetString();
+  set.name = reader.GetString();
+  set.world_size = reader.Get<std::int32_t>();
+  set.missing = GetRanks(reader);
+  for (auto files = reader.Get<std::uint64_t>(); files > 0 && reader.ok(); --files) {
+    const auto rank = reader.Get<std::int32_t>();
+    set.files[rank] = reader.GetString();
+  }
+  for (auto groups = reader.Get<std::uint64_t>(); groups > 0 && reader.ok(); --groups) {
+    ProcessGroup group{.id = reader.GetString()};
+    group.description = reader.GetString();
+    group.ranks = GetRanks(reader);
+    set.groups[group.id] = std::move(group);
+  }
+  return set;
+}
+
+Result<TraceSet> OpenTogether(Communicator& communicator, const std::string& directory,
+                              const PartOptions& part) {
+  if (communicator.size() == 1) {
+    return OpenChosen(directory, part);
+  }
+  ByteWriter news;
+  if (communicator.rank() == 0) {
+    const auto opened = OpenChosen(directory, part);
+    news.Put(opened.has_value());
+    news.Put(opened ? ErrorKind::kBadInput : opened.error().kind);
+    news.PutString(opened ? EncodeSet(*opened) : opened.error().message);
+  }
+  std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
+  std::iota(all.begin(), all.end(), 0);
+  GroupMaker maker(communicator, {});
+  REPRISE_ASSIGN(const auto comm, maker.Create(all, "all"));
+  GroupRounds rounds(communicator,
+                     {{"all", {.ranks = all, .rank = communicator.rank()}, comm.get()}});
+  REPRISE_ASSIGN(const std::string text, rounds.Broadcast(news.Take()));
+  ByteReader reader(text);
+  const bool opened = reader.Get<bool>();
+  const auto kind = reader.Get<ErrorKind>();
+  const std::string rest = reader.GetString();
+  if (!opened) {
+    return Fail(kind, rest);
+  }
+  return DecodeSet(rest);
+}
+
+Result<std::string> HashTogether(Communicator& communicator, const TraceSet& set) {
+  std::string mine;  // "<rank> <hash> …"
+  Status hashed;
+  int turn = 0;
+  for (const auto& [rank, path] : set.files) {
+    if (turn++ % communicator.size() != communicator.rank() || !hashed) {
+      continue;
+    }
+    if (const auto hash = set.FileHash(rank)) {
+      mine += std::to_string(rank) + " " + *hash + " ";
+    } else {
+      hashed = tl::unexpected<Error>(hash.error());
+    }
+  }
+  REPRISE_ASSIGN(const auto shares, communicator.AllGather(mine));
+  REPRISE_TRY(hashed);
+  std::map<std::int32_t, std::string> hashes;
+  for (const std::string& share : shares) {
+    std::istringstream fields(share);
+    for (std::int32_t rank = 0; fields >> rank;) {
+      fields >> hashes[rank];
+    }
+  }
+  return set.ContentHash(hashes);
+}
+
+}  // namespace reprise

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Several hosts: data that crosses a network arrives, and a slow network favours few crossings.
+
+About 35 s. Needs root, namespaces and tc; says so where it has none.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import hosts  # noqa: E402
+import namespaces  # noqa: E402
+import program  # noqa: E402
+
+
+class HostsTest(program.ProgramTest):
+    def start(self, count, rate=None):
+        try:
+            self.hosts = hosts.Hosts(self.dir, count, rate)
+        except hosts.Unavailable as why:
+            self.skipTest(f"no hosts on this machine: {why}")
+        self.addCleanup(self.hosts.close)
+
+    def run_on_hosts(self, ranks_per_host, transport, *args, mpi=(), expect=0):
+        command = [*self.hosts.mpirun(ranks_per_host, transport, *mpi),
+                   str(pathlib.Path(program.REPRISE).resolve()), *map(str, args)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False,
+                              env={**program.ENVIRONMENT, "TMPDIR": "/tmp"})
+        self.assertEqual(done.returncode, expect,
+                         f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def replay(self, case, count, ranks_per_host, transport):
+        trace = self.convert(case)
+        run = self.dir / "run"
+        before = self.hosts.bytes_sent(1)
+        text = self.run_on_hosts(ranks_per_host, transport, "replay", trace, "-o", run, "--check",
+                                 "--device", "host", "--warmup", 0, "--iterations", 1,
+                                 "--host-gaps", "drop", "--allow-slow")
+        self.assertRegex(text, r"every transfer correct \([1-9]")
+        manifest = json.loads((run / "manifest.json").read_text())
+        expected = [f"node{1 + rank // ranks_per_host}" for rank in range(count * ranks_per_host)]
+        self.assertEqual(manifest["hosts"], expected)
+        sent = self.hosts.bytes_sent(1) - before
+        # Nothing took a way around the network.
+        self.assertGreater(sent, 100_000)
+
+    def test_replay_over_four_hosts(self):
+        self.start(4)
+        self.replay("gloo_comms/moe_ep4", 4, 1, "tcp")
+
+    def test_replay_over_two_hosts_with_ucx(self):
+        self.start(2)
+        self.replay("gloo_comms/gpt_fsdp4", 2, 2, "ucx")
+
+    def bench(self, *args, transport="tcp", mpi=()):
+        text = self.run_on_hosts(2, transport, "bench", "collectives", "all_reduce", "-b", "512K",
+                                 "-e", "512K", "-n", 1, "-w", 1, "--json", *args, mpi=mpi)
+        results = json.loads(text)["results"]
+        self.assertEqual([result["wrong"] for result in results], [0] * len(results))
+        return results[0]
+
+    def test_busbw_is_the_links(self):
+        """Ranks 0 and 1 on one host, 2 and 3 on the other: a ring crosses each link once."""
+        self.start(2, rate="80mbit")
+        result = self.bench()
+        self.assertLess(result["busbw_gb_per_s"], 0.025)  # 0.01 GB/s each way, and a burst
+
+    def test_hierarchical_beats_flat_where_the_link_is_slow(self):
+        self.start(2, rate="10mbit")
+        # Neighbours in the group on different hosts: what a flat algorithm does not know. Both of a
+        # host's ranks send 3/2 of the message to the other host, hierarchically one sends it once.
+        spread = ("--map-by", "node")
+        flat = self.bench("--algo", "ring", mpi=spread)
+        hierarchical = self.bench("--algo", "hierarchical", mpi=spread)
+        self.assertGreater(flat["time_ns"], 1.2 * hierarchical["time_ns"],
+                           f"flat {flat}, hierarchical {hierarchical}")
+
+
+if __name__ == "__main__":
+    namespaces.enter()
+    program.main() if len(sys.argv) < 3 else unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

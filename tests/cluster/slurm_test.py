@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Slurm starts a replay: srun --mpi=pmix, and scripts/slurm/reprise.sbatch.
+
+About 15 s. Needs root and the packages of group [cluster]; says so where it has none.
+"""
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import namespaces  # noqa: E402
+import program  # noqa: E402
+import slurm  # noqa: E402
+
+REPRISE = pathlib.Path(program.REPRISE).resolve()
+OPTIONS = ("--check", "--device", "host", "--warmup", 0, "--iterations", 1, "--host-gaps", "drop",
+           "--allow-slow")
+# All nodes share this machine's cores; srun knows nothing of Open MPI's waiting.
+ENVIRONMENT = {"OMPI_MCA_mpi_yield_when_idle": "1",
+               "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+class SlurmTest(program.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        try:
+            self.cluster = slurm.Cluster(self.dir)
+        except slurm.Unavailable as why:
+            self.skipTest(f"no Slurm on this machine: {why}")
+        self.addCleanup(self.cluster.close)
+
+    def check_run(self, run, ranks):
+        manifest = json.loads((run / "manifest.json").read_text())
+        self.assertTrue(manifest["complete"])
+        self.assertEqual(manifest["world_size"], ranks)
+        self.assertEqual(self.run_json("report", run)["coverage"]["real"], 1)
+
+    def test_srun_and_sbatch(self):
+        trace = self.convert("gloo_comms/moe_ep4")
+        run = self.dir / "srun"
+        done = self.cluster.run("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", REPRISE, "replay",
+                                trace, "-o", run, *OPTIONS, env=ENVIRONMENT)
+        self.assertRegex(done.stdout, r"every transfer correct \([1-9]")
+        self.check_run(run, 4)
+
+        run = self.dir / "sbatch"
+        log = self.dir / "job.log"
+        self.cluster.run("sbatch", "--nodes=2", "--ntasks=4", f"--output={log}",
+                         program.ROOT / "scripts/slurm/reprise.sbatch", trace, run, *OPTIONS,
+                         env={**ENVIRONMENT, "REPRISE": str(REPRISE)})
+        self.cluster.wait_for_jobs()
+        self.assertIn("every transfer correct", log.read_text())
+        self.check_run(run, 4)
+
+        # Too few tasks: one message, and the job's step has replay's exit code.
+        done = self.cluster.run("srun", "--mpi=pmix", "--ntasks=2", REPRISE, "replay", trace, "-o",
+                                self.dir / "few", check=False, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("has 4 ranks, but 2 were started", done.stderr)
+
+
+if __name__ == "__main__":
+    namespaces.enter()
+    program.main() if len(sys.argv) < 3 else unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
