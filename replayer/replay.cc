@@ -1,6 +1,9 @@
 #include "replayer/replay.h"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <new>
 
 #include "replayer/session.h"
 
@@ -25,6 +28,17 @@ constexpr Stage kPreparation[] = {
     {&Session::WritePreliminaryManifest, "writing the manifest"},
 };
 
+// A rank without memory tells the others, who may be waiting for it in the midst of the stage.
+Status Passed(Session& session, const Stage& stage, Communicator& communicator) {
+  try {
+    return (session.*stage.run)();
+  } catch (const std::bad_alloc&) {
+    const Status failed = EnvironmentError(fmt::format("out of memory while {}", stage.what));
+    communicator.RaiseAbort(failed.error());
+    return failed;
+  }
+}
+
 }  // namespace
 
 tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
@@ -40,12 +54,14 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
     if (request.progress && communicator.rank() == 0) {
       request.progress(stage.what);
     }
-    if (const Status agreed = communicator.Agree(((*session).*stage.run)()); !agreed) {
+    if (const Status agreed = communicator.Agree(Passed(*session, stage, communicator)); !agreed) {
       return failure(agreed, false);
     }
   }
-  if (const Status ran = session->RunIterations(); !ran) {
+  if (const Status ran = Passed(*session, {&Session::RunIterations, "running"}, communicator);
+      !ran) {
     communicator.RaiseAbort(ran.error());
+    session->RecordFailure(ran.error());
     // What was recorded up to here stays readable.
     static_cast<void>(session->EndRecording());
     // Left alive on purpose: transfers under way still write into its memory, and the caller's next

@@ -42,7 +42,8 @@ struct LocalGroup {
 };
 
 struct LocalWorld {
-  explicit LocalWorld(int world_size) : size(world_size), created(world_size, 0) {}
+  explicit LocalWorld(int world_size)
+      : size(world_size), created(world_size, 0), notes(world_size) {}
 
   const int size;
   std::mutex mutex;  // guards everything below, and every LocalGroup and LocalSlot
@@ -55,6 +56,8 @@ struct LocalWorld {
   int gathered = 0;
   std::uint64_t generation = 0;
   std::shared_ptr<const std::vector<std::string>> last_gathered;
+
+  std::vector<std::deque<Note>> notes;  // by receiver
 
   std::optional<Error> abort;
   std::atomic<bool> aborted{false};  // lets Test() look without the lock
