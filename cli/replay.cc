@@ -154,6 +154,7 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
       if (signal_code != 0) {
         return signal_code;
       }
+      return Fail(error.kind, "");  // it has been said
     }
     return tl::unexpected<Error>(error);
   }

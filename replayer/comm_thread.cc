@@ -4,9 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <new>
 
 #include "core/clock.h"
+#include "replayer/exceptions.h"
 
 namespace reprise {
 namespace {
@@ -132,8 +132,8 @@ Status CommThread::Turn() {
   try {
     REPRISE_TRY(IssueReady());
     REPRISE_TRY(TestOutstanding());
-  } catch (const std::bad_alloc&) {
-    return EnvironmentError("out of memory while transferring");
+  } catch (const std::exception& exception) {
+    return tl::unexpected<Error>(ErrorOf(exception, "while transferring"));
   }
   return PollOthers();
 }

@@ -1,11 +1,9 @@
 // Engine's running half: one node, from ready to done.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <new>
 
 #include "core/clock.h"
 #include "replayer/engine.h"
+#include "replayer/exceptions.h"
 
 namespace reprise {
 namespace {
@@ -45,8 +43,8 @@ NodeState Engine::RunNodeChecked(Graph::Index i) {
   }
   try {
     return RunNode(i);
-  } catch (const std::bad_alloc&) {
-    GiveUp({ErrorKind::kEnvironment, fmt::format("out of memory at {}", NameOf(i))});
+  } catch (const std::exception& exception) {
+    GiveUp(ErrorOf(exception, "at " + NameOf(i)));
     return NodeState::kPending;
   }
 }
@@ -155,8 +153,8 @@ void Engine::RunPaced(Graph::Index i) {
   Status status;
   try {
     status = RunPacedChecked(i, actor);
-  } catch (const std::bad_alloc&) {
-    status = EnvironmentError(fmt::format("out of memory at {}", NameOf(i)));
+  } catch (const std::exception& exception) {
+    status = tl::unexpected<Error>(ErrorOf(exception, "at " + NameOf(i)));
   }
   if (!status) {
     GiveUp(status.error());

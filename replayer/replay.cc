@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <new>
 
+#include "replayer/exceptions.h"
 #include "replayer/session.h"
 
 namespace reprise {
@@ -28,14 +28,15 @@ constexpr Stage kPreparation[] = {
     {&Session::WritePreliminaryManifest, "writing the manifest"},
 };
 
-// A rank without memory tells the others, who may be waiting for it in the midst of the stage.
+// A rank without memory or threads tells the others, who may be waiting for it in the midst of the
+// stage.
 Status Passed(Session& session, const Stage& stage, Communicator& communicator) {
   try {
     return (session.*stage.run)();
-  } catch (const std::bad_alloc&) {
-    const Status failed = EnvironmentError(fmt::format("out of memory while {}", stage.what));
-    communicator.RaiseAbort(failed.error());
-    return failed;
+  } catch (const std::exception& exception) {
+    const Error failed = ErrorOf(exception, fmt::format("while {}", stage.what));
+    communicator.RaiseAbort(failed);
+    return tl::unexpected<Error>(failed);
   }
 }
 

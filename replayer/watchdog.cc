@@ -140,7 +140,10 @@ void Watchdog::Act(std::int64_t now_ns) {
   }
   switch (role_) {
     case Role::kNone:
-      AskToLook(0, now_ns);
+      // The others came to their stand at about the same time: let them be quiet as long, too.
+      if (QuietNs(now_ns) >= options_.limit_ns + 4 * options_.tick_ns) {
+        AskToLook(0, now_ns);
+      }
       break;
     case Role::kAsksToLook:
       if (now_ns >= next_ns_) {

@@ -120,13 +120,15 @@ void AddNotesOnEnd(RunData& run) {
   if (reason.empty()) {
     return;  // all still at work, or killed together
   }
-  run.notes.push_back("ended early: " + reason);
-  if (!silent.empty()) {
-    run.notes.push_back(fmt::format(
-        "rank{} {} did not come to an end of {} own: killed, crashed or stopped before the others",
-        silent.size() > 1 ? "s" : "", fmt::join(silent, ", "),
-        silent.size() > 1 ? "their" : "its"));
+  if (silent.empty()) {
+    run.notes.push_back("ended early: " + reason);
+    return;
   }
+  run.notes.push_back(
+      fmt::format("ended early: rank{} {} first, killed, crashed or stopped (no end in {} file); "
+                  "the others: {}",
+                  silent.size() > 1 ? "s" : "", fmt::join(silent, ", "),
+                  silent.size() > 1 ? "their" : "its", reason));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ class LostRank(FaultTest):
                       errors)
         self.assertEqual(errors.count("where it stands, and what it waits for"), 1, errors)
         self.assertRegex(errors, rf"\n +{AT_FAULT}  no answer")
-        self.check_kept(f"rank {AT_FAULT} does not answer", f"rank {AT_FAULT} did not come to an end")
+        self.check_kept(f"rank {AT_FAULT} does not answer")
 
     def test_stopped_first_rank_is_named_by_another(self):
         """The rank that would look after the others."""
@@ -136,7 +136,7 @@ class LostRank(FaultTest):
             code, errors = self.end_within(replay, 15)
         self.assertNotEqual(code, 0, errors)
         self.assertRegex(errors, rf"rank {AT_FAULT} .*signal 9")  # mpirun's own words
-        self.check_kept("ended early: ended by SIGTERM", f"rank {AT_FAULT} did not come to an end")
+        self.check_kept(f"ended early: rank {AT_FAULT} first, killed", "ended by SIGTERM")
 
     def test_terminated_rank_tells_the_others(self):
         with self.replaying("--iterations", 100000) as replay:
@@ -149,20 +149,21 @@ class LostRank(FaultTest):
 
 class PausedRank(FaultTest):
     def test_stop_of_five_seconds_is_survived(self):
-        with self.replaying("--iterations", 60) as replay:
+        with self.replaying("--iterations", 8) as replay:
             pid = rank_processes(replay.pid)[AT_FAULT]
             os.kill(pid, signal.SIGSTOP)
             time.sleep(5)
             os.kill(pid, signal.SIGCONT)
             code, errors = self.end_within(replay, 60)
         self.assertEqual(code, 0, errors)
-        self.assertEqual(self.run_json("report", self.run_path)["notes"], [])
+        notes = "\n".join(self.run_json("report", self.run_path)["notes"])
+        self.assertNotIn("not merged", notes)
 
     def test_slow_rank_is_waited_for(self):
         """A tenth of the time to run; its pauses alone are half the watchdog's patience."""
-        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 12) as replay:
+        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 4) as replay:
             pid = rank_processes(replay.pid)[AT_FAULT]
-            for _ in range(8):
+            for _ in range(5):
                 os.kill(pid, signal.SIGSTOP)
                 time.sleep(0.9)
                 os.kill(pid, signal.SIGCONT)
@@ -175,7 +176,7 @@ class Exhausted(FaultTest):
     def test_no_memory_on_one_rank(self):
         """Room for a process with MPI, none for its tensors."""
         self.trace = self.large_transfers()
-        start = self.script(f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v {self.idle_kb() + 300_000}')
+        start = self.script(f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v {self.idle_kb() + 200_000}')
         begin = time.monotonic()
         done = subprocess.run(self.command("--device", "host", ranks=2, prefix=[start]),
                               env=program.ENVIRONMENT, capture_output=True, text=True, timeout=60,
@@ -208,16 +209,14 @@ class Exhausted(FaultTest):
         return most_kb
 
     def test_no_disk_on_one_rank(self):
-        """No file beyond 2 MB: the error is that of a full disk, and comes while running."""
-        start = self.script(f'[ "$OMPI_COMM_WORLD_RANK" = {AT_FAULT} ] && ulimit -f 2048')
-        begin = time.monotonic()
-        done = subprocess.run(self.command("--iterations", 100000, prefix=[start]),
-                              env=program.ENVIRONMENT, capture_output=True, text=True, timeout=90,
-                              check=False)
-        self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
-        self.assertRegex(done.stderr, rf"rank {AT_FAULT}: .*rank{AT_FAULT}\.sqlite")
-        self.assertLess(time.monotonic() - begin, 60)
-        self.check_kept(f"ended early: rank {AT_FAULT}: ")
+        """Its file may not grow any more: the error is that of a full disk, and comes while running."""
+        with self.replaying("--iterations", 100000) as replay:
+            size = (self.run_path / f"rank{AT_FAULT}.sqlite-wal").stat().st_size
+            resource.prlimit(rank_processes(replay.pid)[AT_FAULT], resource.RLIMIT_FSIZE, (size, size))
+            code, errors = self.end_within(replay, 30)
+        self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertRegex(errors, rf"rank {AT_FAULT}: .*rank{AT_FAULT}\.sqlite")
+        self.check_kept(f"rank {AT_FAULT}: ")
 
 
 class BadStart(FaultTest):
