@@ -78,10 +78,6 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
     Sequence& sequence = sequences_[SequenceName(spec)];
     sequence.nodes.push_back(node);
   }
-  for (auto& [name, sequence] : sequences_) {
-    std::stable_sort(sequence.nodes.begin(), sequence.nodes.end(),
-                     [&](auto a, auto b) { return graph_.comm(a)->index < graph_.comm(b)->index; });
-  }
   return {};
 }
 

@@ -138,7 +138,7 @@ class Standstill {
     if (state.nodes_left == 0) {
       return "it has nothing left in this iteration";
     }
-    return text.empty() ? fmt::format("its last node was {}", state.last) : text;
+    return text.empty() ? fmt::format("it completed {} last", state.last) : text;
   }
 
   std::string WhatOf(const RankState& state, const SequenceState& sequence) {
@@ -165,7 +165,7 @@ class Standstill {
         state.nodes_left == 0
             ? fmt::format("iteration {} is over", state.iteration)
             : fmt::format("{} nodes left of iteration {}", state.nodes_left, state.iteration);
-    text += fmt::format("\n{:>5}  {}: {}; last node {}, {} ago", state.rank, state.host, place,
+    text += fmt::format("\n{:>5}  {}: {}; last completed {}, {} ago", state.rank, state.host, place,
                         state.last.empty() ? "none" : state.last, Seconds(state.quiet_ns));
     for (const std::string& node : state.at_hand) {
       text += fmt::format("\n         in {}", node);

@@ -120,7 +120,8 @@ void AddNotesOnEnd(RunData& run) {
   if (reason.empty()) {
     return;  // all still at work, or killed together
   }
-  if (silent.empty()) {
+  // A signal is sent to all ranks when one has gone: it is not the reason.
+  if (silent.empty() || reason.find("ended by SIG") == std::string::npos) {
     run.notes.push_back("ended early: " + reason);
     return;
   }

@@ -219,6 +219,20 @@ bool Break(RandomSet& set, Breakage breakage) {
   return false;
 }
 
+void MakeAlike(RandomSet& set) {
+  for (std::vector<Node>& nodes : set.nodes) {
+    for (Node& node : nodes) {
+      if (node.comm && !IsPointToPoint(node.comm->kind)) {
+        const CommSpec was = *node.comm;
+        node.comm = CommSpec{.kind = CommKind::kBarrier,
+                             .group = was.group,
+                             .index = was.index,
+                             .sequence = was.sequence};
+      }
+    }
+  }
+}
+
 Status RunOrderCase(const RandomSet& set, Communicator& communicator, Device* device,
                     std::int64_t limit_ns) {
   // Kept where it fails: transfers under way still write into its memory.

@@ -20,6 +20,9 @@ enum class Breakage : std::uint8_t {
 // False where the set has nothing to break in this way.
 [[nodiscard]] bool Break(RandomSet& set, Breakage breakage);
 
+// Makes barriers of all collectives: nothing but their order tells them apart.
+void MakeAlike(RandomSet& set);
+
 // Replays this rank's part; every rank of the communicator calls it with the same set. Fails, on
 // every rank, where data is wrong, a sequence is not issued in its recorded order, a transfer is
 // missing, or no node completes anywhere for `limit_ns`. `device` null: operations are timed.
