@@ -127,7 +127,15 @@ class Standstill {
                            TransferName(*waiter.sequence), waiter.rank, Doing(state));
       }
     }
-    return waited_for_.empty() ? "no rank waits for another" : "ranks wait for each other";
+    if (!waited_for_.empty()) {
+      return "ranks wait for each other";
+    }
+    for (const RankState& state : states_) {
+      if (!state.at_hand.empty()) {
+        return fmt::format("no rank waits for another; rank {}: {}", state.rank, Doing(state));
+      }
+    }
+    return "no rank waits for another";
   }
 
   static std::string Doing(const RankState& state) {
@@ -165,8 +173,9 @@ class Standstill {
         state.nodes_left == 0
             ? fmt::format("iteration {} is over", state.iteration)
             : fmt::format("{} nodes left of iteration {}", state.nodes_left, state.iteration);
-    text += fmt::format("\n{:>5}  {}: {}; last completed {}, {} ago", state.rank, state.host, place,
-                        state.last.empty() ? "none" : state.last, Seconds(state.quiet_ns));
+    text += fmt::format("\n{:>5}  {}: {}; nothing completed for {} after {}", state.rank,
+                        state.host, place, Seconds(state.quiet_ns),
+                        state.last.empty() ? "the beginning" : state.last);
     for (const std::string& node : state.at_hand) {
       text += fmt::format("\n         in {}", node);
     }

@@ -25,7 +25,9 @@ constexpr std::int64_t kBacklogFactor = 10;
 Watchdog::Watchdog(Communicator& communicator, const WatchdogOptions& options,
                    RanksOfGroup ranks_of_group, Callbacks callbacks)
     : communicator_(communicator),
-      options_(options),
+      options_{.limit_ns = options.limit_ns,
+               .tick_ns = std::min(options.tick_ns,
+                                   std::max<std::int64_t>(options.limit_ns / 20, 5'000'000))},
       answer_ns_(std::clamp<std::int64_t>(options.limit_ns / 4, 1'000'000'000, 15'000'000'000)),
       ranks_of_group_(std::move(ranks_of_group)),
       callbacks_(std::move(callbacks)),

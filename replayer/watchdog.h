@@ -26,7 +26,7 @@ struct Progress {
 
 struct WatchdogOptions {
   std::int64_t limit_ns = 60'000'000'000;  // of quiet on every rank
-  std::int64_t tick_ns = 50'000'000;
+  std::int64_t tick_ns = 50'000'000;       // at most; a short limit has shorter ones
 };
 
 // One per rank, on a thread of its own, while transfers may be outstanding; constructed and
