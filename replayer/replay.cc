@@ -59,8 +59,11 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
       return failure(agreed, false);
     }
   }
-  if (const Status ran = Passed(*session, {&Session::RunIterations, "running"}, communicator);
-      !ran) {
+  // Here the watchdog looks after all ranks: a rank may wait for a slow one as long as it takes.
+  communicator.SetPatience(-1);
+  const Status ran = Passed(*session, {&Session::RunIterations, "running"}, communicator);
+  communicator.SetPatience(kPatienceOverWatchdog * request.options.watchdog_ns);
+  if (!ran) {
     communicator.RaiseAbort(ran.error());
     session->RecordFailure(ran.error());
     // What was recorded up to here stays readable.

@@ -57,5 +57,16 @@ TEST_F(PatienceTest, ARankThatIsSlowButProgresses) {
   ExpectSuccess(3, 300'000'000, 1'200'000'000);
 }
 
+// The others have finished the iteration long before: longer than ranks wait between stages.
+TEST_F(PatienceTest, ARankThatIsSlowToFinish) {
+  constexpr std::int64_t kLimitNs = 300'000'000;
+  ThreadTrace slow = Example();
+  for (int i = 0; i < 22; ++i) {
+    slow.Add("aten::view", OpKind::kMetadata, 150'000'000);
+  }
+  WriteSet({slow, Example(), Example()});
+  ExpectSuccess(3, kLimitNs, 11 * kLimitNs);
+}
+
 }  // namespace
 }  // namespace reprise
