@@ -39,7 +39,13 @@ void Engine::NoteDue(std::int64_t deadline_ns) {
 }
 
 void Engine::WaitUntil(std::int64_t deadline_ns) {
-  NoteDue(deadline_ns);
+  const std::int64_t now_ns = MonotonicNs();
+  if (now_ns >= deadline_ns) {
+    return;  // the usual case, and it is to cost one look at the clock
+  }
+  if (deadline_ns > now_ns + kNoticedWaitNs) {
+    NoteDue(deadline_ns);
+  }
   WaitUntilNs(deadline_ns);
 }
 
