@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/interrupts.h"
 #include "cli/opencl_drivers.h"
 #include "cli/replay_part.h"
 #include "cli/tuning_file.h"
@@ -163,14 +164,24 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
   if (isatty(STDERR_FILENO) != 0) {
     request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };
   }
+  CatchInterrupts();
+  request.interrupted = PendingInterrupt;
   const auto play = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
   const auto outcome = flags.fold > 0 ? PlayFolded(request, *communicator, flags.fold, play)
                                       : play(request, *communicator);
   if (!outcome) {
     const Error& error = outcome.error().error;
     if (outcome.error().while_running) {
-      LogError(error.message);
-      communicator->AbortNow(static_cast<int>(error.kind));
+      const int signal_code = InterruptExitCode();
+      // mpirun sends its signal to every rank: one of them speaks.
+      if (signal_code == 0 || communicator->rank() == 0) {
+        LogError(error.message);
+      }
+      communicator->AbortNow(signal_code != 0 ? signal_code : static_cast<int>(error.kind));
+      if (signal_code != 0) {
+        return signal_code;
+      }
+      return Fail(error.kind, "");  // it has been said
     }
     return tl::unexpected<Error>(error);
   }

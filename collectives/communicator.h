@@ -54,6 +54,12 @@ class GroupComm {
 inline constexpr int kMessageTags = 1008;
 inline constexpr int kTransportTags = 1 << 22;  // UCX in Open MPI takes 2^23
 
+// A short message outside of all transfers: how ranks look after each other while they run.
+struct Note {
+  int from = 0;
+  std::string text;
+};
+
 // All ranks of a run. Created once per rank; destroyed collectively.
 class Communicator {
  public:
@@ -95,6 +101,14 @@ class Communicator {
   // The reason; nothing while nobody has raised. Cheap enough to poll every millisecond. From any
   // thread.
   [[nodiscard]] virtual std::optional<Error> PollAbort() = 0;
+  // Sends a note without waiting for its receiver, who may be stopped or gone. What is longer than
+  // kNoteBytes is cut. Notes of one sender arrive in order; none after an abort. From any thread.
+  virtual void PostNote(int to, std::string text) = 0;
+  // The next note for this rank, if one has come; never blocks. One thread at a time.
+  [[nodiscard]] virtual std::optional<Note> TakeNote() = 0;
+  // Small enough to be sent at once by every transport (Open MPI's shared memory: 4 KiB), so that
+  // it arrives although the receiver has posted nothing.
+  static constexpr std::size_t kNoteBytes = 2000;
   // The last call after an abort, once everything worth keeping is written: waits up to
   // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
   // good order by itself, and always where ranks are threads (local transport); otherwise ends all

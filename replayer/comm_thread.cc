@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "replayer/exceptions.h"
 
 namespace reprise {
 namespace {
@@ -80,10 +81,6 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
     Sequence& sequence = sequences_[SequenceName(spec)];
     sequence.nodes.push_back(node);
   }
-  for (auto& [name, sequence] : sequences_) {
-    std::stable_sort(sequence.nodes.begin(), sequence.nodes.end(),
-                     [&](auto a, auto b) { return graph_.comm(a)->index < graph_.comm(b)->index; });
-  }
   return {};
 }
 
@@ -123,18 +120,21 @@ void CommThread::Loop() {
       submitted_.clear();
       continue;
     }
-    Status status = IssueReady();
-    if (status) {
-      status = TestOutstanding();
-    }
-    if (status) {
-      status = PollOthers();
-    }
-    if (!status) {
+    if (const Status status = Turn(); !status) {
       failed_ = true;
       callbacks_.failed(status.error());
     }
   }
+}
+
+Status CommThread::Turn() {
+  try {
+    REPRISE_TRY(IssueReady());
+    REPRISE_TRY(TestOutstanding());
+  } catch (const std::exception& exception) {
+    return tl::unexpected<Error>(ErrorOf(exception, "while transferring"));
+  }
+  return PollOthers();
 }
 
 Status CommThread::IssueReady() {
@@ -188,6 +188,7 @@ Status CommThread::Issue(Graph::Index node) {
   }
   if (work.alone) {
     const std::int64_t now_ns = MonotonicNs();
+    callbacks_.ends_at(now_ns + work.host_ns);
     const std::lock_guard lock(mutex_);
     outstanding_.push_back({.node = node,
                             .issued_ns = now_ns,
@@ -254,6 +255,7 @@ Status CommThread::TestOutstanding() {
       one.transfer.reset();
       if (one.release_ns != 0) {
         one.release_ns = now_ns + plan_.work[one.node].host_ns;
+        callbacks_.ends_at(one.release_ns);
       }
     }
     if (now_ns < one.release_ns) {
@@ -310,19 +312,30 @@ Status CommThread::PollOthers() {
   return why ? tl::unexpected<Error>(*why) : Status{};
 }
 
-std::string CommThread::Describe() const {
+std::vector<SequenceState> CommThread::Sequences() const {
+  const auto state = [this](Graph::Index node, SequenceState::At at) {
+    const CommSpec& spec = specs_.at(node);
+    return SequenceState{at,
+                         spec.group,
+                         spec.kind,
+                         spec.index,
+                         spec.peer,
+                         graph_.id(node),
+                         std::max(spec.in_bytes, spec.out_bytes)};
+  };
   const std::lock_guard lock(mutex_);
-  std::string text;
+  std::vector<SequenceState> states;
   for (const Outstanding& one : outstanding_) {
-    text += fmt::format("\n  waiting for the other members: {}", Words(graph_, one.node));
+    states.push_back(state(one.node, SequenceState::At::kIssued));
   }
   for (const auto& [name, sequence] : sequences_) {
-    if (sequence.next < sequence.nodes.size() &&
-        !submitted_.contains(sequence.nodes[sequence.next])) {
-      text += fmt::format("\n  not reached yet: {}", Words(graph_, sequence.nodes[sequence.next]));
+    if (sequence.next < sequence.nodes.size()) {
+      const Graph::Index node = sequence.nodes[sequence.next];
+      states.push_back(state(node, submitted_.contains(node) ? SequenceState::At::kReady
+                                                             : SequenceState::At::kNotReached));
     }
   }
-  return text;
+  return states;
 }
 
 }  // namespace reprise

@@ -20,6 +20,7 @@
 #include "replayer/device_memory.h"
 #include "replayer/pipelined_transfer.h"
 #include "replayer/plan.h"
+#include "replayer/rank_state.h"
 #include "replayer/staging.h"
 
 namespace reprise {
@@ -56,6 +57,8 @@ class CommThread {
     std::function<void(const Error&)> failed;
     // True once everything that the node waits for on the device has finished.
     std::function<bool(Graph::Index)> inputs_ready;
+    // A transfer that only takes time ends then (MonotonicNs).
+    std::function<void(std::int64_t)> ends_at;
   };
 
   // `groups`: by group id, groups of which this rank is a member. `memory` may be null (nothing on
@@ -70,8 +73,9 @@ class CommThread {
   void BeginIteration();
   // The node's dependencies are done; it is issued at `earliest_ns` or when its turn has come.
   void Submit(Graph::Index node, std::int64_t earliest_ns);
-  // What is issued but not over, and what waits for its turn, in words (for the watchdog).
-  [[nodiscard]] std::string Describe() const;
+  // Where each sequence stands: what is issued but not over, then what is to be issued next. From
+  // any thread.
+  [[nodiscard]] std::vector<SequenceState> Sequences() const;
   // Transfers verified by --check so far.
   [[nodiscard]] std::int64_t checked() const { return checked_.load(); }
 
@@ -95,6 +99,7 @@ class CommThread {
              CommThreadOptions options, Callbacks callbacks);
   Status PrepareTransfers(const DeviceMemory* memory, Device* device);
   void Loop();
+  Status Turn();
   bool WaitForWork();
   Status IssueReady();
   Status Issue(Graph::Index node);

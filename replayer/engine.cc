@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <iterator>
-#include <thread>
 
 #include "core/clock.h"
 
@@ -23,6 +20,7 @@ Engine::Engine(const Graph& graph, const Plan& plan, const ReplayOptions& option
       done_ns_(graph.size()),
       events_(graph.size()),
       event_users_(graph.size()),
+      seen_(plan.actors.size() + 1, kNoNode),
       scheduler_(plan.dependencies, static_cast<int>(plan.actors.size())) {}
 
 Engine::~Engine() {
@@ -52,7 +50,8 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& p
   CommThread::Callbacks callbacks{
       .done = [raw](const TransferTimes& times) { raw->OnTransfer(times); },
       .failed = [raw](const Error& error) { raw->GiveUp(error); },
-      .inputs_ready = [raw](Graph::Index i) { return raw->InputsReady(i); }};
+      .inputs_ready = [raw](Graph::Index i) { return raw->InputsReady(i); },
+      .ends_at = [raw](std::int64_t ns) { raw->NoteDue(ns); }};
   REPRISE_ASSIGN(engine->comm_,
                  CommThread::Create(graph, plan, communicator, groups, memory, device,
                                     std::move(transfers), std::move(callbacks)));
@@ -123,41 +122,6 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory) {
   return {};
 }
 
-void Engine::GiveUp(const Error& error) {
-  if (failing_.exchange(true)) {
-    return;
-  }
-  {
-    const std::lock_guard lock(error_mutex_);
-    error_ = error;
-  }
-  communicator_.RaiseAbort(error);
-  scheduler_.Stop();
-}
-
-// Ends a run that makes no progress, saying who waits for what.
-void Engine::Watch(const std::stop_token& stop) {
-  std::uint32_t last = scheduler_.remaining();
-  std::int64_t since_ns = MonotonicNs();
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
-  // Wakes as soon as it is told to stop: the end of an iteration waits for nobody's sleep.
-  while (!stopped.wait_for(lock, stop, std::chrono::milliseconds(20),
-                           [&stop] { return stop.stop_requested(); })) {
-    const std::uint32_t now = scheduler_.remaining();
-    if (now != last) {
-      last = now;
-      since_ns = MonotonicNs();
-    } else if (MonotonicNs() - since_ns > options_.watchdog_ns) {
-      GiveUp({ErrorKind::kCheckFailed,
-              fmt::format("no progress for {} s with {} nodes left:{}",
-                          options_.watchdog_ns / 1'000'000'000, now, comm_->Describe())});
-      return;
-    }
-  }
-}
-
 // How many nodes will ask for each stream node's event: with the last one it is let go, so that the
 // number of live events stays small however long the trace is.
 void Engine::ExpectEventUsers() {
@@ -176,6 +140,8 @@ void Engine::ExpectEventUsers() {
 
 Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup) {
   iteration_ = iteration;
+  runs_.fetch_add(1);
+  running_.store(true);
   comm_->BeginIteration();
   transfer_records_.clear();
   ExpectEventUsers();
@@ -185,20 +151,18 @@ Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup
     actor.records.clear();
     actor.step_begin_ns.assign(std::max<std::size_t>(graph_.metadata().steps.size(), 1), 0);
   }
-  std::jthread watchdog([this](const std::stop_token& stop) { Watch(stop); });
-  const bool complete = scheduler_.Run([this](std::uint32_t node) { return RunNode(node); });
-  watchdog.request_stop();
-  watchdog.join();
+  const bool complete = scheduler_.Run([this](std::uint32_t node) { return RunNodeChecked(node); });
   if (!complete || failing_.load()) {
     for (ActorState& actor : actors_) {
       if (actor.pacer != nullptr) {
         actor.pacer->Drain();
       }
     }
-    const std::lock_guard lock(error_mutex_);
-    return tl::unexpected<Error>(error_);
+    return tl::unexpected<Error>(failure().value_or(Error{}));
   }
-  return Collect(iteration, warmup, begin_ns);
+  auto result = Collect(iteration, warmup, begin_ns);
+  running_.store(false);
+  return result;
 }
 
 Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,
@@ -209,7 +173,7 @@ Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,
     }
   }
   // What the recorded step spent after its last node.
-  WaitUntilNs(MonotonicNs() + plan_.tail_ns);
+  WaitUntil(MonotonicNs() + plan_.tail_ns);
   IterationResult result;
   std::int64_t end_ns = MonotonicNs();
   const auto steps = std::max<std::size_t>(graph_.metadata().steps.size(), 1);

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stop_token>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +18,14 @@
 #include "kernels/device.h"
 #include "replayer/comm_thread.h"
 #include "replayer/device_memory.h"
+#include "replayer/estimate.h"
 #include "replayer/options.h"
 #include "replayer/pacer.h"
 #include "replayer/plan.h"
+#include "replayer/rank_state.h"
 #include "replayer/scheduler.h"
 #include "replayer/timeline.h"
+#include "replayer/watchdog.h"
 
 namespace reprise {
 
@@ -47,7 +50,23 @@ class Engine {
   [[nodiscard]] Result<IterationResult> RunIteration(std::int32_t iteration, bool warmup);
   [[nodiscard]] std::int64_t checked_transfers() const;
 
+  // For the watchdog. What the device does, divided among those that share it; without it nothing
+  // on the device counts as under way.
+  void SetLimits(const DeviceLimits& limits, double slowdown);
+  // One thread at a time asks; any thread.
+  [[nodiscard]] Progress GetProgress();
+  [[nodiscard]] RankState GetState() const;
+  // Ends the run on all ranks, telling them `told`; this rank's own error is `found`. Where another
+  // rank was first, its reason is. From any thread.
+  void GiveUp(const Error& told, const Error& found);
+  // Why the engine is unusable, if it is.
+  [[nodiscard]] std::optional<Error> failure() const;
+  // WaitUntilNs, with the watchdog knowing.
+  void WaitUntil(std::int64_t deadline_ns);
+
  private:
+  static constexpr Graph::Index kNoNode = UINT32_MAX;
+
   // One recorded host thread or device stream. Used by whoever runs its current node.
   struct ActorState {
     Timeline timeline;
@@ -57,6 +76,10 @@ class Engine {
     std::vector<EventPtr> wait_for;                                // of the node at hand
     std::vector<NodeRecord> records;
     std::vector<std::int64_t> step_begin_ns;  // 0: step not reached by this actor
+    // What the watchdog sees from outside.
+    std::atomic<Graph::Index> last = kNoNode;     // node completed last
+    std::atomic<Graph::Index> at_hand = kNoNode;  // node that may be waiting
+    std::atomic<std::int64_t> backlog_ns = 0;     // estimate of `enqueued`
   };
 
   Engine(const Graph& graph, const Plan& plan, const ReplayOptions& options,
@@ -81,8 +104,11 @@ class Engine {
   void Record(ActorState& actor, Graph::Index i, std::int64_t start_ns, std::int64_t duration_ns);
   void OnTransfer(const TransferTimes& times);
   bool InputsReady(Graph::Index i);
-  void GiveUp(const Error& error);
-  void Watch(const std::stop_token& stop);
+  NodeState RunNodeChecked(Graph::Index i);
+  void GiveUp(const Error& error) { GiveUp(error, error); }
+  void NoteDue(std::int64_t deadline_ns);
+  [[nodiscard]] std::int64_t EstimateNs(const Cost& cost) const;
+  [[nodiscard]] std::string NameOf(Graph::Index i) const;
   Result<IterationResult> Collect(std::int32_t iteration, bool warmup, std::int64_t begin_ns);
 
   const Graph& graph_;
@@ -99,8 +125,16 @@ class Engine {
   std::vector<NodeRecord> transfer_records_;
   std::int32_t iteration_ = 0;
   std::atomic<bool> failing_ = false;
-  std::mutex error_mutex_;
-  Error error_;
+  mutable std::mutex error_mutex_;
+  std::optional<Error> error_;
+  double ns_per_flop_ = 0;
+  double ns_per_byte_ = 0;
+  std::atomic<bool> running_ = false;
+  std::atomic<std::int32_t> runs_ = 0;  // iterations begun
+  std::atomic<std::int64_t> due_ns_ = 0;
+  std::atomic<Graph::Index> last_transfer_ = kNoNode;
+  std::vector<Graph::Index> seen_;  // by actor, then transfers: what GetProgress saw last
+  std::atomic<Graph::Index> newest_ = kNoNode;
   Scheduler scheduler_;
   // Last: its thread calls back into everything above.
   std::unique_ptr<CommThread> comm_;

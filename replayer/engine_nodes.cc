@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "replayer/engine.h"
+#include "replayer/exceptions.h"
 
 namespace reprise {
 namespace {
@@ -25,11 +26,27 @@ bool Engine::OnStream(Graph::Index i) const {
 NodeState Engine::RunNode(Graph::Index i) {
   const Work& work = plan_.work[i];
   if (work.type == WorkType::kTransfer) {
-    comm_->Submit(i, MonotonicNs() + work.gap_ns);
+    const std::int64_t earliest_ns = MonotonicNs() + work.gap_ns;
+    NoteDue(earliest_ns);
+    comm_->Submit(i, earliest_ns);
     return NodeState::kPending;
   }
   ActorState& actor = actors_[work.actor];
   return OnStream(i) ? RunOnStream(i, actor) : RunOnThread(i, actor);
+}
+
+// No exception leaves a task: nobody would say which rank it was.
+NodeState Engine::RunNodeChecked(Graph::Index i) {
+  if (failing_.load(std::memory_order_relaxed)) {
+    scheduler_.Stop();  // told before this iteration's nodes could be
+    return NodeState::kPending;
+  }
+  try {
+    return RunNode(i);
+  } catch (const std::exception& exception) {
+    GiveUp(ErrorOf(exception, "at " + NameOf(i)));
+    return NodeState::kPending;
+  }
 }
 
 // A host thread of the recording: on its pacer where it must wait, at once otherwise.
@@ -54,6 +71,7 @@ NodeState Engine::RunOnThread(Graph::Index i, ActorState& actor) {
     GiveUp(status.error());
     return NodeState::kPending;
   }
+  actor.last.store(i, std::memory_order_relaxed);
   return NodeState::kDone;
 }
 
@@ -89,6 +107,7 @@ NodeState Engine::RunOnStream(Graph::Index i, ActorState& actor) {
     GiveUp(status.error());
     return NodeState::kPending;
   }
+  actor.last.store(i, std::memory_order_relaxed);
   return NodeState::kDone;
 }
 
@@ -129,10 +148,20 @@ void Engine::RunPaced(Graph::Index i) {
   if (failing_.load()) {
     return;
   }
-  if (const Status status = RunPacedChecked(i, actors_[plan_.work[i].actor]); !status) {
+  ActorState& actor = actors_[plan_.work[i].actor];
+  actor.at_hand.store(i, std::memory_order_relaxed);
+  Status status;
+  try {
+    status = RunPacedChecked(i, actor);
+  } catch (const std::exception& exception) {
+    status = tl::unexpected<Error>(ErrorOf(exception, "at " + NameOf(i)));
+  }
+  if (!status) {
     GiveUp(status.error());
     return;
   }
+  actor.at_hand.store(kNoNode, std::memory_order_relaxed);
+  actor.last.store(i, std::memory_order_relaxed);
   done_ns_[i] = MonotonicNs();
   // The thread's next nodes follow on its pacer's thread: waking another costs tens of us.
   scheduler_.CompleteHere(i);
@@ -176,6 +205,9 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
     REPRISE_TRY(actor.stream->Enqueue(*launches_[k]));
   }
   actor.enqueued.emplace_back(i, end - begin);
+  // Only this thread adds: no atomic sum is needed.
+  actor.backlog_ns.store(actor.backlog_ns.load(std::memory_order_relaxed) + EstimateNs(work.cost),
+                         std::memory_order_relaxed);
   return {};
 }
 
@@ -197,8 +229,9 @@ Status Engine::Settle(ActorState& actor) {
       at += count;
     }
     actor.enqueued.clear();
+    actor.backlog_ns.store(0, std::memory_order_relaxed);
   }
-  WaitUntilNs(actor.timeline.Settle());
+  WaitUntil(actor.timeline.Settle());
   return {};
 }
 
@@ -237,6 +270,7 @@ void Engine::OnTransfer(const TransferTimes& times) {
     (void)UseEvent(dep, times.node);
   }
   done_ns_[times.node] = MonotonicNs();
+  last_transfer_.store(times.node, std::memory_order_relaxed);
   scheduler_.Complete(times.node);
 }
 

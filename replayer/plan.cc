@@ -43,6 +43,7 @@ class Planner {
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       REPRISE_TRY(PlanNode(i));
     }
+    OrderSequences();
     FrameSteps();
     AddDependencies();
     MarkCrossings();
@@ -127,6 +128,28 @@ class Planner {
     return options_.streams.empty() || actor.kind != Actor::Kind::kStream ||
            std::find(options_.streams.begin(), options_.streams.end(),
                      StreamId{actor.device, actor.id}) != options_.streams.end();
+  }
+
+  // What a transfer is matched with and when it is issued goes by its place in its sequence; starts
+  // may be recorded in another order (of two host threads, of a pool's workers).
+  void OrderSequences() {
+    std::map<std::string, std::vector<std::size_t>> places;
+    for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
+      const Graph::Index i = plan_.transfers[k];
+      places[NameOf(graph_.actor(i), graph_.comm(i))].push_back(k);
+    }
+    for (const auto& [sequence, of_sequence] : places) {
+      std::vector<Graph::Index> nodes;
+      for (const std::size_t k : of_sequence) {
+        nodes.push_back(plan_.transfers[k]);
+      }
+      std::stable_sort(nodes.begin(), nodes.end(), [this](Graph::Index a, Graph::Index b) {
+        return graph_.comm(a)->index < graph_.comm(b)->index;
+      });
+      for (std::size_t n = 0; n < nodes.size(); ++n) {
+        plan_.transfers[of_sequence[n]] = nodes[n];
+      }
+    }
   }
 
   // A replay begins where the first recorded step begins and ends where the last one ends.

@@ -53,7 +53,7 @@ struct Plan {
   std::vector<std::uint32_t> deps;
   DependencyGraph dependencies;
   std::int64_t tail_ns = 0;  // from the last node's end to the end of its step, after --host-gaps
-  std::vector<Graph::Index> transfers;  // by recorded start: issue order within each sequence
+  std::vector<Graph::Index> transfers;  // by recorded start; of one sequence by CommSpec::index
   Diagnostics diagnostics;              // surrogate_no_kernel per operator, …
 
   [[nodiscard]] std::span<const std::uint32_t> DepsOf(Graph::Index i) const {

@@ -110,6 +110,13 @@ Status Session::BeginRecording() {
   return {};
 }
 
+void Session::RecordFailure(const Error& why) {
+  if (writer_ != nullptr && !failure_recorded_.exchange(true)) {
+    writer_->SetFact(kFactEndedBy, why.message.substr(0, why.message.find('\n')));
+    writer_->SetFact(kFactEndedAtNs, std::to_string(WallClockNs()));
+  }
+}
+
 Status Session::EndRecording() {
   if (sampler_ != nullptr) {
     sampler_->Stop();

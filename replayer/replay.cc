@@ -1,7 +1,10 @@
 #include "replayer/replay.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "replayer/exceptions.h"
 #include "replayer/session.h"
 
 namespace reprise {
@@ -25,6 +28,18 @@ constexpr Stage kPreparation[] = {
     {&Session::WritePreliminaryManifest, "writing the manifest"},
 };
 
+// A rank without memory or threads tells the others, who may be waiting for it in the midst of the
+// stage.
+Status Passed(Session& session, const Stage& stage, Communicator& communicator) {
+  try {
+    return (session.*stage.run)();
+  } catch (const std::exception& exception) {
+    const Error failed = ErrorOf(exception, fmt::format("while {}", stage.what));
+    communicator.RaiseAbort(failed);
+    return tl::unexpected<Error>(failed);
+  }
+}
+
 }  // namespace
 
 tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
@@ -40,12 +55,17 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
     if (request.progress && communicator.rank() == 0) {
       request.progress(stage.what);
     }
-    if (const Status agreed = communicator.Agree(((*session).*stage.run)()); !agreed) {
+    if (const Status agreed = communicator.Agree(Passed(*session, stage, communicator)); !agreed) {
       return failure(agreed, false);
     }
   }
-  if (const Status ran = session->RunIterations(); !ran) {
+  // Here the watchdog looks after all ranks: a rank may wait for a slow one as long as it takes.
+  communicator.SetPatience(-1);
+  const Status ran = Passed(*session, {&Session::RunIterations, "running"}, communicator);
+  communicator.SetPatience(kPatienceOverWatchdog * request.options.watchdog_ns);
+  if (!ran) {
     communicator.RaiseAbort(ran.error());
+    session->RecordFailure(ran.error());
     // What was recorded up to here stays readable.
     static_cast<void>(session->EndRecording());
     // Left alive on purpose: transfers under way still write into its memory, and the caller's next

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ReplayRequest {
   ReplayOptions options;
   // Called on rank 0 with a line for people; may be empty.
   std::function<void(const std::string&)> progress;
+  // Asked some 20 times a second while iterations run, from another thread: whether this rank is to
+  // end the run early (a signal has come), and why. May be empty.
+  std::function<std::optional<Error>()> interrupted;
 };
 
 struct ReplayOutcome {

@@ -145,11 +145,11 @@ double Session::SharingSlowdown() const {
 }
 
 Status Session::EstimateCost() {
-  REPRISE_ASSIGN(const DeviceLimits limits, SharedLimits());
-  if (device_ == nullptr || limits.flops_per_second <= 0) {
+  REPRISE_ASSIGN(limits_, SharedLimits());
+  if (device_ == nullptr || limits_.flops_per_second <= 0) {
     return {};
   }
-  estimate_ = EstimateReplay(*graph_, plan_, memory_plan_, limits, SharingSlowdown());
+  estimate_ = EstimateReplay(*graph_, plan_, memory_plan_, limits_, SharingSlowdown());
   return CheckEstimate(estimate_, device_->info(), ranks_on_device_, request_.options);
 }
 
@@ -163,6 +163,9 @@ Status Session::PrepareEngine() {
                                           .chunk_bytes = chunk_bytes,
                                           .transfers = transfers_},
                                          device_.get(), memory_.get()));
+  if (device_ != nullptr) {
+    engine_->SetLimits(limits_, SharingSlowdown());
+  }
   return {};
 }
 
@@ -190,13 +193,37 @@ Result<std::int64_t> Session::StartSkewNs() {
                                    request_.options.GapFactor());
 }
 
+Watchdog::Callbacks Session::WatchdogCallbacks() {
+  return {.progress = [this] { return engine_->GetProgress(); },
+          .state = [this] { return engine_->GetState(); },
+          .give_up =
+              [this](const Error& told, const Error& found) {
+                RecordFailure(told);  // the system may kill this process before it has ended
+                engine_->GiveUp(told, found);
+              },
+          .interrupted = request_.interrupted};
+}
+
 Status Session::RunIterations() {
+  Status ran;
+  {
+    const Watchdog watchdog(
+        communicator_, {.limit_ns = request_.options.watchdog_ns},
+        [this](const std::string& group) { return mapping_.RanksOf(group); }, WatchdogCallbacks());
+    ran = Iterate();
+  }
+  // Of all that ended meanwhile this rank's first failure is the reason, with all it has to say.
+  const std::optional<Error> failure = engine_->failure();
+  return ran || !failure ? ran : tl::unexpected<Error>(*failure);
+}
+
+Status Session::Iterate() {
   const ReplayOptions& options = request_.options;
   REPRISE_ASSIGN(const std::int64_t skew_ns, StartSkewNs());
   const std::int32_t total = options.warmup + options.iterations;
   for (std::int32_t iteration = 0; iteration < total; ++iteration) {
     REPRISE_TRY(communicator_.Barrier());
-    WaitUntilNs(MonotonicNs() + skew_ns);
+    engine_->WaitUntil(MonotonicNs() + skew_ns);
     const bool warmup = iteration < options.warmup;
     REPRISE_ASSIGN(IterationResult result, engine_->RunIteration(iteration, warmup));
     std::int64_t replay_ns = 0;
@@ -205,6 +232,7 @@ Status Session::RunIterations() {
       writer_->AppendStep(step);
     }
     writer_->AppendRecords(std::move(result.records));
+    REPRISE_TRY(writer_->status());  // a full disk ends the run now, not after hours
     if (request_.progress && communicator_.rank() == 0) {
       request_.progress(fmt::format("{} {} of {}: {:.1f} ms", warmup ? "warm-up" : "iteration",
                                     warmup ? iteration + 1 : iteration - options.warmup + 1,
@@ -212,7 +240,8 @@ Status Session::RunIterations() {
                                     static_cast<double>(replay_ns) * 1e-6));
     }
   }
-  return {};
+  // While a rank is still at work all watchdogs answer.
+  return communicator_.Barrier();
 }
 
 ReplayOutcome Session::Outcome() const {

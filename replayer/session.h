@@ -1,6 +1,7 @@
 // One rank's way through a replay, stage by stage; replay.cc drives it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "replayer/part.h"
 #include "replayer/plan.h"
 #include "replayer/replay.h"
+#include "replayer/watchdog.h"
 #include "run/run.h"
 #include "telemetry/sampler.h"
 
@@ -38,10 +40,11 @@ class Session {
   Status PrepareEngine();       // collective: allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
-  Status WritePreliminaryManifest();  // collective gather; so that a killed run says what it was
-  Status RunIterations();             // collective; the only stage with transfers outstanding
-  Status EndRecording();              // this rank's file is complete
-  Status WriteSummary();              // rank 0 writes run.sqlite and marks the manifest complete
+  Status WritePreliminaryManifest();     // collective gather; so that a killed run says what it was
+  Status RunIterations();                // collective; the only stage with transfers outstanding
+  void RecordFailure(const Error& why);  // the first: so that the run on disk says why it ended
+  Status EndRecording();                 // this rank's file is complete
+  Status WriteSummary();                 // rank 0 writes run.sqlite and marks the manifest complete
   [[nodiscard]] ReplayOutcome Outcome() const;
 
  private:
@@ -53,6 +56,8 @@ class Session {
   [[nodiscard]] double SharingSlowdown() const;
   Result<std::int64_t> StagingChunkBytes();  // collective
   Result<std::int64_t> StartSkewNs();
+  Status Iterate();
+  [[nodiscard]] Watchdog::Callbacks WatchdogCallbacks();
   Result<RunManifest> MakeManifest();
   void StartSampler();
 
@@ -71,10 +76,12 @@ class Session {
   int devices_ = 0;          // of the backend
   int ranks_on_device_ = 1;  // of this host, this one among them
   MemoryPlan memory_plan_;
+  DeviceLimits limits_;
   Estimate estimate_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<RankWriter> writer_;
+  std::atomic<bool> failure_recorded_ = false;
   std::unique_ptr<Sampler> sampler_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <system_error>
 
 namespace reprise {
 namespace {
@@ -11,7 +12,10 @@ namespace {
 // A damaged file is bad input; a full disk, a lock or a missing permission is the machine's.
 Error MakeError(sqlite3* handle, int code, const std::string& file) {
   const int extended = handle == nullptr ? code : sqlite3_extended_errcode(handle);
-  const std::string text = handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle);
+  std::string text = handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle);
+  if ((code & 0xff) == SQLITE_IOERR && handle != nullptr && sqlite3_system_errno(handle) != 0) {
+    text += fmt::format(" ({})", std::generic_category().message(sqlite3_system_errno(handle)));
+  }
   const bool damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB ||
                        extended == SQLITE_IOERR_SHORT_READ || (code & 0xff) == SQLITE_ERROR;
   if (damaged) {

@@ -64,6 +64,10 @@ class SqliteRankWriter : public RankWriter {
     std::pair<std::string, std::string> fact(name, value);
     Push(&Pending::facts, fact);
   }
+  [[nodiscard]] Status status() override {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
   [[nodiscard]] Status Close() override;
 
  private:

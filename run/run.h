@@ -66,6 +66,8 @@ class RankWriter {
   virtual void AppendDevice(const RunDevice& device) = 0;
   // Named per-rank facts: clock offset to rank 0 (kFactClockOffsetNs), diagnostics, memory peak.
   virtual void SetFact(const std::string& name, const std::string& value) = 0;
+  // The first error of the background thread so far; Append* after it do nothing.
+  [[nodiscard]] virtual Status status() = 0;
   // Writes what is pending and closes the file. The first error of the background thread, such as
   // a full disk, is returned here; Append* after it do nothing.
   [[nodiscard]] virtual Status Close() = 0;
@@ -81,6 +83,9 @@ inline constexpr char kFactModelled[] = "modelled";
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
 // Where this rank's first recorded step begins, in its recorded times.
 inline constexpr char kFactFirstStepNs[] = "first_step_ns";
+// Why the run ended early, as this rank was told (its first line), and when (Unix ns).
+inline constexpr char kFactEndedBy[] = "ended_by";
+inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
 // What 0 of this rank's recorded times is on the recording's common clock.
 inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 

@@ -102,6 +102,41 @@ std::int32_t RanksOnDisk(const std::string& directory) {
   return ranks;
 }
 
+bool NamesARank(const std::string& text) { return text.starts_with("rank "); }
+
+// Why a run ended early and who was first, as far as its ranks could still say.
+void AddNotesOnEnd(RunData& run) {
+  std::string reason;
+  std::vector<std::string> silent;
+  for (const RankData& rank : run.ranks) {
+    const auto told = rank.facts.find(kFactEndedBy);
+    if (told == rank.facts.end()) {
+      if (!rank.closed) {
+        silent.push_back(std::to_string(rank.rank));
+      }
+    } else if (reason.empty() || (!NamesARank(reason) && NamesARank(told->second))) {
+      // The rank at fault leaves its own number out, the others name it.
+      reason = told->second;
+      if (!NamesARank(reason) && run.ranks.size() > 1) {
+        reason += fmt::format(" (says rank {})", rank.rank);
+      }
+    }
+  }
+  if (reason.empty()) {
+    return;  // all still at work, or killed together
+  }
+  // A signal is sent to all ranks when one has gone: it is not the reason.
+  if (silent.empty() || reason.find("ended by SIG") == std::string::npos) {
+    run.notes.push_back("ended early: " + reason);
+    return;
+  }
+  run.notes.push_back(
+      fmt::format("ended early: rank{} {} first, killed, crashed or stopped (no end in {} file); "
+                  "the others: {}",
+                  silent.size() > 1 ? "s" : "", fmt::join(silent, ", "),
+                  silent.size() > 1 ? "their" : "its", reason));
+}
+
 }  // namespace
 
 Status MergeRun(const std::string& directory, int most_ranks_in_full) {
@@ -159,6 +194,9 @@ Result<RunData> ReadRun(const std::string& directory) {
   }
   if (run.ranks.empty()) {
     return BadInput(directory + ": no rank's file in it (rank0.sqlite, ...)");
+  }
+  if (!run.manifest.complete) {
+    AddNotesOnEnd(run);
   }
   return run;
 }

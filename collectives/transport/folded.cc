@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <numeric>
 
 #include "collectives/layout.h"
@@ -75,7 +77,24 @@ struct FoldedWorld {
   int gathered = 0;
   std::uint64_t generation = 0;
   std::shared_ptr<const Result<std::vector<std::string>>> last_gathered;
+
+  std::mutex notes_mutex;               // guards `notes`, and who asks the process for its notes
+  std::vector<std::deque<Note>> notes;  // by place
 };
+
+// A note between processes says which ranks it is from and for.
+std::string Addressed(int from, int to, const std::string& text) {
+  return fmt::format("{} {} {}", from, to, text);
+}
+// False for what nobody here has sent.
+bool ReadAddress(const std::string& text, Note& note, int& to) {
+  int length = 0;
+  if (std::sscanf(text.c_str(), "%d %d %n", &note.from, &to, &length) != 2) {
+    return false;
+  }
+  note.text = text.substr(static_cast<std::size_t>(length));
+  return true;
+}
 
 class DoneTransfer final : public Transfer {
  public:
@@ -173,6 +192,8 @@ class FoldedCommunicator final : public Communicator {
     world_->changed.notify_all();
   }
   std::optional<Error> PollAbort() override { return world_->processes.PollAbort(); }
+  void PostNote(int to, std::string text) override;
+  std::optional<Note> TakeNote() override;
   void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }
 
  private:
@@ -219,6 +240,38 @@ Result<std::unique_ptr<GroupComm>> FoldedCommunicator::CreateGroup(
     return std::unique_ptr<GroupComm>();
   }
   return std::make_unique<FoldedGroupComm>(group, position);
+}
+
+void FoldedCommunicator::PostNote(int to, std::string text) {
+  const int process = world_->folding.ProcessOf(to);
+  if (process != world_->processes.rank()) {
+    world_->processes.PostNote(process, Addressed(rank(), to, text));
+    return;
+  }
+  text.resize(std::min(text.size(), kNoteBytes));
+  const std::lock_guard lock(world_->notes_mutex);
+  world_->notes[static_cast<std::size_t>(world_->folding.PlaceOf(to))].push_back(
+      {.from = rank(), .text = std::move(text)});
+}
+
+// Whoever asks also takes in what has come for the others of this process.
+std::optional<Note> FoldedCommunicator::TakeNote() {
+  const std::lock_guard lock(world_->notes_mutex);
+  while (const auto note = world_->processes.TakeNote()) {
+    Note for_rank;
+    int to = -1;
+    if (ReadAddress(note->text, for_rank, to) && to >= world_->first() &&
+        to < world_->first() + world_->here()) {
+      world_->notes[static_cast<std::size_t>(to - world_->first())].push_back(std::move(for_rank));
+    }
+  }
+  std::deque<Note>& mine = world_->notes[static_cast<std::size_t>(place_)];
+  if (mine.empty()) {
+    return std::nullopt;
+  }
+  Note first = std::move(mine.front());
+  mine.pop_front();
+  return first;
 }
 
 // The last one of this process to come gathers for all of them.
@@ -300,6 +353,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
   }
   const auto world = std::make_shared<FoldedWorld>(processes, ranks);
   world->created.assign(static_cast<std::size_t>(world->here()), 0);
+  world->notes.resize(static_cast<std::size_t>(world->here()));
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int place = 0; place < world->here(); ++place) {
     communicators.push_back(std::make_unique<FoldedCommunicator>(world, place));

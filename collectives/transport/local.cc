@@ -1,6 +1,7 @@
 // Ranks as threads of one process: for tests, and for replays without MPI.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "collectives/layout.h"
@@ -92,6 +93,25 @@ class LocalCommunicator final : public Communicator {
   }
 
   std::optional<Error> PollAbort() override { return world_->PollAbort(); }
+
+  void PostNote(int to, std::string text) override {
+    text.resize(std::min(text.size(), kNoteBytes));
+    const std::lock_guard lock(world_->mutex);
+    if (!world_->abort) {
+      world_->notes.at(static_cast<std::size_t>(to)).push_back({rank_, std::move(text)});
+    }
+  }
+
+  std::optional<Note> TakeNote() override {
+    const std::lock_guard lock(world_->mutex);
+    std::deque<Note>& mine = world_->notes[static_cast<std::size_t>(rank_)];
+    if (mine.empty() || world_->abort) {
+      return std::nullopt;
+    }
+    Note note = std::move(mine.front());
+    mine.pop_front();
+    return note;
+  }
 
   void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }
 

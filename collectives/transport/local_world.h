@@ -47,7 +47,8 @@ struct LocalWorld {
   explicit LocalWorld(int world_size)
       : size(world_size),
         nodes(static_cast<std::size_t>(world_size), 0),
-        created(static_cast<std::size_t>(world_size), 0) {}
+        created(static_cast<std::size_t>(world_size), 0),
+        notes(static_cast<std::size_t>(world_size)) {}
 
   const int size;
   const std::vector<std::int32_t> nodes;  // all on one host
@@ -61,6 +62,8 @@ struct LocalWorld {
   int gathered = 0;
   std::uint64_t generation = 0;
   std::shared_ptr<const std::vector<std::string>> last_gathered;
+
+  std::vector<std::deque<Note>> notes;  // by receiver
 
   std::optional<Error> abort;
   std::atomic<bool> aborted{false};  // lets Test() look without the lock

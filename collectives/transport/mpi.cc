@@ -123,6 +123,8 @@ class MpiCommunicator final : public Communicator {
   }
   void RaiseAbort(const Error& why) override { state_->RaiseAbort(why); }
   std::optional<Error> PollAbort() override { return state_->PollAbort(); }
+  void PostNote(int to, std::string text) override { state_->PostNote(to, std::move(text)); }
+  std::optional<Note> TakeNote() override { return state_->TakeNote(); }
   void AbortNow(int exit_code) override;
 
  private:

@@ -13,9 +13,8 @@ namespace reprise {
 namespace {
 
 constexpr int kAbortTag = 1;
-// Small enough to be sent at once by every transport (Open MPI's shared memory: 4 KiB), so that it
-// arrives although the receiver has posted nothing.
-constexpr std::size_t kAbortBytes = 2000;
+constexpr int kNoteTag = 2;
+constexpr std::size_t kAbortBytes = Communicator::kNoteBytes;
 constexpr std::int64_t kAbortSendNs = 1'000'000'000;
 
 // MPI has no 16-bit floats; a user function knows its operands only by these parameters.
@@ -232,6 +231,46 @@ std::optional<Error> MpiState::PollAbortSometimes() {
     return std::nullopt;
   }
   return PollAbort();
+}
+
+void MpiState::PostNote(int to, std::string text) {
+  if (Aborted() || Unfinished()) {
+    return;
+  }
+  text.resize(std::min(text.size(), Communicator::kNoteBytes));
+  const std::lock_guard lock(notes_mutex_);
+  const auto guard = Guard();
+  std::erase_if(notes_, [](SentNote& sent) {
+    int done = 0;
+    return MPI_Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+  });
+  SentNote& note = notes_.emplace_back(SentNote{std::move(text)});
+  if (MPI_Isend(note.text.data(), static_cast<int>(note.text.size()), MPI_CHAR, to, kNoteTag,
+                coordination, &note.request) != MPI_SUCCESS) {
+    notes_.pop_back();  // the receiver is gone: it will not answer, which is what counts
+  }
+}
+
+std::optional<Note> MpiState::TakeNote() {
+  if (Aborted() || Unfinished()) {
+    return std::nullopt;
+  }
+  const auto guard = Guard();
+  int flag = 0;
+  MPI_Status status;
+  if (MPI_Iprobe(MPI_ANY_SOURCE, kNoteTag, coordination, &flag, &status) != MPI_SUCCESS ||
+      flag == 0) {
+    return std::nullopt;
+  }
+  std::string text(Communicator::kNoteBytes, '\0');
+  int length = 0;
+  MPI_Get_count(&status, MPI_CHAR, &length);
+  if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, status.MPI_SOURCE, kNoteTag,
+               coordination, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+    return std::nullopt;
+  }
+  text.resize(static_cast<std::size_t>(std::max(length, 0)));
+  return Note{status.MPI_SOURCE, std::move(text)};
 }
 
 Result<bool> MpiState::WaitFor(MPI_Request& request, std::int64_t deadline_ns, bool heed_abort) {

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "collectives/communicator.h"
 #include "core/comm.h"
 #include "core/result.h"
 
@@ -53,6 +55,9 @@ class MpiState {
   [[nodiscard]] std::optional<Error> PollAbortSometimes();
   [[nodiscard]] bool Aborted() const { return aborted_.load(std::memory_order_acquire); }
 
+  void PostNote(int to, std::string text);
+  [[nodiscard]] std::optional<Note> TakeNote();
+
   // Waits for a request; an abort breaks it off where heeded. `deadline_ns` is
   // on MonotonicNs' scale, negative for none; false when it passed.
   [[nodiscard]] Result<bool> WaitFor(MPI_Request& request, std::int64_t deadline_ns,
@@ -70,7 +75,7 @@ class MpiState {
   int size = 1;
   std::int64_t max_message_bytes = 0;
   MPI_Comm base = MPI_COMM_NULL;          // parent of the groups
-  MPI_Comm coordination = MPI_COMM_NULL;  // AllGather, Barrier, abort messages
+  MPI_Comm coordination = MPI_COMM_NULL;  // AllGather, Barrier, abort messages, notes
   MPI_Comm farewell = MPI_COMM_NULL;      // the barrier after an abort, which may cut others short
   std::vector<MPI_Comm> groups;           // freed at Close
 
@@ -86,6 +91,12 @@ class MpiState {
   std::atomic<bool> unfinished_{false};
   std::string abort_text_;  // being sent
   std::vector<MPI_Request> abort_sends_;
+  struct SentNote {
+    std::string text;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  std::mutex notes_mutex_;
+  std::list<SentNote> notes_;  // until MPI has let go of them
   std::mutex kept_mutex_;
   std::vector<std::vector<std::byte>> kept_;
   std::vector<MPI_Op> half_ops_;  // [float16, bfloat16] x [sum, prod, min, max]

@@ -229,6 +229,35 @@ Status BadSpecsBody(Communicator& communicator) {
 }
 
 // Plans survive the exchange; uneven sizes that only their owners know become splits.
+// From the next rank, while nobody waits for anybody; what is long arrives cut.
+Status NotesBody(Communicator& communicator) {
+  const int size = communicator.size();
+  if (size == 1) {
+    return Expect(!communicator.TakeNote(), "a note from nowhere");
+  }
+  const int to = (communicator.rank() + 1) % size;
+  const int from = (communicator.rank() + size - 1) % size;
+  constexpr int kNotes = 100;
+  for (int i = 0; i < kNotes; ++i) {
+    communicator.PostNote(to, std::to_string(i));
+  }
+  communicator.PostNote(to, std::string(10'000, 'x'));
+  const std::int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
+  for (int i = 0; i <= kNotes && MonotonicNs() < deadline_ns;) {
+    const std::optional<Note> note = communicator.TakeNote();
+    if (!note) {
+      continue;
+    }
+    REPRISE_TRY(Expect(note->from == from, "a note from the wrong rank"));
+    REPRISE_TRY(Expect(
+        note->text == (i < kNotes ? std::to_string(i) : std::string(Communicator::kNoteBytes, 'x')),
+        "notes change, or their order does"));
+    ++i;
+  }
+  REPRISE_TRY(communicator.Barrier());
+  return Expect(!communicator.TakeNote(), "more notes than were sent");
+}
+
 Status PlansBody(Communicator& communicator) {
   const int rank = communicator.rank();
   const std::vector<std::int32_t> all = AllRanks(communicator);

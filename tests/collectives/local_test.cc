@@ -28,6 +28,7 @@ TEST_P(OnRanks, MessagesKeepTheirOrder) { EXPECT_OK(OnThreads(GetParam(), Ordere
 TEST_P(OnRanks, BarrierWaitsForAll) { EXPECT_OK(OnThreads(GetParam(), BarrierBody)); }
 TEST_P(OnRanks, RanksCoordinate) { EXPECT_OK(OnThreads(GetParam(), CoordinationBody)); }
 TEST_P(OnRanks, BadSpecsAreRefused) { EXPECT_OK(OnThreads(GetParam(), BadSpecsBody)); }
+TEST_P(OnRanks, NotesArrive) { EXPECT_OK(OnThreads(GetParam(), NotesBody)); }
 TEST_P(OnRanks, PlansAreExchanged) { EXPECT_OK(OnThreads(GetParam(), PlansBody)); }
 INSTANTIATE_TEST_SUITE_P(Local, OnRanks, ::testing::Range(1, 9));
 

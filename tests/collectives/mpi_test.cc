@@ -111,6 +111,7 @@ TEST_F(Mpi, MessagesKeepTheirOrder) { Run(OrderedMessagesBody); }
 TEST_F(Mpi, BarrierWaitsForAll) { Run(BarrierBody); }
 TEST_F(Mpi, RanksCoordinate) { Run(CoordinationBody); }
 TEST_F(Mpi, BadSpecsAreRefused) { Run(BadSpecsBody); }
+TEST_F(Mpi, NotesArrive) { Run(NotesBody); }
 TEST_F(Mpi, PlansAreExchanged) { Run(PlansBody); }
 
 }  // namespace

@@ -52,6 +52,7 @@ struct Case {
 [[nodiscard]] Status BarrierBody(Communicator& communicator);
 [[nodiscard]] Status CoordinationBody(Communicator& communicator);
 [[nodiscard]] Status BadSpecsBody(Communicator& communicator);
+[[nodiscard]] Status NotesBody(Communicator& communicator);
 [[nodiscard]] Status PlansBody(Communicator& communicator);
 
 // Runs a body on a thread for each; the first failure, with its place.

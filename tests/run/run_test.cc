@@ -463,5 +463,55 @@ TEST_F(RunTest, WriteErrorIsReportedAtClose) {
   EXPECT_THAT(closed.error().message, HasSubstr("rank0.sqlite"));
 }
 
+// Replay asks while it runs: a full disk is not to be found out at the end.
+TEST_F(RunTest, WriteErrorIsKnownBeforeClose) {
+  auto writer = RankWriter::Create(Directory(), 0);
+  ASSERT_TRUE(writer);
+  EXPECT_TRUE((*writer)->status());
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(File("rank0.sqlite").c_str(), &handle), SQLITE_OK);
+  sqlite3_busy_timeout(handle, 5'000);
+  ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(handle);
+  (*writer)->AppendEdges({{.from = 1, .to = 2, .reason = "data"}});
+  for (int i = 0; i < 500 && (*writer)->status(); ++i) {
+    usleep(10'000);
+  }
+  EXPECT_FALSE((*writer)->status());
+}
+
+TEST_F(RunTest, NotesSayWhyARunEndedEarlyAndWhoWasFirst) {
+  const auto write = [&](int rank, const std::string& ended_by) {
+    auto writer = RankWriter::Create(Directory(), rank);
+    ASSERT_TRUE(writer);
+    if (!ended_by.empty()) {
+      (*writer)->SetFact(kFactEndedBy, ended_by);
+    }
+    ASSERT_TRUE((*writer)->Close());
+    if (ended_by.empty()) {  // killed
+      const std::string file = File("rank" + std::to_string(rank) + ".sqlite");
+      sqlite3* handle = nullptr;
+      ASSERT_EQ(sqlite3_open(file.c_str(), &handle), SQLITE_OK);
+      sqlite3_exec(handle, "UPDATE ranks SET closed=0", nullptr, nullptr, nullptr);
+      sqlite3_close(handle);
+    }
+  };
+  const auto notes = [&] {
+    const auto run = ReadRun(Directory());
+    EXPECT_TRUE(run) << run.error().message;
+    return run->notes;
+  };
+  write(0, "rank 1: disk full");
+  write(1, "disk full");
+  EXPECT_THAT(notes(), Contains("ended early: rank 1: disk full"));
+  write(1, "");  // the rank at fault could not write: the other says it
+  EXPECT_THAT(notes(), Contains("ended early: rank 1: disk full"));
+  write(0, "ended by SIGTERM");
+  EXPECT_THAT(notes(), Contains(AllOf(HasSubstr("ended early: rank 1 first, killed"),
+                                      HasSubstr("ended by SIGTERM (says rank 0)"))));
+  write(0, "");
+  EXPECT_THAT(notes(), Not(Contains(HasSubstr("ended early"))));  // nobody knows
+}
+
 }  // namespace
 }  // namespace reprise

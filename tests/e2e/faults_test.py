@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""What befalls single ranks of a run: no other rank hangs, what was recorded stays readable, and the
+message names the rank that was first. Times are limits on the whole run from the fault on."""
+import contextlib
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import program
+
+RANKS = 4
+AT_FAULT = 2
+CHECK_FAILED, BAD_INPUT, ENVIRONMENT = 1, 3, 4
+WATCHDOG_S = 2
+
+
+def rank_processes(parent):
+    """Pids of the ranks that mpirun started, by rank."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            variables = (stat.parent / "environ").read_bytes().split(b"\0")
+        except OSError:  # ended meanwhile
+            continue
+        for variable in variables:
+            if int(fields[1]) == parent and variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                found[int(variable.split(b"=")[1])] = int(stat.parent.name)
+    return found
+
+
+class FaultTest(program.ProgramTest):
+    """Replays of one capture, which are given something to cope with."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = program.ProgramTest("run_program")
+        cls.keep.setUp()
+        cls.trace = cls.keep.convert("gloo/gpt_ddp4")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.tearDown()
+
+    def setUp(self):
+        super().setUp()
+        self.run_path = self.dir / "run"
+
+    def command(self, *options, ranks=RANKS, prefix=()):
+        start = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+        return [*start, *map(str, prefix), program.REPRISE, "replay", str(self.trace), "-o",
+                str(self.run_path), *map(str, options)]
+
+    @contextlib.contextmanager
+    def replaying(self, *options, **kwargs):
+        """A replay that has begun to record on every rank."""
+        replay = subprocess.Popen(self.command(*options, **kwargs), env=program.ENVIRONMENT, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            self.wait_for_records(replay, kwargs.get("ranks", RANKS))
+            yield replay
+        finally:
+            replay.kill()
+            replay.communicate()
+
+    def wait_for_records(self, replay, ranks):
+        deadline = time.monotonic() + 120
+        while any(self.steps(self.run_path / f"rank{rank}.sqlite") == 0 for rank in range(ranks)):
+            self.assertIsNone(replay.poll(), "the replay ended early")
+            self.assertLess(time.monotonic(), deadline, "no rank recorded anything")
+            time.sleep(0.1)
+
+    @staticmethod
+    def steps(file):
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
+                return database.execute("SELECT count(*) FROM steps WHERE NOT warmup").fetchone()[0]
+        except sqlite3.OperationalError:  # not there yet
+            return 0
+
+    def end_within(self, replay, limit_s):
+        """Exit code and stderr; fails where it takes longer."""
+        try:
+            _, errors = replay.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            self.fail(f"still running {limit_s} s after the fault")
+        return replay.returncode, errors
+
+    def check_kept(self, *needles):
+        """The run is readable, has all ranks' steps, and its notes say what happened."""
+        report = self.run_json("report", self.run_path)
+        self.assertEqual(len(report["ranks"]), RANKS)
+        self.assertGreater(report["step_time_replayed_ns"], 0)
+        self.assertTrue(report["notes"][0].startswith("not merged"), report["notes"])
+        for needle in needles:
+            self.assertIn(needle, "\n".join(report["notes"]))
+
+    def script(self, text):
+        """A program to start in place of reprise, which ends by becoming what it was given."""
+        path = self.dir / "start.sh"
+        path.write_text(f'#!/bin/bash\n{text}\nexec "$@"\n')
+        path.chmod(0o755)
+        return path
+
+
+class LostRank(FaultTest):
+    def test_stopped_rank_is_named_by_the_watchdog(self):
+        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
+            os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGSTOP)
+            code, errors = self.end_within(replay, 20)
+        self.assertEqual(code, CHECK_FAILED, errors)
+        self.assertIn(f"no progress on any rank for {WATCHDOG_S} s: rank {AT_FAULT} does not answer",
+                      errors)
+        self.assertEqual(errors.count("where it stands, and what it waits for"), 1, errors)
+        self.assertRegex(errors, rf"\n +{AT_FAULT}  no answer")
+        self.check_kept(f"rank {AT_FAULT} does not answer")
+
+    def test_stopped_first_rank_is_named_by_another(self):
+        """The rank that would look after the others."""
+        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
+            os.kill(rank_processes(replay.pid)[0], signal.SIGSTOP)
+            code, errors = self.end_within(replay, 25)
+        self.assertEqual(code, CHECK_FAILED, errors)
+        self.assertIn("rank 0 does not answer", errors)
+        self.check_kept("rank 0 does not answer")
+
+    def test_killed_rank_ends_the_run(self):
+        with self.replaying("--iterations", 100000) as replay:
+            os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGKILL)
+            code, errors = self.end_within(replay, 15)
+        self.assertNotEqual(code, 0, errors)
+        self.assertRegex(errors, rf"rank {AT_FAULT} .*signal 9")  # mpirun's own words
+        self.check_kept(f"ended early: rank {AT_FAULT} first, killed", "ended by SIGTERM")
+
+    def test_terminated_rank_tells_the_others(self):
+        with self.replaying("--iterations", 100000) as replay:
+            os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGTERM)
+            code, errors = self.end_within(replay, 15)
+        self.assertNotEqual(code, 0, errors)
+        self.assertIn(f"rank {AT_FAULT}: ended by SIGTERM", errors)
+        self.check_kept(f"ended early: rank {AT_FAULT}: ended by SIGTERM")
+
+
+class PausedRank(FaultTest):
+    def test_stop_of_five_seconds_is_survived(self):
+        with self.replaying("--iterations", 8) as replay:
+            pid = rank_processes(replay.pid)[AT_FAULT]
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(5)
+            os.kill(pid, signal.SIGCONT)
+            code, errors = self.end_within(replay, 60)
+        self.assertEqual(code, 0, errors)
+        notes = "\n".join(self.run_json("report", self.run_path)["notes"])
+        self.assertNotIn("not merged", notes)
+
+    def test_slow_rank_is_waited_for(self):
+        """A tenth of the time to run; its pauses alone are half the watchdog's patience."""
+        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 4) as replay:
+            pid = rank_processes(replay.pid)[AT_FAULT]
+            for _ in range(5):
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.9)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.1)
+            code, errors = self.end_within(replay, 60)
+        self.assertEqual(code, 0, errors)
+
+
+class Exhausted(FaultTest):
+    def test_no_memory_on_one_rank(self):
+        """Room for a process with MPI, none for its tensors."""
+        self.trace = self.large_transfers()
+        start = self.script(f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v {self.idle_kb() + 200_000}')
+        begin = time.monotonic()
+        done = subprocess.run(self.command("--device", "host", ranks=2, prefix=[start]),
+                              env=program.ENVIRONMENT, capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
+        self.assertIn("rank 1: out of memory while allocating", done.stderr)
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def large_transfers(self):
+        """Two ranks that reduce 512 MB."""
+        text = self.dir / "large.txt"
+        text.write_text("DATA\n1\nlayer -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 536870912 1\n")
+        out = self.dir / "large"
+        self.run_program("convert", text, "-o", out, "--ranks", 2)
+        return out
+
+    def idle_kb(self):
+        """Address space of a rank that allocates nothing for its transfers."""
+        replay = subprocess.Popen(self.command("--device", "host", "--comms", "timed", "--force", ranks=2),
+                                  env=program.ENVIRONMENT, stdout=subprocess.DEVNULL)
+        most_kb = 0
+        while replay.poll() is None:
+            with contextlib.suppress(OSError, KeyError):
+                status = pathlib.Path(f"/proc/{rank_processes(replay.pid)[1]}/status").read_text()
+                most_kb = max([most_kb, *(int(line.split()[1]) for line in status.split("\n")
+                                          if line.startswith("VmPeak"))])
+        self.assertEqual(replay.returncode, 0)
+        self.assertGreater(most_kb, 0)
+        shutil.rmtree(self.run_path)
+        return most_kb
+
+    def test_no_disk_on_one_rank(self):
+        """Its file may not grow any more: the error is that of a full disk, and comes while running."""
+        with self.replaying("--iterations", 100000) as replay:
+            size = (self.run_path / f"rank{AT_FAULT}.sqlite-wal").stat().st_size
+            resource.prlimit(rank_processes(replay.pid)[AT_FAULT], resource.RLIMIT_FSIZE, (size, size))
+            code, errors = self.end_within(replay, 30)
+        self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertRegex(errors, rf"rank {AT_FAULT}: .*rank{AT_FAULT}\.sqlite")
+        self.check_kept(f"rank {AT_FAULT}: ")
+
+
+class BadStart(FaultTest):
+    def replay_fails(self, *command, env=None):
+        done = subprocess.run(command, env={**program.ENVIRONMENT, **(env or {})}, capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        return done
+
+    def test_corrupt_trace_on_one_rank(self):
+        trace = self.dir / "set"
+        shutil.copytree(self.trace, trace)
+        file = next(trace.glob(f"*.{AT_FAULT}.et"))
+        data = bytearray(file.read_bytes())
+        for at in range(len(data) // 2, len(data) // 2 + 200):
+            data[at] ^= 0xA5
+        file.write_bytes(data)
+        self.trace = trace
+        done = self.replay_fails(*self.command())
+        self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+        self.assertRegex(done.stderr, rf"rank {AT_FAULT}: .*{file.name}")
+        self.assertFalse(self.run_path.exists())
+
+    def test_too_few_slots(self):
+        """mpirun's own refusal: it ends, and nothing was written."""
+        command = self.command()
+        command[1:1] = ["--host", "localhost:2"]
+        done = self.replay_fails(*command, env={"OMPI_MCA_rmaps_base_oversubscribe": "0"})
+        self.assertIn("slots", done.stdout + done.stderr)
+        self.assertFalse(self.run_path.exists())
+
+
+class Interrupted(FaultTest):
+    def test_ctrl_c_keeps_what_was_recorded(self):
+        with self.replaying("--iterations", 100000) as replay:
+            os.kill(replay.pid, signal.SIGINT)
+            code, errors = self.end_within(replay, 15)
+        self.assertNotEqual(code, 0, errors)
+        self.check_kept("ended early: ")
+
+    def test_ctrl_c_without_mpirun(self):
+        self.trace = self.convert("gloo/gpt_single")
+        with self.replaying("--iterations", 100000, ranks=1) as replay:
+            os.kill(replay.pid, signal.SIGINT)
+            code, errors = self.end_within(replay, 15)
+        self.assertEqual(code, 128 + signal.SIGINT, errors)
+        self.assertIn("ended by SIGINT", errors)
+        report = self.run_json("report", self.run_path)
+        self.assertIn("ended early: ended by SIGINT; what was recorded until then is kept",
+                      report["notes"])
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.exit(program.main())
