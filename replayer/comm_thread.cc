@@ -223,23 +223,24 @@ Status CommThread::Issue(Graph::Index node) {
                                                       stream_.get(), options_.chunk_bytes);
     outstanding.chunks = chunks.get();
     outstanding.transfer = std::move(chunks);
-    const std::lock_guard lock(mutex_);
-    outstanding_.push_back(std::move(outstanding));
-    return {};
+  } else {
+    REPRISE_ASSIGN(outstanding.transfer, Start(spec, *group.comm, outstanding));
   }
-  const auto in =
-      outstanding.staging != nullptr ? outstanding.staging->in() : std::span<std::byte>{};
-  const auto out =
-      outstanding.staging != nullptr ? outstanding.staging->out() : std::span<std::byte>{};
-  auto transfer = group.comm->Start(spec, in, out);
-  if (!transfer) {
-    return Fail(transfer.error().kind,
-                fmt::format("{}: {}", Words(graph_, node), transfer.error().message));
-  }
-  outstanding.transfer = std::move(*transfer);
   const std::lock_guard lock(mutex_);
   outstanding_.push_back(std::move(outstanding));
   return {};
+}
+
+Result<std::unique_ptr<Transfer>> CommThread::Start(const CommSpec& spec, GroupComm& group,
+                                                    const Outstanding& outstanding) const {
+  Staging* const staging = outstanding.staging;
+  auto transfer = group.Start(spec, staging == nullptr ? std::span<std::byte>{} : staging->in(),
+                              staging == nullptr ? std::span<std::byte>{} : staging->out());
+  if (!transfer) {
+    return Fail(transfer.error().kind,
+                fmt::format("{}: {}", Words(graph_, outstanding.node), transfer.error().message));
+  }
+  return transfer;
 }
 
 Status CommThread::TestOutstanding() {

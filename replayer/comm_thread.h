@@ -103,6 +103,8 @@ class CommThread {
   bool WaitForWork();
   Status IssueReady();
   Status Issue(Graph::Index node);
+  Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec, GroupComm& group,
+                                          const Outstanding& outstanding) const;
   [[nodiscard]] bool Pipelines(Graph::Index node) const;
   [[nodiscard]] bool AllChunksStarted(const Sequence& sequence) const;
   Status TestOutstanding();

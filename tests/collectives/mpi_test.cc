@@ -88,6 +88,7 @@ TEST_F(MpiFolded, EveryCollectiveIsExact) {
 TEST_F(MpiFolded, GroupsOverlap) { RunFolded(OverlappingGroupsBody); }
 TEST_F(MpiFolded, MessagesKeepTheirOrder) { RunFolded(OrderedMessagesBody); }
 TEST_F(MpiFolded, PlansAreExchanged) { RunFolded(PlansBody); }
+TEST_F(MpiFolded, NotesArrive) { RunFolded(NotesBody); }
 TEST_F(MpiFolded, KnowsItsPlace) {
   RunFolded([](Communicator& c) -> Status {
     REPRISE_ASSIGN(const auto ranks, c.AllGather(std::to_string(c.rank())));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "collectives/algorithms/group.h"
 #include "replayer/engine.h"
 #include "replayer/part.h"
 #include "replayer/watchdog.h"
@@ -64,6 +66,13 @@ class DelayedGroup final : public GroupComm {
     REPRISE_ASSIGN(auto inner, inner_->Start(spec, in, out));
     const auto tests = static_cast<std::uint32_t>(engine_() % 4 == 0 ? engine_() % 50 : 0);
     return std::make_unique<DelayedTransfer>(std::move(inner), tests);
+  }
+  Result<std::unique_ptr<Transfer>> Send(int peer, int tag,
+                                         std::span<const std::byte> data) override {
+    return inner_->Send(peer, tag, data);
+  }
+  Result<std::unique_ptr<Transfer>> Recv(int peer, int tag, std::span<std::byte> data) override {
+    return inner_->Recv(peer, tag, data);
   }
 
  private:
@@ -123,8 +132,16 @@ class OrderRank {
                    Graph::Build(set_.Metadata(rank), set_.nodes[static_cast<std::size_t>(rank)]));
     graph_.emplace(std::move(graph));
     REPRISE_ASSIGN(plan_, BuildPlan(*graph_, options_, KernelRegistry::Builtin()));
+    // Half of the sets have their collectives made of messages, each by another algorithm.
+    constexpr std::array kAlgorithms = {"mpi",  "ring,chunk=64",      "direct,channels=1",
+                                        "tree", "recursive_doubling", "hierarchical,node=2"};
+    AlgorithmChoices choices;
+    if (set_.seed % 2 == 1) {
+      REPRISE_TRY(choices.Add(kAlgorithms[set_.seed / 2 % kAlgorithms.size()]));
+    }
+    GroupMaker maker(communicator_, choices);
     for (const auto& [id, ranks] : set_.groups) {
-      REPRISE_ASSIGN(auto group, communicator_.CreateGroup(ranks));
+      REPRISE_ASSIGN(auto group, maker.Create(ranks, id));
       if (group != nullptr) {
         groups_[id] = {
             ranks, std::make_unique<DelayedGroup>(
@@ -137,7 +154,10 @@ class OrderRank {
       REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan, *device_));
     }
     REPRISE_ASSIGN(engine_, Engine::Create(*graph_, plan_, options_, communicator_, groups_,
-                                           TransfersOf(*graph_, plan_), device_, memory_.get()));
+                                           {.check = options_.check,
+                                            .chunk_bytes = 0,
+                                            .transfers = TransfersOf(*graph_, plan_)},
+                                           device_, memory_.get()));
     return {};
   }
 
