@@ -125,7 +125,7 @@ Node RandomNodes::Next() {
   node.id = next_id_;
   next_id_ += static_cast<std::uint64_t>(1 + Below(3));
   node.name = RandomText();
-  node.type = static_cast<NodeType>(Below(9));
+  node.type = static_cast<NodeType>(Below(8));
   node.kind = static_cast<OpKind>(Below(5));
   node.op_class = static_cast<OpClass>(Below(20));
   node.actor = {static_cast<Actor::Kind>(Below(3)), RandomInt(),

@@ -4,6 +4,7 @@
 
 #include "replayer/choices.h"
 #include "replayer/dry.h"
+#include "replayer/rank_mapping.h"
 #include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"
 
