@@ -34,6 +34,7 @@ class CountingCommunicator final : public Communicator {
   [[nodiscard]] const std::string& host() const override { return inner_->host(); }
   [[nodiscard]] int local_rank() const override { return inner_->local_rank(); }
   [[nodiscard]] int local_size() const override { return inner_->local_size(); }
+  [[nodiscard]] std::span<const std::int32_t> nodes() const override { return inner_->nodes(); }
   Result<std::unique_ptr<GroupComm>> CreateGroup(const std::vector<std::int32_t>& ranks) override {
     return inner_->CreateGroup(ranks);
   }
