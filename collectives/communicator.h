@@ -102,13 +102,16 @@ class Communicator {
   // thread.
   [[nodiscard]] virtual std::optional<Error> PollAbort() = 0;
   // Sends a note without waiting for its receiver, who may be stopped or gone. What is longer than
-  // kNoteBytes is cut. Notes of one sender arrive in order; none after an abort. From any thread.
+  // kNoteBytes may be cut. Notes of one sender arrive in order; none after an abort. From any
+  // thread.
   virtual void PostNote(int to, std::string text) = 0;
   // The next note for this rank, if one has come; never blocks. One thread at a time.
   [[nodiscard]] virtual std::optional<Note> TakeNote() = 0;
   // Small enough to be sent at once by every transport (Open MPI's shared memory: 4 KiB), so that
   // it arrives although the receiver has posted nothing.
   static constexpr std::size_t kNoteBytes = 2000;
+  // What transports between processes take: room for an address (folded ranks).
+  static constexpr std::size_t kCarriedNoteBytes = kNoteBytes + 32;
   // The last call after an abort, once everything worth keeping is written: waits up to
   // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
   // good order by itself, and always where ranks are threads (local transport); otherwise ends all

@@ -89,10 +89,11 @@ std::string Addressed(int from, int to, const std::string& text) {
 // False for what nobody here has sent.
 bool ReadAddress(const std::string& text, Note& note, int& to) {
   int length = 0;
-  if (std::sscanf(text.c_str(), "%d %d %n", &note.from, &to, &length) != 2) {
+  if (std::sscanf(text.c_str(), "%d %d%n", &note.from, &to, &length) != 2 ||
+      static_cast<std::size_t>(length) >= text.size()) {
     return false;
   }
-  note.text = text.substr(static_cast<std::size_t>(length));
+  note.text = text.substr(static_cast<std::size_t>(length) + 1);
   return true;
 }
 
@@ -243,12 +244,12 @@ Result<std::unique_ptr<GroupComm>> FoldedCommunicator::CreateGroup(
 }
 
 void FoldedCommunicator::PostNote(int to, std::string text) {
+  text.resize(std::min(text.size(), kNoteBytes));
   const int process = world_->folding.ProcessOf(to);
   if (process != world_->processes.rank()) {
     world_->processes.PostNote(process, Addressed(rank(), to, text));
     return;
   }
-  text.resize(std::min(text.size(), kNoteBytes));
   const std::lock_guard lock(world_->notes_mutex);
   world_->notes[static_cast<std::size_t>(world_->folding.PlaceOf(to))].push_back(
       {.from = rank(), .text = std::move(text)});

@@ -237,7 +237,7 @@ void MpiState::PostNote(int to, std::string text) {
   if (Aborted() || Unfinished()) {
     return;
   }
-  text.resize(std::min(text.size(), Communicator::kNoteBytes));
+  text.resize(std::min(text.size(), Communicator::kCarriedNoteBytes));
   const std::lock_guard lock(notes_mutex_);
   const auto guard = Guard();
   std::erase_if(notes_, [](SentNote& sent) {
@@ -262,7 +262,7 @@ std::optional<Note> MpiState::TakeNote() {
       flag == 0) {
     return std::nullopt;
   }
-  std::string text(Communicator::kNoteBytes, '\0');
+  std::string text(Communicator::kCarriedNoteBytes, '\0');
   int length = 0;
   MPI_Get_count(&status, MPI_CHAR, &length);
   if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, status.MPI_SOURCE, kNoteTag,
