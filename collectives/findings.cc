@@ -30,6 +30,7 @@ void SortAndKeepFirst(std::vector<Finding>& findings) {
 std::string Encode(const std::vector<Finding>& findings, std::size_t most_texts) {
   ByteWriter writer;
   std::vector<std::int64_t> keys;
+  keys.reserve(findings.size());
   for (const Finding& finding : findings) {
     keys.push_back(HashOfKey(finding.key));
   }

@@ -62,10 +62,10 @@ class SequenceCheck {
   SequenceCheck(const SequenceKey& key, const std::map<std::int32_t, MemberSequence>& parts,
                 std::span<const std::int32_t> ranks)
       : key_(key), ranks_(ranks) {
-    static const MemberSequence kNone;
+    static const MemberSequence none;
     const auto add = [&](std::int32_t rank) {
       const auto it = parts.find(rank);
-      members_.push_back({rank, it == parts.end() ? kNone : it->second});
+      members_.push_back({rank, it == parts.end() ? none : it->second});
     };
     if (key.IsPointToPoint()) {
       add(key.source);

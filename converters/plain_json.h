@@ -72,7 +72,7 @@ class PlainElement {
 
 class PlainArray {
  public:
-  class iterator {
+  class iterator {  // NOLINT(readability-identifier-naming): the standard library's name
    public:
     iterator() = default;
     explicit iterator(const PlainEntry* at) : at_(at) {}

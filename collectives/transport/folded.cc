@@ -356,6 +356,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
   world->created.assign(static_cast<std::size_t>(world->here()), 0);
   world->notes.resize(static_cast<std::size_t>(world->here()));
   std::vector<std::unique_ptr<Communicator>> communicators;
+  communicators.reserve(static_cast<std::size_t>(world->here()));
   for (int place = 0; place < world->here(); ++place) {
     communicators.push_back(std::make_unique<FoldedCommunicator>(world, place));
   }
