@@ -19,8 +19,11 @@ std::size_t KnownLists::PlaceOf(std::string_view text) {
 }
 
 const KnownLists::Lists* KnownLists::Find(std::string_view text) const {
+  if (text.empty()) {
+    return nullptr;
+  }
   const Lists& lists = lists_[PlaceOf(text)];
-  return !text.empty() && lists.text == text ? &lists : nullptr;
+  return lists.text == text ? &lists : nullptr;
 }
 
 void KnownLists::Add(std::string_view text, std::span<const PlainEntry> tape,
