@@ -24,7 +24,7 @@
 #include "replayer/plan.h"
 #include "replayer/rank_state.h"
 #include "replayer/scheduler.h"
-#include "replayer/timeline.h"
+#include "replayer/ideal_time.h"
 #include "replayer/watchdog.h"
 
 namespace reprise {
@@ -69,7 +69,7 @@ class Engine {
 
   // One recorded host thread or device stream. Used by whoever runs its current node.
   struct ActorState {
-    Timeline timeline;
+    IdealTime timeline;
     std::unique_ptr<Stream> stream;  // null: nothing of this actor runs on a device
     std::unique_ptr<Pacer> pacer;
     std::vector<std::pair<Graph::Index, std::uint32_t>> enqueued;  // node, launches; since settling

@@ -82,7 +82,7 @@ bool Engine::IsInTime(Graph::Index i, const ActorState& actor) {
       (work.joins && !InputsReady(i))) {
     return false;
   }
-  Timeline then = actor.timeline;
+  IdealTime then = actor.timeline;
   const std::int64_t now_ns = MonotonicNs();
   if (work.joins) {
     (void)then.Settle();

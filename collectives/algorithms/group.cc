@@ -17,7 +17,7 @@ namespace reprise {
 
 // This rank's scheduled transfers that are not over: testing any of them advances another one too,
 // so that whoever waits for one does not keep the others' partners waiting.
-class Progress {
+class ActiveTransfers {
  public:
   void Join(Transfer* transfer) { active_.push_back(transfer); }
   void Leave(Transfer* transfer) { std::erase(active_, transfer); }
@@ -43,12 +43,12 @@ constexpr int kTagSlots = kMessageTags / kMostChannels;
 // A transfer with what must live as long: copied input, and its turn among those of its slot.
 class GroupTransfer final : public Transfer {
  public:
-  GroupTransfer(std::shared_ptr<Progress> progress, std::vector<std::byte> staged)
-      : progress_(std::move(progress)), staged_(std::move(staged)) {
-    progress_->Join(this);
+  GroupTransfer(std::shared_ptr<ActiveTransfers> active, std::vector<std::byte> staged)
+      : active_(std::move(active)), staged_(std::move(staged)) {
+    active_->Join(this);
   }
   ~GroupTransfer() override {
-    progress_->Leave(this);
+    active_->Leave(this);
     if (!over_) {
       // An abort: the transport may still read it until the process ends.
       static_cast<void>(new std::vector<std::byte>(std::move(staged_)));
@@ -66,7 +66,7 @@ class GroupTransfer final : public Transfer {
   }
 
   Result<bool> Test() override {
-    if (Transfer* other = progress_->Next(this)) {
+    if (Transfer* other = active_->Next(this)) {
       static_cast<GroupTransfer*>(other)->Advance();
     }
     Advance();
@@ -92,7 +92,7 @@ class GroupTransfer final : public Transfer {
     }
   }
 
-  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<ActiveTransfers> active_;
   std::vector<std::byte> staged_;
   std::unique_ptr<Transfer> inner_;
   std::shared_ptr<bool> before_;
@@ -128,11 +128,11 @@ class AlgorithmGroup final : public GroupComm {
  public:
   // `nodes`: of every rank of the run, as Communicator::nodes().
   AlgorithmGroup(std::unique_ptr<GroupComm> transport, const std::vector<std::int32_t>& ranks,
-                 std::span<const std::int32_t> nodes, std::shared_ptr<Progress> progress,
+                 std::span<const std::int32_t> nodes, std::shared_ptr<ActiveTransfers> active,
                  std::string name, const AlgorithmChoices& choices)
       : transport_(std::move(transport)),
         ranks_(ranks),
-        progress_(std::move(progress)),
+        active_(std::move(active)),
         name_(std::move(name)),
         choices_(choices) {
     for (const std::int32_t rank : ranks_) {
@@ -171,7 +171,7 @@ class AlgorithmGroup final : public GroupComm {
       Premultiply(spec.dtype, staged);
       started.op = ReduceOp::kSum;
     }
-    auto transfer = std::make_unique<GroupTransfer>(progress_, std::move(staged));
+    auto transfer = std::make_unique<GroupTransfer>(active_, std::move(staged));
     const std::span<const std::byte> from = transfer->staged().empty() ? in : transfer->staged();
     if (choice.algorithm == nullptr) {
       REPRISE_ASSIGN(auto inner, transport_->Start(started, from, out));
@@ -218,7 +218,7 @@ class AlgorithmGroup final : public GroupComm {
 
   std::unique_ptr<GroupComm> transport_;
   std::vector<std::int32_t> ranks_;
-  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<ActiveTransfers> active_;
   std::vector<std::int32_t> hosts_;  // by member
   std::string name_;
   AlgorithmChoices choices_;
@@ -230,7 +230,7 @@ class AlgorithmGroup final : public GroupComm {
 }  // namespace
 
 GroupMaker::GroupMaker(Communicator& communicator, const AlgorithmChoices& choices)
-    : communicator_(communicator), progress_(std::make_shared<Progress>()) {
+    : communicator_(communicator), active_(std::make_shared<ActiveTransfers>()) {
   if (!communicator.HasCollectives()) {
     choices_ = AlgorithmChoices::ForMessagesOnly();
   }
@@ -244,7 +244,7 @@ Result<std::unique_ptr<GroupComm>> GroupMaker::Create(const std::vector<std::int
     return transport;
   }
   return std::make_unique<AlgorithmGroup>(std::move(transport), ranks, communicator_.nodes(),
-                                          progress_, name, choices_);
+                                          active_, name, choices_);
 }
 
 }  // namespace reprise

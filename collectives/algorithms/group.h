@@ -11,7 +11,7 @@
 
 namespace reprise {
 
-class Progress;
+class ActiveTransfers;
 
 // Makes the groups of one rank; one for all of them, since their transfers advance each other. Not
 // thread-safe, like the groups.
@@ -27,7 +27,7 @@ class GroupMaker {
  private:
   Communicator& communicator_;
   AlgorithmChoices choices_;
-  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<ActiveTransfers> active_;
 };
 
 }  // namespace reprise

@@ -90,7 +90,7 @@ class Builder {
     node.actor = {.kind = Actor::Kind::kGroup};
     CommSpec& spec = node.comm.emplace();
     spec.kind = *what.transfer;
-    spec.group = "0";
+    spec.group.assign(1, '0');
     spec.certainty = GroupCertainty::kInferred;
     spec.async = true;
     spec.in_bytes = what.bytes;

@@ -67,7 +67,7 @@ struct ArgSetter {
       return CL_INVALID_MEM_OBJECT;
     }
     const cl_mem memory = opencl->memory()();
-    return clSetKernelArg(kernel(), index, sizeof(memory), &memory);
+    return clSetKernelArg(kernel(), index, sizeof(cl_mem), &memory);
   }
   cl_int operator()(const StructBytes& bytes) const {
     return clSetKernelArg(kernel(), index, bytes.size(), bytes.data());
@@ -246,7 +246,7 @@ Launched OpenClDevice::PrepareKernel(const DeviceKernel& kernel) {
       return UsageError("the global size of " + what + " is no multiple of its local size");
     }
   }
-  launch->command = std::move(range);
+  launch->command.emplace<OpenClLaunch::KernelRange>(std::move(range));
   return launch;
 }
 
@@ -259,7 +259,7 @@ Launched OpenClDevice::PrepareCopy(const DeviceCopy& copy) {
   command.src_offset = static_cast<std::size_t>(copy.src_offset_bytes);
   command.bytes = static_cast<std::size_t>(copy.bytes);
   launch->empty = copy.bytes == 0;
-  launch->command = std::move(command);
+  launch->command.emplace<OpenClLaunch::Copy>(std::move(command));
   return launch;
 }
 
@@ -281,7 +281,7 @@ Launched OpenClDevice::PrepareFill(const DeviceFill& fill) {
     return UsageError("a fill that is not of whole, aligned patterns");
   }
   launch->empty = fill.bytes == 0;
-  launch->command = std::move(command);
+  launch->command.emplace<OpenClLaunch::Fill>(std::move(command));
   return launch;
 }
 

@@ -161,7 +161,7 @@ TEST_F(Formats, BytesChangedAnywhere) {
 
 TEST_F(Formats, NoNumbersInJson) {
   const Sample sample{"chakra", "a.0.json", ""};
-  for (const std::string& value : {"NaN", "-Infinity", "\"x\"", "{}", "-1", "1e400"}) {
+  for (const std::string value : {"NaN", "-Infinity", "\"x\"", "{}", "-1", "1e400"}) {
     ExpectErrorOrTrace(
         sample, "[{\"id\": 1, \"type\": \"COMP_NODE\", \"durationMicros\": " + value + "}]", value);
   }

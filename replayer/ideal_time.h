@@ -9,7 +9,7 @@
 namespace reprise {
 
 // A plain value; whoever runs the thread's current node may use it (nodes of a thread are ordered).
-class Timeline {
+class IdealTime {
  public:
   void Restart(std::int64_t now_ns) {
     ideal_ns_ = now_ns;
