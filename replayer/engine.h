@@ -19,12 +19,12 @@
 #include "replayer/comm_thread.h"
 #include "replayer/device_memory.h"
 #include "replayer/estimate.h"
+#include "replayer/ideal_time.h"
 #include "replayer/options.h"
 #include "replayer/pacer.h"
 #include "replayer/plan.h"
 #include "replayer/rank_state.h"
 #include "replayer/scheduler.h"
-#include "replayer/ideal_time.h"
 #include "replayer/watchdog.h"
 
 namespace reprise {

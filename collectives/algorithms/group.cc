@@ -44,20 +44,21 @@ constexpr int kTagSlots = kMessageTags / kMostChannels;
 class GroupTransfer final : public Transfer {
  public:
   GroupTransfer(std::shared_ptr<ActiveTransfers> active, std::vector<std::byte> staged)
-      : active_(std::move(active)), staged_(std::move(staged)) {
+      : active_(std::move(active)),
+        staged_(std::make_unique<std::vector<std::byte>>(std::move(staged))) {
     active_->Join(this);
   }
   ~GroupTransfer() override {
     active_->Leave(this);
     if (!over_) {
       // An abort: the transport may still read it until the process ends.
-      static_cast<void>(new std::vector<std::byte>(std::move(staged_)));
+      static_cast<void>(staged_.release());
     }
   }
   GroupTransfer(const GroupTransfer&) = delete;
   GroupTransfer& operator=(const GroupTransfer&) = delete;
 
-  [[nodiscard]] std::span<const std::byte> staged() const { return staged_; }
+  [[nodiscard]] std::span<const std::byte> staged() const { return *staged_; }
   void Carry(std::unique_ptr<Transfer> inner) { inner_ = std::move(inner); }
   // `before`, if any, has to be over first; `mine` is set when this one is.
   void TakeTurn(std::shared_ptr<bool> before, std::shared_ptr<bool> mine) {
@@ -93,7 +94,7 @@ class GroupTransfer final : public Transfer {
   }
 
   std::shared_ptr<ActiveTransfers> active_;
-  std::vector<std::byte> staged_;
+  std::unique_ptr<std::vector<std::byte>> staged_;
   std::unique_ptr<Transfer> inner_;
   std::shared_ptr<bool> before_;
   std::shared_ptr<bool> mine_;

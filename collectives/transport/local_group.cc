@@ -92,7 +92,7 @@ class LocalGroupComm final : public GroupComm {
     if (world_->abort) {
       return tl::unexpected<Error>(*world_->abort);
     }
-    const std::shared_ptr<LocalSlot> slot = IsPointToPoint(spec.kind)
+    std::shared_ptr<LocalSlot> slot = IsPointToPoint(spec.kind)
                                                 ? JoinPair(std::move(arrival), layout.peer)
                                                 : JoinCollective(std::move(arrival));
     return std::make_unique<LocalTransfer>(world_, slot);
@@ -116,7 +116,7 @@ class LocalGroupComm final : public GroupComm {
       entry->arrivals.resize(group_->ranks.size());
       entry->missing = size();
     }
-    const std::shared_ptr<LocalSlot> slot = entry;
+    std::shared_ptr<LocalSlot> slot = entry;
     slot->arrivals[me] = std::move(arrival);
     if (--slot->missing == 0) {
       group_->open.erase(number);
@@ -138,7 +138,7 @@ class LocalGroupComm final : public GroupComm {
       waiting.back()->arrivals[end] = std::move(arrival);
       return waiting.back();
     }
-    const std::shared_ptr<LocalSlot> slot = waiting.front();
+    std::shared_ptr<LocalSlot> slot = waiting.front();
     waiting.pop_front();
     slot->arrivals[end] = std::move(arrival);
     const auto global = [this](int i) { return group_->ranks[static_cast<std::size_t>(i)]; };
