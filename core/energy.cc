@@ -23,7 +23,7 @@ double Interpolate(const Point& a, const Point& b, std::int64_t time_ns) {
 
 }  // namespace
 
-double IntegrateEnergyJoules(EnergyKind kind, std::span<const Sample> samples,
+double IntegrateEnergyJoules(MetricKind kind, std::span<const Sample> samples,
                              std::int64_t begin_ns, std::int64_t end_ns) {
   std::vector<Point> points;
   for (const Sample& sample : samples) {
@@ -42,7 +42,7 @@ double IntegrateEnergyJoules(EnergyKind kind, std::span<const Sample> samples,
   if (last - first < 2) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  const bool power = kind == EnergyKind::kPowerWatts;
+  const bool power = kind != MetricKind::kEnergy;
   std::vector<Point> inside;
   if (first > 0) {
     inside.push_back({begin_ns, Interpolate(points[first - 1], points[first], begin_ns)});

@@ -55,12 +55,8 @@ void Session::StartSampler() {
   SamplerOptions options;
   options.period_ns = request_.options.sample_period_ns;
   sampler_ = Sampler::Open(options);
-  std::vector<MetricInfo> metrics;
-  for (const MetricSpec& spec : sampler_->metrics()) {
-    metrics.push_back({static_cast<std::int32_t>(metrics.size()), spec.name, spec.unit, spec.device,
-                       spec.source, spec.is_counter, spec.modelled});
-  }
-  writer_->AppendMetrics(std::move(metrics));
+  writer_->AppendMetrics(sampler_->metrics());
+  writer_->AppendMeters(sampler_->devices());
   for (const auto& [source, why] : sampler_->unavailable()) {
     writer_->SetFact("telemetry." + source, why);
   }
@@ -94,7 +90,7 @@ Status Session::BeginRecording() {
     const DeviceInfo& info = device_->info();
     writer_->AppendDevice({fmt::format("{}:{}", info.backend, device_index_), info.backend,
                            info.name, info.vendor, info.driver, info.compute_units,
-                           info.memory_bytes});
+                           info.memory_bytes, info.uuid, info.pci_bus_id});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
     writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
     writer_->SetFact("device_clock_uncertainty_ns",

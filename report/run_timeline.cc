@@ -166,7 +166,7 @@ class RankDrawing {
         samples[sample.metric].push_back(&sample);
       }
     }
-    for (const MetricInfo& metric : data_.metrics) {
+    for (const Metric& metric : data_.metrics) {
       const std::vector<const Sample*>& values = samples[metric.id];
       if (!values.empty()) {
         DrawMetric(metric, values, parent);
@@ -175,8 +175,7 @@ class RankDrawing {
   }
 
   // A growing total is drawn as its rate: from each sample to the next.
-  void DrawMetric(const MetricInfo& metric, const std::vector<const Sample*>& values,
-                  Index parent) {
+  void DrawMetric(const Metric& metric, const std::vector<const Sample*>& values, Index parent) {
     const std::string rate_unit = metric.unit == "joules" ? "watts" : metric.unit + "/s";
     const Index track = timeline_.Add(Timeline::Track{
         .name = fmt::format("{}{}{}{}", metric.name, metric.device.empty() ? "" : " ",
@@ -184,10 +183,10 @@ class RankDrawing {
         .kind = Timeline::TrackKind::kCounter,
         .parent = parent,
         .order = metric.id,
-        .unit = metric.is_counter ? rate_unit : metric.unit});
-    for (std::size_t i = 0; i + (metric.is_counter ? 1 : 0) < values.size(); ++i) {
+        .unit = IsTotal(metric.kind) ? rate_unit : metric.unit});
+    for (std::size_t i = 0; i + (IsTotal(metric.kind) ? 1 : 0) < values.size(); ++i) {
       double value = values[i]->value;
-      if (metric.is_counter) {
+      if (IsTotal(metric.kind)) {
         const std::int64_t span_ns = values[i + 1]->time_ns - values[i]->time_ns;
         if (span_ns <= 0) {
           continue;

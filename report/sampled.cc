@@ -15,21 +15,19 @@ bool MeasuresEnergy(const std::string& unit) { return unit == "joules" || unit =
 // The chip of a sensor: "amdgpu" of "amdgpu/PPT".
 std::string ChipOf(const std::string& device) { return device.substr(0, device.find('/')); }
 
-EnergyRow MakeEnergyRow(const MetricInfo& metric, const std::vector<Sample>& samples,
+EnergyRow MakeEnergyRow(const Metric& metric, const std::vector<Sample>& samples,
                         const MeasuredRank& rank, const std::string& host) {
-  const EnergyKind kind =
-      metric.unit == "watts" ? EnergyKind::kPowerWatts : EnergyKind::kCounterJoules;
   EnergyRow row{.host = host,
                 .device = metric.device,
                 .metric = metric.name,
                 .source = metric.source,
                 .modelled = metric.modelled};
-  row.joules = IntegrateEnergyJoules(kind, samples, rank.begin_ns(), rank.end_ns());
+  row.joules = IntegrateEnergyJoules(metric.kind, samples, rank.begin_ns(), rank.end_ns());
   row.mean_watts = row.joules / (static_cast<double>(rank.end_ns() - rank.begin_ns()) * 1e-9);
   return row;
 }
 
-std::optional<MetricRow> MakeMetricRow(const MetricInfo& metric, const std::vector<Sample>& samples,
+std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<Sample>& samples,
                                        const MeasuredRank& rank, const std::string& host) {
   std::vector<const Sample*> inside;
   for (const Sample& sample : samples) {
@@ -38,7 +36,7 @@ std::optional<MetricRow> MakeMetricRow(const MetricInfo& metric, const std::vect
       inside.push_back(&sample);
     }
   }
-  if (inside.empty() || (metric.is_counter && inside.size() < 2)) {
+  if (inside.empty() || (IsTotal(metric.kind) && inside.size() < 2)) {
     return std::nullopt;
   }
   MetricRow row{.host = host,
@@ -47,8 +45,8 @@ std::optional<MetricRow> MakeMetricRow(const MetricInfo& metric, const std::vect
                 .unit = metric.unit,
                 .source = metric.source,
                 .modelled = metric.modelled,
-                .is_rate = metric.is_counter};
-  if (metric.is_counter) {
+                .is_rate = IsTotal(metric.kind)};
+  if (IsTotal(metric.kind)) {
     const double seconds =
         static_cast<double>(inside.back()->time_ns - inside.front()->time_ns) * 1e-9;
     row.mean = seconds > 0 ? (inside.back()->value - inside.front()->value) / seconds : 0;
@@ -118,7 +116,7 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     for (const Sample& sample : data.samples) {
       samples[sample.metric].push_back(sample);
     }
-    for (const MetricInfo& metric : data.metrics) {
+    for (const Metric& metric : data.metrics) {
       if (MeasuresEnergy(metric.unit)) {
         summary.energy.push_back(MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host));
       } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {

@@ -22,11 +22,12 @@ std::string Insert(std::string_view table, int columns) {
 std::string InsertSql(const NodeInfo& /*row*/) { return Insert("node_info", 16); }
 std::string InsertSql(const EdgeInfo& /*row*/) { return Insert("edges", 5); }
 std::string InsertSql(const CollectiveInfo& /*row*/) { return Insert("collectives", 19); }
-std::string InsertSql(const MetricInfo& /*row*/) { return Insert("metrics", 8); }
+std::string InsertSql(const Metric& /*row*/) { return Insert("metrics", 11); }
 std::string InsertSql(const NodeRecord& /*row*/) { return Insert("records", 7); }
 std::string InsertSql(const StepRecord& /*row*/) { return Insert("steps", 6); }
 std::string InsertSql(const Sample& /*row*/) { return Insert("samples", 4); }
-std::string InsertSql(const RunDevice& /*row*/) { return Insert("devices", 8); }
+std::string InsertSql(const RunDevice& /*row*/) { return Insert("devices", 10); }
+std::string InsertSql(const MeteredDevice& /*row*/) { return Insert("meters", 6); }
 std::string InsertSql(const std::pair<std::string, std::string>& /*fact*/) {
   return Insert("facts", 3);
 }
@@ -50,9 +51,9 @@ Status InsertRow(Statement& insert, int rank, const CollectiveInfo& row) {
                     spec.tag, Name(spec.op), spec.op_recorded, spec.async, row.group_size);
 }
 
-Status InsertRow(Statement& insert, int rank, const MetricInfo& row) {
-  return insert.Run(rank, row.id, row.name, row.unit, row.device, row.source, row.is_counter,
-                    row.modelled);
+Status InsertRow(Statement& insert, int rank, const Metric& row) {
+  return insert.Run(rank, row.id, row.name, row.unit, row.device, row.source, Name(row.kind),
+                    row.modelled, row.states, row.help, row.period_ns);
 }
 
 Status InsertRow(Statement& insert, int rank, const NodeRecord& row) {
@@ -70,7 +71,11 @@ Status InsertRow(Statement& insert, int rank, const Sample& row) {
 
 Status InsertRow(Statement& insert, int rank, const RunDevice& row) {
   return insert.Run(rank, row.device, row.backend, row.name, row.vendor, row.driver,
-                    row.compute_units, row.memory_bytes);
+                    row.compute_units, row.memory_bytes, row.uuid, row.pci_bus_id);
+}
+
+Status InsertRow(Statement& insert, int rank, const MeteredDevice& row) {
+  return insert.Run(rank, row.device, row.source, row.name, row.uuid, row.pci_bus_id);
 }
 
 Status InsertRow(Statement& insert, int rank, const std::pair<std::string, std::string>& fact) {

@@ -14,21 +14,23 @@ namespace reprise {
 [[nodiscard]] std::string InsertSql(const NodeInfo& row);
 [[nodiscard]] std::string InsertSql(const EdgeInfo& row);
 [[nodiscard]] std::string InsertSql(const CollectiveInfo& row);
-[[nodiscard]] std::string InsertSql(const MetricInfo& row);
+[[nodiscard]] std::string InsertSql(const Metric& row);
 [[nodiscard]] std::string InsertSql(const NodeRecord& row);
 [[nodiscard]] std::string InsertSql(const StepRecord& row);
 [[nodiscard]] std::string InsertSql(const Sample& row);
 [[nodiscard]] std::string InsertSql(const RunDevice& row);
+[[nodiscard]] std::string InsertSql(const MeteredDevice& row);
 [[nodiscard]] std::string InsertSql(const std::pair<std::string, std::string>& fact);
 
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeInfo& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const EdgeInfo& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const CollectiveInfo& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const MetricInfo& row);
+[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Metric& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeRecord& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const StepRecord& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const Sample& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank, const RunDevice& row);
+[[nodiscard]] Status InsertRow(Statement& insert, int rank, const MeteredDevice& row);
 [[nodiscard]] Status InsertRow(Statement& insert, int rank,
                                const std::pair<std::string, std::string>& fact);
 

@@ -99,17 +99,41 @@ RunDevice ToDevice(const Statement& row) {
           .vendor = row.Text(3),
           .driver = row.Text(4),
           .compute_units = static_cast<std::int32_t>(row.Int(5)),
-          .memory_bytes = row.Int(6)};
+          .memory_bytes = row.Int(6),
+          .uuid = row.Text(7),
+          .pci_bus_id = row.Text(8)};
+}
+std::string DeviceColumns(std::int64_t version) {
+  return std::string("device, backend, name, vendor, driver, compute_units, memory_bytes") +
+         (version >= 3 ? ", uuid, pci_bus_id" : ", '', ''");
 }
 
-MetricInfo ToMetric(const Statement& row) {
+MeteredDevice ToMeter(const Statement& row) {
+  return {.device = row.Text(0),
+          .source = row.Text(1),
+          .name = row.Text(2),
+          .uuid = row.Text(3),
+          .pci_bus_id = row.Text(4)};
+}
+
+Metric ToMetric(const Statement& row) {
   return {.id = static_cast<std::int32_t>(row.Int(0)),
           .name = row.Text(1),
           .unit = row.Text(2),
           .device = row.Text(3),
           .source = row.Text(4),
-          .is_counter = row.Int(5) != 0,
-          .modelled = row.Int(6) != 0};
+          .kind = ParseMetricKind(row.Text(5)).value_or(MetricKind::kGauge),
+          .modelled = row.Int(6) != 0,
+          .states = row.Text(7),
+          .help = row.Text(8),
+          .period_ns = row.Int(9)};
+}
+// Schemas 1 and 2 only tell growing totals from the rest.
+std::string MetricColumns(std::int64_t version) {
+  return std::string("metric, name, unit, device, source, ") +
+         (version >= 3 ? "kind, modelled, states, help, period_ns"
+                       : "CASE WHEN NOT is_counter THEN 'gauge' WHEN unit = 'joules' THEN 'energy'"
+                         " ELSE 'counter' END, modelled, '', '', 0");
 }
 
 Sample ToSample(const Statement& row) {
@@ -137,7 +161,7 @@ Status ReadTable(Database& database, std::string_view table, std::string_view co
   }
 }
 
-Status ReadSharedTables(Database& database, RankData& data) {
+Status ReadSharedTables(Database& database, std::int64_t version, RankData& data) {
   const int rank = data.rank;
   REPRISE_TRY(ReadTable(database, "edges", "from_node, to_node, reason, inferred", rank, ToEdge,
                         data.edges));
@@ -145,12 +169,12 @@ Status ReadSharedTables(Database& database, RankData& data) {
       ReadTable(database, "collectives", kCollectiveColumns, rank, ToCollective, data.collectives));
   REPRISE_TRY(ReadTable(database, "steps", "iteration, warmup, step, start_ns, duration_ns", rank,
                         ToStep, data.steps));
-  REPRISE_TRY(ReadTable(database, "devices",
-                        "device, backend, name, vendor, driver, compute_units, memory_bytes", rank,
-                        ToDevice, data.devices));
-  REPRISE_TRY(ReadTable(database, "metrics",
-                        "metric, name, unit, device, source, is_counter, modelled", rank, ToMetric,
-                        data.metrics));
+  REPRISE_TRY(ReadTable(database, "devices", DeviceColumns(version), rank, ToDevice, data.devices));
+  if (version >= 3) {
+    REPRISE_TRY(ReadTable(database, "meters", "device, source, name, uuid, pci_bus_id", rank,
+                          ToMeter, data.meters));
+  }
+  REPRISE_TRY(ReadTable(database, "metrics", MetricColumns(version), rank, ToMetric, data.metrics));
   REPRISE_TRY(
       ReadTable(database, "samples", "metric, time_ns, value", rank, ToSample, data.samples));
   std::vector<std::pair<std::string, std::string>> facts;
@@ -193,7 +217,7 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
   REPRISE_TRY(database.Execute("BEGIN"));
   REPRISE_TRY(ReadTable(database, "node_info", NodeColumns(version), rank, ToNode, data.nodes));
   REPRISE_TRY(ReadTable(database, "records", kRecordColumns, rank, ToRecord, data.records));
-  REPRISE_TRY(ReadSharedTables(database, data));
+  REPRISE_TRY(ReadSharedTables(database, version, data));
   if (database.log_ignored()) {
     notes.push_back(
         fmt::format("rank {}: {} is read without its write-ahead log, because the "
@@ -214,7 +238,7 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
   RankData data;
   data.rank = rank;
   REPRISE_TRY(ReadTable(database, "nodes", NodeColumns(version), rank, ToNode, data.nodes));
-  REPRISE_TRY(ReadSharedTables(database, data));
+  REPRISE_TRY(ReadSharedTables(database, version, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.
   std::int32_t iteration = 0;
   std::int64_t base_ns = 0;

@@ -31,7 +31,8 @@ struct Pending {
   std::vector<std::vector<NodeInfo>> nodes;
   std::vector<std::vector<EdgeInfo>> edges;
   std::vector<std::vector<CollectiveInfo>> collectives;
-  std::vector<std::vector<MetricInfo>> metrics;
+  std::vector<std::vector<MeteredDevice>> meters;
+  std::vector<std::vector<Metric>> metrics;
   std::vector<std::vector<NodeRecord>> records;
   std::vector<StepRecord> steps;
   std::vector<std::vector<Sample>> samples;
@@ -39,8 +40,9 @@ struct Pending {
   std::vector<std::pair<std::string, std::string>> facts;
 
   [[nodiscard]] bool Empty() const {
-    return nodes.empty() && edges.empty() && collectives.empty() && metrics.empty() &&
-           records.empty() && steps.empty() && samples.empty() && devices.empty() && facts.empty();
+    return nodes.empty() && edges.empty() && collectives.empty() && meters.empty() &&
+           metrics.empty() && records.empty() && steps.empty() && samples.empty() &&
+           devices.empty() && facts.empty();
   }
 };
 
@@ -55,7 +57,8 @@ class SqliteRankWriter : public RankWriter {
   void AppendCollectives(std::vector<CollectiveInfo> collectives) override {
     Push(&Pending::collectives, collectives);
   }
-  void AppendMetrics(std::vector<MetricInfo> metrics) override { Push(&Pending::metrics, metrics); }
+  void AppendMeters(std::vector<MeteredDevice> meters) override { Push(&Pending::meters, meters); }
+  void AppendMetrics(std::vector<Metric> metrics) override { Push(&Pending::metrics, metrics); }
   void AppendRecords(std::vector<NodeRecord> records) override { Push(&Pending::records, records); }
   void AppendStep(const StepRecord& step) override { Push(&Pending::steps, step); }
   void AppendSamples(std::vector<Sample> samples) override { Push(&Pending::samples, samples); }
@@ -149,6 +152,7 @@ Status SqliteRankWriter::Write(const Pending& batch) {
   REPRISE_TRY(WriteRows(batch.devices));
   REPRISE_TRY(WriteRows(batch.facts));
   REPRISE_TRY(WriteRows(batch.steps));
+  REPRISE_TRY(WriteBatches(batch.meters));
   REPRISE_TRY(WriteBatches(batch.metrics));
   REPRISE_TRY(WriteBatches(batch.samples));
   REPRISE_TRY(WriteBatches(batch.collectives));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics.h"
 #include "core/records.h"
 #include "core/result.h"
 
@@ -31,13 +32,6 @@ struct RunManifest {
   std::int64_t recorded_step_ns = 0;  // longest rank
 };
 
-// A metric's description as stored in `metrics`.
-struct MetricInfo {
-  std::int32_t id = 0;
-  std::string name, unit, device, source;
-  bool is_counter = false, modelled = false;
-};
-
 // A compute device that a rank used, as stored in `devices` (kernels/ has a RunDevice of its own).
 struct RunDevice {
   std::string device;   // id within the run: "opencl:0"; telemetry's metrics may name the same
@@ -45,6 +39,7 @@ struct RunDevice {
   std::string name, vendor, driver;
   std::int32_t compute_units = 0;
   std::int64_t memory_bytes = 0;
+  std::string uuid, pci_bus_id;  // spelt as MeteredDevice has them; empty if unknown
 };
 
 // Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
@@ -59,7 +54,8 @@ class RankWriter {
   virtual void AppendNodes(std::vector<NodeInfo> nodes) = 0;
   virtual void AppendEdges(std::vector<EdgeInfo> edges) = 0;
   virtual void AppendCollectives(std::vector<CollectiveInfo> collectives) = 0;
-  virtual void AppendMetrics(std::vector<MetricInfo> metrics) = 0;
+  virtual void AppendMetrics(std::vector<Metric> metrics) = 0;
+  virtual void AppendMeters(std::vector<MeteredDevice> meters) = 0;
   virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
   virtual void AppendStep(const StepRecord& step) = 0;
   virtual void AppendSamples(std::vector<Sample> samples) = 0;
@@ -107,7 +103,8 @@ struct RankData {
   std::vector<NodeRecord> records;
   std::vector<StepRecord> steps;
   std::vector<RunDevice> devices;
-  std::vector<MetricInfo> metrics;
+  std::vector<MeteredDevice> meters;
+  std::vector<Metric> metrics;
   std::vector<Sample> samples;
   std::string host;     // as the rank's own file has it
   bool closed = false;  // false: the rank was killed or is still writing

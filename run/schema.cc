@@ -17,9 +17,13 @@ CREATE TABLE collectives(rank INTEGER, node_id INTEGER, name TEXT, process_group
                          root INTEGER, peer INTEGER, tag INTEGER, reduce_op TEXT,
                          op_recorded INTEGER, async INTEGER, group_size INTEGER);
 CREATE TABLE devices(rank INTEGER, device TEXT, backend TEXT, name TEXT, vendor TEXT,
-                     driver TEXT, compute_units INTEGER, memory_bytes INTEGER);
+                     driver TEXT, compute_units INTEGER, memory_bytes INTEGER, uuid TEXT,
+                     pci_bus_id TEXT);
+CREATE TABLE meters(rank INTEGER, device TEXT, source TEXT, name TEXT, uuid TEXT,
+                    pci_bus_id TEXT);
 CREATE TABLE metrics(rank INTEGER, metric INTEGER, name TEXT, unit TEXT, device TEXT,
-                     source TEXT, is_counter INTEGER, modelled INTEGER);
+                     source TEXT, kind TEXT, modelled INTEGER, states TEXT, help TEXT,
+                     period_ns INTEGER);
 CREATE TABLE samples(rank INTEGER, metric INTEGER, time_ns INTEGER, value REAL);
 CREATE TABLE facts(rank INTEGER, name TEXT, value TEXT, PRIMARY KEY(rank, name));
 )sql";

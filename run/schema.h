@@ -8,16 +8,16 @@
 namespace reprise {
 
 // PRAGMA user_version of every file of a run; a reader refuses a newer one.
-inline constexpr int kRunSchemaVersion = 2;
+inline constexpr int kRunSchemaVersion = 3;
 
 // Tables that rank<N>.sqlite and run.sqlite share, `rank` column and all, so that one query serves
 // both and a merge is INSERT ... SELECT.
-inline constexpr std::array<std::string_view, 8> kSharedTables = {
-    "ranks", "steps", "edges", "collectives", "devices", "metrics", "samples", "facts"};
+inline constexpr std::array<std::string_view, 9> kSharedTables = {
+    "ranks", "steps", "edges", "collectives", "devices", "meters", "metrics", "samples", "facts"};
 
 // Those of them whose rows are a few for each rank: all that run.sqlite holds of a large run.
-inline constexpr std::array<std::string_view, 5> kRankTables = {"ranks", "steps", "devices",
-                                                                "metrics", "facts"};
+inline constexpr std::array<std::string_view, 6> kRankTables = {"ranks",  "steps",   "devices",
+                                                                "meters", "metrics", "facts"};
 
 // rank<N>.sqlite: shared tables, node_info + records, and `nodes` as a view over the two, right
 // at any moment, also while the run goes on.

@@ -1,8 +1,9 @@
-// One thread per host that reads every source at a fixed period.
+// Reads every source of a host at fixed periods.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,19 +15,22 @@ namespace reprise {
 
 struct SamplerOptions {
   std::int64_t period_ns = 20'000'000;
+  std::map<std::string, std::int64_t> source_periods_ns;  // of sources with one of their own
   SourceOptions sources;
 };
 
-// Called from the sampler's thread with one tick's samples. Must not block.
+// Called from the sampler's threads with one tick's samples of some sources. Must not block, and be
+// thread-safe.
 using SampleSink = std::function<void(const std::vector<Sample>&)>;
 
 class Sampler {
  public:
-  // Opens every registered source that has something here; the `model` source only if no energy
-  // or power metric was found.
+  // Opens every registered source that has something here. Sources that read files share a thread,
+  // each that may block has its own.
   static std::unique_ptr<Sampler> Open(const SamplerOptions& options);
   ~Sampler();
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const;
+  [[nodiscard]] const std::vector<Metric>& metrics() const;  // metrics()[i].id == i
+  [[nodiscard]] const std::vector<MeteredDevice>& devices() const;
   // Source name → why it is not used here.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& unavailable() const;
   void Start(SampleSink sink);
@@ -39,10 +43,5 @@ class Sampler {
   explicit Sampler(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// Energy between two times from samples of one metric: counter → difference (wraps handled by the
-// source), power → trapezoidal integral. NaN if fewer than two samples fall into the interval.
-[[nodiscard]] double EnergyJoules(const MetricSpec& metric, const std::vector<Sample>& samples,
-                                  std::int64_t begin_ns, std::int64_t end_ns);
 
 }  // namespace reprise

@@ -12,7 +12,7 @@ void ScaledFilesSource::Read(std::span<double> values) {
   }
 }
 
-void ScaledFilesSource::Add(const std::string& path, double factor, MetricSpec metric) {
+void ScaledFilesSource::Add(const std::string& path, double factor, Metric metric) {
   auto file = PseudoFile::Open(path);
   if (file && file->Number()) {
     files_.emplace_back(std::move(*file), factor);

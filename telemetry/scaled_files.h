@@ -16,17 +16,17 @@ class ScaledFilesSource : public Source {
   explicit ScaledFilesSource(std::string_view name) : name_(name) {}
 
   [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override;
 
   // A file that cannot be opened, or holds no number now, is left out: many sensors exist only on
   // paper.
-  void Add(const std::string& path, double factor, MetricSpec metric);
+  void Add(const std::string& path, double factor, Metric metric);
 
  private:
   std::string name_;
   std::vector<std::pair<PseudoFile, double>> files_;
-  std::vector<MetricSpec> metrics_;
+  std::vector<Metric> metrics_;
 };
 
 }  // namespace reprise

@@ -2,40 +2,39 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/metrics.h"
 #include "core/records.h"
 #include "core/result.h"
 
 namespace reprise {
 
-// What one column of samples means.
-struct MetricSpec {
-  std::string name;         // "package_energy", "cpu_utilization", "temperature"
-  std::string unit;         // "joules" (counter), "watts", "celsius", "hertz", "fraction", "bytes"
-  std::string device;       // "package-0", "cpu", "host", "gpu-0000:01:00.0"
-  std::string source;       // name of the Source: "rapl", "procfs", "model"
-  bool is_counter = false;  // monotonically increasing total; differences are meaningful
-  bool modelled = false;    // not measured: must be labelled wherever shown
-  std::string help;
-};
-
 // Where a source looks. Tests inject a fixture root; nothing below reads the environment.
 struct SourceOptions {
   std::string root;  // what comes before "/proc" and "/sys"
+  // Shared library to load in place of a source's usual ones, by the source's name.
+  std::map<std::string, std::string> libraries;
+  // Metrics of the sources opened before, in the order of builtin.def: what they measure need not
+  // be measured again.
+  std::span<const Metric> present;
 };
 
-// Read by one thread. Read() must take well under a millisecond and never block.
+// Read by one thread. Read() must take well under a millisecond and never block, unless MayBlock().
 class Source {
  public:
   virtual ~Source() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual const std::vector<MetricSpec>& metrics() const = 0;
+  [[nodiscard]] virtual const std::vector<Metric>& metrics() const = 0;
+  // What it reads, as far as another source or a compute device may be the same thing.
+  [[nodiscard]] virtual std::vector<MeteredDevice> devices() const { return {}; }
+  // Asks a driver, which may take its time: the sampler gives it a thread of its own.
+  [[nodiscard]] virtual bool MayBlock() const { return false; }
   // values[i] belongs to metrics()[i]; NaN where a reading failed (counted by the sampler).
   virtual void Read(std::span<double> values) = 0;
 };

@@ -93,8 +93,8 @@ class LocalGroupComm final : public GroupComm {
       return tl::unexpected<Error>(*world_->abort);
     }
     std::shared_ptr<LocalSlot> slot = IsPointToPoint(spec.kind)
-                                                ? JoinPair(std::move(arrival), layout.peer)
-                                                : JoinCollective(std::move(arrival));
+                                          ? JoinPair(std::move(arrival), layout.peer)
+                                          : JoinCollective(std::move(arrival));
     return std::make_unique<LocalTransfer>(world_, slot);
   }
 

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "core/metrics.h"
 #include "kernels/opencl/opencl_device.h"
 
 // Not in every version of the headers.
@@ -101,11 +102,7 @@ std::string Uuid(const cl::Device& device, const std::string& extensions) {
       !Query(device, CL_DEVICE_UUID_KHR, bytes)) {
     return "";
   }
-  std::string text;
-  for (int i = 0; i < 16; ++i) {
-    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
-  }
-  return text;
+  return UuidText(bytes);
 }
 
 // Some drivers pad their strings with spaces or a zero byte.

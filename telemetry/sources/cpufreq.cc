@@ -22,13 +22,11 @@ class CpufreqSource : public Source {
                   .unit = "hertz",
                   .device = "cpu",
                   .source = "cpufreq",
-                  .is_counter = false,
-                  .modelled = false,
                   .help = "mean clock of " + std::to_string(files_.size()) + " of " +
                           std::to_string(cpus) + " CPUs"}} {}
 
   [[nodiscard]] std::string_view name() const override { return "cpufreq"; }
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     double sum = 0;
     int count = 0;
@@ -43,7 +41,7 @@ class CpufreqSource : public Source {
 
  private:
   std::vector<PseudoFile> files_;
-  std::vector<MetricSpec> metrics_;
+  std::vector<Metric> metrics_;
 };
 
 }  // namespace

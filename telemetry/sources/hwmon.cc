@@ -14,14 +14,14 @@ struct Channel {
   std::string_view metric;
   std::string_view unit;
   double factor;
-  bool is_counter;
+  MetricKind kind;
 };
 // Documentation/hwmon/sysfs-interface: millidegrees, microwatts, microjoules.
 constexpr std::array<Channel, 4> kChannels{{
-    {"temp", "_input", "temperature", "celsius", 1e-3, false},
-    {"power", "_input", "power", "watts", 1e-6, false},
-    {"power", "_average", "power", "watts", 1e-6, false},
-    {"energy", "_input", "energy", "joules", 1e-6, true},
+    {"temp", "_input", "temperature", "celsius", 1e-3, MetricKind::kGauge},
+    {"power", "_input", "power", "watts", 1e-6, MetricKind::kGauge},
+    {"power", "_average", "power", "watts", 1e-6, MetricKind::kGauge},
+    {"energy", "_input", "energy", "joules", 1e-6, MetricKind::kEnergy},
 }};
 
 }  // namespace
@@ -53,8 +53,7 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
                      .unit = std::string(channel.unit),
                      .device = device,
                      .source = {},
-                     .is_counter = channel.is_counter,
-                     .modelled = false,
+                     .kind = channel.kind,
                      .help = fmt::format("sensor {}/{}", chip, file)});
       }
     }

@@ -27,14 +27,13 @@ class ModelSource : public Source {
          .unit = "watts",
          .device = "cpu",
          .source = "model",
-         .is_counter = false,
          .modelled = true,
          .help = fmt::format("MODELLED: {} CPUs x ({} W idle + {} W x utilisation)", cpus_,
                              kIdleWattsPerCpu, kFullWattsPerCpu - kIdleWattsPerCpu)});
   }
 
   [[nodiscard]] std::string_view name() const override { return "model"; }
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     const double utilization = meter_.Update(stat_.Text().value_or(""));
     values[0] = cpus_ * (kIdleWattsPerCpu + (kFullWattsPerCpu - kIdleWattsPerCpu) * utilization);
@@ -44,12 +43,18 @@ class ModelSource : public Source {
   PseudoFile stat_;
   UtilizationMeter meter_;
   int cpus_ = 0;
-  std::vector<MetricSpec> metrics_;
+  std::vector<Metric> metrics_;
 };
 
 }  // namespace
 
 SourceKind::Opened OpenModel(const SourceOptions& options) {
+  for (const Metric& metric : options.present) {
+    if ((metric.source == "rapl" || metric.source == "hwmon") &&
+        (metric.unit == "joules" || metric.unit == "watts")) {
+      return {nullptr, "not needed: " + metric.source + " measures power or energy here"};
+    }
+  }
   auto stat = PseudoFile::Open(options.root + "/proc/stat");
   if (!stat) {
     return {nullptr, stat.error().message};

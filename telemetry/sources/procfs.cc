@@ -55,20 +55,22 @@ double PressureSeconds(PseudoFile& pressure) {
 class ProcfsSource : public Source {
  public:
   ProcfsSource(const std::string& root, PseudoFile stat) : stat_(std::move(stat)) {
-    Add("cpu_utilization", "fraction", "host", false,
+    Add("cpu_utilization", "fraction", "host", MetricKind::kGauge,
         "busy share of all CPUs since the last sample");
-    Add("context_switches", "count", "host", true, "context switches of all processes");
+    Add("context_switches", "count", "host", MetricKind::kCounter,
+        "context switches of all processes");
     if (auto file = PseudoFile::Open(root + "/proc/meminfo")) {
-      Add("memory_used", "bytes", "host", false, "MemTotal - MemAvailable");
+      Add("memory_used", "bytes", "host", MetricKind::kGauge, "MemTotal - MemAvailable");
       readings_.push_back({std::move(*file), &MemoryUsedBytes});
     }
     if (auto file = PseudoFile::Open(root + "/proc/self/statm")) {
-      Add("resident_memory", "bytes", "process", false, "resident memory of the sampling process");
+      Add("resident_memory", "bytes", "process", MetricKind::kGauge,
+          "resident memory of the sampling process");
       readings_.push_back({std::move(*file), &ResidentBytes});
     }
     for (const std::string resource : {"cpu", "memory", "io"}) {
       if (auto file = PseudoFile::Open(fmt::format("{}/proc/pressure/{}", root, resource))) {
-        Add(resource + "_pressure", "seconds", "host", true,
+        Add(resource + "_pressure", "seconds", "host", MetricKind::kCounter,
             "time in which some task waited for " + resource);
         readings_.push_back({std::move(*file), &PressureSeconds});
       }
@@ -77,7 +79,7 @@ class ProcfsSource : public Source {
   }
 
   [[nodiscard]] std::string_view name() const override { return "procfs"; }
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
 
   void Read(std::span<double> values) override {
     const std::string_view stat = stat_.Text().value_or("");
@@ -94,21 +96,20 @@ class ProcfsSource : public Source {
     PseudoFile file;
     double (*convert)(PseudoFile&);
   };
-  void Add(std::string name, std::string unit, std::string device, bool is_counter,
+  void Add(std::string name, std::string unit, std::string device, MetricKind kind,
            std::string help) {
     metrics_.push_back({.name = std::move(name),
                         .unit = std::move(unit),
                         .device = std::move(device),
                         .source = "procfs",
-                        .is_counter = is_counter,
-                        .modelled = false,
+                        .kind = kind,
                         .help = std::move(help)});
   }
 
   PseudoFile stat_;
   UtilizationMeter meter_;
   std::vector<Reading> readings_;  // metrics from the third on
-  std::vector<MetricSpec> metrics_;
+  std::vector<Metric> metrics_;
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class Zone {
 class RaplSource : public Source {
  public:
   [[nodiscard]] std::string_view name() const override { return "rapl"; }
-  [[nodiscard]] const std::vector<MetricSpec>& metrics() const override { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       values[i] = zones_[i].ReadJoules();
@@ -59,14 +59,13 @@ class RaplSource : public Source {
                         .unit = "joules",
                         .device = device,
                         .source = "rapl",
-                        .is_counter = true,
-                        .modelled = false,
+                        .kind = MetricKind::kEnergy,
                         .help = "energy of the RAPL domain since sampling began"});
   }
 
  private:
   std::vector<Zone> zones_;
-  std::vector<MetricSpec> metrics_;
+  std::vector<Metric> metrics_;
 };
 
 // The package of zone "intel-rapl:0:1" is zone "intel-rapl:0".

@@ -17,8 +17,6 @@ SourceKind::Opened OpenThermal(const SourceOptions& options) {
                  .unit = "celsius",
                  .device = UniqueName(type.empty() ? zone : type, zone, taken),
                  .source = {},
-                 .is_counter = false,
-                 .modelled = false,
                  .help = "temperature of " + zone});
   }
   if (source->metrics().empty()) {

@@ -94,8 +94,9 @@ TEST(RunTimeline, SaysWhichClocksAreUnrelated) {
 
 TEST(RunTimeline, CountersAreRatesOfTotals) {
   RunData run = MakeRun();
-  run.ranks[0].metrics = {{0, "package_energy", "joules", "cpu0", "rapl", true, false},
-                          {1, "temperature", "celsius", "cpu0", "hwmon", false, false}};
+  run.ranks[0].metrics = {
+      {0, "package_energy", "joules", "cpu0", "rapl", MetricKind::kEnergy, false, {}, {}, 0},
+      {1, "temperature", "celsius", "cpu0", "hwmon", MetricKind::kGauge, false, {}, {}, 0}};
   const std::int64_t begin_ns = 2 * kIterationNs;
   run.ranks[0].samples = {{0, begin_ns, 5.0},
                           {0, begin_ns + 1'000'000'000, 25.0},

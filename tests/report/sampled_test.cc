@@ -22,7 +22,9 @@ void AddMetric(RankData& rank, const std::string& source, const std::string& nam
                           .unit = unit,
                           .device = device,
                           .source = source,
-                          .is_counter = unit == "joules" || unit == "count",
+                          .kind = unit == "joules"  ? MetricKind::kEnergy
+                                  : unit == "count" ? MetricKind::kCounter
+                                                    : MetricKind::kGauge,
                           .modelled = source == "model"});
   for (int ms = 0; ms <= 60; ++ms) {
     rank.samples.push_back(

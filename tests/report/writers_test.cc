@@ -47,14 +47,12 @@ Report LargeReport() {
                                   .unit = "bytes",
                                   .device = "a device with a long name (hwmon10/temp12)",
                                   .source = "model",
-                                  .is_counter = false,
                                   .modelled = true});
   run.ranks[0].metrics.push_back({.id = 1,
                                   .name = "cpu_power",
                                   .unit = "watts",
                                   .device = "a device with a long name (hwmon10/temp12)",
                                   .source = "model",
-                                  .is_counter = false,
                                   .modelled = true});
   for (int ms = 20; ms < 30; ++ms) {
     run.ranks[0].samples.push_back({.metric = 0, .time_ns = ms * 1'000'000LL, .value = 123e9});

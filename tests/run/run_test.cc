@@ -89,8 +89,7 @@ void AppendRun(RankWriter& writer) {
                          .unit = "joules",
                          .device = "package-0",
                          .source = "rapl",
-                         .is_counter = true,
-                         .modelled = false}});
+                         .kind = MetricKind::kEnergy}});
   writer.AppendSamples({{.metric = 0, .time_ns = 5, .value = 1.5},
                         {.metric = 0, .time_ns = 6, .value = std::nan("")}});
   writer.AppendDevice({.device = "opencl:0",
@@ -163,7 +162,7 @@ void ExpectWholeRank(const RankData& rank) {
   EXPECT_EQ(rank.samples[0].value, 1.5);
   EXPECT_TRUE(std::isnan(rank.samples[1].value));
   ASSERT_EQ(rank.metrics.size(), 1U);
-  EXPECT_TRUE(rank.metrics[0].is_counter);
+  EXPECT_EQ(rank.metrics[0].kind, MetricKind::kEnergy);
   ASSERT_EQ(rank.devices.size(), 1U);
   EXPECT_EQ(rank.devices[0].memory_bytes, 1 << 30);
   EXPECT_EQ(rank.facts.at(kFactClockOffsetNs), "13");

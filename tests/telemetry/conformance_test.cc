@@ -29,12 +29,12 @@ TEST_P(SourceConformance, DescribesEachMetricAndReadsFiniteValues) {
   ASSERT_NE(opened.source, nullptr) << opened.why_not;
   EXPECT_EQ(opened.source->name(), Kind().name);
   EXPECT_FALSE(Kind().help.empty());
-  const std::vector<MetricSpec>& metrics = opened.source->metrics();
+  const std::vector<Metric>& metrics = opened.source->metrics();
   ASSERT_FALSE(metrics.empty());
   const std::set<std::string> units = {"joules", "watts",   "celsius", "hertz",
                                        "bytes",  "seconds", "count",   "fraction"};
   std::set<std::string> names;
-  for (const MetricSpec& metric : metrics) {
+  for (const Metric& metric : metrics) {
     EXPECT_TRUE(units.contains(metric.unit)) << metric.unit;
     EXPECT_EQ(metric.source, Kind().name);
     EXPECT_FALSE(metric.name.empty() || metric.device.empty() || metric.help.empty());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -21,7 +22,7 @@ using ::testing::Pair;
 
 bool HasSource(const Sampler& sampler, const std::string& source) {
   return std::any_of(sampler.metrics().begin(), sampler.metrics().end(),
-                     [&](const MetricSpec& metric) { return metric.source == source; });
+                     [&](const Metric& metric) { return metric.source == source; });
 }
 
 TEST(Sampler, ModelStandsInOnlyWhereNothingMeasuresPower) {
@@ -77,6 +78,30 @@ TEST(Sampler, SamplesAtItsPeriodUntilStopped) {
   EXPECT_LE(last_ns, end_ns);
 }
 
+TEST(Sampler, ASourceMayHaveAPeriodOfItsOwn) {
+  const FixtureRoot root;
+  root.WriteAll();
+  const auto sampler = Sampler::Open({.period_ns = 1'000'000'000,
+                                      .source_periods_ns = {{"thermal", 5'000'000}},
+                                      .sources = {.root = root.path()}});
+  std::map<std::string, int> readings;
+  std::mutex mutex;
+  sampler->Start([&](const std::vector<Sample>& samples) {
+    const std::lock_guard lock(mutex);
+    for (const Sample& sample : samples) {
+      ++readings[sampler->metrics()[static_cast<std::size_t>(sample.metric)].source];
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  sampler->Stop();
+  for (const Metric& metric : sampler->metrics()) {
+    EXPECT_EQ(metric.period_ns, metric.source == "thermal" ? 5'000'000 : 1'000'000'000);
+  }
+  const auto missed = static_cast<int>(sampler->diagnostics().CountOf("missed_tick"));
+  EXPECT_GE(readings["thermal"] + missed, 40);
+  EXPECT_EQ(readings["cpufreq"], 2) << "one value: at the beginning and at the end";
+}
+
 TEST(Sampler, FailedReadingsAreCountedAndLeftOut) {
   const FixtureRoot root;
   root.WriteAll();
@@ -99,47 +124,6 @@ TEST(Sampler, FailedReadingsAreCountedAndLeftOut) {
   EXPECT_GT(sampler->diagnostics().CountOf("failed_reading"), 0U);
   EXPECT_THAT(sampler->diagnostics().Snapshot().at("failed_reading").examples,
               Contains("thermal temperature of acpitz"));
-}
-
-std::vector<Sample> Ramp(double first, double step, int count) {
-  std::vector<Sample> samples;
-  for (int i = 0; i < count; ++i) {
-    samples.push_back({.metric = 0, .time_ns = i * 1'000'000'000LL, .value = first + step * i});
-  }
-  return samples;
-}
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-TEST(EnergyJoules, CounterIsADifferenceInterpolatedToTheBounds) {
-  MetricSpec counter;
-  counter.unit = "joules";
-  counter.is_counter = true;
-  const auto samples = Ramp(100, 10, 6);  // 10 W for 5 s
-  EXPECT_DOUBLE_EQ(EnergyJoules(counter, samples, 0, 5 * kSecond), 50);
-  EXPECT_DOUBLE_EQ(EnergyJoules(counter, samples, kSecond / 2, 3 * kSecond + kSecond / 2), 30);
-  // Beyond the samples nothing is made up.
-  EXPECT_DOUBLE_EQ(EnergyJoules(counter, samples, -kSecond, 9 * kSecond), 50);
-}
-
-TEST(EnergyJoules, PowerIsATrapezoidHeldAtTheEnds) {
-  MetricSpec power;
-  power.unit = "watts";
-  const auto samples = Ramp(0, 2, 4);  // 0, 2, 4, 6 W
-  EXPECT_DOUBLE_EQ(EnergyJoules(power, samples, 0, 3 * kSecond), 9);
-  EXPECT_DOUBLE_EQ(EnergyJoules(power, samples, kSecond / 2, 2 * kSecond + kSecond / 2), 6);
-  EXPECT_DOUBLE_EQ(EnergyJoules(power, samples, 0, 4 * kSecond), 15);
-}
-
-TEST(EnergyJoules, NeedsTwoSamplesInsideAndPassesOverNaN) {
-  MetricSpec power;
-  power.unit = "watts";
-  EXPECT_TRUE(std::isnan(EnergyJoules(power, {}, 0, kSecond)));
-  EXPECT_TRUE(std::isnan(EnergyJoules(power, Ramp(1, 0, 1), 0, kSecond)));
-  EXPECT_TRUE(std::isnan(EnergyJoules(power, Ramp(1, 0, 9), kSecond + 1, 2 * kSecond - 1)));
-  auto samples = Ramp(1, 0, 3);
-  samples[1].value = std::nan("");
-  EXPECT_DOUBLE_EQ(EnergyJoules(power, samples, 0, 2 * kSecond), 2);
 }
 
 }  // namespace

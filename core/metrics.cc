@@ -1,0 +1,97 @@
+#include "core/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKinds = {"gauge", "counter", "energy", "state"};
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+std::string WithDashes(std::string_view digits) {
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i == 8 || i == 12 || i == 16 || i == 20) {
+      text += '-';
+    }
+    text += digits[i];
+  }
+  return text;
+}
+
+// "domain:bus:device.function", all hexadecimal.
+bool ParsePci(std::string_view text, std::array<unsigned, 4>& fields) {
+  constexpr std::string_view kAfter = "::.";
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto [next, error] = std::from_chars(at, end, fields[i], 16);
+    if (error != std::errc() || (i < kAfter.size() && (next == end || *next != kAfter[i]))) {
+      return false;
+    }
+    at = i < kAfter.size() ? next + 1 : next;
+  }
+  return at == end;
+}
+
+void AppendHex(std::string& text, unsigned value, int digits) {
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) {
+    text += kHexDigits[value >> shift & 0xF];
+  }
+}
+
+}  // namespace
+
+std::string_view Name(MetricKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+std::optional<MetricKind> ParseMetricKind(std::string_view text) {
+  const auto* const found = std::find(kKinds.begin(), kKinds.end(), text);
+  return found == kKinds.end() ? std::nullopt
+                               : std::optional(static_cast<MetricKind>(found - kKinds.begin()));
+}
+
+std::string UuidText(const unsigned char (&bytes)[16]) {
+  std::string digits;
+  for (const unsigned char byte : bytes) {
+    AppendHex(digits, byte, 2);
+  }
+  return WithDashes(digits);
+}
+
+std::string NormalizeUuid(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  if (dash != std::string_view::npos && dash < 8) {
+    text.remove_prefix(dash + 1);  // "GPU-", "MIG-"
+  }
+  std::string digits;
+  for (const char c : text) {
+    if (std::isxdigit(static_cast<unsigned char>(c)) != 0) {
+      digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (c != '-') {
+      return {};
+    }
+  }
+  return digits.size() == 32 ? WithDashes(digits) : std::string();
+}
+
+std::string NormalizePciBusId(std::string_view text) {
+  std::array<unsigned, 4> fields{};
+  if (!ParsePci(text, fields)) {
+    return {};
+  }
+  std::string id;
+  AppendHex(id, fields[0], fields[0] > 0xFFFF ? 8 : 4);
+  id += ':';
+  AppendHex(id, fields[1], 2);
+  id += ':';
+  AppendHex(id, fields[2], 2);
+  id += '.';
+  AppendHex(id, fields[3], 1);
+  return id;
+}
+
+}  // namespace reprise
