@@ -69,17 +69,7 @@ class ConvertFailures(program.ProgramTest):
             self.assertEqual(file.read_bytes(), (second / file.name).read_bytes(), file.name)
 
 
-class ReplayFailures(program.ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.keep = program.ProgramTest("run_program")
-        cls.keep.setUp()
-        cls.trace = cls.keep.convert("gloo/gpt_ddp4")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.keep.tearDown()
-
+class ReplayFailures(program.ConvertedTest):
     def fail_everywhere(self, trace, expect, *needles, ranks=4, env=None, lines=None):
         """Every rank says it (mpirun adds its own words) and the exit code is right."""
         done = self.run_program("replay", trace, "-o", self.dir / "run", ranks=ranks, expect=expect,

@@ -35,18 +35,8 @@ def rank_processes(parent):
     return found
 
 
-class FaultTest(program.ProgramTest):
+class FaultTest(program.ConvertedTest):
     """Replays of one capture, which are given something to cope with."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.keep = program.ProgramTest("run_program")
-        cls.keep.setUp()
-        cls.trace = cls.keep.convert("gloo/gpt_ddp4")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.keep.tearDown()
 
     def setUp(self):
         super().setUp()

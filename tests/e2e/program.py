@@ -60,5 +60,19 @@ class ProgramTest(unittest.TestCase):
         return to
 
 
+class ConvertedTest(ProgramTest):
+    """The tests of a class share one converted capture, `trace`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = ProgramTest("run_program")
+        cls.keep.setUp()
+        cls.trace = cls.keep.convert("gloo/gpt_ddp4")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.tearDown()
+
+
 def main():
     unittest.main(argv=[sys.argv[0]], verbosity=2)
