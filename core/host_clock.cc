@@ -88,7 +88,7 @@ std::optional<std::vector<ClockReading>> ParseReadings(std::string_view text) {
 
 ClockReading ReadWallClock() {
   constexpr std::int64_t kUnsynchronisedUs = 16'000'000;  // the kernel's NTP_PHASE_LIMIT
-  timex state{};  // modes 0: asks only, which everybody may
+  timex state{};                                          // modes 0: asks only, which everybody may
   const std::int64_t error_us = adjtimex(&state) < 0 ? kUnsynchronisedUs : state.maxerror;
   ClockReading best{.uncertainty_ns = INT64_MAX};
   for (int i = 0; i < 5; ++i) {  // whoever is interrupted in between tries again

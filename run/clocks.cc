@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <string>
 
@@ -39,6 +40,17 @@ void VisitTimes(RankData& rank, const Visit& visit) {
   }
   for (Sample& sample : rank.samples) {
     visit(sample.time_ns);
+  }
+  for (const char* fact : {kFactIdleBeginNs, kFactIdleEndNs}) {
+    const auto found = rank.facts.find(fact);
+    std::int64_t time_ns = 0;
+    if (found == rank.facts.end() ||
+        std::from_chars(found->second.data(), found->second.data() + found->second.size(), time_ns)
+                .ec != std::errc()) {
+      continue;
+    }
+    visit(time_ns);
+    found->second = std::to_string(time_ns);
   }
 }
 

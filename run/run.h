@@ -75,6 +75,10 @@ class RankWriter {
 // of each host has them.
 inline constexpr char kFactClockReadings[] = "clock_readings";
 inline constexpr char kFactWallReadings[] = "wall_readings";
+// When nothing ran, before the run: where idle power is found (as samples' times, so of the same
+// clock). Ranks that sample have them.
+inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
+inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.
