@@ -25,14 +25,13 @@ void Session::StartSampler() {
     return;  // one sampler per host: each physical sensor is read once
   }
   sampler_ = Sampler::Open(options);
-  steadiness_ = std::make_unique<Steadiness>(sampler_->metrics());
   writer_->AppendMetrics(sampler_->metrics());
   writer_->AppendMeters(sampler_->devices());
   for (const auto& [source, why] : sampler_->unavailable()) {
     writer_->SetFact("telemetry." + source, why);
   }
   sampler_->Start([this](const std::vector<Sample>& samples) {
-    steadiness_->Add(samples);
+    recent_.Add(samples);
     writer_->AppendSamples(samples);
   });
 }
@@ -77,10 +76,10 @@ Result<bool> Session::WarmsUpFurther(std::int64_t since_ns) {
   }
   const std::int64_t now_ns = MonotonicNs();
   std::string mine;
-  if (steadiness_ != nullptr && steadiness_->HasTemperatures()) {
-    mine = steadiness_->Settled(now_ns)    ? "settled"
-           : now_ns - since_ns >= limit_ns ? "given up"
-                                           : "warming";
+  if (sampler_ != nullptr && HasTemperatures(sampler_->metrics())) {
+    mine = HasSettled(sampler_->metrics(), recent_, now_ns) ? "settled"
+           : now_ns - since_ns >= limit_ns                  ? "given up"
+                                                            : "warming";
   }
   REPRISE_ASSIGN(const auto all, communicator_.AllGather(mine));
   const auto has = [&all](const char* word) {

@@ -89,8 +89,8 @@ class Session {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<RankWriter> writer_;
   std::atomic<bool> failure_recorded_ = false;
-  std::unique_ptr<Steadiness> steadiness_;  // as sampler_, which feeds it
-  std::unique_ptr<Sampler> sampler_;        // on one rank of each host
+  RecentSamples recent_{2 * kSteadyWindowNs};  // of sampler_
+  std::unique_ptr<Sampler> sampler_;           // on one rank of each host
   std::string steady_note_;
   std::optional<ClockExchange> clocks_;
   std::vector<ClockReading> clock_readings_, wall_readings_;  // on one rank of each host

@@ -1,59 +1,56 @@
 #include "telemetry/steadiness.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace reprise {
+namespace {
 
-Steadiness::Steadiness(std::span<const Metric> metrics, std::int64_t window_ns)
-    : window_ns_(window_ns) {
-  for (const Metric& metric : metrics) {
-    if (metric.unit == "celsius") {
-      readings_[metric.id];
-    }
-  }
-}
+bool IsTemperature(const Metric& metric) { return metric.unit == "celsius"; }
 
-void Steadiness::Add(std::span<const Sample> samples) {
-  const std::lock_guard lock(mutex_);
+enum class State { kSilent, kChanging, kSettled };
+
+State StateOf(const std::vector<Sample>& samples, std::int64_t now_ns, std::int64_t window_ns) {
+  double sum[2] = {};
+  int count[2] = {};  // of the last window, of the one before
   for (const Sample& sample : samples) {
-    const auto found = readings_.find(sample.metric);
-    if (found == readings_.end()) {
-      continue;
-    }
-    std::deque<Sample>& kept = found->second;
-    kept.push_back(sample);
-    // One that is older than both windows stays: it shows that they are full.
-    while (kept.size() > 1 && kept[1].time_ns < sample.time_ns - 2 * window_ns_) {
-      kept.pop_front();
+    const std::int64_t age_ns = now_ns - sample.time_ns;
+    if (age_ns >= 0 && age_ns < 2 * window_ns) {
+      const int window = age_ns < window_ns ? 0 : 1;
+      sum[window] += sample.value;
+      ++count[window];
     }
   }
+  if (count[0] == 0) {
+    return State::kSilent;
+  }
+  const bool full = now_ns - samples.front().time_ns >= 2 * window_ns && count[1] > 0;
+  return full && std::abs(sum[0] / count[0] - sum[1] / count[1]) < kSteadyToleranceCelsius
+             ? State::kSettled
+             : State::kChanging;
 }
 
-bool Steadiness::Settled(std::int64_t now_ns) const {
-  const std::lock_guard lock(mutex_);
-  std::size_t settled = 0;
-  for (const auto& [unused, kept] : readings_) {
-    double sum[2] = {};
-    int count[2] = {};
-    for (const Sample& sample : kept) {
-      const std::int64_t age_ns = now_ns - sample.time_ns;
-      if (age_ns >= 0 && age_ns < 2 * window_ns_) {
-        const int window = age_ns < window_ns_ ? 0 : 1;
-        sum[window] += sample.value;
-        ++count[window];
-      }
-    }
-    if (count[0] == 0) {
+}  // namespace
+
+bool HasTemperatures(std::span<const Metric> metrics) {
+  return std::any_of(metrics.begin(), metrics.end(), IsTemperature);
+}
+
+bool HasSettled(std::span<const Metric> metrics, const RecentSamples& recent, std::int64_t now_ns,
+                std::int64_t window_ns) {
+  bool any = false;
+  for (const Metric& metric : metrics) {
+    if (!IsTemperature(metric)) {
       continue;
     }
-    const bool full = now_ns - kept.front().time_ns >= 2 * window_ns_;
-    if (!full || count[1] == 0 ||
-        std::abs(sum[0] / count[0] - sum[1] / count[1]) >= kToleranceCelsius) {
+    const State state = StateOf(recent.Of(metric.id), now_ns, window_ns);
+    if (state == State::kChanging) {
       return false;
     }
-    ++settled;
+    any = any || state == State::kSettled;
   }
-  return settled > 0;
+  return any;
 }
 
 }  // namespace reprise

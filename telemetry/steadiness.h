@@ -2,36 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <mutex>
 #include <span>
-#include <vector>
 
 #include "core/metrics.h"
-#include "core/records.h"
+#include "telemetry/recent.h"
 
 namespace reprise {
 
-// Thread-safe.
-class Steadiness {
- public:
-  // A temperature has settled when its mean over the last window differs by less than this from the
-  // mean over the window before: with 15 s, less than 2 degrees a minute.
-  static constexpr double kToleranceCelsius = 0.5;
+// A temperature has settled when its mean over the last window differs by less than the tolerance
+// from the mean over the window before: less than 2 degrees a minute.
+inline constexpr std::int64_t kSteadyWindowNs = 15'000'000'000;
+inline constexpr double kSteadyToleranceCelsius = 0.5;
 
-  // Looks at metrics in celsius.
-  explicit Steadiness(std::span<const Metric> metrics, std::int64_t window_ns = 15'000'000'000);
-  [[nodiscard]] bool HasTemperatures() const { return !readings_.empty(); }
-  void Add(std::span<const Sample> samples);
-  // All have settled. False until two windows are full; a sensor that has fallen silent does not
-  // hold up the others.
-  [[nodiscard]] bool Settled(std::int64_t now_ns) const;
-
- private:
-  const std::int64_t window_ns_;
-  mutable std::mutex mutex_;
-  std::map<std::int32_t, std::deque<Sample>> readings_;  // by metric, the last two windows
-};
+[[nodiscard]] bool HasTemperatures(std::span<const Metric> metrics);
+// All metrics in celsius have settled. False until two windows are full, which `recent` must keep;
+// a sensor that has fallen silent does not hold up the others.
+[[nodiscard]] bool HasSettled(std::span<const Metric> metrics, const RecentSamples& recent,
+                              std::int64_t now_ns, std::int64_t window_ns = kSteadyWindowNs);
 
 }  // namespace reprise
