@@ -24,6 +24,14 @@ constexpr std::array<Channel, 4> kChannels{{
     {"energy", "_input", "energy", "joules", 1e-6, MetricKind::kEnergy},
 }};
 
+// A GPU's bus id: a vendor's library may read the same GPU. Other chips are parts of the CPU (their
+// PCI devices are its bridges) or of the board.
+std::string GpuBusId(const std::string& chip_path) {
+  const std::string class_code = ReadLabel(chip_path + "/device/class");
+  const bool is_gpu = class_code.starts_with("0x03") || class_code.starts_with("0x12");
+  return is_gpu ? PciBusIdOfDevice(chip_path) : std::string();
+}
+
 }  // namespace
 
 SourceKind::Opened OpenHwmon(const SourceOptions& options) {
@@ -34,6 +42,7 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
     const std::string path = fmt::format("{}/{}", directory, chip);
     const std::string name = ReadLabel(path + "/name");
     const std::string& chip_name = name.empty() ? chip : name;
+    const std::string gpu_bus_id = GpuBusId(path);
     for (const Channel& channel : kChannels) {
       for (const std::string& file : ListPrefixed(path, channel.prefix)) {
         if (!file.ends_with(channel.suffix)) {
@@ -48,13 +57,16 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
         const std::string device =
             UniqueName(fmt::format("{}/{}", chip_name, label.empty() ? stem : label),
                        fmt::format("{}/{}", chip, stem), taken);
-        source->Add(fmt::format("{}/{}", path, file), channel.factor,
-                    {.name = std::string(channel.metric),
-                     .unit = std::string(channel.unit),
-                     .device = device,
-                     .source = {},
-                     .kind = channel.kind,
-                     .help = fmt::format("sensor {}/{}", chip, file)});
+        const bool added = source->Add(fmt::format("{}/{}", path, file), channel.factor,
+                                       {.name = std::string(channel.metric),
+                                        .unit = std::string(channel.unit),
+                                        .device = device,
+                                        .source = {},
+                                        .kind = channel.kind,
+                                        .help = fmt::format("sensor {}/{}", chip, file)});
+        if (added && !gpu_bus_id.empty()) {
+          source->Identify({.device = device, .name = chip_name, .pci_bus_id = gpu_bus_id});
+        }
       }
     }
   }
