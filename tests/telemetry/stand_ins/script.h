@@ -1,4 +1,4 @@
-// What the functions of a stand-in library answer: numbers by name, set by the test through the two
+// What the functions of a stand-in library answer: numbers by name, set by the test through the
 // exported functions. Included by one file of each stand-in.
 #pragma once
 
@@ -53,6 +53,9 @@ extern "C" void StandInSet(const char* key, double number) {
   const std::lock_guard lock(script.mutex);
   script.numbers[key] = number;
 }
+
+// 0 if it was not set.
+extern "C" double StandInGet(const char* key) { return reprise::stand_in::Number(key, 0); }
 
 extern "C" void StandInClear() {
   auto& script = reprise::stand_in::TheScript();
