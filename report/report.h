@@ -33,7 +33,7 @@ struct ClassRow {
 // Which clock a transfer's last arrival was taken from.
 enum class TransferClock : std::uint8_t {
   kShared,    // all members on one host
-  kOffset,    // hosts' clocks related by recorded offsets
+  kOffset,    // hosts' clocks related by readings (run/clocks.h)
   kShortest,  // unrelated or missing clocks: the shortest member's time, which the last to arrive
               // has
 };

@@ -1,0 +1,89 @@
+#include "collectives/clock_exchange.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+// Of so many, one meets neither a busy link nor a busy core.
+constexpr int kRounds = 40;
+constexpr int kTag = 0;
+
+std::span<std::byte> BytesOf(std::int64_t& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+std::vector<std::int32_t> HostLeaders(const Communicator& communicator) {
+  std::vector<std::int32_t> leaders(communicator.nodes().begin(), communicator.nodes().end());
+  std::sort(leaders.begin(), leaders.end());
+  leaders.erase(std::unique(leaders.begin(), leaders.end()), leaders.end());
+  return leaders;
+}
+
+ClockExchange::ClockExchange(Communicator& communicator, std::unique_ptr<GroupComm> group,
+                             bool leads, Clock clock)
+    : communicator_(&communicator),
+      group_(std::move(group)),
+      leads_(leads),
+      clock_(std::move(clock)) {}
+
+Result<ClockExchange> ClockExchange::Create(Communicator& communicator,
+                                            const std::vector<std::int32_t>& leaders, Clock clock) {
+  const bool leads =
+      std::find(leaders.begin(), leaders.end(), communicator.rank()) != leaders.end();
+  std::unique_ptr<GroupComm> group;
+  if (leaders.size() > 1) {
+    REPRISE_ASSIGN(group, communicator.CreateGroup(leaders));
+  }
+  return ClockExchange(communicator, std::move(group), leads, std::move(clock));
+}
+
+Status ClockExchange::Pass(Result<std::unique_ptr<Transfer>> started) {
+  REPRISE_ASSIGN(const std::unique_ptr<Transfer> transfer, std::move(started));
+  return communicator_->Await(*transfer);
+}
+
+Status ClockExchange::Answer(int leader) {
+  for (int round = 0; round < kRounds; ++round) {
+    std::int64_t value = 0;
+    REPRISE_TRY(Pass(group_->Recv(leader, kTag, BytesOf(value))));
+    value = clock_();
+    REPRISE_TRY(Pass(group_->Send(leader, kTag, BytesOf(value))));
+  }
+  return {};
+}
+
+Result<ClockReading> ClockExchange::Ask() {
+  ClockReading best{.uncertainty_ns = INT64_MAX};
+  for (int round = 0; round < kRounds; ++round) {
+    std::int64_t value = 0;
+    const std::int64_t asked_ns = clock_();
+    REPRISE_TRY(Pass(group_->Send(0, kTag, BytesOf(value))));
+    REPRISE_TRY(Pass(group_->Recv(0, kTag, BytesOf(value))));
+    const std::int64_t half_ns = (clock_() - asked_ns + 1) / 2;
+    if (half_ns < best.uncertainty_ns) {
+      best = {asked_ns + half_ns, asked_ns + half_ns - value, half_ns};
+    }
+  }
+  return best;
+}
+
+Result<std::optional<ClockReading>> ClockExchange::Read() {
+  if (!leads_) {
+    return std::nullopt;
+  }
+  if (group_ == nullptr || group_->rank() == 0) {
+    for (int leader = 1; group_ != nullptr && leader < group_->size(); ++leader) {
+      REPRISE_TRY(Answer(leader));
+    }
+    return ClockReading{.at_ns = clock_()};
+  }
+  REPRISE_ASSIGN(const ClockReading reading, Ask());
+  return reading;
+}
+
+}  // namespace reprise
