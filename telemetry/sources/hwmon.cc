@@ -24,12 +24,14 @@ constexpr std::array<Channel, 4> kChannels{{
     {"energy", "_input", "energy", "joules", 1e-6, MetricKind::kEnergy},
 }};
 
-// A GPU's bus id: a vendor's library may read the same GPU. Other chips are parts of the CPU (their
-// PCI devices are its bridges) or of the board.
-std::string GpuBusId(const std::string& chip_path) {
+// The bus id of a GPU on a board of its own, which a vendor's library may read too. Other chips are
+// parts of the CPU (their PCI devices are its bridges) or of the board; so is a GPU within the
+// CPU's package, whose power is the package's: the kernel gives it no power cap.
+std::string GpuBusId(const std::string& chip_path, std::string_view chip_name) {
   const std::string class_code = ReadLabel(chip_path + "/device/class");
   const bool is_gpu = class_code.starts_with("0x03") || class_code.starts_with("0x12");
-  return is_gpu ? PciBusIdOfDevice(chip_path) : std::string();
+  const bool has_own_board = chip_name != "amdgpu" || !ReadLabel(chip_path + "/power1_cap").empty();
+  return is_gpu && has_own_board ? PciBusIdOfDevice(chip_path) : std::string();
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
     const std::string path = fmt::format("{}/{}", directory, chip);
     const std::string name = ReadLabel(path + "/name");
     const std::string& chip_name = name.empty() ? chip : name;
-    const std::string gpu_bus_id = GpuBusId(path);
+    const std::string gpu_bus_id = GpuBusId(path, chip_name);
     for (const Channel& channel : kChannels) {
       for (const std::string& file : ListPrefixed(path, channel.prefix)) {
         if (!file.ends_with(channel.suffix)) {

@@ -168,10 +168,12 @@ TEST(Hwmon, SaysWhichGpuAChipBelongsTo) {
                                     root.At("/sys/class/hwmon/" + chip + "/device"));
   };
   add("hwmon0", "amdgpu", "0000:C3:00.0", "0x120000");
+  root.Write("/sys/class/hwmon/hwmon0/power1_cap", "300000000\n");
+  add("hwmon2", "amdgpu", "0000:05:00.0", "0x030000");  // within the CPU's package: no cap
   add("hwmon1", "k10temp", "0000:00:18.3", "0x060000");
   const auto opened = Open("hwmon", root);
   ASSERT_NE(opened.source, nullptr);
-  ASSERT_EQ(opened.source->metrics().size(), 4U);
+  ASSERT_EQ(opened.source->metrics().size(), 6U);
   const std::vector<MeteredDevice> devices = opened.source->devices();
   ASSERT_EQ(devices.size(), 2U);  // both sensors of the one GPU
   EXPECT_EQ(devices[0].device, "amdgpu/temp1");
