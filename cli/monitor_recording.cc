@@ -93,6 +93,7 @@ void MonitorRecording::Discard() {
 Status MonitorRecording::End(const Sampler* sampler, int exit_code) {
   ReadClock();
   if (sampler != nullptr) {
+    writer_->SetFact(kFactSamplerCpuNs, std::to_string(sampler->cpu_ns()));
     for (const auto& [name, counter] : sampler->diagnostics().Snapshot()) {
       writer_->SetFact("sampler." + name, std::to_string(counter.count));
     }

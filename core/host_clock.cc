@@ -39,7 +39,8 @@ std::int64_t HostClock::OffsetNs(std::int64_t time_ns) const {
   const auto after = std::find_if(readings_.begin(), readings_.end(),
                                   [&](const ClockReading& r) { return r.at_ns >= time_ns; });
   if (after == readings_.begin() || after == readings_.end()) {
-    return Extend(after == readings_.end() ? readings_.back() : *after, drift_, time_ns);
+    return Extend(after == readings_.end() ? readings_.back() : *after,
+                  std::clamp(drift_, -kMostDrift, kMostDrift), time_ns);
   }
   return Extend(*(after - 1), Slope(*(after - 1), *after), time_ns);
 }
@@ -53,12 +54,12 @@ std::int64_t HostClock::UncertaintyNs(std::int64_t begin_ns, std::int64_t end_ns
   for (const ClockReading& reading : readings_) {
     worst_ns = std::max(worst_ns, reading.uncertainty_ns);
   }
-  if (readings_.size() == 1 && worst_ns > 0) {  // the reference itself does not drift
-    const std::int64_t at_ns = readings_.front().at_ns;
-    const std::int64_t away_ns = std::max(std::abs(begin_ns - at_ns), std::abs(end_ns - at_ns));
-    worst_ns += std::llround(kMostDrift * static_cast<double>(away_ns));
+  if (worst_ns == 0) {
+    return 0;  // the reference itself does not drift
   }
-  return worst_ns;
+  const std::int64_t outside_ns = std::max(
+      {std::int64_t{0}, readings_.front().at_ns - begin_ns, end_ns - readings_.back().at_ns});
+  return worst_ns + std::llround(kMostDrift * static_cast<double>(outside_ns));
 }
 
 std::string ReadingsText(std::span<const ClockReading> readings) {

@@ -19,11 +19,10 @@ struct ClockReading {
 };
 
 // Offset and drift from readings: a line between neighbours; outside of them, the slope from the
-// first to the last. Immutable.
+// first to the last, as far as clocks drift. Immutable.
 class HostClock {
  public:
-  // Clocks of one pair of hosts are not known to drift apart faster (two crystals of 50 ppm). What
-  // a single reading cannot tell.
+  // Two hosts' clocks are not known to drift apart faster (two crystals of 50 ppm each).
   static constexpr double kMostDrift = 100e-6;
 
   // Sorted by time here; none: the reference itself.
@@ -31,8 +30,8 @@ class HostClock {
 
   // This host's time as the reference has it.
   [[nodiscard]] std::int64_t ToReference(std::int64_t time_ns) const;
-  // Of ToReference for times in [begin_ns, end_ns]: the readings' own, and with one reading alone
-  // the drift that it cannot tell.
+  // Of ToReference for times in [begin_ns, end_ns]: the readings' own, and kMostDrift for what lies
+  // before the first and after the last.
   [[nodiscard]] std::int64_t UncertaintyNs(std::int64_t begin_ns, std::int64_t end_ns) const;
   // From the first reading to the last, nanoseconds per nanosecond; 0 with one reading.
   [[nodiscard]] double drift() const { return drift_; }

@@ -41,6 +41,7 @@ void Session::StopSampler() {
     return;
   }
   sampler_->Stop();
+  writer_->SetFact(kFactSamplerCpuNs, std::to_string(sampler_->cpu_ns()));
   for (const auto& [name, counter] : sampler_->diagnostics().Snapshot()) {
     writer_->SetFact("sampler." + name, std::to_string(counter.count));
   }

@@ -74,6 +74,8 @@ struct RankRow {
   std::int32_t iterations = 0;  // finished, without warm-up
   Coverage coverage;
   std::optional<std::int64_t> step_time_recorded_ns, step_time_replayed_ns;
+  // How well its times compare with rank 0's; none: not at all, except on one host.
+  std::optional<std::int64_t> clock_uncertainty_ns;
   // Recorded time of host nodes, of waits, and of gaps on host threads.
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
 };

@@ -79,6 +79,8 @@ inline constexpr char kFactWallReadings[] = "wall_readings";
 // clock). Ranks that sample have them.
 inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
 inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
+// CPU time that sampling took in this process.
+inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.

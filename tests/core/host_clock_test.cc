@@ -37,6 +37,12 @@ TEST(HostClock, ReadingsAreJoinedByLinesAndContinuedByTheOverallSlope) {
   EXPECT_EQ(clock.ToReference(21 * kSecondNs), 21 * kSecondNs - 421'000);
   EXPECT_EQ(clock.ToReference(-kSecondNs), -kSecondNs + 19'000);
   EXPECT_EQ(clock.UncertaintyNs(0, 20 * kSecondNs), 30);
+  EXPECT_EQ(clock.UncertaintyNs(-2 * kSecondNs, 21 * kSecondNs), 30 + 200'000);
+}
+
+TEST(HostClock, NoiseOfReadingsCloseTogetherIsNoDrift) {
+  const HostClock clock({{0, 0, 2'000'000}, {100'000'000, 2'000'000, 2'000'000}});  // 20,000 ppm
+  EXPECT_EQ(clock.ToReference(10'100'000'000), 10'100'000'000 - 2'000'000 - 1'000'000);
 }
 
 TEST(HostClock, TheReferenceHasNoUncertainty) {
