@@ -45,7 +45,8 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
       inside.push_back(&sample);
     }
   }
-  if (inside.empty() || (IsTotal(metric.kind) && inside.size() < 2)) {
+  const bool has_mean = metric.kind != MetricKind::kState;  // bits have none
+  if (inside.empty() || !has_mean || (IsTotal(metric.kind) && inside.size() < 2)) {
     return std::nullopt;
   }
   MetricRow row{.host = host,
@@ -71,7 +72,7 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
   return row;
 }
 
-// The chip's or device's metric that counts has the highest: the counter, then power as it is.
+// Of the metrics of one chip or device the highest counts: its counter, else power, else its mean.
 int Preference(const std::string& metric) {
   return metric.ends_with("energy") ? 2 : (metric == "average_power" ? 0 : 1);
 }
@@ -164,8 +165,6 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
       if (MeasuresEnergy(metric)) {
         meters.push_back({MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host),
                           BusIdOf(data, metric)});
-      } else if (metric.kind == MetricKind::kState) {
-        continue;  // bits have no mean
       } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
         summary.metrics.push_back(std::move(*row));
       }

@@ -2,7 +2,6 @@
 // meters of their own: the GPU that they are parts of is read.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -172,10 +171,11 @@ void NvmlSource::Read(std::span<double> values) {
       double raw = kUnknown;
       const nvml::Return result = lost ? nvml::kGpuIsLost : ReadRaw(gpu, column, &raw);
       lost = result == nvml::kGpuIsLost;
-      if (result != nvml::kSuccess || std::isnan(raw)) {
+      if (result != nvml::kSuccess) {
         raw = kUnknown;
       } else if (IsTotal(column.spec->kind)) {
-        raw = static_cast<double>(column.total.Update(static_cast<std::uint64_t>(raw)));
+        raw = raw >= 0 ? static_cast<double>(column.total.Update(static_cast<std::uint64_t>(raw)))
+                       : kUnknown;
       }
       values[next++] = raw * column.spec->scale;
     }
