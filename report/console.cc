@@ -159,6 +159,9 @@ std::string MetricText(double value, const MetricRow& row) {
 std::string MetricTable(const Report& report, const Style& style) {
   Table table({"metric", "device", "host", "source", "min", "mean", "max"});
   for (const MetricRow& row : report.metrics) {
+    if (row.device.starts_with("cpu-")) {
+      continue;  // single cores, of which there may be hundreds, are in --json
+    }
     table.Add({row.metric, Fit(row.device, 22), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
