@@ -1,0 +1,36 @@
+// What ran when, ready to be laid beside samples. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/intervals.h"
+#include "report/measured.h"
+
+namespace reprise {
+
+// One execution of a node.
+struct Execution {
+  std::uint32_t rank = 0;  // position in the span of ranks
+  std::uint32_t node = 0;  // of its RankData::nodes
+  std::int32_t iteration = 0;
+};
+
+// Parallel arrays, in no order.
+struct Load {
+  std::vector<Interval> times;  // of the host's clock
+  std::vector<Execution> executions;
+};
+
+struct LoadOptions {
+  bool compute = true;    // work and device nodes
+  bool transfers = true;  // from issue to end
+};
+
+// Adds what the rank at position `r` really ran, warm-up included: records of mode real or
+// surrogate of nodes that count. Waits, host nodes and what was only waited for are no operations.
+void AddOperations(std::span<const MeasuredRank> ranks, std::size_t r, const LoadOptions& options,
+                   Load& load);
+
+}  // namespace reprise
