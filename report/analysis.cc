@@ -249,8 +249,8 @@ Report Analyze(const RunData& run) {
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
-  report.attribution = AttributeEnergy(ranks, report.ranks, report.energy);
-  report.thermal = ExamineThermal(ranks, report.ranks);
+  report.attribution = AttributeEnergy(ranks, report.ranks, report.energy, transfers);
+  report.thermal = ExamineThermal(ranks, report.ranks, transfers);
   CollectFacts(run, report);
   AddNotes(ranks, report);
   return report;

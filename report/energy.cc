@@ -44,8 +44,11 @@ std::vector<std::pair<StepKey, Interval>> StepWindows(std::span<const MeasuredRa
 class Attribution {
  public:
   Attribution(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
-              std::span<const EnergyRow> rows)
-      : ranks_(ranks), hosts_(FindMeters(ranks, rank_rows, rows)), uses_(ranks) {}
+              std::span<const EnergyRow> rows, const TransferSummary& transfers)
+      : ranks_(ranks),
+        transfers_(transfers),
+        hosts_(FindMeters(ranks, rank_rows, rows)),
+        uses_(ranks) {}
 
   std::optional<EnergyAttribution> Run() {
     for (const HostMeters& host : hosts_) {
@@ -75,7 +78,9 @@ class Attribution {
     Load load;
     for (const std::size_t r : users) {
       const bool compute = !device.empty() || ComputesOnHost(r, ranks_[r].data(), host);
-      AddOperations(ranks_, r, {.compute = compute, .transfers = device.empty()}, load);
+      AddOperations(ranks_, r,
+                    {.compute = compute, .transfers = device.empty() ? &transfers_ : nullptr},
+                    load);
     }
     return load;
   }
@@ -219,6 +224,7 @@ class Attribution {
   }
 
   std::span<const MeasuredRank> ranks_;
+  const TransferSummary& transfers_;
   std::vector<HostMeters> hosts_;
   EnergyUses uses_;
   std::map<StepKey, double> steps_;
@@ -229,8 +235,9 @@ class Attribution {
 
 std::optional<EnergyAttribution> AttributeEnergy(std::span<const MeasuredRank> ranks,
                                                  std::span<const RankRow> rank_rows,
-                                                 std::span<const EnergyRow> rows) {
-  return Attribution(ranks, rank_rows, rows).Run();
+                                                 std::span<const EnergyRow> rows,
+                                                 const TransferSummary& transfers) {
+  return Attribution(ranks, rank_rows, rows, transfers).Run();
 }
 
 }  // namespace reprise

@@ -14,6 +14,7 @@ namespace reprise {
 
 struct EnergyRow;
 struct RankRow;
+struct TransferSummary;
 
 // The middle of an iteration's values, per step, and how far they lie apart.
 struct Spread {
@@ -103,6 +104,7 @@ struct EnergyAttribution {
 // count. Nothing where none does.
 [[nodiscard]] std::optional<EnergyAttribution> AttributeEnergy(std::span<const MeasuredRank> ranks,
                                                                std::span<const RankRow> rank_rows,
-                                                               std::span<const EnergyRow> rows);
+                                                               std::span<const EnergyRow> rows,
+                                                               const TransferSummary& transfers);
 
 }  // namespace reprise

@@ -40,10 +40,10 @@ std::string ShareText(double joules, const EnergyAttribution& all) {
 std::string StepLines(const EnergyAttribution& all) {
   std::string text;
   if (all.step_joules) {
-    text += fmt::format(
-        "  {} a step: median of {} iterations, half their range (standard error of the mean {})\n",
-        SpreadText(all.step_joules), all.step_joules->iterations,
-        JoulesText(all.step_joules->standard_error));
+    text +=
+        fmt::format("  {} a step (median of {} iterations, half their range; standard error {})\n",
+                    SpreadText(all.step_joules), all.step_joules->iterations,
+                    JoulesText(all.step_joules->standard_error));
   }
   if (all.boundary_joules) {
     text += fmt::format("  +/- {} of the total: what meters had not counted yet at its two ends\n",
@@ -69,12 +69,14 @@ std::string StepLines(const EnergyAttribution& all) {
 class UseTable {
  public:
   explicit UseTable(const EnergyAttribution& all)
-      : all_(all), table_({"", "", "energy", "share", "above idle", "a step", "+/-", "active"}) {}
+      : all_(all),
+        table_({"", "", "energy", "share", all.above_idle_joules ? "above idle" : "", "a step",
+                "+/-", "active"}) {}
 
   void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
     const auto& step = use.step_joules;
     table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_),
-                JoulesText(use.above_idle_joules),
+                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
                 JoulesText(step ? std::optional(step->median) : std::nullopt),
                 JoulesText(step ? std::optional(step->half_range) : std::nullopt),
                 DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});

@@ -7,6 +7,7 @@
 
 #include "report/intervals.h"
 #include "report/measured.h"
+#include "report/transfers.h"
 
 namespace reprise {
 
@@ -24,8 +25,10 @@ struct Load {
 };
 
 struct LoadOptions {
-  bool compute = true;    // work and device nodes
-  bool transfers = true;  // from issue to end
+  bool compute = true;  // work and device nodes
+  // Transfers, from the last arrival to their end (TransferSummary::own_ns_of_record); from issue
+  // where that is not known. Null: no transfers.
+  const TransferSummary* transfers = nullptr;
 };
 
 // Adds what the rank at position `r` really ran, warm-up included: records of mode real or

@@ -21,12 +21,13 @@ bool IsGaugeOfPower(const Metric& metric) {
 class Examination {
  public:
   Examination(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
-              std::size_t sampled_by, ThermalDetails& out)
+              std::size_t sampled_by, const TransferSummary& transfers, ThermalDetails& out)
       : ranks_(ranks),
         data_(ranks[sampled_by].data()),
         host_(rank_rows[sampled_by].host),
         window_(ranks[sampled_by].begin_ns(), ranks[sampled_by].end_ns()),
         samples_(data_),
+        transfers_(transfers),
         out_(out) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       if (rank_rows[r].host == host_) {
@@ -67,7 +68,8 @@ class Examination {
     const auto on_device = RanksOnDevice(reasons, data_, ranks_, host_ranks_);
     Load load;
     for (const std::size_t r : on_device.value_or(host_ranks_)) {
-      AddOperations(ranks_, r, {.compute = true, .transfers = !on_device}, load);
+      AddOperations(ranks_, r, {.compute = true, .transfers = on_device ? nullptr : &transfers_},
+                    load);
     }
     ThrottleRow row = DescribeThrottling(reasons, samples_, window_, ranks_, load);
     if (row.measured_ns > 0) {
@@ -97,6 +99,7 @@ class Examination {
   std::string host_;
   Interval window_;
   SampleTable samples_;
+  const TransferSummary& transfers_;
   std::vector<std::size_t> host_ranks_;
   ThermalDetails& out_;
 };
@@ -104,11 +107,12 @@ class Examination {
 }  // namespace
 
 ThermalDetails ExamineThermal(std::span<const MeasuredRank> ranks,
-                              std::span<const RankRow> rank_rows) {
+                              std::span<const RankRow> rank_rows,
+                              const TransferSummary& transfers) {
   ThermalDetails details;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r].data().samples.empty()) {
-      Examination(ranks, rank_rows, r, details).Run();
+      Examination(ranks, rank_rows, r, transfers, details).Run();
     }
   }
   return details;

@@ -13,6 +13,7 @@
 namespace reprise {
 
 struct RankRow;
+struct TransferSummary;
 
 struct NamedTime {
   std::string name;
@@ -71,6 +72,7 @@ struct ThermalDetails {
 
 // Over each sampling rank's measured time; `rank_rows` name the hosts.
 [[nodiscard]] ThermalDetails ExamineThermal(std::span<const MeasuredRank> ranks,
-                                            std::span<const RankRow> rank_rows);
+                                            std::span<const RankRow> rank_rows,
+                                            const TransferSummary& transfers);
 
 }  // namespace reprise
