@@ -133,13 +133,13 @@ void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
 }
 
 std::string MeterTable(const EnergyAttribution& all) {
-  Table table({"meter", "host", "ranks", "energy", "idle", "updates every", "ends +/-"});
+  Table table({"meter", "host", "ranks", "energy", "idle", "updates", "at ends"});
   for (const MeterEnergyRow& row : all.meters) {
     const std::string ranks = row.ranks.empty()       ? "none"
                               : row.ranks.size() == 1 ? fmt::format("{}", row.ranks.front())
                                                       : fmt::format("{} ranks", row.ranks.size());
     table.Add(
-        {Fit(row.device, 20) + " " + Fit(row.metric, 16) + (row.modelled ? " (modelled)" : ""),
+        {Fit(row.device, 18) + " " + Fit(row.metric, 16) + (row.modelled ? " (modelled)" : ""),
          Fit(row.host, 12), ranks, JoulesText(row.joules), ShareText(row.idle_joules, all),
          DurationText(row.update_ns), JoulesText(row.boundary_joules)});
   }

@@ -121,6 +121,8 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     for (const Metric& metric : data.metrics) {
       if (MeasuresEnergy(metric.unit)) {
         summary.energy.push_back(MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host));
+      } else if (metric.kind == MetricKind::kState) {
+        continue;  // conditions have no mean; report/thermal tells those that matter
       } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
         summary.metrics.push_back(std::move(*row));
       }

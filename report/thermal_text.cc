@@ -93,11 +93,10 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
 }
 
 std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
-  Table table(
-      {"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "over limit"});
+  Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
   for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
-    table.Add({Fit(row.device, 20) + " " + Fit(row.metric, 16) + Modelled(row.modelled),
+    table.Add({Fit(row.device, 18) + " " + Fit(row.metric, 14) + Modelled(row.modelled),
                NumberText(row.mean_watts) + " W",
                row.mean_watts > 0 ? NumberText(row.max_watts / row.mean_watts) : "-",
                NumberText(row.coefficient_of_variation), fmt::format("{}", row.excursions),
