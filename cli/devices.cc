@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/opencl_drivers.h"
+#include "cli/sampling_flags.h"
 #include "kernels/device.h"
 
 namespace reprise {
@@ -45,7 +46,19 @@ Json CapabilityJson(const DeviceInfo& info) {
   return info.compute_capability == 0 ? Json() : Json(Capability(info));
 }
 
-Json ToJson(const DeviceInfo& info, std::size_t index) {
+// What telemetry reads of the same device: "nvml gpu-0000:01:00.0", …
+std::vector<std::string> MetersOf(const DeviceInfo& info,
+                                  const std::vector<MeteredDevice>& meters) {
+  std::vector<std::string> found;
+  for (const MeteredDevice& meter : meters) {
+    if (IsMeterOf(meter, info.uuid, info.pci_bus_id)) {
+      found.push_back(meter.source + " " + meter.device);
+    }
+  }
+  return found;
+}
+
+Json ToJson(const DeviceInfo& info, std::size_t index, const std::vector<MeteredDevice>& meters) {
   return {{"backend", info.backend},
           {"index", index},
           {"name", info.name},
@@ -55,6 +68,7 @@ Json ToJson(const DeviceInfo& info, std::size_t index) {
           {"version", info.version},
           {"pci_bus_id", info.pci_bus_id},
           {"uuid", info.uuid},
+          {"meters", MetersOf(info, meters)},
           {"compute_capability", CapabilityJson(info)},
           {"compute_units", info.compute_units},
           {"memory_bytes", info.memory_bytes},
@@ -85,13 +99,14 @@ Json ToJson(const IcdSearch& search) {
           {"looked_for", search.looked_for}, {"looked_in", std::move(places)}};
 }
 
-void PrintJson(const std::vector<Backend>& backends, const IcdSearch& search) {
+void PrintJson(const std::vector<Backend>& backends, const IcdSearch& search,
+               const std::vector<MeteredDevice>& meters) {
   Json json = {{"devices", Json::array()},
                {"unavailable", Json::object()},
                {"opencl_drivers", ToJson(search)}};
   for (const Backend& backend : backends) {
     for (std::size_t i = 0; i < backend.devices.size(); ++i) {
-      json["devices"].push_back(ToJson(backend.devices[i], i));
+      json["devices"].push_back(ToJson(backend.devices[i], i, meters));
     }
     if (backend.devices.empty()) {
       json["unavailable"][backend.name] = backend.why_none;
@@ -100,7 +115,8 @@ void PrintJson(const std::vector<Backend>& backends, const IcdSearch& search) {
   fmt::print("{}\n", json.dump(2));
 }
 
-void PrintDevice(const DeviceInfo& info, std::size_t index) {
+void PrintDevice(const DeviceInfo& info, std::size_t index,
+                 const std::vector<MeteredDevice>& meters) {
   fmt::print("{}:{}  {}\n", info.backend, index, info.name);
   const auto field = [](std::string_view name, const std::string& value) {
     if (!value.empty()) {
@@ -112,6 +128,7 @@ void PrintDevice(const DeviceInfo& info, std::size_t index) {
   field("driver", info.driver);
   field("pci bus id", info.pci_bus_id);
   field("uuid", info.uuid);
+  field("meters", fmt::format("{}", fmt::join(MetersOf(info, meters), ", ")));
   field("capability", Capability(info));
   field("compute units", std::to_string(info.compute_units));
   field("memory", fmt::format("{:.1f} GB", static_cast<double>(info.memory_bytes) / 1e9));
@@ -158,16 +175,21 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--json", *json, "machine-readable output");
   auto icds = std::make_shared<std::vector<std::string>>();
   AddIcdOption(app, *icds);
-  return [json, icds]() -> Result<int> {
+  auto sources = std::make_shared<SamplingFlags>();
+  AddSourceFlags(app, *sources);
+  return [json, icds, sources]() -> Result<int> {
+    REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(*sources));
     REPRISE_ASSIGN(const IcdSearch search, PrepareOpenClDrivers(*icds));
     const std::vector<Backend> backends = {Look("opencl"), Look("host")};
+    const std::vector<MeteredDevice> meters =
+        Sampler::Open({.sources = options.sources})->devices();
     if (*json) {
-      PrintJson(backends, search);
+      PrintJson(backends, search, meters);
       return 0;
     }
     for (const Backend& backend : backends) {
       for (std::size_t i = 0; i < backend.devices.size(); ++i) {
-        PrintDevice(backend.devices[i], i);
+        PrintDevice(backend.devices[i], i, meters);
       }
       if (backend.devices.empty()) {
         fmt::print("{}: no devices: {}\n", backend.name, backend.why_none);

@@ -13,6 +13,7 @@
 #include "replayer/trace_timeline.h"
 #include "report/perfetto.h"
 #include "report/run_timeline.h"
+#include "report/samples_csv.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -178,17 +179,49 @@ Status ExportRun(const ExportFlags& flags, std::ostream& out) {
   return {};
 }
 
+// A directory of one file per metric, with an index.
+Status ExportCsv(const ExportFlags& flags) {
+  REPRISE_ASSIGN(const RunData run, ReadRun(flags.input));
+  const SampleTable table = TabulateSamples(run);
+  if (table.series.empty()) {
+    return UsageError(fmt::format("{} has no telemetry", flags.input));
+  }
+  std::error_code error;
+  fs::create_directories(flags.output, error);
+  if (error) {
+    return EnvironmentError(fmt::format("cannot create {}: {}", flags.output, error.message()));
+  }
+  const auto write = [&flags](const std::string& name, const auto& content) -> Status {
+    REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output + "/" + name, flags.force));
+    content(file.stream());
+    return file.Commit();
+  };
+  for (const SampleSeries& series : table.series) {
+    REPRISE_TRY(write(series.file, [&](std::ostream& out) { WriteSeriesCsv(table, series, out); }));
+  }
+  REPRISE_TRY(write("index.csv", [&](std::ostream& out) { WriteIndexCsv(table, out); }));
+  fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(), flags.output);
+  return {};
+}
+
 Result<int> RunExport(const ExportFlags& flags) {
   std::error_code error;
   const bool is_run = fs::exists(fs::path(flags.input) / "manifest.json", error);
-  if (is_run && flags.format != "perfetto") {
+  if (is_run && flags.format != "perfetto" && flags.format != "csv") {
     return UsageError(fmt::format(
-        "{} is a run, which is exported to perfetto only; `reprise report --json` has its numbers, "
-        "and {} comes from its trace",
+        "{} is a run, which is exported to perfetto and csv only; `reprise report --json` has its "
+        "numbers, and {} comes from its trace",
         flags.input, flags.format));
+  }
+  if (!is_run && flags.format == "csv") {
+    return UsageError("csv has a run's telemetry; a trace has none");
   }
   if (!is_run && flags.iteration) {
     return UsageError("--iteration is for runs; a trace has steps");
+  }
+  if (flags.format == "csv") {
+    REPRISE_TRY(ExportCsv(flags));
+    return 0;
   }
   REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output, flags.force));
   if (is_run) {
@@ -210,14 +243,18 @@ Result<int> RunExport(const ExportFlags& flags) {
 
 CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ExportFlags>();
-  app.description("Write a trace or a run as JSON, Graphviz, GraphML or a Perfetto trace");
+  app.description(
+      "Write a trace or a run as JSON, Graphviz, GraphML or a Perfetto trace, a run's telemetry as "
+      "CSV");
   app.add_option("input", flags->input, "directory of a trace set or of a run, or an .et file")
       ->required();
-  app.add_option("--to", flags->format, "json, dot, graphml (traces) or perfetto (traces and runs)")
+  app.add_option(
+         "--to", flags->format,
+         "json, dot, graphml (traces), perfetto (traces and runs) or csv (telemetry of runs)")
       ->required()
-      ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto"}));
+      ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv"}));
   app.add_option("-o,--output", flags->output,
-                 "file to write; compressed if it ends in .gz or .zst")
+                 "file to write, compressed if it ends in .gz or .zst; csv: a directory")
       ->required();
   app.add_option("--rank", flags->rank, "this rank only")->check(CLI::NonNegativeNumber);
   app.add_option("--step", flags->step, "this recorded step only, counted from 0")

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/sampling_flags.h"
+#include "cli/source_list.h"
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "converters/converter.h"
 #include "kernels/kernel.h"
-#include "telemetry/source.h"
 
 namespace reprise {
 namespace {
@@ -66,18 +67,6 @@ Json Formats() {
   return rows;
 }
 
-// Opens each source, to say whether this machine has something for it.
-Json Sources() {
-  Json rows = Json::array();
-  for (const SourceKind& kind : BuiltinSources()) {
-    const SourceKind::Opened opened = kind.open(SourceOptions{});
-    rows.push_back({{"name", kind.name},
-                    {"help", kind.help},
-                    {"here", opened.source != nullptr ? "available" : opened.why_not}});
-  }
-  return rows;
-}
-
 Json Algorithms() {
   Json rows = Json::array();
   for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
@@ -96,19 +85,22 @@ Json Algorithms() {
 struct Registry {
   std::string_view name;
   std::string_view help;
-  Json (*rows)();
+  Json (*rows)();  // none: ListSources, which takes options
 };
 constexpr Registry kRegistries[] = {
     {"kernels", "the kernels and the operators that they run", Kernels},
     {"collectives", "the transfers between ranks", Collectives},
     {"algorithms", "what --algo can make collectives of", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},
-    {"sources", "the telemetry sources, and whether this machine has them", Sources},
+    {"sources", "the telemetry sources, and what this machine has of them", nullptr},
 };
 
 std::string Text(const Json& value) {
   if (value.is_string()) {
     return value.get<std::string>();
+  }
+  if (value.is_object()) {
+    return Text(value["name"]);
   }
   if (value.is_array()) {
     std::string text;
@@ -164,6 +156,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
     std::string what;
     bool json = false;
     bool markdown = false;
+    SamplingFlags sources;
   };
   auto flags = std::make_shared<Flags>();
   std::vector<std::string> names;
@@ -175,16 +168,21 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
   CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
   app.add_flag("--markdown", flags->markdown, "a table for a Markdown page")->excludes(json);
+  AddSourceFlags(app, flags->sources);
   return [flags]() -> Result<int> {
+    REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags->sources));
     for (const Registry& registry : kRegistries) {
       if (registry.name != flags->what) {
         continue;
       }
-      const Json rows = registry.rows();
+      const bool sources = registry.rows == nullptr;
+      const Json rows = sources ? ListSources(options.sources) : registry.rows();
       if (flags->json) {
         fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
       } else if (flags->markdown) {
         PrintMarkdown(rows);
+      } else if (sources) {
+        PrintSources(rows);
       } else {
         PrintTable(rows);
       }

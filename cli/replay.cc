@@ -12,6 +12,7 @@
 #include "cli/interrupts.h"
 #include "cli/opencl_drivers.h"
 #include "cli/replay_part.h"
+#include "cli/sampling_flags.h"
 #include "cli/tuning_file.h"
 #include "collectives/communicator.h"
 #include "core/bytes.h"
@@ -35,7 +36,9 @@ struct Flags {
   TuningFlags tuning;
   PartFlags part;
   double watchdog_s = 60;
-  double sample_period_ms = 20;
+  SamplingFlags sampling;
+  double idle_s = 0, until_steady_s = 0;
+  CLI::Option* idle_option = nullptr;
 };
 
 constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
@@ -98,7 +101,16 @@ void AddFlags(CLI::App& app, Flags& flags) {
                "accept guessed process groups where the capture names none");
   app.add_option("--watchdog", flags.watchdog_s, "seconds without progress before giving up (60)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--sample-period", flags.sample_period_ms, "telemetry period in ms (20)")
+  AddSamplingFlags(app, flags.sampling);
+  flags.idle_option =
+      app.add_option(
+             "--idle", flags.idle_s,
+             "seconds without anything running, before the run, to know idle power (2 where "
+             "power is measured, else 0)")
+          ->check(CLI::NonNegativeNumber);
+  app.add_option("--until-steady", flags.until_steady_s,
+                 "warm up until temperatures settle (change by less than 2 degrees a minute), at "
+                 "most so many seconds")
       ->check(CLI::PositiveNumber);
 }
 
@@ -125,7 +137,11 @@ Status Interpret(Flags& flags) {
   REPRISE_TRY(InterpretPart(flags.part, options));
   options.share_memory = flags.memory == "share";
   options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
-  options.sample_period_ns = static_cast<std::int64_t>(flags.sample_period_ms * 1e6);
+  REPRISE_ASSIGN(options.sampling, InterpretSampling(flags.sampling));
+  if (flags.idle_option->count() > 0) {
+    options.idle_ns = static_cast<std::int64_t>(flags.idle_s * 1e9);
+  }
+  options.until_steady_ns = static_cast<std::int64_t>(flags.until_steady_s * 1e9);
   return {};
 }
 

@@ -18,3 +18,4 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)  # only to tell oneDNN its number o
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)

@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <vector>
 
 namespace reprise {
 namespace {
@@ -52,6 +51,13 @@ std::optional<MetricKind> ParseMetricKind(std::string_view text) {
   const auto* const found = std::find(kKinds.begin(), kKinds.end(), text);
   return found == kKinds.end() ? std::nullopt
                                : std::optional(static_cast<MetricKind>(found - kKinds.begin()));
+}
+
+bool IsMeterOf(const MeteredDevice& meter, std::string_view uuid, std::string_view pci_bus_id) {
+  if (!meter.uuid.empty() && !uuid.empty()) {
+    return meter.uuid == uuid;
+  }
+  return !meter.pci_bus_id.empty() && meter.pci_bus_id == pci_bus_id;
 }
 
 std::string UuidText(const unsigned char (&bytes)[16]) {

@@ -43,6 +43,10 @@ struct MeteredDevice {
   std::string pci_bus_id;  // "0000:01:00.0", lower case
 };
 
+// Whether it reads the compute device of this UUID or, where one of them has none, PCI bus id.
+[[nodiscard]] bool IsMeterOf(const MeteredDevice& meter, std::string_view uuid,
+                             std::string_view pci_bus_id);
+
 // The one spelling of a UUID of 16 bytes: "8-4-4-4-12" digits.
 [[nodiscard]] std::string UuidText(const unsigned char (&bytes)[16]);
 // The same from a vendor's text, "GPU-8D2C…"; empty if it holds no 32 hexadecimal digits.

@@ -13,6 +13,7 @@
 #include "core/records.h"
 #include "core/result.h"
 #include "kernels/tuning.h"
+#include "telemetry/sampler.h"
 
 namespace reprise {
 
@@ -84,7 +85,11 @@ struct ReplayOptions {
   bool allow_tf32 = false;           // float32 products on tensor cores
   std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
   std::int64_t watchdog_ns = 60'000'000'000;
-  std::int64_t sample_period_ns = 20'000'000;
+  SamplerOptions sampling;  // period_ns 0: none
+  // How long nothing runs before the run, so that idle power is known; absent: 2 s where power is
+  // measured, else not at all.
+  std::optional<std::int64_t> idle_ns;
+  std::int64_t until_steady_ns = 0;  // warm up until temperatures settle, at most so long
 
   [[nodiscard]] ReplayMode ModeOf(OpClass op_class) const;
   [[nodiscard]] ReplayMode ModeOf(CommKind kind) const;

@@ -1,4 +1,4 @@
-// Session's recording half: the run directory, telemetry, manifest.
+// Session's recording half: the run directory, what is written into it, the manifest.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -65,23 +65,6 @@ Status Session::CreateRunDirectory() {
                                    : Status{};
 }
 
-void Session::StartSampler() {
-  if (communicator_.local_rank() != 0) {
-    return;  // one sampler per host: each physical sensor is read once
-  }
-  SamplerOptions options;
-  options.period_ns = request_.options.sample_period_ns;
-  sampler_ = Sampler::Open(options);
-  writer_->AppendMetrics(sampler_->metrics());
-  writer_->AppendMeters(sampler_->devices());
-  for (const auto& [source, why] : sampler_->unavailable()) {
-    writer_->SetFact("telemetry." + source, why);
-  }
-  sampler_->Start([writer = writer_.get()](const std::vector<Sample>& samples) {
-    writer->AppendSamples(samples);
-  });
-}
-
 Status Session::BeginRecording() {
   REPRISE_ASSIGN(writer_, RankWriter::Create(request_.run_directory, communicator_.rank()));
   writer_->AppendNodes(DescribeNodes(*graph_, plan_));
@@ -132,12 +115,7 @@ void Session::RecordFailure(const Error& why) {
 }
 
 Status Session::EndRecording() {
-  if (sampler_ != nullptr) {
-    sampler_->Stop();
-    for (const auto& [name, counter] : sampler_->diagnostics().Snapshot()) {
-      writer_->SetFact("sampler." + name, std::to_string(counter.count));
-    }
-  }
+  StopSampler();
   if (writer_ == nullptr) {
     return {};
   }

@@ -26,6 +26,8 @@ constexpr Stage kPreparation[] = {
     {&Session::CreateRunDirectory, "creating the run directory"},
     {&Session::BeginRecording, "starting the recording"},
     {&Session::WritePreliminaryManifest, "writing the manifest"},
+    {&Session::CompareClocks, "comparing the hosts' clocks"},
+    {&Session::MeasureIdle, "measuring idle power"},
 };
 
 // A rank without memory or threads tells the others, who may be waiting for it in the midst of the

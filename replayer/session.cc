@@ -220,11 +220,17 @@ Status Session::RunIterations() {
 Status Session::Iterate() {
   const ReplayOptions& options = request_.options;
   REPRISE_ASSIGN(const std::int64_t skew_ns, StartSkewNs());
-  const std::int32_t total = options.warmup + options.iterations;
+  const std::int64_t begin_ns = MonotonicNs();
+  std::int32_t total = options.warmup + options.iterations;
   for (std::int32_t iteration = 0; iteration < total; ++iteration) {
+    if (iteration == total - options.iterations) {
+      REPRISE_ASSIGN(const bool warms_up, WarmsUpFurther(begin_ns));
+      total += warms_up ? 1 : 0;
+    }
     REPRISE_TRY(communicator_.Barrier());
     engine_->WaitUntil(MonotonicNs() + skew_ns);
-    const bool warmup = iteration < options.warmup;
+    const std::int32_t warmups = total - options.iterations;
+    const bool warmup = iteration < warmups;
     REPRISE_ASSIGN(IterationResult result, engine_->RunIteration(iteration, warmup));
     std::int64_t replay_ns = 0;
     for (const StepRecord& step : result.steps) {
@@ -235,17 +241,24 @@ Status Session::Iterate() {
     REPRISE_TRY(writer_->status());  // a full disk ends the run now, not after hours
     if (request_.progress && communicator_.rank() == 0) {
       request_.progress(fmt::format("{} {} of {}: {:.1f} ms", warmup ? "warm-up" : "iteration",
-                                    warmup ? iteration + 1 : iteration - options.warmup + 1,
-                                    warmup ? options.warmup : options.iterations,
+                                    warmup ? iteration + 1 : iteration - warmups + 1,
+                                    warmup ? warmups : options.iterations,
                                     static_cast<double>(replay_ns) * 1e-6));
     }
+    REPRISE_TRY(CompareClocksAfter(iteration + 1, total));
   }
+  manifest_.warmup = total - options.iterations;
   // While a rank is still at work all watchdogs answer.
   return communicator_.Barrier();
 }
 
 ReplayOutcome Session::Outcome() const {
-  return {engine_->checked_transfers(), PartNotes(request_.options, set_, mapping_, part_)};
+  ReplayOutcome outcome{engine_->checked_transfers(),
+                        PartNotes(request_.options, set_, mapping_, part_)};
+  if (!steady_note_.empty()) {
+    outcome.notes.push_back(steady_note_);
+  }
+  return outcome;
 }
 
 }  // namespace reprise

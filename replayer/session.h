@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/clock_exchange.h"
 #include "collectives/communicator.h"
 #include "core/result.h"
 #include "et_schema/trace_set.h"
@@ -23,6 +24,7 @@
 #include "replayer/watchdog.h"
 #include "run/run.h"
 #include "telemetry/sampler.h"
+#include "telemetry/steadiness.h"
 
 namespace reprise {
 
@@ -41,6 +43,8 @@ class Session {
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
   Status WritePreliminaryManifest();     // collective gather; so that a killed run says what it was
+  Status CompareClocks();                // collective: this host's clock against rank 0's
+  Status MeasureIdle();                  // collective
   Status RunIterations();                // collective; the only stage with transfers outstanding
   void RecordFailure(const Error& why);  // the first: so that the run on disk says why it ended
   Status EndRecording();                 // this rank's file is complete
@@ -60,6 +64,9 @@ class Session {
   [[nodiscard]] Watchdog::Callbacks WatchdogCallbacks();
   Result<RunManifest> MakeManifest();
   void StartSampler();
+  void StopSampler();
+  Result<bool> WarmsUpFurther(std::int64_t since_ns);  // collective
+  Status CompareClocksAfter(std::int32_t iterations, std::int32_t total);
 
   const ReplayRequest& request_;
   Communicator& communicator_;
@@ -82,7 +89,11 @@ class Session {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<RankWriter> writer_;
   std::atomic<bool> failure_recorded_ = false;
-  std::unique_ptr<Sampler> sampler_;
+  RecentSamples recent_{2 * kSteadyWindowNs};  // of sampler_
+  std::unique_ptr<Sampler> sampler_;           // on one rank of each host
+  std::string steady_note_;
+  std::optional<ClockExchange> clocks_;
+  std::vector<ClockReading> clock_readings_, wall_readings_;  // on one rank of each host
 };
 
 }  // namespace reprise

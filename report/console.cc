@@ -5,6 +5,7 @@
 
 #include "report/energy_text.h"
 #include "report/fidelity_text.h"
+#include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/thermal_text.h"
@@ -193,6 +194,10 @@ std::string NoteLines(const Report& report, const Style& style) {
 
 std::string ConsoleText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
+  if (IsMonitored(report.manifest)) {
+    return MonitoredText(report, style) + EnergyLine(report, style) + EnergyTable(report, style) +
+           MetricTable(report, style) + NoteLines(report, style);
+  }
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
          ClassTable(report, style) + FidelityText(report.details, style) +
          CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +

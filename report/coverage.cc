@@ -86,6 +86,7 @@ RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
   row.nodes = static_cast<std::int64_t>(data.nodes.size());
   row.iterations = rank.iterations();
   const auto index = static_cast<std::size_t>(data.rank);
+  row.clock_uncertainty_ns = data.clock_uncertainty_ns;
   row.host = index < manifest.hosts.size() ? manifest.hosts[index] : data.host;
   if (index < manifest.devices.size()) {
     row.device = manifest.devices[index];

@@ -52,6 +52,7 @@ Json RankJson(const RankRow& row) {
           {"covered_ns", row.coverage.recorded_ns},
           {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
           {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
+          {"clock_uncertainty_ns", OrNull(row.clock_uncertainty_ns)},
           {"host_ns", row.host_ns},
           {"wait_ns", row.wait_ns},
           {"delay_ns", row.delay_ns}};

@@ -35,7 +35,7 @@ struct ClassRow {
 // Which clock a transfer's last arrival was taken from.
 enum class TransferClock : std::uint8_t {
   kShared,    // all members on one host
-  kOffset,    // hosts' clocks related by recorded offsets
+  kOffset,    // hosts' clocks related by readings (run/clocks.h)
   kShortest,  // unrelated or missing clocks: the shortest member's time, which the last to arrive
               // has
 };
@@ -77,6 +77,8 @@ struct RankRow {
   std::int32_t iterations = 0;  // finished, without warm-up
   Coverage coverage;
   std::optional<std::int64_t> step_time_recorded_ns, step_time_replayed_ns;
+  // How well its times compare with rank 0's; none: not at all, except on one host.
+  std::optional<std::int64_t> clock_uncertainty_ns;
   // Recorded time of host nodes, of waits, and of gaps on host threads.
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
 };

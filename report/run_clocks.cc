@@ -53,17 +53,17 @@ struct SharedClock {
 SharedClock ReplayedClock(const std::vector<const RankData*>& ranks,
                           std::vector<std::string>& notes) {
   SharedClock clock;
-  bool offsets = true;
+  bool related = true;
   std::set<std::string> hosts;
   for (const RankData* rank : ranks) {
-    offsets = offsets && NumberFact(*rank, kFactClockOffsetNs).has_value();
+    related = related && rank->clock_uncertainty_ns.has_value();
     hosts.insert(rank->host);
   }
   for (const RankData* rank : ranks) {
-    clock.key.push_back(offsets ? "" : rank->host);
-    clock.shift_ns.push_back(offsets ? *NumberFact(*rank, kFactClockOffsetNs) : 0);
+    clock.key.push_back(related ? "" : rank->host);
+    clock.shift_ns.push_back(0);
   }
-  if (hosts.size() > 1 && !offsets) {
+  if (hosts.size() > 1 && !related) {
     notes.emplace_back(
         "the hosts' clocks are not related: ranks of different hosts are aligned by their first "
         "iteration");

@@ -17,7 +17,7 @@ using Index = std::uint32_t;
 // Where each rank's recorded and replayed times begin, on one axis.
 struct RankAxis {
   std::int64_t recorded_shift_ns = 0;  // added to recorded times
-  std::int64_t replayed_shift_ns = 0;  // added to the host's monotonic clock
+  std::int64_t replayed_shift_ns = 0;  // added to replayed times
   std::int64_t recorded_begin_ns = 0;  // its first step, on the axis
   std::int64_t replayed_begin_ns = 0;
 };
@@ -91,12 +91,12 @@ class Builder {
 
   bool PlaceRanks() {
     std::set<std::string> hosts;
-    bool offsets = true;
+    bool related = true;
     for (const MeasuredRank& rank : ranks_) {
       hosts.insert(rank.data().host);
-      offsets = offsets && NumberFact(rank.data(), kFactClockOffsetNs).has_value();
+      related = related && rank.data().clock_uncertainty_ns.has_value();
     }
-    if (hosts.size() > 1 && !offsets) {
+    if (hosts.size() > 1 && !related) {
       return Fail("its hosts' clocks are not related");
     }
     std::int64_t recorded_first_ns = INT64_MAX;
@@ -106,8 +106,7 @@ class Builder {
       axis.recorded_shift_ns = NumberFact(rank.data(), kFactTraceBaseNs).value_or(0);
       axis.recorded_begin_ns =
           axis.recorded_shift_ns + NumberFact(rank.data(), kFactFirstStepNs).value_or(0);
-      axis.replayed_shift_ns = -NumberFact(rank.data(), kFactClockOffsetNs).value_or(0);
-      axis.replayed_begin_ns = axis.replayed_shift_ns + BeginOf(rank);
+      axis.replayed_begin_ns = BeginOf(rank);
       recorded_first_ns = std::min(recorded_first_ns, axis.recorded_begin_ns);
       replayed_first_ns = std::min(replayed_first_ns, axis.replayed_begin_ns);
       axes_.push_back(axis);

@@ -7,10 +7,6 @@
 namespace reprise {
 namespace {
 
-std::optional<std::int64_t> ClockOffsetNs(const RankData& data) {
-  return NumberFact(data, kFactClockOffsetNs);
-}
-
 struct Member {
   std::size_t rank = 0;  // position in the span
   std::size_t node = 0;
@@ -57,14 +53,14 @@ class Transfer {
       return TransferClock::kShortest;
     }
     bool one_host = true;
-    bool offsets = true;
+    bool related = true;
     for (const Member& member : members_) {
       const RankData& data = ranks_[member.rank].data();
       one_host = one_host && data.host == ranks_[members_.front().rank].data().host;
-      offsets = offsets && ClockOffsetNs(data).has_value();
+      related = related && data.clock_uncertainty_ns.has_value();
     }
     return one_host  ? TransferClock::kShared
-           : offsets ? TransferClock::kOffset
+           : related ? TransferClock::kOffset
                      : TransferClock::kShortest;
   }
 
@@ -99,16 +95,13 @@ class Transfer {
       own_ns.assign(records.size(), (*shortest)->duration_ns);
       return own_ns;
     }
-    std::vector<std::int64_t> start_ns;
-    for (std::size_t m = 0; m < records.size(); ++m) {
-      const std::int64_t offset_ns =
-          clock == TransferClock::kOffset ? *ClockOffsetNs(ranks_[members_[m].rank].data()) : 0;
-      start_ns.push_back(records[m]->start_ns - offset_ns);
-    }
-    const std::int64_t arrival_ns = *std::max_element(start_ns.begin(), start_ns.end());
-    for (std::size_t m = 0; m < records.size(); ++m) {
+    const std::int64_t arrival_ns =
+        (*std::max_element(records.begin(), records.end(), [](const auto* a, const auto* b) {
+          return a->start_ns < b->start_ns;
+        }))->start_ns;
+    for (const NodeRecord* record : records) {
       own_ns.push_back(
-          std::max<std::int64_t>(0, start_ns[m] + records[m]->duration_ns - arrival_ns));
+          std::max<std::int64_t>(0, record->start_ns + record->duration_ns - arrival_ns));
     }
     return own_ns;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "core/result.h"
 
 namespace reprise {
+
+// Option "mode" of a run that recorded a program instead of replaying a trace.
+inline constexpr char kMonitorMode[] = "monitor";
 
 struct RunManifest {
   std::string format = "reprise-run-1";
@@ -60,7 +64,7 @@ class RankWriter {
   virtual void AppendStep(const StepRecord& step) = 0;
   virtual void AppendSamples(std::vector<Sample> samples) = 0;
   virtual void AppendDevice(const RunDevice& device) = 0;
-  // Named per-rank facts: clock offset to rank 0 (kFactClockOffsetNs), diagnostics, memory peak.
+  // Named per-rank facts: how clocks relate (kFactClockReadings), diagnostics, memory peak.
   virtual void SetFact(const std::string& name, const std::string& value) = 0;
   // The first error of the background thread so far; Append* after it do nothing.
   [[nodiscard]] virtual Status status() = 0;
@@ -70,9 +74,18 @@ class RankWriter {
 };
 
 // Facts that readers interpret; any other name is shown as it is.
-// This rank's host clock minus rank 0's, in nanoseconds, and how far it may be off.
-inline constexpr char kFactClockOffsetNs[] = "clock_offset_ns";
-inline constexpr char kFactClockUncertaintyNs[] = "clock_uncertainty_ns";
+// This host's clock against rank 0's, and against Unix time, now and then (ReadingsText). One rank
+// of each host has them.
+inline constexpr char kFactClockReadings[] = "clock_readings";
+inline constexpr char kFactWallReadings[] = "wall_readings";
+// When nothing ran, before the run: where idle power is found (as samples' times, so of the same
+// clock). Ranks that sample have them.
+inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
+inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
+// How the monitored command ended on this rank.
+inline constexpr char kFactExitCode[] = "exit_code";
+// CPU time that sampling took in this process.
+inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.
@@ -82,10 +95,6 @@ inline constexpr char kFactFirstStepNs[] = "first_step_ns";
 // Why the run ended early, as this rank was told (its first line), and when (Unix ns).
 inline constexpr char kFactEndedBy[] = "ended_by";
 inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
-// A window before the replay in which nothing ran, on the rank that samples (MonotonicNs): its mean
-// power is the idle floor.
-inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
-inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
 // What one step of this rank works on, inferred from the trace, each with "<name>_from" saying how;
 // and how many ranks work on that same batch together (docs/definitions.md, "Tokens and samples").
 inline constexpr char kFactStepTokens[] = "step_tokens";
@@ -118,6 +127,9 @@ struct RankData {
   std::string host;     // as the rank's own file has it
   bool closed = false;  // false: the rank was killed or is still writing
   std::map<std::string, std::string> facts;
+  // Set: records, steps and samples are on the clock of rank 0's host, to within this (run/clocks.h
+  // brings them there). Else they are on their own host's.
+  std::optional<std::int64_t> clock_uncertainty_ns;
 };
 
 struct RunData {
@@ -125,7 +137,8 @@ struct RunData {
   std::vector<RankData> ranks;     // by rank; ranks whose file is missing are absent
   std::vector<std::string> notes;  // "not merged: the run was killed", "rank 3: file missing"
 };
-// Takes merged, unmerged, killed and still growing runs, and says so in notes. Where only
+// Takes merged, unmerged, killed and still growing runs, and says so in notes. Times of all hosts
+// are on one clock, where that is known (RankData::clock_uncertainty_ns). Where only
 // run.sqlite has a rank, its records are that file's medians, one iteration of them.
 [[nodiscard]] Result<RunData> ReadRun(const std::string& directory);
 

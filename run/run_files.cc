@@ -8,6 +8,7 @@
 #include <span>
 #include <system_error>
 
+#include "run/clocks.h"
 #include "run/database.h"
 #include "run/manifest.h"
 #include "run/rank_reader.h"
@@ -198,6 +199,7 @@ Result<RunData> ReadRun(const std::string& directory) {
   if (!run.manifest.complete) {
     AddNotesOnEnd(run);
   }
+  RelateClocks(run);
   return run;
 }
 

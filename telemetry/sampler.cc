@@ -1,9 +1,11 @@
 #include "telemetry/sampler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <ctime>
 #include <limits>
 #include <mutex>
 #include <string_view>
@@ -17,6 +19,12 @@ namespace {
 
 // A source that takes longer disturbs what it observes; it is counted.
 constexpr std::int64_t kSlowReadingNs = 2'000'000;
+
+std::int64_t ThreadCpuNs() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
 
 struct Part {
   std::unique_ptr<Source> source;
@@ -45,6 +53,7 @@ struct Sampler::Impl {
   std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;
+  std::atomic<std::int64_t> cpu_ns = 0;
 
   void Add(const SourceKind& kind);
   void Read(Part& part, std::vector<Sample>& samples);
@@ -147,6 +156,7 @@ void Sampler::Impl::Loop(Lane& lane) {
     Read(part, last);
   }
   sink(last);
+  cpu_ns += ThreadCpuNs();
 }
 
 Sampler::Sampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -193,6 +203,8 @@ void Sampler::Stop() {
     }
   }
 }
+
+std::int64_t Sampler::cpu_ns() const { return impl_->cpu_ns; }
 
 Diagnostics Sampler::diagnostics() const { return impl_->diagnostics; }
 

@@ -35,6 +35,8 @@ class Sampler {
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& unavailable() const;
   void Start(SampleSink sink);
   void Stop();  // takes a last sample; idempotent
+  // CPU time of the sampler's threads; complete after Stop.
+  [[nodiscard]] std::int64_t cpu_ns() const;
   // Late or failed readings: counted.
   [[nodiscard]] Diagnostics diagnostics() const;
 

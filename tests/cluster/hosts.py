@@ -26,7 +26,7 @@ AGENT = """#!/bin/bash
 while [[ $1 == -* ]]; do shift; done
 pid=$(cat "$(dirname "$0")/host${1##*.}")
 shift
-exec nsenter -t "$pid" -m -u -i -n -- /bin/bash -c "$*"
+exec nsenter -t "$pid" -m -u -i -n --time="/proc/$pid/ns/time_for_children" -- /bin/bash -c "$*"
 """
 
 
@@ -42,8 +42,11 @@ def call(*command):
 
 
 class Hosts:
-    def __init__(self, directory, count, rate=None):
-        """`rate`: of each host's link, both ways, as tc writes it ("40mbit"); None: as it is."""
+    def __init__(self, directory, count, rate=None, clock_step_s=0):
+        """`rate`: of each host's link, both ways, as tc writes it ("40mbit"); None: as it is.
+
+        `clock_step_s`: how far each host's monotonic clock is ahead of the host's before it.
+        """
         for tool in ("unshare", "nsenter", "ip", "tc", "mpirun"):
             if shutil.which(tool) is None:
                 raise Unavailable(f"{tool} is not installed")
@@ -51,6 +54,7 @@ class Hosts:
             raise Unavailable("no PID or network namespace may be created here")
         self.directory = pathlib.Path(directory)
         self.count = count
+        self.clock_step_s = clock_step_s
         self._holders = []
         try:
             self._start(rate)
@@ -64,7 +68,7 @@ class Hosts:
         self._in_switch("ip", "addr", "add", f"{NETWORK}.254/24", "dev", "br0")
         self._in_switch("ip", "link", "set", "br0", "up")
         for i in range(1, self.count + 1):
-            pid = self._hold(f"node{i}")
+            pid = self._hold(f"node{i}", i * self.clock_step_s)
             (self.directory / f"host{i}").write_text(str(pid))
             self._in_switch("ip", "link", "add", f"port{i}", "type", "veth",
                             "peer", "name", "eth0", "netns", str(pid))
@@ -80,10 +84,11 @@ class Hosts:
         self.agent.write_text(AGENT)
         self.agent.chmod(0o755)
 
-    def _hold(self, name):
+    def _hold(self, name, clock_ahead_s=0):
         """A process that keeps the namespaces of one host."""
+        clock = ["--time", "--monotonic", str(clock_ahead_s)] if clock_ahead_s else []
         holder = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c",
+            ["unshare", "--net", "--uts", "--ipc", "--mount", *clock, "sh", "-c",
              f"hostname {name} && mount -t tmpfs tmpfs /dev/shm && ip link set lo up "
              "&& echo ready && exec sleep 100000"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

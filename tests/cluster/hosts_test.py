@@ -5,6 +5,7 @@ About 35 s. Needs root, namespaces and tc; says so where it has none.
 """
 import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -16,9 +17,9 @@ import program  # noqa: E402
 
 
 class HostsTest(program.ProgramTest):
-    def start(self, count, rate=None):
+    def start(self, count, **how):
         try:
-            self.hosts = hosts.Hosts(self.dir, count, rate)
+            self.hosts = hosts.Hosts(self.dir, count, **how)
         except hosts.Unavailable as why:
             self.skipTest(f"no hosts on this machine: {why}")
         self.addCleanup(self.hosts.close)
@@ -54,6 +55,29 @@ class HostsTest(program.ProgramTest):
     def test_replay_over_two_hosts_with_ucx(self):
         self.start(2)
         self.replay("gloo_comms/gpt_fsdp4", 2, 2, "ucx")
+
+    def test_clocks_that_are_apart_are_related(self):
+        """One host's clock is 5000 s ahead; a report knows to under a millisecond."""
+        self.start(2, clock_step_s=5000)
+        self.replay("gloo_comms/gpt_fsdp4", 2, 2, "tcp")
+        readings = {}
+        for rank in (0, 2):
+            with sqlite3.connect(self.dir / "run" / f"rank{rank}.sqlite") as connection:
+                text, = connection.execute(
+                    "SELECT value FROM facts WHERE name = 'clock_readings'").fetchone()
+            readings[rank] = [[int(number) for number in row.split()] for row in text.split(";")]
+        self.assertGreaterEqual(len(readings[2]), 2)
+        # A machine that is busy with something else may spoil one of them.
+        self.assertLess(min(row[2] for row in readings[2]), 1_000_000)
+        for _, offset_ns, uncertainty_ns in readings[2]:
+            self.assertLessEqual(abs(offset_ns - 5000 * 10**9), uncertainty_ns)
+        self.assertEqual({tuple(row[1:]) for row in readings[0]}, {(0, 0)})
+        report = json.loads(subprocess.run(
+            [program.REPRISE, "report", self.dir / "run", "--json"], check=True,
+            capture_output=True).stdout)
+        self.assertEqual({row["clock"] for row in report["collectives"]}, {"offset"})
+        self.assertEqual(report["ranks"][0]["clock_uncertainty_ns"], 0)
+        self.assertGreater(report["ranks"][2]["clock_uncertainty_ns"], 0)
 
     def bench(self, *args, transport="tcp", mpi=()):
         text = self.run_on_hosts(2, transport, "bench", "collectives", "all_reduce", "-b", "512K",

@@ -212,8 +212,6 @@ TEST(EnergyAttribution, HostsWithOtherClocksAddUp) {
   AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);
   AddConstant(run.ranks[1], PowerMetric("ipmi", "board"), 200);
   run.manifest.hosts[1] = run.ranks[1].host = "g";
-  run.ranks[0].facts[kFactClockOffsetNs] = "0";
-  run.ranks[1].facts[kFactClockOffsetNs] = std::to_string(kOffsetNs);
   for (NodeRecord& record : run.ranks[1].records) {
     record.start_ns += kOffsetNs;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "run/clocks.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {
@@ -85,8 +86,9 @@ TEST(RunTimeline, SaysWhichClocksAreUnrelated) {
   const RunTimeline apart = TimelineOfRun(run, {});
   EXPECT_EQ(apart.notes.size(), 2U);
   EXPECT_EQ(SlicesOn(apart.timeline, "rank 1 on g/iterations")[1]->start_ns, 0);
-  run.ranks[0].facts[kFactClockOffsetNs] = "0";
-  run.ranks[1].facts[kFactClockOffsetNs] = "123456589";
+  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
+  run.ranks[1].facts[kFactClockReadings] = "0 123456589 5; 1000000 123456589 5";
+  RelateClocks(run);
   const RunTimeline related = TimelineOfRun(run, {});
   EXPECT_EQ(related.notes.size(), 1U);
   EXPECT_EQ(SlicesOn(related.timeline, "rank 1 on g/iterations")[1]->start_ns, 200);

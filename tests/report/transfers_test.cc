@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/report.h"
+#include "run/clocks.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {
@@ -34,8 +35,9 @@ TEST(Transfers, OffsetsRelateTheClocksOfTwoHosts) {
   for (NodeRecord& record : run.ranks[1].records) {
     record.start_ns += 7'000;
   }
-  run.ranks[0].facts[kFactClockOffsetNs] = "0";
-  run.ranks[1].facts[kFactClockOffsetNs] = "7000";
+  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
+  run.ranks[1].facts[kFactClockReadings] = "0 7000 1; 1000000 7000 1";
+  RelateClocks(run);
   const Report report = Analyze(run);
   EXPECT_EQ(report.collectives[0].clock, TransferClock::kOffset);
   EXPECT_THAT(report.collectives[0].replayed_ns, Optional(110));

@@ -101,8 +101,8 @@ void AppendRun(RankWriter& writer) {
                        .driver = "1",
                        .compute_units = 2,
                        .memory_bytes = 1 << 30});
-  writer.SetFact(kFactClockOffsetNs, "12");
-  writer.SetFact(kFactClockOffsetNs, "13");
+  writer.SetFact(kFactRecordedStepNs, "12");
+  writer.SetFact(kFactRecordedStepNs, "13");
   const std::int64_t durations[] = {9'999, 100, 300, 200};
   const std::int64_t starts[] = {0, 10, 20, 60};
   for (int i = 0; i < 4; ++i) {
@@ -168,7 +168,7 @@ void ExpectWholeRank(const RankData& rank) {
   EXPECT_EQ(rank.metrics[0].kind, MetricKind::kEnergy);
   ASSERT_EQ(rank.devices.size(), 1U);
   EXPECT_EQ(rank.devices[0].memory_bytes, 1 << 30);
-  EXPECT_EQ(rank.facts.at(kFactClockOffsetNs), "13");
+  EXPECT_EQ(rank.facts.at(kFactRecordedStepNs), "13");
   EXPECT_EQ(rank.steps.size(), 4U);
   EXPECT_FALSE(rank.host.empty());
 }

@@ -33,6 +33,7 @@ THIRD_PARTY = {
     r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
+    r"httplib\.h": ["cli/prometheus_server"],
     r"dnnl.*": ["kernels/"],
 }
 # Only cli/ ends the process, reads the environment or prints results.

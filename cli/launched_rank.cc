@@ -1,0 +1,54 @@
+#include "cli/launched_rank.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace reprise {
+namespace {
+
+std::optional<std::int32_t> Number(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  const std::string_view view = text;
+  std::int32_t value = 0;
+  const auto parsed = std::from_chars(view.data(), view.data() + view.size(), value);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == view.data() + view.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+struct Launcher {
+  const char* name;
+  const char* rank;
+  const char* world_size;
+  const char* local_rank;
+  const char* only_with;  // set in what it starts, and not in what merely waits for it
+};
+
+constexpr Launcher kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_RANK"},
+    // A batch script has most of Slurm's variables too, but is no step.
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
+};
+
+}  // namespace
+
+LaunchedRank FindLaunchedRank() {
+  for (const Launcher& launcher : kLaunchers) {
+    const auto rank = Number(launcher.rank);
+    const auto world_size = Number(launcher.world_size);
+    const auto local_rank = Number(launcher.local_rank);
+    if (std::getenv(launcher.only_with) != nullptr && rank && world_size && local_rank &&
+        *rank >= 0 && *rank < *world_size && *local_rank >= 0) {
+      return {*rank, *world_size, *local_rank, launcher.name};
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise

@@ -1,0 +1,125 @@
+// Session's telemetry half: one sampler a host, idle power, warm-up until steady, clocks of hosts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "core/clock.h"
+#include "replayer/session.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kIdleNs = 2'000'000'000;
+constexpr double kNsPerSecond = 1e9;
+
+bool MeasuresPower(const Metric& metric) {
+  return !metric.modelled && (metric.unit == "joules" || metric.unit == "watts");
+}
+
+}  // namespace
+
+void Session::StartSampler() {
+  const SamplerOptions& options = request_.options.sampling;
+  if (communicator_.local_rank() != 0 || options.period_ns == 0) {
+    return;  // one sampler per host: each physical sensor is read once
+  }
+  sampler_ = Sampler::Open(options);
+  writer_->AppendMetrics(sampler_->metrics());
+  writer_->AppendMeters(sampler_->devices());
+  for (const auto& [source, why] : sampler_->unavailable()) {
+    writer_->SetFact("telemetry." + source, why);
+  }
+  sampler_->Start([this](const std::vector<Sample>& samples) {
+    recent_.Add(samples);
+    writer_->AppendSamples(samples);
+  });
+}
+
+void Session::StopSampler() {
+  if (sampler_ == nullptr) {
+    return;
+  }
+  sampler_->Stop();
+  writer_->SetFact(kFactSamplerCpuNs, std::to_string(sampler_->cpu_ns()));
+  for (const auto& [name, counter] : sampler_->diagnostics().Snapshot()) {
+    writer_->SetFact("sampler." + name, std::to_string(counter.count));
+  }
+}
+
+// Everything is allocated and compiled, nothing runs: the floor under the run's power. Where no
+// host measures power there is nothing to learn, unless the user says how long.
+Status Session::MeasureIdle() {
+  const bool mine = sampler_ != nullptr && std::any_of(sampler_->metrics().begin(),
+                                                       sampler_->metrics().end(), MeasuresPower);
+  REPRISE_ASSIGN(const auto all, communicator_.AllGather(mine ? "power" : std::string()));
+  const bool any =
+      std::any_of(all.begin(), all.end(), [](const auto& row) { return !row.empty(); });
+  const std::int64_t idle_ns = request_.options.idle_ns.value_or(any ? kIdleNs : 0);
+  if (idle_ns == 0) {
+    return {};
+  }
+  REPRISE_TRY(communicator_.Barrier());
+  const std::int64_t begin_ns = MonotonicNs();
+  WaitUntilNs(begin_ns + idle_ns, 0);
+  if (sampler_ != nullptr) {
+    writer_->SetFact(kFactIdleBeginNs, std::to_string(begin_ns));
+    writer_->SetFact(kFactIdleEndNs, std::to_string(MonotonicNs()));
+  }
+  return {};
+}
+
+// The hosts that have temperatures say whether they have settled.
+Result<bool> Session::WarmsUpFurther(std::int64_t since_ns) {
+  const std::int64_t limit_ns = request_.options.until_steady_ns;
+  if (limit_ns == 0) {
+    return false;
+  }
+  const std::int64_t now_ns = MonotonicNs();
+  std::string mine;
+  if (sampler_ != nullptr && HasTemperatures(sampler_->metrics())) {
+    mine = HasSettled(sampler_->metrics(), recent_, now_ns) ? "settled"
+           : now_ns - since_ns >= limit_ns                  ? "given up"
+                                                            : "warming";
+  }
+  REPRISE_ASSIGN(const auto all, communicator_.AllGather(mine));
+  const auto has = [&all](const char* word) {
+    return std::find(all.begin(), all.end(), word) != all.end();
+  };
+  if (has("warming")) {
+    return true;
+  }
+  const double seconds = static_cast<double>(now_ns - since_ns) / kNsPerSecond;
+  steady_note_ = has("given up") ? fmt::format(
+                                       "temperatures had not settled after {:.0f} s of "
+                                       "warm-up (--until-steady)",
+                                       seconds)
+                 : has("settled")
+                     ? fmt::format("temperatures settled after {:.0f} s of warm-up", seconds)
+                     : "--until-steady: no temperature is measured here";
+  writer_->SetFact("steady", steady_note_);
+  return false;
+}
+
+Status Session::CompareClocks() {
+  if (!clocks_) {
+    REPRISE_ASSIGN(clocks_, ClockExchange::Create(communicator_, HostLeaders(communicator_)));
+  }
+  REPRISE_ASSIGN(const auto reading, clocks_->Read());
+  if (reading) {
+    clock_readings_.push_back(*reading);
+    wall_readings_.push_back(ReadWallClock());
+    writer_->SetFact(kFactClockReadings, ReadingsText(clock_readings_));
+    writer_->SetFact(kFactWallReadings, ReadingsText(wall_readings_));
+  }
+  return {};
+}
+
+// Drift is slow: after ever longer stretches and at the end.
+Status Session::CompareClocksAfter(std::int32_t iterations, std::int32_t total) {
+  const bool due =
+      iterations == total || std::has_single_bit(static_cast<std::uint32_t>(iterations));
+  return due ? CompareClocks() : Status{};
+}
+
+}  // namespace reprise
