@@ -196,7 +196,8 @@ std::string ConsoleText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
   if (IsMonitored(report.manifest)) {
     return MonitoredText(report, style) + EnergyLine(report, style) + EnergyTable(report, style) +
-           MetricTable(report, style) + NoteLines(report, style);
+           ThermalText(report.thermal, style) + MetricTable(report, style) +
+           NoteLines(report, style);
   }
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
          ClassTable(report, style) + FidelityText(report.details, style) +

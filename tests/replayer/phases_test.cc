@@ -57,6 +57,7 @@ class PhaseTrace {
     std::vector<Node> nodes = trace_.nodes;
     nodes.insert(nodes.end(), kernels_.begin(), kernels_.end());
     std::vector<std::uint64_t> ids;
+    ids.reserve(nodes.size());
     for (const Node& node : nodes) {
       ids.push_back(node.id);
     }
