@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "report/energy_text.h"
 #include "report/fidelity_text.h"
 #include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/thermal_text.h"
 
 namespace reprise {
 namespace {
@@ -157,15 +159,19 @@ std::string MetricText(double value, const MetricRow& row) {
 }
 
 std::string MetricTable(const Report& report, const Style& style) {
-  Table table({"metric", "device", "host", "source", "min", "mean", "max"});
+  Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
   for (const MetricRow& row : report.metrics) {
+<<<<<<< HEAD
     if (row.device.starts_with("cpu-")) {
       continue;  // single cores, of which there may be hundreds, are in --json
     }
     table.Add({row.metric, Fit(row.device, 22), Fit(row.host, 10),
+=======
+    table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
+>>>>>>> energy
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
-               row.is_rate ? "" : MetricText(row.max, row)});
+               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
   }
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
                                         [](const MetricRow& row) { return row.unit == "celsius"; });
@@ -197,12 +203,14 @@ std::string ConsoleText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
   if (IsMonitored(report.manifest)) {
     return MonitoredText(report, style) + EnergyLine(report, style) + EnergyTable(report, style) +
-           MetricTable(report, style) + NoteLines(report, style);
+           ThermalText(report.thermal, style) + MetricTable(report, style) +
+           NoteLines(report, style);
   }
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
          ClassTable(report, style) + FidelityText(report.details, style) +
          CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +
-         MetricTable(report, style) + NoteLines(report, style);
+         (report.attribution ? EnergyText(*report.attribution, style) : "") +
+         ThermalText(report.thermal, style) + MetricTable(report, style) + NoteLines(report, style);
 }
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/energy.h"
+#include "report/power_curve.h"
 
 namespace reprise {
 namespace {
@@ -55,7 +56,8 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
                 .unit = metric.unit,
                 .source = metric.source,
                 .modelled = metric.modelled,
-                .is_rate = IsTotal(metric.kind)};
+                .is_rate = IsTotal(metric.kind),
+                .update_ns = UpdateIntervalNs(samples)};
   if (IsTotal(metric.kind)) {
     const double seconds =
         static_cast<double>(inside.back()->time_ns - inside.front()->time_ns) * 1e-9;
