@@ -1,0 +1,249 @@
+"""A run on disk (docs/run_format.md): a directory written by `reprise replay`."""
+import json
+import pathlib
+import re
+import sqlite3
+
+import pandas
+
+from reprise import measures, tables
+from reprise.damage import Notes
+
+FORMAT = "reprise-run-1"
+COUNTERS = ("diagnostic.", "trace.", "sampler.")
+
+
+class Run:
+    """Frames have a column `rank`; `ranks=` restricts them, which saves memory on large runs.
+
+    Attributes: path, manifest (a dict, empty if there is none), ranks (numbers, of those that left
+    anything), notes (what is missing or damaged, as far as was read).
+
+    Times named `start_ns` and `time_ns` are CLOCK_MONOTONIC of the rank's host, as recorded;
+    `common_clock=True` gives them on rank 0's host, where the run knows the hosts' offsets.
+    """
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        if not self.path.is_dir():
+            raise NotADirectoryError(f"{path}: not a directory; a run is a directory written by replay")
+        self.notes = Notes()
+        self.manifest = self._read_manifest()
+        self._merged = self._merged_file()
+        on_disk = {int(found.group(1)) for file in self.path.iterdir()
+                   if (found := re.fullmatch(r"rank(\d+)\.sqlite", file.name))}
+        expected = range(self.manifest.get("world_size", 0))
+        in_merged = set()
+        if self._merged is not None:
+            with self._merged_open() as merged:
+                in_merged = {row[0] for row in self._rows(merged, "ranks", None)}
+        self.ranks = sorted(on_disk | in_merged)
+        if not self.ranks:
+            raise ValueError(f"{path}: not a run (no rank's file in it: rank0.sqlite, …)")
+        for rank in expected:
+            if rank not in on_disk:
+                self.notes.add(f"rank{rank}.sqlite is missing" +
+                               ("; run.sqlite stands in" if rank in in_merged else ""))
+        if self.manifest and not self.manifest.get("complete"):
+            self.notes.add("not merged: the run was killed, failed, or is still going on")
+
+    def __repr__(self):
+        return f"<reprise.Run {self.path}: {len(self.ranks)} ranks of {self.manifest.get('trace_name', '?')}>"
+
+    # --- what a run holds ---------------------------------------------------------------------------
+
+    def rank_info(self, ranks=None):
+        """rank, host, pid, device, closed (came to its end)."""
+        info = self._frame("ranks", ranks)
+        devices = self.manifest.get("devices", [])
+        if "device" in info:  # the manifest names it, a rank's own file does not
+            info["device"] = [device or (devices[rank] if rank < len(devices) else "")
+                              for rank, device in zip(info["rank"], info["device"])]
+        return info
+
+    def nodes(self, ranks=None):
+        """One row a node: as recorded, as planned, and medians of the measured iterations."""
+        return self._frame("nodes", ranks)
+
+    def records(self, ranks=None, common_clock=False):
+        """One row a node and iteration, warm-up included."""
+        return self._on_clock(self._frame("records", ranks), "start_ns", common_clock)
+
+    def steps(self, ranks=None, common_clock=False):
+        return self._on_clock(self._frame("steps", ranks), "start_ns", common_clock)
+
+    def edges(self, ranks=None):
+        return self._frame("edges", ranks)
+
+    def collectives(self, ranks=None):
+        """One row a transfer and member; its times are those of the node."""
+        collectives = self._frame("collectives", ranks)
+        times = ["recorded_duration_ns", "replayed_duration_ns"]
+        nodes = self._frame("nodes", ranks)
+        if collectives.empty or nodes.empty:
+            return collectives
+        return collectives.merge(nodes[["rank", "node_id", "mode", *times]], how="left", on=["rank", "node_id"])
+
+    def devices(self, ranks=None):
+        return self._frame("devices", ranks)
+
+    def meters(self, ranks=None):
+        return self._frame("meters", ranks)
+
+    def metrics(self, ranks=None):
+        """What was sampled: name, unit, device, source, kind, modelled (not measured), …"""
+        return self._frame("metrics", ranks)
+
+    def samples(self, metric=None, ranks=None, common_clock=False):
+        """Readings over time. `metric`: a name or several, as in metrics(); None: all.
+
+        The column is `value_<unit>` if all metrics that were asked for have one unit (`value_watts`),
+        else `value`, with the unit beside it.
+        """
+        metrics = self.metrics(ranks)
+        names = [metric] if isinstance(metric, str) else metric
+        if names is not None:
+            unknown = set(names) - set(metrics["name"])
+            if unknown:
+                raise KeyError(f"no metric {', '.join(sorted(unknown))}; there are "
+                               f"{', '.join(sorted(set(metrics['name'])))}")
+            metrics = metrics[metrics["name"].isin(names)]
+        samples = self._frame("samples", ranks)
+        about = metrics[["rank", "metric", "name", "device", "source", "unit", "modelled"]].copy()
+        for column in ("name", "device", "source", "unit"):  # a few words, repeated a million times
+            about[column] = about[column].astype("category")
+        joined = samples.merge(about, on=["rank", "metric"])
+        units = set(metrics["unit"])
+        if len(units) == 1:
+            joined = joined.drop(columns="unit").rename(columns={"value": f"value_{units.pop()}"})
+        return self._on_clock(joined, "time_ns", common_clock)
+
+    def facts(self, ranks=None):
+        """name, value: text about a rank."""
+        return self._frame("facts", ranks)
+
+    def diagnostics(self, ranks=None):
+        """What was counted on the way (rank, name, count): by the plan, the converter, the sampler."""
+        facts = self.facts(ranks)
+        counters = facts[facts["name"].str.startswith(COUNTERS)]
+        counts = pandas.to_numeric(counters["value"], errors="coerce")
+        result = counters[["rank", "name"]].assign(count=counts).dropna().reset_index(drop=True)
+        return result.astype({"count": "int64"})
+
+    # --- what a report says of it; definitions as in docs/run_format.md -------------------------------
+
+    def coverage(self, ranks=None):
+        """Share of the recorded time by how it was replayed: a Series that sums to 1."""
+        return measures.coverage(self.nodes(ranks))
+
+    def step_times(self):
+        """Replayed step of the slowest rank, by measured iteration (a Series, ns)."""
+        return measures.step_times(self.steps())
+
+    def classes(self, ranks=None):
+        """Recorded and replayed time, FLOPs and bytes of one pass, by operator class.
+
+        Of transfers, `replayed_ns` counts from their own rank's arrival (the report's from the last
+        member's)."""
+        return measures.classes(self.nodes(ranks))
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def _read_manifest(self):
+        try:
+            manifest = json.loads((self.path / "manifest.json").read_text(encoding="utf-8", errors="replace"))
+        except FileNotFoundError:
+            self.notes.add("manifest.json is missing")
+            return {}
+        except ValueError as error:
+            self.notes.add(f"manifest.json is damaged ({error})")
+            return {}
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise ValueError(f"{self.path}/manifest.json: not the manifest of a run ({FORMAT})")
+        return manifest
+
+    def _merged_file(self):
+        path = self.path / "run.sqlite"
+        return path if path.exists() else None
+
+    def _merged_open(self):
+        return self._open(self._merged) or _Nothing()
+
+    def _open(self, path):
+        try:
+            file = tables.File(path)
+        except (OSError, sqlite3.Error) as error:
+            self.notes.add(f"{path.name} cannot be read ({error})")
+            return None
+        if file.schema > tables.NEWEST_SCHEMA:
+            self.notes.add(f"{path.name} has schema {file.schema}, newer than {tables.NEWEST_SCHEMA}: columns may "
+                           "mean something else")
+        return file
+
+    def _rows(self, file, name, ranks):
+        return self._read(file, name, ranks).rows
+
+    def _read(self, file, name, ranks, label="run.sqlite"):
+        table = file.read(name, ranks)
+        if table.error is not None:
+            self.notes.add(f"{label}: {name} could be read only in part ({len(table.rows)} rows; {table.error})")
+        return table
+
+    def _frame(self, name, ranks):
+        """Of a complete run from run.sqlite, unless that leaves this table to the ranks' files."""
+        wanted = self.ranks if ranks is None else sorted(set(ranks) if hasattr(ranks, "__iter__") else {ranks})
+        absent = set(wanted) - set(self.ranks)
+        if absent:
+            raise KeyError(f"no rank {', '.join(map(str, sorted(absent)))} in {self.path}")
+        if self.manifest.get("complete") and self._merged is not None and name != "records":
+            with self._merged_open() as merged:
+                table = merged.read(name, None if ranks is None else wanted)
+            if table.rows and table.error is None:
+                return tables.frame(name, table)
+        parts = [tables.frame(name, self._rank_table(name, rank)) for rank in wanted]
+        filled = [part for part in parts if not part.empty]
+        return pandas.concat(filled, ignore_index=True) if filled else max(parts, key=lambda part: part.shape[1])
+
+    def _rank_table(self, name, rank):
+        path = self.path / f"rank{rank}.sqlite"
+        file = self._open(path) if path.exists() else None
+        if file is not None:
+            with file:
+                table = self._read(file, name, [rank], path.name)
+                if name == "nodes" and table.error is not None and not table.rows:
+                    return self._read(file, "node_info", [rank], path.name)  # the view needs all records
+                return table
+        if self._merged is not None and name != "records":
+            with self._merged_open() as merged:
+                return self._read(merged, name, [rank])
+        return tables.Table()
+
+    # --- clocks -------------------------------------------------------------------------------------
+
+    def _on_clock(self, frame, column, common_clock):
+        if not common_clock or frame.empty:
+            return frame
+        facts = self.facts()
+        offsets = facts[facts["name"] == "clock_offset_ns"].set_index("rank")["value"].astype("int64")
+        hosts = self.rank_info().set_index("rank")["host"]
+        unrelated = [rank for rank in frame["rank"].unique()
+                     if rank not in offsets.index and hosts.get(rank) != hosts.get(0)]
+        if unrelated:
+            self.notes.add(f"no clock_offset_ns of rank {', '.join(map(str, unrelated))}: their times stay those "
+                           "of their own hosts")
+        # The offset is this host's clock minus rank 0's.
+        shift = frame["rank"].map(offsets).fillna(0).astype("int64")
+        return frame.assign(**{column: frame[column] - shift})
+
+
+class _Nothing:
+    """In place of a file that cannot be read."""
+
+    def read(self, *unused):
+        return tables.Table()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        pass
