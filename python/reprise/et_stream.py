@@ -34,7 +34,8 @@ def open_stream(path):
     file = open(path, "rb")
     magic = file.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
-        return gzip.open(file)
+        file.close()
+        return gzip.open(path)
     if magic == b"\x28\xb5\x2f\xfd":
         return io.BufferedReader(_Zstd(file), 1 << 20)
     return file

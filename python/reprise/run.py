@@ -55,10 +55,10 @@ class Run:
     def rank_info(self, ranks=None):
         """rank, host, pid, device, closed (came to its end)."""
         info = self._frame("ranks", ranks)
-        devices = self.manifest.get("devices", [])
-        if "device" in info:  # the manifest names it, a rank's own file does not
-            info["device"] = [device or (devices[rank] if rank < len(devices) else "")
-                              for rank, device in zip(info["rank"], info["device"])]
+        for column, key in (("host", "hosts"), ("device", "devices")):
+            told = dict(enumerate(self.manifest.get(key, [])))  # a rank's own file may not know
+            if column in info:
+                info[column] = [told.get(rank, own) for rank, own in zip(info["rank"], info[column])]
         return info
 
     def nodes(self, ranks=None):
@@ -225,7 +225,7 @@ class Run:
             return frame
         facts = self.facts()
         offsets = facts[facts["name"] == "clock_offset_ns"].set_index("rank")["value"].astype("int64")
-        hosts = self.rank_info().set_index("rank")["host"]
+        hosts = self._frame("ranks", None).set_index("rank")["host"]
         unrelated = [rank for rank in frame["rank"].unique()
                      if rank not in offsets.index and hosts.get(rank) != hosts.get(0)]
         if unrelated:
