@@ -7,6 +7,8 @@ import urllib.parse
 
 import pandas
 
+from reprise import columns
+
 # The newest schema that was known when this was written. Later ones are read as well: columns that
 # are new are passed through under their names.
 NEWEST_SCHEMA = 4
@@ -93,22 +95,21 @@ class File:
 
 def _column(table, name, values):
     if name in BOOLEANS:
-        return pandas.array([None if value is None else bool(value) for value in values],
-                            dtype="boolean" if None in values else "bool")
+        return columns.booleans(values)
     if name in IDS:
-        return pandas.array([value % 2**64 for value in values], dtype="uint64")
+        return columns.integers([value % 2**64 for value in values], "uint64")
     if name == "value" and table == "samples":
         return pandas.array(values, dtype="float64")
     if name.endswith("_ns"):
-        return pandas.array(values, dtype="Int64" if None in values else "int64")
+        return columns.integers(values)
     return values
 
 
 def frame(name, table):
     """`table` with the types that run_format.md gives, and the columns that an old schema lacks."""
     values = list(zip(*table.rows)) or [()] * len(table.columns)
-    columns = {column: _column(name, column, list(of)) for column, of in zip(table.columns, values)}
-    result = pandas.DataFrame(columns, columns=table.columns or list(LATER_COLUMNS.get(name, {})))
+    typed = {column: _column(name, column, list(of)) for column, of in zip(table.columns, values)}
+    result = pandas.DataFrame(typed, columns=table.columns or list(LATER_COLUMNS.get(name, {})))
     for column, value in LATER_COLUMNS.get(name, {}).items():
         if column not in result:
             result[column] = pandas.array([value] * len(result),

@@ -5,12 +5,13 @@ import re
 
 import pandas
 
-from reprise import et_stream, trace_node
+from reprise import columns, et_stream, trace_node
 from reprise.damage import Notes
 
 REASONS = ("unknown", "thread", "stream", "launch", "event", "sync", "data", "fwd_bwd", "group", "comm_wait")
 INFERRED = 128
 UNKNOWN_COUNT = 2**64 - 1
+FIXED = ("node_id", "name", "type", "start_ns", "duration_ns")
 FILE_NAME = re.compile(r"(.+)\.(\d+)\.et(?:\.gz|\.zst)?")
 
 
@@ -88,11 +89,8 @@ class TraceSet:
             if arguments:
                 row.update(inputs=self._arguments(node, "inputs"), outputs=self._arguments(node, "outputs"))
             rows.append(row)
-        frame = pandas.DataFrame(rows, columns=None if rows else ["node_id", "name", "type", "start_ns",
-                                                                  "duration_ns"])
-        for column in frame.columns:
-            frame[column] = _typed(column, [row.get(column) for row in rows])
-        return frame
+        names = dict.fromkeys((*FIXED, *(name for row in rows for name in row)))
+        return pandas.DataFrame({name: _typed(name, [row.get(name) for row in rows]) for name in names})
 
     def edges(self, rank):
         """from_node, to_node, reason, inferred: the end of from_node comes before the start of to_node."""
@@ -106,8 +104,11 @@ class TraceSet:
                 rows.append((before, node.id, REASONS[kind if kind < len(REASONS) else 0], reason >= INFERRED))
             rows += [(before, node.id, "unknown", False) for before in node.ctrl_deps
                      if before not in node.data_deps]
-        frame = pandas.DataFrame(rows, columns=["from_node", "to_node", "reason", "inferred"])
-        return frame.astype({"from_node": "uint64", "to_node": "uint64", "reason": "category", "inferred": "bool"})
+        before, after, reason, inferred = zip(*rows) if rows else ((), (), (), ())
+        return pandas.DataFrame({"from_node": columns.integers(before, "uint64"),
+                                 "to_node": columns.integers(after, "uint64"),
+                                 "reason": pandas.Categorical(reason, categories=REASONS),
+                                 "inferred": columns.booleans(inferred)})
 
     def _arguments(self, node, which):
         try:
@@ -131,10 +132,9 @@ def _typed(column, values):
     """Integers and booleans stay what they are where some nodes have none."""
     present = [value for value in values if value is not None]
     if column == "node_id":
-        return pandas.array(values, dtype="uint64")
+        return columns.integers(values, "uint64")
     if all(isinstance(value, bool) for value in present):
-        return pandas.array(values, dtype="boolean" if len(present) < len(values) else "bool")
+        return columns.booleans(values)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in present):
-        kind = "UInt64" if any(value >= 2**63 for value in present) else "Int64"
-        return pandas.array(values, dtype=kind if len(present) < len(values) else kind.lower())
+        return columns.integers(values, "uint64" if any(value >= 2**63 for value in present) else "int64")
     return pandas.Series(values, dtype=None if all(isinstance(value, float) for value in present) else "object")

@@ -147,7 +147,10 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no list of literals"):
             _ = unfit.inputs
         with self.assertWarnsRegex(reprise.DamagedWarning, "node 1"):
-            traces.nodes(0, arguments=True)
+            frame = traces.nodes(0, arguments=True)
+        self.assertEqual(list(frame["node_id"]), [1, 2**64 - 1])
+        self.assertEqual(frame["u"][1], 2**64 - 1)
+        self.assertTrue(frame["u"].isna()[0])
         edges = traces.edges(0)
         self.assertEqual(list(edges.iloc[0]), [1, 2**64 - 1, "unknown", False])
 
