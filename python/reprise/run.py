@@ -6,7 +6,7 @@ import sqlite3
 
 import pandas
 
-from reprise import measures, tables
+from reprise import host_clock, measures, tables
 from reprise.damage import Notes
 
 FORMAT = "reprise-run-1"
@@ -20,7 +20,7 @@ class Run:
     anything), notes (what is missing or damaged, as far as was read).
 
     Times named `start_ns` and `time_ns` are CLOCK_MONOTONIC of the rank's host, as recorded;
-    `common_clock=True` gives them on rank 0's host, where the run knows the hosts' offsets.
+    `common_clock=True` gives them on the clock of rank 0's host, where the run knows how the hosts' relate.
     """
 
     def __init__(self, path):
@@ -223,17 +223,18 @@ class Run:
     def _on_clock(self, frame, column, common_clock):
         if not common_clock or frame.empty:
             return frame
+        ranks = self._frame("ranks", None)
+        hosts = dict(zip(ranks["rank"], ranks["host"]))
         facts = self.facts()
-        offsets = facts[facts["name"] == "clock_offset_ns"].set_index("rank")["value"].astype("int64")
-        hosts = self._frame("ranks", None).set_index("rank")["host"]
-        unrelated = [rank for rank in frame["rank"].unique()
-                     if rank not in offsets.index and hosts.get(rank) != hosts.get(0)]
-        if unrelated:
-            self.notes.add(f"no clock_offset_ns of rank {', '.join(map(str, unrelated))}: their times stay those "
-                           "of their own hosts")
-        # The offset is this host's clock minus rank 0's.
-        shift = frame["rank"].map(offsets).fillna(0).astype("int64")
-        return frame.assign(**{column: frame[column] - shift})
+        mapped, note = host_clock.mappings(hosts, list(zip(facts["rank"], facts["name"], facts["value"])))
+        if note is not None:
+            self.notes.add(note)
+        times_ns = frame[column].to_numpy(dtype="int64", copy=True)
+        of_host = frame["rank"].map(hosts)
+        for host, to_reference in mapped.items():
+            chosen = (of_host == host).to_numpy()
+            times_ns[chosen] = to_reference(times_ns[chosen])
+        return frame.assign(**{column: times_ns})
 
 
 class _Nothing:

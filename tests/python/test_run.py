@@ -96,20 +96,32 @@ class Frames(unittest.TestCase):
         made.change(path / "run.sqlite", "UPDATE nodes SET node_id = -2 WHERE rowid = 1")
         self.assertEqual(reprise.Run(path).nodes()["node_id"][0], 2**64 - 2)
 
-    def test_common_clock(self):
-        path = made.copy(made.dry_run(), "clock")
-        made.change(path / "run.sqlite", """
+    def clocks(self, name, facts):
+        """A run on two hosts with these facts: what a common clock takes away from each rank's times, notes."""
+        path = made.copy(made.dry_run(), name)
+        made.change(path / "run.sqlite", f"""
             UPDATE ranks SET host = 'b' WHERE rank >= 2;
-            INSERT INTO facts SELECT rank, 'clock_offset_ns', rank * 1000 FROM ranks WHERE rank < 3""")
+            UPDATE steps SET start_ns = 1000000000 + 500000000 * (rank = 3);
+            INSERT INTO facts VALUES {facts}""")
         run = reprise.Run(path)
-        recorded = run.steps()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            common = run.steps(common_clock=True)
-        shift = (recorded["start_ns"] - common["start_ns"]).groupby(recorded["rank"]).first()
-        self.assertEqual(list(shift), [0, 1000, 2000, 0])
-        self.assertEqual([str(warning.message) for warning in caught],
-                         ["no clock_offset_ns of rank 3: their times stay those of their own hosts"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", reprise.DamagedWarning)
+            shift = run.steps()["start_ns"] - run.steps(common_clock=True)["start_ns"]
+        return list(shift.groupby(run.steps()["rank"]).first()), run.notes
+
+    def test_common_clock(self):
+        """Readings at 1 s and 3 s, 100 us of drift in between; rank 3 is half a second later than rank 2."""
+        self.assertEqual(
+            self.clocks("clock", "(0, 'clock_readings', '0 0 0'), "
+                                 "(2, 'clock_readings', '1000000000 5000 10; 3000000000 105000 10')"),
+            ([0, 0, 5000, 30_000], []))
+        unix = 1_800_000_000_000_000_000
+        shift, notes = self.clocks("wall", f"(0, 'wall_readings', '1000000000 {1_000_000_000 - unix} 9'), "
+                                           f"(2, 'wall_readings', '1000000000 {1_000_007_000 - unix} 9')")
+        self.assertEqual((shift, notes), ([0, 0, 7000, 7000], ["the hosts' clocks are related by their wall clocks only"]))
+        shift, notes = self.clocks("apart", "(2, 'clock_readings', 'no such thing')")
+        self.assertEqual(shift, [0, 0, 0, 0])
+        self.assertIn("not related", notes[0])
 
     def test_nothing_is_written(self):
         path = made.copy(made.real_run(), "untouched")
