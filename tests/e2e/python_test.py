@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Python package as pip installs it: makes a virtual environment over Debian's pandas, protobuf and
-zstandard (no network), and runs tests/python in it. About 20 s."""
+zstandard (no network), and runs tests/python in it. About 30 s."""
 import os
 import pathlib
 import shutil
