@@ -29,14 +29,11 @@ class Run:
             raise NotADirectoryError(f"{path}: not a directory; a run is a directory written by replay")
         self.notes = Notes()
         self.manifest = self._read_manifest()
-        self._merged = self._merged_file()
+        self._merged = self.path / "run.sqlite"
         on_disk = {int(found.group(1)) for file in self.path.iterdir()
                    if (found := re.fullmatch(r"rank(\d+)\.sqlite", file.name))}
         expected = range(self.manifest.get("world_size", 0))
-        in_merged = set()
-        if self._merged is not None:
-            with self._merged_open() as merged:
-                in_merged = {row[0] for row in self._rows(merged, "ranks", None)}
+        in_merged = set(self._read(self._merged, "ranks")[0]["rank"])
         self.ranks = sorted(on_disk | in_merged)
         if not self.ranks:
             raise ValueError(f"{path}: not a run (no rank's file in it: rank0.sqlite, …)")
@@ -57,8 +54,7 @@ class Run:
         info = self._frame("ranks", ranks)
         for column, key in (("host", "hosts"), ("device", "devices")):
             told = dict(enumerate(self.manifest.get(key, [])))  # a rank's own file may not know
-            if column in info:
-                info[column] = [told.get(rank, own) for rank, own in zip(info["rank"], info[column])]
+            info[column] = [told.get(rank, own) for rank, own in zip(info["rank"], info[column])]
         return info
 
     def nodes(self, ranks=None):
@@ -162,32 +158,25 @@ class Run:
             raise ValueError(f"{self.path}/manifest.json: not the manifest of a run ({FORMAT})")
         return manifest
 
-    def _merged_file(self):
-        path = self.path / "run.sqlite"
-        return path if path.exists() else None
-
-    def _merged_open(self):
-        return self._open(self._merged) or _Nothing()
-
-    def _open(self, path):
-        try:
-            file = tables.File(path)
-        except (OSError, sqlite3.Error) as error:
-            self.notes.add(f"{path.name} cannot be read ({error})")
-            return None
-        if file.schema > tables.NEWEST_SCHEMA:
-            self.notes.add(f"{path.name} has schema {file.schema}, newer than {tables.NEWEST_SCHEMA}: columns may "
-                           "mean something else")
-        return file
-
-    def _rows(self, file, name, ranks):
-        return self._read(file, name, ranks).rows
-
-    def _read(self, file, name, ranks, label="run.sqlite"):
-        table = file.read(name, ranks)
-        if table.error is not None:
-            self.notes.add(f"{label}: {name} could be read only in part ({len(table.rows)} rows; {table.error})")
-        return table
+    def _read(self, path, name, ranks=None):
+        """A frame of what can be read, empty if there is no such file, and whether that is all."""
+        table = tables.Table()
+        error = None
+        if path.exists():
+            try:
+                with tables.File(path) as file:
+                    table = file.read(name, ranks)
+                    error = table.error
+                    if name == "nodes" and error is not None and not table.rows:
+                        table = file.read("node_info", ranks)  # the view needs all records
+                    if file.schema > tables.NEWEST_SCHEMA:
+                        self.notes.add(f"{path.name} has schema {file.schema}, newer than {tables.NEWEST_SCHEMA}: "
+                                       "columns may mean something else")
+            except (OSError, sqlite3.Error) as damage:
+                error = damage
+        if error is not None:
+            self.notes.add(f"{path.name}: damaged: {len(table.rows)} rows of {name} could be read ({error})")
+        return tables.frame(name, table), error is None
 
     def _frame(self, name, ranks):
         """Of a complete run from run.sqlite, unless that leaves this table to the ranks' files."""
@@ -195,28 +184,19 @@ class Run:
         absent = set(wanted) - set(self.ranks)
         if absent:
             raise KeyError(f"no rank {', '.join(map(str, sorted(absent)))} in {self.path}")
-        if self.manifest.get("complete") and self._merged is not None and name != "records":
-            with self._merged_open() as merged:
-                table = merged.read(name, None if ranks is None else wanted)
-            if table.rows and table.error is None:
-                return tables.frame(name, table)
-        parts = [tables.frame(name, self._rank_table(name, rank)) for rank in wanted]
+        if self.manifest.get("complete") and name != "records":
+            frame, whole = self._read(self._merged, name, None if ranks is None else wanted)
+            if whole and not frame.empty:
+                return frame
+        parts = [self._rank_frame(name, rank) for rank in wanted]
         filled = [part for part in parts if not part.empty]
-        return pandas.concat(filled, ignore_index=True) if filled else max(parts, key=lambda part: part.shape[1])
+        return pandas.concat(filled, ignore_index=True) if filled else parts[0]
 
-    def _rank_table(self, name, rank):
+    def _rank_frame(self, name, rank):
         path = self.path / f"rank{rank}.sqlite"
-        file = self._open(path) if path.exists() else None
-        if file is not None:
-            with file:
-                table = self._read(file, name, [rank], path.name)
-                if name == "nodes" and table.error is not None and not table.rows:
-                    return self._read(file, "node_info", [rank], path.name)  # the view needs all records
-                return table
-        if self._merged is not None and name != "records":
-            with self._merged_open() as merged:
-                return self._read(merged, name, [rank])
-        return tables.Table()
+        if not path.exists() and name != "records":
+            path = self._merged
+        return self._read(path, name, [rank])[0]
 
     # --- clocks -------------------------------------------------------------------------------------
 
@@ -236,15 +216,3 @@ class Run:
             times_ns[chosen] = to_reference(times_ns[chosen])
         return frame.assign(**{column: times_ns})
 
-
-class _Nothing:
-    """In place of a file that cannot be read."""
-
-    def read(self, *unused):
-        return tables.Table()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        pass

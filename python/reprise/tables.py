@@ -5,6 +5,7 @@ import sqlite3
 import tempfile
 import urllib.parse
 
+import numpy
 import pandas
 
 from reprise import columns
@@ -14,17 +15,26 @@ from reprise import columns
 NEWEST_SCHEMA = 4
 
 BOOLEANS = {"warmup", "inferred", "op_recorded", "async", "counts_for_coverage", "modelled", "closed"}
+INTEGERS = {"rank", "metric", "iteration", "step"}
+FLOATS = {("nodes", "flops"), ("nodes", "bytes"), ("samples", "value")}
 # SQLite has signed integers only: what lies beyond 2^63 came back negative.
 IDS = {"node_id", "from_node", "to_node"}
-# Columns that earlier schemas lack, and what they hold there.
-LATER_COLUMNS = {
-    "nodes": {"recorded_elapsed_ns": None, "recorded_delay_ns": None, "replayed_start_ns": None,
-              "replayed_duration_ns": None},
-    "devices": {"uuid": "", "pci_bus_id": ""},
-    "metrics": {"kind": None, "states": "", "help": "", "period_ns": 0},
-    "meters": {"rank": None, "device": None, "source": None, "name": None, "uuid": None,
-               "pci_bus_id": None},
-}
+# What a frame has at least, whether the file has the table, rows and these columns or not.
+COLUMNS = {name: columns_of.split() for name, columns_of in {
+    "ranks": "rank host device pid closed",
+    "nodes": "rank node_id name class kind actor mode kernel flops bytes step recorded_start_ns recorded_duration_ns "
+             "counts_for_coverage recorded_elapsed_ns recorded_delay_ns replayed_start_ns replayed_duration_ns",
+    "records": "rank node_id iteration step mode start_ns duration_ns",
+    "steps": "rank iteration warmup step start_ns duration_ns",
+    "edges": "rank from_node to_node reason inferred",
+    "collectives": "rank node_id name process_group certainty position sequence dtype in_bytes out_bytes in_splits "
+                   "out_splits root peer tag reduce_op op_recorded async group_size",
+    "devices": "rank device backend name vendor driver compute_units memory_bytes uuid pci_bus_id",
+    "meters": "rank device source name uuid pci_bus_id",
+    "metrics": "rank metric name unit device source kind modelled states help period_ns",
+    "samples": "rank metric time_ns value",
+    "facts": "rank name value",
+}.items()}
 
 
 class Table:
@@ -98,25 +108,20 @@ def _column(table, name, values):
         return columns.booleans(values)
     if name in IDS:
         return columns.integers([value % 2**64 for value in values], "uint64")
-    if name == "value" and table == "samples":
-        return pandas.array(values, dtype="float64")
-    if name.endswith("_ns"):
+    if (table, name) in FLOATS:
+        return numpy.array(values, dtype="float64")
+    if name.endswith("_ns") or name in INTEGERS:
         return columns.integers(values)
-    return values
+    return values if values else numpy.array([], dtype="object")  # pandas would guess numbers
 
 
 def frame(name, table):
-    """`table` with the types that run_format.md gives, and the columns that an old schema lacks."""
+    """`table` with the types of run_format.md, and missing values in columns that an old schema lacks."""
     values = list(zip(*table.rows)) or [()] * len(table.columns)
-    typed = {column: _column(name, column, list(of)) for column, of in zip(table.columns, values)}
-    result = pandas.DataFrame(typed, columns=table.columns or list(LATER_COLUMNS.get(name, {})))
-    for column, value in LATER_COLUMNS.get(name, {}).items():
-        if column not in result:
-            result[column] = pandas.array([value] * len(result),
-                                          dtype="Int64" if column.endswith("_ns") else "object")
-    if "is_counter" in result:  # schemas 1 and 2
-        energy = (result["is_counter"] == 1) & (result["unit"] == "joules")
-        result["kind"] = (result["is_counter"] == 1).map({True: "counter", False: "gauge"})
-        result.loc[energy, "kind"] = "energy"
-        result = result.drop(columns="is_counter")
-    return result
+    found = dict(zip(table.columns, values))
+    if "is_counter" in found:  # schemas 1 and 2
+        found["kind"] = ["gauge" if not counter else "energy" if unit == "joules" else "counter"
+                         for counter, unit in zip(found.pop("is_counter"), found["unit"])]
+    nothing = [None] * len(table.rows)
+    return pandas.DataFrame({column: _column(name, column, list(found.get(column, nothing)))
+                             for column in dict.fromkeys((*COLUMNS[name], *found))})

@@ -170,10 +170,21 @@ class Damage(unittest.TestCase):
         (path / "rank3.sqlite").write_bytes(b"this is no database" * 100)
         run = reprise.Run(path)
         edges = run.edges()
-        self.said(run, "rank3.sqlite cannot be read")
+        self.said(run, "rank3.sqlite: damaged: 0 rows")
         self.assertLessEqual({0, 1}, set(edges["rank"]))
         run.nodes(), run.records(), run.samples()
         self.said(run, "rank2.sqlite")
+
+    def test_all_is_damaged(self):
+        """Nothing is left, but the frames have their columns, and everything that is computed from them works."""
+        path = made.unmerged(made.dry_run(), "all_damaged")
+        for file in path.glob("*.sqlite"):
+            file.write_bytes(b"this is no database" * 100)
+        run = reprise.Run(path)
+        self.assertEqual((run.coverage().sum(), len(run.step_times()), len(run.classes()), len(run.diagnostics())),
+                         (0, 0, 0, 0))
+        self.assertEqual((len(run.samples()), len(run.collectives()), len(run.steps(common_clock=True))), (0, 0, 0))
+        self.assertEqual(len(run.rank_info()), 0)
 
     def test_damaged_summary(self):
         path = made.copy(made.dry_run(), "damaged_summary")
