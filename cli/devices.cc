@@ -182,6 +182,7 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(*sources));
     REPRISE_ASSIGN(const IcdSearch search, PrepareOpenClDrivers(*icds));
     std::vector<Backend> backends;
+    backends.reserve(kBackends.size());
     for (const std::string_view name : kBackends) {
       backends.push_back(Look(std::string(name)));
     }
