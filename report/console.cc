@@ -161,14 +161,10 @@ std::string MetricText(double value, const MetricRow& row) {
 std::string MetricTable(const Report& report, const Style& style) {
   Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
   for (const MetricRow& row : report.metrics) {
-<<<<<<< HEAD
     if (row.device.starts_with("cpu-")) {
       continue;  // single cores, of which there may be hundreds, are in --json
     }
-    table.Add({row.metric, Fit(row.device, 22), Fit(row.host, 10),
-=======
     table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
->>>>>>> energy
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
                row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
