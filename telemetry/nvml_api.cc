@@ -4,7 +4,7 @@
 
 namespace reprise::nvml {
 
-Result<Api> LoadApi(const SharedLibrary& library) {
+Result<Api> LoadApi(const VendorLibrary& library) {
   Api api;
   RequiredSymbols need(library);
   need("nvmlInit_v2", api.init);

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/result.h"
-#include "telemetry/shared_library.h"
+#include "telemetry/vendor_library.h"
 
 namespace reprise::nvml {
 
@@ -140,7 +140,7 @@ struct Api {
 };
 
 // The error names the symbol that an old driver lacks.
-Result<Api> LoadApi(const SharedLibrary& library);
+Result<Api> LoadApi(const VendorLibrary& library);
 // "name (code)", and what to do where that is known.
 std::string Explain(const Api& api, Return result);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "telemetry/amd_source.h"
-#include "telemetry/shared_library.h"
+#include "telemetry/vendor_library.h"
 
 namespace reprise {
 namespace {
@@ -64,7 +64,7 @@ struct Api {
   Status (*pcie_replays)(Processor, std::uint64_t*) = nullptr;
 };
 
-Result<Api> LoadApi(const SharedLibrary& library) {
+Result<Api> LoadApi(const VendorLibrary& library) {
   Api api;
   RequiredSymbols need(library);
   need("amdsmi_init", api.init);
@@ -91,7 +91,7 @@ Result<Api> LoadApi(const SharedLibrary& library) {
 class AmdSmiLibrary {
  public:
   static Result<std::shared_ptr<AmdSmiLibrary>> Open(const SourceOptions& options);
-  AmdSmiLibrary(SharedLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
+  AmdSmiLibrary(VendorLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
   ~AmdSmiLibrary() { (void)api_.shut_down(); }
   AmdSmiLibrary(const AmdSmiLibrary&) = delete;
   AmdSmiLibrary& operator=(const AmdSmiLibrary&) = delete;
@@ -101,7 +101,7 @@ class AmdSmiLibrary {
   [[nodiscard]] std::vector<Processor> Gpus() const;
 
  private:
-  SharedLibrary library_;
+  VendorLibrary library_;
   Api api_;
 };
 
@@ -113,8 +113,8 @@ Status CheckVersion(const Api& api, std::uint32_t& release) {
 }
 
 Result<std::shared_ptr<AmdSmiLibrary>> AmdSmiLibrary::Open(const SourceOptions& options) {
-  REPRISE_ASSIGN(SharedLibrary library,
-                 SharedLibrary::Open(options, "amd_smi",
+  REPRISE_ASSIGN(VendorLibrary library,
+                 VendorLibrary::Open(options, "amd_smi",
                                      {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
                                       "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"}));
   REPRISE_ASSIGN(const Api api, LoadApi(library));

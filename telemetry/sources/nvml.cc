@@ -18,7 +18,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 class NvmlSource : public Source {
  public:
   // Of an initialised library, which it shuts down.
-  NvmlSource(SharedLibrary library, const nvml::Api& api)
+  NvmlSource(VendorLibrary library, const nvml::Api& api)
       : library_(std::move(library)), api_(api) {}
   ~NvmlSource() override { (void)api_.shutdown(); }
   NvmlSource(const NvmlSource&) = delete;
@@ -50,7 +50,7 @@ class NvmlSource : public Source {
   void ChooseColumns(Gpu& gpu) const;
   void DropCopiedMemoryPower(Gpu& gpu) const;
 
-  SharedLibrary library_;
+  VendorLibrary library_;
   nvml::Api api_;
   std::vector<Gpu> gpus_;
   std::vector<Metric> metrics_;
@@ -185,7 +185,7 @@ void NvmlSource::Read(std::span<double> values) {
 }  // namespace
 
 SourceKind::Opened OpenNvml(const SourceOptions& options) {
-  auto library = SharedLibrary::Open(options, "nvml", {"libnvidia-ml.so.1"});
+  auto library = VendorLibrary::Open(options, "nvml", {"libnvidia-ml.so.1"});
   if (!library) {
     return {nullptr, library.error().message};
   }

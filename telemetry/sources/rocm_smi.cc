@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "telemetry/amd_source.h"
-#include "telemetry/shared_library.h"
+#include "telemetry/vendor_library.h"
 
 namespace reprise {
 namespace {
@@ -44,7 +44,7 @@ struct Api {
   Status (*pcie_replays)(std::uint32_t gpu, std::uint64_t*) = nullptr;
 };
 
-Result<Api> LoadApi(const SharedLibrary& library) {
+Result<Api> LoadApi(const VendorLibrary& library) {
   Api api;
   RequiredSymbols need(library);
   need("rsmi_init", api.init);
@@ -67,7 +67,7 @@ Result<Api> LoadApi(const SharedLibrary& library) {
 class RocmSmiLibrary {
  public:
   static Result<std::shared_ptr<RocmSmiLibrary>> Open(const SourceOptions& options);
-  RocmSmiLibrary(SharedLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
+  RocmSmiLibrary(VendorLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
   ~RocmSmiLibrary() { (void)api_.shut_down(); }
   RocmSmiLibrary(const RocmSmiLibrary&) = delete;
   RocmSmiLibrary& operator=(const RocmSmiLibrary&) = delete;
@@ -75,14 +75,14 @@ class RocmSmiLibrary {
   [[nodiscard]] const std::string& path() const { return library_.path(); }
 
  private:
-  SharedLibrary library_;
+  VendorLibrary library_;
   Api api_;
 };
 
 Result<std::shared_ptr<RocmSmiLibrary>> RocmSmiLibrary::Open(const SourceOptions& options) {
   REPRISE_ASSIGN(
-      SharedLibrary library,
-      SharedLibrary::Open(options, "rocm_smi",
+      VendorLibrary library,
+      VendorLibrary::Open(options, "rocm_smi",
                           {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
                            "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so"}));
   REPRISE_ASSIGN(const Api api, LoadApi(library));

@@ -11,18 +11,18 @@
 namespace reprise {
 
 // Unloads the library when it goes; what was looked up in it is invalid from then on.
-class SharedLibrary {
+class VendorLibrary {
  public:
   // The library that `options` names for the source, else the first of `usual_names` that the
   // loader finds. Under a fixture root only the former: tests must not depend on what the machine
   // has. The error (kEnvironment) says what was looked for and why it failed.
-  static Result<SharedLibrary> Open(const SourceOptions& options, std::string_view source,
+  static Result<VendorLibrary> Open(const SourceOptions& options, std::string_view source,
                                     std::initializer_list<const char*> usual_names);
-  SharedLibrary(SharedLibrary&& other) noexcept;
-  SharedLibrary& operator=(SharedLibrary&& other) noexcept;
-  SharedLibrary(const SharedLibrary&) = delete;
-  SharedLibrary& operator=(const SharedLibrary&) = delete;
-  ~SharedLibrary();
+  VendorLibrary(VendorLibrary&& other) noexcept;
+  VendorLibrary& operator=(VendorLibrary&& other) noexcept;
+  VendorLibrary(const VendorLibrary&) = delete;
+  VendorLibrary& operator=(const VendorLibrary&) = delete;
+  ~VendorLibrary();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   // Null if there is no such symbol. The caller's type is what the vendor documents for it.
@@ -33,7 +33,7 @@ class SharedLibrary {
   }
 
  private:
-  SharedLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  VendorLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   [[nodiscard]] void* Address(const char* symbol) const;
   void* handle_ = nullptr;
   std::string path_;
@@ -42,7 +42,7 @@ class SharedLibrary {
 // Looks up the symbols without which a library is of no use.
 class RequiredSymbols {
  public:
-  explicit RequiredSymbols(const SharedLibrary& library) : library_(library) {}
+  explicit RequiredSymbols(const VendorLibrary& library) : library_(library) {}
   template <typename Function>
   void operator()(const char* symbol, Function*& function) {
     if (!library_.Find(symbol, function) && missing_.empty()) {
@@ -53,7 +53,7 @@ class RequiredSymbols {
   [[nodiscard]] Status Check(std::string_view advice) const;
 
  private:
-  const SharedLibrary& library_;
+  const VendorLibrary& library_;
   std::string missing_;
 };
 

@@ -1,4 +1,4 @@
-#include "telemetry/shared_library.h"
+#include "telemetry/vendor_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string TryToLoad(const std::string& path, void*& handle) {
 
 }  // namespace
 
-Result<SharedLibrary> SharedLibrary::Open(const SourceOptions& options, std::string_view source,
+Result<VendorLibrary> VendorLibrary::Open(const SourceOptions& options, std::string_view source,
                                           std::initializer_list<const char*> usual_names) {
   void* handle = nullptr;
   if (const auto named = options.libraries.find(std::string(source));
@@ -34,7 +34,7 @@ Result<SharedLibrary> SharedLibrary::Open(const SourceOptions& options, std::str
     if (handle == nullptr) {
       return EnvironmentError(why);
     }
-    return SharedLibrary(handle, named->second);
+    return VendorLibrary(handle, named->second);
   }
   if (!options.root.empty()) {
     return EnvironmentError(
@@ -44,7 +44,7 @@ Result<SharedLibrary> SharedLibrary::Open(const SourceOptions& options, std::str
   for (const char* name : usual_names) {
     const std::string why = TryToLoad(name, handle);
     if (handle != nullptr) {
-      return SharedLibrary(handle, name);
+      return VendorLibrary(handle, name);
     }
     if (first_reason.empty()) {
       first_reason = why;
@@ -53,22 +53,22 @@ Result<SharedLibrary> SharedLibrary::Open(const SourceOptions& options, std::str
   return EnvironmentError(first_reason);
 }
 
-SharedLibrary::SharedLibrary(SharedLibrary&& other) noexcept
+VendorLibrary::VendorLibrary(VendorLibrary&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
 
-SharedLibrary& SharedLibrary::operator=(SharedLibrary&& other) noexcept {
+VendorLibrary& VendorLibrary::operator=(VendorLibrary&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(path_, other.path_);
   return *this;
 }
 
-SharedLibrary::~SharedLibrary() {
+VendorLibrary::~VendorLibrary() {
   if (handle_ != nullptr) {
     dlclose(handle_);
   }
 }
 
-void* SharedLibrary::Address(const char* symbol) const { return dlsym(handle_, symbol); }
+void* VendorLibrary::Address(const char* symbol) const { return dlsym(handle_, symbol); }
 
 Status RequiredSymbols::Check(std::string_view advice) const {
   if (missing_.empty()) {
