@@ -48,13 +48,8 @@ TraceMetadata Anonymizer::Header() {
   out.world_size = in.world_size;
   Keep(Field::kRank);
   Keep(Field::kWorldSize);
-  // Free text, whatever a policy says: only what is public of it.
-  if (Keep(Field::kVersion, !in.version.empty()) && setting_.vocabulary.IsHeaderText(in.version)) {
-    out.version = in.version;
-  }
-  if (Keep(Field::kSource, !in.source.empty()) && setting_.vocabulary.IsHeaderText(in.source)) {
-    out.source = in.source;
-  }
+  out.version = HeaderText(Field::kVersion, in.version);
+  out.source = HeaderText(Field::kSource, in.source);
   Clock(in, out);
   Steps(in, out);
   Ranges(in, out);
@@ -68,6 +63,18 @@ TraceMetadata Anonymizer::Header() {
     out.link = in.link;
   }
   return out;
+}
+
+// Free text: whatever a policy says, only what is public of it.
+std::string Anonymizer::HeaderText(Field field, const std::string& text) {
+  if (text.empty()) {
+    return {};
+  }
+  if (!setting_.vocabulary.IsHeaderText(text)) {
+    ++tally_.counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(Action::kDrop)];
+    return {};
+  }
+  return Keep(field) ? text : std::string();
 }
 
 // On the set's common clock a rank's times begin at base + offset (replayer/rank_clock.h), so the

@@ -55,6 +55,7 @@ class Anonymizer {
   // Whether to copy it as it is.
   bool Keep(Field field, bool present = true) { return present && Take(field) == Action::kKeep; }
 
+  [[nodiscard]] std::string HeaderText(Field field, const std::string& text);
   void Clock(const TraceMetadata& in, TraceMetadata& out);
   void Steps(const TraceMetadata& in, TraceMetadata& out);
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
