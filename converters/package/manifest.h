@@ -21,8 +21,9 @@ struct PackageManifest {
   std::string name;             // of the trace set
   std::int32_t et_format = 1;   // docs/et_format.md, reprise_format
   std::string reprise_version;  // that packed it
-  std::string policy, policy_sha256, durations, shapes;  // of anonymized.json; empty: not anonymized
-  std::string licence;           // path of its text; empty: none
+  std::string policy, policy_sha256, durations,
+      shapes;                       // of anonymized.json; empty: not anonymized
+  std::string licence;              // path of its text; empty: none
   std::vector<PackagedFile> files;  // in the order of the archive
   bool operator==(const PackageManifest&) const = default;
 };
@@ -32,7 +33,8 @@ inline constexpr char kLicenceFile[] = "LICENCE.txt";
 inline constexpr std::string_view kRunsFolder = "runs/";
 
 [[nodiscard]] std::string ManifestText(const PackageManifest& manifest);
-// Bad input, `origin` first: no manifest of this format, or a path in it that IsPackagePath refuses.
+// Bad input, `origin` first: no manifest of this format, or a path in it that IsPackagePath
+// refuses.
 [[nodiscard]] Result<PackageManifest> ParseManifest(const std::string& text,
                                                     const std::string& origin);
 

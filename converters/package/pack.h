@@ -19,7 +19,7 @@ struct PackRequest {
 
 struct PackReport {
   PackageManifest manifest;
-  std::uint64_t bytes = 0;           // of the package
+  std::uint64_t bytes = 0;            // of the package
   std::vector<std::string> left_out;  // files of the directory that are no part of the set
 };
 

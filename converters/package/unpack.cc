@@ -77,9 +77,8 @@ class PackageReader {
         return Bad(Why());
       }
       if (size == 0) {
-        return got == bytes
-                   ? Status{}
-                   : Bad(fmt::format("'{}' has {} bytes, expected {}", name, got, bytes));
+        return got == bytes ? Status{}
+                            : Bad(fmt::format("'{}' has {} bytes, expected {}", name, got, bytes));
       }
       got += static_cast<std::uint64_t>(size);
       if (got > bytes) {
@@ -133,8 +132,8 @@ Result<PackageManifest> ReadManifest(PackageReader& reader, const UnpackRequest&
   std::uint64_t bytes = 0;
   REPRISE_ASSIGN(const bool any, reader.Next(name, bytes));
   if (!any || name != kManifestFile) {
-    return reader.Bad(fmt::format("its first file is not {}: not made by `reprise pack`",
-                                  kManifestFile));
+    return reader.Bad(
+        fmt::format("its first file is not {}: not made by `reprise pack`", kManifestFile));
   }
   if (bytes > UnpackLimits::kManifestBytes) {
     return reader.Bad(fmt::format("a {} of {} bytes, over the limit of {}", kManifestFile, bytes,
@@ -217,8 +216,7 @@ Result<PackageManifest> Unpack(const UnpackRequest& request) {
   const bool exists = fs::exists(fs::symlink_status(target, error));
   if (exists && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     if (!request.force) {
-      return UsageError(
-          fmt::format("{} exists; give --force to replace it", request.directory));
+      return UsageError(fmt::format("{} exists; give --force to replace it", request.directory));
     }
     if (!fs::is_regular_file(target / kManifestFile, error)) {
       return UsageError(fmt::format("{} is no unpacked package: it has no {}; not replaced",

@@ -26,8 +26,8 @@ struct UnpackRequest {
 };
 
 // Writes beside `directory` and renames at the end: the whole set, or nothing. Usage error: the
-// output exists. Bad input: what is not such an archive, is cut, exceeds a limit, holds anything but
-// the regular files that its manifest lists, in that order, or one of another size or sum.
+// output exists. Bad input: what is not such an archive, is cut, exceeds a limit, holds anything
+// but the regular files that its manifest lists, in that order, or one of another size or sum.
 [[nodiscard]] Result<PackageManifest> Unpack(const UnpackRequest& request);
 
 }  // namespace reprise
