@@ -28,6 +28,14 @@ bool IsPackagePath(std::string_view path) {
          });
 }
 
+std::string ShownPath(std::string_view path) {
+  constexpr std::size_t kMost = 80;
+  std::string shown(path.substr(0, kMost));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown + (path.size() > kMost ? "..." : "");
+}
+
 std::string ManifestText(const PackageManifest& manifest) {
   Json files = Json::array();
   for (const PackagedFile& file : manifest.files) {

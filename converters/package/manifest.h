@@ -41,5 +41,7 @@ inline constexpr std::string_view kRunsFolder = "runs/";
 // What a file of a package may be called: one component, or one below runs/, of letters, digits and
 // "._-", not beginning with a dot, at most 200 bytes. So no path leads elsewhere on any system.
 [[nodiscard]] bool IsPackagePath(std::string_view path);
+// A stranger's path for a message: short, without control characters.
+[[nodiscard]] std::string ShownPath(std::string_view path);
 
 }  // namespace reprise

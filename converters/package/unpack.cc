@@ -50,7 +50,7 @@ class PackageReader {
     const char* path = archive_entry_pathname(entry);
     if (path == nullptr || (path != std::string_view(kManifestFile) && !IsPackagePath(path))) {
       return Bad(fmt::format("a file '{}': no package has a path like that",
-                             path == nullptr ? "(no name)" : path));
+                             path == nullptr ? "(no name)" : ShownPath(path)));
     }
     name = path;
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr ||

@@ -24,11 +24,8 @@ std::vector<std::string> CapturesBelow(const fs::path& root) {
   std::error_code error;
   for (fs::recursive_directory_iterator it(root, error), end; !error && it != end;
        it.increment(error)) {
-    // A quarter of a GB of JSON, for speed: minutes under a sanitizer.
-    if (it->path().filename() == "large") {
-      it.disable_recursion_pending();
-    } else if (it->is_directory() ? fs::exists(it->path() / "rank0.kineto.json.gz")
-                                  : it->path().parent_path().filename() == "kineto_only") {
+    if (it->is_directory() ? fs::exists(it->path() / "rank0.kineto.json.gz")
+                           : it->path().parent_path().filename() == "kineto_only") {
       captures.push_back(it->path().string());
     }
   }

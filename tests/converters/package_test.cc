@@ -174,7 +174,6 @@ TEST_F(Package, PathsThatLeadElsewhere) {
     EXPECT_THAT(Refusal(), HasSubstr("no package has a path like that")) << path;
     HandMade(file_).Manifest({Listed(path, "x")}).Add("a.0.et", "x");
     EXPECT_THAT(Refusal(), HasSubstr("lists a path that no package may have")) << path;
-    EXPECT_FALSE(fs::exists(fs::path(base_) / path) && std::string(path) == "../a.0.et");
   }
   EXPECT_FALSE(fs::exists("/tmp/reprise_a.0.et"));
 }
