@@ -167,7 +167,7 @@ class PrivateSet : public ::testing::Test {
     Node& node = trace->nodes.at(5);
     node.name = "acme::secret_attention";
     node.parent = "AcmeBlock.forward";
-    node.inputs.push_back(Value{std::string("eve@acme.example.com")});
+    node.inputs.emplace_back().data = std::string("eve@acme.example.com");
     const auto writer = EtWriter::Create(path, trace->metadata);
     for (const Node& written : trace->nodes) {
       ASSERT_TRUE((*writer)->Write(written));
@@ -255,7 +255,9 @@ TEST_F(PrivateSet, RoundedShapesMatchAcrossRanks) {
   Share(request);
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> bytes;
   for (const char* file : {"/trace.0.et", "/trace.3.et"}) {
-    for (const Node& node : Load(shared_ + file)->nodes) {
+    const auto trace = Load(shared_ + file);
+    ASSERT_TRUE(trace);
+    for (const Node& node : trace->nodes) {
       for (const TensorDesc* tensor : TensorsIn(node.inputs)) {
         EXPECT_EQ(tensor->elements, ElementCount(tensor->shape));
         for (const std::int64_t size : tensor->shape) {
@@ -277,6 +279,7 @@ TEST_F(PrivateSet, OtherPresetsSayLess) {
     Share({.policy = Preset(preset), .force = true});
     EXPECT_THAT(Findings(shared_), IsEmpty()) << preset;
     const auto trace = Load(shared_ + "/trace.0.et");
+    ASSERT_TRUE(trace);
     for (const Node& node : trace->nodes) {
       EXPECT_THAT(TensorsIn(node.inputs), IsEmpty());
       EXPECT_EQ(node.name, node.comm ? Name(node.comm->kind) : Name(node.op_class));
