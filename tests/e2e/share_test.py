@@ -16,10 +16,11 @@ class Share(program.ProgramTest):
         self.run_program("replay", trace, "-o", run, "--check", "--iterations", "1", ranks=RANKS)
         report = self.run_json("report", run)
         database = sqlite3.connect(run / "run.sqlite")
-        # Kernel, mode and size of every node in recorded order; every transfer by its place.
-        nodes = database.execute(
+        # Kernel, mode and size of every node in recorded order; every transfer by its place. Nodes
+        # that start together are in any order: ids, which would tell them apart, are others.
+        nodes = sorted(database.execute(
             "SELECT rank, class, kind, mode, kernel, flops, bytes, recorded_start_ns, "
-            "recorded_duration_ns FROM nodes ORDER BY rank, recorded_start_ns, node_id").fetchall()
+            "recorded_duration_ns FROM nodes").fetchall(), key=lambda row: (row[0], row[7], row))
         order = database.execute(
             "SELECT rank, name, group_size, position, dtype, in_bytes, out_bytes, root, peer "
             "FROM collectives ORDER BY rank, process_group, position, name").fetchall()
