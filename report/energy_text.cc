@@ -21,6 +21,9 @@ std::string JoulesText(std::optional<double> joules) {
   }
   constexpr std::array<const char*, 6> kUnits = {"uJ", "mJ", "J", "kJ", "MJ", "GJ"};
   double value = *joules * 1e6;
+  if (std::abs(value) < 0.005) {
+    return "0 J";  // what rounding leaves of a difference
+  }
   std::size_t unit = 0;
   while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
     value /= 1000;

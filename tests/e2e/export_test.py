@@ -129,7 +129,7 @@ class Export(program.ProgramTest):
         one, _ = self.export(run, "perfetto", "--rank", 1, "--iteration", 1)
         self.assertLess(events(one.read_bytes())["event 1"], counts["event 1"] / 4)
         _, done = self.export(run, "graphml", expect=USAGE)
-        self.assertIn("perfetto only", done.stderr)
+        self.assertIn("perfetto and csv only", done.stderr)
 
     def test_outputs_are_not_replaced_unasked(self):
         out, _ = self.export(self.trace, "json")
