@@ -9,6 +9,7 @@
 
 #include "core/comm.h"
 #include "core/operators.h"
+#include "core/phase.h"
 
 namespace reprise {
 
@@ -35,7 +36,8 @@ struct NodeInfo {
   std::string name;
   OpClass op_class = OpClass::kOther;
   OpKind kind = OpKind::kWork;
-  std::string actor;  // "thread 1", "stream 0/7", "group 0"
+  Phase phase = Phase::kOther;  // kOther too in runs of schemas 1 to 3, which do not say
+  std::string actor;            // "thread 1", "stream 0/7", "group 0"
   ReplayMode mode = ReplayMode::kReal;
   std::string kernel;  // which kernel or collective ran it; surrogate's name
   double flops = 0;

@@ -94,6 +94,8 @@ const CommSpec* Graph::comm(Index i) const {
   return impl_->comms[i] == Impl::kNone ? nullptr : &impl_->comm_table[impl_->comms[i]];
 }
 
+std::string_view Graph::parent(Index i) const { return impl_->strings.Get(impl_->parents[i]); }
+
 std::string_view Graph::op(Index i) const { return impl_->strings.Get(impl_->ops[i]); }
 
 const DeviceWork* Graph::device_work(Index i) const {

@@ -55,6 +55,7 @@ class Graph {
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;
   [[nodiscard]] const CommSpec* comm(Index i) const;           // nullptr unless a transfer
+  [[nodiscard]] std::string_view parent(Index i) const;        // see Node::parent
   [[nodiscard]] std::string_view op(Index i) const;            // see Node::op
   [[nodiscard]] const DeviceWork* device_work(Index i) const;  // nullptr unless a device node
   // Decoded on demand from the compact form; name (of a device node: its op), inputs and outputs.

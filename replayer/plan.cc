@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "replayer/phases.h"
+
 namespace reprise {
 namespace {
 
@@ -270,12 +272,14 @@ std::int64_t RecordedStepNs(const Graph& graph) {
 std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
   std::vector<NodeInfo> infos;
   infos.reserve(graph.size());
+  const std::vector<Phase> phases = FindPhases(graph);
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan.work[i];
     NodeInfo info;
     info.node_id = graph.id(i);
     info.name = graph.name(i);
     info.op_class = graph.op_class(i);
+    info.phase = phases[i];
     info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
     info.actor = plan.actors[work.actor].name;
     info.mode = work.mode;

@@ -9,9 +9,11 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/version.h"
+#include "replayer/phases.h"
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
+#include "replayer/step_batch.h"
 
 namespace reprise {
 namespace {
@@ -39,6 +41,21 @@ std::string OptionsText(const ReplayOptions& options) {
       return "dry";
   }
   return "full";
+}
+
+void RecordBatch(const StepBatch& batch, const RankGroups& groups, RankWriter& writer) {
+  const auto set = [&writer](const std::string& name, const std::optional<std::int64_t>& number,
+                             const std::string& from) {
+    if (number) {
+      writer.SetFact(name, std::to_string(*number));
+      writer.SetFact(name + "_from", "inferred: " + from);
+    }
+  };
+  set(kFactStepTokens, batch.tokens, batch.tokens_from);
+  set(kFactStepSamples, batch.samples, batch.samples_from);
+  if (const auto group = groups.find(batch.shared_by); group != groups.end()) {
+    writer.SetFact(kFactStepBatchRanks, std::to_string(group->second.ranks.size()));
+  }
 }
 
 }  // namespace
@@ -79,6 +96,7 @@ Status Session::BeginRecording() {
     writer_->SetFact("device_clock_uncertainty_ns",
                      std::to_string(device_->clock_uncertainty_ns()));
   }
+  RecordBatch(FindStepBatch(*graph_, FindPhases(*graph_)), groups_, *writer_);
   for (const auto& [name, counter] : plan_.diagnostics.Snapshot()) {
     writer_->SetFact("diagnostic." + name, std::to_string(counter.count));
   }

@@ -187,6 +187,10 @@ void CollectFacts(const RunData& run, Report& report) {
 }
 
 void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {
+  if (report.attribution) {
+    report.notes.insert(report.notes.end(), report.attribution->notes.begin(),
+                        report.attribution->notes.end());
+  }
   std::int64_t never_ran = 0;
   for (const MeasuredRank& rank : ranks) {
     never_ran += rank.never_ran();
@@ -245,6 +249,8 @@ Report Analyze(const RunData& run) {
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
+  report.attribution = AttributeEnergy(ranks, report.ranks, report.energy, transfers);
+  report.thermal = ExamineThermal(ranks, report.ranks, transfers);
   CollectFacts(run, report);
   AddNotes(ranks, report);
   return report;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "report/energy_text.h"
 #include "report/fidelity_text.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/thermal_text.h"
 
 namespace reprise {
 namespace {
@@ -156,12 +158,12 @@ std::string MetricText(double value, const MetricRow& row) {
 }
 
 std::string MetricTable(const Report& report, const Style& style) {
-  Table table({"metric", "device", "host", "source", "min", "mean", "max"});
+  Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
   for (const MetricRow& row : report.metrics) {
-    table.Add({row.metric, Fit(row.device, 22), Fit(row.host, 10),
+    table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
-               row.is_rate ? "" : MetricText(row.max, row)});
+               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
   }
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
                                         [](const MetricRow& row) { return row.unit == "celsius"; });
@@ -194,7 +196,8 @@ std::string ConsoleText(const Report& report, bool colour) {
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
          ClassTable(report, style) + FidelityText(report.details, style) +
          CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +
-         MetricTable(report, style) + NoteLines(report, style);
+         (report.attribution ? EnergyText(*report.attribution, style) : "") +
+         ThermalText(report.thermal, style) + MetricTable(report, style) + NoteLines(report, style);
 }
 
 }  // namespace reprise

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "report/energy_json.h"
 #include "report/fidelity_json.h"
 #include "report/report.h"
 #include "report/rows_json.h"
@@ -8,11 +9,6 @@ namespace reprise {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json CoverageJson(const Coverage& coverage) {
   return {{"real", coverage.real},
@@ -69,10 +65,17 @@ Json EnergyJson(const EnergyRow& row) {
 }
 
 Json MetricJson(const MetricRow& row) {
-  return {{"host", row.host},    {"device", row.device}, {"metric", row.metric},
-          {"unit", row.unit},    {"source", row.source}, {"modelled", row.modelled},
-          {"rate", row.is_rate}, {"min", row.min},       {"mean", row.mean},
-          {"max", row.max}};
+  return {{"host", row.host},
+          {"device", row.device},
+          {"metric", row.metric},
+          {"unit", row.unit},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"rate", row.is_rate},
+          {"min", row.min},
+          {"mean", row.mean},
+          {"max", row.max},
+          {"update_ns", OrNull(row.update_ns)}};
 }
 
 Json ManifestJson(const RunManifest& manifest) {
@@ -113,6 +116,8 @@ std::string JsonText(const Report& report) {
   json["measured_ns"] = report.measured_ns;
   json["energy"] = RowsJson(report.energy, EnergyJson);
   json["metrics"] = RowsJson(report.metrics, MetricJson);
+  json["attribution"] = report.attribution ? AttributionJson(*report.attribution) : Json(nullptr);
+  json["thermal"] = ThermalJson(report.thermal);
   json["run"] = ManifestJson(report.manifest);
   json["diagnostics"] = report.diagnostics;
   json["notes"] = report.notes;

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "report/energy.h"
 #include "report/fidelity.h"
+#include "report/thermal.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -65,6 +67,7 @@ struct MetricRow {
   std::string host, device, metric, unit, source;
   bool modelled = false, is_rate = false;
   double min = 0, mean = 0, max = 0;
+  std::optional<std::int64_t> update_ns;  // median time between changes of its value
 };
 
 struct RankRow {
@@ -106,6 +109,8 @@ struct Report {
   std::int64_t measured_ns = 0;  // time that energy and metrics cover
   std::vector<EnergyRow> energy;
   std::vector<MetricRow> metrics;
+  std::optional<EnergyAttribution> attribution;
+  ThermalDetails thermal;
   std::map<std::string, std::int64_t> diagnostics;  // counters of all ranks together
   std::vector<std::string> notes;
 };

@@ -1,10 +1,16 @@
-// A list of rows as a JSON array. Only report/ sees this.
+// Rows as a JSON array, what is unknown as null. Only report/ sees this.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 namespace reprise {
+
+template <typename T>
+[[nodiscard]] nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
 
 template <typename Row>
 [[nodiscard]] nlohmann::ordered_json RowsJson(const std::vector<Row>& rows,

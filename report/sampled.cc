@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/energy.h"
+#include "report/power_curve.h"
 
 namespace reprise {
 namespace {
@@ -45,7 +46,8 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
                 .unit = metric.unit,
                 .source = metric.source,
                 .modelled = metric.modelled,
-                .is_rate = IsTotal(metric.kind)};
+                .is_rate = IsTotal(metric.kind),
+                .update_ns = UpdateIntervalNs(samples)};
   if (IsTotal(metric.kind)) {
     const double seconds =
         static_cast<double>(inside.back()->time_ns - inside.front()->time_ns) * 1e-9;
@@ -119,6 +121,8 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     for (const Metric& metric : data.metrics) {
       if (MeasuresEnergy(metric.unit)) {
         summary.energy.push_back(MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host));
+      } else if (metric.kind == MetricKind::kState) {
+        continue;  // conditions have no mean; report/thermal tells those that matter
       } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
         summary.metrics.push_back(std::move(*row));
       }

@@ -20,8 +20,9 @@ std::size_t ExpectedMembers(const CollectiveInfo& info) {
 // A transfer's times over all iterations that every member finished.
 struct Measurement {
   TransferClock clock = TransferClock::kShared;
-  std::vector<std::int64_t> whole_ns;             // by iteration
-  std::vector<std::vector<std::int64_t>> own_ns;  // by member, by iteration
+  std::vector<std::int64_t> whole_ns;                   // by iteration
+  std::vector<std::vector<std::int64_t>> own_ns;        // by member, by iteration
+  std::vector<std::vector<const NodeRecord*>> records;  // by iteration, by member
 };
 
 // One transfer with its members, over all iterations.
@@ -35,7 +36,8 @@ class Transfer {
     Measurement measured;
     measured.clock = ChooseClock();
     measured.own_ns.resize(members_.size());
-    for (const auto& records : Iterations()) {
+    measured.records = Iterations();
+    for (const auto& records : measured.records) {
       const std::vector<std::int64_t> own_ns = OwnNs(records, measured.clock);
       measured.whole_ns.push_back(WholeNs(own_ns));
       for (std::size_t m = 0; m < members_.size(); ++m) {
@@ -214,6 +216,9 @@ TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {
   for (const auto& [unused, transfer] : transfers) {
     Measurement measured = transfer.Measure();
     for (std::size_t m = 0; m < transfer.members().size(); ++m) {
+      for (std::size_t i = 0; i < measured.records.size(); ++i) {
+        summary.own_ns_of_record[measured.records[i][m]] = measured.own_ns[m][i];
+      }
       if (const auto median = Median(measured.own_ns[m])) {
         summary.own_ns[{transfer.members()[m].rank, transfer.members()[m].node}] = *median;
       }

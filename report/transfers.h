@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "report/measured.h"
@@ -22,6 +23,8 @@ struct TransferSummary {
   std::vector<CollectiveRow> rows;  // by name, group, bytes
   // (position in the span of ranks, node) → median time from the last arrival to this rank's end.
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> own_ns;
+  // The same of each record, where all members finished that iteration.
+  std::unordered_map<const NodeRecord*, std::int64_t> own_ns_of_record;
 };
 
 [[nodiscard]] TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "run/database.h"
@@ -10,6 +11,8 @@
 
 namespace reprise {
 namespace {
+
+constexpr std::int64_t kFirstSchemaWithPhases = 4;
 
 NodeInfo ToNode(const Statement& row) {
   NodeInfo node;
@@ -28,16 +31,19 @@ NodeInfo ToNode(const Statement& row) {
   node.counts_for_coverage = row.Int(12) != 0;
   node.recorded_elapsed_ns = row.Int(13);
   node.recorded_delay_ns = row.Int(14);
+  node.phase = ParsePhase(row.Text(15)).value_or(Phase::kOther);
   return node;
 }
 constexpr std::string_view kNodeColumns =
     "node_id, name, class, kind, actor, mode, kernel, flops, bytes, step, recorded_start_ns,"
     " recorded_duration_ns, counts_for_coverage, ";
 
-// Schema 1 has neither of the last two.
+// Schema 1 has neither of these two; phases came with schema 4.
 std::string NodeColumns(std::int64_t version) {
-  return std::string(kNodeColumns) + (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
-                                                   : fmt::format("{0}, {0}", NodeInfo::kUnknownNs));
+  return std::string(kNodeColumns) +
+         (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
+                       : fmt::format("{0}, {0}", NodeInfo::kUnknownNs)) +
+         (version >= kFirstSchemaWithPhases ? ", phase" : ", ''");
 }
 
 NodeRecord ToRecord(const Statement& row) {
@@ -190,6 +196,13 @@ Status ReadSharedTables(Database& database, std::int64_t version, RankData& data
   return {};
 }
 
+// What is true of all ranks alike.
+void AddOnce(std::vector<std::string>& notes, std::string note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+    notes.push_back(std::move(note));
+  }
+}
+
 Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
   REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
   REPRISE_ASSIGN(const bool found, select.Next());
@@ -223,6 +236,11 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
         fmt::format("rank {}: {} is read without its write-ahead log, because the "
                     "directory is read-only: its last records may be missing",
                     rank, path));
+  }
+  if (version < kFirstSchemaWithPhases) {
+    AddOnce(notes, fmt::format("written by an earlier version (schema {}), which did not tell "
+                               "phases: all operations are in phase \"other\"",
+                               version));
   }
   if (!data.closed) {
     notes.push_back(fmt::format(

@@ -1,0 +1,128 @@
+#include "report/energy_split.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+// One meter on its way through the sweep.
+struct Walk {
+  const SplitMeter* meter = nullptr;
+  std::size_t point = 0, gap = 0;
+  double joules = 0;
+
+  // Whether the meter was read just after `time_ns`.
+  [[nodiscard]] bool InGap(std::int64_t time_ns) {
+    const std::vector<Interval>& gaps = meter->curve->gaps();
+    while (gap < gaps.size() && gaps[gap].second <= time_ns) {
+      ++gap;
+    }
+    return gap < gaps.size() && gaps[gap].first <= time_ns;
+  }
+};
+
+class Sweep {
+ public:
+  Sweep(std::span<const SplitMeter> meters, std::span<const Interval> operations)
+      : operations_(operations), window_(meters.front().curve->window()) {
+    for (const SplitMeter& meter : meters) {
+      walks_.push_back({.meter = &meter});
+      for (const Interval& gap : meter.curve->gaps()) {
+        bounds_.insert(bounds_.end(), {gap.first, gap.second});
+      }
+    }
+    bounds_.push_back(window_.second);
+    std::sort(bounds_.begin(), bounds_.end());
+    split_.operations.resize(operations.size());
+    split_.meters.resize(meters.size());
+  }
+
+  EnergySplit Run() {
+    by_begin_ = Sorted([this](std::uint32_t i) { return Begin(i); });
+    by_end_ = Sorted([this](std::uint32_t i) { return End(i); });
+    std::size_t begun = 0, ended = 0, bound = 0;
+    now_ns_ = window_.first;
+    while (bound < bounds_.size()) {
+      std::int64_t next_ns = bounds_[bound];
+      if (begun < by_begin_.size()) {
+        next_ns = std::min(next_ns, Begin(by_begin_[begun]));
+      }
+      if (ended < by_end_.size()) {
+        next_ns = std::min(next_ns, End(by_end_[ended]));
+      }
+      Advance(next_ns, begun - ended);
+      for (; ended < by_end_.size() && End(by_end_[ended]) == now_ns_; ++ended) {
+        EnergyShare& share = split_.operations[by_end_[ended]];
+        share = {share_.joules - share.joules, share_.above_idle_joules - share.above_idle_joules};
+      }
+      for (; begun < by_begin_.size() && Begin(by_begin_[begun]) == now_ns_; ++begun) {
+        split_.operations[by_begin_[begun]] = share_;  // until it ends: what had been given before
+      }
+      for (; bound < bounds_.size() && bounds_[bound] == now_ns_; ++bound) {
+      }
+    }
+    return std::move(split_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t Begin(std::uint32_t i) const {
+    return std::max(operations_[i].first, window_.first);
+  }
+  [[nodiscard]] std::int64_t End(std::uint32_t i) const {
+    return std::min(operations_[i].second, window_.second);
+  }
+
+  // Operations that last some time within the window.
+  template <typename Time>
+  [[nodiscard]] std::vector<std::uint32_t> Sorted(const Time& time) const {
+    std::vector<std::uint32_t> order;
+    order.reserve(operations_.size());
+    for (std::uint32_t i = 0; i < operations_.size(); ++i) {
+      if (Begin(i) < End(i)) {
+        order.push_back(i);
+      }
+    }
+    std::sort(order.begin(), order.end(),
+              [&time](std::uint32_t a, std::uint32_t b) { return time(a) < time(b); });
+    return order;
+  }
+
+  // Gives away what the meters counted from now to `next_ns`.
+  void Advance(std::int64_t next_ns, std::size_t running) {
+    const double seconds = static_cast<double>(next_ns - now_ns_) * 1e-9;
+    for (std::size_t m = 0; m < walks_.size() && next_ns > now_ns_; ++m) {
+      Walk& walk = walks_[m];
+      const double until = walk.meter->curve->JoulesUntil(next_ns, walk.point);
+      const double joules = until - walk.joules;
+      walk.joules = until;
+      if (walk.InGap(now_ns_)) {
+        split_.meters[m].gap_joules += joules;
+      } else if (running == 0) {
+        split_.meters[m].idle_joules += joules;
+      } else {
+        share_.joules += joules / static_cast<double>(running);
+        share_.above_idle_joules +=
+            (joules - walk.meter->idle_watts * seconds) / static_cast<double>(running);
+      }
+    }
+    now_ns_ = next_ns;
+  }
+
+  std::span<const Interval> operations_;
+  Interval window_;
+  std::vector<Walk> walks_;
+  std::vector<std::int64_t> bounds_;
+  std::vector<std::uint32_t> by_begin_, by_end_;
+  std::int64_t now_ns_ = 0;
+  EnergyShare share_;  // of an operation that runs all the time
+  EnergySplit split_;
+};
+
+}  // namespace
+
+EnergySplit SplitEnergy(std::span<const SplitMeter> meters, std::span<const Interval> operations) {
+  return meters.empty() ? EnergySplit{.operations = std::vector<EnergyShare>(operations.size())}
+                        : Sweep(meters, operations).Run();
+}
+
+}  // namespace reprise

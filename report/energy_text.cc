@@ -1,0 +1,167 @@
+#include "report/energy_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kMostClasses = 10;
+constexpr std::size_t kMostTransfers = 8;
+constexpr std::size_t kMostRanks = 16;
+
+// "3.21 mJ", "48.0 J".
+std::string JoulesText(std::optional<double> joules) {
+  if (!joules) {
+    return "-";
+  }
+  constexpr std::array<const char*, 6> kUnits = {"uJ", "mJ", "J", "kJ", "MJ", "GJ"};
+  double value = *joules * 1e6;
+  std::size_t unit = 0;
+  while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", NumberText(value), kUnits[unit]);
+}
+
+std::string SpreadText(const std::optional<Spread>& spread) {
+  return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";
+}
+
+std::string ShareText(double joules, const EnergyAttribution& all) {
+  return all.joules > 0 ? fmt::format("{:.1f} %", 100 * joules / all.joules) : "-";
+}
+
+std::string StepLines(const EnergyAttribution& all) {
+  std::string text;
+  if (all.step_joules) {
+    text +=
+        fmt::format("  {} a step (median of {} iterations, half their range; standard error {})\n",
+                    SpreadText(all.step_joules), all.step_joules->iterations,
+                    JoulesText(all.step_joules->standard_error));
+  }
+  if (all.boundary_joules) {
+    text += fmt::format("  +/- {} of the total: what meters had not counted yet at its two ends\n",
+                        JoulesText(all.boundary_joules));
+  }
+  if (all.idle_watts) {
+    text += fmt::format("  {} above the {} W of the idle machine before the run\n",
+                        JoulesText(all.above_idle_joules), NumberText(all.idle_watts));
+  }
+  const auto amount = [&text](const std::optional<StepAmount>& of, const char* name) {
+    if (of) {
+      text += Wrap(fmt::format("  {:.0f} {} a step, {} {}/J ({})", of->per_step, name,
+                               NumberText(of->per_joule), name, of->from),
+                   kWidth, 4);
+    }
+  };
+  amount(all.tokens, "tokens");
+  amount(all.samples, "samples");
+  return text;
+}
+
+// Rows of one kind, the first `most` of them; what is left out is one row.
+class UseTable {
+ public:
+  explicit UseTable(const EnergyAttribution& all)
+      : all_(all),
+        table_({"", "", "energy", "share", all.above_idle_joules ? "above idle" : "", "a step",
+                "+/-", "active"}) {}
+
+  void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
+    const auto& step = use.step_joules;
+    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_),
+                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
+                JoulesText(step ? std::optional(step->median) : std::nullopt),
+                JoulesText(step ? std::optional(step->half_range) : std::nullopt),
+                DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});
+    estimates_ = estimates_ || use.estimate;
+  }
+  void AddRest(const std::string& kind, double joules, std::size_t rows) {
+    if (rows > 0) {
+      table_.Add({kind, fmt::format(".. {} more", rows), JoulesText(joules),
+                  ShareText(joules, all_), "", "", "", ""});
+    }
+  }
+  void AddPlain(const std::string& kind, const std::string& name, double joules) {
+    table_.Add({kind, name, JoulesText(joules), ShareText(joules, all_), "", "", "", ""});
+  }
+  [[nodiscard]] std::string Text() const {
+    return table_.Text(2) +
+           (estimates_ ? "  ~ ran for less than five updates of its meter: a rough estimate\n"
+                       : "");
+  }
+
+ private:
+  const EnergyAttribution& all_;
+  Table table_;
+  bool estimates_ = false;
+};
+
+void AddRows(const std::string& kind, const std::vector<EnergyUseRow>& rows, std::size_t most,
+             UseTable& table) {
+  double rest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i < most) {
+      table.Add(kind, rows[i].name, rows[i].use);
+    } else {
+      rest += rows[i].use.joules;
+    }
+  }
+  table.AddRest(kind, rest, rows.size() - std::min(rows.size(), most));
+}
+
+void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
+  double rest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TransferEnergyRow& row = rows[i];
+    if (i < kMostTransfers) {
+      table.Add("transfer",
+                fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
+                            BytesText(row.bytes)),
+                row.use);
+    } else {
+      rest += row.use.joules;
+    }
+  }
+  table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMostTransfers));
+}
+
+std::string MeterTable(const EnergyAttribution& all) {
+  Table table({"meter", "host", "ranks", "energy", "idle", "updates", "at ends"});
+  for (const MeterEnergyRow& row : all.meters) {
+    const std::string ranks = row.ranks.empty()       ? "none"
+                              : row.ranks.size() == 1 ? fmt::format("{}", row.ranks.front())
+                                                      : fmt::format("{} ranks", row.ranks.size());
+    table.Add(
+        {Fit(row.device, 18) + " " + Fit(row.metric, 16) + (row.modelled ? " (modelled)" : ""),
+         Fit(row.host, 12), ranks, JoulesText(row.joules), ShareText(row.idle_joules, all),
+         DurationText(row.update_ns), JoulesText(row.boundary_joules)});
+  }
+  return table.Text(3);
+}
+
+}  // namespace
+
+std::string EnergyText(const EnergyAttribution& attribution, const Style& style) {
+  UseTable table(attribution);
+  AddRows("phase", attribution.phases, attribution.phases.size(), table);
+  AddRows("class", attribution.classes, kMostClasses, table);
+  AddTransfers(attribution.transfers, table);
+  AddRows("rank", attribution.ranks, kMostRanks, table);
+  table.AddPlain("idle", "no operation ran", attribution.idle_joules);
+  if (attribution.gap_joules != 0) {
+    table.AddPlain("gaps", "meter not read", attribution.gap_joules);
+  }
+  return Heading(style, "Who used the energy",
+                 std::string("equal shares among what runs at a time") +
+                     (attribution.modelled ? "; MODELLED power" : "")) +
+         StepLines(attribution) + table.Text() + MeterTable(attribution);
+}
+
+}  // namespace reprise

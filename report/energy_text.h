@@ -1,0 +1,13 @@
+// The console's section on who used the energy. Only report/console sees this.
+#pragma once
+
+#include <string>
+
+#include "report/energy.h"
+#include "report/table.h"
+
+namespace reprise {
+
+[[nodiscard]] std::string EnergyText(const EnergyAttribution& attribution, const Style& style);
+
+}  // namespace reprise

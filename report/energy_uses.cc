@@ -1,0 +1,161 @@
+#include "report/energy_uses.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "report/transfers.h"
+
+namespace reprise {
+namespace {
+
+// A class that ran for less than this many updates of its meters is told by few readings.
+constexpr std::int64_t kFewUpdates = 5;
+constexpr std::size_t kClasses = static_cast<std::size_t>(OpClass::kHost) + 1;
+
+}  // namespace
+
+std::optional<Spread> SpreadOf(std::vector<double> values) {
+  if (values.empty()) {
+    return std::nullopt;
+  }
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  const std::size_t middle = values.size() / 2;
+  Spread spread;
+  spread.iterations = static_cast<std::int32_t>(values.size());
+  spread.median =
+      values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+  spread.half_range = 0.5 * (values.back() - values.front());
+  double mean = 0;
+  for (const double value : values) {
+    mean += value / n;
+  }
+  double squares = 0;
+  for (const double value : values) {
+    squares += (value - mean) * (value - mean);
+  }
+  spread.standard_error = values.size() > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
+  return spread;
+}
+
+EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks) : ranks_(ranks) {
+  std::set<std::int32_t> steps;
+  for (const MeasuredRank& rank : ranks) {
+    for (const StepRecord& step : rank.steps()) {
+      iterations_.emplace(step.iteration, 0);
+      steps.insert(step.step);
+    }
+  }
+  std::size_t number = 0;
+  for (auto& [unused, at] : iterations_) {
+    at = number++;
+  }
+  steps_ = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+  NameTransfers();
+  const Sum empty{.iterations = std::vector<double>(iterations_.size())};
+  by_rank_.assign(ranks.size(), empty);
+  by_phase_.assign(kPhases.size(), empty);
+  by_class_.assign(kClasses, empty);
+  by_transfer_.assign(transfers_.size(), empty);
+}
+
+// A transfer's bytes are the most that any member counts, as in the table of transfers.
+void EnergyUses::NameTransfers() {
+  std::map<TransferKey, std::int64_t> bytes;
+  for (const MeasuredRank& rank : ranks_) {
+    for (const CollectiveInfo& info : rank.data().collectives) {
+      std::int64_t& most = bytes[KeyOf(info, rank.data().rank)];
+      most = std::max(most, AlgorithmBytes(info.spec, info.group_size));
+    }
+  }
+  std::map<TransferRow, std::int32_t> rows;
+  for (const MeasuredRank& rank : ranks_) {
+    std::vector<std::int32_t>& of_node = transfer_of_.emplace_back(rank.data().nodes.size(), -1);
+    for (const CollectiveInfo& info : rank.data().collectives) {
+      if (const auto node = rank.FindNode(info.node_id)) {
+        const TransferRow row{Name(info.spec.kind), info.spec.group, info.group_size,
+                              bytes[KeyOf(info, rank.data().rank)]};
+        const auto [at, added] = rows.try_emplace(row, static_cast<std::int32_t>(rows.size()));
+        if (added) {
+          transfers_.push_back(row);
+        }
+        of_node[*node] = at->second;
+      }
+    }
+  }
+}
+
+void EnergyUses::Add(const Execution& execution, const EnergyShare& share, std::int64_t active_ns,
+                     std::int64_t update_ns) {
+  const NodeInfo& node = ranks_[execution.rank].data().nodes[execution.node];
+  const auto iteration = iterations_.find(execution.iteration);
+  const std::int32_t transfer = transfer_of_[execution.rank][execution.node];
+  const std::array<Sum*, 4> sums = {
+      &by_rank_[execution.rank], &by_phase_[static_cast<std::size_t>(node.phase)],
+      &by_class_[static_cast<std::size_t>(node.op_class)],
+      transfer < 0 ? nullptr : &by_transfer_[static_cast<std::size_t>(transfer)]};
+  for (Sum* const sum : sums) {
+    if (sum == nullptr) {
+      continue;
+    }
+    sum->share.joules += share.joules;
+    sum->share.above_idle_joules += share.above_idle_joules;
+    sum->active_ns += active_ns;
+    sum->update_ns = std::max(sum->update_ns, update_ns);
+    if (iteration != iterations_.end()) {
+      sum->iterations[iteration->second] += share.joules / steps_;
+    }
+  }
+}
+
+EnergyUse EnergyUses::Use(const Sum& sum, bool above_idle) const {
+  EnergyUse use{.joules = sum.share.joules, .active_ns = sum.active_ns};
+  if (above_idle) {
+    use.above_idle_joules = sum.share.above_idle_joules;
+  }
+  use.step_joules = SpreadOf(sum.iterations);
+  use.estimate = sum.active_ns < kFewUpdates * sum.update_ns;
+  return use;
+}
+
+template <typename Key>
+std::vector<EnergyUseRow> EnergyUses::Rows(const std::vector<Sum>& sums, const Key& name,
+                                           bool above_idle) const {
+  std::vector<EnergyUseRow> rows;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].active_ns > 0) {
+      rows.push_back({name(i), Use(sums[i], above_idle)});
+    }
+  }
+  return rows;
+}
+
+void EnergyUses::Finish(bool above_idle, EnergyAttribution& attribution) const {
+  const auto most_first = [](auto& rows) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.use.joules > b.use.joules; });
+  };
+  attribution.ranks = Rows(
+      by_rank_, [this](std::size_t r) { return std::to_string(ranks_[r].data().rank); },
+      above_idle);
+  attribution.phases = Rows(
+      by_phase_, [](std::size_t p) { return std::string(Name(static_cast<Phase>(p))); },
+      above_idle);
+  attribution.classes = Rows(
+      by_class_, [](std::size_t c) { return std::string(Name(static_cast<OpClass>(c))); },
+      above_idle);
+  for (std::size_t t = 0; t < transfers_.size(); ++t) {
+    if (by_transfer_[t].active_ns > 0) {
+      const auto& [name, group, group_size, bytes] = transfers_[t];
+      attribution.transfers.push_back(
+          {name, group, group_size, bytes, Use(by_transfer_[t], above_idle)});
+    }
+  }
+  most_first(attribution.phases);
+  most_first(attribution.classes);
+  most_first(attribution.transfers);
+}
+
+}  // namespace reprise

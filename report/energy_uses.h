@@ -1,0 +1,55 @@
+// Shares of energy, summed by rank, phase, class and transfer. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "report/energy.h"
+#include "report/energy_split.h"
+#include "report/load.h"
+#include "report/measured.h"
+
+namespace reprise {
+
+class EnergyUses {
+ public:
+  explicit EnergyUses(std::span<const MeasuredRank> ranks);
+
+  // What an execution got from its meters, over the part of its time that was measured; of those
+  // meters the slowest updates every `update_ns` (0: not known).
+  void Add(const Execution& execution, const EnergyShare& share, std::int64_t active_ns,
+           std::int64_t update_ns);
+
+  // Rows of all that was added. Without `above_idle`, none has such joules.
+  void Finish(bool above_idle, EnergyAttribution& attribution) const;
+
+ private:
+  struct Sum {
+    EnergyShare share;
+    std::int64_t active_ns = 0, update_ns = 0;
+    std::vector<double> iterations;  // joules by iteration
+  };
+  using TransferRow = std::tuple<std::string, std::string, std::int32_t, std::int64_t>;
+
+  void NameTransfers();
+  [[nodiscard]] EnergyUse Use(const Sum& sum, bool above_idle) const;
+  template <typename Key>
+  [[nodiscard]] std::vector<EnergyUseRow> Rows(const std::vector<Sum>& sums, const Key& name,
+                                               bool above_idle) const;
+
+  std::span<const MeasuredRank> ranks_;
+  std::map<std::int32_t, std::size_t> iterations_;      // those that count, numbered
+  double steps_ = 1;                                    // of one iteration
+  std::vector<std::vector<std::int32_t>> transfer_of_;  // by rank and node; -1: none
+  std::vector<TransferRow> transfers_;
+  std::vector<Sum> by_rank_, by_phase_, by_class_, by_transfer_;
+};
+
+// Of values by iteration.
+[[nodiscard]] std::optional<Spread> SpreadOf(std::vector<double> values);
+
+}  // namespace reprise

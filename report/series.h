@@ -1,0 +1,42 @@
+// One metric's samples over a window, as steps. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/intervals.h"
+#include "run/run.h"
+
+namespace reprise {
+
+// A value that holds from one time to another.
+struct SeriesStep {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  double value = 0;
+};
+
+// Samples of one rank, by metric.
+class SampleTable {
+ public:
+  explicit SampleTable(const RankData& data);
+  [[nodiscard]] std::span<const Sample> Of(const Metric& metric) const;
+  // The metric of that name of the same device and source as `beside`; null: there is none.
+  [[nodiscard]] const Metric* Find(std::string_view name, const Metric& beside) const;
+  // A gauge's or state's value holds until the next reading, but for no longer than five sampling
+  // periods. Of a total of joules: the mean power between two changes. Clipped to the window.
+  [[nodiscard]] std::vector<SeriesStep> Steps(const Metric& metric, Interval window) const;
+
+ private:
+  const RankData* data_;
+  std::unordered_map<std::int32_t, std::vector<Sample>> samples_;
+};
+
+// Mean over time; nothing for no steps.
+[[nodiscard]] std::optional<double> MeanOf(std::span<const SeriesStep> steps);
+
+}  // namespace reprise
