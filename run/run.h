@@ -90,10 +90,6 @@ inline constexpr char kFactFirstStepNs[] = "first_step_ns";
 // Why the run ended early, as this rank was told (its first line), and when (Unix ns).
 inline constexpr char kFactEndedBy[] = "ended_by";
 inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
-// A window before the replay in which nothing ran, on the rank that samples (MonotonicNs): its mean
-// power is the idle floor.
-inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
-inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
 // What one step of this rank works on, inferred from the trace, each with "<name>_from" saying how;
 // and how many ranks work on that same batch together (docs/definitions.md, "Tokens and samples").
 inline constexpr char kFactStepTokens[] = "step_tokens";
