@@ -40,8 +40,8 @@ function figure(parent, { title, text, height, columns, rows }) {
 // items: [{name, colour, pale}]
 function legend(svg, items) {
   svg.node().before(element('ul', { class: 'legend' }, ...items.map((item) => {
-    const mark = element('span', item.pale ? { class: 'pale' } : {});
-    mark.style.background = item.colour;
+    const mark = item.colour === 'none' ? null : element('span', item.pale ? { class: 'pale' } : {});
+    if (mark) mark.style.background = item.colour;
     return element('li', {}, mark, item.name);
   })));
 }
@@ -132,6 +132,7 @@ function stackedBars(parent, groups, options) {
 
 const SYMBOLS = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross,
   d3.symbolStar, d3.symbolWye];
+const SYMBOL_TEXTS = ['●', '■', '▲', '◆', '✚', '★', 'Y'];
 
 // Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}].
 function logScatter(parent, points, options) {

@@ -41,7 +41,7 @@ function drawSection(section) {
   body.className = 'body';
   if (old) old.replaceWith(body);
   else box.append(body);
-  state.charts = String(document.querySelectorAll('figure svg path').length > 0 ? document.querySelectorAll('figure svg').length : 0);
+  state.charts = String([...document.querySelectorAll('figure svg')].filter((svg) => svg.querySelector('path, rect')).length);
 }
 
 function addSections() {
@@ -122,8 +122,8 @@ function start() {
   const name = run.trace_name || (isMonitor(data.report) ? 'monitored program' : 'run');
   document.title = `${name}: Reprise report`;
   document.getElementById('subtitle').textContent = `${name}, started ${run.started_at || 'at an unknown time'}, Reprise ${run.reprise_version}`;
-  document.getElementById('footer').append(
-    element('p', {}, `Written by reprise ${run.reprise_version}. Charts by D3 5, copyright 2010-2020 Mike Bostock, ISC and BSD 3-Clause licences, which this file contains.`),
+  document.getElementById('footer').prepend(
+    element('p', {}, `Run recorded by Reprise ${run.reprise_version}.`),
     element('p', {}, 'GB are 10⁹ bytes, KiB, MiB and GiB powers of 2. "modelled" and "inferred" values were not measured.'));
   addTheme(readAddress());
   let shown = [];

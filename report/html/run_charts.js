@@ -57,7 +57,7 @@ function drawReplaySummary(box, data) {
     card('Step, replayed', duration(report.step_time_replayed_ns), `median of ${plural(report.iterations, 'iteration')}, ` +
       `${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}`),
     card('Error of the step', error(fidelity.step_error), report.oversubscribed ? 'oversubscribed: shown, not claimed' :
-      `${error(fidelity.untraced_error)} against the untraced step`),
+      known(fidelity.untraced_error) ? `${error(fidelity.untraced_error)} against the untraced step` : 'replayed against recorded'),
     card('Error of the work', error(fidelity.work_error), 'operations alone'),
     nodes ? card('Errors of nodes', percent(nodes.mean_absolute_error), `mean of ${count(nodes.count)}; ${percent(nodes.within_tenth)} of the time within 10 %`) : null,
     card('Ranks', count(report.run.world_size), `on ${plural(Math.max(1, new Set(report.ranks.map((r) => r.host)).size), 'host')}`),
@@ -79,7 +79,10 @@ function drawBusbw(box, data) {
   }
   const kinds = [...new Set(measured.map((row) => row.name))];
   const groupNames = [...new Set(measured.map((row) => row.group))];
-  box.append(note('Bus bandwidth as nccl-tests defines it: comparable between group sizes and with a link\'s peak. Colour: kind; shape: group. ' +
+  const shapes = groupNames.length > SYMBOLS.length ? [] :
+    groupNames.map((name, i) => ({ name: `${SYMBOL_TEXTS[i]} group ${name || '(default)'}`, colour: 'none' }));
+  box.append(note('Bus bandwidth as nccl-tests defines it: comparable between group sizes and with a link\'s peak. Colour: kind; shape: group' +
+    (shapes.length ? '. ' : ' (there are more groups than shapes: hover for their names). ') +
     'Timed from the last arrival to the last end. Staged transports are no NVLink.'));
   logScatter(box, measured.map((row) => ({
     x: row.bytes, y: row.busbw_gb_per_s, colour: colour(kinds.indexOf(row.name)), symbol: groupNames.indexOf(row.group),
@@ -87,7 +90,7 @@ function drawBusbw(box, data) {
       `busbw ${number(row.busbw_gb_per_s)} GB/s, algbw ${number(row.algbw_gb_per_s)} GB/s\n${duration(row.replayed_ns)} (recorded ${duration(row.recorded_ns)})`,
   })), {
     title: 'busbw against message size', xLabel: 'message, bytes', yLabel: 'busbw, GB/s', xBase: 2, xText: byteText, yText: number,
-    items: kinds.map((name, i) => ({ name, colour: colour(i) })),
+    items: [...kinds.map((name, i) => ({ name, colour: colour(i) })), ...shapes],
     columns: [textColumn('collective', (r) => r.name), textColumn('group', (r) => r.group), column('ranks', (r) => count(r.group_size)),
       column('bytes', (r) => byteText(r.bytes)), column('count', (r) => count(r.count)), textColumn('mode', (r) => r.mode),
       column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
@@ -153,13 +156,15 @@ function deviceColumns(data) {
 
 function drawHeatMap(box, data, filters) {
   const ranks = byRank(data.report.ranks, filters);
-  const columns = [...rankColumns(data), ...deviceColumns(data)].filter((c) => ranks.some((r) => known(c[2](r)))).slice(0, 16);
-  if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks.';
+  // A column in which all ranks are alike shows nothing.
+  const differs = (c) => new Set(ranks.map(c[2]).filter(known)).size > (ranks.length > 1 ? 1 : 0);
+  const columns = [...rankColumns(data), ...deviceColumns(data)].filter(differs).slice(0, 16);
+  if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks in which they differ.';
   const [left, top] = [70, 60];
   const tall = ranks.length <= 32 ? 22 : ranks.length <= 128 ? 12 : 5;
   const wide = (WIDTH - left - 10) / columns.length;
   box.append(note('Each column has its own scale, from its least (pale) to its most (strong): look for rows and single cells that stand out. ' +
-    'Means over the measured time. Hover for values.'));
+    'Means over the measured time. Columns in which all ranks are alike are left out.'));
   const svg = figure(box, { title: 'Ranks × metrics', height: top + ranks.length * tall + 8,
     columns: [textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
       ...columns.map((c) => column(c[0], (r) => c[1](c[2](r))))], rows: ranks });

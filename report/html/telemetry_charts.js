@@ -160,7 +160,7 @@ class TimeCharts {
     const modelled = list.some((s) => s.modelled);
     const throttling = unit === 'hertz';
     const svg = this.chart(place, {
-      title: `${metric.replace(/_/g, ' ')}${modelled ? ' (modelled)' : ''}, ${unit === 'hertz' ? 'MHz' : unit === 'celsius' ? '°C' : unit}`,
+      title: `${metric.replace(/_/g, ' ')}${modelled ? ' (modelled)' : ''}, ${unit === 'hertz' ? 'GHz' : unit === 'celsius' ? '°C' : unit}`,
       columns: [textColumn('device', (s) => s.device), textColumn('source', (s) => s.source + (s.modelled ? ' (modelled)' : '')),
         textColumn('ranks', (s) => s.ranks.join(', ')), column('mean', (s) => format(s.mean)), column('most', (s) => format(s.max))],
       rows: list,

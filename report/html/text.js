@@ -17,6 +17,7 @@ const BYTE_UNITS = [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10], ['B', 
 
 function scaled(value, units) {
   if (!known(value)) return UNKNOWN;
+  if (value === 0) return `0 ${units[0][0]}`;
   const [name, factor] = units.find((unit) => Math.abs(value) >= unit[1]) || units[units.length - 1];
   return `${significant(value / factor)} ${name}`;
 }
@@ -39,7 +40,7 @@ const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 
 function metricText(unit) {
   if (unit === 'watts') return watts;
   if (unit === 'celsius') return withUnit('°C');
-  if (unit === 'hertz') return (value) => (known(value) ? `${significant(value / 1e6)} MHz` : UNKNOWN);
+  if (unit === 'hertz') return (value) => (known(value) ? `${(value / 1e9).toFixed(2)} GHz` : UNKNOWN);
   if (unit === 'fraction' || unit === 'seconds/s') return percent;
   if (unit === 'bytes') return byteText;
   if (unit === 'bytes/s') return (value) => `${byteText(value)}/s`;

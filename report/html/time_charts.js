@@ -149,7 +149,7 @@ function drawStragglers(box, data, filters) {
     stackedBars(place, list.map((row) => ({ name: `rank ${row.rank}`, bars: [
       { name: 'recorded', pale: true, parts: [{ name: 'waited for others', value: row.recorded_waited_ns, colour: 'var(--c0)' }] },
       { name: 'replayed', parts: [{ name: 'waited for others', value: row.replayed_waited_ns, colour: 'var(--c0)' }] },
-      { name: 'replayed', parts: [{ name: 'kept others waiting', value: row.caused_ns, colour: 'var(--c1)',
+      { name: 'kept waiting', parts: [{ name: 'kept others waiting', value: row.caused_ns, colour: 'var(--c1)',
         more: `last in ${count(row.last)} of ${count(row.transfers)} collectives` }] }] })), {
       title: 'Waiting, by rank', format: duration,
       items: [{ name: 'waited for others, recorded', colour: 'var(--c0)', pale: true },

@@ -91,7 +91,7 @@ class Page:
         # Another fragment alone would not load the page again.
         self._call("Page.navigate", url="about:blank")
         self._call("Page.navigate", url=f"file://{path}{fragment}")
-        while self.evaluate("document.documentElement.dataset.ready") != "true":
+        while self.evaluate("document.documentElement?.dataset.ready") != "true":
             if time.monotonic() - began > 60:
                 raise TimeoutError(f"{path} is not ready: {self.problems}")
             time.sleep(0.05)

@@ -32,9 +32,9 @@ def schema_of(program):
         return version, tables, json.loads((run / "manifest.json").read_text())
 
 
-def operations(layers):
+def operations(layers, slowness):
     """(name, class, milliseconds, phase, group or None, whether what follows waits for it)"""
-    for phase, factor in (("forward", 1), ("backward", 2)):
+    for phase, factor in (("forward", slowness), ("backward", 2 * slowness)):
         for layer in range(layers):
             for name, op_class, ms in LAYER:
                 yield name, op_class, ms * factor, phase, None, True
@@ -78,14 +78,14 @@ class Pass:
         self.ends = [max(a, b) for a, b in zip(free, network)]
 
 
-def write_run(program, directory, ranks=16, layers=6, iterations=3, period_ms=10, name=lambda text: text,
-              devices=True):
-    """`name` changes every name of operations, groups, hosts and devices."""
+def write_run(program, directory, ranks=16, layers=6, iterations=3, period_ms=10, slowness=1,
+              name=lambda text: text):
+    """`slowness`: milliseconds for the longest operations; `name` changes every name in the run."""
     rng = random.Random(1)
     version, tables, manifest = schema_of(program)
     directory = pathlib.Path(directory)
     directory.mkdir()
-    plan = list(operations(layers))
+    plan = list(operations(layers, slowness))
     hosts = [name(f"node{r // DEVICES:02}") for r in range(ranks)]
     groups = {"tp": [list(range(i, min(i + DEVICES, ranks))) for i in range(0, ranks, DEVICES)],
               "dp": [list(range(i, ranks, DEVICES)) for i in range(min(DEVICES, ranks))]}
@@ -109,7 +109,7 @@ def write_run(program, directory, ranks=16, layers=6, iterations=3, period_ms=10
                 database.execute(sql)
             database.execute("BEGIN")
             write_rank(database, rank, hosts, plan, groups, recorded, replays, name)
-            if devices and rank % DEVICES == 0:
+            if rank % DEVICES == 0:
                 write_samples(database, rank, min(DEVICES, ranks - rank), replays, period_ms, rng, name)
             database.execute("COMMIT")
 
