@@ -72,7 +72,7 @@ function drawSteps(box, data, filters) {
     return { rank, name, recorded: of(recorded), replayed: of(replayed) };
   })]);
   box.append(note('Time of operations by class, one step, stacked. Streams overlap and threads pause, so a bar may be ' +
-    'longer or shorter than the step, whose own time is the black mark. Medians of iterations; means of a trace\'s steps.'));
+    'longer or shorter than the step, whose own time is the upright mark. Medians of iterations; means of a trace\'s steps.'));
   const items = classItems(names);
   if (ranks.length > 1) {
     const all = { name: `mean of ${plural(ranks.length, 'rank')}`, bars: bars(mean(recorded), replayed.size ? mean(replayed) : null) };
