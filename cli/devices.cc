@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/opencl_drivers.h"
 #include "cli/sampling_flags.h"
+#include "cli/version.h"
 #include "kernels/device.h"
 
 namespace reprise {
@@ -180,7 +181,11 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
   return [json, icds, sources]() -> Result<int> {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(*sources));
     REPRISE_ASSIGN(const IcdSearch search, PrepareOpenClDrivers(*icds));
-    const std::vector<Backend> backends = {Look("opencl"), Look("host")};
+    std::vector<Backend> backends;
+    backends.reserve(kBackends.size());
+    for (const std::string_view name : kBackends) {
+      backends.push_back(Look(std::string(name)));
+    }
     const std::vector<MeteredDevice> meters =
         Sampler::Open({.sources = options.sources})->devices();
     if (*json) {

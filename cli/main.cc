@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/version.h"
 #include "core/log.h"
-#include "core/version.h"
 
 namespace reprise {
 namespace {
@@ -45,7 +45,7 @@ std::string SubcommandName(std::string name) {
 
 int Main(int argc, char** argv) {
   CLI::App app{"Replays training execution traces: converts, replays, records, reports."};
-  app.set_version_flag("--version", std::string(kVersion));
+  app.set_version_flag("--version", VersionText, "version, commit, backends and libraries");
   app.require_subcommand(1);
   app.fallthrough(false);
   bool verbose = false;

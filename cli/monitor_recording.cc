@@ -29,7 +29,7 @@ RunManifest MakeManifest(const MonitorTarget& target) {
   manifest.command = target.command_line;
   manifest.started_at = UtcNow();
   manifest.world_size = target.rank.world_size;
-  manifest.options = {{"mode", "monitor"}};
+  manifest.options = {{"mode", kMonitorMode}};
   if (!target.command.empty()) {
     manifest.options["monitored"] = fmt::format("{}", fmt::join(target.command, " "));
   }
@@ -100,7 +100,7 @@ Status MonitorRecording::End(const Sampler* sampler, int exit_code) {
   }
   writer_->AppendStep({.start_ns = begin_ns_, .duration_ns = MonotonicNs() - begin_ns_});
   if (!target_.command.empty()) {
-    writer_->SetFact("exit_code", std::to_string(exit_code));
+    writer_->SetFact(kFactExitCode, std::to_string(exit_code));
   }
   REPRISE_TRY(writer_->Close());
   return target_.rank.rank == 0 ? Merge() : Status{};

@@ -74,12 +74,11 @@ class PhaseFinder {
 
   void MarkSure() {
     for (Index i = 0; i < graph_.size(); ++i) {
-      if (graph_.comm(i) != nullptr || graph_.op_class(i) == OpClass::kComm) {
+      if (graph_.comm(i) != nullptr || graph_.op_class(i) == OpClass::kComm ||
+          (OnThread(i) && IsTransferCall(graph_.name(i)))) {
         sure_[i] = Phase::kCommunication;
       } else if (!OnThread(i)) {
         continue;
-      } else if (IsTransferCall(graph_.name(i))) {
-        sure_[i] = Phase::kCommunication;
       } else if (CalledByBackward(graph_.parent(i)) || EndsInBackward(graph_.name(i))) {
         sure_[i] = Phase::kBackward;
       } else if (graph_.op_class(i) == OpClass::kOptimizer) {

@@ -165,6 +165,10 @@ void CollectFacts(const RunData& run, Report& report) {
             rank.rank);
         continue;
       }
+      if (name == kFactExitCode && value != "0") {
+        report.notes.push_back(
+            fmt::format("rank {}: the command ended with exit code {}", rank.rank, value));
+      }
       const bool counter = name.starts_with("diagnostic.") || name.starts_with("trace.") ||
                            name.starts_with("sampler.");
       std::int64_t count = 0;

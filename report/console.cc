@@ -5,6 +5,7 @@
 
 #include "report/energy_text.h"
 #include "report/fidelity_text.h"
+#include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/thermal_text.h"
@@ -160,6 +161,9 @@ std::string MetricText(double value, const MetricRow& row) {
 std::string MetricTable(const Report& report, const Style& style) {
   Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
   for (const MetricRow& row : report.metrics) {
+    if (row.device.starts_with("cpu-")) {
+      continue;  // single cores, of which there may be hundreds, are in --json
+    }
     table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
@@ -193,6 +197,11 @@ std::string NoteLines(const Report& report, const Style& style) {
 
 std::string ConsoleText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
+  if (IsMonitored(report.manifest)) {
+    return MonitoredText(report, style) + EnergyLine(report, style) + EnergyTable(report, style) +
+           ThermalText(report.thermal, style) + MetricTable(report, style) +
+           NoteLines(report, style);
+  }
   return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
          ClassTable(report, style) + FidelityText(report.details, style) +
          CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +

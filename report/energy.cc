@@ -197,6 +197,7 @@ class Attribution {
       iterations[key.first].second += 1;
     }
     std::vector<double> means;
+    means.reserve(iterations.size());
     for (const auto& [unused, sum] : iterations) {
       means.push_back(sum.first / sum.second);
     }

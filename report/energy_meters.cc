@@ -51,13 +51,11 @@ std::optional<double> IdleWatts(const Metric& metric, std::span<const Sample> sa
              : std::optional(joules / (static_cast<double>(*end_ns - *begin_ns) * 1e-9));
 }
 
-const EnergyRow* RowOf(const Metric& metric, const std::string& host,
-                       std::span<const EnergyRow> rows) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const EnergyRow& row) {
+bool CountsInTotal(const Metric& metric, const std::string& host, std::span<const EnergyRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const EnergyRow& row) {
     return row.in_total && row.host == host && row.device == metric.device &&
            row.metric == metric.name && row.source == metric.source;
   });
-  return found == rows.end() ? nullptr : &*found;
 }
 
 void AddMeters(std::span<const MeasuredRank> ranks, const MeasuredRank& sampled_by,
@@ -65,8 +63,7 @@ void AddMeters(std::span<const MeasuredRank> ranks, const MeasuredRank& sampled_
   const RankData& data = sampled_by.data();
   const SampleTable table(data);
   for (const Metric& metric : data.metrics) {
-    const EnergyRow* row = RowOf(metric, host.host, rows);
-    if (row == nullptr) {
+    if (!CountsInTotal(metric, host.host, rows)) {
       continue;
     }
     const std::span<const Sample> samples = table.Of(metric);
@@ -74,7 +71,7 @@ void AddMeters(std::span<const MeasuredRank> ranks, const MeasuredRank& sampled_
     if (!curve) {
       continue;
     }
-    RunMeter meter{.row = row, .metric = &metric, .curve = std::move(*curve)};
+    RunMeter meter{.metric = &metric, .curve = std::move(*curve)};
     meter.idle_watts = IdleWatts(metric, samples, data);
     meter.update_ns = UpdateIntervalNs(samples);
     const auto on_device = RanksOnDevice(metric, data, ranks, host.ranks);

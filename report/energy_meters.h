@@ -15,7 +15,6 @@ namespace reprise {
 
 // One meter over the time that the rank which samples it measured.
 struct RunMeter {
-  const EnergyRow* row = nullptr;
   const Metric* metric = nullptr;
   PowerCurve curve;
   std::optional<std::int64_t> update_ns;  // UpdateIntervalNs

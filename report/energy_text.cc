@@ -33,8 +33,8 @@ std::string SpreadText(const std::optional<Spread>& spread) {
   return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";
 }
 
-std::string ShareText(double joules, const EnergyAttribution& all) {
-  return all.joules > 0 ? fmt::format("{:.1f} %", 100 * joules / all.joules) : "-";
+std::string ShareText(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
 }
 
 std::string StepLines(const EnergyAttribution& all) {
@@ -75,7 +75,7 @@ class UseTable {
 
   void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
     const auto& step = use.step_joules;
-    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_),
+    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_.joules),
                 use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
                 JoulesText(step ? std::optional(step->median) : std::nullopt),
                 JoulesText(step ? std::optional(step->half_range) : std::nullopt),
@@ -85,11 +85,11 @@ class UseTable {
   void AddRest(const std::string& kind, double joules, std::size_t rows) {
     if (rows > 0) {
       table_.Add({kind, fmt::format(".. {} more", rows), JoulesText(joules),
-                  ShareText(joules, all_), "", "", "", ""});
+                  ShareText(joules, all_.joules), "", "", "", ""});
     }
   }
   void AddPlain(const std::string& kind, const std::string& name, double joules) {
-    table_.Add({kind, name, JoulesText(joules), ShareText(joules, all_), "", "", "", ""});
+    table_.Add({kind, name, JoulesText(joules), ShareText(joules, all_.joules), "", "", "", ""});
   }
   [[nodiscard]] std::string Text() const {
     return table_.Text(2) +
@@ -140,7 +140,7 @@ std::string MeterTable(const EnergyAttribution& all) {
                                                       : fmt::format("{} ranks", row.ranks.size());
     table.Add(
         {Fit(row.device, 18) + " " + Fit(row.metric, 16) + (row.modelled ? " (modelled)" : ""),
-         Fit(row.host, 12), ranks, JoulesText(row.joules), ShareText(row.idle_joules, all),
+         Fit(row.host, 12), ranks, JoulesText(row.joules), ShareText(row.idle_joules, row.joules),
          DurationText(row.update_ns), JoulesText(row.boundary_joules)});
   }
   return table.Text(3);

@@ -11,7 +11,16 @@
 namespace reprise {
 namespace {
 
-bool MeasuresEnergy(const std::string& unit) { return unit == "joules" || unit == "watts"; }
+// What a limit allows is no power that flows.
+bool MeasuresEnergy(const Metric& metric) {
+  return metric.unit == "joules" || (metric.unit == "watts" && metric.name != "power_limit");
+}
+
+// Where an energy row comes from.
+struct Meter {
+  EnergyRow row;
+  std::string gpu_bus_id;  // empty: not a GPU, or unknown
+};
 
 // The chip of a sensor: "amdgpu" of "amdgpu/PPT".
 std::string ChipOf(const std::string& device) { return device.substr(0, device.find('/')); }
@@ -37,7 +46,8 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
       inside.push_back(&sample);
     }
   }
-  if (inside.empty() || (IsTotal(metric.kind) && inside.size() < 2)) {
+  const bool has_mean = metric.kind != MetricKind::kState;  // bits have none
+  if (inside.empty() || !has_mean || (IsTotal(metric.kind) && inside.size() < 2)) {
     return std::nullopt;
   }
   MetricRow row{.host = host,
@@ -64,35 +74,69 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<S
   return row;
 }
 
+// Of the metrics of one chip or device the highest counts: its counter, else power, else its mean.
+int Preference(const std::string& metric) {
+  return metric.ends_with("energy") ? 2 : (metric == "average_power" ? 0 : 1);
+}
+
+// CPU sensors are RAPL and the chips of hwmon that are no GPUs.
+bool MeasuresCpu(const Meter& meter) {
+  return meter.row.source == "rapl" || (meter.row.source == "hwmon" && meter.gpu_bus_id.empty());
+}
+
+// Whether `other`, of the same host, measures what `meter` does, and better.
+bool Replaces(const Meter& other, const Meter& meter) {
+  const EnergyRow& row = meter.row;
+  const bool better = Preference(other.row.metric) > Preference(row.metric);
+  if (row.modelled) {
+    return MeasuresCpu(other);
+  }
+  if (row.source != "hwmon") {
+    return other.row.source == row.source && other.row.device == row.device && better;
+  }
+  if (other.row.source == row.source) {
+    return ChipOf(other.row.device) == ChipOf(row.device) && better &&
+           other.gpu_bus_id == meter.gpu_bus_id;
+  }
+  return meter.gpu_bus_id.empty() ? other.row.source == "rapl"
+                                  : other.gpu_bus_id == meter.gpu_bus_id;
+}
+
 // Nothing is counted twice: of RAPL the packages and their memory (core and uncore lie within the
-// package, psys contains everything); sensor chips only where a host has no RAPL, and a chip's
-// power only where it has no energy counter; of any other source a device's power only where it has
-// no counter.
-bool BelongsInTotal(const EnergyRow& row, const std::vector<EnergyRow>& rows) {
-  if (std::isnan(row.joules)) {
+// package, psys contains everything); sensor chips only where a host has no RAPL, but GPUs where no
+// other source reads the GPU; a chip's or device's power only where it has no energy counter, and
+// never that of its memory, a part of it; what is modelled only where nothing measures CPUs.
+bool BelongsInTotal(const Meter& meter, const std::vector<Meter>& meters) {
+  const EnergyRow& row = meter.row;
+  if (std::isnan(row.joules) || row.metric == "memory_power") {
     return false;
   }
   if (row.source == "rapl") {
     return row.metric == "package_energy" || row.metric == "dram_energy";
   }
-  return std::none_of(rows.begin(), rows.end(), [&row](const EnergyRow& other) {
-    if (other.host != row.host || std::isnan(other.joules)) {
-      return false;
-    }
-    const bool counter = other.metric.ends_with("energy");
-    const bool power = !row.metric.ends_with("energy");
-    if (row.source == "hwmon") {
-      return other.source == "rapl" || (other.source == row.source && power && counter &&
-                                        ChipOf(other.device) == ChipOf(row.device));
-    }
-    return other.source == row.source && power && counter && other.device == row.device;
+  return std::none_of(meters.begin(), meters.end(), [&meter](const Meter& other) {
+    return other.row.host == meter.row.host && !std::isnan(other.row.joules) &&
+           Replaces(other, meter);
   });
 }
 
-void SumEnergy(SampledSummary& summary) {
+std::string BusIdOf(const RankData& rank, const Metric& metric) {
+  const auto found =
+      std::find_if(rank.meters.begin(), rank.meters.end(), [&metric](const MeteredDevice& device) {
+        return device.source == metric.source && device.device == metric.device;
+      });
+  return found == rank.meters.end() ? std::string() : found->pci_bus_id;
+}
+
+// Fills summary.energy, and what its rows in the total add up to.
+void SumEnergy(const std::vector<Meter>& meters, SampledSummary& summary) {
   std::set<std::string> sources;
-  for (EnergyRow& row : summary.energy) {
-    row.in_total = BelongsInTotal(row, summary.energy);
+  for (const Meter& meter : meters) {
+    if (std::isnan(meter.row.joules)) {
+      continue;
+    }
+    EnergyRow& row = summary.energy.emplace_back(meter.row);
+    row.in_total = BelongsInTotal(meter, meters);
     if (row.in_total) {
       summary.joules = summary.joules.value_or(0) + row.joules;
       summary.watts += row.mean_watts;
@@ -109,6 +153,7 @@ void SumEnergy(SampledSummary& summary) {
 SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
                                 std::span<const RankRow> rows) {
   SampledSummary summary;
+  std::vector<Meter> meters;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
     if (!data.samples.empty()) {
@@ -119,17 +164,15 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
       samples[sample.metric].push_back(sample);
     }
     for (const Metric& metric : data.metrics) {
-      if (MeasuresEnergy(metric.unit)) {
-        summary.energy.push_back(MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host));
-      } else if (metric.kind == MetricKind::kState) {
-        continue;  // conditions have no mean; report/thermal tells those that matter
+      if (MeasuresEnergy(metric)) {
+        meters.push_back({MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host),
+                          BusIdOf(data, metric)});
       } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
         summary.metrics.push_back(std::move(*row));
       }
     }
   }
-  SumEnergy(summary);
-  std::erase_if(summary.energy, [](const EnergyRow& row) { return std::isnan(row.joules); });
+  SumEnergy(meters, summary);
   return summary;
 }
 

@@ -15,6 +15,9 @@
 
 namespace reprise {
 
+// Option "mode" of a run that recorded a program instead of replaying a trace.
+inline constexpr char kMonitorMode[] = "monitor";
+
 struct RunManifest {
   std::string format = "reprise-run-1";
   std::string reprise_version;
@@ -79,6 +82,8 @@ inline constexpr char kFactWallReadings[] = "wall_readings";
 // clock). Ranks that sample have them.
 inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
 inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
+// How the monitored command ended on this rank.
+inline constexpr char kFactExitCode[] = "exit_code";
 // CPU time that sampling took in this process.
 inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
 // "true" where the times come from a simulated clock.

@@ -6,20 +6,16 @@
 #include <limits>
 
 namespace reprise {
+namespace {
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice"
-std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
-  constexpr std::string_view kPrefix = "cpu ";
-  if (!proc_stat.starts_with(kPrefix)) {
-    return std::nullopt;
-  }
+// " user nice system idle iowait irq softirq steal guest guest_nice"
+std::optional<CpuTimes> ParseTimes(std::string_view fields) {
   constexpr std::size_t kLeast = 4;  // up to idle
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kIoWait = 4;
   std::array<std::int64_t, 8> field{};
-  const std::string_view line = proc_stat.substr(0, proc_stat.find('\n'));
-  const char* at = line.data() + kPrefix.size();
-  const char* const end = line.data() + line.size();
+  const char* at = fields.data();
+  const char* const end = fields.data() + fields.size();
   std::size_t count = 0;
   for (; count < field.size(); ++count) {
     at = std::find_if(at, end, [](char c) { return c != ' '; });
@@ -40,6 +36,35 @@ std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
   return times;
 }
 
+}  // namespace
+
+std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
+  constexpr std::string_view kPrefix = "cpu ";
+  if (!proc_stat.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  const std::string_view line = proc_stat.substr(0, proc_stat.find('\n'));
+  return ParseTimes(line.substr(kPrefix.size()));
+}
+
+std::optional<CoreTimes> NextCore(std::string_view& proc_stat) {
+  constexpr std::string_view kPrefix = "\ncpu";
+  const std::size_t at = proc_stat.find(kPrefix);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  proc_stat.remove_prefix(at + kPrefix.size());
+  const std::string_view line = proc_stat.substr(0, proc_stat.find('\n'));
+  CoreTimes core;
+  const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), core.core);
+  const auto times = ParseTimes(line.substr(static_cast<std::size_t>(rest - line.data())));
+  if (error != std::errc() || !times) {
+    return std::nullopt;
+  }
+  core.times = *times;
+  return core;
+}
+
 int CountCpus(std::string_view proc_stat) {
   int count = 0;
   for (std::size_t at = 0; (at = proc_stat.find("\ncpu", at)) != std::string_view::npos; ++at) {
@@ -49,7 +74,10 @@ int CountCpus(std::string_view proc_stat) {
 }
 
 double UtilizationMeter::Update(std::string_view proc_stat) {
-  const std::optional<CpuTimes> now = ParseCpuTimes(proc_stat);
+  return Update(ParseCpuTimes(proc_stat));
+}
+
+double UtilizationMeter::Update(const std::optional<CpuTimes>& now) {
   if (!now) {
     return std::numeric_limits<double>::quiet_NaN();
   }

@@ -1,4 +1,4 @@
-// The first line of /proc/stat: time that all CPUs spent, by state.
+// The first lines of /proc/stat: time that CPUs spent, by state.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,13 @@ struct CpuTimes {
 // Nothing if the text does not begin with a "cpu" line. Busy is all but idle and iowait; guest time
 // is part of user time already.
 [[nodiscard]] std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
+// Takes the next "cpu<N>" line off `proc_stat`, which afterwards begins behind it. Nothing if there
+// is none.
+struct CoreTimes {
+  int core = 0;
+  CpuTimes times;
+};
+[[nodiscard]] std::optional<CoreTimes> NextCore(std::string_view& proc_stat);
 // How many "cpu<N>" lines there are: logical CPUs online.
 [[nodiscard]] int CountCpus(std::string_view proc_stat);
 
@@ -24,6 +31,8 @@ class UtilizationMeter {
   // The fraction since the last call; where no tick (10 ms) has passed since then, the last
   // fraction again. NaN if the text cannot be parsed, and until a first tick has passed.
   [[nodiscard]] double Update(std::string_view proc_stat);
+  // The same for times that are parsed already.
+  [[nodiscard]] double Update(const std::optional<CpuTimes>& now);
 
  private:
   std::optional<CpuTimes> last_;

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/metrics.h"
+
 namespace reprise {
 namespace {
 
@@ -106,6 +108,12 @@ std::string ReadLabel(const std::string& path) {
   Result<PseudoFile> file = PseudoFile::Open(path);
   const std::string_view text = file ? file->Text().value_or("") : "";
   return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string PciBusIdOfDevice(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(directory + "/device", error);
+  return error ? std::string() : NormalizePciBusId(target.filename().string());
 }
 
 std::optional<std::int64_t> ParseNumber(std::string_view text) {

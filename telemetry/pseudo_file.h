@@ -41,6 +41,9 @@ class PseudoFile {
                                                     std::string_view prefix);
 // The first line of a file, if there is one: a label.
 [[nodiscard]] std::string ReadLabel(const std::string& path);
+// Where the symlink "device" of a directory under /sys/class leads, if that is a PCI device: its
+// bus id ("0000:01:00.0"). Else empty.
+[[nodiscard]] std::string PciBusIdOfDevice(const std::string& directory);
 // The number at the beginning of a text, after blanks.
 [[nodiscard]] std::optional<std::int64_t> ParseNumber(std::string_view text);
 // A name not in `taken`: `name` itself, else with `suffix` in brackets. It is added to `taken`.

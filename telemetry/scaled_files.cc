@@ -1,5 +1,6 @@
 #include "telemetry/scaled_files.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace reprise {
@@ -12,12 +13,24 @@ void ScaledFilesSource::Read(std::span<double> values) {
   }
 }
 
-void ScaledFilesSource::Add(const std::string& path, double factor, Metric metric) {
+bool ScaledFilesSource::Add(const std::string& path, double factor, Metric metric) {
   auto file = PseudoFile::Open(path);
-  if (file && file->Number()) {
-    files_.emplace_back(std::move(*file), factor);
-    metric.source = name_;
-    metrics_.push_back(std::move(metric));
+  if (!file || !file->Number()) {
+    return false;
+  }
+  files_.emplace_back(std::move(*file), factor);
+  metric.source = name_;
+  metrics_.push_back(std::move(metric));
+  return true;
+}
+
+void ScaledFilesSource::Identify(MeteredDevice device) {
+  device.source = name_;
+  const bool known = std::any_of(devices_.begin(), devices_.end(), [&](const MeteredDevice& other) {
+    return other.device == device.device;
+  });
+  if (!known) {
+    devices_.push_back(std::move(device));
   }
 }
 

@@ -17,16 +17,20 @@ class ScaledFilesSource : public Source {
 
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
+  [[nodiscard]] std::vector<MeteredDevice> devices() const override { return devices_; }
   void Read(std::span<double> values) override;
 
   // A file that cannot be opened, or holds no number now, is left out: many sensors exist only on
-  // paper.
-  void Add(const std::string& path, double factor, Metric metric);
+  // paper. Whether it was added.
+  bool Add(const std::string& path, double factor, Metric metric);
+  // Says which physical device the metrics of device.device belong to.
+  void Identify(MeteredDevice device);
 
  private:
   std::string name_;
   std::vector<std::pair<PseudoFile, double>> files_;
   std::vector<Metric> metrics_;
+  std::vector<MeteredDevice> devices_;
 };
 
 }  // namespace reprise

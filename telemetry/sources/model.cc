@@ -46,11 +46,17 @@ class ModelSource : public Source {
   std::vector<Metric> metrics_;
 };
 
+// "amdgpu/PPT": power of a GPU, which says nothing of the CPU's.
+bool IsGpuSensor(std::string_view device) {
+  const std::string_view chip = device.substr(0, device.find('/'));
+  return chip == "amdgpu" || chip == "nouveau" || chip == "xe" || chip == "i915";
+}
+
 }  // namespace
 
 SourceKind::Opened OpenModel(const SourceOptions& options) {
   for (const Metric& metric : options.present) {
-    if ((metric.source == "rapl" || metric.source == "hwmon") &&
+    if ((metric.source == "rapl" || (metric.source == "hwmon" && !IsGpuSensor(metric.device))) &&
         (metric.unit == "joules" || metric.unit == "watts")) {
       return {nullptr, "not needed: " + metric.source + " measures power or energy here"};
     }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -75,7 +76,9 @@ class ProcfsSource : public Source {
         readings_.push_back({std::move(*file), &PressureSeconds});
       }
     }
-    (void)meter_.Update(stat_.Text().value_or(""));
+    const std::string_view now = stat_.Text().value_or("");
+    (void)meter_.Update(now);
+    AddCores(now);
   }
 
   [[nodiscard]] std::string_view name() const override { return "procfs"; }
@@ -89,6 +92,7 @@ class ProcfsSource : public Source {
     for (std::size_t i = 0; i < readings_.size(); ++i) {
       values[2 + i] = readings_[i].convert(readings_[i].file);
     }
+    ReadCores(stat, values.subspan(2 + readings_.size()));
   }
 
  private:
@@ -106,9 +110,38 @@ class ProcfsSource : public Source {
                         .help = std::move(help)});
   }
 
+  void AddCores(std::string_view stat) {
+    while (const auto core = NextCore(stat)) {
+      Add("cpu_utilization", "fraction", fmt::format("cpu-{}", core->core), MetricKind::kGauge,
+          "busy share of the core since the last sample, in ticks of 10 ms");
+      cores_.push_back({core->core, {}});
+      (void)cores_.back().meter.Update(core->times);
+    }
+  }
+
+  // One pass: the kernel lists cores in the order of their numbers, without those that are offline.
+  void ReadCores(std::string_view stat, std::span<double> values) {
+    std::fill(values.begin(), values.end(), kUnknown);
+    std::size_t next = 0;
+    while (const auto now = NextCore(stat)) {
+      while (next < cores_.size() && cores_[next].number < now->core) {
+        ++next;
+      }
+      if (next < cores_.size() && cores_[next].number == now->core) {
+        values[next] = cores_[next].meter.Update(now->times);
+      }
+    }
+  }
+
+  struct Core {
+    int number;
+    UtilizationMeter meter;
+  };
+
   PseudoFile stat_;
   UtilizationMeter meter_;
   std::vector<Reading> readings_;  // metrics from the third on
+  std::vector<Core> cores_;        // the last metrics
   std::vector<Metric> metrics_;
 };
 

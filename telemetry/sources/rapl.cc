@@ -3,10 +3,12 @@
 //   …}
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "telemetry/pseudo_file.h"
+#include "telemetry/running_total.h"
 #include "telemetry/source.h"
 
 namespace reprise {
@@ -17,29 +19,24 @@ constexpr double kJoulesPerMicrojoule = 1e-6;
 // A zone's energy since opening: the counter wraps every few minutes at full power.
 class Zone {
  public:
-  Zone(PseudoFile energy, std::int64_t range_uj) : energy_(std::move(energy)), range_uj_(range_uj) {
-    last_uj_ = energy_.Number();
+  Zone(PseudoFile energy, std::int64_t range_uj)
+      : energy_(std::move(energy)),
+        total_uj_(static_cast<std::uint64_t>(std::max<std::int64_t>(range_uj, 0))) {
+    (void)ReadJoules();
   }
 
   double ReadJoules() {
     const std::optional<std::int64_t> now = energy_.Number();
-    if (!now) {
+    if (!now || *now < 0) {
       return std::numeric_limits<double>::quiet_NaN();
     }
-    if (last_uj_) {
-      const std::int64_t difference = *now - *last_uj_;
-      // A step back without a range to wrap at is a reset: what was lost is not made up.
-      total_uj_ += difference >= 0 ? difference : (range_uj_ > 0 ? difference + range_uj_ : 0);
-    }
-    last_uj_ = now;
-    return static_cast<double>(total_uj_) * kJoulesPerMicrojoule;
+    return static_cast<double>(total_uj_.Update(static_cast<std::uint64_t>(*now))) *
+           kJoulesPerMicrojoule;
   }
 
  private:
   PseudoFile energy_;
-  std::int64_t range_uj_;
-  std::optional<std::int64_t> last_uj_;
-  std::int64_t total_uj_ = 0;
+  RunningTotal total_uj_;
 };
 
 class RaplSource : public Source {

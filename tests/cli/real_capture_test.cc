@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "cli/timing_check.h"
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
+#include "replayer/phases.h"
 
 namespace reprise {
 namespace {
@@ -160,6 +162,29 @@ TEST_P(RealCapture, RanksAndSetReproduceTheRecording) {
   const auto row = CheckTiming(trace, graphs, true);
   ASSERT_TRUE(row);
   EXPECT_TRUE(row->Ok()) << (row->details.empty() ? "" : row->details[0]);
+}
+
+// Every part of a training step is found, and hardly any of its time in none of them. The backward
+// pass of these takes longer than the forward one.
+TEST_P(RealCapture, PhasesAreTold) {
+  const Converted converted = Convert(GetParam());
+  ASSERT_FALSE(converted.graphs.empty());
+  for (const Graph& graph : converted.graphs) {
+    const std::vector<Phase> phases = FindPhases(graph);
+    std::map<Phase, double> time_ns;
+    double all_ns = 0;
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (graph.kind(i) == OpKind::kWork || graph.comm(i) != nullptr) {
+        time_ns[phases[i]] += static_cast<double>(graph.duration_ns(i));
+        all_ns += static_cast<double>(graph.duration_ns(i));
+      }
+    }
+    EXPECT_LT(time_ns[Phase::kOther], 0.04 * all_ns);
+    EXPECT_GT(time_ns[Phase::kForward], 0.02 * all_ns);
+    EXPECT_GT(time_ns[Phase::kBackward], time_ns[Phase::kForward]);
+    EXPECT_GT(time_ns[Phase::kOptimizer], 0.02 * all_ns);
+    EXPECT_GT(time_ns[Phase::kCommunication], 0.02 * all_ns);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bundled, RealCapture,

@@ -52,6 +52,10 @@ class Monitor(program.ProgramTest):
         report = self.run_json("report", run)
         self.assertEqual(report["run"]["options"]["mode"], "monitor")
         self.assertTrue(report["metrics"])
+        text = self.run_program("report", run).stdout
+        self.assertTrue(text.startswith("Monitored       sh -c sleep 0.6; exit 7"), text)
+        self.assertIn("ended with exit code 7", text)
+        self.assertNotIn("coverage", text)
         refused = self.run_program("monitor", "-o", run, "--", "true", expect=USAGE)
         self.assertIn("--force", refused.stderr)
         self.run_program("monitor", "-o", run, "--force", "--", "true")

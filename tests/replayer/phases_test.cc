@@ -41,7 +41,7 @@ class PhaseTrace {
     kernels_.push_back(std::move(kernel));
     return *this;
   }
-  PhaseTrace& Range(const std::string& name, std::size_t first_node) {
+  PhaseTrace& Mark(const std::string& name, std::size_t first_node) {
     const std::int64_t start_ns = trace_.nodes[first_node].start_ns;
     ranges_.push_back({.name = name,
                        .thread = 1,
@@ -57,6 +57,7 @@ class PhaseTrace {
     std::vector<Node> nodes = trace_.nodes;
     nodes.insert(nodes.end(), kernels_.begin(), kernels_.end());
     std::vector<std::uint64_t> ids;
+    ids.reserve(nodes.size());
     for (const Node& node : nodes) {
       ids.push_back(node.id);
     }
@@ -139,10 +140,10 @@ TEST(Phases, RangesSpeakForWhatIsInThem) {
   PhaseTrace trace;
   trace.Op("aten::mm", "aten::linear")
       .Op("aten::stack", "aten::collate")
-      .Range("enumerate(DataLoader)#_Iter.__next__", 1)
+      .Mark("enumerate(DataLoader)#_Iter.__next__", 1)
       .Op("aten::sqrt", "aten::sqrt_frame")
       .Op("aten::add_", "another")
-      .Range("Optimizer.step#SGD.step", 2);
+      .Mark("Optimizer.step#SGD.step", 2);
   EXPECT_THAT(trace.Phases(), ElementsAre(kF, kX, kO, kO));
 }
 

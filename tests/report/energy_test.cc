@@ -89,6 +89,9 @@ EnergyAttribution Attribute(const RunData& run) {
   return report.attribution.value_or(EnergyAttribution{});
 }
 
+// How many whole periods have passed.
+int Whole(int ms, int period_ms) { return ms / period_ms; }
+
 double JoulesOf(const std::vector<EnergyUseRow>& rows, const std::string& name) {
   const auto found = std::find_if(rows.begin(), rows.end(),
                                   [&name](const EnergyUseRow& row) { return row.name == name; });
@@ -123,7 +126,7 @@ TEST(EnergyAttribution, PowerTimesTheTimeOfWhatRuns) {
 TEST(EnergyAttribution, StepsSpread) {
   RunData run = MakeWorkers(1);
   AddSamples(
-      run.ranks[0], PowerMetric("model", "cpu"), [](int ms) { return 10.0 * (ms / 10); },
+      run.ranks[0], PowerMetric("model", "cpu"), [](int ms) { return 10.0 * Whole(ms, 10); },
       [](int) { return false; });
   const EnergyAttribution all = Attribute(run);
   EXPECT_TRUE(all.modelled);
@@ -212,8 +215,6 @@ TEST(EnergyAttribution, HostsWithOtherClocksAddUp) {
   AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);
   AddConstant(run.ranks[1], PowerMetric("ipmi", "board"), 200);
   run.manifest.hosts[1] = run.ranks[1].host = "g";
-  run.ranks[0].facts[kFactClockOffsetNs] = "0";
-  run.ranks[1].facts[kFactClockOffsetNs] = std::to_string(kOffsetNs);
   for (NodeRecord& record : run.ranks[1].records) {
     record.start_ns += kOffsetNs;
   }
@@ -280,7 +281,7 @@ TEST(EnergyAttribution, AMeterThatUpdatesSeldom) {
   metric.unit = "joules";
   metric.kind = MetricKind::kEnergy;
   AddSamples(
-      run.ranks[0], metric, [](int ms) { return 0.1 * 10 * (ms / 10) + 0.005 * (ms / 30); },
+      run.ranks[0], metric, [](int ms) { return 1.0 * Whole(ms, 10) + 0.005 * Whole(ms, 30); },
       [](int) { return false; });
   const EnergyAttribution all = Attribute(run);
   ASSERT_EQ(all.meters.size(), 1U);
@@ -338,6 +339,7 @@ TEST(EnergyAttribution, Conserves) {
     }
     ASSERT_FALSE(curves.empty());
     std::vector<SplitMeter> meters;
+    meters.reserve(curves.size());
     for (const PowerCurve& curve : curves) {
       meters.push_back({&curve, 0});
     }

@@ -84,6 +84,52 @@ TEST(Energy, SensorChipsCountWhereThereIsNoRapl) {
   EXPECT_NEAR(*report.energy_joules, 2.0 + 0.2, 1e-9);  // amd's counter, board's power
 }
 
+// One GPU that both the kernel's sensors and the vendor's library read, and one that only the
+// former do; the CPU has RAPL. A GPU's power does not stand in for the CPU's, which is modelled
+// without.
+TEST(Energy, AGpuReadByTwoSourcesCountsOnce) {
+  RunData run = MakeSampledRun();
+  RankData& rank = run.ranks[0];
+  AddMetric(rank, "hwmon", "power", "watts", "amdgpu/PPT", 300, 0);
+  AddMetric(rank, "hwmon", "power", "watts", "amdgpu/PPT (hwmon2/power1)", 100, 0);
+  AddMetric(rank, "amd_smi", "gpu_energy", "joules", "gpu-0000:c3:00.0", 0, 0.3);
+  AddMetric(rank, "amd_smi", "power", "watts", "gpu-0000:c3:00.0", 300, 0);
+  AddMetric(rank, "model", "cpu_power", "watts", "cpu", 50, 0);
+  rank.meters = {
+      {.device = "amdgpu/PPT", .source = "hwmon", .pci_bus_id = "0000:c3:00.0"},
+      {.device = "amdgpu/PPT (hwmon2/power1)", .source = "hwmon", .pci_bus_id = "0000:c4:00.0"},
+      {.device = "gpu-0000:c3:00.0", .source = "amd_smi", .pci_bus_id = "0000:c3:00.0"}};
+  Report report = Analyze(run);
+  ASSERT_TRUE(report.energy_joules);
+  EXPECT_NEAR(*report.energy_joules, 6.0 + 2.0 + 1.0, 1e-9);
+  EXPECT_EQ(report.energy_source, "amd_smi + hwmon + model (modelled)");
+
+  AddMetric(rank, "rapl", "package_energy", "joules", "package-0", 7, 0.1);
+  report = Analyze(run);
+  EXPECT_NEAR(*report.energy_joules, 6.0 + 2.0 + 2.0, 1e-9);
+  EXPECT_EQ(report.energy_source, "amd_smi + hwmon + rapl");
+}
+
+// Without a counter: instant power, not its average as well; memory is part of it, a limit no
+// power.
+TEST(Energy, OfAGpusPowersOneCounts) {
+  RunData run = MakeSampledRun();
+  RankData& rank = run.ranks[0];
+  AddMetric(rank, "nvml", "power", "watts", "gpu-0", 300, 0);
+  AddMetric(rank, "nvml", "average_power", "watts", "gpu-0", 290, 0);
+  AddMetric(rank, "nvml", "memory_power", "watts", "gpu-0", 60, 0);
+  AddMetric(rank, "nvml", "power_limit", "watts", "gpu-0", 700, 0);
+  AddMetric(rank, "nvml", "average_power", "watts", "gpu-1", 100, 0);
+  AddMetric(rank, "nvml", "throttle_reasons", "count", "gpu-0", 1, 0);
+  rank.metrics.back().kind = MetricKind::kState;
+  const Report report = Analyze(run);
+  ASSERT_TRUE(report.energy_joules);
+  EXPECT_NEAR(*report.energy_joules, 6.0 + 2.0, 1e-9);
+  EXPECT_EQ(report.energy.size(), 4U);
+  ASSERT_EQ(report.metrics.size(), 1U);
+  EXPECT_EQ(report.metrics[0].metric, "power_limit");
+}
+
 TEST(Energy, TwoHostsAddUp) {
   RunData run = MakeSampledRun();
   run.manifest.hosts = {"h", "g"};

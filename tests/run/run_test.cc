@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -47,6 +48,7 @@ NodeInfo Gemm(std::uint64_t id) {
           .name = "aten::mm",
           .op_class = OpClass::kGemm,
           .kind = OpKind::kWork,
+          .phase = Phase::kBackward,
           .actor = "thread 1",
           .mode = ReplayMode::kReal,
           .kernel = "gemm_f32",
@@ -149,6 +151,7 @@ void ExpectWholeRank(const RankData& rank) {
   EXPECT_EQ(rank.nodes[2].node_id, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(rank.nodes[0].name, "aten::mm");
   EXPECT_EQ(rank.nodes[0].op_class, OpClass::kGemm);
+  EXPECT_EQ(rank.nodes[0].phase, Phase::kBackward);
   EXPECT_EQ(rank.nodes[0].kernel, "gemm_f32");
   EXPECT_EQ(rank.nodes[0].recorded_start_ns, 1'007);
   EXPECT_TRUE(rank.nodes[0].counts_for_coverage);
@@ -171,9 +174,10 @@ void ExpectWholeRank(const RankData& rank) {
 }
 
 // The first column of each row of a query, by the C API as any other program would.
-std::vector<std::string> Query(const std::string& path, const std::string& sql) {
+std::vector<std::string> Query(const std::string& path, const std::string& sql,
+                               int access = SQLITE_OPEN_READONLY) {
   sqlite3* handle = nullptr;
-  EXPECT_EQ(sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_open_v2(path.c_str(), &handle, access, nullptr), SQLITE_OK);
   std::vector<std::string> rows;
   const auto collect = [](void* out, int, char** values, char**) {
     static_cast<std::vector<std::string>*>(out)->emplace_back(values[0] ? values[0] : "NULL");
@@ -308,6 +312,27 @@ TEST_F(RunTest, MissingRankFileOfAnUnmergedRunIsNotedAndCannotBeMerged) {
   EXPECT_EQ(merged.error().kind, ErrorKind::kBadInput);
   EXPECT_THAT(merged.error().message, HasSubstr("rank0.sqlite"));
   EXPECT_FALSE(fs::exists(File("run.sqlite")));
+}
+
+// Schema 3 had no phases; what it had is read.
+TEST_F(RunTest, RunsWithoutPhasesAreReadAndSaidToBe) {
+  WriteRun(Directory(), 2);
+  for (const char* file : {"rank0.sqlite", "rank1.sqlite"}) {
+    Query(File(file),
+          "DROP VIEW nodes; ALTER TABLE node_info DROP COLUMN phase; PRAGMA user_version=3",
+          SQLITE_OPEN_READWRITE);
+  }
+  const auto run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->ranks.size(), 2U);
+  EXPECT_EQ(run->ranks[0].nodes.at(0).name, "aten::mm");
+  EXPECT_EQ(run->ranks[0].nodes.at(0).phase, Phase::kOther);
+  EXPECT_EQ(run->ranks[0].nodes.at(0).recorded_duration_ns, 500);
+  EXPECT_EQ(std::count_if(run->notes.begin(), run->notes.end(),
+                          [](const std::string& note) {
+                            return note.find("did not tell phases") != std::string::npos;
+                          }),
+            1);
 }
 
 TEST_F(RunTest, OtherDirectoriesAreRefused) {

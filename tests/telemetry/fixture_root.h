@@ -39,6 +39,12 @@ class FixtureRoot {
       Write(file, text);
     }
   }
+  // The next reading of what needs a difference: /proc/stat, a tick and more later.
+  void Advance() const {
+    Write("/proc/stat",
+          "cpu  110 0 60 865 55 0 0 10 0 0\ncpu0 60 0 25 400 25 0 0 0 0 0\n"
+          "cpu1 50 0 25 465 25 0 0 0 0 0\nintr 1\nctxt 1234\n");
+  }
   static const std::map<std::string, std::string>& Files() {
     static const std::map<std::string, std::string> kFiles = {
         {"/proc/stat",
@@ -71,6 +77,15 @@ class FixtureRoot {
         {"/sys/class/thermal/thermal_zone0/type", "acpitz\n"},
         {"/sys/class/thermal/thermal_zone0/temp", "27800\n"},
         {"/sys/class/thermal/cooling_device0/type", "Processor\n"},
+        {"/sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n"},
+        {"/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n"},
+        {"/sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "2000\n"},
+        {"/sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_errors", "3\n"},
+        {"/sys/class/net/lo/statistics/rx_bytes", "77\n"},
+        {"/sys/class/net/eth0/statistics/rx_bytes", "500\n"},
+        {"/sys/class/net/eth0/statistics/tx_bytes", "600\n"},
+        {"/sys/class/net/eth0/statistics/rx_dropped", "1\n"},
+        {"/sys/class/net/eth0/statistics/tx_dropped", "0\n"},
         {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3000000\n"},
         {"/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "1000000\n"},
     };

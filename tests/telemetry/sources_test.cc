@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 
-#include "telemetry/source.h"
 #include "tests/telemetry/fixture_root.h"
+#include "tests/telemetry/source_reading.h"
 
 namespace reprise {
 namespace {
@@ -20,23 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 
 SourceKind::Opened Open(std::string_view name, const FixtureRoot& root) {
-  for (const SourceKind& kind : BuiltinSources()) {
-    if (kind.name == name) {
-      return kind.open({.root = root.path()});
-    }
-  }
-  return {nullptr, "no such source"};
-}
-
-// "metric of device" → value.
-std::map<std::string, double> ReadAll(Source& source) {
-  std::vector<double> values(source.metrics().size());
-  source.Read(values);
-  std::map<std::string, double> named;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    named[source.metrics()[i].name + " of " + source.metrics()[i].device] = values[i];
-  }
-  return named;
+  return OpenSource(name, {.root = root.path()});
 }
 
 TEST(Procfs, ReadsUtilisationMemoryAndPressure) {
@@ -57,6 +41,22 @@ TEST(Procfs, ReadsUtilisationMemoryAndPressure) {
   // No tick since then: the same again, not 0/0.
   values = ReadAll(*opened.source);
   EXPECT_DOUBLE_EQ(values.at("cpu_utilization of host"), 0.3);
+}
+
+TEST(Procfs, ReadsEachCoreAlsoWhenOneGoesOffline) {
+  const FixtureRoot root;
+  root.WriteAll();
+  const auto opened = Open("procfs", root);
+  ASSERT_NE(opened.source, nullptr);
+  root.Write("/proc/stat",
+             "cpu  0 0 0 0\ncpu0 60 0 25 430 25 0 0 0 0 0\ncpu1 150 0 25 400 25 0 0 0\nctxt 1\n");
+  auto values = ReadAll(*opened.source);
+  EXPECT_DOUBLE_EQ(values.at("cpu_utilization of cpu-0"), 0.25);
+  EXPECT_DOUBLE_EQ(values.at("cpu_utilization of cpu-1"), 1.0);
+  root.Write("/proc/stat", "cpu  0 0 0 0\ncpu1 150 0 25 500 25 0 0 0\ncpu2 1 1 1 1\nctxt 1\n");
+  values = ReadAll(*opened.source);
+  EXPECT_TRUE(std::isnan(values.at("cpu_utilization of cpu-0")));
+  EXPECT_DOUBLE_EQ(values.at("cpu_utilization of cpu-1"), 0.0);
 }
 
 TEST(Rapl, CountsFromOpeningAndWraps) {
@@ -152,6 +152,65 @@ TEST(Hwmon, SensorsWithoutAValueAreLeftOut) {
   ASSERT_NE(opened.source, nullptr);
   EXPECT_THAT(ReadAll(*opened.source),
               ElementsAre(Pair("temperature of nvme/temp2", DoubleEq(30))));
+}
+
+// Vendors' libraries read GPUs too: by its bus id one GPU is told to be the other. A CPU's sensors
+// hang on a PCI device as well, its bridge.
+TEST(Hwmon, SaysWhichGpuAChipBelongsTo) {
+  const FixtureRoot root;
+  const auto add = [&root](const std::string& chip, const std::string& name,
+                           const std::string& bus_id, const std::string& pci_class) {
+    root.Write("/sys/class/hwmon/" + chip + "/name", name + "\n");
+    root.Write("/sys/class/hwmon/" + chip + "/power1_input", "30000000\n");
+    root.Write("/sys/class/hwmon/" + chip + "/temp1_input", "30000\n");
+    root.Write("/sys/devices/" + bus_id + "/class", pci_class + "\n");
+    std::filesystem::create_symlink("../../../devices/" + bus_id,
+                                    root.At("/sys/class/hwmon/" + chip + "/device"));
+  };
+  add("hwmon0", "amdgpu", "0000:C3:00.0", "0x120000");
+  root.Write("/sys/class/hwmon/hwmon0/power1_cap", "300000000\n");
+  add("hwmon2", "amdgpu", "0000:05:00.0", "0x030000");  // within the CPU's package: no cap
+  add("hwmon1", "k10temp", "0000:00:18.3", "0x060000");
+  const auto opened = Open("hwmon", root);
+  ASSERT_NE(opened.source, nullptr);
+  ASSERT_EQ(opened.source->metrics().size(), 6U);
+  const std::vector<MeteredDevice> devices = opened.source->devices();
+  ASSERT_EQ(devices.size(), 2U);  // both sensors of the one GPU
+  EXPECT_EQ(devices[0].device, "amdgpu/temp1");
+  EXPECT_EQ(devices[1].device, "amdgpu/power1");
+  EXPECT_EQ(devices[1].source, "hwmon");
+  EXPECT_EQ(devices[1].name, "amdgpu");
+  EXPECT_EQ(devices[1].pci_bus_id, "0000:c3:00.0");
+}
+
+TEST(Infiniband, CountsBytesAndErrorsOfEachPort) {
+  const FixtureRoot root;
+  root.WriteAll();
+  const auto opened = Open("infiniband", root);
+  ASSERT_NE(opened.source, nullptr);
+  EXPECT_THAT(ReadAll(*opened.source),
+              ElementsAre(Pair("infiniband_rx of mlx5_0/1", DoubleEq(8000)),
+                          Pair("infiniband_rx_errors of mlx5_0/1", DoubleEq(3)),
+                          Pair("infiniband_tx of mlx5_0/1", DoubleEq(4000))));
+  EXPECT_THAT(opened.source->metrics()[0].help, HasSubstr("200 Gb/sec"));
+  EXPECT_EQ(opened.source->metrics()[0].kind, MetricKind::kCounter);
+}
+
+TEST(Network, CountsInterfacesWithHardwareOnceAndNeverTheLoopback) {
+  const FixtureRoot root;
+  root.WriteAll();
+  root.Write("/sys/class/net/br0/statistics/rx_bytes", "500\n");
+  // A container: nothing has hardware behind it.
+  auto values = ReadAll(*Open("network", root).source);
+  EXPECT_EQ(values.size(), 5U);
+  EXPECT_EQ(values.at("network_rx of br0"), 500);
+  // A host: the bridge carries what the interface below it carries.
+  root.Write("/sys/class/net/eth0/device/vendor", "0x15b3\n");
+  values = ReadAll(*Open("network", root).source);
+  EXPECT_THAT(values, ElementsAre(Pair("network_rx of eth0", DoubleEq(500)),
+                                  Pair("network_rx_dropped of eth0", DoubleEq(1)),
+                                  Pair("network_tx of eth0", DoubleEq(600)),
+                                  Pair("network_tx_dropped of eth0", DoubleEq(0))));
 }
 
 TEST(Thermal, ReadsZonesOnly) {

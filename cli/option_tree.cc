@@ -1,0 +1,101 @@
+#include "cli/option_tree.h"
+
+#include <iterator>
+
+namespace reprise {
+namespace {
+
+// CLI11 tells of checks only as "TEXT:{kernels,formats}" or "INT:POSITIVE".
+void DescribeValue(const CLI::Option& option, OptionFacts& facts) {
+  if (option.get_items_expected_max() == 0) {
+    return;
+  }
+  facts.needs_value = option.get_items_expected_min() > 0;
+  facts.type = option.get_type_name();
+  const std::size_t colon = facts.type.find(':');
+  if (colon == std::string::npos) {
+    return;
+  }
+  facts.limits = facts.type.substr(colon + 1);
+  facts.type.resize(colon);
+  if (facts.limits.starts_with('{') && facts.limits.ends_with('}')) {
+    facts.choices = CLI::detail::split(facts.limits.substr(1, facts.limits.size() - 2), ',');
+    facts.limits.clear();
+  }
+}
+
+OptionFacts Describe(const CLI::Option& option) {
+  OptionFacts facts;
+  for (const std::string& name : option.get_snames()) {
+    facts.names.push_back("-" + name);
+  }
+  for (const std::string& name : option.get_lnames()) {
+    facts.names.push_back("--" + name);
+  }
+  if (option.get_positional()) {
+    facts.positional = option.get_name(/*positional=*/true);
+  }
+  DescribeValue(option, facts);
+  facts.default_value = option.get_default_str();
+  facts.help = option.get_description();
+  facts.group = option.get_group();
+  facts.required = option.get_required();
+  facts.repeats = option.get_items_expected_max() > 1;
+  return facts;
+}
+
+CommandFacts Describe(const CLI::App& app, const std::string& parent) {
+  CommandFacts facts;
+  // The program's own name is as it was called, with its directory.
+  facts.name = parent.empty() ? "reprise" : app.get_name();
+  facts.path = parent.empty() ? facts.name : parent + " " + facts.name;
+  facts.description = app.get_description();
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) {
+      auto& list = option->get_positional() ? facts.positionals : facts.options;
+      list.push_back(Describe(*option));
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (!command->get_group().empty()) {
+      facts.commands.push_back(Describe(*command, facts.path));
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+CommandFacts DescribeCommands(const CLI::App& app) { return Describe(app, ""); }
+
+std::vector<const CommandFacts*> AllCommands(const CommandFacts& command) {
+  std::vector<const CommandFacts*> all = {&command};
+  for (const CommandFacts& below : command.commands) {
+    const auto more = AllCommands(below);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+std::vector<std::string> OptionNames(const CommandFacts& command) {
+  std::vector<std::string> names;
+  for (const OptionFacts& option : command.options) {
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  return names;
+}
+
+std::vector<std::string> NextWords(const CommandFacts& command) {
+  for (const OptionFacts& positional : command.positionals) {
+    if (!positional.choices.empty()) {
+      return positional.choices;
+    }
+  }
+  std::vector<std::string> words;
+  for (const CommandFacts& below : command.commands) {
+    words.push_back(below.name);
+  }
+  return words;
+}
+
+}  // namespace reprise

@@ -1,0 +1,44 @@
+// The commands and options that --help shows, as plain values: the manual page and the completions
+// of shells are made from these, so that neither can differ from what the program takes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace reprise {
+
+struct OptionFacts {
+  std::vector<std::string> names;    // "-o", "--output"; empty for positionals
+  std::string positional;            // "SET"; empty for options
+  std::string type;                  // "TEXT", "INT"; empty for flags
+  std::vector<std::string> choices;  // all that is taken, where the parser knows it
+  std::string limits;                // other checks as --help says them: "POSITIVE"
+  std::string default_value;
+  std::string help;
+  std::string group;  // heading in --help
+  bool required = false;
+  bool repeats = false;      // may be given several times
+  bool needs_value = false;  // false for flags and where the value may be left out
+};
+
+struct CommandFacts {
+  std::string path;  // "reprise bench kernels"
+  std::string name;  // "kernels"
+  std::string description;
+  std::vector<OptionFacts> options, positionals;  // in the order of --help
+  std::vector<CommandFacts> commands;
+};
+
+// Everything from `app` down. What --help hides (an empty group) is left out.
+[[nodiscard]] CommandFacts DescribeCommands(const CLI::App& app);
+
+// `command` and all below it, parents first. The pointers live as long as `command`.
+[[nodiscard]] std::vector<const CommandFacts*> AllCommands(const CommandFacts& command);
+
+// The names of all options together, and the choices of the first positional that has any or else
+// the commands: what may stand at the next place of a command line.
+[[nodiscard]] std::vector<std::string> OptionNames(const CommandFacts& command);
+[[nodiscard]] std::vector<std::string> NextWords(const CommandFacts& command);
+
+}  // namespace reprise

@@ -1,0 +1,11 @@
+# What `reprise --version` tells: cli/version.cc alone is compiled anew when the commit changes.
+set(commit_header ${CMAKE_BINARY_DIR}/generated/commit.h)
+add_custom_target(reprise_commit BYPRODUCTS ${commit_header}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${commit_header} -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake
+  COMMENT "" VERBATIM)
+add_dependencies(reprise reprise_commit)
+set(libraries "protobuf ${Protobuf_VERSION}, SQLite ${SQLite3_VERSION}, oneDNN ${dnnl_VERSION}, TBB ${TBB_VERSION}")
+string(APPEND libraries ", simdjson ${simdjson_VERSION}, zstd ${zstd_VERSION}, zlib ${ZLIB_VERSION_STRING}")
+set_source_files_properties(cli/version.cc PROPERTIES
+  INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/generated OBJECT_DEPENDS ${commit_header}
+  COMPILE_DEFINITIONS "REPRISE_LIBRARIES=\"${libraries}\";REPRISE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\"")

@@ -1,0 +1,33 @@
+"""What a report says of a run, from its frames: pure functions, definitions of docs/run_format.md."""
+import pandas
+
+MODES = {"real": "real", "surrogate": "surrogate", "timed": "timed", "skip": "skipped"}
+
+
+def coverage(nodes):
+    """Shares of the recorded time of work, device nodes and transfers, by mode; zeros without any."""
+    counted = nodes[nodes["counts_for_coverage"]]
+    times = counted.groupby("mode")["recorded_duration_ns"].sum().reindex(MODES, fill_value=0)
+    return (times / max(1, times.sum())).rename(MODES).rename("share")
+
+
+def step_times(steps):
+    """Of each measured iteration the slowest rank's step, in ns: its mean over the trace's steps."""
+    measured = steps[~steps["warmup"]]
+    of_ranks = measured.groupby(["iteration", "rank"])["duration_ns"].mean()
+    return of_ranks.groupby("iteration").max()
+
+
+def classes(nodes):
+    """By class, longest recorded first; replayed_ns, flops and bytes of nodes that were replayed."""
+    counted = nodes[nodes["counts_for_coverage"]]
+    replayed = counted[counted["replayed_duration_ns"].notna()]
+    sums = replayed.groupby("class")[["replayed_duration_ns", "flops", "bytes"]].sum()
+    table = counted.groupby("class")["recorded_duration_ns"].agg(["size", "sum"])
+    table = table.join(sums).rename(
+        columns={"size": "count", "sum": "recorded_ns", "replayed_duration_ns": "replayed_ns"})
+    replayed_ns = table["replayed_ns"].astype("float64")
+    table["gflop_per_s"] = table["flops"] / replayed_ns.where(replayed_ns > 0)
+    table["gb_per_s"] = table["bytes"] / replayed_ns.where(replayed_ns > 0)
+    table.loc[table.index == "comm", ["gflop_per_s", "gb_per_s"]] = float("nan")
+    return pandas.DataFrame(table).sort_values("recorded_ns", ascending=False)

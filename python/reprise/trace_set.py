@@ -1,0 +1,140 @@
+"""A trace set on disk (docs/et_format.md): a directory of <name>.<rank>.et[.gz|.zst], or one file."""
+import json
+import pathlib
+import re
+
+import pandas
+
+from reprise import columns, et_stream, trace_node
+from reprise.damage import Notes
+
+REASONS = ("unknown", "thread", "stream", "launch", "event", "sync", "data", "fwd_bwd", "group", "comm_wait")
+INFERRED = 128
+UNKNOWN_COUNT = 2**64 - 1
+FIXED = ("node_id", "name", "type", "start_ns", "duration_ns")
+FILE_NAME = re.compile(r"(.+)\.(\d+)\.et(?:\.gz|\.zst)?")
+
+
+class TraceSet:
+    """Attributes: path, name, ranks (numbers), notes (what is missing or damaged, as far as was read)."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.notes = Notes()
+        self._files = {}
+        self.name = self.path.name
+        if self.path.is_dir():
+            for file in sorted(self.path.iterdir()):
+                if found := FILE_NAME.fullmatch(file.name):
+                    self.name = found.group(1)
+                    self._files[int(found.group(2))] = file
+        elif self.path.is_file():
+            found = FILE_NAME.fullmatch(self.path.name)
+            self._files[int(found.group(2)) if found else 0] = self.path
+        else:
+            raise FileNotFoundError(f"{path}: missing")
+        if not self._files:
+            raise ValueError(f"{path}: no trace set (no <name>.<rank>.et in it)")
+        self.ranks = sorted(self._files)
+
+    def __repr__(self):
+        return f"<reprise.TraceSet {self.path}: {len(self.ranks)} ranks of {self.name}>"
+
+    @property
+    def groups(self):
+        """Process groups: {id: {"ranks": [global ranks in group order], "description": text}}."""
+        directory = self.path if self.path.is_dir() else self.path.parent
+        ranks = self._read_json(directory / "comm_groups.json")
+        info = self._read_json(directory / "comm_groups_info.json")
+        return {group: {"ranks": ranks.get(group, info.get(group, {}).get("ranks", [])),
+                        "description": info.get(group, {}).get("description", "")}
+                for group in sorted({*ranks, *info}, key=lambda text: (len(text), text))}
+
+    def metadata(self, rank):
+        """The header: attributes by name, and `version`."""
+        with et_stream.open_stream(self._files[rank]) as stream:
+            header = next(et_stream.messages(stream), et_stream.GlobalMetadata())
+        return {"version": header.version, **trace_node.to_attributes(header.attr)}
+
+    def iterate(self, rank):
+        """Every Node, in the file's order; memory holds one. A damaged file ends with a note."""
+        file = self._files[rank]
+        count = 0
+        expected = UNKNOWN_COUNT
+        try:
+            with et_stream.open_stream(file) as stream:
+                messages = et_stream.messages(stream)
+                header = next(messages, et_stream.GlobalMetadata())
+                expected = trace_node.to_attributes(header.attr).get("node_count", UNKNOWN_COUNT)
+                for message in messages:
+                    yield trace_node.to_node(message)
+                    count += 1
+        except et_stream.DAMAGE as error:
+            self.notes.add(f"{file.name}: damaged after {count} nodes ({error})")
+            return
+        if expected not in (UNKNOWN_COUNT, count):
+            self.notes.add(f"{file.name}: {count} of {expected} nodes, the file was cut")
+
+    def nodes(self, rank, arguments=False):
+        """One row a node: id, name, type, times, and a column for each attribute that any node has.
+
+        Attributes that a node lacks are missing values (et_format.md says what a reader assumes).
+        Dependencies are in edges(). `arguments=True` adds `inputs` and `outputs`, lists of Argument.
+        """
+        rows = []
+        for node in self.iterate(rank):
+            row = {"node_id": node.id, "name": node.name, "type": node.type, "start_ns": node.start_ns,
+                   "duration_ns": node.duration_ns, **node.attributes}
+            row.pop("dep_reasons", None)
+            if arguments:
+                row.update(inputs=self._arguments(node, "inputs"), outputs=self._arguments(node, "outputs"))
+            rows.append(row)
+        names = dict.fromkeys((*FIXED, *(name for row in rows for name in row)))
+        return pandas.DataFrame({name: _typed(name, [row.get(name) for row in rows]) for name in names})
+
+    def edges(self, rank):
+        """from_node, to_node, reason, inferred: the end of from_node comes before the start of to_node."""
+        rows = []
+        for node in self.iterate(rank):
+            reasons = node.attributes.get("dep_reasons", [])
+            if len(reasons) != len(node.data_deps):
+                reasons = [0] * len(node.data_deps)
+            for before, reason in zip(node.data_deps, reasons):
+                kind = reason % INFERRED
+                rows.append((before, node.id, REASONS[kind if kind < len(REASONS) else 0], reason >= INFERRED))
+            rows += [(before, node.id, "unknown", False) for before in node.ctrl_deps
+                     if before not in node.data_deps]
+        before, after, reason, inferred = zip(*rows) if rows else ((), (), (), ())
+        return pandas.DataFrame({"from_node": columns.integers(before, "uint64"),
+                                 "to_node": columns.integers(after, "uint64"),
+                                 "reason": pandas.Categorical(reason, categories=REASONS),
+                                 "inferred": columns.booleans(inferred)})
+
+    def _arguments(self, node, which):
+        try:
+            return getattr(node, which)
+        except ValueError as error:
+            self.notes.add(f"node {node.id} ({node.name}): {which}: {error}")
+            return []
+
+    def _read_json(self, path):
+        try:
+            read = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            self.notes.add(f"{path.name} is damaged ({error})")
+            return {}
+        return read if isinstance(read, dict) else {}
+
+
+def _typed(column, values):
+    """Integers and booleans stay what they are where some nodes have none."""
+    present = [value for value in values if value is not None]
+    if column == "node_id":
+        return columns.integers(values, "uint64")
+    if all(isinstance(value, bool) for value in present):
+        return columns.booleans(values)
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in present):
+        return columns.integers(values, "uint64" if any(value >= 2**63 for value in present) else "int64")
+    return pandas.Series(values, dtype=None if all(isinstance(value, float) for value in present) else "object")

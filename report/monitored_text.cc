@@ -1,0 +1,49 @@
+#include "report/monitored_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMostRanks = 32;
+
+std::string OptionOr(const RunManifest& manifest, const std::string& name, std::string otherwise) {
+  const auto found = manifest.options.find(name);
+  return found == manifest.options.end() ? std::move(otherwise) : found->second;
+}
+
+}  // namespace
+
+bool IsMonitored(const RunManifest& manifest) {
+  return OptionOr(manifest, "mode", "") == kMonitorMode;
+}
+
+std::string MonitoredText(const Report& report, const Style& style) {
+  std::string text =
+      fmt::format("{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold,
+                  style.reset, Fit(OptionOr(report.manifest, "monitored", "this host"), 80),
+                  style.bold, style.reset, DurationText(report.step_time_replayed_ns),
+                  report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s",
+                  OptionOr(report.manifest, "launcher", "").empty()
+                      ? ""
+                      : " of " + OptionOr(report.manifest, "launcher", ""));
+  if (report.ranks.size() < 2) {
+    return text;
+  }
+  Table table({"rank", "host", "time"});
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRanks); ++i) {
+    const RankRow& row = report.ranks[i];
+    table.Add(
+        {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
+  }
+  text += Heading(style, "Ranks", "the command's time on each") + table.Text(2);
+  if (report.ranks.size() > kMostRanks) {
+    text +=
+        fmt::format("  .. and {} ranks more; --json has all\n", report.ranks.size() - kMostRanks);
+  }
+  return text;
+}
+
+}  // namespace reprise

@@ -1,0 +1,67 @@
+// AMD GPUs, by whichever of AMD's two libraries is there.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "telemetry/amd_metrics_table.h"
+#include "telemetry/amd_throttling.h"
+#include "telemetry/running_total.h"
+#include "telemetry/source.h"
+
+namespace reprise {
+
+// What is asked for by a call of its own.
+enum class AmdReading : std::uint8_t {
+  kPowerCapWatts,
+  kMemoryUsedBytes,
+  kMaxClockHertz,
+  kEccCorrected,
+  kEccUncorrected,
+  kPcieReplays,
+};
+
+// The energy counter: its count and what one count is worth.
+struct AmdEnergy {
+  std::uint64_t count = 0;
+  double joules_per_count = 0;
+};
+
+// One GPU of one library.
+class AmdGpu {
+ public:
+  virtual ~AmdGpu() = default;
+  // Nothing from any of them where the GPU has no such thing, or the call failed.
+  [[nodiscard]] virtual bool ReadTable(AmdMemory& memory) = 0;
+  [[nodiscard]] virtual std::optional<AmdEnergy> ReadEnergy() = 0;
+  [[nodiscard]] virtual std::optional<double> Read(AmdReading what) = 0;
+};
+
+class AmdSource : public Source {
+ public:
+  // `library`: kept until the GPUs are gone; its destructor shuts it down.
+  AmdSource(std::string_view name, std::shared_ptr<void> library);
+  ~AmdSource() override;
+
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
+  [[nodiscard]] std::vector<MeteredDevice> devices() const override { return devices_; }
+  [[nodiscard]] bool MayBlock() const override { return true; }
+  void Read(std::span<double> values) override;
+
+  // Adds the metrics that the GPU has a value of now. `identity`: name, uuid, pci_bus_id.
+  void Add(std::unique_ptr<AmdGpu> gpu, MeteredDevice identity);
+
+ private:
+  struct Meter;
+  std::string name_;
+  std::shared_ptr<void> library_;
+  std::vector<std::unique_ptr<Meter>> meters_;
+  std::vector<Metric> metrics_;
+  std::vector<MeteredDevice> devices_;
+};
+
+}  // namespace reprise
