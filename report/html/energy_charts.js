@@ -30,12 +30,14 @@ function drawEnergy(box, data, filters) {
   const { attribution } = report;
   if (!attribution) return 'No energy: no source measured it (or models it), or there are too few samples.';
   const { modelled } = attribution;
-  const text = [`${joules(attribution.joules)} over ${duration(report.measured_ns)}, of these ${joules(attribution.idle_joules)} while no operation ran`];
+  const watched = isMonitor(report);
+  const text = [`${joules(attribution.joules)} over ${duration(report.measured_ns)}` +
+    (watched ? '' : `, of these ${joules(attribution.idle_joules)} while no operation ran`)];
   if (attribution.gap_joules > 0) text.push(`${joules(attribution.gap_joules)} while a meter was not read`);
   if (known(attribution.above_idle_joules)) text.push(`${joules(attribution.above_idle_joules)} above idle power (${watts(attribution.idle_watts)})`);
   if (known(attribution.boundary_joules)) text.push(`± ${joules(attribution.boundary_joules)} for what the meters had counted at the bounds`);
-  box.append(note(`${text.join('; ')}. At each instant the operations then running share the power of their device's meters equally. ` +
-    'Whiskers: half the range of iterations. "≈": an estimate, shorter than the meters update.'));
+  box.append(note(`${text.join('; ')}.` + (watched ? '' : ' At each instant the operations then running share the power of ' +
+    'their device\'s meters equally. Whiskers: half the range of iterations. "≈": an estimate, shorter than the meters update.')));
   if (modelled) box.append(warning(`Modelled, not measured: source ${report.energy_source}.`));
   const plain = (row) => row.name;
   const fixed = (paint) => () => paint;

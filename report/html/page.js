@@ -45,7 +45,8 @@ function drawSection(section) {
 }
 
 function addSections() {
-  const shown = SECTIONS.filter((section) => !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)));
+  const shown = SECTIONS.filter((section) => !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)) &&
+    !(section.id === 'heat-map' && data.report.ranks.length < 2));
   for (const section of shown) {
     const uses = section.uses.length ? element('span', { class: 'uses' }, `follows the filters ${section.uses.join(', ')}`) : null;
     document.getElementById('main').append(element('section', { id: section.id, 'aria-labelledby': `${section.id}-title`, tabindex: '-1' },

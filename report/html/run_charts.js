@@ -12,7 +12,7 @@ function energyCards(report) {
   if (!known(report.energy_joules)) return [card('Energy', 'unknown', 'no source, or too few samples')];
   const per = (amount, name) => (attribution && amount && known(amount.per_joule) ?
     card(`${name} per joule`, number(amount.per_joule), `${number(amount.per_step)} a step, inferred: ${amount.from}`) : null);
-  const step = attribution && attribution.step_joules;
+  const step = attribution && !isMonitor(report) && attribution.step_joules;
   return [card('Energy', joules(report.energy_joules), `over ${duration(report.measured_ns)}; source: ${report.energy_source}`),
     card('Mean power', watts(report.mean_watts), report.energy_source),
     step ? card('Energy of a step', `${joules(step.median)}`, `± ${joules(step.half_range)} (half the range of ${plural(step.iterations, 'iteration')})`) : null,
@@ -36,7 +36,8 @@ function warnings(data) {
 function drawMonitored(box, data) {
   const { report } = data;
   box.append(note('This run watched a program (reprise monitor). Nothing was replayed, so coverage and fidelity mean nothing here.'),
-    cards(card('Monitored', shortened(report.run.command, 120)), card('Measured time', duration(report.measured_ns)),
+    element('p', {}, `Monitored: ${shortened(report.run.options.monitored || report.run.command, 400)}`),
+    cards(card('Measured time', duration(report.measured_ns)),
       card('Processes', count(report.run.world_size), `on ${plural(new Set(report.ranks.map((r) => r.host)).size, 'host')}`),
       ...energyCards(report)));
 }
@@ -128,7 +129,8 @@ function rankColumns(data) {
   const energy = new Map(((report.attribution || {}).ranks || []).map((row) => [row.name, row.joules]));
   const of = (map, rank, field) => (map.has(rank) ? map.get(rank)[field] : null);
   return [
-    ['step recorded', duration, (r) => r.step_time_recorded_ns], ['step replayed', duration, (r) => r.step_time_replayed_ns],
+    ['step recorded', duration, (r) => r.step_time_recorded_ns], 
+    [isMonitor(report) ? 'measured time' : 'step replayed', duration, (r) => r.step_time_replayed_ns],
     ['step error', error, (r) => relative(r.step_time_replayed_ns, r.step_time_recorded_ns)],
     ['real coverage', percent, (r) => (r.covered_ns > 0 ? r.coverage.real : null)],
     ['host time recorded', duration, (r) => (r.nodes > 0 ? r.host_ns : null)],
