@@ -20,7 +20,8 @@ tl::unexpected<Error> Exists(const std::string& path) {
 bool BelongsToTraceSet(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.ends_with(".et") || name.ends_with(".et.gz") || name.ends_with(".et.zst") ||
-         name == "comm_groups.json" || name == "comm_groups_info.json";
+         name == "comm_groups.json" || name == "comm_groups_info.json" ||
+         name == "anonymized.json";  // else it would speak for the set that comes in its place
 }
 
 std::vector<fs::path> ListFiles(const std::string& directory) {

@@ -53,6 +53,10 @@ std::optional<MetricKind> ParseMetricKind(std::string_view text) {
                                : std::optional(static_cast<MetricKind>(found - kKinds.begin()));
 }
 
+bool MeasuresEnergy(const Metric& metric) {
+  return metric.unit == "joules" || (metric.unit == "watts" && metric.name != "power_limit");
+}
+
 bool IsMeterOf(const MeteredDevice& meter, std::string_view uuid, std::string_view pci_bus_id) {
   if (!meter.uuid.empty() && !uuid.empty()) {
     return meter.uuid == uuid;

@@ -33,6 +33,9 @@ struct Metric {
   std::int64_t period_ns = 0;  // between readings, as asked for; set by the sampler
 };
 
+// Power or energy that flows; what a limit allows is none.
+[[nodiscard]] bool MeasuresEnergy(const Metric& metric);
+
 // A physical device that a source reads, so that compute devices can be tied to their meters and
 // nothing is counted twice. What is not known is empty.
 struct MeteredDevice {

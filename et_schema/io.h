@@ -24,6 +24,8 @@ class EtReader {
   [[nodiscard]] virtual Result<bool> Next(Node& node) = 0;
   // Where the node last returned begins, in the uncompressed stream.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;
+  // Whether Reprise wrote the file: nothing in it had to be derived.
+  [[nodiscard]] virtual bool native() const = 0;
   // Unknown attributes, values of unexpected types: counted, never lost silently.
   [[nodiscard]] virtual const Diagnostics& diagnostics() const = 0;
 };

@@ -27,6 +27,7 @@ class StreamReader : public EtReader {
   }
 
   std::uint64_t offset() const override { return stream_->offset(); }
+  bool native() const override { return stream_->native(); }
   const Diagnostics& diagnostics() const override { return stream_->diagnostics(); }
 
  private:

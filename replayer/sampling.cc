@@ -13,9 +13,7 @@ namespace {
 constexpr std::int64_t kIdleNs = 2'000'000'000;
 constexpr double kNsPerSecond = 1e9;
 
-bool MeasuresPower(const Metric& metric) {
-  return !metric.modelled && (metric.unit == "joules" || metric.unit == "watts");
-}
+bool IsMeter(const Metric& metric) { return !metric.modelled && MeasuresEnergy(metric); }
 
 }  // namespace
 
@@ -50,8 +48,8 @@ void Session::StopSampler() {
 // Everything is allocated and compiled, nothing runs: the floor under the run's power. Where no
 // host measures power there is nothing to learn, unless the user says how long.
 Status Session::MeasureIdle() {
-  const bool mine = sampler_ != nullptr && std::any_of(sampler_->metrics().begin(),
-                                                       sampler_->metrics().end(), MeasuresPower);
+  const bool mine = sampler_ != nullptr &&
+                    std::any_of(sampler_->metrics().begin(), sampler_->metrics().end(), IsMeter);
   REPRISE_ASSIGN(const auto all, communicator_.AllGather(mine ? "power" : std::string()));
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& row) { return !row.empty(); });

@@ -11,11 +11,6 @@
 namespace reprise {
 namespace {
 
-// What a limit allows is no power that flows.
-bool MeasuresEnergy(const Metric& metric) {
-  return metric.unit == "joules" || (metric.unit == "watts" && metric.name != "power_limit");
-}
-
 // Where an energy row comes from.
 struct Meter {
   EnergyRow row;

@@ -13,8 +13,7 @@ namespace reprise {
 namespace {
 
 bool IsGaugeOfPower(const Metric& metric) {
-  return metric.unit == "watts" && metric.kind == MetricKind::kGauge &&
-         metric.name != "power_limit";
+  return metric.unit == "watts" && MeasuresEnergy(metric);
 }
 
 // One rank that samples, with its host's ranks.

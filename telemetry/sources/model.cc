@@ -57,7 +57,7 @@ bool IsGpuSensor(std::string_view device) {
 SourceKind::Opened OpenModel(const SourceOptions& options) {
   for (const Metric& metric : options.present) {
     if ((metric.source == "rapl" || (metric.source == "hwmon" && !IsGpuSensor(metric.device))) &&
-        (metric.unit == "joules" || metric.unit == "watts")) {
+        MeasuresEnergy(metric)) {
       return {nullptr, "not needed: " + metric.source + " measures power or energy here"};
     }
   }

@@ -1,0 +1,146 @@
+// reprise anonymize: a trace set that replays the same and tells little else.
+#include "converters/anonymize/anonymize.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/anonymize_verify.h"
+#include "cli/commands.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string input, output, policy = "replay", print_policy, durations, shapes, salt_file, names;
+  bool force = false, json = false, verify = false, verify_only = false;
+};
+
+Result<AnonymizeRequest> MakeRequest(const Flags& flags) {
+  if (flags.input.empty() || flags.output.empty()) {
+    return UsageError("give a trace set and the directory to write");
+  }
+  AnonymizeRequest request{.input_directory = flags.input,
+                           .output_directory = flags.output,
+                           .salt_file = flags.salt_file,
+                           .public_names = flags.names,
+                           .force = flags.force};
+  REPRISE_ASSIGN(request.policy, Policy::Load(flags.policy));
+  if (!flags.durations.empty()) {
+    REPRISE_ASSIGN(request.policy.durations, ParseRounding(flags.durations));
+  }
+  if (!flags.shapes.empty()) {
+    REPRISE_ASSIGN(request.policy.shapes, ParseRounding(flags.shapes));
+  }
+  return request;
+}
+
+Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
+  Json ranks = Json::array();
+  for (const AnonymizeReport::Rank& rank : report.ranks) {
+    ranks.push_back({{"rank", rank.rank}, {"path", rank.path}, {"nodes", rank.nodes}});
+  }
+  Json fields = Json::object();
+  for (std::size_t i = 0; i < kFieldCount; ++i) {
+    const auto field = static_cast<Field>(i);
+    Json& counts = fields[std::string(Name(field))] = Json::object();
+    for (const Action action : {Action::kKeep, Action::kMap, Action::kCoarsen, Action::kDrop}) {
+      counts[std::string(Name(action))] = report.fields.Of(field, action);
+    }
+  }
+  Json unknown = Json::object();
+  for (const auto& [name, counter] : report.unknown.Snapshot()) {
+    unknown[name] = {{"count", counter.count}, {"examples", counter.examples}};
+  }
+  return {{"policy", {{"name", request.policy.name}, {"sha256", request.policy.sha256}}},
+          {"durations", Name(request.policy.durations)},
+          {"shapes", Name(request.policy.shapes)},
+          {"ranks", std::move(ranks)},
+          {"fields", std::move(fields)},
+          {"unknown_dropped", std::move(unknown)}};
+}
+
+void Print(const AnonymizeRequest& request, const AnonymizeReport& report) {
+  for (const AnonymizeReport::Rank& rank : report.ranks) {
+    fmt::print("{}: {} nodes\n", rank.path, rank.nodes);
+  }
+  fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", request.policy.name,
+             request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
+  for (const Action action : {Action::kKeep, Action::kMap, Action::kCoarsen, Action::kDrop}) {
+    std::vector<std::string> fields;
+    for (std::size_t i = 0; i < kFieldCount; ++i) {
+      const auto field = static_cast<Field>(i);
+      if (const std::uint64_t count = report.fields.Of(field, action); count > 0) {
+        fields.push_back(fmt::format("{} {}", Name(field), count));
+      }
+    }
+    fmt::print("{}: {}\n", Name(action),
+               fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));
+  }
+  for (const auto& [name, counter] : report.unknown.Snapshot()) {
+    fmt::print("dropped, not known: {} x {}{}\n", counter.count, name,
+               counter.examples.empty() ? "" : ", e.g. " + counter.examples.front());
+  }
+}
+
+Result<int> Verify(const Flags& flags) {
+  REPRISE_ASSIGN(const auto difference, FirstDifference(flags.input, flags.output));
+  if (difference) {
+    fmt::print(stderr, "not the same: {}\n", *difference);
+    return static_cast<int>(ErrorKind::kCheckFailed);
+  }
+  fmt::print(stderr,
+             "the same up to names: graph, times, transfers, groups, kernels, bytes, order\n");
+  return 0;
+}
+
+Result<int> RunAnonymize(const Flags& flags) {
+  if (!flags.print_policy.empty()) {
+    REPRISE_ASSIGN(const std::string text, PolicyText(flags.print_policy));
+    fmt::print("{}", text);
+    return 0;
+  }
+  REPRISE_ASSIGN(const AnonymizeRequest request, MakeRequest(flags));
+  if (flags.verify_only) {
+    return Verify(flags);
+  }
+  REPRISE_ASSIGN(const AnonymizeReport report, AnonymizeSet(request));
+  if (flags.json) {
+    fmt::print("{}\n", ToJson(request, report).dump(1));
+  } else {
+    Print(request, report);
+  }
+  return flags.verify ? Verify(flags) : Result<int>(0);
+}
+
+}  // namespace
+
+CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<Flags>();
+  app.description("Make a trace set that replays the same and tells little else");
+  app.add_option("input", flags->input, "trace set");
+  app.add_option("output", flags->output, "directory to create");
+  app.add_option("--policy", flags->policy,
+                 "replay (default), simulate, statistics, or a file of your own");
+  app.add_option("--print-policy", flags->print_policy, "show a preset's file and end");
+  app.add_option("--durations", flags->durations,
+                 "keep, grid:NS, or scale (by a secret factor); default: the policy's");
+  app.add_option("--shapes", flags->shapes,
+                 "keep, grid:N, or scale; other than keep, a replay is no longer the same");
+  app.add_option("--salt-file", flags->salt_file,
+                 "same file, same names in every set; created if missing (default: a salt that is "
+                 "thrown away)");
+  app.add_option("--public-names", flags->names, "a file with more names that may stay");
+  app.add_flag("--verify", flags->verify,
+               "compare the result with the original; exit 1 if it differs");
+  app.add_flag("--verify-only", flags->verify_only, "only compare a result that is there");
+  app.add_flag("--force", flags->force, "replace an output that exists");
+  app.add_flag("--json", flags->json, "machine-readable result on stdout");
+  return [flags] { return RunAnonymize(*flags); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,95 @@
+// reprise pack: a trace set as one file to share.
+#include "converters/package/pack.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "report/report.h"
+#include "run/run.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string path, output, licence;
+  std::vector<std::string> runs;
+  bool force = false, json = false;
+};
+
+// Of the report only what names no host, path, command or operation: a list of what stays.
+Result<std::string> Summary(const std::string& run) {
+  REPRISE_ASSIGN(const RunData data, ReadRun(run));
+  const Json report = Json::parse(JsonText(Analyze(data)));
+  Json summary = Json::object();
+  for (const char* key :
+       {"coverage", "covered_ns", "coverage_of_step", "oversubscribed", "step_time_recorded_ns",
+        "step_time_untraced_ns", "step_time_replayed_ns", "step_time_replayed_min_ns",
+        "step_time_replayed_max_ns", "iterations", "host_ns", "wait_ns", "delay_ns", "classes",
+        "energy_joules", "mean_watts"}) {
+    if (report.contains(key)) {
+      summary[key] = report[key];
+    }
+  }
+  for (const char* key : {"work_error", "step_error", "untraced_error"}) {
+    if (report.contains("fidelity") && report["fidelity"].contains(key)) {
+      summary["fidelity"][key] = report["fidelity"][key];
+    }
+  }
+  summary["ranks"] = report.contains("ranks") ? report["ranks"].size() : 0;
+  return summary.dump(1) + "\n";
+}
+
+Result<int> RunPack(const Flags& flags) {
+  PackRequest request{.directory = flags.path,
+                      .output = flags.output,
+                      .licence_file = flags.licence,
+                      .force = flags.force};
+  for (const std::string& run : flags.runs) {
+    REPRISE_ASSIGN(std::string summary, Summary(run));
+    request.run_summaries.push_back(std::move(summary));
+  }
+  REPRISE_ASSIGN(const PackReport report, PackSet(request));
+  std::uint64_t unpacked = 0;
+  for (const PackagedFile& file : report.manifest.files) {
+    unpacked += file.bytes;
+  }
+  if (flags.json) {
+    Json json = Json::parse(ManifestText(report.manifest));
+    json["package"] = {{"path", flags.output}, {"bytes", report.bytes}};
+    json["left_out"] = report.left_out;
+    fmt::print("{}\n", json.dump(1));
+    return 0;
+  }
+  fmt::print("{}: {} files, {} bytes from {}\n", flags.output, report.manifest.files.size(),
+             report.bytes, unpacked);
+  fmt::print("{}\n", report.manifest.policy.empty()
+                         ? "note: the set is not anonymized: names, hosts and times are in it"
+                         : "policy: " + report.manifest.policy);
+  for (const std::string& name : report.left_out) {
+    fmt::print("note: left out, no part of the set: {}\n", name);
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<Flags>();
+  app.description("Put a trace set into one file to share");
+  app.add_option("path", flags->path, "trace set")->required();
+  app.add_option("-o,--output", flags->output, "file to write, e.g. name.reprise")->required();
+  app.add_option("--license,--licence", flags->licence, "file with the licence's text")
+      ->check(CLI::ExistingFile);
+  app.add_option("--run", flags->runs,
+                 "a run whose summary goes along: times, coverage, energy; no hosts, no names");
+  app.add_flag("--force", flags->force, "replace an output that exists");
+  app.add_flag("--json", flags->json, "machine-readable result on stdout");
+  return [flags] { return RunPack(*flags); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,36 @@
+// reprise unpack: a package back into a trace set, verified.
+#include "converters/package/unpack.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+
+namespace reprise {
+
+CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
+  auto request = std::make_shared<UnpackRequest>();
+  app.description("Verify a package of `pack` and write its trace set");
+  app.add_option("package", request->package, "file that `pack` wrote")->required();
+  app.add_option("-o,--output", request->directory, "directory to create")->required();
+  app.add_option("--max-bytes", request->limits.bytes, "refuse more bytes unpacked")
+      ->capture_default_str();
+  app.add_option("--max-files", request->limits.files, "refuse more files")->capture_default_str();
+  app.add_option("--max-ratio", request->limits.ratio, "refuse more bytes for one that is packed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--force", request->force, "replace what an earlier unpack wrote");
+  return [request]() -> Result<int> {
+    REPRISE_ASSIGN(const PackageManifest manifest, Unpack(*request));
+    fmt::print("{}: {} files, all as their checksums say\n", request->directory,
+               manifest.files.size());
+    fmt::print("policy: {}\n", manifest.policy.empty() ? "none, not anonymized" : manifest.policy);
+    if (!manifest.licence.empty()) {
+      fmt::print("licence: see {}\n", manifest.licence);
+    }
+    return 0;
+  };
+}
+
+}  // namespace reprise

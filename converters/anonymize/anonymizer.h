@@ -1,0 +1,87 @@
+// One rank's trace under a policy: header and nodes, field by field. What is not copied here is not
+// in the result.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "converters/anonymize/coarsening.h"
+#include "converters/anonymize/keyed_hash.h"
+#include "converters/anonymize/policy.h"
+#include "converters/anonymize/renaming.h"
+#include "converters/anonymize/vocabulary.h"
+#include "et_schema/node.h"
+
+namespace reprise {
+
+// What all ranks of a set share. Read only while ranks are at work.
+struct AnonymizerSetting {
+  Policy policy;
+  Vocabulary vocabulary;
+  KeyedHash hash;
+  TimeMap times;
+  SizeMap sizes;
+  std::map<std::string, std::string> groups;  // old → new id
+  std::int64_t origin_ns = 0;                 // the earliest base of the set on rank 0's clock
+};
+
+// How often each field was kept, mapped, coarsened, dropped (where it had a value at all).
+struct FieldTally {
+  std::array<std::array<std::uint64_t, kActionCount>, kFieldCount> counts{};
+  void Add(const FieldTally& other);
+  [[nodiscard]] std::uint64_t Of(Field field, Action action) const {
+    return counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
+  }
+};
+
+// Not thread-safe: one per rank and thread.
+class Anonymizer {
+ public:
+  // Both must outlive this.
+  Anonymizer(const AnonymizerSetting& setting, const RankRenaming& renaming)
+      : setting_(setting), renaming_(renaming) {}
+  [[nodiscard]] TraceMetadata Header();
+  // A node of the file that `renaming` was read from.
+  [[nodiscard]] Node Apply(const Node& node);
+  [[nodiscard]] const FieldTally& tally() const { return tally_; }
+
+ private:
+  // What the policy says of a field that has a value; counted.
+  Action Take(Field field);
+  // Whether to copy it as it is.
+  bool Keep(Field field, bool present = true) { return present && Take(field) == Action::kKeep; }
+
+  [[nodiscard]] std::string HeaderText(Field field, const std::string& text);
+  void Clock(const TraceMetadata& in, TraceMetadata& out);
+  void Steps(const TraceMetadata& in, TraceMetadata& out);
+  void Ranges(const TraceMetadata& in, TraceMetadata& out);
+
+  void Names(const Node& in, Node& out);
+  void Times(const Node& in, Node& out);
+  void Edges(const Node& in, Node& out);
+  void Who(const Node& in, Node& out);
+  void Sizes(const Node& in, Node& out);
+  [[nodiscard]] DeviceWork Device(const DeviceWork& in);
+  [[nodiscard]] CommSpec Comm(const CommSpec& in);
+  [[nodiscard]] ValueList Arguments(const ValueList& in, bool results);
+  [[nodiscard]] Value Argument(const Value& in, bool results);
+  [[nodiscard]] Value Tensor(const TensorDesc& in);
+  [[nodiscard]] Value Text(const std::string& in);
+
+  // The name itself if it is public, else its hash.
+  const std::string& MappedName(const std::string& name);
+  const std::string& MappedKernel(const std::string& name);
+  [[nodiscard]] std::string MappedDevice(const std::string& device);
+  [[nodiscard]] std::string MappedGroup(const std::string& id) const;
+
+  const AnonymizerSetting& setting_;
+  const RankRenaming& renaming_;
+  FieldTally tally_;
+  std::unordered_map<std::string, std::string> names_, kernels_;
+};
+
+}  // namespace reprise

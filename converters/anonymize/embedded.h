@@ -1,0 +1,17 @@
+// Files of this folder that the program carries: policies/*.json and public_names.txt.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace reprise {
+
+struct EmbeddedText {
+  std::string_view name;  // "replay.json"
+  std::string_view text;
+};
+
+// Defined in the file that CMake generates (embed.cmake).
+[[nodiscard]] std::span<const EmbeddedText> EmbeddedTexts();
+
+}  // namespace reprise

@@ -1,0 +1,218 @@
+#include "converters/anonymize/vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+#include "converters/anonymize/embedded.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kOperators[] = {
+#define OPERATOR(name, op_class, kind) name,
+#include "core/operators.def"
+#undef OPERATOR
+};
+
+constexpr std::string_view kSectionNames[] = {"names",      "optimizers", "kernels",
+                                              "nccl words", "strings",    "header words"};
+constexpr std::string_view kAnonymousNamespace = "(anonymous namespace)";
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsNumber(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+}
+bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool TakePrefix(std::string_view& text, std::string_view prefix) {
+  const bool has = text.starts_with(prefix);
+  text.remove_prefix(has ? prefix.size() : 0);
+  return has;
+}
+
+// What autograd makes of an operator's name: "_unsafe_view" → "UnsafeView", "conv2d" → "Conv2D".
+std::string CamelCase(std::string_view name) {
+  std::string out;
+  bool upper = true;
+  for (const char c : name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = IsDigit(c);
+  }
+  return out;
+}
+
+// "void at::f<int>(float*)" → "at::f".
+std::string BaseOfKernel(std::string_view name) {
+  TakePrefix(name, "void ");
+  std::string out;
+  while (!name.empty()) {
+    if (TakePrefix(name, kAnonymousNamespace)) {
+      out += kAnonymousNamespace;
+      continue;
+    }
+    if (name.front() == '<' || name.front() == '(') {
+      break;
+    }
+    out += name.front();
+    name.remove_prefix(1);
+  }
+  while (out.ends_with(' ')) {
+    out.pop_back();
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Vocabulary> Vocabulary::Create(const std::string& more) {
+  Vocabulary vocabulary;
+  for (const std::string_view name : kOperators) {
+    if (!name.ends_with('*')) {
+      vocabulary.AddName(std::string(name));
+    }
+  }
+  for (const EmbeddedText& file : EmbeddedTexts()) {
+    if (file.name == "public_names.txt") {
+      REPRISE_TRY(vocabulary.Add(file.text, std::string(file.name)));
+    }
+  }
+  if (!more.empty()) {
+    std::ifstream in(more, std::ios::binary);
+    if (!in) {
+      return BadInput(fmt::format("{}: cannot be read", more));
+    }
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    REPRISE_TRY(vocabulary.Add(text, more));
+  }
+  return vocabulary;
+}
+
+Status Vocabulary::Add(std::string_view text, const std::string& origin) {
+  auto section = static_cast<std::size_t>(kNames);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.starts_with("# ")) {
+      continue;
+    }
+    if (!line.starts_with('[') || !line.ends_with(']')) {
+      section == kNames ? AddName(std::string(line))
+                        : static_cast<void>(sections_.at(section).emplace(line));
+      continue;
+    }
+    line = line.substr(1, line.size() - 2);
+    const auto* const found = std::find(std::begin(kSectionNames), std::end(kSectionNames), line);
+    if (found == std::end(kSectionNames)) {
+      return BadInput(fmt::format("{}: no section is called [{}]", origin, line));
+    }
+    section = static_cast<std::size_t>(found - std::begin(kSectionNames));
+  }
+  return {};
+}
+
+void Vocabulary::AddName(const std::string& name) {
+  constexpr std::string_view kAten = "aten::";
+  if (name.starts_with(kAten)) {
+    backward_.insert(CamelCase(std::string_view(name).substr(kAten.size())));
+  }
+  sections_[kNames].insert(name);
+}
+
+bool Vocabulary::IsName(std::string_view name) const {
+  if (Has(kNames, name)) {
+    return true;
+  }
+  std::string_view rest = name;
+  if (TakePrefix(rest, "ProfilerStep#")) {
+    return IsNumber(rest);
+  }
+  if (TakePrefix(rest, "autograd::engine::evaluate_function: ")) {
+    return Has(kNames, rest) || IsBackwardNode(rest);
+  }
+  return IsOptimizerRange(name) || IsBackwardNode(name);
+}
+
+// "Optimizer.step#Adam.step", "Optimizer.zero_grad#SGD.zero_grad".
+bool Vocabulary::IsOptimizerRange(std::string_view name) const {
+  for (const std::string_view call : {"step", "zero_grad"}) {
+    std::string_view rest = name;
+    if (!TakePrefix(rest, "Optimizer.") || !TakePrefix(rest, call) || !TakePrefix(rest, "#")) {
+      continue;
+    }
+    const std::size_t dot = rest.find('.');
+    return dot != std::string_view::npos && rest.substr(dot + 1) == call &&
+           Has(kOptimizers, rest.substr(0, dot));
+  }
+  return false;
+}
+
+bool Vocabulary::IsBackwardNode(std::string_view name) const {
+  const std::size_t at = name.rfind("Backward");
+  constexpr std::size_t kLength = std::string_view("Backward").size();
+  return at != std::string_view::npos && IsNumber(name.substr(at + kLength)) &&
+         backward_.contains(name.substr(0, at));
+}
+
+bool Vocabulary::AllWords(Section section, std::string_view text) const {
+  bool any = false;
+  while (!text.empty()) {
+    const auto* const begin = std::find_if(text.begin(), text.end(), IsWordCharacter);
+    const auto* const end = std::find_if_not(begin, text.end(), IsWordCharacter);
+    const std::string_view word(begin, static_cast<std::size_t>(end - begin));
+    if (!word.empty() && !IsNumber(word) && !Has(section, word)) {
+      return false;
+    }
+    any = any || !word.empty();
+    text = {end, static_cast<std::size_t>(text.end() - end)};
+  }
+  return any;
+}
+
+std::optional<std::string> Vocabulary::PublicKernel(std::string_view name) const {
+  std::string base = BaseOfKernel(name);
+  const bool nccl = base.find("Kernel_") != std::string::npos &&
+                    base.find_first_not_of(
+                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                        "0123456789_") == std::string::npos &&
+                    AllWords(kNcclWords, base);
+  return nccl || Has(kKernels, base) || Has(kNames, base) ? std::optional(std::move(base))
+                                                          : std::nullopt;
+}
+
+bool Vocabulary::IsString(std::string_view text) const {
+  return text.empty() || Has(kStrings, text);
+}
+
+bool Vocabulary::IsHeaderText(std::string_view text) const {
+  return text.empty() || AllWords(kHeaderWords, text);
+}
+
+std::optional<DeviceName> ParseDevice(std::string_view text) {
+  constexpr std::string_view kTypes[] = {"cpu", "cuda", "hip", "xpu", "mps",
+                                         "xla", "meta", "hpu", "npu", "mtia"};
+  const std::size_t colon = text.find(':');
+  DeviceName device{.type = text.substr(0, colon)};
+  if (std::find(std::begin(kTypes), std::end(kTypes), device.type) == std::end(kTypes)) {
+    return std::nullopt;
+  }
+  if (colon != std::string_view::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, device.number);
+    if (error != std::errc{} || at != end || device.number < 0) {
+      return std::nullopt;
+    }
+  }
+  return device;
+}
+
+}  // namespace reprise

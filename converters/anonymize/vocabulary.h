@@ -1,0 +1,62 @@
+// Which names are public, so that they say nothing of one's own model: an allow-list
+// (public_names.txt and the operator table). Immutable after creation, thread-safe.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "core/result.h"
+
+namespace reprise {
+
+class Vocabulary {
+ public:
+  // The program's own list, and the names of `more`: a file of the same format, "" for none.
+  // Bad input: that file has a section that does not exist.
+  static Result<Vocabulary> Create(const std::string& more = "");
+
+  // Operators, frames of PyTorch's, standard ranges and steps: "aten::mm", "AddmmBackward0",
+  // "Optimizer.step#Adam.step", "ProfilerStep#8".
+  [[nodiscard]] bool IsName(std::string_view name) const;
+  // A device function's name without template arguments and parameters, if that is public.
+  [[nodiscard]] std::optional<std::string> PublicKernel(std::string_view name) const;
+  // The value of a string argument, devices apart.
+  [[nodiscard]] bool IsString(std::string_view text) const;
+  // What a trace's header says of its origin: all words known, or numbers.
+  [[nodiscard]] bool IsHeaderText(std::string_view text) const;
+
+ private:
+  enum Section { kNames, kOptimizers, kKernels, kNcclWords, kStrings, kHeaderWords, kSections };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+
+  [[nodiscard]] Status Add(std::string_view text, const std::string& origin);
+  void AddName(const std::string& name);
+  [[nodiscard]] bool Has(Section section, std::string_view text) const {
+    return sections_[section].contains(text);
+  }
+  [[nodiscard]] bool IsOptimizerRange(std::string_view name) const;
+  [[nodiscard]] bool IsBackwardNode(std::string_view name) const;
+  [[nodiscard]] bool AllWords(Section section, std::string_view text) const;
+
+  std::array<Names, kSections> sections_;
+  Names backward_;  // "Addmm" of aten::addmm: what autograd calls its nodes after
+};
+
+// A device as tensors have it, "cuda:3": its type and number (-1: none). Nothing if it is none of
+// the public types.
+struct DeviceName {
+  std::string_view type;
+  std::int32_t number = -1;
+};
+[[nodiscard]] std::optional<DeviceName> ParseDevice(std::string_view text);
+
+}  // namespace reprise

@@ -1,0 +1,101 @@
+#include "converters/package/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "reprise-package-1";
+
+}  // namespace
+
+bool IsPackagePath(std::string_view path) {
+  constexpr std::size_t kMost = 200;
+  if (path.starts_with(kRunsFolder)) {
+    path.remove_prefix(kRunsFolder.size());
+  }
+  return !path.empty() && path.size() <= kMost && path.front() != '.' && path.front() != '-' &&
+         std::all_of(path.begin(), path.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
+                  c == '-';
+         });
+}
+
+std::string ShownPath(std::string_view path) {
+  constexpr std::size_t kMost = 80;
+  std::string shown(path.substr(0, kMost));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown + (path.size() > kMost ? "..." : "");
+}
+
+std::string ManifestText(const PackageManifest& manifest) {
+  Json files = Json::array();
+  for (const PackagedFile& file : manifest.files) {
+    files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  }
+  Json policy = nullptr;
+  if (!manifest.policy.empty()) {
+    policy = {{"name", manifest.policy},
+              {"sha256", manifest.policy_sha256},
+              {"durations", manifest.durations},
+              {"shapes", manifest.shapes}};
+  }
+  const Json json = {{"format", kFormat},
+                     {"name", manifest.name},
+                     {"et_format", manifest.et_format},
+                     {"reprise_version", manifest.reprise_version},
+                     {"policy", std::move(policy)},
+                     {"licence", manifest.licence.empty() ? Json() : Json(manifest.licence)},
+                     {"files", std::move(files)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<PackageManifest> ParseManifest(const std::string& text, const std::string& origin) {
+  PackageManifest manifest;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("format") != kFormat) {
+      return BadInput(fmt::format("{}: {}: expected format {}", origin, kManifestFile, kFormat));
+    }
+    manifest.name = json.at("name").get<std::string>();
+    manifest.et_format = json.at("et_format").get<std::int32_t>();
+    manifest.reprise_version = json.at("reprise_version").get<std::string>();
+    if (const Json& policy = json.at("policy"); !policy.is_null()) {
+      manifest.policy = policy.at("name").get<std::string>();
+      manifest.policy_sha256 = policy.at("sha256").get<std::string>();
+      manifest.durations = policy.at("durations").get<std::string>();
+      manifest.shapes = policy.at("shapes").get<std::string>();
+    }
+    if (const Json& licence = json.at("licence"); !licence.is_null()) {
+      manifest.licence = licence.get<std::string>();
+    }
+    for (const Json& file : json.at("files")) {
+      manifest.files.push_back({file.at("path").get<std::string>(),
+                                file.at("bytes").get<std::uint64_t>(),
+                                file.at("sha256").get<std::string>()});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return BadInput(fmt::format("{}: {}: {}", origin, kManifestFile, error.what()));
+  }
+  std::set<std::string> paths = {kManifestFile};
+  for (const PackagedFile& file : manifest.files) {
+    if (!IsPackagePath(file.path)) {
+      return BadInput(fmt::format("{}: {} lists a path that no package may have: '{}'", origin,
+                                  kManifestFile, file.path));
+    }
+    if (!paths.insert(file.path).second) {
+      return BadInput(fmt::format("{}: {} lists '{}' twice", origin, kManifestFile, file.path));
+    }
+  }
+  return manifest;
+}
+
+}  // namespace reprise

@@ -1,0 +1,30 @@
+// A trace set as one file: a zstd-compressed tar with a manifest. Same input, same bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "converters/package/manifest.h"
+#include "core/result.h"
+
+namespace reprise {
+
+struct PackRequest {
+  std::string directory;                   // the trace set
+  std::string output;                      // the file to write
+  std::string licence_file;                // its text goes into the package; empty: none
+  std::vector<std::string> run_summaries;  // JSON texts, as runs/0.json, runs/1.json, …
+  bool force = false;                      // replace an output that exists
+};
+
+struct PackReport {
+  PackageManifest manifest;
+  std::uint64_t bytes = 0;            // of the package
+  std::vector<std::string> left_out;  // files of the directory that are no part of the set
+};
+
+// Files are read twice: for their sums, and into the archive. Usage error: the output exists. Bad
+// input: no trace set, or a name in it that no package may have.
+[[nodiscard]] Result<PackReport> PackSet(const PackRequest& request);
+
+}  // namespace reprise

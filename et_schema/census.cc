@@ -1,0 +1,201 @@
+#include "et_schema/census.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "et_schema/message_reader.h"
+#include "et_schema/raw_node.h"
+#include "et_schema/utf8.h"
+#include "et_schema/wire.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kHeaderFields[] = {"", "version", "attr"};
+constexpr std::string_view kNodeFields[] = {"",
+                                            "id",
+                                            "name",
+                                            "type",
+                                            "ctrl_deps",
+                                            "data_deps",
+                                            "start_time_micros",
+                                            "duration_micros",
+                                            "inputs",
+                                            "outputs",
+                                            "attr"};
+constexpr std::string_view kIoFields[] = {"", "values", "shapes", "types"};
+constexpr std::string_view kAttr = "attr";
+
+class CensusTaker {
+ public:
+  explicit CensusTaker(Census& census) : census_(census) {}
+
+  // False: no message of the wire format.
+  bool Message(std::string_view message, std::string_view prefix,
+               std::span<const std::string_view> names) {
+    for (WireCursor cursor(message); !cursor.AtEnd();) {
+      std::uint32_t field = 0;
+      WireType wire{};
+      if (!cursor.Tag(field, wire)) {
+        return false;
+      }
+      const bool known = field < names.size();
+      const std::string name = known ? fmt::format("{}{}", prefix, names[field])
+                                     : fmt::format("{}field {}", prefix, field);
+      std::string_view bytes;
+      if (wire != WireType::kBytes) {
+        if (!cursor.Skip(field, wire)) {
+          return false;
+        }
+        ++census_.fields[name].count;
+      } else if (!cursor.Bytes(bytes) || !Content(name, known ? names[field] : "", bytes)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool Content(const std::string& name, std::string_view field, std::string_view bytes) {
+    if (field == kAttr) {
+      return Attribute(name, bytes);
+    }
+    if (field == "inputs" || field == "outputs") {
+      return Message(bytes, name + ".", kIoFields);
+    }
+    Census::Field& to = census_.fields[name];
+    ++to.count;
+    if (field == "values") {
+      Quoted(bytes, to);
+    } else if (field.empty() || field == "name" || field == "version") {
+      Text(bytes, to);
+    }
+    return true;
+  }
+
+  bool Attribute(const std::string& prefix, std::string_view bytes) {
+    RawAttribute attribute;
+    if (!ParseAttribute(bytes, attribute)) {
+      return false;
+    }
+    Census::Field& to = census_.fields[prefix + "." + ReplaceInvalidUtf8(attribute.name)];
+    ++to.count;
+    constexpr std::uint32_t kStringField = 29;  // and lists of strings, bytes, lists of those
+    std::vector<std::string_view> texts;
+    if (attribute.AsTexts(texts)) {
+      for (const std::string_view text : texts) {
+        Text(text, to);
+      }
+    } else if (attribute.field >= kStringField) {
+      Text(attribute.bytes, to);
+    }
+    return true;
+  }
+
+  // Argument lists are Python's text; quotes inside of strings are escaped.
+  static void Quoted(std::string_view list, Census::Field& to) {
+    for (std::size_t at = list.find_first_of("'\""); at != std::string_view::npos;) {
+      std::size_t end = at + 1;
+      while (end < list.size() && list[end] != list[at]) {
+        end += list[end] == '\\' ? 2 : 1;
+      }
+      Text(list.substr(at + 1, std::min(end, list.size()) - at - 1), to);
+      at = end < list.size() ? list.find_first_of("'\"", end + 1) : std::string_view::npos;
+    }
+  }
+
+  static void Text(std::string_view text, Census::Field& to) {
+    const auto known = to.texts.find(text);
+    ++(known != to.texts.end() ? known->second : to.texts[ReplaceInvalidUtf8(text)]);
+  }
+
+  Census& census_;
+};
+
+}  // namespace
+
+void Census::Merge(const Census& other) {
+  nodes += other.nodes;
+  for (const auto& [name, field] : other.fields) {
+    Field& to = fields[name];
+    to.count += field.count;
+    for (const auto& [text, count] : field.texts) {
+      to.texts[text] += count;
+    }
+  }
+}
+
+bool IsSchemaField(std::string_view name) {
+  constexpr std::string_view kNodeAttributes[] = {
+#define ATTRIBUTE(symbol, name, shape) name,
+#include "et_schema/attributes.def"
+#undef ATTRIBUTE
+  };
+  constexpr std::string_view kHeaderAttributes[] = {"reprise_format",
+                                                    "rank",
+                                                    "world_size",
+                                                    "base_ns",
+                                                    "source",
+                                                    "step_names",
+                                                    "step_starts_ns",
+                                                    "step_durations_ns",
+                                                    "range_names",
+                                                    "ranges",
+                                                    "untraced_step_ns",
+                                                    "clock_offset_ns",
+                                                    "clock_drift",
+                                                    "clock_uncertainty_ns",
+                                                    "diagnostics_names",
+                                                    "diagnostics_counts",
+                                                    "link_method",
+                                                    "link_choice",
+                                                    "link_numbers",
+                                                    "link_threads",
+                                                    "link_unmatched",
+                                                    "node_count"};
+  constexpr std::string_view kNodePrefix = "node.";
+  constexpr std::string_view kHeaderPrefix = "header.";
+  const bool node = name.starts_with(kNodePrefix);
+  if (!node && !name.starts_with(kHeaderPrefix)) {
+    return false;
+  }
+  name.remove_prefix(node ? kNodePrefix.size() : kHeaderPrefix.size());
+  const auto has = [&name](std::span<const std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (name.starts_with("attr.")) {
+    name.remove_prefix(kAttr.size() + 1);
+    return node ? has(kNodeAttributes) : has(kHeaderAttributes);
+  }
+  for (const std::string_view list : {"inputs.", "outputs."}) {
+    if (node && name.starts_with(list)) {
+      name.remove_prefix(list.size());
+      return has(kIoFields);
+    }
+  }
+  return node ? has(kNodeFields) : has(kHeaderFields);
+}
+
+Result<Census> TakeCensus(const std::string& path) {
+  REPRISE_ASSIGN(auto messages, MessageReader::Open(path));
+  Census census;
+  CensusTaker taker(census);
+  std::string_view message;
+  for (bool header = true;; header = false) {
+    REPRISE_ASSIGN(const bool more, messages.Next(message));
+    if (!more) {
+      return census;
+    }
+    if (!(header ? taker.Message(message, "header.", kHeaderFields)
+                 : taker.Message(message, "node.", kNodeFields))) {
+      return BadInput(fmt::format("{}: no message at byte {}: not an .et file, or damaged", path,
+                                  messages.offset()));
+    }
+    census.nodes += header ? 0 : 1;
+  }
+}
+
+}  // namespace reprise

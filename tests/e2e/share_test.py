@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Sharing, as a user does it: convert, anonymize, audit, pack, unpack, replay: the same coverage and
+the same order of transfers as the original."""
+import json
+import sqlite3
+import sys
+
+import program
+
+RANKS = 4
+
+
+class Share(program.ProgramTest):
+    def replay(self, trace, name):
+        run = self.dir / name
+        self.run_program("replay", trace, "-o", run, "--check", "--iterations", "1", ranks=RANKS)
+        report = self.run_json("report", run)
+        database = sqlite3.connect(run / "run.sqlite")
+        # Kernel, mode and size of every node in recorded order; every transfer by its place. Nodes
+        # that start together are in any order: ids, which would tell them apart, are others.
+        nodes = sorted(database.execute(
+            "SELECT rank, class, kind, mode, kernel, flops, bytes, recorded_start_ns, "
+            "recorded_duration_ns FROM nodes").fetchall(), key=lambda row: (row[0], row[7], row))
+        order = database.execute(
+            "SELECT rank, name, group_size, position, dtype, in_bytes, out_bytes, root, peer "
+            "FROM collectives ORDER BY rank, process_group, position, name").fetchall()
+        return run, report["coverage"], nodes, order
+
+    def test_what_arrives_replays_as_what_was_captured(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        audit = json.loads(self.run_program("audit", trace, "--json", expect=1).stdout)
+        kinds = {finding["kind"] for finding in audit["findings"]}
+        self.assertLessEqual({"absolute time", "private name"}, kinds)
+
+        shared = self.dir / "shared"
+        done = self.run_program("anonymize", trace, shared, "--verify", "--json")
+        self.assertIn("the same up to names", done.stderr)
+        fields = json.loads(done.stdout)["fields"]
+        self.assertGreater(fields["op_schema"]["drop"], 0)
+        self.assertGreater(fields["name"]["map"], 0)
+        audit = self.run_json("audit", shared)
+        self.assertEqual(audit["findings"], [])
+        self.assertIn("hidden size", [fact["fact"] for fact in audit["readable_from_shapes"]])
+
+        original = self.replay(trace, "original")
+        licence = self.dir / "licence"
+        licence.write_text("as you like\n", encoding="utf-8")
+        package = self.dir / "gpt.reprise"
+        packed = self.run_json("pack", shared, "-o", package, "--licence", licence,
+                               "--run", original[0])
+        self.assertEqual(packed["policy"]["name"], "replay")
+        self.run_program("pack", shared, "-o", package, expect=2)
+        arrived = self.dir / "arrived"
+        self.run_program("unpack", package, "-o", arrived)
+        self.assertEqual((arrived / "LICENCE.txt").read_text(encoding="utf-8"), "as you like\n")
+        summary = (arrived / "runs" / "0.json").read_text(encoding="utf-8")
+        self.assertEqual(json.loads(summary)["coverage"], original[1])
+        for private in (str(self.dir), "gpt_tp4", "aten::"):
+            self.assertNotIn(private, summary)
+
+        replayed = self.replay(arrived, "replayed")
+        self.assertEqual(replayed[1], original[1])
+        self.assertGreaterEqual(replayed[1]["real"], 0.99)
+        self.assertEqual(replayed[2], original[2])
+        self.assertEqual(replayed[3], original[3])
+        self.assertGreater(len(replayed[3]), 0)
+
+    def test_a_fifth_of_the_captures(self):
+        for case in ("gloo/gpt_single", "gloo/resnet18", "gloo/gpt_ddp4"):
+            trace = self.convert(case)
+            shared = self.dir / (trace.name + "_shared")
+            self.run_program("anonymize", trace, shared)
+            package = self.dir / (trace.name + ".reprise")
+            self.run_program("pack", shared, "-o", package)
+            captured = sum(f.stat().st_size for f in (program.TRACES / case).glob("*.gz"))
+            self.assertLessEqual(5 * package.stat().st_size, captured, case)
+
+    def test_refusals(self):
+        trace = self.convert("gloo/resnet18")
+        out = self.dir / "out"
+        self.run_program("anonymize", trace, out, "--policy", "none", expect=2)
+        self.run_program("anonymize", trace, out, "--durations", "grid:x", expect=2)
+        self.run_program("anonymize", trace, trace, "--force", expect=2)
+        self.run_program("anonymize", self.dir / "nothing", out, expect=3)
+        self.run_program("anonymize", trace, out)
+        self.run_program("anonymize", trace, out, expect=2)
+        # Another policy's result is not the same, and is said not to be.
+        self.run_program("anonymize", trace, out, "--policy", "simulate", "--force", "--verify",
+                         expect=1)
+        package = self.dir / "cut.reprise"
+        self.run_program("pack", out, "-o", package)
+        package.write_bytes(package.read_bytes()[:-100])
+        done = self.run_program("unpack", package, "-o", self.dir / "cut", expect=3)
+        self.assertIn("damaged", done.stderr)
+        self.assertFalse((self.dir / "cut").exists())
+
+    def test_presets_are_printed_as_they_can_be_read(self):
+        trace = self.convert("gloo/resnet18")
+        policy = self.dir / "mine.json"
+        text = self.run_program("anonymize", "--print-policy", "replay").stdout
+        mine = {**json.loads(text), "name": "mine"}
+        del mine["fields"]["parent"]  # what a policy does not name goes
+        policy.write_text(json.dumps(mine), encoding="utf-8")
+        fields = self.run_json("anonymize", trace, self.dir / "out", "--policy", policy)["fields"]
+        self.assertGreater(fields["parent"]["drop"], 0)
+        # The name of a policy of one's own says something too.
+        audit = json.loads(
+            self.run_program("audit", self.dir / "out", "--json", expect=1).stdout)
+        self.assertEqual([finding["field"] for finding in audit["findings"]], ["policy name"])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
