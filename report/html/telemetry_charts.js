@@ -78,7 +78,9 @@ class TimeCharts {
   paint() {
     const [begin, end] = this.x.domain();
     this.shown.textContent = `${duration(begin * 1e3)} to ${duration(end * 1e3)}; 0 is where the measured time begins. Keys: + − ← → 0.`;
+    this.painting = true;
     this.painters.forEach((painter) => painter());
+    this.painting = false;
   }
 
   onKey(svg) {
@@ -211,7 +213,8 @@ class TimeCharts {
       d3.area().x((p) => whole(p[0])).y0((p) => y(p[1])).y1((p) => y(p[2])).curve(d3.curveStepAfter)(readings(series, this.full, RIGHT - LEFT)));
     svg.append('g').attr('transform', `translate(0,${height - 18})`).call(d3.axisBottom(whole).ticks(8).tickSize(3).tickFormat((us) => duration(us * 1e3)));
     const brush = d3.brushX().extent([[LEFT, 0], [RIGHT, height - 18]]).on('end', () => {
-      if (!d3.event.sourceEvent) return;
+      // Moving the brush to what is shown ends a brush too.
+      if (!d3.event.sourceEvent || this.painting) return;
       this.show(d3.event.selection ? d3.event.selection.map(whole.invert) : this.full);
     });
     const g = svg.append('g').call(brush);
