@@ -106,6 +106,9 @@ class Page:
     def emulate(self, theme="light", media="screen"):
         self._call("Emulation.setEmulatedMedia", media=media,
                    features=[{"name": "prefers-color-scheme", "value": theme}])
+        # The page hears of it with the next frame.
+        self._call("Runtime.evaluate", awaitPromise=True, expression="new Promise((heard) => "
+                   "requestAnimationFrame(() => requestAnimationFrame(heard)))")
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
