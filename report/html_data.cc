@@ -36,6 +36,7 @@ class Cutter {
     std::sort(order.begin(), order.end());
     left_out_[list] += static_cast<std::int64_t>(rows.size() - most);
     std::vector<Row> kept;
+    kept.reserve(most);
     for (const std::size_t i : order) {
       kept.push_back(std::move(rows[i]));
     }

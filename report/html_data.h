@@ -16,7 +16,7 @@ struct HtmlLimits {
   std::size_t rows = 500;        // of each list
   std::size_t ranks = 1'024;     // the slowest
   std::size_t cells = 200'000;   // times by rank, iteration and class
-  std::size_t series = 256;      // of telemetry
+  std::size_t series = 512;      // of telemetry
   std::size_t bins = 1'000;      // of a series, each with least and most
   std::size_t points = 400'000;  // of all series together; fewer bins each where there are many
 };

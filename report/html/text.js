@@ -27,7 +27,7 @@ const byteText = (bytes) => scaled(bytes, BYTE_UNITS);
 const number = (value) => (known(value) ? significant(value) : UNKNOWN);
 const count = (value) => (known(value) ? d3.format(',')(value) : UNKNOWN);
 const withUnit = (unit) => (value) => (known(value) ? `${significant(value)} ${unit}` : UNKNOWN);
-const joules = withUnit('J');
+const joules = (value) => (Math.abs(value) >= 1e6 ? `${significant(value / 1e6)} MJ` : withUnit('J')(value));
 const watts = withUnit('W');
 const percent = (fraction) => (known(fraction) ? `${(100 * fraction).toFixed(1)} %` : UNKNOWN);
 const error = (fraction) => (known(fraction) ? `${fraction > 0 ? '+' : ''}${percent(fraction)}` : UNKNOWN);
