@@ -118,7 +118,7 @@ Json SeriesJson(const TelemetrySeries& row) {
           {"modelled", row.modelled}, {"ranks", row.ranks},
           {"mean", Short(row.mean)},  {"max", Short(row.max)},
           {"binned", row.binned},     {"times_us", Microseconds(row.times_ns)},
-          {"low", Shorts(row.min)},   {"high", Shorts(row.max_of_bin)}};
+          {"low", Shorts(row.low)},   {"high", Shorts(row.high)}};
 }
 
 Json IterationJson(const TelemetryIteration& row) {
@@ -200,7 +200,6 @@ std::string HtmlDataJson(const RunData& run, const Report& report, const HtmlLim
   }
   Json json;
   json["report"] = ReportJson(cut);
-  json["hosts"] = cut.manifest.hosts.size();
   json["iterations_asked"] = cut.manifest.iterations;
   json["steps"] = {{"classes", steps.classes},
                    {"recorded", RowsJson(steps.recorded, StepJson)},

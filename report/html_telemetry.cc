@@ -92,7 +92,7 @@ void FillSeries(std::span<const SeriesStep> steps, Interval window, std::int64_t
   if (steps.size() <= 2 * bins) {
     for (const SeriesStep& step : steps) {
       series.times_ns.push_back(step.begin_ns - origin_ns);
-      series.min.push_back(step.value);
+      series.low.push_back(step.value);
     }
     return;
   }
@@ -108,8 +108,8 @@ void FillSeries(std::span<const SeriesStep> steps, Interval window, std::int64_t
   }
   for (const auto& [bin, values] : range) {
     series.times_ns.push_back(window.first + bin * width_ns - origin_ns);
-    series.min.push_back(values.first);
-    series.max_of_bin.push_back(values.second);
+    series.low.push_back(values.first);
+    series.high.push_back(values.second);
   }
 }
 

@@ -13,15 +13,15 @@
 
 namespace reprise {
 
-// One metric. Either points (min = max: the value from its time on), or bins of equal width.
+// One metric. Either points (`low` holds from its time on), or bins of equal width.
 struct TelemetrySeries {
   std::string device, metric, unit, source;  // totals as rates: joules in watts, others "<unit>/s"
   bool modelled = false;
   std::vector<std::int32_t> ranks;  // that compute on the device; empty: the host's, or not known
   double mean = 0, max = 0;         // over the measured time; over all time where nothing is
   bool binned = false;
-  std::vector<std::int64_t> times_ns;   // points; of bins the begins
-  std::vector<double> min, max_of_bin;  // of bins that hold a value; `min` alone for points
+  std::vector<std::int64_t> times_ns;  // points; of bins the begins
+  std::vector<double> low, high;       // of bins that hold a value; of points `low` alone
 };
 
 // A rank's iteration, as the ranks of the host ran it.

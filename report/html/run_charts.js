@@ -11,7 +11,7 @@ function energyCards(report) {
   const { attribution } = report;
   if (!known(report.energy_joules)) return [card('Energy', 'unknown', 'no source, or too few samples')];
   const per = (amount, name) => (attribution && amount && known(amount.per_joule) ?
-    card(`${name} per joule`, number(amount.per_joule), `${number(amount.per_step)} a step, inferred: ${amount.from}`) : null);
+    card(`${name} per joule`, number(amount.per_joule), `${number(amount.per_step)} a step; ${amount.from}`) : null);
   const step = attribution && !isMonitor(report) && attribution.step_joules;
   return [card('Energy', joules(report.energy_joules), `over ${duration(report.measured_ns)}; source: ${report.energy_source}`),
     card('Mean power', watts(report.mean_watts), report.energy_source),
@@ -211,7 +211,7 @@ function drawOffenders(box, data, filters) {
   const rows = data.report.fidelity.offenders.filter((row) => matches(filters.class, row.class));
   if (rows.length === 0) return 'No operation was measured.';
   box.append(note('The operations whose replayed time differs most from the recorded one.'));
-  box.append(table([textColumn('operation', (r) => shortened(r.name, 160)), textColumn('class', (r) => r.class), textColumn('kernel', (r) => shortened(r.kernel, 80)),
+  box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class), textColumn('kernel', (r) => shortened(r.kernel, 80)),
     column('count', (r) => count(r.count)), column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
     column('error', (r) => error(relative(r.replayed_ns, r.recorded_ns))), textColumn('likely cause', (r) => r.likely_cause)], rows));
   return undefined;
