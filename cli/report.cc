@@ -1,4 +1,4 @@
-// reprise report RUN [--json]
+// reprise report RUN [--json] [-o FILE.html]
 #include "report/report.h"
 
 #include <fmt/format.h>
@@ -6,8 +6,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
+#include "report/html.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -17,19 +20,35 @@ struct ReportFlags {
   std::string run;
   std::string output;
   bool json = false;
+  bool quiet = false;
+  bool force = false;
 };
 
 Result<int> RunReport(const ReportFlags& flags) {
+  std::optional<OutputFile> page;
   if (!flags.output.empty()) {
-    return UsageError(
-        "report: there is no HTML writer yet; leave out -o for the console, or use "
-        "--json > FILE");
+    if (!flags.output.ends_with(".html")) {
+      return UsageError(fmt::format(
+          "report: -o {}: the report is written as HTML, so the name must end in .html; for JSON "
+          "use --json > FILE",
+          flags.output));
+    }
+    // Before anything is read: a name that can't be written should cost nothing.
+    REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
+  } else if (flags.quiet || flags.force) {
+    return UsageError("report: --quiet and --force go with -o FILE.html");
   }
   REPRISE_ASSIGN(const RunData run, ReadRun(flags.run));
   const Report report = Analyze(run);
-  const std::string text =
-      flags.json ? JsonText(report) : ConsoleText(report, isatty(STDOUT_FILENO) == 1);
-  fmt::print("{}", text);
+  if (page) {
+    page->stream() << HtmlText(run, report);
+    REPRISE_TRY(page->Commit());
+  }
+  if (flags.json) {
+    fmt::print("{}", JsonText(report));
+  } else if (!flags.quiet) {
+    fmt::print("{}", ConsoleText(report, isatty(STDOUT_FILENO) == 1));
+  }
   return 0;
 }
 
@@ -38,10 +57,13 @@ Result<int> RunReport(const ReportFlags& flags) {
 CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
   app.description("What a run says: coverage, times, transfers, energy");
-  app.add_option("run", flags->run, "directory written by replay")->required();
+  app.add_option("run", flags->run, "directory written by replay or monitor")->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
-  // Known, so that it is refused with a reason; not shown by --help.
-  app.add_option("-o,--output", flags->output)->group("");
+  app.add_option("-o,--output", flags->output,
+                 "also as one HTML page with charts, which needs no network")
+      ->type_name("FILE.html");
+  app.add_flag("--quiet", flags->quiet, "with -o: no text");
+  app.add_flag("--force", flags->force, "with -o: replace the file");
   return [flags] { return RunReport(*flags); };
 }
 

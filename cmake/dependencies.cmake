@@ -21,3 +21,5 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+# The charts of the HTML report: one file that the report's page holds (Debian: node-d3).
+find_file(D3_SCRIPT d3.min.js PATHS /usr/share/nodejs/d3/dist REQUIRED)

@@ -3,6 +3,7 @@
 #include "report/energy_json.h"
 #include "report/fidelity_json.h"
 #include "report/report.h"
+#include "report/report_json.h"
 #include "report/rows_json.h"
 
 namespace reprise {
@@ -88,7 +89,7 @@ Json ManifestJson(const RunManifest& manifest) {
 
 }  // namespace
 
-std::string JsonText(const Report& report) {
+Json ReportJson(const Report& report) {
   Json json;
   json["coverage"] = CoverageJson(report.coverage);
   json["coverage_of_step"] = report.coverage_of_step;
@@ -121,7 +122,11 @@ std::string JsonText(const Report& report) {
   json["run"] = ManifestJson(report.manifest);
   json["diagnostics"] = report.diagnostics;
   json["notes"] = report.notes;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
+}
+
+std::string JsonText(const Report& report) {
+  return ReportJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace reprise

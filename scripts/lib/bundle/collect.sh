@@ -80,7 +80,7 @@ copy_licences() {
   {
     cat "$list"
     printf 'openmpi-bin\nlibopenmpi3\nlibpmix2\n'
-    awk '/^\[/ {on = ($0 == "[build]")} on && (/-dev$/ || /-headers$/)' scripts/packages.txt
+    awk '/^\[/ {on = ($0 == "[build]")} on && (/-dev$/ || /-headers$/ || /^node-/)' scripts/packages.txt
   } | sort -u | while read -r package; do
     cp -L "/usr/share/doc/$package/copyright" "$1/share/licences/$package.txt"
     dpkg-query -W -f "\${Package} \${Version} (source \${source:Package} \${source:Version})\n" "$package"

@@ -1,5 +1,6 @@
-# Writes OUTPUT, a C++ file that holds the bytes of FILES (kernels/program_sources.h declares it).
-set(text "#include \"kernels/program_sources.h\"\n\nnamespace reprise {\nnamespace {\n")
+# Writes OUTPUT, a C++ file that holds the bytes of FILES: HEADER declares STRUCT {name, text} and
+# FUNCTION, which returns all of them in the order of FILES.
+set(text "#include \"${HEADER}\"\n\nnamespace reprise {\nnamespace {\n")
 set(table "")
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME)
@@ -9,6 +10,6 @@ foreach(file IN LISTS FILES)
   string(APPEND text "constexpr char k_${identifier}[] = {${bytes}'\\0'};\n")
   string(APPEND table "    {\"${name}\", {k_${identifier}, sizeof(k_${identifier}) - 1}},\n")
 endforeach()
-string(APPEND text "constexpr EmbeddedProgram kPrograms[] = {\n${table}};\n}  // namespace\n\n")
-string(APPEND text "std::span<const EmbeddedProgram> EmbeddedPrograms() { return kPrograms; }\n\n}  // namespace reprise\n")
+string(APPEND text "constexpr ${STRUCT} kFiles[] = {\n${table}};\n}  // namespace\n\n")
+string(APPEND text "std::span<const ${STRUCT}> ${FUNCTION}() { return kFiles; }\n\n}  // namespace reprise\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,256 @@
+// What the run is: summary, bandwidth, roofline, heat maps, settings and notes.
+const isMonitor = (report) => (report.run.options || {}).mode === 'monitor';
+
+function card(name, value, more) {
+  return element('dl', { class: 'card' }, element('dt', {}, name), element('dd', { class: 'value' }, value),
+    more ? element('dd', { class: 'more' }, more) : null);
+}
+const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
+
+function energyCards(report) {
+  const { attribution } = report;
+  if (!known(report.energy_joules)) return [card('Energy', 'unknown', 'no source, or too few samples')];
+  const per = (amount, name) => (attribution && amount && known(amount.per_joule) ?
+    card(`${name} per joule`, number(amount.per_joule), `${number(amount.per_step)} a step; ${amount.from}`) : null);
+  const step = attribution && !isMonitor(report) && attribution.step_joules;
+  return [card('Energy', joules(report.energy_joules), `over ${duration(report.measured_ns)}; source: ${report.energy_source}`),
+    card('Mean power', watts(report.mean_watts), report.energy_source),
+    step ? card('Energy of a step', `${joules(step.median)}`, `± ${joules(step.half_range)} (half the range of ${plural(step.iterations, 'iteration')})`) : null,
+    attribution ? per(attribution.tokens, 'Tokens') : null, attribution ? per(attribution.samples, 'Samples') : null];
+}
+
+// What is missing, before any number.
+function warnings(data) {
+  const { report } = data;
+  const list = [];
+  if (!report.run.complete) list.push('This run is not complete: it was killed, it failed, or it is still being written. What follows is what could be read.');
+  const missing = report.run.world_size - report.ranks.length - (data.left_out.ranks || 0);
+  if (missing > 0) list.push(`${plural(missing, 'rank')} of ${report.run.world_size} left no file that could be read.`);
+  if (!isMonitor(report) && report.iterations < data.iterations_asked) {
+    list.push(`${report.iterations} of ${plural(data.iterations_asked, 'iteration')} finished on every rank.`);
+  }
+  if (report.oversubscribed) list.push('Oversubscribed: more threads than cores. The step error is shown, not claimed.');
+  return list;
+}
+
+function drawMonitored(box, data) {
+  const { report } = data;
+  box.append(note('This run watched a program (reprise monitor). Nothing was replayed, so coverage and fidelity mean nothing here.'),
+    element('p', {}, `Monitored: ${shortened(report.run.options.monitored || report.run.command, 400)}`),
+    cards(card('Measured time', duration(report.measured_ns)),
+      card('Processes', count(report.run.world_size), `on ${plural(new Set(report.ranks.map((r) => r.host)).size, 'host')}`),
+      ...energyCards(report)));
+}
+
+function drawReplaySummary(box, data) {
+  const { report } = data;
+  const { fidelity, coverage } = report;
+  const kinds = [['real', 'var(--c4)'], ['surrogate', 'var(--c3)'], ['timed', 'var(--c9)'], ['skipped', 'var(--c2)']];
+  stackedBars(box, [{ name: 'coverage', bars: [{ parts: kinds.map(([name, paint]) => ({ name, value: coverage[name], colour: paint })) }] }], {
+    title: `Replay coverage: ${percent(coverage.real)} real, ${percent(coverage.surrogate)} surrogate, ${percent(coverage.timed)} timed, ${percent(coverage.skipped)} skipped`,
+    text: `Of ${duration(report.covered_ns)} recorded time of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
+    format: percent, items: kinds.map(([name, paint]) => ({ name, colour: paint })),
+  });
+  const { nodes } = fidelity;
+  box.append(cards(
+    card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
+      `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown'),
+    card('Step, replayed', duration(report.step_time_replayed_ns), `median of ${plural(report.iterations, 'iteration')}, ` +
+      `${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}`),
+    card('Error of the step', error(fidelity.step_error), report.oversubscribed ? 'oversubscribed: shown, not claimed' :
+      known(fidelity.untraced_error) ? `${error(fidelity.untraced_error)} against the untraced step` : 'replayed against recorded'),
+    card('Error of the work', error(fidelity.work_error), 'operations alone'),
+    nodes ? card('Errors of nodes', percent(nodes.mean_absolute_error), `mean of ${count(nodes.count)}; ${percent(nodes.within_tenth)} of the time within 10 %`) : null,
+    card('Ranks', count(report.run.world_size), `on ${plural(Math.max(1, new Set(report.ranks.map((r) => r.host)).size), 'host')}`),
+    ...energyCards(report)));
+  if (fidelity.difference_unknown_because) box.append(note(`No attribution of the difference: ${fidelity.difference_unknown_because}`));
+}
+
+function drawSummary(box, data) {
+  for (const text of warnings(data)) box.append(warning(text));
+  if (isMonitor(data.report)) drawMonitored(box, data);
+  else drawReplaySummary(box, data);
+}
+
+function drawBusbw(box, data) {
+  const rows = data.report.collectives;
+  const measured = rows.filter((row) => row.busbw_gb_per_s > 0 && row.bytes > 0);
+  if (measured.length === 0) {
+    return rows.length === 0 ? 'No transfers.' : 'Transfers were not measured in this run (only waited for, or not finished): no bandwidth.';
+  }
+  const kinds = [...new Set(measured.map((row) => row.name))];
+  const groupNames = [...new Set(measured.map((row) => row.group))];
+  const shapes = groupNames.length > SYMBOLS.length ? [] :
+    groupNames.map((name, i) => ({ name: `${SYMBOL_TEXTS[i]} group ${name || '(default)'}`, colour: 'none' }));
+  box.append(note('Bus bandwidth as nccl-tests defines it: comparable between group sizes and with a link\'s peak. Colour: kind; shape: group' +
+    (shapes.length ? '. ' : ' (there are more groups than shapes: hover for their names). ') +
+    'Timed from the last arrival to the last end. Staged transports are no NVLink.'));
+  logScatter(box, measured.map((row) => ({
+    x: row.bytes, y: row.busbw_gb_per_s, colour: colour(kinds.indexOf(row.name)), symbol: groupNames.indexOf(row.group),
+    tip: `${row.name}, group ${row.group || '(default)'} of ${row.group_size}\n${byteText(row.bytes)}, ${plural(row.count, 'transfer')}\n` +
+      `busbw ${number(row.busbw_gb_per_s)} GB/s, algbw ${number(row.algbw_gb_per_s)} GB/s\n${duration(row.replayed_ns)} (recorded ${duration(row.recorded_ns)})`,
+  })), {
+    title: 'busbw against message size', xLabel: 'message, bytes', yLabel: 'busbw, GB/s', xBase: 2, xText: byteText, yText: number,
+    items: [...kinds.map((name, i) => ({ name, colour: colour(i) })), ...shapes],
+    columns: [textColumn('collective', (r) => r.name), textColumn('group', (r) => r.group), column('ranks', (r) => count(r.group_size)),
+      column('bytes', (r) => byteText(r.bytes)), column('count', (r) => count(r.count)), textColumn('mode', (r) => r.mode),
+      column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
+      column('algbw GB/s', (r) => number(r.algbw_gb_per_s)), column('busbw GB/s', (r) => number(r.busbw_gb_per_s)),
+      textColumn('clock', (r) => r.clock)],
+    rows,
+  });
+  return undefined;
+}
+
+function drawRoofline(box, data, filters) {
+  const rows = data.report.classes.filter((row) => matches(filters.class, row.name));
+  const points = rows.filter((row) => row.gflop_per_s > 0 && row.flops > 0 && row.bytes > 0);
+  if (points.length === 0) return 'No class of operations with known FLOPs and bytes was measured.';
+  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. This run holds no measured ' +
+    'limits of the device, so no roof is drawn; "reprise bench kernels" measures them.'));
+  logScatter(box, points.map((row) => ({ x: row.flops / row.bytes, y: row.gflop_per_s, colour: classColour(row.name), label: row.name,
+    tip: `${row.name}\n${number(row.flops / row.bytes)} FLOP/byte\n${number(row.gflop_per_s)} GFLOP/s, ${number(row.gb_per_s)} GB/s` })), {
+    title: 'Operational intensity and speed by class', xLabel: 'FLOP per byte', yLabel: 'GFLOP/s', xText: number, yText: number,
+    columns: [textColumn('class', (r) => r.name), column('count', (r) => count(r.count)), column('FLOP', (r) => number(r.flops)),
+      column('bytes', (r) => byteText(r.bytes)), column('FLOP/byte', (r) => number(r.bytes > 0 ? r.flops / r.bytes : null)),
+      column('GFLOP/s', (r) => number(r.gflop_per_s)), column('GB/s', (r) => number(r.gb_per_s)),
+      column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns))],
+    rows,
+  });
+  return undefined;
+}
+
+// Columns of the heat map that every run may have: [name, format, rank → value].
+function rankColumns(data) {
+  const { report } = data;
+  const straggler = new Map(data.stragglers.map((row) => [row.rank, row]));
+  const exposed = d3.nest().key((r) => r.rank).rollup((list) => d3.sum(list, (r) => r.replayed_exposed_ns))
+    .map(report.fidelity.overlap);
+  const energy = new Map(((report.attribution || {}).ranks || []).map((row) => [row.name, row.joules]));
+  const of = (map, rank, field) => (map.has(rank) ? map.get(rank)[field] : null);
+  return [
+    ['step recorded', duration, (r) => r.step_time_recorded_ns], 
+    [isMonitor(report) ? 'measured time' : 'step replayed', duration, (r) => r.step_time_replayed_ns],
+    ['step error', error, (r) => relative(r.step_time_replayed_ns, r.step_time_recorded_ns)],
+    ['real coverage', percent, (r) => (r.covered_ns > 0 ? r.coverage.real : null)],
+    ['host time recorded', duration, (r) => (r.nodes > 0 ? r.host_ns : null)],
+    ['waits recorded', duration, (r) => (r.nodes > 0 ? r.wait_ns : null)],
+    ['gaps recorded', duration, (r) => (r.nodes > 0 ? r.delay_ns : null)],
+    ['exposed comm replayed', duration, (r) => exposed.get(r.rank)],
+    ['waited for others', duration, (r) => of(straggler, r.rank, 'replayed_waited_ns')],
+    ['kept others waiting', duration, (r) => of(straggler, r.rank, 'caused_ns')],
+    [`energy${report.attribution && report.attribution.modelled ? ' (modelled)' : ''}`, joules, (r) => energy.get(String(r.rank))],
+  ];
+}
+
+// And one for each metric of the devices on which ranks compute.
+function deviceColumns(data) {
+  const metrics = new Map();
+  for (const series of data.telemetry.flatMap((host) => host.series)) {
+    for (const rank of series.ranks) {
+      const name = `${series.metric.replace(/_/g, ' ')} mean${series.modelled ? ' (modelled)' : ''}`;
+      if (!metrics.has(name)) metrics.set(name, { unit: series.unit, values: new Map() });
+      metrics.get(name).values.set(rank, series.mean);
+    }
+  }
+  return [...metrics].map(([name, metric]) => [name, metricText(metric.unit), (r) => metric.values.get(r.rank)]);
+}
+
+function drawHeatMap(box, data, filters) {
+  const ranks = byRank(data.report.ranks, filters);
+  // A column in which all ranks are alike shows nothing.
+  const differs = (c) => new Set(ranks.map(c[2]).filter(known)).size > (ranks.length > 1 ? 1 : 0);
+  const columns = [...rankColumns(data), ...deviceColumns(data)].filter(differs).slice(0, 16);
+  if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks in which they differ.';
+  const [left, top] = [70, 60];
+  const tall = ranks.length <= 32 ? 22 : ranks.length <= 128 ? 12 : 5;
+  const wide = (WIDTH - left - 10) / columns.length;
+  box.append(note('Each column has its own scale, from its least (pale) to its most (strong): look for rows and single cells that stand out. ' +
+    'Means over the measured time. Columns in which all ranks are alike are left out.'));
+  const svg = figure(box, { title: 'Ranks × metrics', height: top + ranks.length * tall + 8,
+    columns: [textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
+      ...columns.map((c) => column(c[0], (r) => c[1](c[2](r))))], rows: ranks });
+  columns.forEach(([name, format, value], c) => {
+    const [least, most] = d3.extent(ranks.map(value).filter(known));
+    const lines = wrapped(name, Math.max(8, Math.floor(wide / 6.2)));
+    lines.forEach((line, i) => svg.append('text').attr('class', 'quiet').style('font-size', '11px')
+      .attr('x', left + (c + 0.5) * wide).attr('y', top - 8 - 13 * (lines.length - 1 - i)).attr('text-anchor', 'middle').text(line));
+    ranks.forEach((rank, r) => {
+      const v = value(rank);
+      const share = known(v) && most > least ? (v - least) / (most - least) : 0;
+      const cell = svg.append('g').attr('transform', `translate(${left + c * wide},${top + r * tall})`);
+      withTip(cell.append('path').attr('d', `M0,0h${wide - 1.5}v${tall - 1}h${1.5 - wide}Z`)
+        .style('fill', known(v) ? `color-mix(in srgb, var(--heat) ${Math.round(6 + 69 * share)}%, var(--panel))` : 'none'),
+      () => `rank ${rank.rank} on ${rank.host || UNKNOWN}\n${name}: ${format(v)}`);
+      if (tall > 20) {
+        cell.append('text').attr('x', wide / 2).attr('y', tall / 2).attr('dy', '.35em').attr('text-anchor', 'middle')
+          .style('font-size', '11px').style('pointer-events', 'none').text(format(v));
+      }
+    });
+  });
+  const every = Math.ceil(11 / tall);
+  ranks.forEach((rank, r) => {
+    if (r % every === 0) {
+      svg.append('text').attr('x', left - 8).attr('y', top + (r + 0.5) * tall).attr('dy', '.35em').attr('text-anchor', 'end')
+        .style('font-size', '11px').text(`rank ${rank.rank}`);
+    }
+  });
+  return undefined;
+}
+
+function wrapped(text, most) {
+  const lines = [];
+  for (const word of text.split(' ')) {
+    if (lines.length && lines[lines.length - 1].length + word.length < most) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function drawOffenders(box, data, filters) {
+  const rows = data.report.fidelity.offenders.filter((row) => matches(filters.class, row.class));
+  if (rows.length === 0) return 'No operation was measured.';
+  box.append(note('The operations whose replayed time differs most from the recorded one.'));
+  box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class), textColumn('kernel', (r) => shortened(r.kernel, 80)),
+    column('count', (r) => count(r.count)), column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
+    column('error', (r) => error(relative(r.replayed_ns, r.recorded_ns))), textColumn('likely cause', (r) => r.likely_cause)], rows));
+  return undefined;
+}
+
+function pairs(title, object) {
+  const rows = Object.entries(object || {});
+  if (rows.length === 0) return null;
+  return element('div', {}, element('h3', {}, title),
+    table([textColumn('name', (r) => r[0]), textColumn('value', (r) => String(r[1]))], rows));
+}
+
+function drawSettings(box, data) {
+  const { run, ranks } = data.report;
+  const { options, versions, ...facts } = run;
+  box.append(pairs('Run', facts), pairs('Options', options) || '', pairs('Versions', versions) || '', element('h3', {}, 'Ranks'),
+    table([textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
+      column('nodes', (r) => count(r.nodes)), column('iterations', (r) => count(r.iterations)),
+      column('clock uncertainty', (r) => duration(r.clock_uncertainty_ns))], ranks));
+}
+
+function drawNotes(box, data) {
+  const { notes, diagnostics } = data.report;
+  const left = Object.entries(data.left_out);
+  if (notes.length === 0 && Object.keys(diagnostics).length === 0 && left.length === 0) return 'Nothing to note.';
+  if (notes.length) box.append(element('ul', {}, ...notes.map((text) => element('li', {}, text))));
+  box.append(pairs('Counted', diagnostics) || '');
+  box.append(pairs('Left out of this page, which is bounded (--json has all)', data.left_out) || '');
+  return undefined;
+}
+
+const FIRST_SECTIONS = [{ id: 'summary', title: 'Summary', uses: [], draw: drawSummary }];
+const RUN_SECTIONS = [
+  { id: 'busbw', title: 'Bandwidth of transfers', uses: [], draw: drawBusbw, left_out: ['collectives'] },
+  { id: 'roofline', title: 'Roofline by class', uses: ['class'], draw: drawRoofline },
+  { id: 'offenders', title: 'Operations that differ most', uses: ['class'], draw: drawOffenders },
+  { id: 'heat-map', title: 'Heat map of ranks', uses: ['rank'], draw: drawHeatMap, left_out: ['ranks'] },
+];
+const LAST_SECTIONS = [
+  { id: 'settings', title: 'Settings and provenance', uses: [], draw: drawSettings, left_out: ['ranks'] },
+  { id: 'notes', title: 'Notes and counters', uses: [], draw: drawNotes, left_out: ['notes'] },
+];

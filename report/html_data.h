@@ -1,0 +1,31 @@
+// What the HTML report shows, as one JSON object: {"report": report's JSON, "left_out": {list:
+// count}, "steps": StepDetails, "telemetry": …}. Its size is bounded: of a long list the rows that
+// matter most are kept and the others counted, series are reduced to bins. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "report/report.h"
+#include "run/run.h"
+
+namespace reprise {
+
+struct HtmlLimits {
+  std::size_t rows = 500;        // of each list
+  std::size_t ranks = 1'024;     // the slowest
+  std::size_t cells = 200'000;   // times by rank, iteration and class
+  std::size_t series = 512;      // of telemetry
+  std::size_t bins = 1'000;      // of a series, each with least and most
+  std::size_t points = 400'000;  // of all series together; fewer bins each where there are many
+};
+
+// `report` with its lists cut to the limits; what was cut, by list, goes to `left_out`.
+[[nodiscard]] Report CutToLimits(Report report, const HtmlLimits& limits,
+                                 std::map<std::string, std::int64_t>& left_out);
+
+[[nodiscard]] std::string HtmlDataJson(const RunData& run, const Report& report,
+                                       const HtmlLimits& limits = {});
+
+}  // namespace reprise
