@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::size_t kMostRanks = 32;
 
-std::string OptionOr(const RunManifest& manifest, const std::string& name, std::string otherwise) {
+std::string OptionOr(const RunManifest& manifest, const std::string& name,
+                     const std::string& otherwise) {
   const auto found = manifest.options.find(name);
-  return found == manifest.options.end() ? std::move(otherwise) : found->second;
+  return found == manifest.options.end() ? otherwise : found->second;
 }
 
 }  // namespace

@@ -53,14 +53,14 @@ struct Compiled {
 };
 
 const std::vector<Compiled>& Expressions() {
-  static const auto* const kExpressions = [] {
-    auto* all = new std::vector<Compiled>;
+  static const std::vector<Compiled> expressions = [] {
+    std::vector<Compiled> all;
     for (const Pattern& pattern : kPatterns) {
-      all->push_back({pattern.kind, std::regex(pattern.expression, std::regex::optimize)});
+      all.push_back({pattern.kind, std::regex(pattern.expression, std::regex::optimize)});
     }
     return all;
   }();
-  return *kExpressions;
+  return expressions;
 }
 
 bool IsTokenCharacter(char c) {
