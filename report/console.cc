@@ -131,13 +131,13 @@ std::string RankTable(const Report& report, const Style& style) {
 }
 
 std::string EnergyTable(const Report& report, const Style& style) {
-  Table table({"device", "host", "source", "energy", "mean power", ""});
+  Table table({"device", "metric", "host", "source", "energy", "mean power", ""});
   for (const EnergyRow& row : report.energy) {
-    table.Add({Fit(row.device, 30), Fit(row.host, 16),
+    table.Add({Fit(row.device, 20), Fit(row.metric, 16), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
                NumberText(row.mean_watts) + " W", row.in_total ? "" : "(within another)"});
   }
-  return table.Empty() ? "" : Heading(style, "Energy", "measured iterations") + table.Text(3);
+  return table.Empty() ? "" : Heading(style, "Energy", "measured iterations") + table.Text(4);
 }
 
 // Units that people read: hertz as GHz, bytes scaled, fractions as percent.

@@ -5,6 +5,7 @@ About 25 s.
 """
 import csv
 import json
+import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -135,6 +136,26 @@ class Monitor(program.ProgramTest):
         self.assertEqual(shown.count("device"), 3)
         self.assertRegex(shown, r"temperature +thermal +41\.0 +41\.0 +41\.0 +41\.0 +celsius")
         self.assertNotIn("\x1b", shown)  # no terminal
+
+    def test_gpus_of_a_vendors_library(self):
+        library = pathlib.Path(program.REPRISE).resolve().parent / "tests/telemetry/libstand_in_nvml.so"
+        if not library.exists():
+            self.skipTest(f"{library} is not built")
+        run = self.dir / "run"
+        self.run_program("monitor", "-o", run, "--telemetry-library", f"nvml={library}",
+                         "--sample-period", "20,nvml=50", "--", "sleep", "0.6")
+        self.assertEqual(rows(run / "run.sqlite", "SELECT device, source, pci_bus_id FROM meters"),
+                         [("gpu-0000:01:00.0", "nvml", "0000:01:00.0")])
+        energy = {row["metric"]: row for row in self.run_json("report", run)["energy"]
+                  if row["source"] == "nvml"}
+        self.assertAlmostEqual(energy["power"]["mean_watts"], 400)
+        # The counter is what counts.
+        self.assertEqual({name for name, row in energy.items() if row["in_total"]}, {"gpu_energy"})
+        text = self.run_program("report", run).stdout
+        self.assertIn("never: gpu-0000:01:00.0", text)
+        self.run_program("monitor", "-o", self.dir / "other", "--telemetry-library",
+                         f"nvml={self.dir}/missing.so", "--", "true")
+        self.assertIn("missing.so", facts(self.dir / "other")["telemetry.nvml"])
 
     def test_csv_of_each_metric(self):
         run, out = self.dir / "run", self.dir / "csv"
