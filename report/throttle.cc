@@ -40,6 +40,7 @@ std::vector<std::string> ReasonsOf(std::uint64_t bits, const std::vector<std::st
 std::vector<NamedTime> MostFirst(const std::map<std::string, std::int64_t>& times,
                                  std::size_t most) {
   std::vector<NamedTime> rows;
+  rows.reserve(times.size());
   for (const auto& [name, ns] : times) {
     rows.push_back({name, ns});
   }
