@@ -8,12 +8,25 @@
 namespace reprise {
 namespace {
 
-std::int64_t FloorTo(std::int64_t value, std::int64_t grid) {
-  const std::int64_t rest = value % grid;
-  return value - rest - (rest < 0 ? grid : 0);
+// Beyond 64 bits: the limits. Only damaged or made-up traces get there.
+constexpr std::int64_t kMostSize = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t Plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? -kMostSize : kMostSize) : sum;
 }
 
-// Beyond 64 bits: the limits. Only damaged or made-up traces get there.
+// Of sizes: none is negative.
+std::int64_t Times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMostSize : product;
+}
+
+std::int64_t FloorTo(std::int64_t value, std::int64_t grid) {
+  const std::int64_t rest = value % grid;
+  return Plus(value - rest, rest < 0 ? -grid : 0);
+}
+
 std::int64_t Clamped(double value) {
   constexpr double kMost = 9.2e18;
   return static_cast<std::int64_t>(std::clamp(value, -kMost, kMost));
@@ -59,7 +72,7 @@ std::int64_t SizeMap::At(std::int64_t size) const {
     case Rounding::Kind::kKeep:
       return size;
     case Rounding::Kind::kGrid:
-      return size < rounding_.grid ? size : FloorTo(size + rounding_.grid / 2, rounding_.grid);
+      return size < rounding_.grid ? size : FloorTo(Plus(size, rounding_.grid / 2), rounding_.grid);
     case Rounding::Kind::kScale:
       return size < kSmall
                  ? size
@@ -89,7 +102,7 @@ void SizeMap::Apply(TensorDesc& tensor) const {
   for (const std::size_t dim : inner_first) {
     if (tensor.strides[dim] != 0) {
       tensor.strides[dim] = next;
-      next *= std::max<std::int64_t>(tensor.shape[dim], 1);
+      next = Times(next, std::max<std::int64_t>(tensor.shape[dim], 1));
     }
   }
 }
@@ -100,16 +113,18 @@ void SizeMap::Apply(CommSpec& spec) const {
   }
   const std::int64_t item = SizeOrOne(spec.dtype);
   const auto map_splits = [&](std::vector<std::int64_t>& splits, std::int64_t& bytes) {
+    std::int64_t elements = 0;
     for (std::int64_t& split : splits) {
       split = At(split);
+      elements = Plus(elements, split);
     }
-    bytes = std::accumulate(splits.begin(), splits.end(), std::int64_t{0}) * item;
+    bytes = Times(elements, item);
   };
   std::int64_t& less = spec.in_bytes <= spec.out_bytes ? spec.in_bytes : spec.out_bytes;
   std::int64_t& more = spec.in_bytes <= spec.out_bytes ? spec.out_bytes : spec.in_bytes;
   const std::int64_t times = less > 0 && more % less == 0 ? more / less : 0;
-  less = At(less / item) * item;
-  more = times > 0 ? less * times : At(more / item) * item;
+  less = Times(At(less / item), item);
+  more = times > 0 ? Times(less, times) : Times(At(more / item), item);
   if (!spec.in_splits.empty()) {
     map_splits(spec.in_splits, spec.in_bytes);
   }
