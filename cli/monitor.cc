@@ -12,6 +12,7 @@
 #include "cli/sampling_flags.h"
 #include "cli/watched_command.h"
 #include "core/clock.h"
+#include "replayer/recorded_telemetry.h"
 #include "telemetry/prometheus_text.h"
 
 namespace reprise {
@@ -48,8 +49,8 @@ Status StartMonitoring(const MonitorFlags& flags, Monitoring& monitoring) {
   monitoring.sampler = Sampler::Open(options);
   RankWriter* writer = nullptr;
   if (monitoring.recording != nullptr) {
-    monitoring.recording->Describe(*monitoring.sampler);
     writer = &monitoring.recording->writer();
+    DescribeSampler(*monitoring.sampler, *writer);
   }
   monitoring.sampler->Start([&monitoring, writer](const std::vector<Sample>& samples) {
     monitoring.recent.Add(samples);

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/version.h"
+#include "replayer/recorded_telemetry.h"
 #include "replayer/run_directory.h"
 
 namespace reprise {
@@ -62,14 +63,6 @@ Result<std::unique_ptr<MonitorRecording>> MonitorRecording::Begin(const MonitorT
   return recording;
 }
 
-void MonitorRecording::Describe(const Sampler& sampler) {
-  writer_->AppendMetrics(sampler.metrics());
-  writer_->AppendMeters(sampler.devices());
-  for (const auto& [source, why] : sampler.unavailable()) {
-    writer_->SetFact("telemetry." + source, why);
-  }
-}
-
 void MonitorRecording::BeginStep() {
   begin_ns_ = MonotonicNs();
   ReadClock();
@@ -93,10 +86,7 @@ void MonitorRecording::Discard() {
 Status MonitorRecording::End(const Sampler* sampler, int exit_code) {
   ReadClock();
   if (sampler != nullptr) {
-    writer_->SetFact(kFactSamplerCpuNs, std::to_string(sampler->cpu_ns()));
-    for (const auto& [name, counter] : sampler->diagnostics().Snapshot()) {
-      writer_->SetFact("sampler." + name, std::to_string(counter.count));
-    }
+    SummarizeSampler(*sampler, *writer_);
   }
   writer_->AppendStep({.start_ns = begin_ns_, .duration_ns = MonotonicNs() - begin_ns_});
   if (!target_.command.empty()) {

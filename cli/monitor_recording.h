@@ -28,7 +28,6 @@ class MonitorRecording {
   // Usage error where this rank's part exists, unless `force`.
   static Result<std::unique_ptr<MonitorRecording>> Begin(const MonitorTarget& target);
   [[nodiscard]] RankWriter& writer() { return *writer_; }
-  void Describe(const Sampler& sampler);
   void BeginStep();
   // Removes what was written: there was nothing to watch.
   void Discard();

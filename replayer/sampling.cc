@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/clock.h"
+#include "replayer/recorded_telemetry.h"
 #include "replayer/session.h"
 
 namespace reprise {
@@ -23,11 +24,7 @@ void Session::StartSampler() {
     return;  // one sampler per host: each physical sensor is read once
   }
   sampler_ = Sampler::Open(options);
-  writer_->AppendMetrics(sampler_->metrics());
-  writer_->AppendMeters(sampler_->devices());
-  for (const auto& [source, why] : sampler_->unavailable()) {
-    writer_->SetFact("telemetry." + source, why);
-  }
+  DescribeSampler(*sampler_, *writer_);
   sampler_->Start([this](const std::vector<Sample>& samples) {
     recent_.Add(samples);
     writer_->AppendSamples(samples);
@@ -39,10 +36,7 @@ void Session::StopSampler() {
     return;
   }
   sampler_->Stop();
-  writer_->SetFact(kFactSamplerCpuNs, std::to_string(sampler_->cpu_ns()));
-  for (const auto& [name, counter] : sampler_->diagnostics().Snapshot()) {
-    writer_->SetFact("sampler." + name, std::to_string(counter.count));
-  }
+  SummarizeSampler(*sampler_, *writer_);
 }
 
 // Everything is allocated and compiled, nothing runs: the floor under the run's power. Where no

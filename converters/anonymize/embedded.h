@@ -11,7 +11,7 @@ struct EmbeddedText {
   std::string_view text;
 };
 
-// Defined in the file that CMake generates (embed.cmake).
+// Defined in the file that CMake generates (cmake/embed.cmake).
 [[nodiscard]] std::span<const EmbeddedText> EmbeddedTexts();
 
 }  // namespace reprise
