@@ -8,6 +8,7 @@ function classColour(name) {
   const at = CLASS_COLOURS.indexOf(name);
   return `var(--c${at < 0 ? 15 : at})`;
 }
+const classItems = (names) => names.map((name) => ({ name, colour: classColour(name) }));
 const colour = (i) => `var(--c${[0, 1, 4, 2, 6, 5, 8, 7, 10, 11, 13, 12, 3, 9, 14][i % 15]})`;
 
 const tip = {

@@ -1,12 +1,6 @@
 // What the run is: summary, bandwidth, roofline, heat maps, settings and notes.
 const isMonitor = (report) => (report.run.options || {}).mode === 'monitor';
 
-function card(name, value, more) {
-  return element('dl', { class: 'card' }, element('dt', {}, name), element('dd', { class: 'value' }, value),
-    more ? element('dd', { class: 'more' }, more) : null);
-}
-const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
-
 function energyCards(report) {
   const { attribution } = report;
   if (!known(report.energy_joules)) return [card('Energy', 'unknown', 'no source, or too few samples')];
@@ -162,49 +156,11 @@ function drawHeatMap(box, data, filters) {
   const differs = (c) => new Set(ranks.map(c[2]).filter(known)).size > (ranks.length > 1 ? 1 : 0);
   const columns = [...rankColumns(data), ...deviceColumns(data)].filter(differs).slice(0, 16);
   if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks in which they differ.';
-  const [left, top] = [70, 60];
-  const tall = ranks.length <= 32 ? 22 : ranks.length <= 128 ? 12 : 5;
-  const wide = (WIDTH - left - 10) / columns.length;
   box.append(note('Each column has its own scale, from its least (pale) to its most (strong): look for rows and single cells that stand out. ' +
     'Means over the measured time. Columns in which all ranks are alike are left out.'));
-  const svg = figure(box, { title: 'Ranks × metrics', height: top + ranks.length * tall + 8,
-    columns: [textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
-      ...columns.map((c) => column(c[0], (r) => c[1](c[2](r))))], rows: ranks });
-  columns.forEach(([name, format, value], c) => {
-    const [least, most] = d3.extent(ranks.map(value).filter(known));
-    const lines = wrapped(name, Math.max(8, Math.floor(wide / 6.2)));
-    lines.forEach((line, i) => svg.append('text').attr('class', 'quiet').style('font-size', '11px')
-      .attr('x', left + (c + 0.5) * wide).attr('y', top - 8 - 13 * (lines.length - 1 - i)).attr('text-anchor', 'middle').text(line));
-    ranks.forEach((rank, r) => {
-      const v = value(rank);
-      const share = known(v) && most > least ? (v - least) / (most - least) : 0;
-      const cell = svg.append('g').attr('transform', `translate(${left + c * wide},${top + r * tall})`);
-      withTip(cell.append('path').attr('d', `M0,0h${wide - 1.5}v${tall - 1}h${1.5 - wide}Z`)
-        .style('fill', known(v) ? `color-mix(in srgb, var(--heat) ${Math.round(6 + 69 * share)}%, var(--panel))` : 'none'),
-      () => `rank ${rank.rank} on ${rank.host || UNKNOWN}\n${name}: ${format(v)}`);
-      if (tall > 20) {
-        cell.append('text').attr('x', wide / 2).attr('y', tall / 2).attr('dy', '.35em').attr('text-anchor', 'middle')
-          .style('font-size', '11px').style('pointer-events', 'none').text(format(v));
-      }
-    });
-  });
-  const every = Math.ceil(11 / tall);
-  ranks.forEach((rank, r) => {
-    if (r % every === 0) {
-      svg.append('text').attr('x', left - 8).attr('y', top + (r + 0.5) * tall).attr('dy', '.35em').attr('text-anchor', 'end')
-        .style('font-size', '11px').text(`rank ${rank.rank}`);
-    }
-  });
+  heatMap(box, ranks, columns.map(([name, text, value]) => ({ name, text, value, range: d3.extent(ranks.map(value).filter(known)) })),
+    { title: 'Ranks × metrics' });
   return undefined;
-}
-
-function wrapped(text, most) {
-  const lines = [];
-  for (const word of text.split(' ')) {
-    if (lines.length && lines[lines.length - 1].length + word.length < most) lines[lines.length - 1] += ` ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 function drawOffenders(box, data, filters) {
@@ -228,7 +184,7 @@ function drawSettings(box, data) {
   const { run, ranks } = data.report;
   const { options, versions, ...facts } = run;
   box.append(pairs('Run', facts), pairs('Options', options) || '', pairs('Versions', versions) || '', element('h3', {}, 'Ranks'),
-    table([textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
+    table([...RANK_COLUMNS,
       column('nodes', (r) => count(r.nodes)), column('iterations', (r) => count(r.iterations)),
       column('clock uncertainty', (r) => duration(r.clock_uncertainty_ns))], ranks));
 }

@@ -35,6 +35,14 @@ const relative = (replayed, recorded) =>
   (known(replayed) && recorded > 0 ? replayed / recorded - 1 : null);
 const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+function wrapped(text, most) {
+  const lines = [];
+  for (const word of text.split(' ')) {
+    if (lines.length && lines[lines.length - 1].length + word.length < most) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
 
 // Units of telemetry: how a value is shown.
 function metricText(unit) {
@@ -56,6 +64,11 @@ function element(tag, attributes, ...children) {
 }
 const note = (text) => element('p', { class: 'note' }, text);
 const warning = (text) => element('p', { class: 'warning' }, text);
+function card(name, value, more) {
+  return element('dl', { class: 'card' }, element('dt', {}, name), element('dd', { class: 'value' }, value),
+    more ? element('dd', { class: 'more' }, more) : null);
+}
+const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
 
 // A column: {name, text: row => string, left: whether it is text}.
 function table(columns, rows) {

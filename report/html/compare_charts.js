@@ -1,0 +1,2 @@
+// What differs between the sides of a comparison.
+const COMPARE_SECTIONS = [];
