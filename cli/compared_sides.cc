@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 struct SideText {
   std::string label;  // empty: to be found
-  std::vector<std::string> paths;
+  std::string given;  // the path, or the first of them
+  std::vector<std::string> runs;
 };
 
 bool IsDirectory(const std::string& path) {
@@ -47,7 +48,7 @@ std::vector<std::string> RunsAt(const std::string& path) {
 // A directory may have '=' and ',' in its name: what exists as it stands is taken as it stands.
 SideText ParseSide(const std::string& text) {
   if (IsDirectory(text)) {
-    return {.label = {}, .paths = RunsAt(text)};
+    return {.label = {}, .given = text, .runs = RunsAt(text)};
   }
   SideText side;
   std::string paths = text;
@@ -55,14 +56,16 @@ SideText ParseSide(const std::string& text) {
     side.label = text.substr(0, equals);
     paths = text.substr(equals + 1);
   }
+  side.given = paths.substr(0, paths.find(','));
   if (IsDirectory(paths)) {
-    side.paths = RunsAt(paths);
+    side.given = paths;
+    side.runs = RunsAt(paths);
     return side;
   }
   for (std::size_t at = 0; at <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', at), paths.size());
     const std::vector<std::string> runs = RunsAt(paths.substr(at, end - at));
-    side.paths.insert(side.paths.end(), runs.begin(), runs.end());
+    side.runs.insert(side.runs.end(), runs.begin(), runs.end());
     at = end + 1;
   }
   return side;
@@ -87,11 +90,11 @@ void NameSides(std::vector<SideText>& sides) {
   for (int names = 1; names <= kMostNames; ++names) {
     std::set<std::string> labels;
     for (const SideText& side : sides) {
-      labels.insert(side.label.empty() ? EndOf(side.paths.front(), names) : side.label);
+      labels.insert(side.label.empty() ? EndOf(side.given, names) : side.label);
     }
     if (labels.size() == sides.size() || names == kMostNames) {
       for (SideText& side : sides) {
-        side.label = side.label.empty() ? EndOf(side.paths.front(), names) : side.label;
+        side.label = side.label.empty() ? EndOf(side.given, names) : side.label;
       }
       return;
     }
@@ -110,7 +113,7 @@ Result<std::vector<ComparedSide>> ReadSides(const std::vector<std::string>& text
   std::vector<ComparedSide> sides;
   for (SideText& of : parsed) {
     ComparedSide& side = sides.emplace_back(ComparedSide{.label = std::move(of.label), .runs = {}});
-    for (std::string& path : of.paths) {
+    for (std::string& path : of.runs) {
       REPRISE_ASSIGN(const RunData run, ReadRun(path));
       side.runs.push_back({std::move(path), Analyze(run)});
     }

@@ -62,24 +62,44 @@ std::vector<Setting> DifferingSettings(const std::vector<ComparedSide>& sides) {
   return out;
 }
 
-void WarnOfRun(const std::string& label, const ComparedRun& run,
-               std::vector<std::string>& warnings) {
-  const RunManifest& manifest = run.report.manifest;
-  const auto warn = [&](const std::string& what) {
-    warnings.push_back(fmt::format("{} ({}): {}", label, run.path, what));
-  };
-  if (!manifest.complete) {
-    warn("the run is not complete: it was killed, it failed, or it is still being written");
+// What limits one run.
+std::vector<std::string> LimitsOf(const Report& report) {
+  std::vector<std::string> limits;
+  if (!report.manifest.complete) {
+    limits.emplace_back(
+        "the run is not complete: it was killed, it failed, or it is still being written");
   }
-  if (manifest.oversubscribed) {
-    warn("oversubscribed: more threads than cores");
+  if (report.manifest.oversubscribed) {
+    limits.emplace_back("oversubscribed: more threads than cores");
   }
-  if (run.report.iterations < manifest.iterations && !IsMonitored(run.report)) {
-    warn(fmt::format("{} of {} iterations were finished on every rank", run.report.iterations,
-                     manifest.iterations));
+  if (report.iterations < report.manifest.iterations && !IsMonitored(report)) {
+    limits.push_back(fmt::format("{} of {} iterations were finished on every rank",
+                                 report.iterations, report.manifest.iterations));
   }
-  if (IsDry(run.report)) {
-    warn("a dry run: its times are simulated (modelled), nothing was executed");
+  if (IsDry(report)) {
+    limits.emplace_back("a dry run: its times are simulated (modelled), nothing was executed");
+  }
+  return limits;
+}
+
+// Each limit once, with whom it is of: a side where it is of all its runs.
+void WarnOfLimits(const std::vector<ComparedSide>& sides, std::vector<std::string>& warnings) {
+  std::map<std::string, std::vector<std::string>> of_whom;
+  for (const ComparedSide& side : sides) {
+    std::map<std::string, std::vector<std::string>> of_runs;
+    for (const ComparedRun& run : side.runs) {
+      for (const std::string& limit : LimitsOf(run.report)) {
+        of_runs[limit].push_back(run.path);
+      }
+    }
+    for (const auto& [limit, paths] : of_runs) {
+      of_whom[limit].push_back(paths.size() == side.runs.size()
+                                   ? side.label
+                                   : fmt::format("{} ({})", side.label, fmt::join(paths, ", ")));
+    }
+  }
+  for (const auto& [limit, whom] : of_whom) {
+    warnings.push_back(fmt::format("{}: {}", fmt::join(whom, ", "), limit));
   }
 }
 
@@ -90,11 +110,11 @@ std::vector<std::string> FindWarnings(const std::vector<ComparedSide>& sides,
   for (const Incomparable& reason : allowed) {
     warnings.push_back(fmt::format("not the same {}: {}", reason.key, reason.why));
   }
+  WarnOfLimits(sides, warnings);
   std::set<std::string> versions;
   std::set<std::int32_t> iterations;
   for (const ComparedSide& side : sides) {
     for (const ComparedRun& run : side.runs) {
-      WarnOfRun(side.label, run, warnings);
       versions.insert(run.report.manifest.reprise_version);
       iterations.insert(run.report.manifest.iterations);
     }

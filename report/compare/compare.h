@@ -73,6 +73,7 @@ struct DifferenceParts {
   // False: of the time that all ranks' operations took, whatever ran beside them.
   bool on_critical_path = false;
   double seconds = 0;
+  double base_seconds = 0;  // the same of the first side, whole
   struct Part {
     std::string name;
     double seconds = 0;

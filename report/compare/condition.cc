@@ -83,8 +83,7 @@ std::optional<double> ValueFor(Of of, const ComparedCell& cell) {
   }
 }
 
-std::string WhyUnknown(const Condition& condition, const ComparedRow& row,
-                       const ComparedCell& cell) {
+std::string WhyUnknown(const ComparedRow& row, const ComparedCell& cell) {
   if (!cell.quantity) {
     return "it was not measured";
   }
@@ -105,17 +104,21 @@ Status Check(const Condition& condition, const std::vector<ComparedSide>& sides,
   if (found == comparison.rows.end()) {
     std::vector<std::string> names;
     for (const ComparedRow& row : comparison.rows) {
-      names.push_back(row.name);
+      if (row.group == "summary") {
+        names.push_back(row.name);
+      }
     }
-    return UsageError(fmt::format("--fail-if '{}': these runs have no '{}'; they have {}",
-                                  condition.text, condition.name, fmt::join(names, " ")));
+    return UsageError(fmt::format(
+        "--fail-if '{}': these runs have no '{}'; they have {}, and the classes, phases and "
+        "collectives of --json: class.NAME, class.NAME.energy, phase.NAME, collective.NAME",
+        condition.text, condition.name, fmt::join(names, ", ")));
   }
   for (std::size_t s = condition.of == Of::kValue ? 0 : 1; s < sides.size(); ++s) {
     const ComparedCell& cell = found->cells[s];
     const auto value = ValueFor(condition.of, cell);
     if (!value) {
       return BadInput(fmt::format("--fail-if '{}' can't be checked for {}: {}", condition.text,
-                                  sides[s].label, WhyUnknown(condition, *found, cell)));
+                                  sides[s].label, WhyUnknown(*found, cell)));
     }
     if (Holds(condition, *value)) {
       violations.push_back(

@@ -103,6 +103,7 @@ Json PartJson(const DifferenceParts::Part& part) {
 Json DifferenceJson(const std::optional<DifferenceParts>& difference) {
   return difference ? Json{{"of", difference->on_critical_path ? "critical path" : "busy time"},
                            {"seconds", difference->seconds},
+                           {"base_seconds", difference->base_seconds},
                            {"rows", RowsJson(difference->parts, PartJson)}}
                     : Json(nullptr);
 }

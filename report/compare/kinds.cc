@@ -152,8 +152,8 @@ std::vector<QuantityKind> SummaryKinds() {
   const std::string none;
   std::vector<QuantityKind> kinds = {
       {"time", "step time", none, "seconds", kLower, Basis::kTime, StepSeconds},
-      {"exposed_comm", "exposed communication, mean of ranks", none, "seconds", kLower,
-       Basis::kTime, ExposedSeconds},
+      {"exposed_comm", "exposed communication (mean)", none, "seconds", kLower, Basis::kTime,
+       ExposedSeconds},
       {"tokens_per_second", "tokens per second", none, "1/s", kHigher, Basis::kTime,
        amount_per_step(&Report::tokens, StepSeconds)},
       {"samples_per_second", "samples per second", none, "1/s", kHigher, Basis::kTime,
@@ -176,9 +176,9 @@ std::vector<QuantityKind> SummaryKinds() {
       {"utilization", "GPU utilization", none, "fraction", kNeither, Basis::kOther,
        MeanMetric("gpu_utilization")},
       {"throttled", "time throttled", none, "fraction", kLower, Basis::kOther, ThrottledShare},
-      {"coverage", "coverage, real", none, "fraction", kNeither, Basis::kOther,
+      {"coverage", "coverage, real", none, "fraction", kNeither, Basis::kTime,
        [](const Report& r) { return Values{r.coverage.real}; }},
-      {"step_error", "error of the step", none, "fraction", kNeither, Basis::kOther, step_error},
+      {"step_error", "error of the step", none, "fraction", kNeither, Basis::kTime, step_error},
   };
   for (QuantityKind& kind : kinds) {
     kind.group = "summary";

@@ -54,6 +54,15 @@ std::optional<DifferenceParts> ExplainParts(const ComparedSide& side, const Comp
   const auto add = out.on_critical_path ? AddPathTimes : AddBusyTimes;
   add(after, 1, seconds);
   add(before, -1, seconds);
+  if (out.on_critical_path) {
+    out.base_seconds = static_cast<double>(before.details.difference->replayed_ns) * 1e-9;
+  } else {
+    std::map<std::string, double> of_base;
+    AddBusyTimes(before, 1, of_base);
+    for (const auto& [name, part] : of_base) {
+      out.base_seconds += part;
+    }
+  }
   for (const auto& [name, part] : seconds) {
     if (part != 0) {
       out.parts.push_back({name, part});

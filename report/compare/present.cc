@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::size_t kMostTransfers = 16;
 constexpr std::size_t kLongestName = 34;
+// Parts smaller than this share of their whole are counted instead of shown; JSON has all.
+constexpr double kTelling = 0.005;
+constexpr double kLittle = 0.001;  // likewise, of the first side's step
 
-std::vector<std::string> Header(const char* first, const std::vector<ComparedSide>& sides,
+std::vector<std::string> Header(const std::string& first, const std::vector<ComparedSide>& sides,
                                 const std::vector<std::size_t>& positions) {
   std::vector<std::string> header = {first};
   for (const std::size_t s : positions) {
@@ -26,16 +29,38 @@ std::vector<std::string> Header(const char* first, const std::vector<ComparedSid
   return header;
 }
 
+// Whether it is next to nothing of its group on every side.
+bool IsSmall(const ComparedRow& row, const Comparison& comparison) {
+  for (std::size_t s = 0; s < row.cells.size(); ++s) {
+    double whole = 0;
+    for (const ComparedRow& other : comparison.rows) {
+      if (other.group == row.group && other.cells[s].quantity) {
+        whole += other.cells[s].quantity->value;
+      }
+    }
+    if (row.cells[s].quantity && row.cells[s].quantity->value >= kTelling * whole) {
+      return false;
+    }
+  }
+  return true;
+}
+
 PresentedTable RowTable(const std::string& group, const char* title, const char* more,
                         const std::vector<ComparedSide>& sides, const Comparison& comparison,
                         const std::vector<std::size_t>& positions) {
   PresentedTable table{
       .title = title,
       .more = more,
-      .header = Header(group == "summary" ? "quantity" : group.c_str(), sides, positions),
+      .header = Header(group == "summary" ? "quantity" : group.substr(0, group.find(' ')), sides,
+                       positions),
       .rows = {}};
+  std::size_t small = 0;
   for (const ComparedRow& row : comparison.rows) {
     if (row.group != group) {
+      continue;
+    }
+    if (group != "summary" && IsSmall(row, comparison)) {
+      ++small;
       continue;
     }
     std::vector<std::string> cells = {Fit(row.label, kLongestName)};
@@ -49,6 +74,9 @@ PresentedTable RowTable(const std::string& group, const char* title, const char*
       }
     }
     table.rows.push_back(std::move(cells));
+  }
+  if (small > 0) {
+    table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * kTelling)});
   }
   return table;
 }
@@ -83,7 +111,7 @@ PresentedTable PartTable(const std::vector<ComparedSide>& sides, const Compariso
   PresentedTable table{
       .title = fmt::format("{} against {}", sides[position].label, sides.front().label),
       .more = {},
-      .header = {"part", "difference", "share"},
+      .header = {"part", "difference", fmt::format("of {}", sides.front().label)},
       .rows = {}};
   const auto& difference = comparison.differences[position - 1];
   if (!difference) {
@@ -91,13 +119,24 @@ PresentedTable PartTable(const std::vector<ComparedSide>& sides, const Compariso
   }
   table.more = difference->on_critical_path ? "what moved the end of one pass"
                                             : "time of all ranks' operations in one pass";
+  const auto share = [&difference](double seconds) {
+    return difference->base_seconds > 0
+               ? fmt::format("{:+.1f} %", 100 * seconds / difference->base_seconds)
+               : std::string("-");
+  };
+  std::size_t small = 0;
   for (const DifferenceParts::Part& part : difference->parts) {
-    table.rows.push_back({part.name, ValueText("seconds", part.seconds),
-                          difference->seconds == 0
-                              ? "-"
-                              : fmt::format("{:.0f} %", 100 * part.seconds / difference->seconds)});
+    if (std::abs(part.seconds) < kLittle * difference->base_seconds) {
+      ++small;
+      continue;
+    }
+    table.rows.push_back({part.name, ValueText("seconds", part.seconds), share(part.seconds)});
   }
-  table.rows.push_back({"all", ValueText("seconds", difference->seconds), ""});
+  if (small > 0) {
+    table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * kLittle)});
+  }
+  table.rows.push_back(
+      {"all", ValueText("seconds", difference->seconds), share(difference->seconds)});
   return table;
 }
 
@@ -139,7 +178,8 @@ std::string ValueText(const std::string& unit, std::optional<double> value) {
                                          [&unit](const auto& of) { return of.first == unit; });
   const std::string suffix =
       found == kUnits.end() ? (unit.empty() ? "" : " " + unit) : std::string(found->second);
-  return fmt::format("{}{}", NumberText(value), suffix);
+  // Energy of one operation is small: three digits, wherever they begin.
+  return (std::abs(*value) < 1 ? fmt::format("{:.3g}", *value) : NumberText(value)) + suffix;
 }
 
 std::string RatioText(const std::optional<Ratio>& ratio) {
@@ -155,7 +195,8 @@ std::string RelationText(const std::string& unit, const ComparedCell& cell) {
   if (!cell.difference) {
     return RatioText(cell.ratio);
   }
-  const std::string text = ValueText(unit, *cell.difference);
+  const std::string text = unit == "fraction" ? fmt::format("{:.1f} points", 100 * *cell.difference)
+                                              : ValueText(unit, *cell.difference);
   return *cell.difference >= 0 ? "+" + text : text;
 }
 
