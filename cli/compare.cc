@@ -141,17 +141,17 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--figure", flags->figures,
                  "the page holds this figure instead (repeatable); sweeps allow other traces")
       ->check(CLI::IsMember({"parallelism", "optimizations", "microbatch", kHeatMap}))
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option("--fail-if", flags->conditions,
                  "exit 1 where a ratio to the first run is so: 'time>1.05', 'energy.low>1', "
                  "'class.gemm>1.1 || temperature.value>85' (repeatable)")
-      ->expected(1)
+      ->allow_extra_args(false)
       ->type_name("EXPR");
   app.add_option("--allow", flags->allow,
                  "compare although these differ: trace, part, mode, coverage, iterations")
       ->delimiter(',')
       ->check(CLI::IsMember({"trace", "part", "mode", "coverage", "iterations"}))
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_flag("--quiet", flags->quiet, "with -o: no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
   return [flags] { return RunCompare(*flags); };

@@ -12,22 +12,9 @@ namespace reprise {
 namespace {
 
 constexpr std::size_t kMostTransfers = 16;
-constexpr std::size_t kLongestName = 34;
 // Parts smaller than this share of their whole are counted instead of shown; JSON has all.
 constexpr double kTelling = 0.005;
 constexpr double kLittle = 0.001;  // likewise, of the first side's step
-
-std::vector<std::string> Header(const std::string& first, const std::vector<ComparedSide>& sides,
-                                const std::vector<std::size_t>& positions) {
-  std::vector<std::string> header = {first};
-  for (const std::size_t s : positions) {
-    header.push_back(Fit(sides[s].label, 22));
-    if (s > 0) {
-      header.emplace_back("ratio");
-    }
-  }
-  return header;
-}
 
 // Whether it is next to nothing of its group on every side.
 bool IsSmall(const ComparedRow& row, const Comparison& comparison) {
@@ -45,117 +32,186 @@ bool IsSmall(const ComparedRow& row, const Comparison& comparison) {
   return true;
 }
 
-PresentedTable RowTable(const std::string& group, const char* title, const char* more,
-                        const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                        const std::vector<std::size_t>& positions) {
-  PresentedTable table{
-      .title = title,
-      .more = more,
-      .header = Header(group == "summary" ? "quantity" : group.substr(0, group.find(' ')), sides,
-                       positions),
-      .rows = {}};
-  std::size_t small = 0;
-  for (const ComparedRow& row : comparison.rows) {
-    if (row.group != group) {
-      continue;
-    }
-    if (group != "summary" && IsSmall(row, comparison)) {
-      ++small;
-      continue;
-    }
-    std::vector<std::string> cells = {Fit(row.label, kLongestName)};
-    for (const std::size_t s : positions) {
-      const ComparedCell& cell = row.cells[s];
-      cells.push_back(
-          ValueText(row.unit, cell.quantity ? std::optional(cell.quantity->value) : std::nullopt) +
-          (cell.modelled ? " m" : ""));
-      if (s > 0) {
-        cells.push_back(RelationText(row.unit, cell));
+class Presenter {
+ public:
+  Presenter(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+            const std::vector<std::size_t>& positions, Room room)
+      : sides_(sides),
+        comparison_(comparison),
+        positions_(positions),
+        line_(room == Room::kLine),
+        tight_(line_ && positions.size() > 2) {}
+
+  [[nodiscard]] std::vector<PresentedTable> Tables() const {
+    std::vector<PresentedTable> tables = {Rows("summary", "Summary", "")};
+    for (const std::size_t s : positions_) {
+      if (s > 0 && comparison_.differences[s - 1]) {
+        tables.push_back(Parts(s, *comparison_.differences[s - 1]));
       }
     }
-    table.rows.push_back(std::move(cells));
+    tables.push_back(Rows("class", "Time by class", "one pass, all ranks"));
+    tables.push_back(Rows("phase", "Time by phase", "one pass, all ranks"));
+    tables.push_back(Rows("collective", "Time in collectives", "one pass, all members"));
+    tables.push_back(Rows("class energy", "Energy by class", "of a step"));
+    tables.push_back(Rows("phase energy", "Energy by phase", "of a step"));
+    tables.push_back(Transfers());
+    tables.push_back(Settings());
+    std::erase_if(tables, [](const PresentedTable& table) { return table.rows.empty(); });
+    return tables;
   }
-  if (small > 0) {
-    table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * kTelling)});
-  }
-  return table;
-}
 
-PresentedTable TransferTable(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                             const std::vector<std::size_t>& positions) {
-  PresentedTable table{.title = "Transfers",
-                       .more = "median time of one, from the last arrival; those that take longest",
-                       .header = Header("transfer", sides, positions),
-                       .rows = {}};
-  for (const ComparedTransfer& row : comparison.transfers) {
-    if (table.rows.size() == kMostTransfers) {
-      break;
-    }
-    std::vector<std::string> cells = {
-        fmt::format("{} {}, {} ranks", row.name, BytesText(row.bytes), row.group_size)};
-    for (const std::size_t s : positions) {
-      const auto& cell = row.cells[s];
-      cells.push_back(
-          ValueText("seconds", cell ? std::optional(cell->seconds.value) : std::nullopt));
-      if (s > 0) {
-        cells.push_back(cell ? RatioText(cell->ratio) : "");
+ private:
+  [[nodiscard]] PresentedTable Rows(const std::string& group, const char* title,
+                                    const char* more) const {
+    PresentedTable table{.title = title, .more = more, .header = {}, .rows = {}};
+    table.header = Header(group == "summary" ? "quantity" : group.substr(0, group.find(' ')));
+    std::size_t small = 0;
+    for (const ComparedRow& row : comparison_.rows) {
+      if (row.group != group) {
+        continue;
       }
+      if (group != "summary" && IsSmall(row, comparison_)) {
+        ++small;
+        continue;
+      }
+      std::vector<std::string> cells = {Name(row.label)};
+      for (const std::size_t s : positions_) {
+        const ComparedCell& cell = row.cells[s];
+        const auto value = cell.quantity ? std::optional(cell.quantity->value) : std::nullopt;
+        cells.push_back(ValueText(row.unit, value) + (cell.modelled ? " m" : ""));
+        if (s > 0) {
+          cells.push_back(Relation(row.unit, cell));
+        }
+      }
+      table.rows.push_back(std::move(cells));
     }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-PresentedTable PartTable(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                         std::size_t position) {
-  PresentedTable table{
-      .title = fmt::format("{} against {}", sides[position].label, sides.front().label),
-      .more = {},
-      .header = {"part", "difference", fmt::format("of {}", sides.front().label)},
-      .rows = {}};
-  const auto& difference = comparison.differences[position - 1];
-  if (!difference) {
+    AddSmall(small, kTelling, table);
     return table;
   }
-  table.more = difference->on_critical_path ? "what moved the end of one pass"
-                                            : "time of all ranks' operations in one pass";
-  const auto share = [&difference](double seconds) {
-    return difference->base_seconds > 0
-               ? fmt::format("{:+.1f} %", 100 * seconds / difference->base_seconds)
-               : std::string("-");
-  };
-  std::size_t small = 0;
-  for (const DifferenceParts::Part& part : difference->parts) {
-    if (std::abs(part.seconds) < kLittle * difference->base_seconds) {
-      ++small;
-      continue;
-    }
-    table.rows.push_back({part.name, ValueText("seconds", part.seconds), share(part.seconds)});
-  }
-  if (small > 0) {
-    table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * kLittle)});
-  }
-  table.rows.push_back(
-      {"all", ValueText("seconds", difference->seconds), share(difference->seconds)});
-  return table;
-}
 
-PresentedTable SettingTable(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                            const std::vector<std::size_t>& positions) {
-  PresentedTable table{
-      .title = "Settings that differ", .more = {}, .header = {"setting"}, .rows = {}};
-  for (const std::size_t s : positions) {
-    table.header.push_back(Fit(sides[s].label, 22));
-  }
-  for (const Setting& setting : comparison.settings) {
-    std::vector<std::string> cells = {setting.name};
-    for (const std::size_t s : positions) {
-      cells.push_back(setting.values[s].empty() ? "-" : Fit(setting.values[s], kLongestName));
+  [[nodiscard]] PresentedTable Parts(std::size_t position,
+                                     const DifferenceParts& difference) const {
+    PresentedTable table{.title = fmt::format("{} against {}", Label(position), Label(0)),
+                         .more = difference.on_critical_path
+                                     ? "what moved the end of one pass"
+                                     : "time of all ranks' operations in one pass",
+                         .header = {"part", "difference", fmt::format("of {}", Label(0))},
+                         .rows = {}};
+    const auto add = [&](const std::string& name, double seconds) {
+      table.rows.push_back({name, ValueText("seconds", seconds),
+                            difference.base_seconds > 0
+                                ? fmt::format("{:+.1f} %", 100 * seconds / difference.base_seconds)
+                                : std::string("-")});
+    };
+    std::size_t small = 0;
+    for (const DifferenceParts::Part& part : difference.parts) {
+      if (std::abs(part.seconds) < kLittle * difference.base_seconds) {
+        ++small;
+      } else {
+        add(part.name, part.seconds);
+      }
     }
-    table.rows.push_back(std::move(cells));
+    AddSmall(small, kLittle, table);
+    add("all", difference.seconds);
+    return table;
   }
-  return table;
-}
+
+  [[nodiscard]] PresentedTable Transfers() const {
+    PresentedTable table{
+        .title = "Transfers",
+        .more = "median time of one, from the last arrival; those that take longest",
+        .header = Header("transfer"),
+        .rows = {}};
+    for (const ComparedTransfer& row : comparison_.transfers) {
+      if (table.rows.size() == kMostTransfers) {
+        table.rows.push_back(
+            {fmt::format(".. and {} more", comparison_.transfers.size() - kMostTransfers)});
+        break;
+      }
+      std::vector<std::string> cells = {
+          Name(fmt::format("{} {}, {} ranks", row.name, BytesText(row.bytes), row.group_size))};
+      for (const std::size_t s : positions_) {
+        const auto& cell = row.cells[s];
+        cells.push_back(
+            ValueText("seconds", cell ? std::optional(cell->seconds.value) : std::nullopt));
+        if (s > 0) {
+          cells.push_back(cell ? RatioText(cell->ratio) : "");
+        }
+      }
+      table.rows.push_back(std::move(cells));
+    }
+    return table;
+  }
+
+  [[nodiscard]] PresentedTable Settings() const {
+    PresentedTable table{
+        .title = "Settings that differ", .more = {}, .header = {"setting"}, .rows = {}};
+    for (const std::size_t s : positions_) {
+      table.header.push_back(Label(s));
+    }
+    for (const Setting& setting : comparison_.settings) {
+      std::vector<std::string> cells = {Name(setting.name)};
+      for (const std::size_t s : positions_) {
+        const std::string& value = setting.values[s];
+        cells.push_back(value.empty() ? "-" : line_ ? Fit(value, tight_ ? 20 : 32) : value);
+      }
+      table.rows.push_back(std::move(cells));
+    }
+    return table;
+  }
+
+  [[nodiscard]] std::vector<std::string> Header(const std::string& first) const {
+    std::vector<std::string> header = {first};
+    for (const std::size_t s : positions_) {
+      header.push_back(Label(s));
+      if (s > 0) {
+        header.emplace_back("ratio");
+      }
+    }
+    return header;
+  }
+
+  static void AddSmall(std::size_t small, double limit, PresentedTable& table) {
+    if (small > 0) {
+      table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * limit)});
+    }
+  }
+
+  [[nodiscard]] std::string Label(std::size_t side) const {
+    const std::string& label = sides_[side].label;
+    return line_ ? Fit(label, tight_ ? 12 : 18) : label;
+  }
+
+  [[nodiscard]] std::string Name(const std::string& name) const {
+    return line_ ? Fit(name, 30) : name;
+  }
+
+  [[nodiscard]] std::string RatioText(const std::optional<Ratio>& ratio) const {
+    if (!ratio) {
+      return "";
+    }
+    if (!ratio->low) {
+      return fmt::format("{:.3g}x", ratio->value);
+    }
+    return tight_ ? fmt::format("{}{:.3g}x", ratio->Differs() ? "" : "~", ratio->value)
+                  : fmt::format("{:.3g}x ({:.3g}-{:.3g})", ratio->value, *ratio->low, *ratio->high);
+  }
+
+  [[nodiscard]] std::string Relation(const std::string& unit, const ComparedCell& cell) const {
+    if (!cell.difference) {
+      return RatioText(cell.ratio);
+    }
+    return unit == "fraction"
+               ? fmt::format("{:+.1f} pt", 100 * *cell.difference)
+               : (*cell.difference < 0 ? "" : "+") + ValueText(unit, cell.difference);
+  }
+
+  const std::vector<ComparedSide>& sides_;
+  const Comparison& comparison_;
+  const std::vector<std::size_t>& positions_;
+  bool line_;   // on lines of 100 columns
+  bool tight_;  // without intervals
+};
 
 }  // namespace
 
@@ -182,24 +238,6 @@ std::string ValueText(const std::string& unit, std::optional<double> value) {
   return (std::abs(*value) < 1 ? fmt::format("{:.3g}", *value) : NumberText(value)) + suffix;
 }
 
-std::string RatioText(const std::optional<Ratio>& ratio) {
-  if (!ratio) {
-    return "";
-  }
-  return ratio->low
-             ? fmt::format("{:.3g}x ({:.3g}-{:.3g})", ratio->value, *ratio->low, *ratio->high)
-             : fmt::format("{:.3g}x", ratio->value);
-}
-
-std::string RelationText(const std::string& unit, const ComparedCell& cell) {
-  if (!cell.difference) {
-    return RatioText(cell.ratio);
-  }
-  const std::string text = unit == "fraction" ? fmt::format("{:.1f} points", 100 * *cell.difference)
-                                              : ValueText(unit, *cell.difference);
-  return *cell.difference >= 0 ? "+" + text : text;
-}
-
 std::string HowMeasured(const Comparison& comparison) {
   const std::string repeats =
       comparison.repeats_are_runs
@@ -218,25 +256,8 @@ std::string HowMeasured(const Comparison& comparison) {
 
 std::vector<PresentedTable> PresentTables(const std::vector<ComparedSide>& sides,
                                           const Comparison& comparison,
-                                          const std::vector<std::size_t>& positions) {
-  const auto rows = [&](const char* group, const char* title, const char* more) {
-    return RowTable(group, title, more, sides, comparison, positions);
-  };
-  std::vector<PresentedTable> tables = {rows("summary", "Summary", "")};
-  for (const std::size_t s : positions) {
-    if (s > 0) {
-      tables.push_back(PartTable(sides, comparison, s));
-    }
-  }
-  tables.push_back(rows("class", "Time by class", "one pass, all ranks"));
-  tables.push_back(rows("phase", "Time by phase", "one pass, all ranks"));
-  tables.push_back(rows("collective", "Time in collectives", "one pass, all members"));
-  tables.push_back(rows("class energy", "Energy by class", "of a step"));
-  tables.push_back(rows("phase energy", "Energy by phase", "of a step"));
-  tables.push_back(TransferTable(sides, comparison, positions));
-  tables.push_back(SettingTable(sides, comparison, positions));
-  std::erase_if(tables, [](const PresentedTable& table) { return table.rows.empty(); });
-  return tables;
+                                          const std::vector<std::size_t>& positions, Room room) {
+  return Presenter(sides, comparison, positions, room).Tables();
 }
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
-// How the cells of a comparison read, in text as in Markdown. Only report/compare sees this.
+// A comparison as tables of words, for text as for Markdown. Only report/compare sees this.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,23 +11,26 @@ namespace reprise {
 
 // "0.210 s", "431 W", "-" for nothing.
 [[nodiscard]] std::string ValueText(const std::string& unit, std::optional<double> value);
-// "1.42x 1.39-1.45", "+3.1 C"; empty for none.
-[[nodiscard]] std::string RelationText(const std::string& unit, const ComparedCell& cell);
-[[nodiscard]] std::string RatioText(const std::optional<Ratio>& ratio);
+
+enum class Room : std::uint8_t {
+  kLine,  // 100 columns: names are cut, and of more than two sides intervals left out
+  kAny,
+};
 
 // What the values are, and what their intervals hold.
 [[nodiscard]] std::string HowMeasured(const Comparison& comparison);
 
-// A table of a comparison: heading, columns, cells.
 struct PresentedTable {
-  std::string title, more;
+  std::string title, more;  // `more` explains the title; may be empty
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
 };
 
-// All tables that have rows, of the sides at these positions; the first side is among them.
+// All tables that have rows, of the sides at these positions; the first side is among them. On a
+// line there is room for three.
 [[nodiscard]] std::vector<PresentedTable> PresentTables(const std::vector<ComparedSide>& sides,
                                                         const Comparison& comparison,
-                                                        const std::vector<std::size_t>& positions);
+                                                        const std::vector<std::size_t>& positions,
+                                                        Room room);
 
 }  // namespace reprise

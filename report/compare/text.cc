@@ -83,9 +83,10 @@ std::string ComparisonText(const std::vector<ComparedSide>& sides, const Compari
   for (const std::string& warning : comparison.warnings) {
     text += Wrap("warning: " + warning, kWidth, 9);
   }
-  text += style.dim + Wrap(HowMeasured(comparison), kWidth, 0) + style.reset;
+  const std::string tight = sides.size() > kBeside ? " ~: no difference shown." : "";
+  text += style.dim + Wrap(HowMeasured(comparison) + tight, kWidth, 0) + style.reset;
   for (const auto& positions : SidesTogether(sides.size(), kBeside)) {
-    for (const PresentedTable& table : PresentTables(sides, comparison, positions)) {
+    for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
       text += Aligned(table, style);
     }
   }
@@ -103,7 +104,7 @@ std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
   }
   text += "\n" + Escaped(HowMeasured(comparison)) + "\n";
   for (const auto& positions : SidesTogether(sides.size(), sides.size())) {
-    for (const PresentedTable& table : PresentTables(sides, comparison, positions)) {
+    for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kAny)) {
       text += MarkdownTable(table);
     }
   }

@@ -62,7 +62,8 @@ std::string PartsText(const DifferenceParts& difference) {
   for (const DifferenceParts::Part& part : difference.parts) {
     const double share = part.seconds / difference.seconds;
     if (share >= kTelling && named < kMostParts) {
-      text += fmt::format("{}{:.0f} % of it {}", named == 0 ? "" : ", ", 100 * share, part.name);
+      text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
+                          named == 0 ? " of the difference is" : "", part.name);
       ++named;
     }
   }
