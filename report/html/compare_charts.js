@@ -13,7 +13,7 @@ function sideCard(data, s) {
   return element('dl', { class: 'card' }, element('dt', {}, swatch(s), side.label),
     element('dd', { class: 'value' }, time ? valueText(time, time.cells[s]) : UNKNOWN),
     line(time ? `${time.label}, ${repeatsText(data, time.cells[s].repeats)}` : 'no step time'),
-    s === 0 ? line('what ratios are to') : time ? line(...relation(time)) : null,
+    s === 0 ? line('ratios are to this side') : time ? line(...relation(time)) : null,
     ...rows.map((row) => line(`${row.label}: ${valueText(row, row.cells[s])}`, ...(relation(row).length ? [', ', ...relation(row)] : []))),
     line(`${side.devices || 'unknown devices'}; ${plural(side.world_size, 'rank')} on ${plural(side.hosts, 'host')}`));
 }
@@ -37,9 +37,9 @@ function drawSummaryTable(box, data) {
   const rows = rowsOf(data, 'summary');
   if (rows.length === 0) return 'Nothing was measured on any side.';
   const name = (row) => element('div', {}, row.label, ...(row.note ? [element('br'), element('small', {}, `no ratio: ${row.note}`)] : []));
-  const whole = table([textColumn('quantity', name), ...data.sides.map((side, s) => column(side.label, (row) => summaryCell(data, row, s)))], rows);
+  const whole = table([textColumn('quantity', name), ...heads(data).map((head, s) => column(head, (row) => summaryCell(data, row, s)))], rows);
   whole.classList.add('whole');
-  box.append(note(`Median; least to most of how many; ratio to ${data.sides[0].label} with its 95 % interval. ▲ better and ▼ worse stand ` +
+  box.append(note(`Median; least to most of how many; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
     'where the interval leaves 1 out; for some quantities neither is better.'), whole);
   return undefined;
 }
@@ -55,7 +55,11 @@ function ratioTicks([low, high]) {
 function drawRatios(box, data) {
   const rows = rowsOf(data, 'summary').filter((row) => row.cells.some((cell, s) => s > 0 && cell.ratio));
   if (rows.length === 0) return 'No ratio is known: the sides have no quantity in common that may be divided.';
-  const [left, right, tall] = [270, WIDTH - 270, 17];
+  const tall = 17;
+  const longest = (texts, most) => 16 + 6.9 * Math.min(d3.max(texts, (text) => text.length), most);
+  // One side alone needs no name.
+  const names = data.sides.length > 2 ? longest(labels(data).slice(1), 16) : 0;
+  const [left, right] = [longest(rows.map((row) => row.label), 38) + names, WIDTH - 300];
   const dots = rows.map((row) => row.cells.map((cell, s) => ({ row, s, ratio: cell.ratio })).filter((dot) => dot.s > 0 && dot.ratio));
   const [least, most] = d3.extent([1, ...dots.flat().flatMap(({ ratio }) => [ratio.value, ratio.low, ratio.high])].filter((v) => v > 0));
   const height = d3.sum(dots, (list) => list.length * tall + 8);
@@ -64,11 +68,11 @@ function drawRatios(box, data) {
     columns: [textColumn('quantity', (row) => row.label), ...valueColumns(data)], rows });
   legend(svg, sideItems(data, 1));
   const x = d3.scaleLog().domain([least / 1.06, most * 1.06]).range([left, right]);
-  xAxis(svg, x, 0, height, times, 'ratio', ratioTicks(x.domain()));
+  xAxis(svg, x, 0, height, ratioTick, 'ratio', ratioTicks(x.domain()));
   svg.append('line').attr('class', 'one').attr('x1', x(1)).attr('x2', x(1)).attr('y1', 0).attr('y2', height);
   let at = 4;
   rows.forEach((row, i) => {
-    svg.append('text').attr('x', left - 10).attr('y', at + (dots[i].length * tall) / 2).attr('dy', '.35em').attr('text-anchor', 'end')
+    svg.append('text').attr('x', left - names - 10).attr('y', at + (dots[i].length * tall) / 2).attr('dy', '.35em').attr('text-anchor', 'end')
       .text(shortened(row.label, 38));
     for (const dot of dots[i]) {
       drawRatio(svg.append('g').attr('transform', `translate(0,${at + tall / 2})`), x, data.sides[dot.s].label, dot);
@@ -79,11 +83,14 @@ function drawRatios(box, data) {
   return undefined;
 }
 function drawRatio(g, x, label, { row, s, ratio }) {
+  if (data.sides.length > 2) {
+    g.append('text').attr('class', 'quiet').attr('x', x.range()[0] - 10).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(label, 16));
+  }
   if (known(ratio.low)) g.append('line').attr('class', 'whisker').attr('x1', x(ratio.low)).attr('x2', x(ratio.high));
   withTip(g.append('path').attr('d', d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(ratio.value)},0)`)
     .style('fill', colour(s)), () => `${label}\n${row.label}: ${ratioText(ratio)}`);
   const { kind, mark, word } = judgement(row.better, ratio);
-  const text = g.append('text').attr('x', WIDTH - 258).attr('dy', '.35em');
+  const text = g.append('text').attr('x', WIDTH - 288).attr('dy', '.35em');
   text.append('tspan').text(`${ratioText(ratio)} `);
   text.append('tspan').attr('class', kind).text(`${mark} ${word}`);
 }
@@ -103,13 +110,13 @@ function drawIterations(box, data) {
   });
   if (dots.length === 0) return 'No run has a step time of an iteration.';
   const [left, bottom] = [84, 270];
+  const [least, most] = d3.extent(dots, (d) => d.seconds);
+  const y = d3.scaleLinear().domain([least - (most - least || least) * 0.06, most + (most - least || most) * 0.06]).nice().range([bottom, 24]);
   const svg = figure(box, { title: 'Step time of every iteration', height: bottom + 44,
-    text: 'A band is a run, its iterations from left to right; the line is the side\'s median. The axis does not begin at 0.',
+    text: `A band is a run, its iterations from left to right; the line is the side's median.${y.domain()[0] > 0 ? ' The axis does not begin at 0.' : ''}`,
     columns: [textColumn('side', (d) => d.side), textColumn('run', (d) => d.run), column('iteration', (d) => count(d.iteration)),
       column('step', (d) => metricText('seconds')(d.seconds))], rows: dots });
   const x = d3.scaleLinear().domain([0, at - 1.2]).range([left + 6, WIDTH - 24]);
-  const [least, most] = d3.extent(dots, (d) => d.seconds);
-  const y = d3.scaleLinear().domain([least - (most - least || least) * 0.06, most + (most - least || most) * 0.06]).nice().range([bottom, 24]);
   yAxis(svg, y, left, WIDTH - 24, metricText('seconds'), 'step time');
   svg.selectAll('rect').data(runs).enter().append('rect').attr('class', 'iteration').attr('x', (r) => x(r.from)).attr('y', 24)
     .attr('width', (r) => x(r.to) - x(r.from)).attr('height', bottom - 24).style('fill-opacity', 0.6);
@@ -138,14 +145,12 @@ function sideBars(box, data, group, { title, text, paint }) {
     low: cell.least, high: cell.most, parts: known(cell.value) ? [{ name: cell.modelled ? 'modelled' : 'median', value: cell.value, colour: paint(row),
       more: [rangeText(row, cell), s > 0 ? relationText(row, cell) : ''].filter(Boolean).join('\n') }] : [] });
   stackedBars(box, rows.map((row) => ({ name: row.label, bars: row.cells.map((cell, s) => bar(row, cell, s)) })), {
-    title, text: `${text} Paler: ${data.sides[0].label}. Whiskers: least to most.`, format: metricText(rows[0].unit),
+    title: [title, modelledText(rows.flatMap((row) => row.cells))].filter(Boolean).join(', '), text: `${text} Paler: ${data.sides[0].label}. Whiskers: least to most.`, format: metricText(rows[0].unit),
     columns: [textColumn(group.split(' ')[0], (row) => row.label), ...valueColumns(data)], rows });
 }
 function drawParts(box, data) {
-  const phases = rowsOf(data, 'phase').map((row) => row.label);
-  const ofPhase = (row) => colour(phases.indexOf(row.label));
   sideBars(box, data, 'class', { title: 'By class', text: 'Time in operations of a class, one pass over the trace, sum of all ranks.', paint: (row) => classColour(row.label) });
-  sideBars(box, data, 'phase', { title: 'By phase', text: 'Time in operations of a phase, one pass over the trace, sum of all ranks.', paint: ofPhase });
+  sideBars(box, data, 'phase', { title: 'By phase', text: 'Time in operations of a phase, one pass over the trace, sum of all ranks.', paint: () => 'var(--c5)' });
   if (!box.children.length) return 'No side has times of classes or phases.';
   return undefined;
 }
@@ -182,9 +187,9 @@ function drawTransfers(box, data) {
   const name = (row) => `${row.name}, ${plural(row.group_size, 'rank')}`;
   const points = rows.flatMap((row) => row.cells.map((cell, s) => ({ row, cell, s })))
     .filter(({ row, cell }) => cell && cell.busbw_gb_per_s > 0 && row.bytes > 0);
-  const columns = [textColumn('transfer', name), column('bytes', (row) => byteText(row.bytes)), ...data.sides.flatMap((side, s) => {
+  const columns = [textColumn('transfer', name), column('bytes', (row) => byteText(row.bytes)), ...heads(data).flatMap((head, s) => {
     const of = (text) => (row) => (row.cells[s] ? text(row.cells[s]) : UNKNOWN);
-    return [column(`${side.label}: time`, of((cell) => metricText('seconds')(cell.seconds))), column('busbw GB/s', of((cell) => number(cell.busbw_gb_per_s))),
+    return [column(`${head}: time`, of((cell) => metricText('seconds')(cell.seconds))), column('busbw GB/s', of((cell) => number(cell.busbw_gb_per_s))),
       ...(s === 0 ? [] : [column('time, ratio', of((cell) => ratioText(cell.ratio)))])];
   })];
   box.append(note('Time: median of one transfer, from the last arrival to the last end. Bus bandwidth as nccl-tests defines it, comparable between group sizes.'));
@@ -202,7 +207,7 @@ function drawTransfers(box, data) {
 
 function drawSettingsThatDiffer(box, data) {
   if (data.settings.length === 0) return 'No setting differs between the sides (of each side the first run).';
-  box.append(table([textColumn('setting', (r) => r.name), ...labels(data).map((label, s) => textColumn(label, (r) => String(r.values[s] || UNKNOWN)))], data.settings));
+  box.append(table([textColumn('setting', (r) => r.name), ...heads(data).map((head, s) => textColumn(head, (r) => String(r.values[s] || UNKNOWN)))], data.settings));
   return undefined;
 }
 

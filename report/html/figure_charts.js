@@ -32,13 +32,16 @@ const MEASURES = {
   throttled: ['Time throttled', (data) => rowNamed(data, 'throttled'), NO_METER],
 };
 
+// What the title does not say yet.
+const captionOf = (title, row, ...more) => [row.label.toLowerCase() === title.toLowerCase() ? '' : row.label, modelledText(row.cells), ...more]
+  .filter(Boolean).join('; ');
+
 function valueMeasure(data, key) {
   const [title, find, why] = MEASURES[key];
   const row = find(data);
   if (!row) return { title, why, cells: [] };
   const more = (cell) => [cell.modelled ? 'modelled' : '', rangeText(row, cell), repeatsText(data, cell.repeats)].filter(Boolean).join(', ');
-  const modelled = row.cells.some((cell) => cell.modelled) ? ' (modelled where the table says so)' : '';
-  return { title, why, text: `${row.label}${modelled}`, format: metricText(row.unit), dots: row.unit === 'celsius',
+  return { title, why, text: captionOf(title, row), format: metricText(row.unit), dots: row.unit === 'celsius',
     cells: row.cells.map((cell) => ({ value: cell.value, low: cell.least, high: cell.most, more: known(cell.value) ? more(cell) : '' })) };
 }
 
@@ -49,15 +52,16 @@ function ratioMeasure(data, key) {
   const ratios = row && row.cells.some((cell, s) => s > 0 && cell.ratio);
   if (!ratios) {
     const measure = valueMeasure(data, key);
-    const because = row && (row.note || (row.unit === 'celsius' || row.unit === 'fraction' ? 'of degrees and shares none says anything' : 'unknown or zero on a side'));
-    return row ? { ...measure, text: `${measure.text}: values, no ratio (${because})` } : { ...measure, why };
+    const because = row && (row.note || (row.unit === 'celsius' || row.unit === 'fraction' ? 'that of degrees or shares would tell nothing' : 'unknown or zero on a side'));
+    return row ? { ...measure, text: captionOf(title, row, `values, no ratio: ${because}`) } : measure;
   }
   const cell = (one, s) => {
     if (s === 0) return { value: known(one.value) ? 1 : null, more: known(one.value) ? valueText(row, one) : '' };
     const { value, low, high } = one.ratio || {};
     return { value, low, high, more: one.ratio ? [valueText(row, one), judgement(row.better, one.ratio).word].filter(Boolean).join(', ') : row.note };
   };
-  return { title, why, text: `${row.label}, ratio; ${row.better === 'neither' ? 'neither way is better' : `${row.better} is better`}`, format: times, line: 1,
+  return { title, why, format: times, ticks: ratioTick, line: 1,
+    text: captionOf(title, row, row.better === 'neither' ? 'neither way is better' : `${row.better} is better`),
     cells: row.cells.map(cell) };
 }
 
@@ -86,8 +90,8 @@ function drawBreakdown(box, data) {
   const format = metricText('seconds');
   const svg = stackedBars(box, data.sides.map((side, s) => ({ name: side.label,
     bars: [{ parts: parts.map((part) => ({ name: part.name, colour: part.colour, value: part.values[s] || 0 })).filter((part) => part.value > 0) }] })), {
-    title, text: 'Mean of a rank, one pass over the trace. What overlaps counts in full, so a bar can be longer than the pass; what waits for nothing is not in it.',
-    format, items: parts, columns: [textColumn('part', (part) => part.name), ...labels(data).map((label, s) => column(label, (part) => format(part.values[s])))], rows: parts });
+    title, text: 'Mean of a rank, one pass over the trace. What overlaps counts in full, so a bar can be longer than the pass; time in which a rank did nothing is not in it.',
+    format, items: parts, columns: [textColumn('part', (part) => part.name), ...heads(data).map((head, s) => column(head, (part) => format(part.values[s])))], rows: parts });
   svg.selectAll('path').style('stroke', 'var(--panel)').style('stroke-width', 0.7);
 }
 

@@ -1,5 +1,5 @@
 // Small multiples: one panel a measure, over the sides of a comparison. A measure is {title, format,
-// cells: one a side {value, low, high, more}, line: a value to mark, dots: the scale has no zero,
+// cells: one a side {value, low, high, more}, ticks: as format, line: a value to mark, dots: no zero,
 // why: what to say where no side has a value}.
 const PANEL = 520;
 
@@ -22,7 +22,7 @@ function panelDomain(cells, { line, dots }) {
 
 // Sides from top to bottom, each with its value in words.
 function barPanel(grid, data, measure) {
-  const { title, text, format, cells, line } = measure;
+  const { title, text, format, ticks, cells, line } = measure;
   if (!cells.some((cell) => known(cell.value))) {
     emptyPanel(grid, measure);
     return;
@@ -32,21 +32,22 @@ function barPanel(grid, data, measure) {
   const height = cells.length * tall + 4;
   const svg = figure(grid, { title, text, width: PANEL, height: height + 26, columns: measureColumns(data, measure), rows: d3.range(cells.length) });
   const x = d3.scaleLinear().domain(panelDomain(cells, measure)).nice().range([14 + 6.9 * letters, PANEL - 88]);
-  xAxis(svg, x, 0, height, format, '', 4);
+  xAxis(svg, x, 0, height, ticks || format, '', 4);
   cells.forEach((cell, s) => {
     const g = svg.append('g').attr('transform', `translate(0,${s * tall + tall / 2 + 2})`);
     g.append('text').attr('x', x.range()[0] - 8).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(data.sides[s].label, MOST_LETTERS));
     if (known(cell.value)) drawBar(g, x, cell, s, { ...measure, label: data.sides[s].label });
     else g.append('text').attr('class', 'quiet').attr('x', x.range()[0] + 6).attr('dy', '.35em').text('not known');
   });
-  if (known(line)) svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
+  if (!known(line)) return;
+  svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
 }
 function drawBar(g, x, cell, s, { label, title, format, dots }) {
   const shape = dots ? d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(80)() : `M${x(0)},-8H${x(cell.value)}V8H${x(0)}Z`;
   withTip(g.append('path').attr('d', shape).attr('transform', dots ? `translate(${x(cell.value)},0)` : null).style('fill', colour(s)),
     () => [label, `${title}: ${format(cell.value)}`, cell.more].filter(Boolean).join('\n'));
   if (cell.high > cell.low) g.append('line').attr('class', 'whisker').attr('x1', x(cell.low)).attr('x2', x(cell.high));
-  g.append('text').attr('x', Math.max(x(cell.value), x(cell.high || 0), x.range()[0]) + (dots ? 12 : 6)).attr('dy', '.35em').text(format(cell.value));
+  g.append('text').attr('class', 'value').attr('x', Math.max(x(cell.value), x(cell.high || 0), x.range()[0]) + (dots ? 12 : 6)).attr('dy', '.35em').text(format(cell.value));
 }
 
 // Sides at their `number`: a point each and a line through the medians of those at the same place.
@@ -60,8 +61,8 @@ function linePanel(grid, data, measure) {
   const [left, bottom] = [74, 200];
   const svg = figure(grid, { title, text, width: PANEL, height: bottom + 40, columns: measureColumns(data, measure), rows: d3.range(cells.length) });
   const x = numberScale(data, [left + 16, PANEL - 20]);
-  const y = d3.scaleLinear().domain(panelDomain(points, measure)).nice().range([bottom, 14]);
-  xAxis(svg, x, 14, bottom, number, 'number in the label', shownNumbers(data, x));
+  const y = d3.scaleLinear().domain(panelDomain(points, measure)).nice().range([bottom, 8]);
+  xAxis(svg, x, 8, bottom, number, 'number in the label', shownNumbers(data, x));
   yAxis(svg, y, left, PANEL - 20, format, '', 4);
   const means = d3.nest().key((p) => p.at).entries(points).map((group) => [Number(group.key), d3.median(group.values, (p) => p.value)]).sort((a, b) => a[0] - b[0]);
   svg.append('path').attr('class', 'zero').style('fill', 'none').attr('d', d3.line()(means.map(([at, value]) => [x(at), y(value)])));

@@ -1,5 +1,7 @@
 // The sides of a comparison: how they are drawn, and how their values and ratios read.
 const labels = (data) => data.sides.map((side) => side.label);
+// Labels in the head of a table, where they never wrap.
+const heads = (data) => labels(data).map((label) => shortened(label, 32));
 const rowsOf = (data, group) => data.quantities.filter((row) => row.group === group && row.cells.some((cell) => known(cell.value)));
 const rowNamed = (data, name) => data.quantities.find((row) => row.name === name && row.cells.some((cell) => known(cell.value)));
 
@@ -13,9 +15,10 @@ const swatch = (s) => {
 };
 
 const times = (value) => (known(value) ? `${value >= 0.01 && value < 1000 ? value.toPrecision(3) : significant(value)}×` : UNKNOWN);
+const ratioTick = (value) => `${number(value)}×`;
 function ratioText(ratio) {
   if (!ratio) return UNKNOWN;
-  return `${times(ratio.value)} ${known(ratio.low) ? `(${times(ratio.low)} to ${times(ratio.high)})` : '(no interval)'}`;
+  return `${times(ratio.value)} ${known(ratio.low) ? `(${times(ratio.low).slice(0, -1)} to ${times(ratio.high).slice(0, -1)})` : '(no interval)'}`;
 }
 const signed = (text, value) => (value > 0 ? `+${text}` : text);
 
@@ -33,20 +36,27 @@ function judgementMark(better, ratio) {
 }
 
 const repeatsText = (data, n) => (n === 1 ? 'one value' : `${count(n)} ${data.repeats}`);
+// Of a chart in which some or all of the values are models.
+function modelledText(cells) {
+  const of = cells.filter((cell) => known(cell.value));
+  const modelled = of.filter((cell) => cell.modelled).length;
+  return modelled === 0 ? '' : modelled === of.length ? 'modelled' : 'partly modelled, as the table says';
+}
 const valueText = (row, cell) => `${metricText(row.unit)(cell.value)}${cell.modelled ? ' (modelled)' : ''}`;
 const rangeText = (row, cell) => (cell.most > cell.least ? `${metricText(row.unit)(cell.least)} to ${metricText(row.unit)(cell.most)}` : '');
 // What stands for the ratio of a cell, in words: of degrees and shares the difference.
 function relationText(row, cell) {
   if (cell.ratio) return ratioText(cell.ratio);
-  return known(cell.difference) ? signed(metricText(row.unit)(cell.difference), cell.difference) : '';
+  if (!known(cell.difference)) return '';
+  return signed(row.unit === 'fraction' ? `${number(100 * cell.difference)} points` : metricText(row.unit)(cell.difference), cell.difference);
 }
 
 // Columns of a table whose rows are quantities: each side's value, range and ratio to the first's.
 function valueColumns(data) {
-  return data.sides.flatMap((side, s) => [
-    column(side.label, (row) => valueText(row, row.cells[s])),
+  return heads(data).flatMap((head, s) => [
+    column(head, (row) => valueText(row, row.cells[s])),
     column('least to most', (row) => rangeText(row, row.cells[s]) || UNKNOWN),
-    ...(s === 0 ? [] : [column(`to ${data.sides[0].label}`, (row) => relationText(row, row.cells[s]) || UNKNOWN)])]);
+    ...(s === 0 ? [] : [column(`to ${heads(data)[0]}`, (row) => relationText(row, row.cells[s]) || UNKNOWN)])]);
 }
 
 // What the numbers are: stands next to them on every page.
@@ -58,7 +68,7 @@ function howMeasured(data) {
       'What all runs of a side have in common is not in it: this machine and not another of its model, its cooling, the errors of its meters.'] :
     ['Values are medians over the iterations of a side.', 'from iteration to iteration',
       'How one run differs from the next is not in it (give several runs a side: A=RUN,RUN,RUN), nor is what they have in common: the machine, its cooling, the errors of its meters.'];
-  return `${spread[0]} Ratios are to ${first}, with their 95 % interval ${spread[1]}: no difference is shown where it holds 1. ${spread[2]}` +
+  return `${spread[0]} Ratios are to ${first}, with their 95\u00a0% interval ${spread[1]}: no difference is shown where it holds 1. ${spread[2]}` +
     `${modelled ? ' "modelled" values were not measured.' : ''}`;
 }
 
