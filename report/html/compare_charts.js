@@ -25,11 +25,11 @@ function drawVerdict(box, data) {
 }
 
 // A value over its range and repeats over its ratio.
-function summaryCell(data, row, s) {
+function summaryCell(row, s) {
   const cell = row.cells[s];
   if (!known(cell.value)) return UNKNOWN;
   const relation = s > 0 ? relationText(row, cell) : '';
-  const range = [rangeText(row, cell), repeatsText(data, cell.repeats)].filter(Boolean).join(', ');
+  const range = [rangeText(row, cell), `n = ${count(cell.repeats)}`].filter(Boolean).join(', ');
   return element('div', {}, element('strong', {}, valueText(row, cell)), element('br'), element('small', {}, range),
     ...(relation ? [element('br'), `${relation} `, judgementMark(row.better, cell.ratio)] : []));
 }
@@ -37,9 +37,9 @@ function drawSummaryTable(box, data) {
   const rows = rowsOf(data, 'summary');
   if (rows.length === 0) return 'Nothing was measured on any side.';
   const name = (row) => element('div', {}, row.label, ...(row.note ? [element('br'), element('small', {}, `no ratio: ${row.note}`)] : []));
-  const whole = table([textColumn('quantity', name), ...heads(data).map((head, s) => column(head, (row) => summaryCell(data, row, s)))], rows);
+  const whole = table([textColumn('quantity', name), ...heads(data).map((head, s) => column(head, (row) => summaryCell(row, s)))], rows);
   whole.classList.add('whole');
-  box.append(note(`Median; least to most of how many; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
+  box.append(note(`Median; least to most of n ${data.repeats}; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
     'where the interval leaves 1 out; for some quantities neither is better.'), whole);
   return undefined;
 }
@@ -99,13 +99,18 @@ function drawRatio(g, x, label, { row, s, ratio }) {
 function drawIterations(box, data) {
   const dots = [];
   const runs = [];
+  const spans = [];
   let at = 0;
   data.sides.forEach((side, s) => {
-    side.runs.forEach((run) => {
-      runs.push({ s, from: at, to: at + run.step_seconds.length });
+    const from = at;
+    for (const run of side.runs.filter((one) => one.step_seconds.length)) {
+      runs.push([at, at + run.step_seconds.length]);
       run.step_seconds.forEach((seconds, i) => dots.push({ s, side: side.label, run: run.path, iteration: i + 1, seconds, at: at + i + 0.5 }));
       at += run.step_seconds.length + 0.6;
-    });
+    }
+    // A side without any has a place too.
+    if (at === from) at += 2;
+    spans.push({ label: side.label, s, from, to: at - 0.6 });
     at += 0.6;
   });
   if (dots.length === 0) return 'No run has a step time of an iteration.';
@@ -118,22 +123,21 @@ function drawIterations(box, data) {
       column('step', (d) => metricText('seconds')(d.seconds))], rows: dots });
   const x = d3.scaleLinear().domain([0, at - 1.2]).range([left + 6, WIDTH - 24]);
   yAxis(svg, y, left, WIDTH - 24, metricText('seconds'), 'step time');
-  svg.selectAll('rect').data(runs).enter().append('rect').attr('class', 'iteration').attr('x', (r) => x(r.from)).attr('y', 24)
-    .attr('width', (r) => x(r.to) - x(r.from)).attr('height', bottom - 24).style('fill-opacity', 0.6);
+  svg.selectAll('rect').data(runs).enter().append('rect').attr('class', 'iteration').attr('x', ([from]) => x(from)).attr('y', 24)
+    .attr('width', ([from, to]) => x(to) - x(from)).attr('height', bottom - 24).style('fill-opacity', 0.6);
   withTip(svg.selectAll('path.point').data(dots).enter().append('path').attr('class', 'point')
     .attr('d', (d) => d3.symbol().type(SYMBOLS[d.s % SYMBOLS.length]).size(dots.length > 200 ? 22 : 48)())
     .attr('transform', (d) => `translate(${x(d.at)},${y(d.seconds)})`).style('fill', (d) => colour(d.s)),
   (d) => `${d.side}\n${d.run}, iteration ${d.iteration}: ${metricText('seconds')(d.seconds)}`);
-  data.sides.forEach((side, s) => drawSpan(svg, side, s, runs.filter((r) => r.s === s), [x, y, bottom], rowNamed(data, 'time')));
+  for (const span of spans) drawSpan(svg, span, [x, y, bottom], rowNamed(data, 'time'));
   return undefined;
 }
-function drawSpan(svg, side, s, runs, [x, y, bottom], time) {
-  const [from, to] = [x(runs[0].from), x(runs[runs.length - 1].to)];
-  if (time && known(time.cells[s].value)) {
-    svg.append('line').attr('class', 'mark').attr('x1', from).attr('x2', to).attr('y1', y(time.cells[s].value)).attr('y2', y(time.cells[s].value));
-  }
+function drawSpan(svg, span, [x, y, bottom], time) {
+  const [from, to] = [x(span.from), x(span.to)];
+  const median = time ? time.cells[span.s].value : null;
+  if (known(median)) svg.append('line').attr('class', 'mark').attr('x1', from).attr('x2', to).attr('y1', y(median)).attr('y2', y(median));
   const letters = Math.max(6, Math.floor((to - from) / 7));
-  wrapped(side.label, letters).slice(0, 2).forEach((text, i) => svg.append('text').attr('x', (from + to) / 2).attr('y', bottom + 18 + 15 * i)
+  wrapped(span.label, letters).slice(0, 2).forEach((text, i) => svg.append('text').attr('x', (from + to) / 2).attr('y', bottom + 18 + 15 * i)
     .attr('text-anchor', 'middle').text(shortened(text, letters)));
 }
 

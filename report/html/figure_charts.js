@@ -88,7 +88,7 @@ function drawBreakdown(box, data) {
     return;
   }
   const format = metricText('seconds');
-  const svg = stackedBars(box, data.sides.map((side, s) => ({ name: side.label,
+  const svg = stackedBars(box, data.sides.map((side, s) => ({ name: parts.some((part) => known(part.values[s])) ? side.label : `${side.label}: not known`,
     bars: [{ parts: parts.map((part) => ({ name: part.name, colour: part.colour, value: part.values[s] || 0 })).filter((part) => part.value > 0) }] })), {
     title, text: 'Mean of a rank, one pass over the trace. What overlaps counts in full, so a bar can be longer than the pass; time in which a rank did nothing is not in it.',
     format, items: parts, columns: [textColumn('part', (part) => part.name), ...heads(data).map((head, s) => column(head, (part) => format(part.values[s])))], rows: parts });

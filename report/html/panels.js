@@ -22,7 +22,7 @@ function panelDomain(cells, { line, dots }) {
 
 // Sides from top to bottom, each with its value in words.
 function barPanel(grid, data, measure) {
-  const { title, text, format, ticks, cells, line } = measure;
+  const { title, text, format, ticks, cells, line, dots } = measure;
   if (!cells.some((cell) => known(cell.value))) {
     emptyPanel(grid, measure);
     return;
@@ -33,21 +33,20 @@ function barPanel(grid, data, measure) {
   const svg = figure(grid, { title, text, width: PANEL, height: height + 26, columns: measureColumns(data, measure), rows: d3.range(cells.length) });
   const x = d3.scaleLinear().domain(panelDomain(cells, measure)).nice().range([14 + 6.9 * letters, PANEL - 88]);
   xAxis(svg, x, 0, height, ticks || format, '', 4);
-  cells.forEach((cell, s) => {
-    const g = svg.append('g').attr('transform', `translate(0,${s * tall + tall / 2 + 2})`);
-    g.append('text').attr('x', x.range()[0] - 8).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(data.sides[s].label, MOST_LETTERS));
-    if (known(cell.value)) drawBar(g, x, cell, s, { ...measure, label: data.sides[s].label });
-    else g.append('text').attr('class', 'quiet').attr('x', x.range()[0] + 6).attr('dy', '.35em').text('not known');
-  });
-  if (!known(line)) return;
-  svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
+  const row = (s) => svg.append('g').attr('transform', `translate(0,${s * tall + tall / 2 + 2})`);
+  cells.forEach((cell, s) => drawBar(row(s), x, cell, s, { ...measure, label: data.sides[s].label }));
+  if (known(line)) svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
+  // Last, so that nothing lies on the values.
+  cells.forEach((cell, s) => row(s).append('text').attr('class', known(cell.value) ? 'value' : 'quiet').attr('dy', '.35em')
+    .attr('x', d3.max([x.range()[0], x(cell.value || 0), x(cell.high || 0)]) + (dots ? 12 : 6)).text(known(cell.value) ? format(cell.value) : 'not known'));
 }
 function drawBar(g, x, cell, s, { label, title, format, dots }) {
+  g.append('text').attr('x', x.range()[0] - 8).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(label, MOST_LETTERS));
+  if (!known(cell.value)) return;
   const shape = dots ? d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(80)() : `M${x(0)},-8H${x(cell.value)}V8H${x(0)}Z`;
   withTip(g.append('path').attr('d', shape).attr('transform', dots ? `translate(${x(cell.value)},0)` : null).style('fill', colour(s)),
     () => [label, `${title}: ${format(cell.value)}`, cell.more].filter(Boolean).join('\n'));
   if (cell.high > cell.low) g.append('line').attr('class', 'whisker').attr('x1', x(cell.low)).attr('x2', x(cell.high));
-  g.append('text').attr('class', 'value').attr('x', Math.max(x(cell.value), x(cell.high || 0), x.range()[0]) + (dots ? 12 : 6)).attr('dy', '.35em').text(format(cell.value));
 }
 
 // Sides at their `number`: a point each and a line through the medians of those at the same place.
