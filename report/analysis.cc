@@ -69,6 +69,7 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   std::set<std::int32_t> iterations;
   std::vector<std::int64_t> times_ns = StepTimesNs(ranks, iterations);
   report.iterations = static_cast<std::int32_t>(iterations.size());
+  report.iteration_step_ns = times_ns;
   report.step_time_replayed_ns = Median(times_ns);
   if (!times_ns.empty()) {
     const auto [shortest, longest] = std::minmax_element(times_ns.begin(), times_ns.end());
@@ -89,19 +90,26 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-std::vector<ClassRow> SumClasses(std::span<const MeasuredRank> ranks,
-                                 const TransferSummary& transfers) {
-  std::map<OpClass, ClassRow> classes;
+// By what `key_of` says of a node: its class, its phase.
+template <typename KeyOf>
+std::vector<ClassRow> SumNodes(std::span<const MeasuredRank> ranks,
+                               const TransferSummary& transfers, KeyOf key_of) {
+  struct Sum {
+    ClassRow row;
+    bool work = false;  // some node is no transfer
+  };
+  std::map<decltype(key_of(NodeInfo{})), Sum> sums;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (std::size_t i = 0; i < ranks[r].data().nodes.size(); ++i) {
       const NodeInfo& node = ranks[r].data().nodes[i];
       if (!node.counts_for_coverage) {
         continue;
       }
-      ClassRow& row = classes[node.op_class];
-      row.name = Name(node.op_class);
+      auto& [row, work] = sums[key_of(node)];
+      row.name = Name(key_of(node));
       ++row.count;
       row.recorded_ns += node.recorded_duration_ns;
+      work = work || node.op_class != OpClass::kComm;
       // A transfer's time counts from the last arrival, as it does in the recording.
       const auto own = transfers.own_ns.find({r, i});
       const std::optional<std::int64_t> replayed_ns =
@@ -114,8 +122,9 @@ std::vector<ClassRow> SumClasses(std::span<const MeasuredRank> ranks,
     }
   }
   std::vector<ClassRow> rows;
-  for (auto& [op_class, row] : classes) {
-    if (row.replayed_ns.value_or(0) > 0 && op_class != OpClass::kComm) {
+  for (auto& [key, sum] : sums) {
+    ClassRow& row = sum.row;
+    if (row.replayed_ns.value_or(0) > 0 && sum.work) {
       row.gflop_per_s = row.flops / static_cast<double>(*row.replayed_ns);
       row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
     }
@@ -239,7 +248,8 @@ Report Analyze(const RunData& run) {
   report.coverage_of_step = CoverageOfStep(ranks, report.ranks);
   FillStepTimes(ranks, report);
   TransferSummary transfers = SummarizeTransfers(ranks);
-  report.classes = SumClasses(ranks, transfers);
+  report.classes = SumNodes(ranks, transfers, [](const NodeInfo& node) { return node.op_class; });
+  report.phases = SumNodes(ranks, transfers, [](const NodeInfo& node) { return node.phase; });
   report.collectives = std::move(transfers.rows);
   report.fidelity = {
       .work_error = WorkError(ranks),
@@ -253,6 +263,8 @@ Report Analyze(const RunData& run) {
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
+  report.tokens = InferAmount(ranks, kFactStepTokens);
+  report.samples = InferAmount(ranks, kFactStepSamples);
   report.attribution = AttributeEnergy(ranks, report.ranks, report.energy, transfers);
   report.thermal = ExamineThermal(ranks, report.ranks, transfers);
   CollectFacts(run, report);
