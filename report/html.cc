@@ -14,8 +14,8 @@ constexpr std::string_view kSharedScripts[] = {"d3.min.js", "text.js", "chart.js
                                                "shell.js"};
 constexpr std::string_view kReportScripts[] = {
     "time_charts.js", "run_charts.js", "energy_charts.js", "telemetry_charts.js", "page.js"};
-constexpr std::string_view kComparisonScripts[] = {"compare_charts.js", "figure_charts.js",
-                                                   "compare_page.js"};
+constexpr std::string_view kComparisonScripts[] = {"sides.js", "panels.js", "compare_charts.js",
+                                                   "figure_charts.js", "compare_page.js"};
 
 std::string_view FileText(std::string_view name) {
   const auto files = EmbeddedPageFiles();

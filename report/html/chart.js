@@ -1,5 +1,6 @@
 // The few kinds of charts that the sections share, all drawn by D3 into an SVG of WIDTH units.
 const WIDTH = 1000;
+const MOST_LETTERS = 22; // of a name within a chart
 
 const CLASS_COLOURS = ['gemm', 'attention', 'comm', 'elementwise', 'norm', 'conv', 'optimizer', 'reduction',
   'embedding', 'copy', 'softmax', 'loss', 'index', 'sort', 'fill'];
@@ -28,8 +29,8 @@ function withTip(selection, text) {
 }
 
 // A figure with caption, focusable SVG and, where given, a table that says the same. Returns the SVG.
-function figure(parent, { title, text, height, columns, rows }) {
-  const svg = d3.create('svg').attr('viewBox', `0 0 ${WIDTH} ${height}`).attr('role', 'img')
+function figure(parent, { title, text, width = WIDTH, height, columns, rows }) {
+  const svg = d3.create('svg').attr('viewBox', `0 0 ${width} ${height}`).attr('role', 'img')
     .attr('tabindex', 0).attr('aria-label', `${title}${columns ? '; the table below says the same' : ''}`);
   const box = element('figure', {}, element('figcaption', {}, element('h3', {}, title),
     text ? note(text) : null), svg.node());
@@ -47,12 +48,13 @@ function legend(svg, items) {
   })));
 }
 
-// A grid line and a label for each tick.
-function xAxis(svg, x, top, bottom, text, label) {
+// A grid line and a label for each tick: as many as given, or at the values given.
+function xAxis(svg, x, top, bottom, text, label, ticks = 8) {
+  const axis = () => (Array.isArray(ticks) ? d3.axisBottom(x).tickValues(ticks) : d3.axisBottom(x).ticks(ticks));
   svg.append('g').attr('class', 'grid').attr('transform', `translate(0,${bottom})`)
-    .call(d3.axisBottom(x).ticks(8).tickSize(top - bottom).tickFormat(''));
+    .call(axis().tickSize(top - bottom).tickFormat(''));
   svg.append('g').attr('transform', `translate(0,${bottom})`)
-    .call(d3.axisBottom(x).ticks(8).tickSize(3).tickFormat(text));
+    .call(axis().tickSize(3).tickFormat(text));
   if (label) {
     svg.append('text').attr('class', 'quiet').attr('x', x.range()[1]).attr('y', bottom + 34)
       .attr('text-anchor', 'end').text(label);
@@ -73,9 +75,9 @@ function yAxis(svg, y, left, right, text, label, ticks = 5) {
 // mark, low, high}]}]; `mark` is a line across the bar, low and high a whisker. Options: title, text,
 // format, columns, rows, items (legend), label (of the axis).
 function stackedBars(parent, groups, options) {
-  const longest = d3.max(groups, (g) => d3.max([g.name, ...g.bars.map((bar) => bar.name || '')],
-    (name) => name.length)) || 0;
-  const left = Math.min(330, 26 + 6.9 * Math.min(longest, 44) + (groups.some((g) => g.bars[0].name) ? 90 : 0));
+  const longest = (names) => d3.max(names, (name) => (name || '').length) || 0;
+  const room = Math.max(90, 16 + 6.9 * Math.min(longest(groups.flatMap((g) => g.bars.map((bar) => bar.name))), MOST_LETTERS));
+  const left = Math.min(420, 26 + 6.9 * Math.min(longest(groups.map((g) => g.name)), 44) + (groups.some((g) => g.bars[0].name) ? room : 0));
   const thin = groups.length > 24;
   const thickness = thin ? 6 : 15;
   const gap = thin ? 3 : 9;
@@ -98,13 +100,13 @@ function stackedBars(parent, groups, options) {
     const g = svg.append('g').attr('transform', `translate(0,${places[i]})`);
     const middle = (group.bars.length * (thickness + 1)) / 2;
     const named = several && !thin && group.bars[0].name;
-    g.append('text').attr('x', named ? left - 92 : left - 8).attr('y', middle).attr('dy', '.35em')
+    g.append('text').attr('x', named ? left - room - 2 : left - 8).attr('y', middle).attr('dy', '.35em')
       .attr('text-anchor', 'end').style('font-size', thin ? '10px' : null).text(shortened(group.name, 44));
     group.bars.forEach((bar, b) => {
       const y = b * (thickness + 1);
       if (named) {
         g.append('text').attr('class', 'quiet').attr('x', left - 8).attr('y', y + thickness / 2)
-          .attr('dy', '.35em').attr('text-anchor', 'end').text(bar.name);
+          .attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(bar.name, MOST_LETTERS));
       }
       let at = 0;
       for (const part of bar.parts) {

@@ -15,15 +15,16 @@ function heatCell(cell, [wide, tall], rank, { name, text, value, range: [least, 
 }
 
 function heatMap(parent, ranks, columns, options) {
-  const [left, top] = [70, 60];
   const tall = ranks.length <= 32 ? 22 : ranks.length <= 128 ? 12 : 5;
+  const left = 70;
   const wide = (WIDTH - left - 10) / columns.length;
+  const heads = columns.map((c) => wrapped(c.name, Math.max(8, Math.floor(wide / 6.2))));
+  const top = 10 + 13 * d3.max(heads, (lines) => lines.length);
   const svg = figure(parent, { ...options, height: top + ranks.length * tall + 8, rows: ranks,
     columns: [...RANK_COLUMNS, ...columns.map((c) => column(c.name, (r) => c.text(c.value(r))))] });
   columns.forEach((metric, c) => {
-    const lines = wrapped(metric.name, Math.max(8, Math.floor(wide / 6.2)));
-    lines.forEach((line, i) => svg.append('text').attr('class', 'quiet').style('font-size', '11px')
-      .attr('x', left + (c + 0.5) * wide).attr('y', top - 8 - 13 * (lines.length - 1 - i)).attr('text-anchor', 'middle').text(line));
+    heads[c].forEach((line, i) => svg.append('text').attr('class', 'quiet').style('font-size', '11px')
+      .attr('x', left + (c + 0.5) * wide).attr('y', top - 8 - 13 * (heads[c].length - 1 - i)).attr('text-anchor', 'middle').text(line));
     ranks.forEach((rank, r) =>
       heatCell(svg.append('g').attr('transform', `translate(${left + c * wide},${top + r * tall})`), [wide, tall], rank, metric));
   });

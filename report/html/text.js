@@ -27,6 +27,7 @@ const byteText = (bytes) => scaled(bytes, BYTE_UNITS);
 const number = (value) => (known(value) ? significant(value) : UNKNOWN);
 const count = (value) => (known(value) ? d3.format(',')(value) : UNKNOWN);
 const withUnit = (unit) => (value) => (known(value) ? `${significant(value)} ${unit}` : UNKNOWN);
+const rate = (value, per) => (known(value) && Math.abs(value) >= 1e5 ? `${significant(value / 1e6)} M${per}` : `${number(value)}${known(value) ? per : ''}`);
 const joules = (value) => (Math.abs(value) >= 1e6 ? `${significant(value / 1e6)} MJ` : withUnit('J')(value));
 const watts = withUnit('W');
 const percent = (fraction) => (known(fraction) ? `${(100 * fraction).toFixed(1)} %` : UNKNOWN);
@@ -44,15 +45,18 @@ function wrapped(text, most) {
   return lines;
 }
 
-// Units of telemetry: how a value is shown.
+// How a value of a unit is shown.
 function metricText(unit) {
+  if (unit === 'seconds') return (value) => duration(known(value) ? value * 1e9 : null);
+  if (unit === 'joules') return joules;
+  if (unit === '1/s' || unit === '1/J') return (value) => rate(value, unit.slice(1));
   if (unit === 'watts') return watts;
   if (unit === 'celsius') return withUnit('°C');
   if (unit === 'hertz') return (value) => (known(value) ? `${(value / 1e9).toFixed(2)} GHz` : UNKNOWN);
   if (unit === 'fraction' || unit === 'seconds/s') return percent;
   if (unit === 'bytes') return byteText;
   if (unit === 'bytes/s') return (value) => `${byteText(value)}/s`;
-  return withUnit(unit === 'count' ? '' : unit);
+  return unit === 'count' || unit === '' ? number : withUnit(unit);
 }
 
 // element('p', {class: 'note'}, 'text', child, …); attributes are set by name, children appended.
