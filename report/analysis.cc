@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
@@ -163,6 +164,31 @@ std::optional<double> WorkError(std::span<const MeasuredRank> ranks) {
   return RelativeError(replayed_ns, recorded_ns);
 }
 
+// The limits that ranks measured before they ran.
+std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
+  const auto rate = [](const RankData& rank, const char* fact) {
+    const auto found = rank.facts.find(fact);
+    return found == rank.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr) * 1e-9;
+  };
+  std::map<std::string, DeviceLimitRow> limits;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const double gflop_per_s = rate(run.ranks[r], kFactDeviceFlopsPerSecond);
+    const double gb_per_s = rate(run.ranks[r], kFactDeviceBytesPerSecond);
+    if (gflop_per_s > 0 && gb_per_s > 0) {
+      DeviceLimitRow& row = limits[rows[r].device];
+      row.device = rows[r].device;
+      row.ranks.push_back(rows[r].rank);
+      row.gflop_per_s = std::max(row.gflop_per_s, gflop_per_s);
+      row.gb_per_s = std::max(row.gb_per_s, gb_per_s);
+    }
+  }
+  std::vector<DeviceLimitRow> out;
+  for (auto& [device, row] : limits) {
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
 void CollectFacts(const RunData& run, Report& report) {
   std::map<std::string, std::set<std::int32_t>> unavailable;
@@ -244,6 +270,7 @@ Report Analyze(const RunData& run) {
     report.delay_ns += row.delay_ns;
     report.ranks.push_back(std::move(row));
   }
+  report.device_limits = CollectLimits(run, report.ranks);
   report.coverage = SumCoverage(report.ranks);
   report.coverage_of_step = CoverageOfStep(ranks, report.ranks);
   FillStepTimes(ranks, report);

@@ -59,6 +59,13 @@ Json RankJson(const RankRow& row) {
           {"delay_ns", row.delay_ns}};
 }
 
+Json LimitJson(const DeviceLimitRow& row) {
+  return {{"device", row.device},
+          {"ranks", row.ranks},
+          {"gflop_per_s", row.gflop_per_s},
+          {"gb_per_s", row.gb_per_s}};
+}
+
 Json EnergyJson(const EnergyRow& row) {
   return {{"host", row.host},     {"device", row.device},         {"metric", row.metric},
           {"source", row.source}, {"modelled", row.modelled},     {"in_total", row.in_total},
@@ -114,6 +121,7 @@ Json ReportJson(const Report& report) {
   json["phases"] = RowsJson(report.phases, ClassJson);
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);
   json["ranks"] = RowsJson(report.ranks, RankJson);
+  json["device_limits"] = RowsJson(report.device_limits, LimitJson);
   json["energy_joules"] = OrNull(report.energy_joules);
   json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
   json["mean_watts"] = report.energy_joules ? Json(report.mean_watts) : Json(nullptr);

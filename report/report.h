@@ -85,6 +85,13 @@ struct RankRow {
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
 };
 
+// What a device did before the run, measured with it to one rank alone: a float32 GEMM and a copy.
+struct DeviceLimitRow {
+  std::string device;                    // as in RankRow
+  std::vector<std::int32_t> ranks;       // that used a device of this name
+  double gflop_per_s = 0, gb_per_s = 0;  // the best of them
+};
+
 // Relative errors, replayed / recorded - 1.
 struct Fidelity {
   std::optional<double> work_error;      // work and device nodes alone
@@ -107,6 +114,7 @@ struct Report {
   std::vector<ClassRow> phases;   // likewise, of the phases that have any node
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;
+  std::vector<DeviceLimitRow> device_limits;  // by name; none in runs that did not measure them
   std::optional<double> energy_joules;
   std::string energy_source;     // "rapl", "model (modelled)", "" where there is none
   double mean_watts = 0;         // of the same meters

@@ -100,10 +100,15 @@ function drawRoofline(box, data, filters) {
   const rows = data.report.classes.filter((row) => matches(filters.class, row.name));
   const points = rows.filter((row) => row.gflop_per_s > 0 && row.flops > 0 && row.bytes > 0);
   if (points.length === 0) return 'No class of operations with known FLOPs and bytes was measured.';
-  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. This run holds no measured ' +
-    'limits of the device, so no roof is drawn; "reprise bench kernels" measures them.'));
+  const limits = data.report.device_limits;
+  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. ' + (limits.length === 0 ?
+    'This run holds no measured limits of its device, so no roof is drawn.' :
+    'The roof is what the device did just before the run, with it to one rank alone: a float32 GEMM (level) and a copy (slope). ' +
+    'Ranks that share a device have less of it; lower precision, and caches, may pass it.')));
   logScatter(box, points.map((row) => ({ x: row.flops / row.bytes, y: row.gflop_per_s, colour: classColour(row.name), label: row.name,
     tip: `${row.name}\n${number(row.flops / row.bytes)} FLOP/byte\n${number(row.gflop_per_s)} GFLOP/s, ${number(row.gb_per_s)} GB/s` })), {
+    roofs: limits.map((limit, i) => ({ slope: limit.gb_per_s, level: limit.gflop_per_s, colour: limits.length > 1 ? colour(i) : 'var(--quiet)',
+      tip: `${limit.device}\n${number(limit.gflop_per_s)} GFLOP/s, ${number(limit.gb_per_s)} GB/s\nmeasured before the run` })),
     title: 'Operational intensity and speed by class', xLabel: 'FLOP per byte', yLabel: 'GFLOP/s', xText: number, yText: number,
     columns: [textColumn('class', (r) => r.name), column('count', (r) => count(r.count)), column('FLOP', (r) => number(r.flops)),
       column('bytes', (r) => byteText(r.bytes)), column('FLOP/byte', (r) => number(r.bytes > 0 ? r.flops / r.bytes : null)),
