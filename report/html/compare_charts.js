@@ -15,7 +15,7 @@ function sideCard(data, s) {
     line(time ? `${time.label}, ${repeatsText(data, time.cells[s].repeats)}` : 'no step time'),
     s === 0 ? line('ratios are to this side') : time ? line(...relation(time)) : null,
     ...rows.map((row) => line(`${row.label}: ${valueText(row, row.cells[s])}`, ...(relation(row).length ? [', ', ...relation(row)] : []))),
-    line(`${side.devices || 'unknown devices'}; ${plural(side.world_size, 'rank')} on ${plural(side.hosts, 'host')}`));
+    line(`${side.devices || 'unknown devices'}; ${plural(side.world_size, 'rank')}${side.hosts > 0 ? ` on ${plural(side.hosts, 'host')}` : ''}`));
 }
 
 function drawVerdict(box, data) {
@@ -162,7 +162,7 @@ function drawDifferences(box, data) {
   data.differences.forEach((difference, i) => {
     const [first, label] = [data.sides[0].label, data.sides[i + 1].label];
     if (!difference || difference.rows.length === 0) {
-      box.append(note(`${label}: of what its difference from ${first} is made is not known.`));
+      box.append(note(`${label}: nothing is known to differ from ${first}.`));
       return;
     }
     const path = difference.of === 'critical path';
