@@ -93,7 +93,8 @@ function stackedBars(parent, groups, options) {
   const end = (bar) => Math.max(d3.sum(bar.parts, (part) => Math.max(part.value, 0)), bar.mark || 0, bar.high || 0);
   const start = (bar) => Math.min(0, d3.min(bar.parts, (part) => part.value) || 0, bar.low || 0);
   const bars = groups.flatMap((g) => g.bars);
-  const x = d3.scaleLinear().domain([d3.min(bars, start) || 0, d3.max(bars, end) || 1]).nice()
+  const least = d3.min(bars, start) || 0;
+  const x = d3.scaleLinear().domain([least, d3.max(bars, end) || (least < 0 ? 0 : 1)]).nice()
     .range([left, WIDTH - 24]);
   xAxis(svg, x, 0, height, options.format, options.label);
   groups.forEach((group, i) => {
@@ -137,6 +138,14 @@ const SYMBOLS = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolD
   d3.symbolStar, d3.symbolWye];
 const SYMBOL_TEXTS = ['●', '■', '▲', '◆', '✚', '★', 'Y'];
 
+// Ticks of a logarithmic axis, whatever it spans.
+function logTicks([low, high]) {
+  if (high / low < 4) return d3.ticks(low, high, 7);
+  const exponents = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+  const all = exponents.flatMap((e) => (exponents.length > 4 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** e));
+  return all.filter((tick) => tick >= low && tick <= high);
+}
+
 // Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}].
 function logScatter(parent, points, options) {
   const [left, top, bottom] = [84, 26, 330];
@@ -154,7 +163,7 @@ function logScatter(parent, points, options) {
     const whole = d3.range(Math.ceil(low), Math.floor(high) + 1);
     const every = Math.ceil(whole.length / 10);
     const kept = whole.filter((_, i) => i % every === 0).map((e) => base ** e);
-    return kept.length > 1 ? kept : scale.ticks(4);
+    return kept.length > 1 ? kept : logTicks(scale.domain());
   };
   const grid = (axis, values, size, format, move) => {
     svg.append('g').attr('class', 'grid').attr('transform', move).call(axis.tickValues(values).tickSize(size).tickFormat(''));

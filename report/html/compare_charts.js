@@ -15,7 +15,7 @@ function sideCard(data, s) {
     line(time ? `${time.label}, ${repeatsText(data, time.cells[s].repeats)}` : 'no step time'),
     s === 0 ? line('ratios are to this side') : time ? line(...relation(time)) : null,
     ...rows.map((row) => line(`${row.label}: ${valueText(row, row.cells[s])}`, ...(relation(row).length ? [', ', ...relation(row)] : []))),
-    line(`${side.devices || 'unknown devices'}; ${plural(side.world_size, 'rank')} on ${plural(side.hosts, 'host')}`));
+    line(`${side.devices || 'unknown devices'}; ${plural(side.world_size, 'rank')}${side.hosts > 0 ? ` on ${plural(side.hosts, 'host')}` : ''}`));
 }
 
 function drawVerdict(box, data) {
@@ -40,16 +40,8 @@ function drawSummaryTable(box, data) {
   const whole = table([textColumn('quantity', name), ...heads(data).map((head, s) => column(head, (row) => summaryCell(row, s)))], rows);
   whole.classList.add('whole');
   box.append(note(`Median; least to most of n ${data.repeats}; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
-    'where the interval leaves 1 out; for some quantities neither is better.'), whole);
+    `where the interval leaves 1 out; for some quantities neither is better.${data.repeats === 'runs' ? '' : ' n = 1: one value of the whole run, so no interval.'}`), whole);
   return undefined;
-}
-
-// Ticks of a logarithmic axis of ratios, which may span anything.
-function ratioTicks([low, high]) {
-  if (high / low < 4) return d3.ticks(low, high, 7);
-  const exponents = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
-  const all = exponents.flatMap((e) => (exponents.length > 4 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** e));
-  return all.filter((tick) => tick >= low && tick <= high);
 }
 
 function drawRatios(box, data) {
@@ -68,7 +60,7 @@ function drawRatios(box, data) {
     columns: [textColumn('quantity', (row) => row.label), ...valueColumns(data)], rows });
   legend(svg, sideItems(data, 1));
   const x = d3.scaleLog().domain([least / 1.06, most * 1.06]).range([left, right]);
-  xAxis(svg, x, 0, height, ratioTick, 'ratio', ratioTicks(x.domain()));
+  xAxis(svg, x, 0, height, ratioTick, 'ratio', logTicks(x.domain()));
   svg.append('line').attr('class', 'one').attr('x1', x(1)).attr('x2', x(1)).attr('y1', 0).attr('y2', height);
   let at = 4;
   rows.forEach((row, i) => {
@@ -159,7 +151,7 @@ function drawParts(box, data) {
   return undefined;
 }
 function drawEnergyParts(box, data) {
-  const text = 'At each instant the operations then running share the power of their device\'s meters equally.';
+  const text = 'Energy of one step: at each instant the operations then running share the power of their device\'s meters equally.';
   sideBars(box, data, 'class energy', { title: 'By class', text, paint: (row) => classColour(row.label) });
   sideBars(box, data, 'phase energy', { title: 'By phase', text, paint: () => 'var(--c5)' });
   return box.children.length ? undefined : 'No energy by class or phase: no source measured it on any side, or there are too few samples.';
@@ -170,17 +162,19 @@ function drawDifferences(box, data) {
   data.differences.forEach((difference, i) => {
     const [first, label] = [data.sides[0].label, data.sides[i + 1].label];
     if (!difference || difference.rows.length === 0) {
-      box.append(note(`${label}: of what its difference from ${first} is made is not known.`));
+      box.append(note(`${label}: nothing is known to differ from ${first}.`));
       return;
     }
     const path = difference.of === 'critical path';
+    const share = (seconds) => (difference.base_seconds > 0 ? error(seconds / difference.base_seconds) : UNKNOWN);
     stackedBars(box, difference.rows.map((row) => ({ name: row.name, bars: [{ parts: [{ name: 'difference', value: row.seconds, colour: classColour(row.name),
       more: difference.seconds ? `${percent(row.seconds / difference.seconds)} of the difference` : '' }] }] })), {
-      title: `${label} against ${first}: ${format(difference.seconds)} (${difference.of})`,
+      title: `${label} against ${first}: ${format(difference.seconds)} of ${metricText('seconds')(difference.base_seconds)} (${difference.of})`,
       text: path ? 'Along the chain of operations that the end of one pass follows from: parts add up. Those that shorten it point left.' :
         'Time of all ranks\' operations in one pass: operations that run side by side both count, so this is not the difference of the step.',
       format, columns: [textColumn('part', (row) => row.name), column('difference', (row) => format(row.seconds)),
-        column('share', (row) => (difference.seconds ? percent(row.seconds / difference.seconds) : UNKNOWN))], rows: difference.rows });
+        column('share', (row) => (difference.seconds ? percent(row.seconds / difference.seconds) : UNKNOWN)),
+        column(`of ${heads(data)[0]}'s whole`, (row) => share(row.seconds))], rows: difference.rows });
   });
 }
 

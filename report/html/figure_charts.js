@@ -116,8 +116,8 @@ function drawOptimizations(box, data) {
 
 function drawMicrobatch(box, data) {
   const without = data.sides.filter((side) => !known(side.number)).map((side) => side.label);
-  if (without.length) box.append(note(`Without a number in the label, so not drawn: ${without.join(', ')}.`));
   if (without.length === data.sides.length) return 'No side has a number in its label, such as "mb 4": there is nothing to draw the sides against.';
+  if (without.length) box.append(note(`Without a number in the label, so not drawn: ${without.join(', ')}.`));
   box.append(note(`Each side stands at the first number in its label; the line goes through the medians of sides at one number. ${WHISKERS}`));
   const places = element('ul', { class: 'legend' }, ...sideItems(data).map((item, s) => {
     const mark = element('li', {}, `${item.name}${known(data.sides[s].number) ? '' : ' (not drawn)'}`);

@@ -4,7 +4,8 @@ const RANK_COLUMNS = [textColumn('rank', (r) => String(r.rank)), textColumn('hos
 
 function heatCell(cell, [wide, tall], rank, { name, text, value, range: [least, most] }) {
   const v = value(rank);
-  const share = known(v) && most > least ? (v - least) / (most - least) : 0;
+  // Means of one value differ in their last digits.
+  const share = known(v) && most - least > 1e-9 * Math.abs(most) ? (v - least) / (most - least) : 0;
   withTip(cell.append('path').attr('d', `M0,0h${wide - 1.5}v${tall - 1}h${1.5 - wide}Z`)
     .style('fill', known(v) ? `color-mix(in srgb, var(--heat) ${Math.round(6 + 69 * share)}%, var(--panel))` : 'none'),
   () => `rank ${rank.rank} on ${rank.host || UNKNOWN}\n${name}: ${text(v)}`);

@@ -14,7 +14,12 @@ const swatch = (s) => {
   return mark;
 };
 
-const times = (value) => (known(value) ? `${value >= 0.01 && value < 1000 ? value.toPrecision(3) : significant(value)}×` : UNKNOWN);
+// Near 1 what matters is how far from it.
+function times(value) {
+  if (!known(value)) return UNKNOWN;
+  if (value < 0.01 || value >= 1000 || value === 1) return `${significant(value)}×`;
+  return `${Math.abs(value - 1) < 0.1 ? value.toFixed(3) : value.toPrecision(3)}×`;
+}
 const ratioTick = (value) => `${number(value)}×`;
 function ratioText(ratio) {
   if (!ratio) return UNKNOWN;
@@ -61,21 +66,20 @@ function valueColumns(data) {
 
 // What the numbers are: stands next to them on every page.
 function howMeasured(data) {
-  const first = data.sides[0].label;
-  const modelled = data.quantities.some((row) => row.cells.some((cell) => cell.modelled));
-  const spread = data.repeats === 'runs' ?
-    ['Values are medians over the runs of a side, each run\'s the median of its iterations.', 'from run to run',
-      'What all runs of a side have in common is not in it: this machine and not another of its model, its cooling, the errors of its meters.'] :
-    ['Values are medians over the iterations of a side.', 'from iteration to iteration',
-      'How one run differs from the next is not in it (give several runs a side: A=RUN,RUN,RUN), nor is what they have in common: the machine, its cooling, the errors of its meters.'];
-  return `${spread[0]} Ratios are to ${first}, with their 95\u00a0% interval ${spread[1]}: no difference is shown where it holds 1. ${spread[2]}` +
-    `${modelled ? ' "modelled" values were not measured.' : ''}`;
+  const runs = data.repeats === 'runs';
+  const values = runs ? 'Values are medians over the runs of a side, each run\'s the median of its iterations.' :
+    'Values are medians over the iterations of a side.';
+  if (data.sides.length < 2) return values;
+  const missing = runs ? 'What all runs of a side have in common is not in it' :
+    'How one run differs from the next is not in it (give several runs a side: A=RUN,RUN,RUN), nor is what they have in common';
+  return `${values} Ratios are to ${data.sides[0].label}, with their 95\u00a0% interval from ${runs ? 'run to run' : 'iteration to iteration'}: ` +
+    `no difference is shown where it holds 1. ${missing}: this machine and not another of its model, its cooling, the errors of its meters.`;
 }
 
 function drawRuns(box, data) {
   const runs = data.sides.flatMap((side) => side.runs.map((run) => ({ ...run, side })));
   box.append(table([textColumn('side', (r) => r.side.label), textColumn('run', (r) => r.path), textColumn('devices', (r) => r.side.devices),
-    column('ranks', (r) => count(r.side.world_size)), column('hosts', (r) => count(r.side.hosts)), column('iterations', (r) => count(r.iterations)),
+    column('ranks', (r) => count(r.side.world_size)), column('hosts', (r) => count(r.side.hosts || null)), column('iterations', (r) => count(r.iterations)),
     textColumn('state', (r) => [r.complete ? 'complete' : 'not complete', r.oversubscribed ? 'oversubscribed' : ''].filter(Boolean).join(', ')),
     textColumn('mode', (r) => r.mode || UNKNOWN), textColumn('trace', (r) => r.trace_name || UNKNOWN), textColumn('hash', (r) => shortened(r.trace_hash || UNKNOWN, 13)),
     textColumn('started', (r) => r.started_at || UNKNOWN), textColumn('Reprise', (r) => r.reprise_version || UNKNOWN),

@@ -27,7 +27,11 @@ const byteText = (bytes) => scaled(bytes, BYTE_UNITS);
 const number = (value) => (known(value) ? significant(value) : UNKNOWN);
 const count = (value) => (known(value) ? d3.format(',')(value) : UNKNOWN);
 const withUnit = (unit) => (value) => (known(value) ? `${significant(value)} ${unit}` : UNKNOWN);
-const rate = (value, per) => (known(value) && Math.abs(value) >= 1e5 ? `${significant(value / 1e6)} M${per}` : `${number(value)}${known(value) ? per : ''}`);
+function rate(value, per) {
+  if (!known(value)) return UNKNOWN;
+  if (Math.abs(value) >= 1e5) return `${significant(value / 1e6)} M${per}`;
+  return per === '/J' && value !== 0 && Math.abs(value) < 0.1 ? `${significant(1e3 * value)}/kJ` : `${significant(value)}${per}`;
+}
 const joules = (value) => (Math.abs(value) >= 1e6 ? `${significant(value / 1e6)} MJ` : withUnit('J')(value));
 const watts = withUnit('W');
 const percent = (fraction) => (known(fraction) ? `${(100 * fraction).toFixed(1)} %` : UNKNOWN);
