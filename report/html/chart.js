@@ -146,7 +146,8 @@ function logTicks([low, high]) {
   return all.filter((tick) => tick >= low && tick <= high);
 }
 
-// Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}].
+// Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}]; options.roofs: [{slope, level, colour, tip}], each a
+// line that rises as slope × x up to its level.
 function logScatter(parent, points, options) {
   const [left, top, bottom] = [84, 26, 330];
   const svg = figure(parent, { ...options, height: bottom + 42 });
@@ -155,8 +156,10 @@ function logScatter(parent, points, options) {
     const [least, most] = d3.extent(values);
     return [least / 2, most * 2];
   };
-  const x = d3.scaleLog().domain(domain(points.map((p) => p.x))).range([left, WIDTH - 24]);
-  const y = d3.scaleLog().domain(domain(points.map((p) => p.y))).range([bottom, top]);
+  const roofs = options.roofs || [];
+  // A roof's knee is seen too.
+  const x = d3.scaleLog().domain(domain([...points.map((p) => p.x), ...roofs.map((r) => r.level / r.slope)])).range([left, WIDTH - 24]);
+  const y = d3.scaleLog().domain(domain([...points.map((p) => p.y), ...roofs.map((r) => r.level)])).range([bottom, top]);
   // Powers of the base alone where there are many: labels of a log axis crowd easily.
   const ticksOf = (scale, base) => {
     const [low, high] = scale.domain().map((v) => Math.log(v) / Math.log(base));
@@ -173,6 +176,13 @@ function logScatter(parent, points, options) {
   grid(d3.axisLeft(y), ticksOf(y, 10), left - WIDTH + 24, options.yText, `translate(${left},0)`);
   svg.append('text').attr('class', 'quiet').attr('x', WIDTH - 24).attr('y', bottom + 34).attr('text-anchor', 'end').text(options.xLabel);
   svg.append('text').attr('class', 'quiet').attr('x', left).attr('y', top - 10).text(options.yLabel);
+  for (const roof of roofs) {
+    // Where it enters the picture, from below or from the left; its knee; the right edge.
+    const from = Math.max(x.domain()[0], y.domain()[0] / roof.slope);
+    const knee = roof.level / roof.slope;
+    const line = [[from, roof.slope * from], [knee, roof.level], [x.domain()[1], roof.level]];
+    withTip(svg.append('path').attr('class', 'roof').attr('d', d3.line()(line.map(([a, b]) => [x(a), y(b)]))).style('stroke', roof.colour), () => roof.tip);
+  }
   const marks = svg.selectAll('path.point').data(points).enter().append('path').attr('class', 'point')
     .attr('d', (p) => d3.symbol().type(SYMBOLS[(p.symbol || 0) % SYMBOLS.length]).size(80)())
     .attr('transform', (p) => `translate(${x(p.x)},${y(p.y)})`)

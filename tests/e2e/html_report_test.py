@@ -52,6 +52,7 @@ class InBrowser(pages.PageTest):
             for section in ("summary", "step-time", "overlap", "critical-path", "stragglers", "busbw", "roofline",
                             "heat-map", "telemetry", "energy"):
                 self.assertGreater(charts.get(section, 0), 0, section)
+            self.assertEqual(page.evaluate("document.querySelectorAll('#roofline path.roof').length"), 1)
             self.assertGreater(int(page.evaluate("document.documentElement.dataset.charts")), 15)
             self.check_reachable(page)
             self.check_filters(page)
