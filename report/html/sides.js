@@ -78,7 +78,7 @@ function howMeasured(data) {
 
 function drawRuns(box, data) {
   const runs = data.sides.flatMap((side) => side.runs.map((run) => ({ ...run, side })));
-  box.append(table([textColumn('side', (r) => r.side.label), textColumn('run', (r) => r.path), textColumn('devices', (r) => r.side.devices),
+  box.append(table([textColumn('side', (r) => r.side.label), textColumn('run', (r) => r.path), textColumn('devices', (r) => r.side.devices || UNKNOWN),
     column('ranks', (r) => count(r.side.world_size)), column('hosts', (r) => count(r.side.hosts || null)), column('iterations', (r) => count(r.iterations)),
     textColumn('state', (r) => [r.complete ? 'complete' : 'not complete', r.oversubscribed ? 'oversubscribed' : ''].filter(Boolean).join(', ')),
     textColumn('mode', (r) => r.mode || UNKNOWN), textColumn('trace', (r) => r.trace_name || UNKNOWN), textColumn('hash', (r) => shortened(r.trace_hash || UNKNOWN, 13)),
