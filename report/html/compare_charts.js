@@ -4,12 +4,13 @@ const CARD_ROWS = ['energy', 'tokens_per_second', 'samples_per_second', 'tokens_
 const line = (...parts) => element('dd', { class: 'more' }, ...parts);
 function sideCard(data, s) {
   const side = data.sides[s];
-  const time = rowNamed(data, 'time');
+  const knownHere = (name) => data.quantities.find((row) => row.name === name && known(row.cells[s].value));
+  const time = knownHere('time');
   const relation = (row) => {
     const text = s > 0 ? relationText(row, row.cells[s]) : '';
     return text ? [`${text} `, judgementMark(row.better, row.cells[s].ratio)] : [];
   };
-  const rows = CARD_ROWS.map((name) => rowNamed(data, name)).filter((row) => row && known(row.cells[s].value));
+  const rows = CARD_ROWS.map(knownHere).filter(Boolean);
   return element('dl', { class: 'card' }, element('dt', {}, swatch(s), side.label),
     element('dd', { class: 'value' }, time ? valueText(time, time.cells[s]) : UNKNOWN),
     line(time ? `${time.label}, ${repeatsText(data, time.cells[s].repeats)}` : 'no step time'),
@@ -67,7 +68,9 @@ function drawRatios(box, data) {
     svg.append('text').attr('x', left - names - 10).attr('y', at + (dots[i].length * tall) / 2).attr('dy', '.35em').attr('text-anchor', 'end')
       .text(shortened(row.label, 38));
     for (const dot of dots[i]) {
-      drawRatio(svg.append('g').attr('transform', `translate(0,${at + tall / 2})`), x, data.sides[dot.s].label, dot);
+      const g = svg.append('g').attr('transform', `translate(0,${at + tall / 2})`);
+      if (names) g.append('text').attr('class', 'quiet').attr('x', left - 10).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(data.sides[dot.s].label, 16));
+      drawRatio(g, x, data.sides[dot.s].label, dot);
       at += tall;
     }
     at += 8;
@@ -75,9 +78,6 @@ function drawRatios(box, data) {
   return undefined;
 }
 function drawRatio(g, x, label, { row, s, ratio }) {
-  if (data.sides.length > 2) {
-    g.append('text').attr('class', 'quiet').attr('x', x.range()[0] - 10).attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(label, 16));
-  }
   if (known(ratio.low)) g.append('line').attr('class', 'whisker').attr('x1', x(ratio.low)).attr('x2', x(ratio.high));
   withTip(g.append('path').attr('d', d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(ratio.value)},0)`)
     .style('fill', colour(s)), () => `${label}\n${row.label}: ${ratioText(ratio)}`);
@@ -117,11 +117,11 @@ function drawIterations(box, data) {
   yAxis(svg, y, left, WIDTH - 24, metricText('seconds'), 'step time');
   svg.selectAll('rect').data(runs).enter().append('rect').attr('class', 'iteration').attr('x', ([from]) => x(from)).attr('y', 24)
     .attr('width', ([from, to]) => x(to) - x(from)).attr('height', bottom - 24).style('fill-opacity', 0.6);
+  for (const span of spans) drawSpan(svg, span, [x, y, bottom], rowNamed(data, 'time'));
   withTip(svg.selectAll('path.point').data(dots).enter().append('path').attr('class', 'point')
     .attr('d', (d) => d3.symbol().type(SYMBOLS[d.s % SYMBOLS.length]).size(dots.length > 200 ? 22 : 48)())
     .attr('transform', (d) => `translate(${x(d.at)},${y(d.seconds)})`).style('fill', (d) => colour(d.s)),
   (d) => `${d.side}\n${d.run}, iteration ${d.iteration}: ${metricText('seconds')(d.seconds)}`);
-  for (const span of spans) drawSpan(svg, span, [x, y, bottom], rowNamed(data, 'time'));
   return undefined;
 }
 function drawSpan(svg, span, [x, y, bottom], time) {
@@ -147,8 +147,7 @@ function sideBars(box, data, group, { title, text, paint }) {
 function drawParts(box, data) {
   sideBars(box, data, 'class', { title: 'By class', text: 'Time in operations of a class, one pass over the trace, sum of all ranks.', paint: (row) => classColour(row.label) });
   sideBars(box, data, 'phase', { title: 'By phase', text: 'Time in operations of a phase, one pass over the trace, sum of all ranks.', paint: () => 'var(--c5)' });
-  if (!box.children.length) return 'No side has times of classes or phases.';
-  return undefined;
+  return box.children.length ? undefined : 'No side has times of classes or phases.';
 }
 function drawEnergyParts(box, data) {
   const text = 'Energy of one step: at each instant the operations then running share the power of their device\'s meters equally.';

@@ -1,12 +1,11 @@
 // Pictures of sweeps, from any set of sides: by parallelism, by optimisation, by microbatch size, and
 // each device's heat.
-const cellsOf = (row, cells) => ({ ...row, cells });
 // A rate from what one step takes: 1 / seconds.
 function perStep(row, name, label, unit) {
   const inverse = (value) => (value > 0 ? 1 / value : null);
   const turned = (cell) => ({ ...cell, value: inverse(cell.value), least: inverse(cell.most), most: inverse(cell.least),
     ratio: cell.ratio && { value: inverse(cell.ratio.value), low: inverse(cell.ratio.high), high: inverse(cell.ratio.low) } });
-  return row && { ...cellsOf(row, row.cells.map(turned)), name, label, unit, better: 'higher' };
+  return row && { ...row, name, label, unit, better: 'higher', cells: row.cells.map(turned) };
 }
 // The first of those that the most sides have.
 function mostKnown(rows) {
@@ -49,11 +48,10 @@ function valueMeasure(data, key) {
 function ratioMeasure(data, key) {
   const [title, find, why] = MEASURES[key];
   const row = find(data);
-  const ratios = row && row.cells.some((cell, s) => s > 0 && cell.ratio);
-  if (!ratios) {
-    const measure = valueMeasure(data, key);
-    const because = row && (row.note || (row.unit === 'celsius' || row.unit === 'fraction' ? 'that of degrees or shares would tell nothing' : 'unknown or zero on a side'));
-    return row ? { ...measure, text: captionOf(title, row, `values, no ratio: ${because}`) } : measure;
+  if (!row) return valueMeasure(data, key);
+  if (!row.cells.some((cell, s) => s > 0 && cell.ratio)) {
+    const because = row.note || (row.unit === 'celsius' || row.unit === 'fraction' ? 'that of degrees or shares would tell nothing' : 'unknown or zero on a side');
+    return { ...valueMeasure(data, key), text: captionOf(title, row, `values, no ratio: ${because}`) };
   }
   const cell = (one, s) => {
     if (s === 0) return { value: known(one.value) ? 1 : null, more: known(one.value) ? valueText(row, one) : '' };
@@ -77,7 +75,7 @@ function breakdownParts(data) {
   const rest = parts[comm].values.map((value, s) => (known(value) ? value - d3.sum(byKind, (part) => part.values[s]) : null));
   // Rounding is no other kind of communication.
   const other = rest.some((value, s) => value > 0.01 * parts[comm].values[s]) ?
-    [{ name: 'other communication', colour: paint(kinds.length), values: rest.map((value) => Math.max(value, 0)) }] : [];
+    [{ name: 'other communication', colour: paint(kinds.length), values: rest.map((value) => (known(value) ? Math.max(value, 0) : null)) }] : [];
   return [...parts.slice(0, comm), ...parts.slice(comm + 1), ...byKind, ...other];
 }
 function drawBreakdown(box, data) {
@@ -90,9 +88,10 @@ function drawBreakdown(box, data) {
   const format = metricText('seconds');
   const svg = stackedBars(box, data.sides.map((side, s) => ({ name: parts.some((part) => known(part.values[s])) ? side.label : `${side.label}: not known`,
     bars: [{ parts: parts.map((part) => ({ name: part.name, colour: part.colour, value: part.values[s] || 0 })).filter((part) => part.value > 0) }] })), {
-    title, text: 'Mean of a rank, one pass over the trace. What overlaps counts in full, so a bar can be longer than the pass; time in which a rank did nothing is not in it.',
+    title: [title, modelledText(rowsOf(data, 'class').flatMap((row) => row.cells))].filter(Boolean).join(', '),
+    text: 'Mean of a rank, one pass over the trace. What overlaps counts in full, so a bar can be longer than the pass; time in which a rank did nothing is not in it.',
     format, items: parts, columns: [textColumn('part', (part) => part.name), ...heads(data).map((head, s) => column(head, (part) => format(part.values[s])))], rows: parts });
-  svg.selectAll('path').style('stroke', 'var(--panel)').style('stroke-width', 0.7);
+  svg.selectAll('path[style]').style('stroke', 'var(--panel)').style('stroke-width', 0.7);
 }
 
 function panels(box, keys, draw) {
@@ -134,7 +133,7 @@ const MOST_METRICS = 14;
 function heatMetrics(data) {
   const metrics = new Map();
   data.heat.forEach((side) => side.metrics.forEach((metric, m) => {
-    if (!metrics.has(metric.name)) metrics.set(metric.name, { name: metric.name.replace(/_/g, ' '), text: metricText(metric.unit), all: [], at: [] });
+    if (!metrics.has(metric.name)) metrics.set(metric.name, { name: metric.name.replace(/_/g, ' '), text: metricText(metric.unit), all: [] });
     metrics.get(metric.name).all.push(...side.ranks.map((rank) => rank.values[m]).filter(known));
   }));
   return [...metrics].filter(([, metric]) => metric.all.length > 0).map(([key, metric]) => ({ ...metric, range: d3.extent(metric.all),

@@ -14,16 +14,17 @@ const swatch = (s) => {
   return mark;
 };
 
-// Near 1 what matters is how far from it.
-function times(value) {
-  if (!known(value)) return UNKNOWN;
-  if (value < 0.01 || value >= 1000 || value === 1) return `${significant(value)}×`;
-  return `${Math.abs(value - 1) < 0.1 ? value.toFixed(3) : value.toPrecision(3)}×`;
+// Three digits; three decimals near 1, where what matters is how far from it.
+function inDigitsOf(like, value) {
+  if (like < 0.01 || like >= 1000) return significant(value);
+  return value.toFixed(Math.abs(like - 1) < 0.1 ? 3 : Math.max(0, 2 - Math.floor(Math.log10(like))));
 }
+const times = (value) => (known(value) ? `${value === 1 ? '1' : inDigitsOf(value, value)}×` : UNKNOWN);
 const ratioTick = (value) => `${number(value)}×`;
 function ratioText(ratio) {
   if (!ratio) return UNKNOWN;
-  return `${times(ratio.value)} ${known(ratio.low) ? `(${times(ratio.low).slice(0, -1)} to ${times(ratio.high).slice(0, -1)})` : '(no interval)'}`;
+  const { value, low, high } = ratio;
+  return known(low) ? `${inDigitsOf(value, value)}× (${inDigitsOf(value, low)} to ${inDigitsOf(value, high)})` : `${times(value)} (no interval)`;
 }
 const signed = (text, value) => (value > 0 ? `+${text}` : text);
 
@@ -78,7 +79,7 @@ function howMeasured(data) {
 
 function drawRuns(box, data) {
   const runs = data.sides.flatMap((side) => side.runs.map((run) => ({ ...run, side })));
-  box.append(table([textColumn('side', (r) => r.side.label), textColumn('run', (r) => r.path), textColumn('devices', (r) => r.side.devices),
+  box.append(table([textColumn('side', (r) => r.side.label), textColumn('run', (r) => r.path), textColumn('devices', (r) => r.side.devices || UNKNOWN),
     column('ranks', (r) => count(r.side.world_size)), column('hosts', (r) => count(r.side.hosts || null)), column('iterations', (r) => count(r.iterations)),
     textColumn('state', (r) => [r.complete ? 'complete' : 'not complete', r.oversubscribed ? 'oversubscribed' : ''].filter(Boolean).join(', ')),
     textColumn('mode', (r) => r.mode || UNKNOWN), textColumn('trace', (r) => r.trace_name || UNKNOWN), textColumn('hash', (r) => shortened(r.trace_hash || UNKNOWN, 13)),

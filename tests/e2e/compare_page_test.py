@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of a comparison and its figures as a person sees them: in Chromium, without a network. About 40 s.
+"""The page of a comparison and its figures as a person sees them: in Chromium, without a network. About 25 s.
 
 Set REPRISE_SHOTS to a directory to keep screenshots.
 """
