@@ -39,7 +39,8 @@ struct Monitoring {
 };
 
 Status StartMonitoring(const MonitorFlags& flags, Monitoring& monitoring) {
-  REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags.sampling));
+  REPRISE_ASSIGN(SamplerOptions options, InterpretSampling(flags.sampling));
+  options.sources.own_process = false;  // what is watched is another
   if (!flags.target.directory.empty()) {
     REPRISE_ASSIGN(monitoring.recording, MonitorRecording::Begin(flags.target));
   }

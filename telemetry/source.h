@@ -18,6 +18,8 @@ namespace reprise {
 // Where a source looks. Tests inject a fixture root; nothing below reads the environment.
 struct SourceOptions {
   std::string root;  // what comes before "/proc" and "/sys"
+  // Whether the sampling process is one whose own use of the machine is of interest.
+  bool own_process = true;
   // Shared library to load in place of a source's usual ones, by the source's name.
   std::map<std::string, std::string> libraries;
   // Metrics of the sources opened before, in the order of builtin.def: what they measure need not

@@ -55,7 +55,8 @@ double PressureSeconds(PseudoFile& pressure) {
 
 class ProcfsSource : public Source {
  public:
-  ProcfsSource(const std::string& root, PseudoFile stat) : stat_(std::move(stat)) {
+  ProcfsSource(const SourceOptions& options, PseudoFile stat) : stat_(std::move(stat)) {
+    const std::string& root = options.root;
     Add("cpu_utilization", "fraction", "host", MetricKind::kGauge,
         "busy share of all CPUs since the last sample");
     Add("context_switches", "count", "host", MetricKind::kCounter,
@@ -64,7 +65,7 @@ class ProcfsSource : public Source {
       Add("memory_used", "bytes", "host", MetricKind::kGauge, "MemTotal - MemAvailable");
       readings_.push_back({std::move(*file), &MemoryUsedBytes});
     }
-    if (auto file = PseudoFile::Open(root + "/proc/self/statm")) {
+    if (auto file = PseudoFile::Open(root + "/proc/self/statm"); file && options.own_process) {
       Add("resident_memory", "bytes", "process", MetricKind::kGauge,
           "resident memory of the sampling process");
       readings_.push_back({std::move(*file), &ResidentBytes});
@@ -152,7 +153,7 @@ SourceKind::Opened OpenProcfs(const SourceOptions& options) {
   if (!stat) {
     return {nullptr, stat.error().message};
   }
-  return {std::make_unique<ProcfsSource>(options.root, std::move(*stat)), {}};
+  return {std::make_unique<ProcfsSource>(options, std::move(*stat)), {}};
 }
 
 }  // namespace reprise

@@ -43,6 +43,16 @@ TEST(Procfs, ReadsUtilisationMemoryAndPressure) {
   EXPECT_DOUBLE_EQ(values.at("cpu_utilization of host"), 0.3);
 }
 
+TEST(Procfs, LeavesOutAProcessThatOnlyWatches) {
+  const FixtureRoot root;
+  root.WriteAll();
+  const auto opened = OpenSource("procfs", {.root = root.path(), .own_process = false});
+  ASSERT_NE(opened.source, nullptr);
+  const auto values = ReadAll(*opened.source);
+  EXPECT_FALSE(values.contains("resident_memory of process"));
+  EXPECT_EQ(values.at("memory_used of host"), 400 * 1024);
+}
+
 TEST(Procfs, ReadsEachCoreAlsoWhenOneGoesOffline) {
   const FixtureRoot root;
   root.WriteAll();
