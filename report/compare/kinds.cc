@@ -165,7 +165,7 @@ std::vector<QuantityKind> SummaryKinds() {
        amount_per_step(&Report::samples, StepJoules)},
       {"gflop_per_joule", "GFLOP per joule", none, "GFLOP/J", kHigher, Basis::kEnergy,
        GflopPerJoule},
-      {"power", "mean power", none, "watts", kNeither, Basis::kEnergy, watts},
+      {"power", "mean power", none, "watts", kNeither, Basis::kPower, watts},
       {"peak_power", "highest power of a meter", none, "watts", kNeither, Basis::kOther, PeakWatts},
       {"power_variation", "power, deviation / mean", none, "fraction", kLower, Basis::kOther,
        variation},
@@ -177,7 +177,9 @@ std::vector<QuantityKind> SummaryKinds() {
        MeanMetric("gpu_utilization")},
       {"throttled", "time throttled", none, "fraction", kLower, Basis::kOther, ThrottledShare},
       {"coverage", "coverage, real", none, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) { return Values{r.coverage.real}; }},
+       [](const Report& r) {
+         return r.coverage.recorded_ns > 0 ? Values{r.coverage.real} : Values{};
+       }},
       {"step_error", "error of the step", none, "fraction", kNeither, Basis::kTime, step_error},
   };
   for (QuantityKind& kind : kinds) {

@@ -14,7 +14,12 @@ namespace reprise {
 using QuantityValues = std::vector<double>;
 
 // On what a quantity rests, so that what does not compare is not divided.
-enum class Basis : std::uint8_t { kTime, kEnergy, kOther };
+enum class Basis : std::uint8_t {
+  kTime,    // of a step
+  kEnergy,  // of a step
+  kPower,
+  kOther,
+};
 
 struct QuantityKind {
   std::string name, label, group, unit;

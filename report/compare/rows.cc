@@ -32,6 +32,7 @@ bool IsModelled(Basis basis, const Report& report) {
     case Basis::kTime:
       return IsDry(report);
     case Basis::kEnergy:
+    case Basis::kPower:
       return IsDry(report) || (report.attribution && report.attribution->modelled) ||
              report.energy_source.find("modelled") != std::string::npos;
     case Basis::kOther: {
@@ -50,10 +51,12 @@ bool HasRatio(const std::string& unit) { return unit != "fraction" && unit != "c
 
 // Why two sides' values of a quantity must not be divided; empty if they may.
 std::string WhyNoRatio(Basis basis, const Report& of, const Report& base) {
-  if (IsMonitored(of) != IsMonitored(base) && basis == Basis::kTime) {
-    return "a monitored program's time is no step's";
+  const bool of_step = basis == Basis::kTime || basis == Basis::kEnergy;
+  if (of_step && IsMonitored(of) != IsMonitored(base)) {
+    return "a watched program is no step";
   }
-  if (basis == Basis::kEnergy && MeteredText(of) != MeteredText(base)) {
+  const bool metered = basis == Basis::kEnergy || basis == Basis::kPower;
+  if (metered && MeteredText(of) != MeteredText(base)) {
     return fmt::format("other meters: {} and {}", MeteredText(base), MeteredText(of));
   }
   return {};

@@ -280,6 +280,32 @@ TEST(Compare, OtherMetersHaveNoRatio) {
   EXPECT_TRUE(Row(Compare(sides, {}), "power").cells[1].ratio);
 }
 
+// An original that was watched beside its replay: power compares, steps do not.
+TEST(Compare, WatchedProgramsHaveNoSteps) {
+  std::vector<ComparedSide> sides = TwoSides(2);
+  for (ComparedSide& side : sides) {
+    Report& report = side.runs[0].report;
+    report.energy_joules = 10;
+    report.mean_watts = 5;
+    report.energy = {{.host = "h",
+                      .device = "d",
+                      .metric = "power",
+                      .source = "nvml",
+                      .in_total = true,
+                      .joules = 10,
+                      .mean_watts = 5,
+                      .ranks = {}}};
+  }
+  sides[0].runs[0].report.manifest.options["mode"] = kMonitorMode;
+  const auto found = FindIncomparable(sides);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].key, "mode");
+  const Comparison comparison = Compare(sides, found);
+  EXPECT_FALSE(Row(comparison, "time").cells[1].ratio);
+  EXPECT_THAT(comparison.verdicts[0], HasSubstr("a watched program is no step"));
+  EXPECT_TRUE(Row(comparison, "power").cells[1].ratio);
+}
+
 TEST(Compare, SettingsThatDiffer) {
   RunData other = Slower(1);
   other.manifest.devices = {"opencl: gpu", "opencl: gpu"};
