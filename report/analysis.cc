@@ -183,6 +183,7 @@ std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<
     }
   }
   std::vector<DeviceLimitRow> out;
+  out.reserve(limits.size());
   for (auto& [device, row] : limits) {
     out.push_back(std::move(row));
   }

@@ -107,6 +107,7 @@ std::vector<std::string> FindWarnings(const std::vector<ComparedSide>& sides,
                                       const std::vector<Incomparable>& allowed,
                                       const Comparison& comparison) {
   std::vector<std::string> warnings;
+  warnings.reserve(allowed.size());
   for (const Incomparable& reason : allowed) {
     warnings.push_back(fmt::format("not the same {}: {}", reason.key, reason.why));
   }
@@ -152,6 +153,7 @@ std::string DevicesText(const RunManifest& manifest) {
     ++counts[device];
   }
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [device, count] : counts) {
     texts.push_back(fmt::format("{} x {}", count, device));
   }
