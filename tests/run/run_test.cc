@@ -1,6 +1,7 @@
 // A run on disk: what is written is read back, merged or not, killed or not, and damage is named.
 #include "run/run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -346,6 +347,34 @@ TEST_F(RunTest, OtherDirectoriesAreRefused) {
   const auto run = ReadRun(Directory());
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().message, HasSubstr("no rank's file"));
+}
+
+// Ranks are read several at a time, and what is said of them is in their order all the same.
+TEST_F(RunTest, NotesAndErrorsComeByRank) {
+  constexpr int kRanks = 24;
+  WriteRun(Directory(), kRanks);
+  for (int rank = 0; rank < kRanks; rank += 2) {
+    fs::remove(File("rank" + std::to_string(rank) + ".sqlite"));
+  }
+  const auto run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->ranks.size(), kRanks / 2U);
+  std::vector<std::string> expected = {
+      "not merged: the run was killed, failed, or is still going on"};
+  for (int i = 0; i < kRanks / 2; ++i) {
+    EXPECT_EQ(run->ranks[i].rank, 2 * i + 1);
+    expected.push_back(fmt::format("rank {0}: rank{0}.sqlite is missing", 2 * i));
+  }
+  EXPECT_EQ(run->notes, expected);
+  // Of several damaged files the first is named.
+  for (const int rank : {5, 9, 21}) {
+    std::ofstream(File("rank" + std::to_string(rank) + ".sqlite")) << "not a database";
+  }
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const auto damaged = ReadRun(Directory());
+    ASSERT_FALSE(damaged);
+    EXPECT_THAT(damaged.error().message, HasSubstr("rank5.sqlite"));
+  }
 }
 
 // Killed before it could write one: what the ranks wrote is worth reading all the same.
