@@ -42,7 +42,7 @@ std::string EscapeForScript(std::string_view json) {
   return escaped;
 }
 
-std::string HtmlText(const RunData& run, const Report& report) {
+std::string HtmlText(const MeasuredRun& run, const Report& report) {
   const std::string page = FilesThatEnd(".html");
   // The page names what stands where; what is put in is not searched again.
   std::string text;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "core/energy.h"
 #include "report/power_curve.h"
+#include "report/series.h"
 
 namespace reprise {
 namespace {
@@ -20,7 +20,7 @@ struct Meter {
 // The chip of a sensor: "amdgpu" of "amdgpu/PPT".
 std::string ChipOf(const std::string& device) { return device.substr(0, device.find('/')); }
 
-EnergyRow MakeEnergyRow(const Metric& metric, const std::vector<Sample>& samples,
+EnergyRow MakeEnergyRow(const Metric& metric, std::span<const Sample> samples,
                         const MeasuredRank& rank, const std::string& host) {
   EnergyRow row{.host = host,
                 .device = metric.device,
@@ -32,7 +32,7 @@ EnergyRow MakeEnergyRow(const Metric& metric, const std::vector<Sample>& samples
   return row;
 }
 
-std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<Sample>& samples,
+std::optional<MetricRow> MakeMetricRow(const Metric& metric, std::span<const Sample> samples,
                                        const MeasuredRank& rank, const std::string& host) {
   std::vector<const Sample*> inside;
   for (const Sample& sample : samples) {
@@ -154,15 +154,12 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     if (!data.samples.empty()) {
       summary.measured_ns = std::max(summary.measured_ns, ranks[r].end_ns() - ranks[r].begin_ns());
     }
-    std::map<std::int32_t, std::vector<Sample>> samples;
-    for (const Sample& sample : data.samples) {
-      samples[sample.metric].push_back(sample);
-    }
+    const SampleTable samples(data);
     for (const Metric& metric : data.metrics) {
       if (MeasuresEnergy(metric)) {
-        meters.push_back({MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host),
+        meters.push_back({MakeEnergyRow(metric, samples.Of(metric), ranks[r], rows[r].host),
                           BusIdOf(data, metric)});
-      } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
+      } else if (auto row = MakeMetricRow(metric, samples.Of(metric), ranks[r], rows[r].host)) {
         summary.metrics.push_back(std::move(*row));
       }
     }
