@@ -84,8 +84,11 @@ class Sweep {
         by_end_.push_back({end_ns, i});
       }
     }
-    std::sort(by_begin_.begin(), by_begin_.end());
-    std::sort(by_end_.begin(), by_end_.end());
+    for (auto* bounds : {&by_begin_, &by_end_}) {
+      if (!std::is_sorted(bounds->begin(), bounds->end())) {  // those of one stream mostly are
+        std::sort(bounds->begin(), bounds->end());
+      }
+    }
   }
 
   // Gives away what the meters counted from now to `next_ns`.

@@ -48,15 +48,24 @@ std::vector<SeriesStep> MeanPowers(std::span<const Sample> samples, Interval win
 }  // namespace
 
 SampleTable::SampleTable(const RankData& data) : data_(&data) {
+  // A sampler reads its metrics in turn: mostly the one after the last is meant.
+  std::size_t last = 0;
+  const auto slot = [&](std::int32_t id) {
+    last = last + 1 < ids_.size() ? last + 1 : 0;
+    if (last >= ids_.size() || ids_[last] != id) {
+      last = Slot(id);
+    }
+    return last;
+  };
   for (const Sample& sample : data.samples) {
-    if (Slot(sample.metric) == ids_.size()) {
+    if (slot(sample.metric) == ids_.size()) {
       ids_.insert(std::lower_bound(ids_.begin(), ids_.end(), sample.metric), sample.metric);
     }
   }
   // Counting sort: millions of samples, few metrics.
   offsets_.assign(ids_.size() + 1, 0);
   for (const Sample& sample : data.samples) {
-    ++offsets_[Slot(sample.metric) + 1];
+    ++offsets_[slot(sample.metric) + 1];
   }
   for (std::size_t i = 1; i < offsets_.size(); ++i) {
     offsets_[i] += offsets_[i - 1];
@@ -64,16 +73,11 @@ SampleTable::SampleTable(const RankData& data) : data_(&data) {
   samples_.resize(data.samples.size());
   std::vector<std::size_t> next(offsets_);
   for (const Sample& sample : data.samples) {
-    samples_[next[Slot(sample.metric)]++] = sample;
+    samples_[next[slot(sample.metric)]++] = sample;
   }
 }
 
-// Ids are mostly numbers from 0 on: then it is where it would be in a table.
 std::size_t SampleTable::Slot(std::int32_t id) const {
-  const auto guess = static_cast<std::size_t>(id);
-  if (guess < ids_.size() && ids_[guess] == id) {
-    return guess;
-  }
   const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
   return found != ids_.end() && *found == id ? static_cast<std::size_t>(found - ids_.begin())
                                              : ids_.size();

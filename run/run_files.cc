@@ -13,6 +13,7 @@
 #include "run/clocks.h"
 #include "run/database.h"
 #include "run/manifest.h"
+#include "run/memory_need.h"
 #include "run/rank_reader.h"
 #include "run/run.h"
 #include "run/schema.h"
@@ -95,11 +96,16 @@ Status ReadRank(const std::string& directory, int rank,
 Status ReadRanks(const std::string& directory, const std::vector<std::int32_t>& merged_ranks,
                  RunData& run) {
   std::vector<RankPart> parts(static_cast<std::size_t>(run.manifest.world_size));
-  std::atomic<bool> failed = false;
+  std::atomic<std::size_t> first_failed = parts.size();
   ForEachInParallel(parts.size(), [&](std::size_t rank) {
-    if (!failed) {
-      parts[rank].status = ReadRank(directory, static_cast<int>(rank), merged_ranks, parts[rank]);
-      failed = failed || !parts[rank].status;
+    if (rank > first_failed) {
+      return;
+    }
+    parts[rank].status = ReadRank(directory, static_cast<int>(rank), merged_ranks, parts[rank]);
+    if (!parts[rank].status) {
+      std::size_t first = first_failed;
+      while (rank < first && !first_failed.compare_exchange_weak(first, rank)) {
+      }
     }
   });
   for (RankPart& part : parts) {
@@ -217,6 +223,7 @@ Result<RunData> ReadRun(const std::string& directory) {
     run.notes.push_back(fmt::format("manifest.json is missing: {} ranks, as far as their files say",
                                     run.manifest.world_size));
   }
+  REPRISE_TRY(CheckMemory(directory, run.manifest.world_size, MachineMemoryBytes()));
   REPRISE_ASSIGN(const std::vector<std::int32_t> merged_ranks, RanksInMerged(directory));
   if (!run.manifest.complete) {
     run.notes.emplace_back("not merged: the run was killed, failed, or is still going on");
