@@ -33,7 +33,7 @@ TEST(NodeIndex, FindsTheFirstNodeOfAnId) {
 
 TEST(NodeIndex, HasNothingOfNothing) {
   EXPECT_THAT(NodeIndex().Find(0), Eq(std::nullopt));
-  EXPECT_THAT(NodeIndex({}).Find(0), Eq(std::nullopt));
+  EXPECT_THAT(NodeIndex(Nodes({})).Find(0), Eq(std::nullopt));
 }
 
 }  // namespace
