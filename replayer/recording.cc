@@ -92,6 +92,8 @@ Status Session::BeginRecording() {
                            info.name, info.vendor, info.driver, info.compute_units,
                            info.memory_bytes, info.uuid, info.pci_bus_id});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
+    writer_->SetFact(kFactDeviceFlopsPerSecond, fmt::format("{:.6g}", limits_.flops_per_second));
+    writer_->SetFact(kFactDeviceBytesPerSecond, fmt::format("{:.6g}", limits_.bytes_per_second));
     writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
     writer_->SetFact("device_clock_uncertainty_ns",
                      std::to_string(device_->clock_uncertainty_ns()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -71,6 +72,7 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   std::set<std::int32_t> iterations;
   std::vector<std::int64_t> times_ns = StepTimesNs(ranks, iterations);
   report.iterations = static_cast<std::int32_t>(iterations.size());
+  report.iteration_step_ns = times_ns;
   report.step_time_replayed_ns = Median(times_ns);
   if (!times_ns.empty()) {
     const auto [shortest, longest] = std::minmax_element(times_ns.begin(), times_ns.end());
@@ -91,19 +93,26 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-std::vector<ClassRow> SumClasses(std::span<const MeasuredRank> ranks,
-                                 const TransferSummary& transfers) {
-  std::map<OpClass, ClassRow> classes;
+// By what `key_of` says of a node: its class, its phase.
+template <typename KeyOf>
+std::vector<ClassRow> SumNodes(std::span<const MeasuredRank> ranks,
+                               const TransferSummary& transfers, KeyOf key_of) {
+  struct Sum {
+    ClassRow row;
+    bool work = false;  // some node is no transfer
+  };
+  std::map<decltype(key_of(NodeInfo{})), Sum> sums;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (std::size_t i = 0; i < ranks[r].data().nodes.size(); ++i) {
       const NodeInfo& node = ranks[r].data().nodes[i];
       if (!node.counts_for_coverage) {
         continue;
       }
-      ClassRow& row = classes[node.op_class];
-      row.name = Name(node.op_class);
+      auto& [row, work] = sums[key_of(node)];
+      row.name = Name(key_of(node));
       ++row.count;
       row.recorded_ns += node.recorded_duration_ns;
+      work = work || node.op_class != OpClass::kComm;
       // A transfer's time counts from the last arrival, as it does in the recording.
       const auto own_ns = transfers.MedianOwnNs(r, i);
       const auto replayed_ns = own_ns ? own_ns : ranks[r].MedianDurationNs(i);
@@ -115,8 +124,9 @@ std::vector<ClassRow> SumClasses(std::span<const MeasuredRank> ranks,
     }
   }
   std::vector<ClassRow> rows;
-  for (auto& [op_class, row] : classes) {
-    if (row.replayed_ns.value_or(0) > 0 && op_class != OpClass::kComm) {
+  for (auto& [key, sum] : sums) {
+    ClassRow& row = sum.row;
+    if (row.replayed_ns.value_or(0) > 0 && sum.work) {
       row.gflop_per_s = row.flops / static_cast<double>(*row.replayed_ns);
       row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
     }
@@ -153,6 +163,31 @@ std::optional<double> WorkError(std::span<const MeasuredRank> ranks) {
     }
   }
   return RelativeError(replayed_ns, recorded_ns);
+}
+
+// The limits that ranks measured before they ran.
+std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
+  const auto rate = [](const RankData& rank, const char* fact) {
+    const auto found = rank.facts.find(fact);
+    return found == rank.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr) * 1e-9;
+  };
+  std::map<std::string, DeviceLimitRow> limits;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const double gflop_per_s = rate(run.ranks[r], kFactDeviceFlopsPerSecond);
+    const double gb_per_s = rate(run.ranks[r], kFactDeviceBytesPerSecond);
+    if (gflop_per_s > 0 && gb_per_s > 0) {
+      DeviceLimitRow& row = limits[rows[r].device];
+      row.device = rows[r].device;
+      row.ranks.push_back(rows[r].rank);
+      row.gflop_per_s = std::max(row.gflop_per_s, gflop_per_s);
+      row.gb_per_s = std::max(row.gb_per_s, gb_per_s);
+    }
+  }
+  std::vector<DeviceLimitRow> out;
+  for (auto& [device, row] : limits) {
+    out.push_back(std::move(row));
+  }
+  return out;
 }
 
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
@@ -230,6 +265,7 @@ void DescribeRanks(const MeasuredRun& run, Report& report) {
     report.wait_ns += row.wait_ns;
     report.delay_ns += row.delay_ns;
   }
+  report.device_limits = CollectLimits(*run.data, report.ranks);
   report.coverage = SumCoverage(report.ranks);
   report.coverage_of_step = CoverageOfStep(run.ranks, report.ranks);
 }
@@ -243,6 +279,8 @@ void DescribeSamples(const MeasuredRun& run, Report& report) {
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
+  report.tokens = InferAmount(run.ranks, kFactStepTokens);
+  report.samples = InferAmount(run.ranks, kFactStepSamples);
   report.attribution = AttributeEnergy(run.ranks, report.ranks, report.energy, run.transfers);
   report.thermal = ExamineThermal(run.ranks, report.ranks, run.transfers);
 }
@@ -263,7 +301,10 @@ Report Analyze(const MeasuredRun& run) {
       [&] { report.details = ExamineFidelity(run.ranks, run.transfers.matches, report.manifest); },
       [&] { DescribeSamples(run, report); },
       [&] {
-        report.classes = SumClasses(run.ranks, run.transfers);
+        report.classes =
+            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.op_class; });
+        report.phases =
+            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.phase; });
         report.fidelity.work_error = WorkError(run.ranks);
       }};
   ForEachInParallel(parts.size(), [&parts](std::size_t i) { parts[i](); });

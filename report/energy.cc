@@ -204,21 +204,8 @@ class Attribution {
     out_.step_joules = SpreadOf(std::move(means));
   }
 
-  // Ranks that work on one batch together each have its share.
   void AddAmount(const char* fact, std::optional<StepAmount>& amount) {
-    for (const MeasuredRank& rank : ranks_) {
-      const auto number = NumberFact(rank.data(), fact);
-      if (!number) {
-        continue;
-      }
-      if (!amount) {
-        const auto from = rank.data().facts.find(std::string(fact) + "_from");
-        amount = StepAmount{.from = from == rank.data().facts.end() ? "" : from->second};
-      }
-      const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);
-      amount->per_step +=
-          static_cast<double>(*number) / static_cast<double>(std::max<std::int64_t>(together, 1));
-    }
+    amount = InferAmount(ranks_, fact);
     if (amount && out_.step_joules && out_.step_joules->median > 0) {
       amount->per_joule = amount->per_step / out_.step_joules->median;
     }
@@ -233,6 +220,25 @@ class Attribution {
 };
 
 }  // namespace
+
+std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks, const char* fact) {
+  std::optional<StepAmount> amount;
+  for (const MeasuredRank& rank : ranks) {
+    const auto number = NumberFact(rank.data(), fact);
+    if (!number) {
+      continue;
+    }
+    if (!amount) {
+      const auto from = rank.data().facts.find(std::string(fact) + "_from");
+      amount = StepAmount{.from = from == rank.data().facts.end() ? "" : from->second};
+    }
+    // Ranks that work on one batch together each have its share.
+    const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);
+    amount->per_step +=
+        static_cast<double>(*number) / static_cast<double>(std::max<std::int64_t>(together, 1));
+  }
+  return amount;
+}
 
 std::optional<EnergyAttribution> AttributeEnergy(std::span<const MeasuredRank> ranks,
                                                  std::span<const RankRow> rank_rows,

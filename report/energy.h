@@ -76,12 +76,16 @@ struct HostEnergyRow {
   double joules = 0, idle_joules = 0, gap_joules = 0;
 };
 
-// Tokens or samples of one step of all ranks, inferred from the trace.
+// Tokens or samples of one step of all ranks, inferred from the trace: what the ranks' `fact`s
+// (kFactStepTokens, kFactStepSamples) add up to. Nothing where no rank has it.
 struct StepAmount {
   double per_step = 0;
   std::optional<double> per_joule;
   std::string from;  // how it was found
 };
+
+[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
+                                                    const char* fact);
 
 struct EnergyAttribution {
   bool modelled = false;  // some meter is a model

@@ -67,13 +67,6 @@ Json StepJson(const StepEnergyRow& row) {
   return {{"iteration", row.iteration}, {"step", row.step}, {"joules", row.joules}};
 }
 
-Json AmountJson(const std::optional<StepAmount>& amount) {
-  return amount ? Json{{"per_step", amount->per_step},
-                       {"per_joule", OrNull(amount->per_joule)},
-                       {"from", amount->from}}
-                : Json(nullptr);
-}
-
 Json TimeJson(const NamedTime& row) { return {{"name", row.name}, {"ns", row.ns}}; }
 
 Json IntervalJson(const ThrottleInterval& row) {
@@ -134,6 +127,13 @@ Json HeatingJson(const HeatingRow& row) {
 }
 
 }  // namespace
+
+Json AmountJson(const std::optional<StepAmount>& amount) {
+  return amount ? Json{{"per_step", amount->per_step},
+                       {"per_joule", OrNull(amount->per_joule)},
+                       {"from", amount->from}}
+                : Json(nullptr);
+}
 
 Json AttributionJson(const EnergyAttribution& attribution) {
   return {{"modelled", attribution.modelled},

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "report/energy.h"
 #include "report/thermal.h"
 
 namespace reprise {
 
+[[nodiscard]] nlohmann::ordered_json AmountJson(const std::optional<StepAmount>& amount);
 [[nodiscard]] nlohmann::ordered_json AttributionJson(const EnergyAttribution& attribution);
 [[nodiscard]] nlohmann::ordered_json ThermalJson(const ThermalDetails& thermal);
 

@@ -1,19 +1,33 @@
 #include "report/html.h"
 
+#include <algorithm>
+#include <span>
+
 #include "report/html_data.h"
 #include "report/html_files.h"
 
 namespace reprise {
 namespace {
 
-// All files whose names end like this, in order.
-std::string FilesThatEnd(std::string_view suffix) {
+// Scripts run in this order: what pages share, then their own.
+constexpr std::string_view kSharedScripts[] = {"d3.min.js", "text.js", "chart.js", "heat_map.js",
+                                               "shell.js"};
+constexpr std::string_view kReportScripts[] = {
+    "time_charts.js", "run_charts.js", "energy_charts.js", "telemetry_charts.js", "page.js"};
+constexpr std::string_view kComparisonScripts[] = {"sides.js", "panels.js", "compare_charts.js",
+                                                   "figure_charts.js", "compare_page.js"};
+
+std::string_view FileText(std::string_view name) {
+  const auto files = EmbeddedPageFiles();
+  return std::find_if(files.begin(), files.end(),
+                      [name](const EmbeddedPageFile& file) { return file.name == name; })
+      ->text;
+}
+
+std::string Joined(std::span<const std::string_view> names) {
   std::string text;
-  for (const EmbeddedPageFile& file : EmbeddedPageFiles()) {
-    if (file.name.ends_with(suffix)) {
-      text += file.text;
-      text += '\n';
-    }
+  for (const std::string_view name : names) {
+    text.append(FileText(name)).append("\n");
   }
   return text;
 }
@@ -42,20 +56,29 @@ std::string EscapeForScript(std::string_view json) {
   return escaped;
 }
 
-std::string HtmlText(const MeasuredRun& run, const Report& report) {
-  const std::string page = FilesThatEnd(".html");
-  // The page names what stands where; what is put in is not searched again.
+std::string HtmlPage(std::string_view json, PageKind kind) {
+  const bool report = kind == PageKind::kReport;
+  const std::string_view title = report ? "Reprise report" : "Reprise comparison";
+  const std::string_view frame = FileText("page.html");
+  // The frame names what stands where, in this order; what is put in is not searched again.
   std::string text;
   std::size_t at = 0;
-  const auto put = [&](std::string_view name, const std::string& value) {
-    const std::size_t found = page.find(name, at);
-    text += page.substr(at, found - at) + value;
+  const auto put = [&](std::string_view name, std::string_view value) {
+    const std::size_t found = frame.find(name, at);
+    text.append(frame.substr(at, found - at)).append(value);
     at = found + name.size();
   };
-  put("{{style}}", FilesThatEnd(".css"));
-  put("{{data}}", EscapeForScript(HtmlDataJson(run, report)));
-  put("{{scripts}}", FilesThatEnd(".js"));
-  return text + page.substr(at);
+  put("{{title}}", title);
+  put("{{style}}", FileText("page.css"));
+  put("{{title}}", title);
+  put("{{data}}", EscapeForScript(json));
+  put("{{scripts}}",
+      Joined(kSharedScripts) + (report ? Joined(kReportScripts) : Joined(kComparisonScripts)));
+  return text.append(frame.substr(at));
+}
+
+std::string HtmlText(const MeasuredRun& run, const Report& report) {
+  return HtmlPage(HtmlDataJson(run, report), PageKind::kReport);
 }
 
 }  // namespace reprise

@@ -1,4 +1,5 @@
-// A run's report as one HTML file: docs/report.md.
+// Pages that need no network and load nothing: style, scripts and data are in the one file. What
+// names in the data say is only ever text: none can become markup or script.
 #pragma once
 
 #include <string>
@@ -9,9 +10,14 @@
 
 namespace reprise {
 
-// Needs no network and loads nothing: style, scripts and data are in it. What names in the run say
-// is only ever text: none can become markup or script. `report` is Analyze's of the same run. Its
-// size is bounded whatever the run's is (report/html_data.h).
+enum class PageKind { kReport, kComparison };
+
+// The page whose data is `json`: for kReport HtmlDataJson's (report/html_data.h), for kComparison a
+// comparison's, with the figures that were asked for or all sections.
+[[nodiscard]] std::string HtmlPage(std::string_view json, PageKind kind);
+
+// A run's report (docs/report.md). `report` is Analyze's of the same run. Its size is bounded
+// whatever the run's is.
 [[nodiscard]] std::string HtmlText(const MeasuredRun& run, const Report& report);
 
 // JSON as it may stand inside of a <script> element: nothing in it can end the element or open a

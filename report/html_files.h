@@ -1,4 +1,4 @@
-// The files of the HTML report's page (report/html/ and D3), embedded by CMake.
+// The files of the HTML pages (report/html/ and D3), embedded by CMake.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct EmbeddedPageFile {
   std::string_view text;
 };
 
-// Scripts in the order in which they run. Defined in the generated file.
+// Defined in the generated file.
 [[nodiscard]] std::span<const EmbeddedPageFile> EmbeddedPageFiles();
 
 }  // namespace reprise

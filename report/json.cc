@@ -59,10 +59,17 @@ Json RankJson(const RankRow& row) {
           {"delay_ns", row.delay_ns}};
 }
 
+Json LimitJson(const DeviceLimitRow& row) {
+  return {{"device", row.device},
+          {"ranks", row.ranks},
+          {"gflop_per_s", row.gflop_per_s},
+          {"gb_per_s", row.gb_per_s}};
+}
+
 Json EnergyJson(const EnergyRow& row) {
-  return {{"host", row.host},     {"device", row.device},        {"metric", row.metric},
-          {"source", row.source}, {"modelled", row.modelled},    {"in_total", row.in_total},
-          {"joules", row.joules}, {"mean_watts", row.mean_watts}};
+  return {{"host", row.host},     {"device", row.device},         {"metric", row.metric},
+          {"source", row.source}, {"modelled", row.modelled},     {"in_total", row.in_total},
+          {"joules", row.joules}, {"mean_watts", row.mean_watts}, {"ranks", row.ranks}};
 }
 
 Json MetricJson(const MetricRow& row) {
@@ -76,7 +83,8 @@ Json MetricJson(const MetricRow& row) {
           {"min", row.min},
           {"mean", row.mean},
           {"max", row.max},
-          {"update_ns", OrNull(row.update_ns)}};
+          {"update_ns", OrNull(row.update_ns)},
+          {"ranks", row.ranks}};
 }
 
 Json ManifestJson(const RunManifest& manifest) {
@@ -100,6 +108,7 @@ Json ReportJson(const Report& report) {
   json["step_time_replayed_min_ns"] = OrNull(report.step_time_replayed_min_ns);
   json["step_time_replayed_max_ns"] = OrNull(report.step_time_replayed_max_ns);
   json["iterations"] = report.iterations;
+  json["iteration_step_ns"] = report.iteration_step_ns;
   json["covered_ns"] = report.coverage.recorded_ns;
   json["host_ns"] = report.host_ns;
   json["wait_ns"] = report.wait_ns;
@@ -109,14 +118,18 @@ Json ReportJson(const Report& report) {
                       {"untraced_error", OrNull(report.fidelity.untraced_error)}};
   AddFidelityJson(report.details, json["fidelity"]);
   json["classes"] = RowsJson(report.classes, ClassJson);
+  json["phases"] = RowsJson(report.phases, ClassJson);
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);
   json["ranks"] = RowsJson(report.ranks, RankJson);
+  json["device_limits"] = RowsJson(report.device_limits, LimitJson);
   json["energy_joules"] = OrNull(report.energy_joules);
   json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
   json["mean_watts"] = report.energy_joules ? Json(report.mean_watts) : Json(nullptr);
   json["measured_ns"] = report.measured_ns;
   json["energy"] = RowsJson(report.energy, EnergyJson);
   json["metrics"] = RowsJson(report.metrics, MetricJson);
+  json["tokens"] = AmountJson(report.attribution ? report.attribution->tokens : report.tokens);
+  json["samples"] = AmountJson(report.attribution ? report.attribution->samples : report.samples);
   json["attribution"] = report.attribution ? AttributionJson(*report.attribution) : Json(nullptr);
   json["thermal"] = ThermalJson(report.thermal);
   json["run"] = ManifestJson(report.manifest);

@@ -22,7 +22,7 @@ struct Coverage {
   std::int64_t recorded_ns = 0;
 };
 
-// One class of operations: one pass over the trace, all ranks.
+// One class of operations, or one phase of the step: one pass over the trace, all ranks.
 struct ClassRow {
   std::string name;
   std::int64_t count = 0;
@@ -60,6 +60,7 @@ struct EnergyRow {
   bool modelled = false;
   bool in_total = false;  // false where another row contains it
   double joules = 0, mean_watts = 0;
+  std::vector<std::int32_t> ranks;  // that compute on the device; empty: the host's, or not known
 };
 
 // Any other metric over the measured time. Counters are rates per second.
@@ -68,6 +69,7 @@ struct MetricRow {
   bool modelled = false, is_rate = false;
   double min = 0, mean = 0, max = 0;
   std::optional<std::int64_t> update_ns;  // median time between changes of its value
+  std::vector<std::int32_t> ranks;        // as in EnergyRow
 };
 
 struct RankRow {
@@ -81,6 +83,13 @@ struct RankRow {
   std::optional<std::int64_t> clock_uncertainty_ns;
   // Recorded time of host nodes, of waits, and of gaps on host threads.
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
+};
+
+// What a device did before the run, measured with it to one rank alone: a float32 GEMM and a copy.
+struct DeviceLimitRow {
+  std::string device;                    // as in RankRow
+  std::vector<std::int32_t> ranks;       // that used a device of this name
+  double gflop_per_s = 0, gb_per_s = 0;  // the best of them
 };
 
 // Relative errors, replayed / recorded - 1.
@@ -98,19 +107,23 @@ struct Report {
   double coverage_of_step = 0;
   std::optional<std::int64_t> step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns;
   std::optional<std::int64_t> step_time_replayed_min_ns, step_time_replayed_max_ns;
-  std::int32_t iterations = 0;  // finished on every rank, without warm-up
+  std::int32_t iterations = 0;                  // finished on every rank, without warm-up
+  std::vector<std::int64_t> iteration_step_ns;  // their step times, in order
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
   Fidelity fidelity;
   FidelityDetails details;
   std::vector<ClassRow> classes;  // by recorded time, longest first
+  std::vector<ClassRow> phases;   // likewise, of the phases that have any node
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;
+  std::vector<DeviceLimitRow> device_limits;  // by name; none in runs that did not measure them
   std::optional<double> energy_joules;
   std::string energy_source;     // "rapl", "model (modelled)", "" where there is none
   double mean_watts = 0;         // of the same meters
   std::int64_t measured_ns = 0;  // time that energy and metrics cover
   std::vector<EnergyRow> energy;
   std::vector<MetricRow> metrics;
+  std::optional<StepAmount> tokens, samples;  // as in `attribution`, where there is one
   std::optional<EnergyAttribution> attribution;
   ThermalDetails thermal;
   std::map<std::string, std::int64_t> diagnostics;  // counters of all ranks together

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/energy.h"
+#include "report/energy_meters.h"
 #include "report/power_curve.h"
 #include "report/series.h"
 
@@ -123,6 +124,27 @@ std::string BusIdOf(const RankData& rank, const Metric& metric) {
   return found == rank.meters.end() ? std::string() : found->pci_bus_id;
 }
 
+std::vector<std::size_t> RanksOfHost(std::span<const RankRow> rows, const std::string& host) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].host == host) {
+      ranks.push_back(r);
+    }
+  }
+  return ranks;
+}
+
+std::vector<std::int32_t> UsersOf(const Metric& metric, const RankData& sampled_by,
+                                  std::span<const MeasuredRank> ranks,
+                                  const std::vector<std::size_t>& host_ranks) {
+  std::vector<std::int32_t> users;
+  for (const std::size_t r :
+       RanksOnDevice(metric, sampled_by, ranks, host_ranks).value_or(std::vector<std::size_t>())) {
+    users.push_back(ranks[r].data().rank);
+  }
+  return users;
+}
+
 // Fills summary.energy, and what its rows in the total add up to.
 void SumEnergy(const std::vector<Meter>& meters, SampledSummary& summary) {
   std::set<std::string> sources;
@@ -154,12 +176,19 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     if (!data.samples.empty()) {
       summary.measured_ns = std::max(summary.measured_ns, ranks[r].end_ns() - ranks[r].begin_ns());
     }
+    if (data.metrics.empty()) {
+      continue;
+    }
     const SampleTable samples(data);
+    const std::vector<std::size_t> host_ranks = RanksOfHost(rows, rows[r].host);
     for (const Metric& metric : data.metrics) {
+      std::vector<std::int32_t> users = UsersOf(metric, data, ranks, host_ranks);
       if (MeasuresEnergy(metric)) {
         meters.push_back({MakeEnergyRow(metric, samples.Of(metric), ranks[r], rows[r].host),
                           BusIdOf(data, metric)});
+        meters.back().row.ranks = std::move(users);
       } else if (auto row = MakeMetricRow(metric, samples.Of(metric), ranks[r], rows[r].host)) {
+        row->ranks = std::move(users);
         summary.metrics.push_back(std::move(*row));
       }
     }

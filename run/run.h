@@ -86,6 +86,9 @@ inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
 inline constexpr char kFactExitCode[] = "exit_code";
 // CPU time that sampling took in this process.
 inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
+// What this rank's device did before the run, to one rank alone: a float32 GEMM and a copy.
+inline constexpr char kFactDeviceFlopsPerSecond[] = "device_flops_per_second";
+inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.

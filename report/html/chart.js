@@ -1,5 +1,6 @@
 // The few kinds of charts that the sections share, all drawn by D3 into an SVG of WIDTH units.
 const WIDTH = 1000;
+const MOST_LETTERS = 22; // of a name within a chart
 
 const CLASS_COLOURS = ['gemm', 'attention', 'comm', 'elementwise', 'norm', 'conv', 'optimizer', 'reduction',
   'embedding', 'copy', 'softmax', 'loss', 'index', 'sort', 'fill'];
@@ -8,6 +9,7 @@ function classColour(name) {
   const at = CLASS_COLOURS.indexOf(name);
   return `var(--c${at < 0 ? 15 : at})`;
 }
+const classItems = (names) => names.map((name) => ({ name, colour: classColour(name) }));
 const colour = (i) => `var(--c${[0, 1, 4, 2, 6, 5, 8, 7, 10, 11, 13, 12, 3, 9, 14][i % 15]})`;
 
 const tip = {
@@ -27,8 +29,8 @@ function withTip(selection, text) {
 }
 
 // A figure with caption, focusable SVG and, where given, a table that says the same. Returns the SVG.
-function figure(parent, { title, text, height, columns, rows }) {
-  const svg = d3.create('svg').attr('viewBox', `0 0 ${WIDTH} ${height}`).attr('role', 'img')
+function figure(parent, { title, text, width = WIDTH, height, columns, rows }) {
+  const svg = d3.create('svg').attr('viewBox', `0 0 ${width} ${height}`).attr('role', 'img')
     .attr('tabindex', 0).attr('aria-label', `${title}${columns ? '; the table below says the same' : ''}`);
   const box = element('figure', {}, element('figcaption', {}, element('h3', {}, title),
     text ? note(text) : null), svg.node());
@@ -46,12 +48,13 @@ function legend(svg, items) {
   })));
 }
 
-// A grid line and a label for each tick.
-function xAxis(svg, x, top, bottom, text, label) {
+// A grid line and a label for each tick: as many as given, or at the values given.
+function xAxis(svg, x, top, bottom, text, label, ticks = 8) {
+  const axis = () => (Array.isArray(ticks) ? d3.axisBottom(x).tickValues(ticks) : d3.axisBottom(x).ticks(ticks));
   svg.append('g').attr('class', 'grid').attr('transform', `translate(0,${bottom})`)
-    .call(d3.axisBottom(x).ticks(8).tickSize(top - bottom).tickFormat(''));
+    .call(axis().tickSize(top - bottom).tickFormat(''));
   svg.append('g').attr('transform', `translate(0,${bottom})`)
-    .call(d3.axisBottom(x).ticks(8).tickSize(3).tickFormat(text));
+    .call(axis().tickSize(3).tickFormat(text));
   if (label) {
     svg.append('text').attr('class', 'quiet').attr('x', x.range()[1]).attr('y', bottom + 34)
       .attr('text-anchor', 'end').text(label);
@@ -72,9 +75,9 @@ function yAxis(svg, y, left, right, text, label, ticks = 5) {
 // mark, low, high}]}]; `mark` is a line across the bar, low and high a whisker. Options: title, text,
 // format, columns, rows, items (legend), label (of the axis).
 function stackedBars(parent, groups, options) {
-  const longest = d3.max(groups, (g) => d3.max([g.name, ...g.bars.map((bar) => bar.name || '')],
-    (name) => name.length)) || 0;
-  const left = Math.min(330, 26 + 6.9 * Math.min(longest, 44) + (groups.some((g) => g.bars[0].name) ? 90 : 0));
+  const longest = (names) => d3.max(names, (name) => (name || '').length) || 0;
+  const room = Math.max(90, 16 + 6.9 * Math.min(longest(groups.flatMap((g) => g.bars.map((bar) => bar.name))), MOST_LETTERS));
+  const left = Math.min(420, 26 + 6.9 * Math.min(longest(groups.map((g) => g.name)), 44) + (groups.some((g) => g.bars[0].name) ? room : 0));
   const thin = groups.length > 24;
   const thickness = thin ? 6 : 15;
   const gap = thin ? 3 : 9;
@@ -90,20 +93,21 @@ function stackedBars(parent, groups, options) {
   const end = (bar) => Math.max(d3.sum(bar.parts, (part) => Math.max(part.value, 0)), bar.mark || 0, bar.high || 0);
   const start = (bar) => Math.min(0, d3.min(bar.parts, (part) => part.value) || 0, bar.low || 0);
   const bars = groups.flatMap((g) => g.bars);
-  const x = d3.scaleLinear().domain([d3.min(bars, start) || 0, d3.max(bars, end) || 1]).nice()
+  const least = d3.min(bars, start) || 0;
+  const x = d3.scaleLinear().domain([least, d3.max(bars, end) || (least < 0 ? 0 : 1)]).nice()
     .range([left, WIDTH - 24]);
   xAxis(svg, x, 0, height, options.format, options.label);
   groups.forEach((group, i) => {
     const g = svg.append('g').attr('transform', `translate(0,${places[i]})`);
     const middle = (group.bars.length * (thickness + 1)) / 2;
     const named = several && !thin && group.bars[0].name;
-    g.append('text').attr('x', named ? left - 92 : left - 8).attr('y', middle).attr('dy', '.35em')
+    g.append('text').attr('x', named ? left - room - 2 : left - 8).attr('y', middle).attr('dy', '.35em')
       .attr('text-anchor', 'end').style('font-size', thin ? '10px' : null).text(shortened(group.name, 44));
     group.bars.forEach((bar, b) => {
       const y = b * (thickness + 1);
       if (named) {
         g.append('text').attr('class', 'quiet').attr('x', left - 8).attr('y', y + thickness / 2)
-          .attr('dy', '.35em').attr('text-anchor', 'end').text(bar.name);
+          .attr('dy', '.35em').attr('text-anchor', 'end').text(shortened(bar.name, MOST_LETTERS));
       }
       let at = 0;
       for (const part of bar.parts) {
@@ -134,7 +138,16 @@ const SYMBOLS = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolD
   d3.symbolStar, d3.symbolWye];
 const SYMBOL_TEXTS = ['●', '■', '▲', '◆', '✚', '★', 'Y'];
 
-// Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}].
+// Ticks of a logarithmic axis, whatever it spans.
+function logTicks([low, high]) {
+  if (high / low < 4) return d3.ticks(low, high, 7);
+  const exponents = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+  const all = exponents.flatMap((e) => (exponents.length > 4 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** e));
+  return all.filter((tick) => tick >= low && tick <= high);
+}
+
+// Both axes logarithmic. points: [{x, y, colour, symbol, tip, label}]; options.roofs: [{slope, level, colour, tip}], each a
+// line that rises as slope × x up to its level.
 function logScatter(parent, points, options) {
   const [left, top, bottom] = [84, 26, 330];
   const svg = figure(parent, { ...options, height: bottom + 42 });
@@ -143,15 +156,17 @@ function logScatter(parent, points, options) {
     const [least, most] = d3.extent(values);
     return [least / 2, most * 2];
   };
-  const x = d3.scaleLog().domain(domain(points.map((p) => p.x))).range([left, WIDTH - 24]);
-  const y = d3.scaleLog().domain(domain(points.map((p) => p.y))).range([bottom, top]);
+  const roofs = options.roofs || [];
+  // A roof's knee is seen too.
+  const x = d3.scaleLog().domain(domain([...points.map((p) => p.x), ...roofs.map((r) => r.level / r.slope)])).range([left, WIDTH - 24]);
+  const y = d3.scaleLog().domain(domain([...points.map((p) => p.y), ...roofs.map((r) => r.level)])).range([bottom, top]);
   // Powers of the base alone where there are many: labels of a log axis crowd easily.
   const ticksOf = (scale, base) => {
     const [low, high] = scale.domain().map((v) => Math.log(v) / Math.log(base));
     const whole = d3.range(Math.ceil(low), Math.floor(high) + 1);
     const every = Math.ceil(whole.length / 10);
     const kept = whole.filter((_, i) => i % every === 0).map((e) => base ** e);
-    return kept.length > 1 ? kept : scale.ticks(4);
+    return kept.length > 1 ? kept : logTicks(scale.domain());
   };
   const grid = (axis, values, size, format, move) => {
     svg.append('g').attr('class', 'grid').attr('transform', move).call(axis.tickValues(values).tickSize(size).tickFormat(''));
@@ -161,6 +176,13 @@ function logScatter(parent, points, options) {
   grid(d3.axisLeft(y), ticksOf(y, 10), left - WIDTH + 24, options.yText, `translate(${left},0)`);
   svg.append('text').attr('class', 'quiet').attr('x', WIDTH - 24).attr('y', bottom + 34).attr('text-anchor', 'end').text(options.xLabel);
   svg.append('text').attr('class', 'quiet').attr('x', left).attr('y', top - 10).text(options.yLabel);
+  for (const roof of roofs) {
+    // Where it enters the picture, from below or from the left; its knee; the right edge.
+    const from = Math.max(x.domain()[0], y.domain()[0] / roof.slope);
+    const knee = roof.level / roof.slope;
+    const line = [[from, roof.slope * from], [knee, roof.level], [x.domain()[1], roof.level]];
+    withTip(svg.append('path').attr('class', 'roof').attr('d', d3.line()(line.map(([a, b]) => [x(a), y(b)]))).style('stroke', roof.colour), () => roof.tip);
+  }
   const marks = svg.selectAll('path.point').data(points).enter().append('path').attr('class', 'point')
     .attr('d', (p) => d3.symbol().type(SYMBOLS[(p.symbol || 0) % SYMBOLS.length]).size(80)())
     .attr('transform', (p) => `translate(${x(p.x)},${y(p.y)})`)

@@ -1,12 +1,6 @@
 // What the run is: summary, bandwidth, roofline, heat maps, settings and notes.
 const isMonitor = (report) => (report.run.options || {}).mode === 'monitor';
 
-function card(name, value, more) {
-  return element('dl', { class: 'card' }, element('dt', {}, name), element('dd', { class: 'value' }, value),
-    more ? element('dd', { class: 'more' }, more) : null);
-}
-const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
-
 function energyCards(report) {
   const { attribution } = report;
   if (!known(report.energy_joules)) return [card('Energy', 'unknown', 'no source, or too few samples')];
@@ -106,10 +100,15 @@ function drawRoofline(box, data, filters) {
   const rows = data.report.classes.filter((row) => matches(filters.class, row.name));
   const points = rows.filter((row) => row.gflop_per_s > 0 && row.flops > 0 && row.bytes > 0);
   if (points.length === 0) return 'No class of operations with known FLOPs and bytes was measured.';
-  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. This run holds no measured ' +
-    'limits of the device, so no roof is drawn; "reprise bench kernels" measures them.'));
+  const limits = data.report.device_limits;
+  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. ' + (limits.length === 0 ?
+    'This run holds no measured limits of its device, so no roof is drawn.' :
+    'The roof is what the device did just before the run, with it to one rank alone: a float32 GEMM (level) and a copy (slope). ' +
+    'Ranks that share a device have less of it; lower precision, and caches, may pass it.')));
   logScatter(box, points.map((row) => ({ x: row.flops / row.bytes, y: row.gflop_per_s, colour: classColour(row.name), label: row.name,
     tip: `${row.name}\n${number(row.flops / row.bytes)} FLOP/byte\n${number(row.gflop_per_s)} GFLOP/s, ${number(row.gb_per_s)} GB/s` })), {
+    roofs: limits.map((limit, i) => ({ slope: limit.gb_per_s, level: limit.gflop_per_s, colour: limits.length > 1 ? colour(i) : 'var(--quiet)',
+      tip: `${limit.device}\n${number(limit.gflop_per_s)} GFLOP/s, ${number(limit.gb_per_s)} GB/s\nmeasured before the run` })),
     title: 'Operational intensity and speed by class', xLabel: 'FLOP per byte', yLabel: 'GFLOP/s', xText: number, yText: number,
     columns: [textColumn('class', (r) => r.name), column('count', (r) => count(r.count)), column('FLOP', (r) => number(r.flops)),
       column('bytes', (r) => byteText(r.bytes)), column('FLOP/byte', (r) => number(r.bytes > 0 ? r.flops / r.bytes : null)),
@@ -162,49 +161,11 @@ function drawHeatMap(box, data, filters) {
   const differs = (c) => new Set(ranks.map(c[2]).filter(known)).size > (ranks.length > 1 ? 1 : 0);
   const columns = [...rankColumns(data), ...deviceColumns(data)].filter(differs).slice(0, 16);
   if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks in which they differ.';
-  const [left, top] = [70, 60];
-  const tall = ranks.length <= 32 ? 22 : ranks.length <= 128 ? 12 : 5;
-  const wide = (WIDTH - left - 10) / columns.length;
   box.append(note('Each column has its own scale, from its least (pale) to its most (strong): look for rows and single cells that stand out. ' +
     'Means over the measured time. Columns in which all ranks are alike are left out.'));
-  const svg = figure(box, { title: 'Ranks × metrics', height: top + ranks.length * tall + 8,
-    columns: [textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
-      ...columns.map((c) => column(c[0], (r) => c[1](c[2](r))))], rows: ranks });
-  columns.forEach(([name, format, value], c) => {
-    const [least, most] = d3.extent(ranks.map(value).filter(known));
-    const lines = wrapped(name, Math.max(8, Math.floor(wide / 6.2)));
-    lines.forEach((line, i) => svg.append('text').attr('class', 'quiet').style('font-size', '11px')
-      .attr('x', left + (c + 0.5) * wide).attr('y', top - 8 - 13 * (lines.length - 1 - i)).attr('text-anchor', 'middle').text(line));
-    ranks.forEach((rank, r) => {
-      const v = value(rank);
-      const share = known(v) && most > least ? (v - least) / (most - least) : 0;
-      const cell = svg.append('g').attr('transform', `translate(${left + c * wide},${top + r * tall})`);
-      withTip(cell.append('path').attr('d', `M0,0h${wide - 1.5}v${tall - 1}h${1.5 - wide}Z`)
-        .style('fill', known(v) ? `color-mix(in srgb, var(--heat) ${Math.round(6 + 69 * share)}%, var(--panel))` : 'none'),
-      () => `rank ${rank.rank} on ${rank.host || UNKNOWN}\n${name}: ${format(v)}`);
-      if (tall > 20) {
-        cell.append('text').attr('x', wide / 2).attr('y', tall / 2).attr('dy', '.35em').attr('text-anchor', 'middle')
-          .style('font-size', '11px').style('pointer-events', 'none').text(format(v));
-      }
-    });
-  });
-  const every = Math.ceil(11 / tall);
-  ranks.forEach((rank, r) => {
-    if (r % every === 0) {
-      svg.append('text').attr('x', left - 8).attr('y', top + (r + 0.5) * tall).attr('dy', '.35em').attr('text-anchor', 'end')
-        .style('font-size', '11px').text(`rank ${rank.rank}`);
-    }
-  });
+  heatMap(box, ranks, columns.map(([name, text, value]) => ({ name, text, value, range: d3.extent(ranks.map(value).filter(known)) })),
+    { title: 'Ranks × metrics' });
   return undefined;
-}
-
-function wrapped(text, most) {
-  const lines = [];
-  for (const word of text.split(' ')) {
-    if (lines.length && lines[lines.length - 1].length + word.length < most) lines[lines.length - 1] += ` ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 function drawOffenders(box, data, filters) {
@@ -228,7 +189,7 @@ function drawSettings(box, data) {
   const { run, ranks } = data.report;
   const { options, versions, ...facts } = run;
   box.append(pairs('Run', facts), pairs('Options', options) || '', pairs('Versions', versions) || '', element('h3', {}, 'Ranks'),
-    table([textColumn('rank', (r) => String(r.rank)), textColumn('host', (r) => r.host), textColumn('device', (r) => r.device),
+    table([...RANK_COLUMNS,
       column('nodes', (r) => count(r.nodes)), column('iterations', (r) => count(r.iterations)),
       column('clock uncertainty', (r) => duration(r.clock_uncertainty_ns))], ranks));
 }

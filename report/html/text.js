@@ -27,6 +27,11 @@ const byteText = (bytes) => scaled(bytes, BYTE_UNITS);
 const number = (value) => (known(value) ? significant(value) : UNKNOWN);
 const count = (value) => (known(value) ? d3.format(',')(value) : UNKNOWN);
 const withUnit = (unit) => (value) => (known(value) ? `${significant(value)} ${unit}` : UNKNOWN);
+function rate(value, per) {
+  if (!known(value)) return UNKNOWN;
+  if (Math.abs(value) >= 1e5) return `${significant(value / 1e6)} M${per}`;
+  return per === '/J' && value !== 0 && Math.abs(value) < 0.1 ? `${significant(1e3 * value)}/kJ` : `${significant(value)}${per}`;
+}
 const joules = (value) => (Math.abs(value) >= 1e6 ? `${significant(value / 1e6)} MJ` : withUnit('J')(value));
 const watts = withUnit('W');
 const percent = (fraction) => (known(fraction) ? `${(100 * fraction).toFixed(1)} %` : UNKNOWN);
@@ -35,16 +40,27 @@ const relative = (replayed, recorded) =>
   (known(replayed) && recorded > 0 ? replayed / recorded - 1 : null);
 const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+function wrapped(text, most) {
+  const lines = [];
+  for (const word of text.split(' ')) {
+    if (lines.length && lines[lines.length - 1].length + word.length < most) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
 
-// Units of telemetry: how a value is shown.
+// How a value of a unit is shown.
 function metricText(unit) {
+  if (unit === 'seconds') return (value) => duration(known(value) ? value * 1e9 : null);
+  if (unit === 'joules') return joules;
+  if (unit === '1/s' || unit === '1/J') return (value) => rate(value, unit.slice(1));
   if (unit === 'watts') return watts;
   if (unit === 'celsius') return withUnit('°C');
   if (unit === 'hertz') return (value) => (known(value) ? `${(value / 1e9).toFixed(2)} GHz` : UNKNOWN);
   if (unit === 'fraction' || unit === 'seconds/s') return percent;
   if (unit === 'bytes') return byteText;
   if (unit === 'bytes/s') return (value) => `${byteText(value)}/s`;
-  return withUnit(unit === 'count' ? '' : unit);
+  return unit === 'count' || unit === '' ? number : withUnit(unit);
 }
 
 // element('p', {class: 'note'}, 'text', child, …); attributes are set by name, children appended.
@@ -56,6 +72,11 @@ function element(tag, attributes, ...children) {
 }
 const note = (text) => element('p', { class: 'note' }, text);
 const warning = (text) => element('p', { class: 'warning' }, text);
+function card(name, value, more) {
+  return element('dl', { class: 'card' }, element('dt', {}, name), element('dd', { class: 'value' }, value),
+    more ? element('dd', { class: 'more' }, more) : null);
+}
+const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
 
 // A column: {name, text: row => string, left: whether it is text}.
 function table(columns, rows) {

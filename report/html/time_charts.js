@@ -1,11 +1,8 @@
 // Where the time goes: steps by class, communication, critical path, who waits for whom.
-// A section is {id, title, uses: filters that it follows, draw(box, data, filters)}; a draw that
-// returns a text says with it why there is nothing to show.
 const RECORDED_AND_REPLAYED = 'Upper, paler bar: recorded. Lower bar: replayed.';
 const MOST_BARS = 24;
 
 const matches = (wanted, value) => wanted === '' || String(value) === wanted;
-const classItems = (names) => names.map((name) => ({ name, colour: classColour(name) }));
 const byRank = (rows, filters) => rows.filter((row) => matches(filters.rank, row.rank));
 
 // Where there are more bars than a chart holds: the largest, and a button for all.

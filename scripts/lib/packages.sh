@@ -1,15 +1,33 @@
 # shellcheck shell=bash
+# list_packages GROUP: the lines of a group of scripts/packages.txt.
+list_packages() {
+  awk -v want="[$1]" '/^\[/ {on = ($0 == want); next} /^#/ {next} on && NF' \
+    "$(dirname "${BASH_SOURCE[0]}")/../packages.txt"
+}
+# install_pypi DIRECTORY: group pypi, below DIRECTORY. Only tests use it; they skip what needs it.
+install_pypi() {
+  local wanted
+  wanted="$(list_packages pypi)"
+  [ "$(cat "$1/installed.txt" 2>/dev/null)" = "$wanted" ] && return 0
+  rm -rf "$1"
+  # shellcheck disable=SC2086
+  if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+      --only-binary :all: --target "$1" $wanted; then
+    echo "$wanted" > "$1/installed.txt"
+  else
+    echo "could not install from PyPI: $wanted; tests that need it are skipped" >&2
+  fi
+}
 # install_packages GROUP...: installs the groups of scripts/packages.txt that are missing.
 install_packages() {
-  local list missing=() package group
-  list="$(dirname "${BASH_SOURCE[0]}")/../packages.txt"
+  local missing=() package group
   for group in "$@"; do
     while read -r package; do
       # shellcheck disable=SC2016
       if ! dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed; then
         missing+=("$package")
       fi
-    done < <(awk -v want="[$group]" '/^\[/ {on = ($0 == want); next} /^#/ {next} on && NF' "$list")
+    done < <(list_packages "$group")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
   local sudo=()

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Slurm starts a replay: srun --mpi=pmix, and scripts/slurm/reprise.sbatch.
+"""Slurm starts a replay: srun --mpi=pmix, and scripts/slurm/reprise.sbatch; and monitors any program.
 
-About 15 s. Needs root and the packages of group [cluster]; says so where it has none.
+About 25 s. Needs root and the packages of group [cluster]; says so where it has none.
 """
 import json
 import pathlib
+import sqlite3
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -22,13 +24,16 @@ ENVIRONMENT = {"OMPI_MCA_mpi_yield_when_idle": "1",
 
 
 class SlurmTest(program.ProgramTest):
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = tempfile.TemporaryDirectory(prefix="reprise_slurm_")
+        cls.addClassCleanup(directory.cleanup)
         try:
-            self.cluster = slurm.Cluster(self.dir)
+            cls.cluster = slurm.Cluster(pathlib.Path(directory.name))
         except slurm.Unavailable as why:
-            self.skipTest(f"no Slurm on this machine: {why}")
-        self.addCleanup(self.cluster.close)
+            raise unittest.SkipTest(f"no Slurm on this machine: {why}") from why
+        cls.addClassCleanup(cls.cluster.close)
 
     def check_run(self, run, ranks):
         manifest = json.loads((run / "manifest.json").read_text())
@@ -58,6 +63,24 @@ class SlurmTest(program.ProgramTest):
                                 self.dir / "few", check=False, env=ENVIRONMENT)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("has 4 ranks, but 2 were started", done.stderr)
+
+    def test_srun_around_any_program(self):
+        run = self.dir / "monitored"
+        self.cluster.run("srun", "--nodes=2", "--ntasks=4", REPRISE, "monitor", "-o", run, "--sample-period", "20", "--",
+                         "sh", "-c", "sleep 1; exit $((SLURM_PROCID / 3 * 7))", check=False)
+        manifest = json.loads((run / "manifest.json").read_text())
+        self.assertEqual((manifest["world_size"], manifest["options"]["launcher"]), (4, "srun"))
+        self.assertEqual(sorted(path.name for path in run.glob("rank*.sqlite")), [f"rank{k}.sqlite" for k in range(4)])
+        report = self.run_json("report", run)
+        self.assertEqual(sorted(row["rank"] for row in report["ranks"]), [0, 1, 2, 3])
+        self.assertIn("rank 3: the command ended with exit code 7", " ".join(report["notes"]))
+        # One rank of each node samples; each file says when the program ran.
+        sampling = []
+        for path in run.glob("rank*.sqlite"):
+            with sqlite3.connect(path) as file:
+                sampling += file.execute("SELECT rank FROM samples LIMIT 1").fetchall()
+        self.assertEqual(len(sampling), 2)
+        self.assertGreater(report["measured_ns"], 0.9e9)
 
 
 if __name__ == "__main__":

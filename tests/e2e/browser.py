@@ -86,14 +86,17 @@ class Page:
             self._note(message)
 
     def open(self, path, fragment=""):
+        return self.open_url(f"file://{path}{fragment}")
+
+    def open_url(self, url):
         """Seconds until the page says that it is ready."""
         began = time.monotonic()
         # Another fragment alone would not load the page again.
         self._call("Page.navigate", url="about:blank")
-        self._call("Page.navigate", url=f"file://{path}{fragment}")
+        self._call("Page.navigate", url=url)
         while self.evaluate("document.documentElement?.dataset.ready") != "true":
             if time.monotonic() - began > 60:
-                raise TimeoutError(f"{path} is not ready: {self.problems}")
+                raise TimeoutError(f"{url} is not ready: {self.problems}")
             time.sleep(0.05)
         return time.monotonic() - began
 

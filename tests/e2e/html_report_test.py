@@ -4,23 +4,15 @@
 Set REPRISE_SHOTS to a directory to keep screenshots.
 """
 import json
-import os
-import pathlib
 import sqlite3
 import time
-import unittest
 
 import browser
+import pages
 import program
 import synthetic_run
 
 USAGE = 2
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>'\");DROP TABLE nodes;--\u2028"
-
-
-def shot(page, name):
-    if "REPRISE_SHOTS" in os.environ:
-        page.screenshot(pathlib.Path(os.environ["REPRISE_SHOTS"]) / f"{name}.png")
 
 
 def write_page(test, run, name="report.html"):
@@ -47,41 +39,27 @@ class Output(program.ProgramTest):
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["r.html", "run"])
 
 
-@unittest.skipUnless(browser.CHROMIUM, "Chromium is not installed (Debian: chromium)")
-class InBrowser(program.ProgramTest):
-    def opened(self, page, path, fragment=""):
-        seconds = page.open(path, fragment)
-        self.assertEqual(page.problems, [])
-        # The page itself is all that was asked for.
-        self.assertEqual({url.split("#")[0] for url in page.requests} - {"about:blank"}, {f"file://{path}"})
-        self.assertEqual(page.evaluate("document.documentElement.dataset.errors"), "0")
-        page.requests.clear()
-        return seconds
-
-    def sections(self, page):
-        return page.evaluate("Object.fromEntries([...document.querySelectorAll('section')].map("
-                             "s => [s.id, s.querySelectorAll('figure svg path').length]))")
-
+@pages.NEEDS_CHROMIUM
+class InBrowser(pages.PageTest):
     def test_charts_filters_keys_and_themes(self):
         run = self.dir / "run"
         synthetic_run.write_run(program.REPRISE, run, ranks=10, layers=3, slowness=5)
         path = write_page(self, run)
         with browser.Page() as page:
             self.opened(page, path)
-            shot(page, "light")
+            pages.shot(page, "light")
             charts = self.sections(page)
             for section in ("summary", "step-time", "overlap", "critical-path", "stragglers", "busbw", "roofline",
                             "heat-map", "telemetry", "energy"):
                 self.assertGreater(charts.get(section, 0), 0, section)
+            self.assertEqual(page.evaluate("document.querySelectorAll('#roofline path.roof').length"), 1)
             self.assertGreater(int(page.evaluate("document.documentElement.dataset.charts")), 15)
-            # Every chart can be reached by keyboard and has its words.
-            self.assertEqual(page.evaluate("[...document.querySelectorAll('figure svg')].filter(s => s.tabIndex !== 0 "
-                                           "|| !s.getAttribute('aria-label')).length"), 0)
+            self.check_reachable(page)
             self.check_filters(page)
             self.check_telemetry(page)
             self.opened(page, path, "#rank=3&class=gemm")
             self.assertEqual(self.rank_labels(page), ["rank 3"])
-            self.check_themes(page)
+            self.check_themes(page, "report")
 
     def rank_labels(self, page):
         return page.evaluate("[...document.querySelectorAll('#step-time svg text')].map(t => t.textContent)"
@@ -126,34 +104,14 @@ class InBrowser(program.ProgramTest):
         self.assertNotEqual(page.evaluate(shown), whole)
         self.assertEqual(page.problems, [])
 
-    def check_themes(self, page):
-        back = "getComputedStyle(document.body).backgroundColor"
-        light = page.evaluate(back)
-        page.emulate(theme="dark")
-        dark = page.evaluate(back)
-        self.assertNotEqual(light, dark)
-        shot(page, "dark")
-        page.evaluate("document.getElementById('theme').click()")
-        self.assertEqual(page.evaluate(back), light)
-        page.evaluate("document.getElementById('theme').click()")
-        self.assertEqual(page.evaluate(back), dark)
-        page.emulate(theme="dark", media="print")
-        self.assertEqual(page.evaluate("document.documentElement.dataset.theme"), "light")
-        self.assertEqual(page.evaluate("getComputedStyle(document.querySelector('nav')).display"), "none")
-        shot(page, "print")
-        page.emulate()
-        self.assertGreater(len(page.pdf()), 50_000)
-
     def test_hostile_names_are_text(self):
         run = self.dir / "run"
-        synthetic_run.write_run(program.REPRISE, run, ranks=2, layers=1, name=lambda text: text + HOSTILE)
+        synthetic_run.write_run(program.REPRISE, run, ranks=2, layers=1, name=lambda text: text + pages.HOSTILE)
         path = write_page(self, run)
         with browser.Page() as page:
             self.opened(page, path)
-            shot(page, "hostile")
-            self.assertIsNone(page.evaluate("window.hacked"))
-            self.assertEqual(page.evaluate("document.querySelectorAll('img').length"), 0)
-            self.assertEqual(page.evaluate("document.querySelectorAll('script').length"), 2)
+            pages.shot(page, "hostile")
+            self.check_harmless(page)
             self.assertIn("aten::mm</script>", page.evaluate("document.getElementById('offenders').textContent"))
             self.assertIn("node00</script>", page.evaluate("document.getElementById('settings').textContent"))
 
@@ -171,7 +129,7 @@ class InBrowser(program.ProgramTest):
         path = write_page(self, run)
         with browser.Page() as page:
             self.opened(page, path)
-            shot(page, "killed")
+            pages.shot(page, "killed")
             said = page.evaluate("[...document.querySelectorAll('#summary .warning')].map(w => w.textContent).join(' ')")
             self.assertIn("not complete", said)
             self.assertIn("1 rank of 4", said)
@@ -185,7 +143,7 @@ class InBrowser(program.ProgramTest):
         path = write_page(self, run)
         with browser.Page() as page:
             self.opened(page, path)
-            shot(page, "monitor")
+            pages.shot(page, "monitor")
             said = page.evaluate("document.getElementById('summary').textContent")
             self.assertIn("Nothing was replayed", said)
             self.assertNotIn("Replay coverage", said)
@@ -202,7 +160,7 @@ class InBrowser(program.ProgramTest):
         self.assertLess(path.stat().st_size, 10_000_000)
         with browser.Page() as page:
             opened = self.opened(page, path)
-            shot(page, "many")
+            pages.shot(page, "many")
             ready = int(page.evaluate("document.documentElement.dataset.milliseconds"))
         print(f"64 ranks: {path.stat().st_size / 1e6:.1f} MB, built in {built:.1f} s, ready after {ready} ms "
               f"({opened:.1f} s with the browser)")

@@ -123,7 +123,8 @@ def insert(database, table, rows):
 def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
     insert(database, "ranks", [(rank, hosts[rank], "", 1, 1)])
     insert(database, "facts", [(rank, "recorded_step_ns", str(max(recorded.ends))), (rank, "first_step_ns", "0"),
-                               (rank, "clock_readings", "0 0 1000"), (rank, "trace.unknown_operator", "2")])
+                               (rank, "clock_readings", "0 0 1000"), (rank, "trace.unknown_operator", "2"),
+                               (rank, "device_flops_per_second", "5e14"), (rank, "device_bytes_per_second", "2e12")])
     insert(database, "devices", [(rank, "opencl:0", "opencl", name("synthetic device"), "none", "1", 100, 1 << 36, "",
                                   pci(rank))])
     nodes, edges, transfers, records = [], [], [], []

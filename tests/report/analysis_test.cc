@@ -145,6 +145,21 @@ TEST(Analyze, EmptyRunIsAllZeros) {
   EXPECT_THAT(report.classes, IsEmpty());
 }
 
+TEST(Analysis, LimitsOfDevicesAreTheBestThatRanksMeasured) {
+  RunData run = MakeRun();
+  EXPECT_TRUE(Analyze(run).device_limits.empty());
+  run.ranks[0].facts[kFactDeviceFlopsPerSecond] = "3e10";
+  run.ranks[0].facts[kFactDeviceBytesPerSecond] = "1e10";
+  run.ranks[1].facts[kFactDeviceFlopsPerSecond] = "4e10";
+  run.ranks[1].facts[kFactDeviceBytesPerSecond] = "0.9e10";
+  const Report report = Analyze(run);
+  ASSERT_EQ(report.device_limits.size(), 1U);
+  EXPECT_EQ(report.device_limits[0].device, "opencl: cpu");
+  EXPECT_EQ(report.device_limits[0].ranks, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_NEAR(report.device_limits[0].gflop_per_s, 40, 1e-9);
+  EXPECT_NEAR(report.device_limits[0].gb_per_s, 10, 1e-9);
+}
+
 TEST(Analyze, FactsBecomeCountersAndNotes) {
   RunData run = MakeRun();
   run.manifest.oversubscribed = true;

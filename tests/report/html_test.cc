@@ -59,13 +59,26 @@ TEST(HtmlText, HostileNamesStayText) {
   EXPECT_THAT(page, HasSubstr("\\u003c/script\\u003e\\u003cscript\\u003ealert(1)"));
 }
 
-TEST(HtmlText, LoadsNothing) {
-  const RunData run = MakeRun();
-  const std::string page = HtmlText(MeasuredRun(run), Analyze(run));
+void ExpectNothingIsLoaded(const std::string& page) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   for (const char* loads : {"<link", "src=\"", "@import", "url(http", "{{"}) {
     EXPECT_EQ(page.find(loads), std::string::npos) << loads;
   }
+}
+
+TEST(HtmlText, LoadsNothing) {
+  const RunData run = MakeRun();
+  const MeasuredRun measured(run);
+  ExpectNothingIsLoaded(HtmlText(measured, Analyze(measured)));
+}
+
+TEST(HtmlPage, AComparisonHasItsOwnScripts) {
+  const std::string page = HtmlPage(R"({"sides": ["</script>"]})", PageKind::kComparison);
+  ExpectNothingIsLoaded(page);
+  EXPECT_THAT(page, HasSubstr("<title>Reprise comparison</title>"));
+  EXPECT_THAT(page, HasSubstr(R"({"sides": ["\u003c/script\u003e"]})"));
+  EXPECT_THAT(page, HasSubstr("COMPARE_SECTIONS"));
+  EXPECT_THAT(page, Not(HasSubstr("TIME_SECTIONS")));
 }
 
 TEST(HtmlData, TimesByRankIterationAndClass) {

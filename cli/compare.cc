@@ -1,0 +1,160 @@
+// reprise compare A B [C…] [-o FILE.html] [--json|--markdown] [--figure F]… [--fail-if EXPR]…
+#include "report/compare/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/compared_sides.h"
+#include "cli/output_file.h"
+#include "report/compare/condition.h"
+#include "report/html.h"
+
+namespace reprise {
+namespace {
+
+constexpr char kHeatMap[] = "heatmap";
+
+struct CompareFlags {
+  std::vector<std::string> sides;
+  std::string output;
+  std::vector<std::string> figures;
+  std::vector<std::string> allow;
+  std::vector<std::string> conditions;
+  bool json = false, markdown = false, quiet = false, force = false;
+};
+
+Status CheckFlags(const CompareFlags& flags) {
+  const bool heat_alone =
+      !flags.figures.empty() && std::all_of(flags.figures.begin(), flags.figures.end(),
+                                            [](const auto& figure) { return figure == kHeatMap; });
+  if (flags.sides.size() < 2 && !heat_alone) {
+    return UsageError(
+        "compare: one run is nothing to compare; give two or more (several repeats of one: "
+        "LABEL=RUN,RUN)");
+  }
+  if (flags.json && flags.markdown) {
+    return UsageError("compare: --json and --markdown are both the whole output; give one");
+  }
+  if (!flags.figures.empty() && flags.output.empty()) {
+    return UsageError("compare: --figure draws on a page: give its name with -o FILE.html");
+  }
+  if (!flags.output.empty() && !flags.output.ends_with(".html")) {
+    return UsageError(fmt::format(
+        "compare: -o {}: the page is written as HTML, so the name must end in .html; for JSON or "
+        "Markdown use --json or --markdown > FILE",
+        flags.output));
+  }
+  if (flags.output.empty() && (flags.quiet || flags.force)) {
+    return UsageError("compare: --quiet and --force go with -o FILE.html");
+  }
+  return {};
+}
+
+// A sweep changes what runs, so its figures are drawn of different traces too.
+bool IsSweep(const std::vector<std::string>& figures) {
+  return std::any_of(figures.begin(), figures.end(),
+                     [](const auto& figure) { return figure != kHeatMap; });
+}
+
+// Those that were allowed; an error for the rest.
+Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide>& sides,
+                                                  const CompareFlags& flags) {
+  std::set<std::string> allowed(flags.allow.begin(), flags.allow.end());
+  if (IsSweep(flags.figures)) {
+    allowed.insert({"trace", "part", "coverage"});
+  }
+  std::vector<Incomparable> passed;
+  std::set<std::string> refused;
+  std::string text;
+  for (Incomparable& reason : FindIncomparable(sides)) {
+    if (allowed.contains(reason.key)) {
+      passed.push_back(std::move(reason));
+    } else {
+      text += fmt::format("\n  {}: {}", reason.key, reason.why);
+      refused.insert(reason.key);
+    }
+  }
+  if (!refused.empty()) {
+    return BadInput(
+        fmt::format("these runs are not comparable:{}\nTo compare them all the same: "
+                    "--allow {}",
+                    text, fmt::join(refused, ",")));
+  }
+  return passed;
+}
+
+Result<int> RunCompare(const CompareFlags& flags) {
+  REPRISE_TRY(CheckFlags(flags));
+  std::vector<Condition> conditions;
+  for (const std::string& text : flags.conditions) {
+    REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
+    conditions.insert(conditions.end(), parsed.begin(), parsed.end());
+  }
+  std::optional<OutputFile> page;
+  if (!flags.output.empty()) {
+    REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
+  }
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(flags.sides));
+  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, flags));
+  const Comparison comparison = Compare(sides, allowed);
+  REPRISE_ASSIGN(const auto violations, FindViolations(conditions, sides, comparison));
+  if (page) {
+    page->stream() << HtmlPage(ComparisonJson(sides, comparison, flags.figures),
+                               PageKind::kComparison);
+    REPRISE_TRY(page->Commit());
+  }
+  if (flags.json) {
+    fmt::print("{}", ComparisonJson(sides, comparison, flags.figures));
+  } else if (flags.markdown) {
+    fmt::print("{}", ComparisonMarkdown(sides, comparison));
+  } else if (!flags.quiet) {
+    fmt::print("{}", ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1));
+  }
+  for (const std::string& violation : violations) {
+    fmt::print(stderr, "reprise: compare: {}\n", violation);
+  }
+  return violations.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<CompareFlags>();
+  app.description("Runs side by side: time, energy, power and temperature, and what differs");
+  app.add_option("runs", flags->sides,
+                 "two or more, the first is what the others are compared with: RUN, LABEL=RUN, "
+                 "LABEL=RUN,RUN,… (repeats), or a directory of repeats")
+      ->required()
+      ->type_name("[LABEL=]RUN[,RUN]");
+  app.add_flag("--json", flags->json, "one JSON object instead of text");
+  app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
+  app.add_option("-o,--output", flags->output,
+                 "also as one HTML page with charts, which needs no network")
+      ->type_name("FILE.html");
+  app.add_option("--figure", flags->figures,
+                 "the page holds this figure instead (repeatable); sweeps allow other traces")
+      ->check(CLI::IsMember({"parallelism", "optimizations", "microbatch", kHeatMap}))
+      ->allow_extra_args(false);
+  app.add_option("--fail-if", flags->conditions,
+                 "exit 1 where a ratio to the first run is so: 'time>1.05', 'energy.low>1', "
+                 "'class.gemm>1.1 || temperature.value>85' (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("EXPR");
+  app.add_option("--allow", flags->allow,
+                 "compare although these differ: trace, part, mode, coverage, iterations")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"trace", "part", "mode", "coverage", "iterations"}))
+      ->allow_extra_args(false);
+  app.add_flag("--quiet", flags->quiet, "with -o: no text");
+  app.add_flag("--force", flags->force, "with -o: replace the file");
+  return [flags] { return RunCompare(*flags); };
+}
+
+}  // namespace reprise

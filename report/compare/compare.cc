@@ -1,0 +1,181 @@
+#include "report/compare/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "report/compare/rows.h"
+#include "report/compare/verdict.h"
+
+namespace reprise {
+namespace {
+
+// Fewer repeats make intervals that say little.
+constexpr std::size_t kFewRepeats = 3;
+
+using Settings = std::map<std::string, std::string>;
+
+Settings SettingsOf(const RunManifest& manifest) {
+  Settings settings = {{"trace", manifest.trace_name},
+                       {"reprise version", manifest.reprise_version},
+                       {"devices", DevicesText(manifest)},
+                       {"ranks", std::to_string(manifest.world_size)},
+                       {"iterations", std::to_string(manifest.iterations)},
+                       {"warm-up", std::to_string(manifest.warmup)},
+                       {"oversubscribed", manifest.oversubscribed ? "yes" : "no"}};
+  const std::set<std::string> hosts(manifest.hosts.begin(), manifest.hosts.end());
+  settings["hosts"] = fmt::format("{}", fmt::join(hosts, " "));
+  for (const auto& [name, value] : manifest.options) {
+    settings["option " + name] = value;
+  }
+  for (const auto& [name, value] : manifest.versions) {
+    settings["version of " + name] = value;
+  }
+  return settings;
+}
+
+std::vector<Setting> DifferingSettings(const std::vector<ComparedSide>& sides) {
+  std::vector<Settings> all;
+  std::set<std::string> names;
+  for (const ComparedSide& side : sides) {
+    all.push_back(SettingsOf(side.runs.front().report.manifest));
+    for (const auto& [name, value] : all.back()) {
+      names.insert(name);
+    }
+  }
+  std::vector<Setting> out;
+  for (const std::string& name : names) {
+    Setting setting{.name = name, .values = {}};
+    std::set<std::string> different;
+    for (const Settings& settings : all) {
+      const auto found = settings.find(name);
+      setting.values.push_back(found == settings.end() ? "" : found->second);
+      different.insert(setting.values.back());
+    }
+    if (different.size() > 1) {
+      out.push_back(std::move(setting));
+    }
+  }
+  return out;
+}
+
+// What limits one run.
+std::vector<std::string> LimitsOf(const Report& report) {
+  std::vector<std::string> limits;
+  if (!report.manifest.complete) {
+    limits.emplace_back(
+        "the run is not complete: it was killed, it failed, or it is still being written");
+  }
+  if (report.manifest.oversubscribed) {
+    limits.emplace_back("oversubscribed: more threads than cores");
+  }
+  if (report.iterations < report.manifest.iterations && !IsMonitored(report)) {
+    limits.push_back(fmt::format("{} of {} iterations were finished on every rank",
+                                 report.iterations, report.manifest.iterations));
+  }
+  if (IsDry(report)) {
+    limits.emplace_back("a dry run: its times are simulated (modelled), nothing was executed");
+  }
+  return limits;
+}
+
+// Each limit once, with whom it is of: a side where it is of all its runs.
+void WarnOfLimits(const std::vector<ComparedSide>& sides, std::vector<std::string>& warnings) {
+  std::map<std::string, std::vector<std::string>> of_whom;
+  for (const ComparedSide& side : sides) {
+    std::map<std::string, std::vector<std::string>> of_runs;
+    for (const ComparedRun& run : side.runs) {
+      for (const std::string& limit : LimitsOf(run.report)) {
+        of_runs[limit].push_back(run.path);
+      }
+    }
+    for (const auto& [limit, paths] : of_runs) {
+      of_whom[limit].push_back(paths.size() == side.runs.size()
+                                   ? side.label
+                                   : fmt::format("{} ({})", side.label, fmt::join(paths, ", ")));
+    }
+  }
+  for (const auto& [limit, whom] : of_whom) {
+    warnings.push_back(fmt::format("{}: {}", fmt::join(whom, ", "), limit));
+  }
+}
+
+std::vector<std::string> FindWarnings(const std::vector<ComparedSide>& sides,
+                                      const std::vector<Incomparable>& allowed,
+                                      const Comparison& comparison) {
+  std::vector<std::string> warnings;
+  for (const Incomparable& reason : allowed) {
+    warnings.push_back(fmt::format("not the same {}: {}", reason.key, reason.why));
+  }
+  WarnOfLimits(sides, warnings);
+  std::set<std::string> versions;
+  std::set<std::int32_t> iterations;
+  for (const ComparedSide& side : sides) {
+    for (const ComparedRun& run : side.runs) {
+      versions.insert(run.report.manifest.reprise_version);
+      iterations.insert(run.report.manifest.iterations);
+    }
+    const std::size_t repeats = comparison.repeats_are_runs
+                                    ? side.runs.size()
+                                    : static_cast<std::size_t>(side.runs.front().report.iterations);
+    if (repeats < kFewRepeats && !IsMonitored(side.runs.front().report)) {
+      warnings.push_back(fmt::format("{}: {} repeat{}, so its spread is hardly known", side.label,
+                                     repeats, repeats == 1 ? "" : "s"));
+    }
+  }
+  if (versions.size() > 1) {
+    warnings.push_back(
+        fmt::format("recorded by different versions of Reprise: {}", fmt::join(versions, ", ")));
+  }
+  if (iterations.size() > 1) {
+    warnings.push_back(
+        fmt::format("different numbers of iterations: {}; heat and clocks settle "
+                    "over a run",
+                    fmt::join(iterations, ", ")));
+  }
+  for (const ComparedRow& row : comparison.rows) {
+    if (row.name == "energy" && !row.note.empty()) {
+      warnings.push_back("no ratio of energy: " + row.note);
+    }
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::string DevicesText(const RunManifest& manifest) {
+  std::map<std::string, int> counts;
+  for (const std::string& device : manifest.devices) {
+    ++counts[device];
+  }
+  std::vector<std::string> texts;
+  for (const auto& [device, count] : counts) {
+    texts.push_back(fmt::format("{} x {}", count, device));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Comparison Compare(const std::vector<ComparedSide>& sides,
+                   const std::vector<Incomparable>& allowed) {
+  Comparison comparison;
+  comparison.repeats_are_runs = RepeatsAreRuns(sides);
+  comparison.rows = CompareQuantities(sides);
+  comparison.transfers = CompareTransfers(sides);
+  comparison.settings = DifferingSettings(sides);
+  for (std::size_t s = 1; s < sides.size(); ++s) {
+    comparison.differences.push_back(ExplainParts(sides[s], sides.front()));
+  }
+  for (std::size_t s = 1; s < sides.size(); ++s) {
+    comparison.verdicts.push_back(VerdictText(sides, comparison, s));
+  }
+  for (const ComparedSide& side : sides) {
+    comparison.heat.push_back(DescribeHeat(side.runs.front().report));
+  }
+  comparison.warnings = FindWarnings(sides, allowed, comparison);
+  return comparison;
+}
+
+}  // namespace reprise

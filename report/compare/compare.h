@@ -1,0 +1,135 @@
+// Runs side by side: one workload on several machines, generations or settings. Pure functions over
+// reports; docs/compare.md says how to read what comes out, and holds the JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "report/compare/quantity.h"
+#include "report/report.h"
+
+namespace reprise {
+
+struct ComparedRun {
+  std::string path;
+  Report report;
+};
+
+// What is compared: one run, or several repeats of it.
+struct ComparedSide {
+  std::string label;
+  std::vector<ComparedRun> runs;
+};
+
+// A reason for which two runs should not be compared. `key` is what --allow takes: "trace",
+// "ranks", "mode", "coverage", "monitor".
+struct Incomparable {
+  std::string key;
+  std::string why;
+};
+
+enum class Better : std::uint8_t { kLower, kHigher, kNeither };
+[[nodiscard]] std::string_view Name(Better better);
+
+struct ComparedCell {
+  std::optional<Quantity> quantity;  // nothing: not measured
+  bool modelled = false;
+  // To the first side's; nothing where they mean different things.
+  std::optional<Ratio> ratio;
+  std::optional<double> difference;  // in place of a ratio: of shares and of temperatures
+};
+
+struct ComparedRow {
+  std::string name;   // "time", "class.gemm", "phase.backward.energy", "collective.all_reduce"
+  std::string label;  // for people
+  std::string group;  // "summary", "class", "class energy", "phase", "phase energy", "collective"
+  std::string unit;   // "seconds", "joules", "watts", "celsius", "hertz", "fraction", "1/s", …
+  Better better = Better::kLower;
+  std::vector<ComparedCell> cells;  // by side
+  std::string note;                 // why there is no ratio
+};
+
+// One kind and size of transfers.
+struct ComparedTransfer {
+  struct Cell {
+    std::int64_t count = 0;  // of one pass
+    Quantity seconds;        // of one
+    std::optional<double> busbw_gb_per_s;
+    std::optional<Ratio> ratio;  // of the seconds
+  };
+  std::string name;
+  std::int32_t group_size = 1;
+  std::int64_t bytes = 0;
+  std::vector<std::optional<Cell>> cells;  // by side
+};
+
+// What a side's step differs by from the first side's, in seconds, largest first.
+struct DifferenceParts {
+  // True: along the chain of operations that the step's end follows from, so the parts add up.
+  // False: of the time that all ranks' operations took, whatever ran beside them.
+  bool on_critical_path = false;
+  double seconds = 0;
+  double base_seconds = 0;  // the same of the first side, whole
+  struct Part {
+    std::string name;
+    double seconds = 0;
+  };
+  std::vector<Part> parts;
+};
+
+struct HeatMap {
+  struct Rank {
+    std::int32_t rank = 0;
+    std::string host, device;
+    std::vector<std::optional<double>> values;  // by metric
+  };
+  struct MetricName {
+    std::string name, unit;
+  };
+  std::vector<MetricName> metrics;
+  std::vector<Rank> ranks;
+};
+
+struct Setting {
+  std::string name;
+  std::vector<std::string> values;  // by side
+};
+
+struct Comparison {
+  // Whether repeats are runs; else they are the iterations within them, whose spread says nothing
+  // of how one run differs from the next.
+  bool repeats_are_runs = false;
+  std::vector<std::string> verdicts;  // of every side after the first
+  std::vector<std::string> warnings;
+  std::vector<Setting> settings;  // those that differ
+  std::vector<ComparedRow> rows;
+  std::vector<ComparedTransfer> transfers;                  // most time first
+  std::vector<std::optional<DifferenceParts>> differences;  // of every side after the first
+  std::vector<HeatMap> heat;                                // by side, of its first run
+};
+
+// Why these should not be compared, each reason once; empty if they can.
+[[nodiscard]] std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& sides);
+
+// Two sides or more, each with one run or more. `allowed`: keys of what FindIncomparable found and
+// the caller lets pass; they become warnings.
+[[nodiscard]] Comparison Compare(const std::vector<ComparedSide>& sides,
+                                 const std::vector<Incomparable>& allowed);
+
+// For people: verdict first, at most 100 columns.
+[[nodiscard]] std::string ComparisonText(const std::vector<ComparedSide>& sides,
+                                         const Comparison& comparison, bool colour);
+// For a review's page or a CI's summary.
+[[nodiscard]] std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
+                                             const Comparison& comparison);
+// One JSON object (docs/compare.md). `figures`: what the HTML page draws in place of the
+// comparison.
+[[nodiscard]] std::string ComparisonJson(const std::vector<ComparedSide>& sides,
+                                         const Comparison& comparison,
+                                         const std::vector<std::string>& figures);
+
+}  // namespace reprise

@@ -1,0 +1,279 @@
+#include "report/compare/kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace reprise {
+namespace {
+
+using Values = QuantityValues;
+using Extract = std::function<Values(const Report&)>;
+
+constexpr double kSeconds = 1e-9;
+
+Values One(std::optional<double> value) { return value ? Values{*value} : Values{}; }
+
+Values StepSeconds(const Report& report) {
+  Values values;
+  for (const std::int64_t step_ns : report.iteration_step_ns) {
+    values.push_back(static_cast<double>(step_ns) * kSeconds);
+  }
+  return values;
+}
+
+// Of one step: the mean over an iteration's steps.
+Values StepJoules(const Report& report) {
+  if (!report.attribution) {
+    return {};
+  }
+  std::map<std::int32_t, Values> of_iteration;
+  for (const StepEnergyRow& row : report.attribution->steps) {
+    of_iteration[row.iteration].push_back(row.joules);
+  }
+  Values values;
+  for (const auto& [iteration, joules] : of_iteration) {
+    double sum = 0;
+    for (const double step_joules : joules) {
+      sum += step_joules;
+    }
+    values.push_back(sum / static_cast<double>(joules.size()));
+  }
+  return values;
+}
+
+Values ExposedSeconds(const Report& report) {
+  if (report.details.overlap.empty() || report.ranks.empty()) {
+    return {};
+  }
+  double sum_ns = 0;
+  for (const OverlapRow& row : report.details.overlap) {
+    sum_ns += static_cast<double>(row.replayed_exposed_ns);
+  }
+  return {sum_ns * kSeconds / static_cast<double>(report.ranks.size())};
+}
+
+// Divides `amount` by each of `values`.
+Values Per(const std::optional<StepAmount>& amount, Values values) {
+  if (!amount) {
+    return {};
+  }
+  std::erase_if(values, [](double value) { return value <= 0; });
+  for (double& value : values) {
+    value = amount->per_step / value;
+  }
+  return values;
+}
+
+Values GflopPerJoule(const Report& report) {
+  double flops = 0;
+  for (const ClassRow& row : report.classes) {
+    flops += row.flops;
+  }
+  const bool known = report.attribution && report.attribution->joules > 0 && flops > 0;
+  return known ? Values{flops * 1e-9 * report.iterations / report.attribution->joules} : Values{};
+}
+
+Values PeakWatts(const Report& report) {
+  std::optional<double> most;
+  for (const PowerPeakRow& row : report.thermal.peaks) {
+    most = std::max(most.value_or(row.max_watts), row.max_watts);
+  }
+  return One(most);
+}
+
+Values MeanOfPeaks(const Report& report,
+                   const std::function<std::optional<double>(const PowerPeakRow&)>& value) {
+  Values values;
+  for (const PowerPeakRow& row : report.thermal.peaks) {
+    if (const auto known = value(row)) {
+      values.push_back(*known);
+    }
+  }
+  double sum = 0;
+  for (const double known : values) {
+    sum += known;
+  }
+  return values.empty() ? Values{} : Values{sum / static_cast<double>(values.size())};
+}
+
+Values HottestCelsius(const Report& report) {
+  std::optional<double> most;
+  for (const HeatingRow& row : report.thermal.heating) {
+    most = std::max(most.value_or(row.max_celsius), row.max_celsius);
+  }
+  return One(most);
+}
+
+Values ThrottledShare(const Report& report) {
+  double throttled_ns = 0;
+  double measured_ns = 0;
+  for (const ThrottleRow& row : report.thermal.throttling) {
+    throttled_ns += static_cast<double>(row.throttled_ns);
+    measured_ns += static_cast<double>(row.measured_ns);
+  }
+  return measured_ns > 0 ? Values{throttled_ns / measured_ns} : Values{};
+}
+
+// Mean over devices of a metric's mean.
+Extract MeanMetric(const std::string& metric) {
+  return [metric](const Report& report) {
+    double sum = 0;
+    double rows = 0;
+    for (const MetricRow& row : report.metrics) {
+      if (row.metric == metric && !row.is_rate) {
+        sum += row.mean;
+        ++rows;
+      }
+    }
+    return rows > 0 ? Values{sum / rows} : Values{};
+  };
+}
+
+std::vector<QuantityKind> SummaryKinds() {
+  using enum Better;
+  const auto watts = [](const Report& r) {
+    return r.energy_joules ? Values{r.mean_watts} : Values{};
+  };
+  const auto variation = [](const Report& r) {
+    return MeanOfPeaks(r, [](const PowerPeakRow& row) -> std::optional<double> {
+      return row.coefficient_of_variation;
+    });
+  };
+  const auto burstiness = [](const Report& r) {
+    return MeanOfPeaks(r, [](const PowerPeakRow& row) { return row.burstiness; });
+  };
+  const auto step_error = [](const Report& r) { return One(r.fidelity.step_error); };
+  const auto amount_per_step = [](auto member, auto per) {
+    return [member, per](const Report& r) { return Per(r.*member, per(r)); };
+  };
+  const std::string none;
+  std::vector<QuantityKind> kinds = {
+      {"time", "step time", none, "seconds", kLower, Basis::kTime, StepSeconds},
+      {"exposed_comm", "exposed communication (mean)", none, "seconds", kLower, Basis::kTime,
+       ExposedSeconds},
+      {"tokens_per_second", "tokens per second", none, "1/s", kHigher, Basis::kTime,
+       amount_per_step(&Report::tokens, StepSeconds)},
+      {"samples_per_second", "samples per second", none, "1/s", kHigher, Basis::kTime,
+       amount_per_step(&Report::samples, StepSeconds)},
+      {"energy", "energy of a step", none, "joules", kLower, Basis::kEnergy, StepJoules},
+      {"tokens_per_joule", "tokens per joule", none, "1/J", kHigher, Basis::kEnergy,
+       amount_per_step(&Report::tokens, StepJoules)},
+      {"samples_per_joule", "samples per joule", none, "1/J", kHigher, Basis::kEnergy,
+       amount_per_step(&Report::samples, StepJoules)},
+      {"gflop_per_joule", "GFLOP per joule", none, "GFLOP/J", kHigher, Basis::kEnergy,
+       GflopPerJoule},
+      {"power", "mean power", none, "watts", kNeither, Basis::kEnergy, watts},
+      {"peak_power", "highest power of a meter", none, "watts", kNeither, Basis::kOther, PeakWatts},
+      {"power_variation", "power, deviation / mean", none, "fraction", kLower, Basis::kOther,
+       variation},
+      {"burstiness", "burstiness of power peaks", none, "", kNeither, Basis::kOther, burstiness},
+      {"temperature", "highest temperature", none, "celsius", kLower, Basis::kOther,
+       HottestCelsius},
+      {"clock", "mean SM clock", none, "hertz", kHigher, Basis::kOther, MeanMetric("sm_clock")},
+      {"utilization", "GPU utilization", none, "fraction", kNeither, Basis::kOther,
+       MeanMetric("gpu_utilization")},
+      {"throttled", "time throttled", none, "fraction", kLower, Basis::kOther, ThrottledShare},
+      {"coverage", "coverage, real", none, "fraction", kNeither, Basis::kTime,
+       [](const Report& r) { return Values{r.coverage.real}; }},
+      {"step_error", "error of the step", none, "fraction", kNeither, Basis::kTime, step_error},
+  };
+  for (QuantityKind& kind : kinds) {
+    kind.group = "summary";
+  }
+  return kinds;
+}
+
+// The names of some rows, in the order in which the runs have them.
+std::vector<std::string> NamesOf(
+    const std::vector<ComparedSide>& sides,
+    const std::function<std::vector<std::string>(const Report&)>& names) {
+  std::vector<std::string> all;
+  for (const ComparedSide& side : sides) {
+    for (const ComparedRun& run : side.runs) {
+      for (std::string& name : names(run.report)) {
+        if (std::find(all.begin(), all.end(), name) == all.end()) {
+          all.push_back(std::move(name));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// Time and energy of each class, or of each phase.
+void AddParts(const std::vector<ComparedSide>& sides, const std::string& prefix,
+              std::vector<ClassRow> Report::*times,
+              std::vector<EnergyUseRow> EnergyAttribution::*uses,
+              std::vector<QuantityKind>& kinds) {
+  const auto names = NamesOf(sides, [times](const Report& report) {
+    std::vector<std::string> of;
+    for (const ClassRow& row : report.*times) {
+      of.push_back(row.name);
+    }
+    return of;
+  });
+  for (const std::string& name : names) {
+    kinds.push_back({fmt::format("{}.{}", prefix, name), name, prefix, "seconds", Better::kLower,
+                     Basis::kTime, [times, name](const Report& report) {
+                       for (const ClassRow& row : report.*times) {
+                         if (row.name == name && row.replayed_ns) {
+                           return Values{static_cast<double>(*row.replayed_ns) * kSeconds};
+                         }
+                       }
+                       return Values{};
+                     }});
+  }
+  for (const std::string& name : names) {
+    kinds.push_back({fmt::format("{}.{}.energy", prefix, name), name, prefix + " energy", "joules",
+                     Better::kLower, Basis::kEnergy, [uses, name](const Report& report) {
+                       if (report.attribution) {
+                         for (const EnergyUseRow& row : *report.attribution.*uses) {
+                           if (row.name == name && row.use.step_joules) {
+                             return Values{row.use.step_joules->median};
+                           }
+                         }
+                       }
+                       return Values{};
+                     }});
+  }
+}
+
+// Time of all members in all transfers of a kind.
+void AddCollectives(const std::vector<ComparedSide>& sides, std::vector<QuantityKind>& kinds) {
+  const auto names = NamesOf(sides, [](const Report& report) {
+    std::vector<std::string> of;
+    for (const CollectiveRow& row : report.collectives) {
+      of.push_back(row.name);
+    }
+    return of;
+  });
+  for (const std::string& name : names) {
+    kinds.push_back({"collective." + name, name, "collective", "seconds", Better::kLower,
+                     Basis::kTime, [name](const Report& report) {
+                       std::optional<double> ns;
+                       for (const CollectiveRow& row : report.collectives) {
+                         if (row.name == name && row.replayed_ns) {
+                           ns = ns.value_or(0) + static_cast<double>(*row.replayed_ns) *
+                                                     static_cast<double>(row.count) *
+                                                     row.group_size;
+                         }
+                       }
+                       return ns ? Values{*ns * kSeconds} : Values{};
+                     }});
+  }
+}
+
+}  // namespace
+
+std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides) {
+  std::vector<QuantityKind> kinds = SummaryKinds();
+  AddParts(sides, "class", &Report::classes, &EnergyAttribution::classes, kinds);
+  AddParts(sides, "phase", &Report::phases, &EnergyAttribution::phases, kinds);
+  AddCollectives(sides, kinds);
+  return kinds;
+}
+
+}  // namespace reprise

@@ -1,0 +1,29 @@
+// What is measured of a run, one kind of quantity at a time. Only report/compare sees this.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "report/compare/compare.h"
+
+namespace reprise {
+
+// What one run says of a quantity: a value an iteration where each has one, else one value.
+using QuantityValues = std::vector<double>;
+
+// On what a quantity rests, so that what does not compare is not divided.
+enum class Basis : std::uint8_t { kTime, kEnergy, kOther };
+
+struct QuantityKind {
+  std::string name, label, group, unit;
+  Better better = Better::kLower;
+  Basis basis = Basis::kTime;
+  std::function<QuantityValues(const Report&)> values;
+};
+
+// The summary's, then classes, phases and collectives that any run has.
+[[nodiscard]] std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides);
+
+}  // namespace reprise

@@ -1,0 +1,81 @@
+// Where a side's step differs from the first side's.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/compare/rows.h"
+
+namespace reprise {
+namespace {
+
+// The run whose step time is nearest to its side's median.
+const Report& MiddleRun(const ComparedSide& side) {
+  std::vector<double> steps;
+  for (const ComparedRun& run : side.runs) {
+    steps.push_back(static_cast<double>(run.report.step_time_replayed_ns.value_or(0)));
+  }
+  const double median = Describe(steps)->value;
+  const auto off = [median](const ComparedRun& run) {
+    return std::abs(static_cast<double>(run.report.step_time_replayed_ns.value_or(0)) - median);
+  };
+  return std::min_element(
+             side.runs.begin(), side.runs.end(),
+             [&](const ComparedRun& a, const ComparedRun& b) { return off(a) < off(b); })
+      ->report;
+}
+
+// Both are explained against one recording, so its part in each cancels out.
+bool ShareRecording(const Report& a, const Report& b) {
+  return a.details.difference && b.details.difference &&
+         a.manifest.trace_hash == b.manifest.trace_hash &&
+         a.details.difference->recorded_ns == b.details.difference->recorded_ns;
+}
+
+void AddPathTimes(const Report& report, double sign, std::map<std::string, double>& seconds) {
+  for (const DifferenceRow& row : report.details.difference->rows) {
+    seconds[row.name] += sign * static_cast<double>(row.ns) * 1e-9;
+  }
+}
+
+void AddBusyTimes(const Report& report, double sign, std::map<std::string, double>& seconds) {
+  for (const ClassRow& row : report.classes) {
+    seconds[row.name] += sign * static_cast<double>(row.replayed_ns.value_or(0)) * 1e-9;
+  }
+}
+
+}  // namespace
+
+std::optional<DifferenceParts> ExplainParts(const ComparedSide& side, const ComparedSide& base) {
+  const Report& after = MiddleRun(side);
+  const Report& before = MiddleRun(base);
+  DifferenceParts out;
+  std::map<std::string, double> seconds;
+  out.on_critical_path = ShareRecording(before, after);
+  const auto add = out.on_critical_path ? AddPathTimes : AddBusyTimes;
+  add(after, 1, seconds);
+  add(before, -1, seconds);
+  if (out.on_critical_path) {
+    out.base_seconds = static_cast<double>(before.details.difference->replayed_ns) * 1e-9;
+  } else {
+    std::map<std::string, double> of_base;
+    AddBusyTimes(before, 1, of_base);
+    for (const auto& [name, part] : of_base) {
+      out.base_seconds += part;
+    }
+  }
+  for (const auto& [name, part] : seconds) {
+    if (part != 0) {
+      out.parts.push_back({name, part});
+      out.seconds += part;
+    }
+  }
+  if (out.parts.empty()) {
+    return std::nullopt;
+  }
+  std::stable_sort(out.parts.begin(), out.parts.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.seconds) > std::abs(b.seconds);
+  });
+  return out;
+}
+
+}  // namespace reprise

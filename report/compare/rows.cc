@@ -1,0 +1,146 @@
+#include "report/compare/rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/compare/kinds.h"
+#include "run/run.h"
+
+namespace reprise {
+namespace {
+
+using Values = QuantityValues;
+
+// One value a run where runs are the repeats, else all values there are.
+Values ValuesOf(const ComparedSide& side, const QuantityKind& kind, bool of_runs) {
+  Values all;
+  for (const ComparedRun& run : side.runs) {
+    Values of_run = kind.values(run.report);
+    if (of_runs && !of_run.empty()) {
+      of_run = {Describe(std::move(of_run))->value};
+    }
+    all.insert(all.end(), of_run.begin(), of_run.end());
+  }
+  return all;
+}
+
+bool IsModelled(Basis basis, const Report& report) {
+  switch (basis) {
+    case Basis::kTime:
+      return IsDry(report);
+    case Basis::kEnergy:
+      return IsDry(report) || (report.attribution && report.attribution->modelled) ||
+             report.energy_source.find("modelled") != std::string::npos;
+    case Basis::kOther: {
+      const auto& thermal = report.thermal;
+      const auto modelled = [](const auto& row) { return row.modelled; };
+      return std::any_of(thermal.peaks.begin(), thermal.peaks.end(), modelled) ||
+             std::any_of(thermal.heating.begin(), thermal.heating.end(), modelled) ||
+             std::any_of(thermal.throttling.begin(), thermal.throttling.end(), modelled);
+    }
+  }
+  return false;
+}
+
+// Degrees Celsius have no natural zero; of two shares the difference says more.
+bool HasRatio(const std::string& unit) { return unit != "fraction" && unit != "celsius"; }
+
+// Why two sides' values of a quantity must not be divided; empty if they may.
+std::string WhyNoRatio(Basis basis, const Report& of, const Report& base) {
+  if (IsMonitored(of) != IsMonitored(base) && basis == Basis::kTime) {
+    return "a monitored program's time is no step's";
+  }
+  if (basis == Basis::kEnergy && MeteredText(of) != MeteredText(base)) {
+    return fmt::format("other meters: {} and {}", MeteredText(base), MeteredText(of));
+  }
+  return {};
+}
+
+std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const QuantityKind& kind,
+                                   bool of_runs) {
+  ComparedRow row{.name = kind.name,
+                  .label = kind.label,
+                  .group = kind.group,
+                  .unit = kind.unit,
+                  .better = kind.better,
+                  .cells = {},
+                  .note = {}};
+  bool any = false;
+  const Values base = ValuesOf(sides.front(), kind, of_runs);
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    const Report& report = sides[s].runs.front().report;
+    const Values values = ValuesOf(sides[s], kind, of_runs);
+    ComparedCell& cell = row.cells.emplace_back();
+    cell.quantity = Describe(values);
+    cell.modelled = cell.quantity && IsModelled(kind.basis, report);
+    any = any || cell.quantity;
+    const std::string why =
+        s == 0 ? "" : WhyNoRatio(kind.basis, report, sides.front().runs.front().report);
+    if (why.empty() && HasRatio(kind.unit)) {
+      cell.ratio = RatioOf(values, base);
+    } else if (why.empty() && cell.quantity && !base.empty()) {
+      cell.difference = cell.quantity->value - Describe(base)->value;
+    } else if (!why.empty() && cell.quantity && !base.empty()) {
+      row.note = why;
+    }
+  }
+  return any ? std::optional(std::move(row)) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view Name(Better better) {
+  switch (better) {
+    case Better::kLower:
+      return "lower";
+    case Better::kHigher:
+      return "higher";
+    case Better::kNeither:
+      return "neither";
+  }
+  return "neither";
+}
+
+bool IsDry(const Report& report) {
+  const auto mode = report.manifest.options.find("mode");
+  return mode != report.manifest.options.end() && mode->second == "dry";
+}
+
+bool IsMonitored(const Report& report) {
+  const auto mode = report.manifest.options.find("mode");
+  return mode != report.manifest.options.end() && mode->second == kMonitorMode;
+}
+
+bool RepeatsAreRuns(const std::vector<ComparedSide>& sides) {
+  return std::all_of(sides.begin(), sides.end(),
+                     [](const ComparedSide& side) { return side.runs.size() > 1; });
+}
+
+std::string MeteredText(const Report& report) {
+  static constexpr std::string_view kOfGpus[] = {"nvml", "amd_smi", "rocm_smi"};
+  std::set<std::string> kinds;
+  for (const EnergyRow& row : report.energy) {
+    if (row.in_total) {
+      const bool gpu =
+          std::find(std::begin(kOfGpus), std::end(kOfGpus), row.source) != std::end(kOfGpus);
+      kinds.insert((gpu ? "GPUs" : row.source) + std::string(row.modelled ? " (modelled)" : ""));
+    }
+  }
+  return fmt::format("{}", fmt::join(kinds, " + "));
+}
+
+std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides) {
+  const bool of_runs = RepeatsAreRuns(sides);
+  std::vector<ComparedRow> rows;
+  for (const QuantityKind& kind : FindQuantityKinds(sides)) {
+    if (auto row = MakeRow(sides, kind, of_runs)) {
+      rows.push_back(std::move(*row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace reprise
