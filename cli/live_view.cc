@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "report/table.h"
@@ -50,12 +50,13 @@ std::string ValueText(const Metric& metric, double value) {
 
 std::string StatesText(const Metric& metric, double value) {
   std::string text;
-  std::istringstream states(metric.states);
   auto bits = static_cast<std::uint64_t>(value);
-  for (std::string state; std::getline(states, state, ','); bits >>= 1) {
+  for (const std::string_view state : StateNames(metric.states)) {
     if ((bits & 1) != 0) {
-      text += (text.empty() ? "" : " ") + state;
+      text += text.empty() ? "" : " ";
+      text += state;
     }
+    bits >>= 1;
   }
   return text.empty() ? "none" : text;
 }

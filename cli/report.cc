@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "report/html.h"
+#include "report/measured_run.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -39,9 +40,10 @@ Result<int> RunReport(const ReportFlags& flags) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
   REPRISE_ASSIGN(const RunData run, ReadRun(flags.run));
-  const Report report = Analyze(run);
+  const MeasuredRun measured(run);
+  const Report report = Analyze(measured);
   if (page) {
-    page->stream() << HtmlText(run, report);
+    page->stream() << HtmlText(measured, report);
     REPRISE_TRY(page->Commit());
   }
   if (flags.json) {

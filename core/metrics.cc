@@ -53,6 +53,16 @@ std::optional<MetricKind> ParseMetricKind(std::string_view text) {
                                : std::optional(static_cast<MetricKind>(found - kKinds.begin()));
 }
 
+std::vector<std::string_view> StateNames(std::string_view states) {
+  std::vector<std::string_view> names;
+  while (!states.empty()) {
+    const std::size_t comma = std::min(states.find(','), states.size());
+    names.push_back(states.substr(0, comma));
+    states.remove_prefix(std::min(comma + 1, states.size()));
+  }
+  return names;
+}
+
 bool MeasuresEnergy(const Metric& metric) {
   return metric.unit == "joules" || (metric.unit == "watts" && metric.name != "power_limit");
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise {
 
@@ -32,6 +33,10 @@ struct Metric {
   std::string help;
   std::int64_t period_ns = 0;  // between readings, as asked for; set by the sampler
 };
+
+// What the bits of a state metric mean, lowest first: the names between the commas, which may be
+// empty. Views into `states`; none for "".
+[[nodiscard]] std::vector<std::string_view> StateNames(std::string_view states);
 
 // Power or energy that flows; what a limit allows is none.
 [[nodiscard]] bool MeasuresEnergy(const Metric& metric);

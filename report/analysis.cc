@@ -1,17 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "core/parallel.h"
 #include "report/coverage.h"
-#include "report/measured.h"
+#include "report/measured_run.h"
 #include "report/report.h"
 #include "report/sampled.h"
-#include "report/transfers.h"
 
 namespace reprise {
 namespace {
@@ -112,9 +114,8 @@ std::vector<ClassRow> SumNodes(std::span<const MeasuredRank> ranks,
       row.recorded_ns += node.recorded_duration_ns;
       work = work || node.op_class != OpClass::kComm;
       // A transfer's time counts from the last arrival, as it does in the recording.
-      const auto own = transfers.own_ns.find({r, i});
-      const std::optional<std::int64_t> replayed_ns =
-          own != transfers.own_ns.end() ? own->second : ranks[r].MedianDurationNs(i);
+      const auto own_ns = transfers.MedianOwnNs(r, i);
+      const auto replayed_ns = own_ns ? own_ns : ranks[r].MedianDurationNs(i);
       if (replayed_ns) {
         row.replayed_ns = row.replayed_ns.value_or(0) + *replayed_ns;
         row.flops += node.flops;
@@ -254,49 +255,66 @@ void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-}  // namespace
-
-Report Analyze(const RunData& run) {
-  Report report;
-  report.manifest = run.manifest;
-  report.notes = run.notes;
-  std::vector<MeasuredRank> ranks;
-  ranks.reserve(run.ranks.size());
-  for (const RankData& data : run.ranks) {
-    ranks.emplace_back(data);
-    RankRow row = DescribeRank(ranks.back(), run.manifest);
-    row.step_time_replayed_ns = MedianStepNs(ranks.back());
+void DescribeRanks(const MeasuredRun& run, Report& report) {
+  report.ranks.resize(run.ranks.size());
+  ForEachInParallel(run.ranks.size(), [&](std::size_t r) {
+    report.ranks[r] = DescribeRank(run.ranks[r], run.data->manifest);
+    report.ranks[r].step_time_replayed_ns = MedianStepNs(run.ranks[r]);
+  });
+  for (const RankRow& row : report.ranks) {
     report.host_ns += row.host_ns;
     report.wait_ns += row.wait_ns;
     report.delay_ns += row.delay_ns;
-    report.ranks.push_back(std::move(row));
   }
-  report.device_limits = CollectLimits(run, report.ranks);
+  report.device_limits = CollectLimits(*run.data, report.ranks);
   report.coverage = SumCoverage(report.ranks);
-  report.coverage_of_step = CoverageOfStep(ranks, report.ranks);
-  FillStepTimes(ranks, report);
-  TransferSummary transfers = SummarizeTransfers(ranks);
-  report.classes = SumNodes(ranks, transfers, [](const NodeInfo& node) { return node.op_class; });
-  report.phases = SumNodes(ranks, transfers, [](const NodeInfo& node) { return node.phase; });
-  report.collectives = std::move(transfers.rows);
-  report.fidelity = {
-      .work_error = WorkError(ranks),
-      .step_error = RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns),
-      .untraced_error = RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns)};
-  report.details = ExamineFidelity(ranks, run.manifest);
-  SampledSummary sampled = SummarizeSamples(ranks, report.ranks);
+  report.coverage_of_step = CoverageOfStep(run.ranks, report.ranks);
+}
+
+// What telemetry says.
+void DescribeSamples(const MeasuredRun& run, Report& report) {
+  SampledSummary sampled = SummarizeSamples(run.ranks, report.ranks);
   report.energy_joules = sampled.joules;
   report.mean_watts = sampled.watts;
   report.measured_ns = sampled.measured_ns;
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
-  report.tokens = InferAmount(ranks, kFactStepTokens);
-  report.samples = InferAmount(ranks, kFactStepSamples);
-  report.attribution = AttributeEnergy(ranks, report.ranks, report.energy, transfers);
-  report.thermal = ExamineThermal(ranks, report.ranks, transfers);
-  CollectFacts(run, report);
-  AddNotes(ranks, report);
+  report.tokens = InferAmount(run.ranks, kFactStepTokens);
+  report.samples = InferAmount(run.ranks, kFactStepSamples);
+  report.attribution = AttributeEnergy(run.ranks, report.ranks, report.energy, run.transfers);
+  report.thermal = ExamineThermal(run.ranks, report.ranks, run.transfers);
+}
+
+}  // namespace
+
+Report Analyze(const RunData& run) { return Analyze(MeasuredRun(run)); }
+
+Report Analyze(const MeasuredRun& run) {
+  Report report;
+  report.manifest = run.data->manifest;
+  report.notes = run.data->notes;
+  DescribeRanks(run, report);
+  FillStepTimes(run.ranks, report);
+  report.collectives = run.transfers.rows;
+  // Each fills members of its own.
+  const std::array<std::function<void()>, 3> parts = {
+      [&] { report.details = ExamineFidelity(run.ranks, run.transfers.matches, report.manifest); },
+      [&] { DescribeSamples(run, report); },
+      [&] {
+        report.classes =
+            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.op_class; });
+        report.phases =
+            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.phase; });
+        report.fidelity.work_error = WorkError(run.ranks);
+      }};
+  ForEachInParallel(parts.size(), [&parts](std::size_t i) { parts[i](); });
+  report.fidelity.step_error =
+      RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);
+  report.fidelity.untraced_error =
+      RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
+  CollectFacts(*run.data, report);
+  AddNotes(run.ranks, report);
   return report;
 }
 

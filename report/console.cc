@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostCollectives = 24;
-constexpr std::size_t kMostRanks = 32;
 
 double Percent(double fraction) { return 100 * fraction; }
 
@@ -114,20 +113,15 @@ std::string CollectiveTable(const Report& report, const Style& style) {
 
 std::string RankTable(const Report& report, const Style& style) {
   Table table({"rank", "host", "device", "recorded", "replayed", "real", "host", "wait", "gaps"});
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRanks); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.host, 12), Fit(row.device, 22),
                DurationText(row.step_time_recorded_ns), DurationText(row.step_time_replayed_ns),
                fmt::format("{:.1f} %", Percent(row.coverage.real)), DurationText(row.host_ns),
                DurationText(row.wait_ns), DurationText(row.delay_ns)});
   }
-  std::string text =
-      Heading(style, "Ranks", "step times; host, wait and gaps as recorded") + table.Text(3);
-  if (report.ranks.size() > kMostRanks) {
-    text +=
-        fmt::format("  .. and {} ranks more; --json has all\n", report.ranks.size() - kMostRanks);
-  }
-  return text;
+  return Heading(style, "Ranks", "step times; host, wait and gaps as recorded") + table.Text(3) +
+         RanksLeftOut(report.ranks.size());
 }
 
 std::string EnergyTable(const Report& report, const Style& style) {

@@ -48,11 +48,11 @@ std::size_t DelayPart(const RunTiming& timing, Index i, std::int64_t delay_ns) {
 // When what a transfer's member needs had arrived, in the replay.
 std::vector<std::int64_t> Arrivals(const RunTiming& timing) {
   const TimingGraph& graph = timing.recorded;
-  std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> last;  // of all, of roots
+  // By match: of all, of roots.
+  std::vector<std::pair<std::int64_t, std::int64_t>> last(graph.size(), {INT64_MIN, INT64_MIN});
   for (Index i = 0; i < graph.size(); ++i) {
     if (graph.match[i] >= 0) {
-      auto& [all_ns, root_ns] =
-          last.try_emplace(graph.match[i], INT64_MIN, INT64_MIN).first->second;
+      auto& [all_ns, root_ns] = last[static_cast<std::size_t>(graph.match[i])];
       all_ns = std::max(all_ns, timing.replayed_start_ns[i]);
       root_ns = graph.root[i] != 0 ? std::max(root_ns, timing.replayed_start_ns[i]) : root_ns;
     }
@@ -60,7 +60,7 @@ std::vector<std::int64_t> Arrivals(const RunTiming& timing) {
   std::vector<std::int64_t> arrival_ns(timing.replayed_start_ns);
   for (Index i = 0; i < graph.size(); ++i) {
     if (graph.match[i] >= 0 && graph.need[i] != ArrivalNeed::kOwn) {
-      const auto& [all_ns, root_ns] = last.at(graph.match[i]);
+      const auto& [all_ns, root_ns] = last[static_cast<std::size_t>(graph.match[i])];
       arrival_ns[i] =
           std::max(arrival_ns[i], graph.need[i] == ArrivalNeed::kAll ? all_ns : root_ns);
     }
@@ -72,6 +72,12 @@ Replacement Replayed(const RunTiming& timing) {
   const std::size_t n = timing.recorded.size();
   Replacement by;
   by.parts = kParts;
+  for (auto* times_ns : {&by.duration_ns, &by.delay_ns, &by.transfer_ns}) {
+    times_ns->reserve(n);
+  }
+  for (auto* parts : {&by.duration_part, &by.delay_part}) {
+    parts->reserve(n);
+  }
   const std::vector<std::int64_t> arrival_ns = Arrivals(timing);
   for (Index i = 0; i < n; ++i) {
     const std::int64_t start_ns = timing.replayed_start_ns[i];
@@ -104,9 +110,8 @@ DifferenceRow RowOf(std::size_t part, std::int64_t ns) {
 }
 
 // Which nodes and delays the latest end follows from.
-Result<std::map<std::string, std::int64_t>> PathTimes(const RunTiming& timing,
-                                                      const TimingGraph& graph) {
-  REPRISE_ASSIGN(const Schedule schedule, DryRun(graph));
+std::map<std::string, std::int64_t> PathTimes(const RunTiming& timing, const Schedule& schedule) {
+  const TimingGraph& graph = timing.recorded;
   std::map<std::string, std::int64_t> out;
   const std::vector<Index> path = CriticalPath(graph, schedule);  // last first
   std::int64_t until_ns = schedule.end_ns[path.front()];
@@ -132,10 +137,7 @@ Result<std::map<std::string, std::int64_t>> PathTimes(const RunTiming& timing,
   return out;
 }
 
-}  // namespace
-
-Result<Difference> ExplainDifference(const RunTiming& timing) {
-  REPRISE_ASSIGN(const Attribution attribution, Attribute(timing.recorded, Replayed(timing)));
+Difference ExplainDifference(const RunTiming& timing, const Attribution& attribution) {
   Difference out{.iteration = timing.iteration,
                  .recorded_ns = timing.recorded_pass_ns,
                  .replayed_ns = timing.replayed_pass_ns,
@@ -155,15 +157,13 @@ Result<Difference> ExplainDifference(const RunTiming& timing) {
   return out;
 }
 
-Result<std::vector<PathRow>> ComparePaths(const RunTiming& timing) {
-  REPRISE_ASSIGN(const auto recorded, PathTimes(timing, timing.recorded));
-  REPRISE_ASSIGN(const auto replayed,
-                 PathTimes(timing, Replace(timing.recorded, Replayed(timing))));
+std::vector<PathRow> ComparePaths(const RunTiming& timing, const Schedule& recorded,
+                                  const Schedule& replayed) {
   std::map<std::string, PathRow> rows;
-  for (const auto& [name, ns] : recorded) {
+  for (const auto& [name, ns] : PathTimes(timing, recorded)) {
     rows[name].recorded_ns = ns;
   }
-  for (const auto& [name, ns] : replayed) {
+  for (const auto& [name, ns] : PathTimes(timing, replayed)) {
     rows[name].replayed_ns = ns;
   }
   std::vector<PathRow> out;
@@ -176,6 +176,20 @@ Result<std::vector<PathRow>> ComparePaths(const RunTiming& timing) {
   std::stable_sort(out.begin(), out.end(), [](const PathRow& a, const PathRow& b) {
     return a.recorded_ns > b.recorded_ns;
   });
+  return out;
+}
+
+}  // namespace
+
+Result<TimingComparison> CompareTimes(const RunTiming& timing) {
+  const TimingGraph& graph = timing.recorded;
+  REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(graph));
+  const Replacement by = Replayed(timing);
+  TimingComparison out;
+  out.recorded = order.Run({graph.duration_ns, graph.delay_ns, graph.transfer_ns});
+  out.difference = ExplainDifference(timing, Attribute(order, by));
+  out.critical_path =
+      ComparePaths(timing, out.recorded, order.Run({by.duration_ns, by.delay_ns, by.transfer_ns}));
   return out;
 }
 

@@ -9,7 +9,13 @@
 
 namespace reprise {
 
-[[nodiscard]] Result<Difference> ExplainDifference(const RunTiming& timing);
-[[nodiscard]] Result<std::vector<PathRow>> ComparePaths(const RunTiming& timing);
+struct TimingComparison {
+  Schedule recorded;  // of timing.recorded
+  Difference difference;
+  std::vector<PathRow> critical_path;
+};
+
+// Bad input as EventOrder's.
+[[nodiscard]] Result<TimingComparison> CompareTimes(const RunTiming& timing);
 
 }  // namespace reprise

@@ -48,7 +48,7 @@ class Attribution {
       : ranks_(ranks),
         transfers_(transfers),
         hosts_(FindMeters(ranks, rank_rows, rows)),
-        uses_(ranks) {}
+        uses_(ranks, transfers.matches) {}
 
   std::optional<EnergyAttribution> Run() {
     for (const HostMeters& host : hosts_) {

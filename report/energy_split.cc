@@ -38,25 +38,25 @@ class Sweep {
   }
 
   EnergySplit Run() {
-    by_begin_ = Sorted([this](std::uint32_t i) { return Begin(i); });
-    by_end_ = Sorted([this](std::uint32_t i) { return End(i); });
+    SortOperations();
     std::size_t begun = 0, ended = 0, bound = 0;
     now_ns_ = window_.first;
     while (bound < bounds_.size()) {
       std::int64_t next_ns = bounds_[bound];
       if (begun < by_begin_.size()) {
-        next_ns = std::min(next_ns, Begin(by_begin_[begun]));
+        next_ns = std::min(next_ns, by_begin_[begun].time_ns);
       }
       if (ended < by_end_.size()) {
-        next_ns = std::min(next_ns, End(by_end_[ended]));
+        next_ns = std::min(next_ns, by_end_[ended].time_ns);
       }
       Advance(next_ns, begun - ended);
-      for (; ended < by_end_.size() && End(by_end_[ended]) == now_ns_; ++ended) {
-        EnergyShare& share = split_.operations[by_end_[ended]];
+      for (; ended < by_end_.size() && by_end_[ended].time_ns == now_ns_; ++ended) {
+        EnergyShare& share = split_.operations[by_end_[ended].operation];
         share = {share_.joules - share.joules, share_.above_idle_joules - share.above_idle_joules};
       }
-      for (; begun < by_begin_.size() && Begin(by_begin_[begun]) == now_ns_; ++begun) {
-        split_.operations[by_begin_[begun]] = share_;  // until it ends: what had been given before
+      for (; begun < by_begin_.size() && by_begin_[begun].time_ns == now_ns_; ++begun) {
+        split_.operations[by_begin_[begun].operation] =
+            share_;  // until it ends: what had been given before
       }
       for (; bound < bounds_.size() && bounds_[bound] == now_ns_; ++bound) {
       }
@@ -65,26 +65,30 @@ class Sweep {
   }
 
  private:
-  [[nodiscard]] std::int64_t Begin(std::uint32_t i) const {
-    return std::max(operations_[i].first, window_.first);
-  }
-  [[nodiscard]] std::int64_t End(std::uint32_t i) const {
-    return std::min(operations_[i].second, window_.second);
-  }
+  // Where an operation begins or ends.
+  struct Bound {
+    std::int64_t time_ns = 0;
+    std::uint32_t operation = 0;
+    bool operator<(const Bound& other) const { return time_ns < other.time_ns; }
+  };
 
   // Operations that last some time within the window.
-  template <typename Time>
-  [[nodiscard]] std::vector<std::uint32_t> Sorted(const Time& time) const {
-    std::vector<std::uint32_t> order;
-    order.reserve(operations_.size());
+  void SortOperations() {
+    by_begin_.reserve(operations_.size());
+    by_end_.reserve(operations_.size());
     for (std::uint32_t i = 0; i < operations_.size(); ++i) {
-      if (Begin(i) < End(i)) {
-        order.push_back(i);
+      const std::int64_t begin_ns = std::max(operations_[i].first, window_.first);
+      const std::int64_t end_ns = std::min(operations_[i].second, window_.second);
+      if (begin_ns < end_ns) {
+        by_begin_.push_back({begin_ns, i});
+        by_end_.push_back({end_ns, i});
       }
     }
-    std::sort(order.begin(), order.end(),
-              [&time](std::uint32_t a, std::uint32_t b) { return time(a) < time(b); });
-    return order;
+    for (auto* bounds : {&by_begin_, &by_end_}) {
+      if (!std::is_sorted(bounds->begin(), bounds->end())) {  // those of one stream mostly are
+        std::sort(bounds->begin(), bounds->end());
+      }
+    }
   }
 
   // Gives away what the meters counted from now to `next_ns`.
@@ -112,7 +116,7 @@ class Sweep {
   Interval window_;
   std::vector<Walk> walks_;
   std::vector<std::int64_t> bounds_;
-  std::vector<std::uint32_t> by_begin_, by_end_;
+  std::vector<Bound> by_begin_, by_end_;
   std::int64_t now_ns_ = 0;
   EnergyShare share_;  // of an operation that runs all the time
   EnergySplit split_;

@@ -4,8 +4,7 @@
 #include <array>
 #include <cmath>
 #include <set>
-
-#include "report/transfers.h"
+#include <string_view>
 
 namespace reprise {
 namespace {
@@ -40,7 +39,8 @@ std::optional<Spread> SpreadOf(std::vector<double> values) {
   return spread;
 }
 
-EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks) : ranks_(ranks) {
+EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks, const TransferMatches& matches)
+    : ranks_(ranks) {
   std::set<std::int32_t> steps;
   for (const MeasuredRank& rank : ranks) {
     for (const StepRecord& step : rank.steps()) {
@@ -53,7 +53,7 @@ EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks) : ranks_(ranks) {
     at = number++;
   }
   steps_ = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
-  NameTransfers();
+  NameTransfers(matches);
   const Sum empty{.iterations = std::vector<double>(iterations_.size())};
   by_rank_.assign(ranks.size(), empty);
   by_phase_.assign(kPhases.size(), empty);
@@ -62,27 +62,31 @@ EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks) : ranks_(ranks) {
 }
 
 // A transfer's bytes are the most that any member counts, as in the table of transfers.
-void EnergyUses::NameTransfers() {
-  std::map<TransferKey, std::int64_t> bytes;
-  for (const MeasuredRank& rank : ranks_) {
-    for (const CollectiveInfo& info : rank.data().collectives) {
-      std::int64_t& most = bytes[KeyOf(info, rank.data().rank)];
-      most = std::max(most, AlgorithmBytes(info.spec, info.group_size));
+void EnergyUses::NameTransfers(const TransferMatches& matches) {
+  std::vector<std::int64_t> bytes(matches.size(), 0);
+  for (std::size_t t = 0; t < matches.size(); ++t) {
+    for (const MatchedMember& member : matches.Of(t)) {
+      bytes[t] = std::max(bytes[t], AlgorithmBytes(member.info->spec, member.info->group_size));
     }
   }
-  std::map<TransferRow, std::int32_t> rows;
-  for (const MeasuredRank& rank : ranks_) {
-    std::vector<std::int32_t>& of_node = transfer_of_.emplace_back(rank.data().nodes.size(), -1);
-    for (const CollectiveInfo& info : rank.data().collectives) {
-      if (const auto node = rank.FindNode(info.node_id)) {
-        const TransferRow row{Name(info.spec.kind), info.spec.group, info.group_size,
-                              bytes[KeyOf(info, rank.data().rank)]};
-        const auto [at, added] = rows.try_emplace(row, static_cast<std::int32_t>(rows.size()));
-        if (added) {
-          transfers_.push_back(row);
-        }
-        of_node[*node] = at->second;
+  using Row = std::tuple<CommKind, std::string_view, std::int32_t, std::int64_t>;
+  std::map<Row, std::int32_t> rows;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const RankData& data = ranks_[r].data();
+    std::vector<std::int32_t>& of_node = transfer_of_.emplace_back(data.nodes.size(), -1);
+    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
+      const std::uint32_t transfer = matches.number[r][i];
+      if (transfer == TransferMatches::kNone) {
+        continue;
       }
+      const CollectiveInfo& info = data.collectives[i];
+      const Row row{info.spec.kind, info.spec.group, info.group_size, bytes[transfer]};
+      const auto [at, added] = rows.try_emplace(row, static_cast<std::int32_t>(rows.size()));
+      if (added) {
+        transfers_.emplace_back(Name(info.spec.kind), info.spec.group, info.group_size,
+                                bytes[transfer]);
+      }
+      of_node[*ranks_[r].FindNode(info.node_id)] = at->second;
     }
   }
 }

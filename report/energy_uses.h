@@ -12,12 +12,13 @@
 #include "report/energy_split.h"
 #include "report/load.h"
 #include "report/measured.h"
+#include "report/transfers.h"
 
 namespace reprise {
 
 class EnergyUses {
  public:
-  explicit EnergyUses(std::span<const MeasuredRank> ranks);
+  EnergyUses(std::span<const MeasuredRank> ranks, const TransferMatches& matches);
 
   // What an execution got from its meters, over the part of its time that was measured; of those
   // meters the slowest updates every `update_ns` (0: not known).
@@ -35,7 +36,7 @@ class EnergyUses {
   };
   using TransferRow = std::tuple<std::string, std::string, std::int32_t, std::int64_t>;
 
-  void NameTransfers();
+  void NameTransfers(const TransferMatches& matches);
   [[nodiscard]] EnergyUse Use(const Sum& sum, bool above_idle) const;
   template <typename Key>
   [[nodiscard]] std::vector<EnergyUseRow> Rows(const std::vector<Sum>& sums, const Key& name,

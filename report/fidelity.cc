@@ -146,21 +146,22 @@ std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
 
 Status Compare(std::span<const MeasuredRank> ranks, const RunTiming& timing,
                FidelityDetails& details) {
-  REPRISE_ASSIGN(const Schedule recorded, DryRun(timing.recorded));
-  REPRISE_ASSIGN(details.difference, ExplainDifference(timing));
-  REPRISE_ASSIGN(details.critical_path, ComparePaths(timing));
-  details.actors = DescribeActors(timing, recorded);
-  details.overlap = DescribeOverlap(ranks, timing, recorded);
+  REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
+  details.difference = std::move(comparison.difference);
+  details.critical_path = std::move(comparison.critical_path);
+  details.actors = DescribeActors(timing, comparison.recorded);
+  details.overlap = DescribeOverlap(ranks, timing, comparison.recorded);
   return {};
 }
 
 }  // namespace
 
-FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks, const RunManifest& manifest) {
+FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks, const TransferMatches& matches,
+                                const RunManifest& manifest) {
   FidelityDetails details;
   details.nodes = DescribeErrors(ranks);
   details.offenders = FindOffenders(ranks, manifest.oversubscribed);
-  if (const auto timing = TimeRun(ranks, manifest, details.why_not)) {
+  if (const auto timing = TimeRun(ranks, matches, manifest, details.why_not)) {
     if (const Status compared = Compare(ranks, *timing, details); !compared) {
       details.why_not = compared.error().message;
     }

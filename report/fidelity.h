@@ -12,6 +12,8 @@
 
 namespace reprise {
 
+struct TransferMatches;  // report/transfers.h
+
 // What moved the end of one pass over the trace, from the recording to the replay.
 struct DifferenceRow {
   enum class Kind : std::uint8_t {
@@ -84,6 +86,7 @@ struct FidelityDetails {
 // The difference, the path, actors and overlap are of one iteration; nodes and offenders are of
 // medians over all. `oversubscribed` is named as a cause.
 [[nodiscard]] FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks,
+                                              const TransferMatches& matches,
                                               const RunManifest& manifest);
 
 }  // namespace reprise

@@ -77,7 +77,7 @@ std::string HtmlPage(std::string_view json, PageKind kind) {
   return text.append(frame.substr(at));
 }
 
-std::string HtmlText(const RunData& run, const Report& report) {
+std::string HtmlText(const MeasuredRun& run, const Report& report) {
   return HtmlPage(HtmlDataJson(run, report), PageKind::kReport);
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "report/measured_run.h"
 #include "report/report.h"
-#include "run/run.h"
 
 namespace reprise {
 
@@ -18,7 +18,7 @@ enum class PageKind { kReport, kComparison };
 
 // A run's report (docs/report.md). `report` is Analyze's of the same run. Its size is bounded
 // whatever the run's is.
-[[nodiscard]] std::string HtmlText(const RunData& run, const Report& report);
+[[nodiscard]] std::string HtmlText(const MeasuredRun& run, const Report& report);
 
 // JSON as it may stand inside of a <script> element: nothing in it can end the element or open a
 // comment, and it means the same.

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <functional>
 
+#include "core/parallel.h"
 #include "report/html_steps.h"
 #include "report/html_telemetry.h"
 #include "report/report_json.h"
@@ -173,14 +176,21 @@ Report CutToLimits(Report report, const HtmlLimits& limits,
   return report;
 }
 
-std::string HtmlDataJson(const RunData& run, const Report& report, const HtmlLimits& limits) {
-  const std::vector<MeasuredRank> ranks(run.ranks.begin(), run.ranks.end());
-  const TransferSummary transfers = SummarizeTransfers(ranks);
-  StepClasses steps = SumStepClasses(ranks, transfers, limits.cells);
-  std::vector<StragglerRow> stragglers = FindStragglers(ranks, transfers);
-  const Telemetry telemetry =
-      ReduceTelemetry(ranks, report.ranks, transfers,
-                      {.series = limits.series, .bins = limits.bins, .points = limits.points});
+std::string HtmlDataJson(const MeasuredRun& run, const Report& report, const HtmlLimits& limits) {
+  StepClasses steps;
+  std::vector<StragglerRow> stragglers;
+  Telemetry telemetry;
+  const std::array<std::function<void()>, 2> parts = {
+      [&] {
+        telemetry = ReduceTelemetry(
+            run.ranks, report.ranks, run.transfers,
+            {.series = limits.series, .bins = limits.bins, .points = limits.points});
+      },
+      [&] {
+        steps = SumStepClasses(run.ranks, run.transfers, limits.cells);
+        stragglers = FindStragglers(run.ranks, run.transfers);
+      }};
+  ForEachInParallel(parts.size(), [&parts](std::size_t i) { parts[i](); });
 
   std::map<std::string, std::int64_t> left_out;
   const Report cut = CutToLimits(report, limits, left_out);

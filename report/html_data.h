@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
+#include "report/measured_run.h"
 #include "report/report.h"
-#include "run/run.h"
 
 namespace reprise {
 
@@ -25,7 +25,7 @@ struct HtmlLimits {
 [[nodiscard]] Report CutToLimits(Report report, const HtmlLimits& limits,
                                  std::map<std::string, std::int64_t>& left_out);
 
-[[nodiscard]] std::string HtmlDataJson(const RunData& run, const Report& report,
+[[nodiscard]] std::string HtmlDataJson(const MeasuredRun& run, const Report& report,
                                        const HtmlLimits& limits = {});
 
 }  // namespace reprise

@@ -10,12 +10,6 @@ namespace {
 
 using ClassIndex = std::map<OpClass, std::size_t>;
 
-// From the last arrival on for a transfer that all members finished; else from start to end.
-std::int64_t OwnNs(const NodeRecord& record, const TransferSummary& transfers) {
-  const auto own = transfers.own_ns_of_record.find(&record);
-  return own == transfers.own_ns_of_record.end() ? record.duration_ns : own->second;
-}
-
 ClassIndex IndexClasses(std::span<const MeasuredRank> ranks, std::vector<std::string>& names) {
   std::map<OpClass, std::int64_t> recorded_ns;
   for (const MeasuredRank& rank : ranks) {
@@ -63,7 +57,11 @@ class RankRows {
  public:
   RankRows(std::int32_t rank, std::size_t classes) : rank_(rank), classes_(classes) {}
   StepClassRow& At(std::int32_t step, std::int32_t iteration) {
+    if (last_ != nullptr && last_->step == step && last_->iteration == iteration) {
+      return *last_;
+    }
     const auto [at, added] = rows_.try_emplace({step, iteration});
+    last_ = &at->second;
     if (added) {
       at->second = {.rank = rank_,
                     .step = step,
@@ -82,10 +80,12 @@ class RankRows {
   std::int32_t rank_;
   std::size_t classes_;
   std::map<std::pair<std::int32_t, std::int32_t>, StepClassRow> rows_;
+  StepClassRow* last_ = nullptr;  // what was asked for last
 };
 
-void AddRank(const MeasuredRank& rank, const TransferSummary& transfers, const ClassIndex& index,
-             const std::set<std::int32_t>& iterations, StepClasses& out) {
+void AddRank(std::span<const MeasuredRank> ranks, std::size_t r, const TransferSummary& transfers,
+             const ClassIndex& index, const std::set<std::int32_t>& iterations, StepClasses& out) {
+  const MeasuredRank& rank = ranks[r];
   const RankData& data = rank.data();
   RankRows recorded(data.rank, index.size());
   RankRows replayed(data.rank, index.size());
@@ -101,9 +101,12 @@ void AddRank(const MeasuredRank& rank, const TransferSummary& transfers, const C
     }
     const std::size_t c = index.at(node.op_class);
     recorded.At(node.step, -1).class_ns[c] += node.recorded_duration_ns;
-    for (const NodeRecord* record : rank.Records(i)) {
-      if (iterations.contains(record->iteration)) {
-        replayed.At(record->step, record->iteration).class_ns[c] += OwnNs(*record, transfers);
+    for (const std::uint32_t k : rank.Records(i)) {
+      const NodeRecord& record = data.records[k];
+      if (iterations.contains(record.iteration)) {
+        // From the last arrival on for a transfer that all members finished; else from its start.
+        replayed.At(record.step, record.iteration).class_ns[c] +=
+            transfers.OwnNs(r, k).value_or(record.duration_ns);
       }
     }
   }
@@ -134,11 +137,11 @@ struct Arrival {
 std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
                                      const TransferSummary& transfers,
                                      std::vector<StragglerRow>& rows) {
-  std::map<TransferKey, std::size_t> number;
   std::vector<Arrival> arrivals;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
-    for (const CollectiveInfo& info : data.collectives) {
+    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
+      const CollectiveInfo& info = data.collectives[i];
       const auto node = ranks[r].FindNode(info.node_id);
       if (!node || IsPointToPoint(info.spec.kind) || info.group_size < 2) {
         continue;
@@ -148,16 +151,13 @@ std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
         rows[r].recorded_waited_ns +=
             std::max<std::int64_t>(0, recorded.recorded_elapsed_ns - recorded.recorded_duration_ns);
       }
-      const std::size_t transfer =
-          number.try_emplace(KeyOf(info, data.rank), number.size()).first->second;
-      for (const NodeRecord* record : ranks[r].Records(*node)) {
-        const auto own = transfers.own_ns_of_record.find(record);
-        if (own != transfers.own_ns_of_record.end()) {
-          arrivals.push_back(
-              {.transfer = transfer,
-               .iteration = record->iteration,
-               .waited_ns = std::max<std::int64_t>(0, record->duration_ns - own->second),
-               .rank = r});
+      for (const std::uint32_t k : ranks[r].Records(*node)) {
+        if (const auto own_ns = transfers.OwnNs(r, k)) {
+          const NodeRecord& record = data.records[k];
+          arrivals.push_back({.transfer = transfers.matches.number[r][i],
+                              .iteration = record.iteration,
+                              .waited_ns = std::max<std::int64_t>(0, record.duration_ns - *own_ns),
+                              .rank = r});
         }
       }
     }
@@ -175,8 +175,8 @@ StepClasses SumStepClasses(std::span<const MeasuredRank> ranks, const TransferSu
   const ClassIndex index = IndexClasses(ranks, out.classes);
   const std::set<std::int32_t> iterations =
       ChooseIterations(ranks, index.size(), most_cells, out.iterations_left_out);
-  for (const MeasuredRank& rank : ranks) {
-    AddRank(rank, transfers, index, iterations, out);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    AddRank(ranks, r, transfers, index, iterations, out);
   }
   return out;
 }

@@ -208,17 +208,19 @@ class HostReduction {
       AddOperations(ranks_, r, {.compute = true, .transfers = &transfers}, load);
     }
     out.bin_ns = (window_.second - window_.first) / static_cast<std::int64_t>(bins) + 1;
-    std::map<OpClass, std::vector<double>> running;
+    std::vector<std::vector<double>> running(static_cast<std::size_t>(OpClass::kHost) + 1);
     for (std::size_t i = 0; i < load.times.size(); ++i) {
       const Execution& execution = load.executions[i];
       const OpClass op_class = ranks_[execution.rank].data().nodes[execution.node].op_class;
-      std::vector<double>& of_class =
-          running.try_emplace(op_class, std::vector<double>(bins)).first->second;
+      std::vector<double>& of_class = running[static_cast<std::size_t>(op_class)];
+      of_class.resize(bins);
       AddToBins(load.times[i], out.bin_ns, of_class);
     }
-    for (auto& [op_class, of_class] : running) {
-      out.classes.emplace_back(Name(op_class));
-      out.running.push_back(std::move(of_class));
+    for (std::size_t c = 0; c < running.size(); ++c) {
+      if (!running[c].empty()) {
+        out.classes.emplace_back(Name(static_cast<OpClass>(c)));
+        out.running.push_back(std::move(running[c]));
+      }
     }
   }
 

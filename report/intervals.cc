@@ -5,7 +5,9 @@
 namespace reprise {
 
 std::vector<Interval> Union(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end());
+  if (!std::is_sorted(intervals.begin(), intervals.end())) {  // those of one stream mostly are
+    std::sort(intervals.begin(), intervals.end());
+  }
   std::vector<Interval> out;
   for (const auto& [begin_ns, end_ns] : intervals) {
     if (!out.empty() && begin_ns <= out.back().second) {

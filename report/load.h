@@ -26,7 +26,7 @@ struct Load {
 
 struct LoadOptions {
   bool compute = true;  // work and device nodes
-  // Transfers, from the last arrival to their end (TransferSummary::own_ns_of_record); from issue
+  // Transfers, from the last arrival to their end (TransferSummary::OwnNs); from issue
   // where that is not known. Null: no transfers.
   const TransferSummary* transfers = nullptr;
 };

@@ -30,13 +30,12 @@ std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& 
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-MeasuredRank::MeasuredRank(const RankData& data) : data_(&data) {
-  node_of_id_.reserve(data.nodes.size());
-  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
-    node_of_id_.emplace(data.nodes[i].node_id, i);
-  }
+MeasuredRank::MeasuredRank(const RankData& data) : data_(&data), node_index_(data.nodes) {
   ChooseSteps();
+  FindNodes();
   IndexRecords();
+  FindMedians();
+  ChooseModes();
 }
 
 void MeasuredRank::ChooseSteps() {
@@ -54,66 +53,79 @@ void MeasuredRank::ChooseSteps() {
   iterations_ = static_cast<std::int32_t>(iterations.size());
 }
 
+void MeasuredRank::FindNodes() {
+  node_of_record_.reserve(data_->records.size());
+  for (const NodeRecord& record : data_->records) {
+    node_of_record_.push_back(FindNode(record.node_id).value_or(kNoNode));
+  }
+}
+
 // Counting sort by node: a run may have tens of millions of records.
 void MeasuredRank::IndexRecords() {
-  std::set<std::int32_t> counted;
+  std::set<std::int32_t> finished;
   for (const StepRecord& step : steps_) {
-    counted.insert(step.iteration);
+    finished.insert(step.iteration);
   }
-  std::vector<const NodeRecord*> any_record(data_->nodes.size(), nullptr);
-  std::vector<std::pair<std::size_t, const NodeRecord*>> kept;
-  offsets_.assign(data_->nodes.size() + 1, 0);
-  for (const NodeRecord& record : data_->records) {
-    const auto node = FindNode(record.node_id);
-    if (!node) {
-      continue;
+  std::optional<std::int32_t> last;  // records of one iteration mostly stand together
+  bool last_counts = false;
+  const auto counts = [&](std::size_t record) {
+    const std::int32_t iteration = data_->records[record].iteration;
+    if (iteration != last) {
+      last = iteration;
+      last_counts = finished.contains(iteration);
     }
-    any_record[*node] = &record;
-    if (counted.contains(record.iteration)) {
-      kept.emplace_back(*node, &record);
-      ++offsets_[*node + 1];
+    return last_counts && node_of_record_[record] != kNoNode;
+  };
+  offsets_.assign(data_->nodes.size() + 1, 0);
+  for (std::size_t k = 0; k < node_of_record_.size(); ++k) {
+    if (counts(k)) {
+      ++offsets_[node_of_record_[k] + 1];
     }
   }
   for (std::size_t i = 1; i < offsets_.size(); ++i) {
     offsets_[i] += offsets_[i - 1];
   }
-  records_.resize(kept.size());
-  std::vector<std::size_t> next(offsets_.begin(), offsets_.end());
-  for (const auto& [node, record] : kept) {
-    records_[next[node]++] = record;
+  records_.resize(offsets_.back());
+  std::vector<std::uint32_t> next(offsets_);
+  for (std::size_t k = 0; k < node_of_record_.size(); ++k) {
+    if (counts(k)) {
+      records_[next[node_of_record_[k]]++] = static_cast<std::uint32_t>(k);
+    }
   }
-  ChooseModes(any_record);
 }
 
-void MeasuredRank::ChooseModes(const std::vector<const NodeRecord*>& any_record) {
+void MeasuredRank::FindMedians() {
+  medians_ns_.assign(data_->nodes.size(), 0);
+  std::vector<std::int64_t> durations_ns;
+  for (std::size_t i = 0; i < medians_ns_.size(); ++i) {
+    durations_ns.clear();
+    for (const std::uint32_t k : Records(i)) {
+      durations_ns.push_back(data_->records[k].duration_ns);
+    }
+    medians_ns_[i] = Median(durations_ns).value_or(0);
+  }
+}
+
+void MeasuredRank::ChooseModes() {
+  constexpr std::uint32_t kNoRecord = UINT32_MAX;
+  std::vector<std::uint32_t> last_record(data_->nodes.size(), kNoRecord);
+  for (std::size_t k = 0; k < node_of_record_.size(); ++k) {
+    if (node_of_record_[k] != kNoNode) {
+      last_record[node_of_record_[k]] = static_cast<std::uint32_t>(k);
+    }
+  }
   modes_.reserve(data_->nodes.size());
   for (std::size_t i = 0; i < data_->nodes.size(); ++i) {
     const NodeInfo& node = data_->nodes[i];
-    ReplayMode mode = any_record[i] != nullptr ? any_record[i]->mode : node.mode;
+    const bool ran = last_record[i] != kNoRecord;
+    ReplayMode mode = ran ? data_->records[last_record[i]].mode : node.mode;
     const bool should_run = mode == ReplayMode::kReal || mode == ReplayMode::kSurrogate;
-    if (any_record[i] == nullptr && should_run && node.counts_for_coverage) {
+    if (!ran && should_run && node.counts_for_coverage) {
       mode = ReplayMode::kSkip;
       ++never_ran_;
     }
     modes_.push_back(mode);
   }
-}
-
-std::span<const NodeRecord* const> MeasuredRank::Records(std::size_t node) const {
-  return {records_.data() + offsets_[node], offsets_[node + 1] - offsets_[node]};
-}
-
-std::optional<std::size_t> MeasuredRank::FindNode(std::uint64_t node_id) const {
-  const auto found = node_of_id_.find(node_id);
-  return found == node_of_id_.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::optional<std::int64_t> MeasuredRank::MedianDurationNs(std::size_t node) const {
-  std::vector<std::int64_t> durations_ns;
-  for (const NodeRecord* record : Records(node)) {
-    durations_ns.push_back(record->duration_ns);
-  }
-  return Median(durations_ns);
 }
 
 }  // namespace reprise

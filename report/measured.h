@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "report/node_index.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -17,16 +17,29 @@ namespace reprise {
 // A fact that is a whole number.
 [[nodiscard]] std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name);
 
-// Views into a RankData, which must outlive it.
+// Views into a RankData, which must outlive it. Nodes and records are named by their positions in
+// data().nodes and data().records.
 class MeasuredRank {
  public:
   explicit MeasuredRank(const RankData& data);
 
   [[nodiscard]] const RankData& data() const { return *data_; }
-  // Records of data().nodes[node] in finished iterations that are not warm-up.
-  [[nodiscard]] std::span<const NodeRecord* const> Records(std::size_t node) const;
-  [[nodiscard]] std::optional<std::size_t> FindNode(std::uint64_t node_id) const;
-  [[nodiscard]] std::optional<std::int64_t> MedianDurationNs(std::size_t node) const;
+  // Records of the node in finished iterations that are not warm-up.
+  [[nodiscard]] std::span<const std::uint32_t> Records(std::size_t node) const {
+    return {records_.data() + offsets_[node], offsets_[node + 1] - offsets_[node]};
+  }
+  [[nodiscard]] std::optional<std::uint32_t> FindNode(std::uint64_t node_id) const {
+    return node_index_.Find(node_id);
+  }
+  // Of any record; kNoNode: of a node that the rank does not have.
+  static constexpr std::uint32_t kNoNode = UINT32_MAX;
+  [[nodiscard]] std::uint32_t NodeOfRecord(std::size_t record) const {
+    return node_of_record_[record];
+  }
+  // Over the records of Records(node).
+  [[nodiscard]] std::optional<std::int64_t> MedianDurationNs(std::size_t node) const {
+    return offsets_[node] == offsets_[node + 1] ? std::nullopt : std::optional(medians_ns_[node]);
+  }
   // How the node was replayed: as recorded, else as planned; what should have run and has no record
   // in any iteration, finished or not, was skipped.
   [[nodiscard]] ReplayMode Mode(std::size_t node) const { return modes_[node]; }
@@ -41,13 +54,17 @@ class MeasuredRank {
 
  private:
   void ChooseSteps();
+  void FindNodes();
   void IndexRecords();
-  void ChooseModes(const std::vector<const NodeRecord*>& any_record);
+  void FindMedians();
+  void ChooseModes();
 
   const RankData* data_;
-  std::unordered_map<std::uint64_t, std::size_t> node_of_id_;
-  std::vector<std::size_t> offsets_;  // records of node i: [offsets_[i], offsets_[i + 1])
-  std::vector<const NodeRecord*> records_;
+  NodeIndex node_index_;
+  std::vector<std::uint32_t> node_of_record_;
+  std::vector<std::uint32_t> offsets_;  // records of node i: [offsets_[i], offsets_[i + 1])
+  std::vector<std::uint32_t> records_;
+  std::vector<std::int64_t> medians_ns_;  // 0 where there are no records
   std::vector<ReplayMode> modes_;
   std::vector<StepRecord> steps_;
   std::int64_t never_ran_ = 0;

@@ -7,8 +7,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostRanks = 32;
-
 std::string OptionOr(const RunManifest& manifest, const std::string& name,
                      const std::string& otherwise) {
   const auto found = manifest.options.find(name);
@@ -34,17 +32,13 @@ std::string MonitoredText(const Report& report, const Style& style) {
     return text;
   }
   Table table({"rank", "host", "time"});
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRanks); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     table.Add(
         {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
   }
-  text += Heading(style, "Ranks", "the command's time on each") + table.Text(2);
-  if (report.ranks.size() > kMostRanks) {
-    text +=
-        fmt::format("  .. and {} ranks more; --json has all\n", report.ranks.size() - kMostRanks);
-  }
-  return text;
+  return text + Heading(style, "Ranks", "the command's time on each") + table.Text(2) +
+         RanksLeftOut(report.ranks.size());
 }
 
 }  // namespace reprise

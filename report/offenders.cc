@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 namespace reprise {
@@ -59,9 +60,11 @@ std::string LikelyCause(const Operation& operation, bool oversubscribed) {
 
 void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
   const NodeInfo& node = rank.data().nodes[i];
-  operation.row.name = node.name;
-  operation.row.op_class = Name(node.op_class);
-  operation.row.kernel = node.kernel;
+  if (operation.row.count == 0) {
+    operation.row.name = node.name;
+    operation.row.op_class = Name(node.op_class);
+    operation.row.kernel = node.kernel;
+  }
   operation.mode = rank.Mode(i);
   ++operation.row.count;
   operation.row.recorded_ns += node.recorded_duration_ns;
@@ -70,9 +73,10 @@ void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
   operation.bytes += node.bytes;
   std::int64_t shortest_ns = INT64_MAX;
   std::int64_t longest_ns = 0;
-  for (const NodeRecord* record : rank.Records(i)) {
-    shortest_ns = std::min(shortest_ns, record->duration_ns);
-    longest_ns = std::max(longest_ns, record->duration_ns);
+  for (const std::uint32_t k : rank.Records(i)) {
+    const std::int64_t duration_ns = rank.data().records[k].duration_ns;
+    shortest_ns = std::min(shortest_ns, duration_ns);
+    longest_ns = std::max(longest_ns, duration_ns);
     ++operation.iterations;
   }
   operation.spread_ns += static_cast<double>(longest_ns - shortest_ns);
@@ -81,7 +85,7 @@ void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
 }  // namespace
 
 std::vector<OffenderRow> FindOffenders(std::span<const MeasuredRank> ranks, bool oversubscribed) {
-  std::map<std::tuple<std::string, OpClass, std::string>, Operation> operations;
+  std::map<std::tuple<std::string_view, OpClass, std::string_view>, Operation> operations;
   for (const MeasuredRank& rank : ranks) {
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];

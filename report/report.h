@@ -99,6 +99,8 @@ struct Fidelity {
   std::optional<double> untraced_error;  // against the step without tracing
 };
 
+struct MeasuredRun;  // report/measured_run.h
+
 struct Report {
   RunManifest manifest;
   Coverage coverage;
@@ -128,7 +130,8 @@ struct Report {
   std::vector<std::string> notes;
 };
 
-[[nodiscard]] Report Analyze(const RunData& run);
+[[nodiscard]] Report Analyze(const MeasuredRun& run);
+[[nodiscard]] Report Analyze(const RunData& run);  // measures it first
 
 // For people: coverage first, at most 100 columns.
 [[nodiscard]] std::string ConsoleText(const Report& report, bool colour);

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <map>
 #include <set>
-
-#include "report/transfers.h"
+#include <string_view>
+#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -47,8 +47,9 @@ std::map<std::int32_t, std::int64_t> PassTimes(std::span<const MeasuredRank> ran
 
 class Builder {
  public:
-  Builder(std::span<const MeasuredRank> ranks, const RunManifest& manifest)
-      : ranks_(ranks), manifest_(manifest) {}
+  Builder(std::span<const MeasuredRank> ranks, const TransferMatches& matches,
+          const RunManifest& manifest)
+      : ranks_(ranks), matches_(matches), manifest_(manifest) {}
 
   std::optional<RunTiming> Build(std::string& why_not) {
     if (!ChooseIteration() || !PlaceRanks() || !AddNodes()) {
@@ -56,7 +57,7 @@ class Builder {
       return std::nullopt;
     }
     AddEdges();
-    MatchTransfers();
+    AddTransfers();
     if (!Order()) {
       why_not = "its edges form a cycle";
       return std::nullopt;
@@ -130,9 +131,9 @@ class Builder {
 
   bool AddNodes() {
     AddNode(nullptr, 0, 0);
-    actor_of_.clear();
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
+      actor_of_.clear();
       std::set<std::int32_t> steps;
       for (const NodeInfo& node : ranks_[r].data().nodes) {
         if (node.recorded_elapsed_ns == NodeInfo::kUnknownNs) {
@@ -161,83 +162,89 @@ class Builder {
 
   std::int32_t ActorOf(std::size_t rank, const std::string& name) {
     const auto [at, added] =
-        actor_of_.try_emplace({rank, name}, static_cast<std::int32_t>(timing_.actor_names.size()));
+        actor_of_.try_emplace(name, static_cast<std::int32_t>(timing_.actor_names.size()));
     if (added) {
       timing_.actor_names.push_back(fmt::format("rank {}, {}", ranks_[rank].data().rank, name));
     }
     return at->second;
   }
 
-  void AddEdges() {
-    TimingGraph& graph = timing_.recorded;
-    std::vector<std::vector<Index>> deps(timing_.nodes.size());
+  // Calls take(node, dependency) for every edge.
+  template <typename Take>
+  void VisitEdges(const Take& take) const {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (const EdgeInfo& edge : ranks_[r].data().edges) {
         const auto from = ranks_[r].FindNode(edge.from);
         const auto to = ranks_[r].FindNode(edge.to);
         if (from && to) {
-          deps[timing_.first[r] + *to].push_back(timing_.first[r] + static_cast<Index>(*from));
+          take(timing_.first[r] + *to, timing_.first[r] + *from);
         }
       }
+    }
+  }
+
+  void AddEdges() {
+    TimingGraph& graph = timing_.recorded;
+    graph.dep_offset.assign(timing_.nodes.size() + 1, 0);
+    VisitEdges([&](Index to, Index /*from*/) { ++graph.dep_offset[to + 1]; });
+    for (std::size_t i = 0; i < timing_.nodes.size(); ++i) {
+      graph.dep_offset[i + 1] += graph.dep_offset[i];
+    }
+    graph.deps.resize(graph.dep_offset.back());
+    std::vector<Index> next(graph.dep_offset);
+    VisitEdges([&](Index to, Index from) { graph.deps[next[to]++] = from; });
+    graph.reasons.assign(graph.deps.size(), 0);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (Index i = timing_.first[r]; i < timing_.first[r + 1]; ++i) {
-        if (deps[i].empty()) {  // its delay counts from the trace's base
+        if (timing_.DepsOf(i).empty()) {  // its delay counts from the trace's base
           graph.delay_ns[i] = timing_.nodes[i]->recorded_start_ns + axes_[r].recorded_shift_ns;
         }
       }
     }
-    graph.dep_offset.push_back(0);
-    for (const auto& of_node : deps) {
-      graph.deps.insert(graph.deps.end(), of_node.begin(), of_node.end());
-      graph.dep_offset.push_back(static_cast<Index>(graph.deps.size()));
-    }
-    graph.reasons.assign(graph.deps.size(), 0);
   }
 
-  void MatchTransfers() {
-    struct Member {
-      Index node;
-      std::size_t rank;
-      const CollectiveInfo* info;
-    };
-    std::map<TransferKey, std::vector<Member>> matches;
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const RankData& data = ranks_[r].data();
-      for (const CollectiveInfo& info : data.collectives) {
-        if (const auto node = ranks_[r].FindNode(info.node_id)) {
-          const Index i = timing_.first[r] + static_cast<Index>(*node);
-          timing_.transfers[i] = &info;
-          matches[KeyOf(info, data.rank)].push_back({i, r, &info});
-        }
-      }
-    }
+  // Where the transfer of a member stands among the nodes.
+  [[nodiscard]] Index NodeOf(const MatchedMember& member) const {
+    return timing_.first[member.rank] + member.node;
+  }
+
+  void AddTransfers() {
     TimingGraph& graph = timing_.recorded;
     graph.match.assign(graph.size(), -1);
     graph.transfer_ns.assign(graph.size(), 0);
     graph.need.assign(graph.size(), ArrivalNeed::kAll);
     graph.root.assign(graph.size(), 0);
     std::int32_t number = 0;
-    for (const auto& [unused, members] : matches) {
-      std::vector<TransferMember> times;
-      for (const Member& member : members) {
-        const CommSpec& spec = member.info->spec;
-        const std::int64_t start_ns =
-            timing_.nodes[member.node]->recorded_start_ns + axes_[member.rank].recorded_shift_ns;
-        times.push_back(
-            {start_ns, start_ns + timing_.nodes[member.node]->recorded_elapsed_ns, spec.kind,
-             spec.kind == CommKind::kSend || spec.root == ranks_[member.rank].data().rank});
+    for (std::size_t t = 0; t < matches_.size(); ++t) {
+      const std::span<const MatchedMember> members = matches_.Of(t);
+      for (const MatchedMember& member : members) {
+        timing_.transfers[NodeOf(member)] = member.info;
       }
-      if (members.size() < 2) {
-        continue;
+      if (members.size() > 1) {
+        AddMatch(members, number++);
       }
-      const std::vector<TransferPart> parts = SplitTransfer(times);
-      for (std::size_t m = 0; m < members.size(); ++m) {
-        const Index i = members[m].node;
-        graph.match[i] = number;
-        graph.need[i] = parts[m].need;
-        graph.root[i] = times[m].root ? 1 : 0;
-        graph.transfer_ns[i] = parts[m].transfer_ns;
-      }
-      ++number;
+    }
+  }
+
+  void AddMatch(std::span<const MatchedMember> members, std::int32_t number) {
+    TimingGraph& graph = timing_.recorded;
+    std::vector<TransferMember> times;
+    times.reserve(members.size());
+    for (const MatchedMember& member : members) {
+      const CommSpec& spec = member.info->spec;
+      const NodeInfo& node = *timing_.nodes[NodeOf(member)];
+      const std::int64_t start_ns = node.recorded_start_ns + axes_[member.rank].recorded_shift_ns;
+      times.push_back(
+          {start_ns, start_ns + node.recorded_elapsed_ns, spec.kind,
+           spec.kind == CommKind::kSend || spec.root == ranks_[member.rank].data().rank});
+    }
+    const std::vector<TransferPart> parts = SplitTransfer(times);
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const Index i = NodeOf(members[m]);
+      graph.match[i] = number;
+      graph.need[i] = parts[m].need;
+      graph.root[i] = times[m].root ? 1 : 0;
+      graph.transfer_ns[i] = parts[m].transfer_ns;
     }
   }
 
@@ -284,12 +291,13 @@ class Builder {
     timing_.measured[0] = 1;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (std::size_t k = 0; k < ranks_[r].data().nodes.size(); ++k) {
-        for (const NodeRecord* record : ranks_[r].Records(k)) {
-          if (record->iteration == timing_.iteration) {
+        for (const Index at : ranks_[r].Records(k)) {
+          const NodeRecord& record = ranks_[r].data().records[at];
+          if (record.iteration == timing_.iteration) {
             const Index i = timing_.first[r] + static_cast<Index>(k);
             timing_.measured[i] = 1;
-            timing_.replayed_start_ns[i] = record->start_ns + axes_[r].replayed_shift_ns;
-            timing_.replayed_end_ns[i] = timing_.replayed_start_ns[i] + record->duration_ns;
+            timing_.replayed_start_ns[i] = record.start_ns + axes_[r].replayed_shift_ns;
+            timing_.replayed_end_ns[i] = timing_.replayed_start_ns[i] + record.duration_ns;
           }
         }
       }
@@ -317,9 +325,7 @@ class Builder {
 
   template <typename Scale>
   std::int64_t RootStart(Index i, const Scale& scaled) const {
-    const auto r =
-        static_cast<std::size_t>(std::upper_bound(timing_.first.begin(), timing_.first.end(), i) -
-                                 timing_.first.begin() - 1);
+    const std::size_t r = RankOf(i);
     return axes_[r].replayed_begin_ns +
            scaled(timing_.recorded.delay_ns[i] - axes_[r].recorded_begin_ns);
   }
@@ -334,44 +340,56 @@ class Builder {
     return factor;
   }
 
-  // Backwards over each actor's nodes: none ends after the next measured one begins.
+  // Backwards over each actor's nodes: none ends after the next measured one begins. An actor
+  // belongs to one rank.
   void SqueezeHosts() {
-    std::vector<Index> by_start(timing_.order);
-    std::stable_sort(by_start.begin(), by_start.end(),
-                     [this](Index a, Index b) { return RecordedStart(a) < RecordedStart(b); });
+    std::vector<std::vector<Index>> by_start(ranks_.size());
+    for (const Index i : timing_.order) {
+      if (timing_.actor[i] >= 0 && timing_.transfers[i] == nullptr) {
+        by_start[RankOf(i)].push_back(i);
+      }
+    }
     std::vector<std::int64_t> bound_ns(timing_.actor_names.size(), INT64_MAX);
-    for (auto at = by_start.rbegin(); at != by_start.rend(); ++at) {
-      const Index i = *at;
-      if (timing_.actor[i] < 0 || timing_.transfers[i] != nullptr) {
-        continue;
+    for (std::vector<Index>& nodes : by_start) {
+      std::stable_sort(nodes.begin(), nodes.end(), [this](Index a, Index b) {
+        return timing_.nodes[a]->recorded_start_ns < timing_.nodes[b]->recorded_start_ns;
+      });
+      for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
+        Squeeze(*at, bound_ns[static_cast<std::size_t>(timing_.actor[*at])]);
       }
-      std::int64_t& bound = bound_ns[static_cast<std::size_t>(timing_.actor[i])];
-      if (timing_.measured[i] == 0) {
-        timing_.replayed_end_ns[i] = std::min(timing_.replayed_end_ns[i], bound);
-        timing_.replayed_start_ns[i] =
-            std::min(timing_.replayed_start_ns[i], timing_.replayed_end_ns[i]);
-      }
-      bound = std::min(bound, timing_.replayed_start_ns[i]);
     }
   }
 
-  [[nodiscard]] std::int64_t RecordedStart(Index i) const {
-    return timing_.nodes[i] == nullptr ? INT64_MIN : timing_.nodes[i]->recorded_start_ns;
+  void Squeeze(Index i, std::int64_t& bound_ns) {
+    if (timing_.measured[i] == 0) {
+      timing_.replayed_end_ns[i] = std::min(timing_.replayed_end_ns[i], bound_ns);
+      timing_.replayed_start_ns[i] =
+          std::min(timing_.replayed_start_ns[i], timing_.replayed_end_ns[i]);
+    }
+    bound_ns = std::min(bound_ns, timing_.replayed_start_ns[i]);
+  }
+
+  [[nodiscard]] std::size_t RankOf(Index i) const {
+    return static_cast<std::size_t>(
+        std::upper_bound(timing_.first.begin(), timing_.first.end(), i) - timing_.first.begin() -
+        1);
   }
 
   std::span<const MeasuredRank> ranks_;
+  const TransferMatches& matches_;
   const RunManifest& manifest_;
   RunTiming timing_;
   std::vector<RankAxis> axes_;
-  std::map<std::pair<std::size_t, std::string>, std::int32_t> actor_of_;
+  std::unordered_map<std::string_view, std::int32_t> actor_of_;  // of one rank
   std::string why_not_;
 };
 
 }  // namespace
 
-std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks, const RunManifest& manifest,
+std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
+                                 const TransferMatches& matches, const RunManifest& manifest,
                                  std::string& why_not) {
-  return Builder(ranks, manifest).Build(why_not);
+  return Builder(ranks, matches, manifest).Build(why_not);
 }
 
 }  // namespace reprise

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/measured.h"
+#include "report/transfers.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
@@ -42,6 +43,7 @@ struct RunTiming {
 // `why_not`: nothing measured on all ranks, ranks whose clocks are not related, a run written
 // before runs knew delays, edges that form a cycle.
 [[nodiscard]] std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
+                                               const TransferMatches& matches,
                                                const RunManifest& manifest, std::string& why_not);
 
 }  // namespace reprise

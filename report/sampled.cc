@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "core/energy.h"
 #include "report/energy_meters.h"
 #include "report/power_curve.h"
+#include "report/series.h"
 
 namespace reprise {
 namespace {
@@ -21,7 +21,7 @@ struct Meter {
 // The chip of a sensor: "amdgpu" of "amdgpu/PPT".
 std::string ChipOf(const std::string& device) { return device.substr(0, device.find('/')); }
 
-EnergyRow MakeEnergyRow(const Metric& metric, const std::vector<Sample>& samples,
+EnergyRow MakeEnergyRow(const Metric& metric, std::span<const Sample> samples,
                         const MeasuredRank& rank, const std::string& host) {
   EnergyRow row{.host = host,
                 .device = metric.device,
@@ -33,7 +33,7 @@ EnergyRow MakeEnergyRow(const Metric& metric, const std::vector<Sample>& samples
   return row;
 }
 
-std::optional<MetricRow> MakeMetricRow(const Metric& metric, const std::vector<Sample>& samples,
+std::optional<MetricRow> MakeMetricRow(const Metric& metric, std::span<const Sample> samples,
                                        const MeasuredRank& rank, const std::string& host) {
   std::vector<const Sample*> inside;
   for (const Sample& sample : samples) {
@@ -176,21 +176,18 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
     if (!data.samples.empty()) {
       summary.measured_ns = std::max(summary.measured_ns, ranks[r].end_ns() - ranks[r].begin_ns());
     }
-    std::map<std::int32_t, std::vector<Sample>> samples;
-    for (const Sample& sample : data.samples) {
-      samples[sample.metric].push_back(sample);
-    }
     if (data.metrics.empty()) {
       continue;
     }
+    const SampleTable samples(data);
     const std::vector<std::size_t> host_ranks = RanksOfHost(rows, rows[r].host);
     for (const Metric& metric : data.metrics) {
       std::vector<std::int32_t> users = UsersOf(metric, data, ranks, host_ranks);
       if (MeasuresEnergy(metric)) {
-        meters.push_back({MakeEnergyRow(metric, samples[metric.id], ranks[r], rows[r].host),
+        meters.push_back({MakeEnergyRow(metric, samples.Of(metric), ranks[r], rows[r].host),
                           BusIdOf(data, metric)});
         meters.back().row.ranks = std::move(users);
-      } else if (auto row = MakeMetricRow(metric, samples[metric.id], ranks[r], rows[r].host)) {
+      } else if (auto row = MakeMetricRow(metric, samples.Of(metric), ranks[r], rows[r].host)) {
         row->ranks = std::move(users);
         summary.metrics.push_back(std::move(*row));
       }

@@ -48,14 +48,46 @@ std::vector<SeriesStep> MeanPowers(std::span<const Sample> samples, Interval win
 }  // namespace
 
 SampleTable::SampleTable(const RankData& data) : data_(&data) {
+  // A sampler reads its metrics in turn: mostly the one after the last is meant.
+  std::size_t last = 0;
+  const auto slot = [&](std::int32_t id) {
+    last = last + 1 < ids_.size() ? last + 1 : 0;
+    if (last >= ids_.size() || ids_[last] != id) {
+      last = Slot(id);
+    }
+    return last;
+  };
   for (const Sample& sample : data.samples) {
-    samples_[sample.metric].push_back(sample);
+    if (slot(sample.metric) == ids_.size()) {
+      ids_.insert(std::lower_bound(ids_.begin(), ids_.end(), sample.metric), sample.metric);
+    }
+  }
+  // Counting sort: millions of samples, few metrics.
+  offsets_.assign(ids_.size() + 1, 0);
+  for (const Sample& sample : data.samples) {
+    ++offsets_[slot(sample.metric) + 1];
+  }
+  for (std::size_t i = 1; i < offsets_.size(); ++i) {
+    offsets_[i] += offsets_[i - 1];
+  }
+  samples_.resize(data.samples.size());
+  std::vector<std::size_t> next(offsets_);
+  for (const Sample& sample : data.samples) {
+    samples_[next[slot(sample.metric)]++] = sample;
   }
 }
 
+std::size_t SampleTable::Slot(std::int32_t id) const {
+  const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+  return found != ids_.end() && *found == id ? static_cast<std::size_t>(found - ids_.begin())
+                                             : ids_.size();
+}
+
 std::span<const Sample> SampleTable::Of(const Metric& metric) const {
-  const auto found = samples_.find(metric.id);
-  return found == samples_.end() ? std::span<const Sample>() : found->second;
+  const std::size_t slot = Slot(metric.id);
+  return slot == ids_.size()
+             ? std::span<const Sample>()
+             : std::span(samples_.data() + offsets_[slot], samples_.data() + offsets_[slot + 1]);
 }
 
 const Metric* SampleTable::Find(std::string_view name, const Metric& beside) const {

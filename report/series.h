@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "report/intervals.h"
@@ -32,8 +31,13 @@ class SampleTable {
   [[nodiscard]] std::vector<SeriesStep> Steps(const Metric& metric, Interval window) const;
 
  private:
+  // Where it stands in ids_; their number if it does not.
+  [[nodiscard]] std::size_t Slot(std::int32_t id) const;
+
   const RankData* data_;
-  std::unordered_map<std::int32_t, std::vector<Sample>> samples_;
+  std::vector<std::int32_t> ids_;     // that have samples, sorted
+  std::vector<std::size_t> offsets_;  // samples of ids_[i]: [offsets_[i], offsets_[i + 1])
+  std::vector<Sample> samples_;       // by id, in their own order
 };
 
 // Mean over time; nothing for no steps.

@@ -54,6 +54,12 @@ std::string Table::Text(std::size_t left) const {
   return text;
 }
 
+std::string RanksLeftOut(std::size_t ranks) {
+  return ranks > kMostRankRows
+             ? fmt::format("  .. and {} ranks more; --json has all\n", ranks - kMostRankRows)
+             : "";
+}
+
 std::string Fit(const std::string& text, std::size_t width) {
   if (text.size() <= width) {
     return text;

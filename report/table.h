@@ -1,6 +1,7 @@
 // Text tables and units for people. Widths count bytes: cells are ASCII, names are cut to fit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::string> notes_ = {""};  // by row
 };
+
+// What a table of ranks has room for.
+inline constexpr std::size_t kMostRankRows = 32;
+// The line below a table of so many ranks; empty where all are in it.
+[[nodiscard]] std::string RanksLeftOut(std::size_t ranks);
 
 // At most `width` bytes, the middle left out: "a-rather-lo..ng-name".
 [[nodiscard]] std::string Fit(const std::string& text, std::size_t width);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace reprise {
@@ -15,22 +16,12 @@ std::uint64_t BitsOf(double value) {
   return value > 0 && value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
 }
 
-std::vector<std::string> BitNames(const std::string& states) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at < states.size();) {
-    const std::size_t comma = std::min(states.find(',', at), states.size());
-    names.push_back(states.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names;
-}
-
 // The reasons of a state; a bit without a name keeps its number.
-std::vector<std::string> ReasonsOf(std::uint64_t bits, const std::vector<std::string>& names) {
+std::vector<std::string> ReasonsOf(std::uint64_t bits, const std::vector<std::string_view>& names) {
   std::vector<std::string> reasons;
   for (std::size_t bit = 0; bit < 64; ++bit) {
     if ((bits >> bit & 1U) != 0) {
-      reasons.push_back(bit < names.size() && !names[bit].empty() ? names[bit]
+      reasons.push_back(bit < names.size() && !names[bit].empty() ? std::string(names[bit])
                                                                   : "bit " + std::to_string(bit));
     }
   }
@@ -73,7 +64,7 @@ class Throttling {
 
  private:
   void FindIntervals() {
-    const std::vector<std::string> names = BitNames(reasons_.states);
+    const std::vector<std::string_view> names = StateNames(reasons_.states);
     std::map<std::string, std::int64_t> times;
     std::uint64_t bits = 0;  // of the last interval, all that held in it
     for (const SeriesStep& step : samples_.Steps(reasons_, window_)) {

@@ -1,62 +1,97 @@
 #include "report/transfers.h"
 
 #include <algorithm>
-#include <string>
+#include <compare>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace reprise {
 namespace {
 
-struct Member {
-  std::size_t rank = 0;  // position in the span
-  std::size_t node = 0;
-  const CollectiveInfo* info = nullptr;
+// What the members of one transfer agree on, in the order of TransferMatches.
+struct Key {
+  std::uint32_t group = 0;  // its place in alphabetical order
+  std::int32_t point_to_point = 0;
+  std::int32_t first = 0, second = 0;  // kind and −1, or source and destination
+  std::int64_t index = 0;
+  auto operator<=>(const Key&) const = default;
 };
+
+Key KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) {
+  if (!IsPointToPoint(spec.kind)) {
+    return {group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
+  }
+  const bool sends = spec.kind == CommKind::kSend;
+  return {group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
+}
+
+std::map<std::string_view, std::uint32_t> NumberGroups(std::span<const MeasuredRank> ranks) {
+  std::map<std::string_view, std::uint32_t> groups;
+  for (const MeasuredRank& rank : ranks) {
+    for (const CollectiveInfo& info : rank.data().collectives) {
+      groups.try_emplace(info.spec.group);
+    }
+  }
+  std::uint32_t number = 0;
+  for (auto& [unused, at] : groups) {
+    at = number++;
+  }
+  return groups;
+}
+
+using Members = std::span<const MatchedMember>;
 
 std::size_t ExpectedMembers(const CollectiveInfo& info) {
   return IsPointToPoint(info.spec.kind) ? 2 : static_cast<std::size_t>(info.group_size);
 }
 
-// A transfer's times over all iterations that every member finished.
+// A transfer's times over all iterations that every member finished: arrays by iteration, and
+// within an iteration by member.
 struct Measurement {
   TransferClock clock = TransferClock::kShared;
-  std::vector<std::int64_t> whole_ns;                   // by iteration
-  std::vector<std::vector<std::int64_t>> own_ns;        // by member, by iteration
-  std::vector<std::vector<const NodeRecord*>> records;  // by iteration, by member
+  std::vector<std::int64_t> whole_ns;  // by iteration alone
+  std::vector<std::uint32_t> records;  // positions in the member's rank
+  std::vector<std::int64_t> own_ns;
 };
 
-// One transfer with its members, over all iterations.
-class Transfer {
+// Measures one transfer after the other; what they need to be sorted is kept between them.
+class Stopwatch {
  public:
-  explicit Transfer(std::span<const MeasuredRank> ranks) : ranks_(ranks) {}
-  void Add(const Member& member) { members_.push_back(member); }
-  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  explicit Stopwatch(std::span<const MeasuredRank> ranks) : ranks_(ranks) {}
 
-  [[nodiscard]] Measurement Measure() const {
-    Measurement measured;
-    measured.clock = ChooseClock();
-    measured.own_ns.resize(members_.size());
-    measured.records = Iterations();
-    for (const auto& records : measured.records) {
-      const std::vector<std::int64_t> own_ns = OwnNs(records, measured.clock);
-      measured.whole_ns.push_back(WholeNs(own_ns));
-      for (std::size_t m = 0; m < members_.size(); ++m) {
-        measured.own_ns[m].push_back(own_ns[m]);
-      }
+  // Valid until the next call.
+  const Measurement& Measure(Members members) {
+    measured_.clock = ChooseClock(members);
+    measured_.whole_ns.clear();
+    measured_.records.clear();
+    measured_.own_ns.clear();
+    FindIterations(members);
+    const std::size_t count = members.size();
+    for (std::size_t at = 0; at < measured_.records.size(); at += count) {
+      AddOwnNs(members, {measured_.records.data() + at, count});
+      measured_.whole_ns.push_back(WholeNs(members, {measured_.own_ns.data() + at, count}));
     }
-    return measured;
+    return measured_;
   }
 
  private:
-  [[nodiscard]] TransferClock ChooseClock() const {
-    if (members_.size() < ExpectedMembers(*members_.front().info)) {
+  struct Entry {
+    std::int32_t iteration = 0;
+    std::uint32_t member = 0, record = 0;
+    [[nodiscard]] auto Order() const { return std::tie(iteration, member, record); }
+  };
+
+  [[nodiscard]] TransferClock ChooseClock(Members members) const {
+    if (members.size() < ExpectedMembers(*members.front().info)) {
       return TransferClock::kShortest;
     }
     bool one_host = true;
     bool related = true;
-    for (const Member& member : members_) {
+    for (const MatchedMember& member : members) {
       const RankData& data = ranks_[member.rank].data();
-      one_host = one_host && data.host == ranks_[members_.front().rank].data().host;
+      one_host = one_host && data.host == ranks_[members.front().rank].data().host;
       related = related && data.clock_uncertainty_ns.has_value();
     }
     return one_host  ? TransferClock::kShared
@@ -64,53 +99,64 @@ class Transfer {
                      : TransferClock::kShortest;
   }
 
-  // Times of each iteration that all members have: [iteration][member].
-  [[nodiscard]] std::vector<std::vector<const NodeRecord*>> Iterations() const {
-    std::map<std::int32_t, std::vector<const NodeRecord*>> by_iteration;
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      for (const NodeRecord* record : ranks_[members_[m].rank].Records(members_[m].node)) {
-        auto& row = by_iteration[record->iteration];
-        row.resize(members_.size(), nullptr);
-        row[m] = record;
+  // Records of each iteration that all members have.
+  void FindIterations(Members members) {
+    entries_.clear();
+    for (std::uint32_t m = 0; m < members.size(); ++m) {
+      const MeasuredRank& rank = ranks_[members[m].rank];
+      for (const std::uint32_t k : rank.Records(members[m].node)) {
+        entries_.push_back({rank.data().records[k].iteration, m, k});
       }
     }
-    std::vector<std::vector<const NodeRecord*>> complete;
-    for (auto& [unused, row] : by_iteration) {
-      if (std::find(row.begin(), row.end(), nullptr) == row.end()) {
-        complete.push_back(std::move(row));
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return a.Order() < b.Order(); });
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const bool begins = i == 0 || entries_[i].iteration != entries_[i - 1].iteration;
+      if (!begins && entries_[i].member == entries_[i - 1].member) {
+        measured_.records.back() = entries_[i].record;  // recorded twice: the last one counts
+        continue;
       }
+      if (begins) {
+        DropIncomplete(members.size());
+      }
+      measured_.records.push_back(entries_[i].record);
     }
-    return complete;
+    DropIncomplete(members.size());
+  }
+
+  // Whole iterations so far are kept, what is begun beyond them is not.
+  void DropIncomplete(std::size_t members) {
+    measured_.records.resize(measured_.records.size() - measured_.records.size() % members);
+  }
+
+  [[nodiscard]] const NodeRecord& RecordOf(const MatchedMember& member, std::uint32_t k) const {
+    return ranks_[member.rank].data().records[k];
   }
 
   // Each member's time from the last arrival to its own end, in one iteration.
-  [[nodiscard]] std::vector<std::int64_t> OwnNs(const std::vector<const NodeRecord*>& records,
-                                                TransferClock clock) const {
-    std::vector<std::int64_t> own_ns;
-    if (clock == TransferClock::kShortest) {
+  void AddOwnNs(Members members, std::span<const std::uint32_t> records) {
+    std::int64_t shortest_ns = INT64_MAX;
+    std::int64_t arrival_ns = INT64_MIN;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const NodeRecord& record = RecordOf(members[m], records[m]);
+      shortest_ns = std::min(shortest_ns, record.duration_ns);
+      arrival_ns = std::max(arrival_ns, record.start_ns);
+    }
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      const NodeRecord& record = RecordOf(members[m], records[m]);
       // Who arrived last waited for nobody: its duration is the transfer.
-      const auto shortest = std::min_element(
-          records.begin(), records.end(),
-          [](const auto* a, const auto* b) { return a->duration_ns < b->duration_ns; });
-      own_ns.assign(records.size(), (*shortest)->duration_ns);
-      return own_ns;
+      measured_.own_ns.push_back(
+          measured_.clock == TransferClock::kShortest
+              ? shortest_ns
+              : std::max<std::int64_t>(0, record.start_ns + record.duration_ns - arrival_ns));
     }
-    const std::int64_t arrival_ns =
-        (*std::max_element(records.begin(), records.end(), [](const auto* a, const auto* b) {
-          return a->start_ns < b->start_ns;
-        }))->start_ns;
-    for (const NodeRecord* record : records) {
-      own_ns.push_back(
-          std::max<std::int64_t>(0, record->start_ns + record->duration_ns - arrival_ns));
-    }
-    return own_ns;
   }
 
   // A send ends when its buffer is free, which may be before the receiver has come: the receive's
   // end is the transfer's.
-  [[nodiscard]] std::int64_t WholeNs(const std::vector<std::int64_t>& own_ns) const {
+  [[nodiscard]] static std::int64_t WholeNs(Members members, std::span<const std::int64_t> own_ns) {
     for (std::size_t m = 0; m < own_ns.size(); ++m) {
-      if (members_[m].info->spec.kind == CommKind::kRecv) {
+      if (members[m].info->spec.kind == CommKind::kRecv) {
         return own_ns[m];
       }
     }
@@ -118,7 +164,8 @@ class Transfer {
   }
 
   std::span<const MeasuredRank> ranks_;
-  std::vector<Member> members_;
+  std::vector<Entry> entries_;
+  Measurement measured_;
 };
 
 // One row of the table while it grows.
@@ -127,22 +174,21 @@ struct Accumulator {
   CommKind kind = CommKind::kBarrier;
   std::vector<std::int64_t> recorded_ns, replayed_ns;
 };
-using RowKey = std::tuple<std::string, std::string, std::int64_t, ReplayMode>;
+using RowKey = std::tuple<std::string_view, std::string_view, std::int64_t, ReplayMode>;
 
-std::int64_t BytesOf(const std::vector<Member>& members) {
+std::int64_t BytesOf(Members members) {
   std::int64_t bytes = 0;
-  for (const Member& member : members) {
+  for (const MatchedMember& member : members) {
     bytes = std::max(bytes, AlgorithmBytes(member.info->spec, member.info->group_size));
   }
   return bytes;
 }
 
-void AddToRows(const Transfer& transfer, const Measurement& measured,
-               std::span<const MeasuredRank> ranks, std::map<RowKey, Accumulator>& rows) {
-  const std::vector<Member>& members = transfer.members();
+void AddToRows(Members members, const Measurement& measured, std::span<const MeasuredRank> ranks,
+               std::map<RowKey, Accumulator>& rows) {
   const std::int64_t bytes = BytesOf(members);
   std::int64_t recorded_ns = 0;
-  for (const Member& member : members) {
+  for (const MatchedMember& member : members) {
     recorded_ns =
         std::max(recorded_ns, ranks[member.rank].data().nodes[member.node].recorded_duration_ns);
   }
@@ -151,7 +197,7 @@ void AddToRows(const Transfer& transfer, const Measurement& measured,
   for (std::size_t m = 0; m < (pair ? members.size() : 1); ++m) {
     const CommSpec& spec = members[m].info->spec;
     const ReplayMode mode = ranks[members[m].rank].Mode(members[m].node);
-    Accumulator& accumulator = rows[{std::string(Name(spec.kind)), spec.group, bytes, mode}];
+    Accumulator& accumulator = rows[{Name(spec.kind), spec.group, bytes, mode}];
     accumulator.kind = spec.kind;
     CollectiveRow& row = accumulator.row;
     row.clock = row.count == 0 ? measured.clock : std::max(row.clock, measured.clock);
@@ -192,38 +238,67 @@ std::string_view Name(TransferClock clock) {
   }
 }
 
-TransferKey KeyOf(const CollectiveInfo& info, std::int32_t rank) {
-  const CommSpec& spec = info.spec;
-  if (!IsPointToPoint(spec.kind)) {
-    return {spec.group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
+TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
+  struct Entry {
+    Key key;
+    MatchedMember member;
+  };
+  const auto groups = NumberGroups(ranks);
+  std::vector<Entry> entries;
+  TransferMatches matches;
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    matches.number.emplace_back(data.collectives.size(), TransferMatches::kNone);
+    for (const CollectiveInfo& info : data.collectives) {
+      if (const auto node = ranks[r].FindNode(info.node_id)) {
+        entries.push_back({KeyOf(info.spec, groups.at(info.spec.group), data.rank),
+                           {.rank = r, .node = *node, .info = &info}});
+      }
+    }
   }
-  const bool sends = spec.kind == CommKind::kSend;
-  return {spec.group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  matches.members.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i == 0 || entries[i].key != entries[i - 1].key) {
+      matches.first.push_back(static_cast<std::uint32_t>(i));
+    }
+    const MatchedMember& member = entries[i].member;
+    matches.members.push_back(member);
+    const auto position = member.info - ranks[member.rank].data().collectives.data();
+    matches.number[member.rank][static_cast<std::size_t>(position)] =
+        static_cast<std::uint32_t>(matches.first.size() - 1);
+  }
+  matches.first.push_back(static_cast<std::uint32_t>(entries.size()));
+  return matches;
 }
 
 TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {
-  std::map<TransferKey, Transfer> transfers;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    for (const CollectiveInfo& info : ranks[r].data().collectives) {
-      if (const auto node = ranks[r].FindNode(info.node_id)) {
-        transfers.try_emplace(KeyOf(info, ranks[r].data().rank), ranks)
-            .first->second.Add({r, *node, &info});
-      }
-    }
-  }
   TransferSummary summary;
+  summary.matches = MatchTransfers(ranks);
+  for (const MeasuredRank& rank : ranks) {
+    const RankData& data = rank.data();
+    const bool any = !data.collectives.empty();
+    summary.own_ns_of_record.emplace_back(any ? data.records.size() : 0, TransferSummary::kUnknown);
+    summary.own_ns_of_node.emplace_back(any ? data.nodes.size() : 0, TransferSummary::kUnknown);
+  }
   std::map<RowKey, Accumulator> rows;
-  for (const auto& [unused, transfer] : transfers) {
-    Measurement measured = transfer.Measure();
-    for (std::size_t m = 0; m < transfer.members().size(); ++m) {
-      for (std::size_t i = 0; i < measured.records.size(); ++i) {
-        summary.own_ns_of_record[measured.records[i][m]] = measured.own_ns[m][i];
+  Stopwatch stopwatch(ranks);
+  std::vector<std::int64_t> own_ns;
+  for (std::size_t t = 0; t < summary.matches.size(); ++t) {
+    const Members members = summary.matches.Of(t);
+    const Measurement& measured = stopwatch.Measure(members);
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      own_ns.clear();
+      for (std::size_t at = m; at < measured.own_ns.size(); at += members.size()) {
+        own_ns.push_back(measured.own_ns[at]);
+        summary.own_ns_of_record[members[m].rank][measured.records[at]] = measured.own_ns[at];
       }
-      if (const auto median = Median(measured.own_ns[m])) {
-        summary.own_ns[{transfer.members()[m].rank, transfer.members()[m].node}] = *median;
+      if (const auto median = Median(own_ns)) {
+        summary.own_ns_of_node[members[m].rank][members[m].node] = *median;
       }
     }
-    AddToRows(transfer, measured, ranks, rows);
+    AddToRows(members, measured, ranks, rows);
   }
   for (auto& [unused, accumulator] : rows) {
     FinishRow(accumulator);

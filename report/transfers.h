@@ -2,11 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <span>
-#include <string>
-#include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "report/measured.h"
@@ -14,17 +11,48 @@
 
 namespace reprise {
 
-// What all members of one transfer agree on: group, whether a collective, kind or (source,
-// destination), and the position among those.
-using TransferKey = std::tuple<std::string, int, std::int32_t, std::int32_t, std::int64_t>;
-[[nodiscard]] TransferKey KeyOf(const CollectiveInfo& info, std::int32_t rank);
+// One rank's part in a transfer.
+struct MatchedMember {
+  std::uint32_t rank = 0;  // position in the span of ranks
+  std::uint32_t node = 0;
+  const CollectiveInfo* info = nullptr;
+};
+
+// Which of the ranks' collectives are one transfer: they agree on group, whether a collective, kind
+// or (source, destination), and on the position among those. By these, and members by rank.
+struct TransferMatches {
+  std::vector<MatchedMember> members;
+  std::vector<std::uint32_t> first;  // of each transfer, and one past the last
+  // By rank and position in RankData::collectives; kNone: its node is not known.
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::vector<std::vector<std::uint32_t>> number;
+
+  [[nodiscard]] std::size_t size() const { return first.size() - 1; }
+  [[nodiscard]] std::span<const MatchedMember> Of(std::size_t transfer) const {
+    return {members.data() + first[transfer], members.data() + first[transfer + 1]};
+  }
+};
+[[nodiscard]] TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks);
 
 struct TransferSummary {
+  TransferMatches matches;
   std::vector<CollectiveRow> rows;  // by name, group, bytes
-  // (position in the span of ranks, node) → median time from the last arrival to this rank's end.
-  std::map<std::pair<std::size_t, std::size_t>, std::int64_t> own_ns;
-  // The same of each record, where all members finished that iteration.
-  std::unordered_map<const NodeRecord*, std::int64_t> own_ns_of_record;
+  // Times from the last arrival to a rank's own end, kUnknown where not all members finished that
+  // iteration: by rank and record; by rank and node, the median. A rank without transfers has none.
+  static constexpr std::int64_t kUnknown = INT64_MIN;
+  std::vector<std::vector<std::int64_t>> own_ns_of_record, own_ns_of_node;
+
+  [[nodiscard]] std::optional<std::int64_t> OwnNs(std::size_t rank, std::size_t record) const {
+    return At(own_ns_of_record[rank], record);
+  }
+  [[nodiscard]] std::optional<std::int64_t> MedianOwnNs(std::size_t rank, std::size_t node) const {
+    return At(own_ns_of_node[rank], node);
+  }
+
+ private:
+  static std::optional<std::int64_t> At(const std::vector<std::int64_t>& times_ns, std::size_t i) {
+    return times_ns.empty() || times_ns[i] == kUnknown ? std::nullopt : std::optional(times_ns[i]);
+  }
 };
 
 [[nodiscard]] TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks);

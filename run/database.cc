@@ -67,10 +67,11 @@ double Statement::Real(int column) const {
              : sqlite3_column_double(statement_.get(), column);
 }
 
-std::string Statement::Text(int column) const {
+std::string_view Statement::View(int column) const {
   const unsigned char* text = sqlite3_column_text(statement_.get(), column);
   const int bytes = sqlite3_column_bytes(statement_.get(), column);
-  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text), bytes);
+  return text == nullptr ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(text), bytes);
 }
 
 Result<Database> Database::Open(const std::string& path, Access access) {

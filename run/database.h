@@ -33,7 +33,8 @@ class Statement {
 
   [[nodiscard]] std::int64_t Int(int column) const;
   [[nodiscard]] double Real(int column) const;  // NULL reads as NaN
-  [[nodiscard]] std::string Text(int column) const;
+  [[nodiscard]] std::string Text(int column) const { return std::string(View(column)); }
+  [[nodiscard]] std::string_view View(int column) const;  // until the next row
 
  private:
   void Bind(int index, std::string_view text);

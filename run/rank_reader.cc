@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "run/database.h"
@@ -18,10 +17,10 @@ NodeInfo ToNode(const Statement& row) {
   NodeInfo node;
   node.node_id = static_cast<std::uint64_t>(row.Int(0));
   node.name = row.Text(1);
-  node.op_class = ParseOpClass(row.Text(2)).value_or(OpClass::kOther);
-  node.kind = ParseOpKind(row.Text(3)).value_or(OpKind::kWork);
+  node.op_class = ParseOpClass(row.View(2)).value_or(OpClass::kOther);
+  node.kind = ParseOpKind(row.View(3)).value_or(OpKind::kWork);
   node.actor = row.Text(4);
-  node.mode = ParseReplayMode(row.Text(5)).value_or(ReplayMode::kSkip);
+  node.mode = ParseReplayMode(row.View(5)).value_or(ReplayMode::kSkip);
   node.kernel = row.Text(6);
   node.flops = row.Real(7);
   node.bytes = row.Real(8);
@@ -31,7 +30,7 @@ NodeInfo ToNode(const Statement& row) {
   node.counts_for_coverage = row.Int(12) != 0;
   node.recorded_elapsed_ns = row.Int(13);
   node.recorded_delay_ns = row.Int(14);
-  node.phase = ParsePhase(row.Text(15)).value_or(Phase::kOther);
+  node.phase = ParsePhase(row.View(15)).value_or(Phase::kOther);
   return node;
 }
 constexpr std::string_view kNodeColumns =
@@ -50,7 +49,7 @@ NodeRecord ToRecord(const Statement& row) {
   return {.node_id = static_cast<std::uint64_t>(row.Int(0)),
           .iteration = static_cast<std::int32_t>(row.Int(1)),
           .step = static_cast<std::int32_t>(row.Int(2)),
-          .mode = ParseReplayMode(row.Text(3)).value_or(ReplayMode::kSkip),
+          .mode = ParseReplayMode(row.View(3)).value_or(ReplayMode::kSkip),
           .start_ns = row.Int(4),
           .duration_ns = row.Int(5)};
 }
@@ -75,12 +74,12 @@ CollectiveInfo ToCollective(const Statement& row) {
   CollectiveInfo info;
   info.node_id = static_cast<std::uint64_t>(row.Int(0));
   CommSpec& spec = info.spec;
-  spec.kind = ParseCommKind(row.Text(1)).value_or(CommKind::kBarrier);
+  spec.kind = ParseCommKind(row.View(1)).value_or(CommKind::kBarrier);
   spec.group = row.Text(2);
-  spec.certainty = ParseCertaintyText(row.Text(3));
+  spec.certainty = ParseCertaintyText(row.View(3));
   spec.index = row.Int(4);
   spec.sequence = row.Int(5);
-  spec.dtype = ParseDType(row.Text(6));
+  spec.dtype = ParseDType(row.View(6));
   spec.in_bytes = row.Int(7);
   spec.out_bytes = row.Int(8);
   spec.in_splits = ParseSplits(row.Text(9));
@@ -88,7 +87,7 @@ CollectiveInfo ToCollective(const Statement& row) {
   spec.root = static_cast<std::int32_t>(row.Int(11));
   spec.peer = static_cast<std::int32_t>(row.Int(12));
   spec.tag = static_cast<std::int32_t>(row.Int(13));
-  spec.op = ParseReduceOp(row.Text(14)).value_or(ReduceOp::kSum);
+  spec.op = ParseReduceOp(row.View(14)).value_or(ReduceOp::kSum);
   spec.op_recorded = row.Int(15) != 0;
   spec.async = row.Int(16) != 0;
   info.group_size = static_cast<std::int32_t>(row.Int(17));
@@ -128,7 +127,7 @@ Metric ToMetric(const Statement& row) {
           .unit = row.Text(2),
           .device = row.Text(3),
           .source = row.Text(4),
-          .kind = ParseMetricKind(row.Text(5)).value_or(MetricKind::kGauge),
+          .kind = ParseMetricKind(row.View(5)).value_or(MetricKind::kGauge),
           .modelled = row.Int(6) != 0,
           .states = row.Text(7),
           .help = row.Text(8),
@@ -151,56 +150,66 @@ std::pair<std::string, std::string> ToFact(const Statement& row) {
   return {row.Text(0), row.Text(1)};
 }
 
-// All rows of a rank, in the order they were written.
-template <typename Row>
-Status ReadTable(Database& database, std::string_view table, std::string_view columns, int rank,
-                 Row (*convert)(const Statement&), std::vector<Row>& rows) {
-  REPRISE_ASSIGN(Statement select,
-                 database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={} ORDER BY rowid",
-                                              columns, table, rank)));
-  for (;;) {
-    REPRISE_ASSIGN(const bool more, select.Next());
-    if (!more) {
-      return {};
-    }
-    rows.push_back(convert(select));
-  }
-}
+// The tables of a file, and whose rows of them are wanted.
+struct RankTables {
+  Database& database;
+  int rank = 0;
+  bool own_file = false;  // it has no other rank's rows
 
-Status ReadSharedTables(Database& database, std::int64_t version, RankData& data) {
-  const int rank = data.rank;
-  REPRISE_TRY(ReadTable(database, "edges", "from_node, to_node, reason, inferred", rank, ToEdge,
-                        data.edges));
-  REPRISE_TRY(
-      ReadTable(database, "collectives", kCollectiveColumns, rank, ToCollective, data.collectives));
-  REPRISE_TRY(ReadTable(database, "steps", "iteration, warmup, step, start_ns, duration_ns", rank,
-                        ToStep, data.steps));
-  REPRISE_TRY(ReadTable(database, "devices", DeviceColumns(version), rank, ToDevice, data.devices));
-  if (version >= 3) {
-    REPRISE_TRY(ReadTable(database, "meters", "device, source, name, uuid, pci_bus_id", rank,
-                          ToMeter, data.meters));
+  // How many rows to make room for: vectors that grow would take twice the memory at times.
+  [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
+    if (!own_file) {
+      return 0;
+    }
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format("SELECT count(*) FROM {}", table)));
+    REPRISE_ASSIGN(const bool found, select.Next());
+    return found ? static_cast<std::size_t>(select.Int(0)) : 0;
   }
-  REPRISE_TRY(ReadTable(database, "metrics", MetricColumns(version), rank, ToMetric, data.metrics));
+
+  // All rows of the rank, in the order they were written.
+  template <typename Row>
+  [[nodiscard]] Status Read(std::string_view table, std::string_view columns,
+                            Row (*convert)(const Statement&), std::vector<Row>& rows) const {
+    REPRISE_ASSIGN(const std::size_t count, Count(table));
+    rows.reserve(count);
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={} ORDER BY rowid",
+                                                columns, table, rank)));
+    for (;;) {
+      REPRISE_ASSIGN(const bool more, select.Next());
+      if (!more) {
+        return {};
+      }
+      rows.push_back(convert(select));
+    }
+  }
+};
+
+Status ReadSharedTables(const RankTables& tables, std::int64_t version, RankData& data) {
+  REPRISE_TRY(tables.Read("edges", "from_node, to_node, reason, inferred", ToEdge, data.edges));
+  REPRISE_TRY(tables.Read("collectives", kCollectiveColumns, ToCollective, data.collectives));
   REPRISE_TRY(
-      ReadTable(database, "samples", "metric, time_ns, value", rank, ToSample, data.samples));
+      tables.Read("steps", "iteration, warmup, step, start_ns, duration_ns", ToStep, data.steps));
+  REPRISE_TRY(tables.Read("devices", DeviceColumns(version), ToDevice, data.devices));
+  if (version >= 3) {
+    REPRISE_TRY(
+        tables.Read("meters", "device, source, name, uuid, pci_bus_id", ToMeter, data.meters));
+  }
+  REPRISE_TRY(tables.Read("metrics", MetricColumns(version), ToMetric, data.metrics));
+  REPRISE_TRY(tables.Read("samples", "metric, time_ns, value", ToSample, data.samples));
   std::vector<std::pair<std::string, std::string>> facts;
-  REPRISE_TRY(ReadTable(database, "facts", "name, value", rank, ToFact, facts));
+  REPRISE_TRY(tables.Read("facts", "name, value", ToFact, facts));
   data.facts.insert(facts.begin(), facts.end());
-  REPRISE_ASSIGN(Statement ranks, database.Prepare(fmt::format(
-                                      "SELECT host, closed FROM ranks WHERE rank={}", rank)));
+  REPRISE_ASSIGN(Statement ranks,
+                 tables.database.Prepare(
+                     fmt::format("SELECT host, closed FROM ranks WHERE rank={}", tables.rank)));
   REPRISE_ASSIGN(const bool found, ranks.Next());
   if (found) {
     data.host = ranks.Text(0);
     data.closed = ranks.Int(1) != 0;
   }
   return {};
-}
-
-// What is true of all ranks alike.
-void AddOnce(std::vector<std::string>& notes, std::string note) {
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
-    notes.push_back(std::move(note));
-  }
 }
 
 Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
@@ -228,9 +237,10 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  REPRISE_TRY(ReadTable(database, "node_info", NodeColumns(version), rank, ToNode, data.nodes));
-  REPRISE_TRY(ReadTable(database, "records", kRecordColumns, rank, ToRecord, data.records));
-  REPRISE_TRY(ReadSharedTables(database, version, data));
+  const RankTables tables{database, rank, true};
+  REPRISE_TRY(tables.Read("node_info", NodeColumns(version), ToNode, data.nodes));
+  REPRISE_TRY(tables.Read("records", kRecordColumns, ToRecord, data.records));
+  REPRISE_TRY(ReadSharedTables(tables, version, data));
   if (database.log_ignored()) {
     notes.push_back(
         fmt::format("rank {}: {} is read without its write-ahead log, because the "
@@ -238,9 +248,10 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
                     rank, path));
   }
   if (version < kFirstSchemaWithPhases) {
-    AddOnce(notes, fmt::format("written by an earlier version (schema {}), which did not tell "
-                               "phases: all operations are in phase \"other\"",
-                               version));
+    notes.push_back(
+        fmt::format("written by an earlier version (schema {}), which did not tell "
+                    "phases: all operations are in phase \"other\"",
+                    version));
   }
   if (!data.closed) {
     notes.push_back(fmt::format(
@@ -255,8 +266,9 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
   REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
   RankData data;
   data.rank = rank;
-  REPRISE_TRY(ReadTable(database, "nodes", NodeColumns(version), rank, ToNode, data.nodes));
-  REPRISE_TRY(ReadSharedTables(database, version, data));
+  const RankTables tables{database, rank, false};
+  REPRISE_TRY(tables.Read("nodes", NodeColumns(version), ToNode, data.nodes));
+  REPRISE_TRY(ReadSharedTables(tables, version, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.
   std::int32_t iteration = 0;
   std::int64_t base_ns = 0;
@@ -267,11 +279,11 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
       break;
     }
   }
-  REPRISE_TRY(
-      ReadTable(database, "(SELECT *, rowid FROM nodes WHERE replayed_duration_ns IS NOT NULL)",
-                fmt::format("node_id, {}, step, mode, replayed_start_ns + {}, replayed_duration_ns",
-                            iteration, base_ns),
-                rank, ToRecord, data.records));
+  REPRISE_TRY(tables.Read(
+      "(SELECT *, rowid FROM nodes WHERE replayed_duration_ns IS NOT NULL)",
+      fmt::format("node_id, {}, step, mode, replayed_start_ns + {}, replayed_duration_ns",
+                  iteration, base_ns),
+      ToRecord, data.records));
   return data;
 }
 

@@ -8,6 +8,8 @@
 
 namespace reprise {
 
+// Both may be called for several ranks at once.
+//
 // From rank<N>.sqlite. `notes` gets what the user should know: not closed, log not recovered.
 [[nodiscard]] Result<RankData> ReadRankFile(const std::string& directory, int rank,
                                             std::vector<std::string>& notes);

@@ -140,9 +140,9 @@ struct RunData {
   std::vector<RankData> ranks;     // by rank; ranks whose file is missing are absent
   std::vector<std::string> notes;  // "not merged: the run was killed", "rank 3: file missing"
 };
-// Takes merged, unmerged, killed and still growing runs, and says so in notes. Times of all hosts
-// are on one clock, where that is known (RankData::clock_uncertainty_ns). Where only
-// run.sqlite has a rank, its records are that file's medians, one iteration of them.
+// Takes merged, unmerged, killed and still growing runs, and says so in notes. Hosts' times are on
+// one clock, where known (clock_uncertainty_ns). Where only run.sqlite has a rank, its records are
+// that file's medians, one iteration of them. What memory can't hold is refused (environment).
 [[nodiscard]] Result<RunData> ReadRun(const std::string& directory);
 
 }  // namespace reprise

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <system_error>
 
+#include "core/parallel.h"
 #include "run/clocks.h"
 #include "run/database.h"
 #include "run/manifest.h"
+#include "run/memory_need.h"
 #include "run/rank_reader.h"
 #include "run/run.h"
 #include "run/schema.h"
@@ -63,22 +66,62 @@ Status MergeRank(Database& merged, const std::string& directory, const RunManife
   return merged.Execute("DETACH part");
 }
 
+bool NamesARank(const std::string& text) { return text.starts_with("rank "); }
+
+// What was found of one rank.
+struct RankPart {
+  std::optional<RankData> data;  // none: there is no such file, or `status` says why
+  std::vector<std::string> notes;
+  Status status;
+};
+
 // The rank's own file where it is there, run.sqlite's rows where it is not, else nothing.
-Result<std::optional<RankData>> ReadRank(const std::string& directory, int rank,
-                                         const std::vector<std::int32_t>& merged_ranks,
-                                         std::vector<std::string>& notes) {
+Status ReadRank(const std::string& directory, int rank,
+                const std::vector<std::int32_t>& merged_ranks, RankPart& part) {
   if (std::filesystem::exists(RankPath(directory, rank))) {
-    REPRISE_ASSIGN(RankData data, ReadRankFile(directory, rank, notes));
-    return std::optional<RankData>(std::move(data));
+    REPRISE_ASSIGN(part.data, ReadRankFile(directory, rank, part.notes));
+  } else if (std::find(merged_ranks.begin(), merged_ranks.end(), rank) != merged_ranks.end()) {
+    REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank));
+    part.notes.push_back(
+        fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
+                    part.data->nodes.empty() ? "steps" : "medians over the iterations"));
+  } else {
+    part.notes.push_back(fmt::format("rank {}: rank{}.sqlite is missing", rank, rank));
   }
-  if (std::find(merged_ranks.begin(), merged_ranks.end(), rank) != merged_ranks.end()) {
-    REPRISE_ASSIGN(RankData data, ReadRankFromMerged(directory, rank));
-    notes.push_back(fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
-                                data.nodes.empty() ? "steps" : "medians over the iterations"));
-    return std::optional<RankData>(std::move(data));
+  return {};
+}
+
+// Ranks have files of their own: as many as there are cores are read at a time. Notes come by rank,
+// and of several damaged files it is the lowest rank's that is told.
+Status ReadRanks(const std::string& directory, const std::vector<std::int32_t>& merged_ranks,
+                 RunData& run) {
+  std::vector<RankPart> parts(static_cast<std::size_t>(run.manifest.world_size));
+  std::atomic<std::size_t> first_failed = parts.size();
+  ForEachInParallel(parts.size(), [&](std::size_t rank) {
+    if (rank > first_failed) {
+      return;
+    }
+    parts[rank].status = ReadRank(directory, static_cast<int>(rank), merged_ranks, parts[rank]);
+    if (!parts[rank].status) {
+      std::size_t first = first_failed;
+      while (rank < first && !first_failed.compare_exchange_weak(first, rank)) {
+      }
+    }
+  });
+  for (RankPart& part : parts) {
+    REPRISE_TRY(part.status);
+    for (std::string& note : part.notes) {
+      // What is true of all ranks alike is said once.
+      if (NamesARank(note) ||
+          std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end()) {
+        run.notes.push_back(std::move(note));
+      }
+    }
+    if (part.data) {
+      run.ranks.push_back(std::move(*part.data));
+    }
   }
-  notes.push_back(fmt::format("rank {}: rank{}.sqlite is missing", rank, rank));
-  return std::optional<RankData>();
+  return {};
 }
 
 // One more than the highest rank that has a file; 0 if none has.
@@ -102,8 +145,6 @@ std::int32_t RanksOnDisk(const std::string& directory) {
   }
   return ranks;
 }
-
-bool NamesARank(const std::string& text) { return text.starts_with("rank "); }
 
 // Why a run ended early and who was first, as far as its ranks could still say.
 void AddNotesOnEnd(RunData& run) {
@@ -182,17 +223,12 @@ Result<RunData> ReadRun(const std::string& directory) {
     run.notes.push_back(fmt::format("manifest.json is missing: {} ranks, as far as their files say",
                                     run.manifest.world_size));
   }
+  REPRISE_TRY(CheckMemory(directory, run.manifest.world_size, MachineMemoryBytes()));
   REPRISE_ASSIGN(const std::vector<std::int32_t> merged_ranks, RanksInMerged(directory));
   if (!run.manifest.complete) {
     run.notes.emplace_back("not merged: the run was killed, failed, or is still going on");
   }
-  for (int rank = 0; rank < run.manifest.world_size; ++rank) {
-    REPRISE_ASSIGN(std::optional<RankData> data,
-                   ReadRank(directory, rank, merged_ranks, run.notes));
-    if (data) {
-      run.ranks.push_back(std::move(*data));
-    }
-  }
+  REPRISE_TRY(ReadRanks(directory, merged_ranks, run));
   if (run.ranks.empty()) {
     return BadInput(directory + ": no rank's file in it (rank0.sqlite, ...)");
   }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <sstream>
+#include <string_view>
 
 namespace reprise {
 namespace {
@@ -56,12 +56,12 @@ std::string Lines(const std::string& family, const Metric& metric, double value,
     return fmt::format("{}{{{}}} {}\n", family, Labels(metric, host, {}), value);
   }
   std::string text;
-  std::istringstream states(metric.states);
   auto bits = static_cast<std::uint64_t>(value);
-  for (std::string state; std::getline(states, state, ','); bits >>= 1) {
+  for (const std::string_view state : StateNames(metric.states)) {
     if (!state.empty()) {
       text += fmt::format("{}{{{}}} {}\n", family, Labels(metric, host, state), bits & 1);
     }
+    bits >>= 1;
   }
   return text;
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/result.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
@@ -28,10 +27,8 @@ struct Attribution {
 
 // What a part does depends on what was replaced before it: what is off the critical path moves
 // nothing until the rest is short enough. So parts are replaced in both directions, and each gets
-// the mean of the two. 2 × parts schedules. Bad input as DryRun's.
-[[nodiscard]] Result<Attribution> Attribute(const TimingGraph& graph, const Replacement& by);
-
-// The whole graph with all values replaced.
-[[nodiscard]] TimingGraph Replace(const TimingGraph& graph, const Replacement& by);
+// the mean of the two: two schedules for each part that changes anything. The directions take a
+// thread each.
+[[nodiscard]] Attribution Attribute(const EventOrder& order, const Replacement& by);
 
 }  // namespace reprise

@@ -11,6 +11,8 @@ namespace {
 
 using Index = std::uint32_t;
 
+constexpr std::int64_t kPendingNs = INT64_MIN;  // no start: it lies before all that can be
+
 // Who depends on whom, and who takes part in which match; CSR both.
 struct Wiring {
   std::vector<Index> dependent_offset, dependents;
@@ -60,165 +62,128 @@ Status Check(const TimingGraph& graph) {
   return {};
 }
 
-Wiring Connect(const TimingGraph& graph) {
-  const auto n = static_cast<Index>(graph.size());
-  Wiring wiring;
-  wiring.dependent_offset.assign(n + 1, 0);
-  for (const Index dep : graph.deps) {
-    ++wiring.dependent_offset[dep + 1];
+// By counting, as CSR: `offset` gets where each key's values begin, in the order of `visit`.
+template <typename Visit>
+void Group(std::size_t keys, const Visit& visit, std::vector<Index>& offset,
+           std::vector<Index>& values) {
+  offset.assign(keys + 1, 0);
+  visit([&](std::size_t key, Index /*value*/) { ++offset[key + 1]; });
+  for (std::size_t key = 0; key < keys; ++key) {
+    offset[key + 1] += offset[key];
   }
+  values.resize(offset.back());
+  std::vector<Index> next(offset);
+  visit([&](std::size_t key, Index value) { values[next[key]++] = value; });
+}
+
+void ConnectMembers(const TimingGraph& graph, Wiring& wiring) {
   std::int32_t matches = 0;
   for (const std::int32_t match : graph.match) {
     matches = std::max(matches, match + 1);
   }
-  wiring.member_offset.assign(matches + 1, 0);
-  for (Index i = 0; i < n; ++i) {
-    wiring.dependent_offset[i + 1] += wiring.dependent_offset[i];
-    if (MatchOf(graph, i) >= 0) {
-      ++wiring.member_offset[graph.match[i] + 1];
+  const auto members = [&graph](const auto& add) {
+    for (Index i = 0; i < graph.match.size(); ++i) {
+      if (graph.match[i] >= 0) {
+        add(static_cast<std::size_t>(graph.match[i]), i);
+      }
     }
-  }
-  for (std::int32_t m = 0; m < matches; ++m) {
-    wiring.member_offset[m + 1] += wiring.member_offset[m];
-  }
-  wiring.dependents.resize(graph.deps.size());
-  wiring.members.resize(wiring.member_offset.back());
-  std::vector<Index> next_dependent(wiring.dependent_offset);
-  std::vector<Index> next_member(wiring.member_offset);
-  for (Index i = 0; i < n; ++i) {
-    for (const Index dep : DepsOf(graph, i)) {
-      wiring.dependents[next_dependent[dep]++] = i;
-    }
-    if (MatchOf(graph, i) >= 0) {
-      wiring.members[next_member[graph.match[i]]++] = i;
-    }
-  }
-  return wiring;
+  };
+  Group(static_cast<std::size_t>(matches), members, wiring.member_offset, wiring.members);
 }
 
-// What has arrived of one match.
-struct Arrivals {
-  Index missing = 0;
-  Index missing_roots = 0;
-  std::int64_t last_ns = 0;
-  std::int64_t root_ns = 0;
-  bool any = false, any_root = false;
+void ConnectDependents(const TimingGraph& graph, Wiring& wiring) {
+  const auto dependents = [&graph](const auto& add) {
+    for (Index i = 0; i < graph.size(); ++i) {
+      for (const Index dep : DepsOf(graph, i)) {
+        add(dep, i);
+      }
+    }
+  };
+  Group(graph.size(), dependents, wiring.dependent_offset, wiring.dependents);
+}
+
+// What has not arrived yet of one match.
+struct Missing {
+  Index members = 0;
+  Index roots = 0;
 };
 
 enum class Phase : std::uint8_t { kPending, kStarted, kEnded };
 
 // Kahn's algorithm with two events a node: its start, when all dependencies ended, and its end,
 // which for a matched transfer also waits for the arrivals that it needs.
-class Simulation {
+class Ordering {
  public:
-  Simulation(const TimingGraph& graph, const Wiring& wiring)
+  Ordering(const TimingGraph& graph, const Wiring& wiring)
       : graph_(graph), wiring_(wiring), n_(static_cast<Index>(graph.size())) {
     phase_.assign(n_, Phase::kPending);
     waiting_.resize(n_);
-    schedule_.start_ns.assign(n_, 0);
-    schedule_.end_ns.assign(n_, 0);
-    arrivals_.resize(wiring.member_offset.size() - 1);
+    missing_.resize(wiring.member_offset.size() - 1);
     for (Index i = 0; i < n_; ++i) {
       waiting_[i] = static_cast<Index>(DepsOf(graph, i).size());
       if (const std::int32_t m = MatchOf(graph, i); m >= 0) {
-        ++arrivals_[m].missing;
-        arrivals_[m].missing_roots += IsRoot(graph, i) ? 1 : 0;
+        ++missing_[m].members;
+        missing_[m].roots += IsRoot(graph, i) ? 1 : 0;
       }
     }
   }
 
-  Result<Schedule> Run() {
-    std::vector<Index> ready;
+  Result<std::vector<Index>> Run() {
+    events_.reserve(n_ + wiring_.members.size());
     for (Index i = 0; i < n_; ++i) {
       if (waiting_[i] == 0) {
-        ready.push_back(i);
+        ready_.push_back(i);
       }
     }
-    while (!ready.empty()) {
-      const Index i = ready.back();
-      ready.pop_back();
-      Start(i, ready);
+    while (!ready_.empty()) {
+      const Index i = ready_.back();
+      ready_.pop_back();
+      Start(i);
     }
     if (ended_ < n_) {
       return BadInput(DescribeCycle());
     }
-    if (n_ > 0) {
-      schedule_.makespan_ns =
-          *std::max_element(schedule_.end_ns.begin(), schedule_.end_ns.end()) -
-          *std::min_element(schedule_.start_ns.begin(), schedule_.start_ns.end());
-    }
-    return std::move(schedule_);
+    return std::move(events_);
   }
 
  private:
-  void Start(Index i, std::vector<Index>& ready) {
-    // Until here start_ns held the latest dependency end.
-    schedule_.start_ns[i] += graph_.delay_ns[i];
+  void Start(Index i) {
+    events_.push_back(i);
     phase_[i] = Phase::kStarted;
     const std::int32_t match = MatchOf(graph_, i);
     if (match < 0) {
-      End(i, schedule_.start_ns[i] + graph_.duration_ns[i], ready);
+      End(i);
       return;
     }
-    Arrivals& arrivals = arrivals_[match];
-    Arrive(arrivals, i);
-    const bool completes =
-        arrivals.missing == 0 || (arrivals.missing_roots == 0 && IsRoot(graph_, i));
+    Missing& missing = missing_[match];
+    --missing.members;
+    missing.roots -= IsRoot(graph_, i) ? 1 : 0;
+    const bool completes = missing.members == 0 || (missing.roots == 0 && IsRoot(graph_, i));
     if (!completes) {
-      EndIfArrived(i, arrivals, ready);
+      EndIfArrived(i, missing);
       return;
     }
     for (const Index member : wiring_.MembersOf(match)) {
-      EndIfArrived(member, arrivals, ready);
+      EndIfArrived(member, missing);
     }
   }
 
-  void Arrive(Arrivals& arrivals, Index i) {
-    const std::int64_t start_ns = schedule_.start_ns[i];
-    arrivals.last_ns = arrivals.any ? std::max(arrivals.last_ns, start_ns) : start_ns;
-    arrivals.any = true;
-    --arrivals.missing;
-    if (IsRoot(graph_, i)) {
-      arrivals.root_ns = arrivals.any_root ? std::max(arrivals.root_ns, start_ns) : start_ns;
-      arrivals.any_root = true;
-      --arrivals.missing_roots;
+  void EndIfArrived(Index i, const Missing& missing) {
+    const ArrivalNeed need = NeedOf(graph_, i);
+    const bool waits = (need == ArrivalNeed::kAll && missing.members > 0) ||
+                       (need == ArrivalNeed::kRoot && missing.roots > 0);
+    if (phase_[i] == Phase::kStarted && !waits) {
+      events_.push_back(i);
+      End(i);
     }
   }
 
-  void EndIfArrived(Index i, const Arrivals& arrivals, std::vector<Index>& ready) {
-    if (phase_[i] != Phase::kStarted) {
-      return;
-    }
-    std::int64_t arrival_ns = schedule_.start_ns[i];
-    switch (NeedOf(graph_, i)) {
-      case ArrivalNeed::kAll:
-        if (arrivals.missing > 0) {
-          return;
-        }
-        arrival_ns = arrivals.last_ns;
-        break;
-      case ArrivalNeed::kRoot:
-        if (arrivals.missing_roots > 0) {
-          return;
-        }
-        arrival_ns = arrivals.any_root ? std::max(arrival_ns, arrivals.root_ns) : arrival_ns;
-        break;
-      case ArrivalNeed::kOwn:
-        break;
-    }
-    End(i, arrival_ns + graph_.transfer_ns[i], ready);
-  }
-
-  void End(Index i, std::int64_t end_ns, std::vector<Index>& ready) {
-    schedule_.end_ns[i] = end_ns;
+  void End(Index i) {
     phase_[i] = Phase::kEnded;
     ++ended_;
     for (const Index dependent : wiring_.DependentsOf(i)) {
-      std::int64_t& latest_ns = schedule_.start_ns[dependent];
-      const bool first = waiting_[dependent] == DepsOf(graph_, dependent).size();
-      latest_ns = first ? end_ns : std::max(latest_ns, end_ns);
       if (--waiting_[dependent] == 0) {
-        ready.push_back(dependent);
+        ready_.push_back(dependent);
       }
     }
   }
@@ -276,8 +241,14 @@ class Simulation {
   Index ended_ = 0;
   std::vector<Phase> phase_;
   std::vector<Index> waiting_;
-  std::vector<Arrivals> arrivals_;
-  Schedule schedule_;
+  std::vector<Missing> missing_;
+  std::vector<Index> ready_, events_;
+};
+
+// When the members of one match that have arrived did so, and when its roots did.
+struct LastArrival {
+  std::int64_t all_ns = INT64_MIN;
+  std::int64_t roots_ns = INT64_MIN;
 };
 
 // The member whose arrival determined the end of a matched transfer; itself if unmatched.
@@ -298,10 +269,59 @@ Index LastNeededArrival(const TimingGraph& graph, const Wiring& wiring, const Sc
 
 }  // namespace
 
-Result<Schedule> DryRun(const TimingGraph& graph) {
+Result<EventOrder> EventOrder::Find(const TimingGraph& graph) {
   REPRISE_TRY(Check(graph));
-  const Wiring wiring = Connect(graph);
-  return Simulation(graph, wiring).Run();
+  Wiring wiring;
+  ConnectMembers(graph, wiring);
+  ConnectDependents(graph, wiring);
+  EventOrder order(graph);
+  order.matches_ = static_cast<std::int32_t>(wiring.member_offset.size()) - 1;
+  REPRISE_ASSIGN(order.events_, Ordering(graph, wiring).Run());
+  return order;
+}
+
+Schedule EventOrder::Run(const NodeTimes& times) const {
+  const TimingGraph& graph = *graph_;
+  Schedule schedule;
+  schedule.start_ns.assign(graph.size(), kPendingNs);
+  schedule.end_ns.assign(graph.size(), 0);
+  std::vector<LastArrival> arrivals(static_cast<std::size_t>(matches_));
+  for (const Index i : events_) {
+    std::int64_t& start_ns = schedule.start_ns[i];
+    const std::int32_t match = MatchOf(graph, i);
+    if (start_ns != kPendingNs) {  // a matched transfer's end
+      const ArrivalNeed need = NeedOf(graph, i);
+      const LastArrival& last = arrivals[match];
+      schedule.end_ns[i] =
+          times.transfer_ns[i] + (need == ArrivalNeed::kAll    ? last.all_ns
+                                  : need == ArrivalNeed::kRoot ? std::max(start_ns, last.roots_ns)
+                                                               : start_ns);
+      continue;
+    }
+    const std::span<const Index> deps = DepsOf(graph, i);
+    std::int64_t ready_ns = deps.empty() ? 0 : schedule.end_ns[deps.front()];
+    for (const Index dep : deps) {
+      ready_ns = std::max(ready_ns, schedule.end_ns[dep]);
+    }
+    start_ns = ready_ns + times.delay_ns[i];
+    if (match < 0) {
+      schedule.end_ns[i] = start_ns + times.duration_ns[i];
+      continue;
+    }
+    LastArrival& last = arrivals[match];
+    last.all_ns = std::max(last.all_ns, start_ns);
+    last.roots_ns = IsRoot(graph, i) ? std::max(last.roots_ns, start_ns) : last.roots_ns;
+  }
+  if (graph.size() > 0) {
+    schedule.makespan_ns = *std::max_element(schedule.end_ns.begin(), schedule.end_ns.end()) -
+                           *std::min_element(schedule.start_ns.begin(), schedule.start_ns.end());
+  }
+  return schedule;
+}
+
+Result<Schedule> DryRun(const TimingGraph& graph) {
+  REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(graph));
+  return order.Run({graph.duration_ns, graph.delay_ns, graph.transfer_ns});
 }
 
 std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedule) {
@@ -309,7 +329,8 @@ std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedu
   if (graph.size() == 0 || !Check(graph) || schedule.end_ns.size() != graph.size()) {
     return path;
   }
-  const Wiring wiring = Connect(graph);
+  Wiring wiring;
+  ConnectMembers(graph, wiring);
   auto at = static_cast<Index>(std::max_element(schedule.end_ns.begin(), schedule.end_ns.end()) -
                                schedule.end_ns.begin());
   for (;;) {

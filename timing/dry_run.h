@@ -36,8 +36,34 @@ struct Schedule {
   std::int64_t makespan_ns = 0;  // latest end − earliest start
 };
 
-// A node without dependencies starts at its delay: the origin of the schedule is that of the
-// delays. Fails (bad input, naming indices) on a cycle, also one through matched transfers.
+// Times of a graph's nodes; parallel to it.
+struct NodeTimes {
+  std::span<const std::int64_t> duration_ns, delay_ns, transfer_ns;
+};
+
+// The order in which the nodes of a graph start and end. It follows from edges and matches alone,
+// so that the same graph is scheduled with other times in one pass. The graph must outlive it.
+class EventOrder {
+ public:
+  // Fails (bad input, naming indices) on a cycle, also one through matched transfers.
+  static Result<EventOrder> Find(const TimingGraph& graph);
+
+  [[nodiscard]] const TimingGraph& graph() const { return *graph_; }
+  // A node without dependencies starts at its delay: the origin of the schedule is that of the
+  // delays. Thread-safe.
+  [[nodiscard]] Schedule Run(const NodeTimes& times) const;
+
+ private:
+  explicit EventOrder(const TimingGraph& graph) : graph_(&graph) {}
+
+  const TimingGraph* graph_;
+  std::int32_t matches_ = 0;
+  // A node that ends when it has its own duration is named once; a matched transfer a second time,
+  // where it ends.
+  std::vector<std::uint32_t> events_;
+};
+
+// The graph's own times in its order.
 [[nodiscard]] Result<Schedule> DryRun(const TimingGraph& graph);
 
 // Nodes on the critical path, last first: from the latest end follow the dependency (or the last

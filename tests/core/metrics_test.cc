@@ -13,6 +13,14 @@ TEST(Metrics, KindsHaveNamesBothWays) {
   EXPECT_FALSE(ParseMetricKind("gauges"));
 }
 
+TEST(Metrics, NamesOfStatesAreByBit) {
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(StateNames("idle,power_cap,thermal"), (Names{"idle", "power_cap", "thermal"}));
+  EXPECT_EQ(StateNames("idle"), Names{"idle"});
+  EXPECT_EQ(StateNames(",,thermal"), (Names{"", "", "thermal"}));
+  EXPECT_EQ(StateNames(""), Names{});
+}
+
 // OpenCL gives bytes, NVML text with a prefix, AMD's libraries bytes or bare digits.
 TEST(Metrics, OneSpellingOfAUuid) {
   const unsigned char bytes[16] = {0x8d, 0x2c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0xff};

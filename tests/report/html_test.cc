@@ -18,7 +18,8 @@ using testing::Not;
 using testing::SizeIs;
 
 nlohmann::json DataOf(const RunData& run, const HtmlLimits& limits = {}) {
-  return nlohmann::json::parse(HtmlDataJson(run, Analyze(run), limits));
+  const MeasuredRun measured(run);
+  return nlohmann::json::parse(HtmlDataJson(measured, Analyze(measured), limits));
 }
 
 // A gauge of watts on rank 0: `count` readings over all iterations, value = its number.
@@ -52,7 +53,7 @@ TEST(HtmlText, HostileNamesStayText) {
     rank.collectives[0].spec.group = hostile;
   }
   run.notes = {hostile + "\xFF"};
-  const std::string page = HtmlText(run, Analyze(run));
+  const std::string page = HtmlText(MeasuredRun(run), Analyze(run));
   EXPECT_THAT(page, Not(HasSubstr("</script><script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, HasSubstr("\\u003c/script\\u003e\\u003cscript\\u003ealert(1)"));
@@ -65,7 +66,11 @@ void ExpectNothingIsLoaded(const std::string& page) {
   }
 }
 
-TEST(HtmlText, LoadsNothing) { ExpectNothingIsLoaded(HtmlText(MakeRun(), Analyze(MakeRun()))); }
+TEST(HtmlText, LoadsNothing) {
+  const RunData run = MakeRun();
+  const MeasuredRun measured(run);
+  ExpectNothingIsLoaded(HtmlText(measured, Analyze(measured)));
+}
 
 TEST(HtmlPage, AComparisonHasItsOwnScripts) {
   const std::string page = HtmlPage(R"({"sides": ["</script>"]})", PageKind::kComparison);
@@ -87,8 +92,8 @@ TEST(HtmlData, TimesByRankIterationAndClass) {
 
 TEST(HtmlData, WhoWaitedForWhom) {
   const RunData run = MakeRun();
-  const std::vector<MeasuredRank> ranks(run.ranks.begin(), run.ranks.end());
-  const auto rows = FindStragglers(ranks, SummarizeTransfers(ranks));
+  const MeasuredRun measured(run);
+  const auto rows = FindStragglers(measured.ranks, measured.transfers);
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].replayed_waited_ns, 50);
   EXPECT_EQ(rows[0].last, 0);

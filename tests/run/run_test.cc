@@ -1,6 +1,7 @@
 // A run on disk: what is written is read back, merged or not, killed or not, and damage is named.
 #include "run/run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -16,6 +17,8 @@
 #include <fstream>
 #include <limits>
 #include <thread>
+
+#include "run/memory_need.h"
 
 namespace reprise {
 namespace {
@@ -346,6 +349,47 @@ TEST_F(RunTest, OtherDirectoriesAreRefused) {
   const auto run = ReadRun(Directory());
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().message, HasSubstr("no rank's file"));
+}
+
+// Ranks are read several at a time, and what is said of them is in their order all the same.
+TEST_F(RunTest, NotesAndErrorsComeByRank) {
+  constexpr int kRanks = 24;
+  WriteRun(Directory(), kRanks);
+  for (int rank = 0; rank < kRanks; rank += 2) {
+    fs::remove(File("rank" + std::to_string(rank) + ".sqlite"));
+  }
+  const auto run = ReadRun(Directory());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->ranks.size(), kRanks / 2U);
+  std::vector<std::string> expected = {
+      "not merged: the run was killed, failed, or is still going on"};
+  for (int i = 0; i < kRanks / 2; ++i) {
+    EXPECT_EQ(run->ranks[i].rank, 2 * i + 1);
+    expected.push_back(fmt::format("rank {0}: rank{0}.sqlite is missing", 2 * i));
+  }
+  EXPECT_EQ(run->notes, expected);
+  // Of several damaged files the first is named.
+  for (const int rank : {5, 9, 21}) {
+    std::ofstream(File("rank" + std::to_string(rank) + ".sqlite")) << "not a database";
+  }
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const auto damaged = ReadRun(Directory());
+    ASSERT_FALSE(damaged);
+    EXPECT_THAT(damaged.error().message, HasSubstr("rank5.sqlite"));
+  }
+}
+
+TEST_F(RunTest, WhatTheMemoryCannotHoldIsRefused) {
+  WriteRun(Directory(), 2);
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(File("rank0.sqlite")) +
+                                               fs::file_size(File("rank1.sqlite")));
+  EXPECT_TRUE(CheckMemory(Directory(), 2, 2 * bytes));
+  EXPECT_TRUE(CheckMemory(Directory(), 1, 2 * bytes - 1));
+  const Status refused = CheckMemory(Directory(), 2, 2 * bytes - 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));
+  EXPECT_GT(MachineMemoryBytes(), 1 << 20);
 }
 
 // Killed before it could write one: what the ranks wrote is worth reading all the same.

@@ -1,0 +1,14 @@
+// Work that falls into independent tasks, on all cores of the machine.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace reprise {
+
+// Calls task(0) … task(count − 1), each once, on at most as many threads as there are cores, the
+// caller's among them; they are begun in this order. Returns when all have ended. What a task
+// throws is rethrown here; tasks that had not begun by then may be left out.
+void ForEachInParallel(std::size_t count, const std::function<void(std::size_t)>& task);
+
+}  // namespace reprise

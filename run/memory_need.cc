@@ -1,0 +1,48 @@
+#include "run/memory_need.h"
+
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "run/schema.h"
+
+namespace reprise {
+namespace {
+
+// Memory for a byte on disk, read and analysed: 2.4 to 3 (docs/measured.md). Refused is what would
+// not fit at the least of them.
+constexpr double kAtLeast = 2;
+constexpr double kAbout = 3;
+
+}  // namespace
+
+std::int64_t MachineMemoryBytes() {
+  struct sysinfo machine = {};
+  if (sysinfo(&machine) != 0) {
+    return INT64_MAX;  // not known: nothing is refused
+  }
+  return static_cast<std::int64_t>(machine.totalram + machine.totalswap) *
+         static_cast<std::int64_t>(machine.mem_unit);
+}
+
+Status CheckMemory(const std::string& directory, int world_size, std::int64_t memory_bytes) {
+  double bytes = 0;
+  for (int rank = 0; rank < world_size; ++rank) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(RankPath(directory, rank), error);
+    bytes += error ? 0 : static_cast<double>(size);
+  }
+  if (kAtLeast * bytes <= static_cast<double>(memory_bytes)) {
+    return {};
+  }
+  return EnvironmentError(fmt::format(
+      "{}: its ranks' files hold {:.1f} GB, which take about {:.0f} GB of memory to read; this "
+      "machine has {:.1f} GB. Read it on a machine with more, or copy manifest.json and the "
+      "rank<N>.sqlite of the ranks that matter to a directory of their own and read that; each "
+      "file also answers SQL (docs/run_format.md)",
+      directory, bytes * 1e-9, kAbout * bytes * 1e-9, static_cast<double>(memory_bytes) * 1e-9));
+}
+
+}  // namespace reprise
