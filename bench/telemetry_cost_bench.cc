@@ -64,11 +64,14 @@ struct Sampled {
   double cpu_share = 0;  // of one core, while the block ran
 };
 
-Sampled RunSampled(std::vector<Worker>& workers, int rounds, std::int64_t period_ns) {
+// Sources are opened either way, so that nothing but the sampling differs.
+Sampled RunBeside(std::vector<Worker>& workers, int rounds, std::int64_t period_ns, bool samples) {
   SamplerOptions options;
   options.period_ns = period_ns;
   const auto sampler = Sampler::Open(options);
-  sampler->Start([](const std::vector<Sample>&) {});
+  if (samples) {
+    sampler->Start([](const std::vector<Sample>&) {});
+  }
   Sampled out{.seconds = RunBlock(workers, rounds)};
   sampler->Stop();
   out.cpu_share = static_cast<double>(sampler->cpu_ns()) * 1e-9 / out.seconds;
@@ -87,16 +90,13 @@ void Measure(int pairs, std::int64_t period_ns) {
   std::vector<double> ratios;
   std::vector<double> shares;
   for (int pair = 0; pair < pairs; ++pair) {
-    double plain = 0;
+    Sampled plain;
     Sampled sampled;
     for (int k = 0; k < 2; ++k) {
-      if ((k + pair) % 2 == 0) {
-        plain = RunBlock(workers, rounds);
-      } else {
-        sampled = RunSampled(workers, rounds, period_ns);
-      }
+      const bool samples = (k + pair) % 2 == 1;
+      (samples ? sampled : plain) = RunBeside(workers, rounds, period_ns, samples);
     }
-    ratios.push_back(sampled.seconds / plain);
+    ratios.push_back(sampled.seconds / plain.seconds);
     shares.push_back(sampled.cpu_share);
   }
   // Distribution-free 95 % interval of the median: order statistics of a binomial.

@@ -71,6 +71,7 @@ void Sampler::Impl::Add(const SourceKind& kind) {
   Part part{.source = std::move(opened.source),
             .first_metric = static_cast<std::int32_t>(metrics.size()),
             .period_ns = options.period_ns};
+  part.period_ns = std::max(part.period_ns, part.source->LeastPeriodNs());
   if (const auto own = options.source_periods_ns.find(std::string(kind.name));
       own != options.source_periods_ns.end()) {
     part.period_ns = own->second;

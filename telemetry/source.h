@@ -37,6 +37,9 @@ class Source {
   [[nodiscard]] virtual std::vector<MeteredDevice> devices() const { return {}; }
   // Asks a driver, which may take its time: the sampler gives it a thread of its own.
   [[nodiscard]] virtual bool MayBlock() const { return false; }
+  // Read more often it would say nothing new: so often it is read unless a period is asked for by
+  // its name.
+  [[nodiscard]] virtual std::int64_t LeastPeriodNs() const { return 0; }
   // values[i] belongs to metrics()[i]; NaN where a reading failed (counted by the sampler).
   virtual void Read(std::span<double> values) = 0;
 };
