@@ -78,6 +78,9 @@ class Heat {
       }
     }
     for (const MetricRow& row : report_.metrics) {
+      if (row.metric.ends_with("_limit")) {
+        continue;  // a setting
+      }
       for (const std::int32_t rank : row.ranks) {
         Set(Label("mean ", row), row.is_rate ? row.unit + "/s" : row.unit, rank, row.mean);
         if (row.unit == "celsius") {
