@@ -11,7 +11,7 @@ install_pypi() {
   [ "$(cat "$1/installed.txt" 2>/dev/null)" = "$wanted" ] && return 0
   rm -rf "$1"
   # shellcheck disable=SC2086
-  if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+  if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --retries 1 --timeout 20 --no-deps \
       --only-binary :all: --target "$1" $wanted; then
     echo "$wanted" > "$1/installed.txt"
   else
