@@ -280,9 +280,12 @@ void DescribeSamples(const MeasuredRun& run, Report& report) {
   report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
-  report.tokens = InferAmount(run.ranks, kFactStepTokens);
-  report.samples = InferAmount(run.ranks, kFactStepSamples);
   report.attribution = AttributeEnergy(run.ranks, report.ranks, report.energy, run.transfers);
+  // Known without meters too, but then not per joule.
+  report.tokens =
+      report.attribution ? report.attribution->tokens : InferAmount(run.ranks, kFactStepTokens);
+  report.samples =
+      report.attribution ? report.attribution->samples : InferAmount(run.ranks, kFactStepSamples);
   report.thermal = ExamineThermal(run.ranks, report.ranks, run.transfers);
 }
 

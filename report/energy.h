@@ -76,16 +76,12 @@ struct HostEnergyRow {
   double joules = 0, idle_joules = 0, gap_joules = 0;
 };
 
-// Tokens or samples of one step of all ranks, inferred from the trace: what the ranks' `fact`s
-// (kFactStepTokens, kFactStepSamples) add up to. Nothing where no rank has it.
+// Tokens or samples of one step of all ranks, inferred from the trace.
 struct StepAmount {
   double per_step = 0;
   std::optional<double> per_joule;
   std::string from;  // how it was found
 };
-
-[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
-                                                    const char* fact);
 
 struct EnergyAttribution {
   bool modelled = false;  // some meter is a model
@@ -110,5 +106,10 @@ struct EnergyAttribution {
                                                                std::span<const RankRow> rank_rows,
                                                                std::span<const EnergyRow> rows,
                                                                const TransferSummary& transfers);
+
+// What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
+// where no rank has it.
+[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
+                                                    const char* fact);
 
 }  // namespace reprise

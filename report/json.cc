@@ -128,8 +128,8 @@ Json ReportJson(const Report& report) {
   json["measured_ns"] = report.measured_ns;
   json["energy"] = RowsJson(report.energy, EnergyJson);
   json["metrics"] = RowsJson(report.metrics, MetricJson);
-  json["tokens"] = AmountJson(report.attribution ? report.attribution->tokens : report.tokens);
-  json["samples"] = AmountJson(report.attribution ? report.attribution->samples : report.samples);
+  json["tokens"] = AmountJson(report.tokens);
+  json["samples"] = AmountJson(report.samples);
   json["attribution"] = report.attribution ? AttributionJson(*report.attribution) : Json(nullptr);
   json["thermal"] = ThermalJson(report.thermal);
   json["run"] = ManifestJson(report.manifest);

@@ -123,7 +123,7 @@ struct Report {
   std::int64_t measured_ns = 0;  // time that energy and metrics cover
   std::vector<EnergyRow> energy;
   std::vector<MetricRow> metrics;
-  std::optional<StepAmount> tokens, samples;  // as in `attribution`, where there is one
+  std::optional<StepAmount> tokens, samples;  // `attribution`'s, where there is one
   std::optional<EnergyAttribution> attribution;
   ThermalDetails thermal;
   std::map<std::string, std::int64_t> diagnostics;  // counters of all ranks together

@@ -149,43 +149,43 @@ std::vector<QuantityKind> SummaryKinds() {
   const auto amount_per_step = [](auto member, auto per) {
     return [member, per](const Report& r) { return Per(r.*member, per(r)); };
   };
-  const std::string none;
-  std::vector<QuantityKind> kinds = {
-      {"time", "step time", none, "seconds", kLower, Basis::kTime, StepSeconds},
-      {"exposed_comm", "exposed communication (mean)", none, "seconds", kLower, Basis::kTime,
+  const std::string summary = "summary";
+  return {
+      {"time", "step time", summary, "seconds", kLower, Basis::kTime, StepSeconds},
+      {"exposed_comm", "exposed communication (mean)", summary, "seconds", kLower, Basis::kTime,
        ExposedSeconds},
-      {"tokens_per_second", "tokens per second", none, "1/s", kHigher, Basis::kTime,
+      {"tokens_per_second", "tokens per second", summary, "1/s", kHigher, Basis::kTime,
        amount_per_step(&Report::tokens, StepSeconds)},
-      {"samples_per_second", "samples per second", none, "1/s", kHigher, Basis::kTime,
+      {"samples_per_second", "samples per second", summary, "1/s", kHigher, Basis::kTime,
        amount_per_step(&Report::samples, StepSeconds)},
-      {"energy", "energy of a step", none, "joules", kLower, Basis::kEnergy, StepJoules},
-      {"tokens_per_joule", "tokens per joule", none, "1/J", kHigher, Basis::kEnergy,
+      {"energy", "energy of a step", summary, "joules", kLower, Basis::kEnergy, StepJoules},
+      {"tokens_per_joule", "tokens per joule", summary, "1/J", kHigher, Basis::kEnergy,
        amount_per_step(&Report::tokens, StepJoules)},
-      {"samples_per_joule", "samples per joule", none, "1/J", kHigher, Basis::kEnergy,
+      {"samples_per_joule", "samples per joule", summary, "1/J", kHigher, Basis::kEnergy,
        amount_per_step(&Report::samples, StepJoules)},
-      {"gflop_per_joule", "GFLOP per joule", none, "GFLOP/J", kHigher, Basis::kEnergy,
+      {"gflop_per_joule", "GFLOP per joule", summary, "GFLOP/J", kHigher, Basis::kEnergy,
        GflopPerJoule},
-      {"power", "mean power", none, "watts", kNeither, Basis::kPower, watts},
-      {"peak_power", "highest power of a meter", none, "watts", kNeither, Basis::kOther, PeakWatts},
-      {"power_variation", "power, deviation / mean", none, "fraction", kLower, Basis::kOther,
-       variation},
-      {"burstiness", "burstiness of power peaks", none, "", kNeither, Basis::kOther, burstiness},
-      {"temperature", "highest temperature", none, "celsius", kLower, Basis::kOther,
+      {"power", "mean power", summary, "watts", kNeither, Basis::kPower, watts},
+      {"peak_power", "highest power of a meter", summary, "watts", kNeither, Basis::kPowerPeaks,
+       PeakWatts},
+      {"power_variation", "power, deviation / mean", summary, "fraction", kLower,
+       Basis::kPowerPeaks, variation},
+      {"burstiness", "burstiness of power peaks", summary, "", kNeither, Basis::kPowerPeaks,
+       burstiness},
+      {"temperature", "highest temperature", summary, "celsius", kLower, Basis::kHeating,
        HottestCelsius},
-      {"clock", "mean SM clock", none, "hertz", kHigher, Basis::kOther, MeanMetric("sm_clock")},
-      {"utilization", "GPU utilization", none, "fraction", kNeither, Basis::kOther,
+      {"clock", "mean SM clock", summary, "hertz", kHigher, Basis::kMeasured,
+       MeanMetric("sm_clock")},
+      {"utilization", "GPU utilization", summary, "fraction", kNeither, Basis::kMeasured,
        MeanMetric("gpu_utilization")},
-      {"throttled", "time throttled", none, "fraction", kLower, Basis::kOther, ThrottledShare},
-      {"coverage", "coverage, real", none, "fraction", kNeither, Basis::kTime,
+      {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
+       ThrottledShare},
+      {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
        [](const Report& r) {
          return r.coverage.recorded_ns > 0 ? Values{r.coverage.real} : Values{};
        }},
-      {"step_error", "error of the step", none, "fraction", kNeither, Basis::kTime, step_error},
+      {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
   };
-  for (QuantityKind& kind : kinds) {
-    kind.group = "summary";
-  }
-  return kinds;
 }
 
 // The names of some rows, in the order in which the runs have them.

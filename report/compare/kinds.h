@@ -18,7 +18,10 @@ enum class Basis : std::uint8_t {
   kTime,    // of a step
   kEnergy,  // of a step
   kPower,
-  kOther,
+  kPowerPeaks,
+  kHeating,
+  kThrottling,
+  kMeasured,  // never a model's
 };
 
 struct QuantityKind {

@@ -28,20 +28,24 @@ Values ValuesOf(const ComparedSide& side, const QuantityKind& kind, bool of_runs
 }
 
 bool IsModelled(Basis basis, const Report& report) {
+  const auto any = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.modelled; });
+  };
   switch (basis) {
     case Basis::kTime:
       return IsDry(report);
     case Basis::kEnergy:
     case Basis::kPower:
-      return IsDry(report) || (report.attribution && report.attribution->modelled) ||
-             report.energy_source.find("modelled") != std::string::npos;
-    case Basis::kOther: {
-      const auto& thermal = report.thermal;
-      const auto modelled = [](const auto& row) { return row.modelled; };
-      return std::any_of(thermal.peaks.begin(), thermal.peaks.end(), modelled) ||
-             std::any_of(thermal.heating.begin(), thermal.heating.end(), modelled) ||
-             std::any_of(thermal.throttling.begin(), thermal.throttling.end(), modelled);
-    }
+      return std::any_of(report.energy.begin(), report.energy.end(),
+                         [](const EnergyRow& row) { return row.in_total && row.modelled; });
+    case Basis::kPowerPeaks:
+      return any(report.thermal.peaks);
+    case Basis::kHeating:
+      return any(report.thermal.heating);
+    case Basis::kThrottling:
+      return any(report.thermal.throttling);
+    case Basis::kMeasured:
+      return false;
   }
   return false;
 }

@@ -85,8 +85,10 @@ std::string VerdictText(const std::vector<ComparedSide>& sides, const Comparison
   const ComparedCell& cell = time->cells[position];
   std::string text = TimeText(label, sides.front().label, cell) + EnergyText(comparison, position);
   const auto& difference = comparison.differences[position - 1];
-  // Where no difference is shown, nothing needs a cause.
-  if (difference && difference->seconds != 0 && (!cell.ratio->low || cell.ratio->Differs())) {
+  // Where no difference is shown, nothing needs a cause; and runs near the medians that differ the
+  // other way than the medians do explain nothing.
+  const bool shown = !cell.ratio->low || cell.ratio->Differs();
+  if (shown && difference && difference->seconds * (cell.ratio->value - 1) > 0) {
     text += PartsText(*difference);
   }
   return text;

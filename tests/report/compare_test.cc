@@ -172,6 +172,15 @@ TEST(Compare, VerdictSaysHowMuchAndWhere) {
   EXPECT_THAT(faster.verdicts[0], HasSubstr("B is 2x faster than A ("));
 }
 
+// A pass that moved the other way than the steps did explains nothing.
+TEST(Compare, CausesThatPointTheOtherWayAreNotNamed) {
+  std::vector<ComparedSide> sides = TwoSides(2);
+  std::swap(sides[0].runs[0].report.classes, sides[1].runs[0].report.classes);
+  const Comparison comparison = Compare(sides, {});
+  ASSERT_LT(comparison.differences[0]->seconds, 0);
+  EXPECT_THAT(comparison.verdicts[0], AllOf(HasSubstr("slower"), Not(HasSubstr("gemm"))));
+}
+
 TEST(Compare, PartsAddUpToTheDifference) {
   const Comparison comparison = Compare(TwoSides(2), {});
   ASSERT_TRUE(comparison.differences[0]);
@@ -253,48 +262,52 @@ INSTANTIATE_TEST_SUITE_P(
                  }
                }}));
 
+// As if one meter had read 5 W and 10 J.
+void AddMeter(const std::string& source, Report& report) {
+  report.energy_joules = 10;
+  report.mean_watts = 5;
+  report.energy = {{.host = "h",
+                    .device = "d",
+                    .metric = "power",
+                    .source = source,
+                    .modelled = source == "model",
+                    .in_total = true,
+                    .joules = 10,
+                    .mean_watts = 5,
+                    .ranks = {}}};
+}
+
 TEST(Compare, OtherMetersHaveNoRatio) {
   std::vector<ComparedSide> sides = TwoSides(2);
-  for (ComparedSide& side : sides) {
-    Report& report = side.runs[0].report;
-    report.energy_joules = 10;
-    report.mean_watts = 5;
-    const bool first = side.label == "A";
-    report.energy = {{.host = "h",
-                      .device = "d",
-                      .metric = "power",
-                      .source = first ? "rapl" : "model",
-                      .modelled = !first,
-                      .in_total = true,
-                      .joules = 10,
-                      .mean_watts = 5,
-                      .ranks = {}}};
-  }
+  AddMeter("rapl", sides[0].runs[0].report);
+  AddMeter("model", sides[1].runs[0].report);
   const ComparedRow row = Row(Compare(sides, {}), "power");
   EXPECT_FALSE(row.cells[1].ratio);
   EXPECT_THAT(row.note, AllOf(HasSubstr("rapl"), HasSubstr("model (modelled)")));
   // Two vendors' GPUs are meters of one kind.
-  sides[0].runs[0].report.energy[0].source = "nvml";
-  sides[1].runs[0].report.energy[0].source = "amd_smi";
-  sides[1].runs[0].report.energy[0].modelled = false;
+  AddMeter("nvml", sides[0].runs[0].report);
+  AddMeter("amd_smi", sides[1].runs[0].report);
   EXPECT_TRUE(Row(Compare(sides, {}), "power").cells[1].ratio);
+}
+
+TEST(Compare, WhatIsModelledIsSaidOfThatAlone) {
+  std::vector<ComparedSide> sides = TwoSides(2);
+  Report& report = sides[1].runs[0].report;
+  AddMeter("model", report);
+  report.thermal.peaks = {{.modelled = true, .max_watts = 5}};
+  report.thermal.heating = {{.max_celsius = 60}};
+  const Comparison comparison = Compare(sides, {});
+  EXPECT_TRUE(Row(comparison, "power").cells[1].modelled);
+  EXPECT_TRUE(Row(comparison, "peak_power").cells[1].modelled);
+  EXPECT_FALSE(Row(comparison, "temperature").cells[1].modelled);
+  EXPECT_FALSE(Row(comparison, "time").cells[1].modelled);
 }
 
 // An original that was watched beside its replay: power compares, steps do not.
 TEST(Compare, WatchedProgramsHaveNoSteps) {
   std::vector<ComparedSide> sides = TwoSides(2);
   for (ComparedSide& side : sides) {
-    Report& report = side.runs[0].report;
-    report.energy_joules = 10;
-    report.mean_watts = 5;
-    report.energy = {{.host = "h",
-                      .device = "d",
-                      .metric = "power",
-                      .source = "nvml",
-                      .in_total = true,
-                      .joules = 10,
-                      .mean_watts = 5,
-                      .ranks = {}}};
+    AddMeter("nvml", side.runs[0].report);
   }
   sides[0].runs[0].report.manifest.options["mode"] = kMonitorMode;
   const auto found = FindIncomparable(sides);
