@@ -8,35 +8,10 @@ import sys
 import xml.etree.ElementTree as xml
 
 import program
+from wire import fields
 
 USAGE, BAD_INPUT = 2, 3
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
-
-
-def fields(message):
-    """(number, value) of each field of a protobuf message; bytes are not descended into."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        tag = varint()
-        wire = tag & 7
-        if wire == 0:
-            yield tag >> 3, varint()
-            continue
-        size = {1: 8, 5: 4}.get(wire) or varint()
-        yield tag >> 3, message[at:at + size]
-        at += size
 
 
 def events(trace):

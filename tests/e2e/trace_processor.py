@@ -14,6 +14,7 @@ import time
 
 import browser
 import program
+from wire import field, fields, read_varint, varint
 
 PYPI = pathlib.Path(os.environ.get("REPRISE_PYPI", pathlib.Path(program.REPRISE).resolve().parent / "pypi"))
 # What the engine writes to the console of a good trace too.
@@ -44,44 +45,6 @@ async function send(head, file) {
   channel.port2.postMessage(frame);
 }
 </script></html>"""
-
-
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
-def field(number, value):
-    """A number, or bytes with their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        key, at = read_varint(data, at)
-        if key & 7 == 0:
-            value, at = read_varint(data, at)
-        else:
-            size, at = (8, at) if key & 7 == 1 else (4, at) if key & 7 == 5 else read_varint(data, at)
-            value, at = data[at:at + size], at + size
-        yield key >> 3, value
 
 
 def signed(value):
