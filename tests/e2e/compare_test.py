@@ -42,6 +42,20 @@ class Compare(program.ProgramTest):
         gemm = next(row for row in data["quantities"] if row["name"] == "class.gemm")
         self.assertAlmostEqual(gemm["cells"][1]["ratio"]["value"], 2, delta=0.1)
 
+    def test_real_replays_differ_along_their_critical_paths(self):
+        trace = self.convert("gloo/gpt_single")
+        runs = [self.dir / name for name in ("keep", "drop")]
+        for run, gaps in zip(runs, ("keep", "drop")):
+            self.run_program("replay", trace, "-o", run, "--iterations", 3, "--host-gaps", gaps)
+        self.assertIn("option host_gap_factor", self.compare(*runs, expect=BAD_INPUT).stderr)
+        data = json.loads(self.compare(*runs, "--allow", "mode", "--json").stdout)
+        difference = data["differences"][0]
+        self.assertEqual(difference["of"], "critical path")
+        passes = [self.run_json("report", run)["fidelity"]["difference"]["replayed_ns"] for run in runs]
+        self.assertAlmostEqual(difference["seconds"], (passes[1] - passes[0]) * 1e-9, 9)
+        self.assertAlmostEqual(difference["base_seconds"], passes[0] * 1e-9, 9)
+        self.assertAlmostEqual(sum(part["seconds"] for part in difference["rows"]), difference["seconds"], 9)
+
     def test_repeats_from_a_directory_and_from_a_list(self):
         for k in (1, 2, 3):
             self.write(f"old/run{k}")
