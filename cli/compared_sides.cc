@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "run/run.h"
+#include "report/analysis.h"
 
 namespace reprise {
 namespace {
@@ -114,8 +114,8 @@ Result<std::vector<ComparedSide>> ReadSides(const std::vector<std::string>& text
   for (SideText& of : parsed) {
     ComparedSide& side = sides.emplace_back(ComparedSide{.label = std::move(of.label), .runs = {}});
     for (std::string& path : of.runs) {
-      REPRISE_ASSIGN(const RunData run, ReadRun(path));
-      side.runs.push_back({std::move(path), Analyze(run)});
+      REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(path));
+      side.runs.push_back({std::move(path), std::move(analysis.report)});
     }
   }
   return sides;

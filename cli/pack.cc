@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "report/report.h"
-#include "run/run.h"
+#include "report/analysis.h"
 
 namespace reprise {
 namespace {
@@ -23,8 +22,8 @@ struct Flags {
 
 // Of the report only what names no host, path, command or operation: a list of what stays.
 Result<std::string> Summary(const std::string& run) {
-  REPRISE_ASSIGN(const RunData data, ReadRun(run));
-  const Json report = Json::parse(JsonText(Analyze(data)));
+  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run));
+  const Json report = Json::parse(JsonText(analysis.report));
   Json summary = Json::object();
   for (const char* key :
        {"coverage", "covered_ns", "coverage_of_step", "oversubscribed", "step_time_recorded_ns",

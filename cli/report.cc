@@ -4,15 +4,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "report/analysis.h"
 #include "report/html.h"
-#include "report/measured_run.h"
-#include "run/run.h"
 
 namespace reprise {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 struct ReportFlags {
   std::string run;
   std::string output;
+  std::int64_t memory = 0;
   bool json = false;
   bool quiet = false;
   bool force = false;
@@ -39,11 +40,11 @@ Result<int> RunReport(const ReportFlags& flags) {
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
-  REPRISE_ASSIGN(const RunData run, ReadRun(flags.run));
-  const MeasuredRun measured(run);
-  const Report report = Analyze(measured);
+  REPRISE_ASSIGN(const Analysis analysis,
+                 AnalyzeRun(flags.run, {.page = page.has_value(), .memory_bytes = flags.memory}));
+  const Report& report = analysis.report;
   if (page) {
-    page->stream() << HtmlText(measured, report);
+    page->stream() << HtmlText(report, *analysis.page);
     REPRISE_TRY(page->Commit());
   }
   if (flags.json) {
@@ -64,6 +65,10 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("-o,--output", flags->output,
                  "also as one HTML page with charts, which needs no network")
       ->type_name("FILE.html");
+  app.add_option("--memory", flags->memory,
+                 "most memory to take, e.g. 8GiB (default: the machine's): a run that would take "
+                 "more is read host by host")
+      ->transform(CLI::AsSizeValue(false));
   app.add_flag("--quiet", flags->quiet, "with -o: no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
   return [flags] { return RunReport(*flags); };

@@ -1,3 +1,5 @@
+#include "report/analysis.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,73 +7,27 @@
 #include <charconv>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
+#include <utility>
 
 #include "core/parallel.h"
+#include "report/class_sums.h"
 #include "report/coverage.h"
-#include "report/measured_run.h"
-#include "report/report.h"
+#include "report/energy_attributor.h"
+#include "report/fidelity_examination.h"
 #include "report/sampled.h"
+#include "report/step_times.h"
+#include "run/memory_need.h"
+#include "run/run_reader.h"
 
 namespace reprise {
 namespace {
 
-std::int64_t Mean(const std::vector<std::int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), std::int64_t{0}) /
-         static_cast<std::int64_t>(values.size());
-}
-
-// Each iteration's step time: the longest rank's. Only what every rank finished.
-std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks,
-                                      std::set<std::int32_t>& iterations) {
-  struct Longest {
-    std::size_t ranks = 0;
-    std::int64_t duration_ns = 0;
-  };
-  std::map<std::pair<std::int32_t, std::int32_t>, Longest> steps;
-  for (const MeasuredRank& rank : ranks) {
-    for (const StepRecord& step : rank.steps()) {
-      Longest& longest = steps[{step.iteration, step.step}];
-      ++longest.ranks;
-      longest.duration_ns = std::max(longest.duration_ns, step.duration_ns);
-    }
-  }
-  // Steps of one trace may differ: an iteration's step time is the mean over them, as the recorded
-  // one is.
-  std::map<std::int32_t, std::vector<std::int64_t>> of_iteration;
-  for (const auto& [key, longest] : steps) {
-    if (longest.ranks == ranks.size()) {
-      of_iteration[key.first].push_back(longest.duration_ns);
-      iterations.insert(key.first);
-    }
-  }
-  std::vector<std::int64_t> times_ns;
-  times_ns.reserve(of_iteration.size());
-  for (const auto& [iteration, step_times_ns] : of_iteration) {
-    times_ns.push_back(Mean(step_times_ns));
-  }
-  return times_ns;
-}
-
-std::optional<std::int64_t> MedianStepNs(const MeasuredRank& rank) {
-  std::map<std::int32_t, std::vector<std::int64_t>> of_iteration;
-  for (const StepRecord& step : rank.steps()) {
-    of_iteration[step.iteration].push_back(step.duration_ns);
-  }
-  std::vector<std::int64_t> times_ns;
-  times_ns.reserve(of_iteration.size());
-  for (const auto& [iteration, step_times_ns] : of_iteration) {
-    times_ns.push_back(Mean(step_times_ns));
-  }
-  return Median(times_ns);
-}
-
 void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
-  std::set<std::int32_t> iterations;
-  std::vector<std::int64_t> times_ns = StepTimesNs(ranks, iterations);
-  report.iterations = static_cast<std::int32_t>(iterations.size());
+  std::vector<std::int64_t> times_ns = StepTimesNs(ranks);
+  report.iterations = static_cast<std::int32_t>(times_ns.size());
   report.iteration_step_ns = times_ns;
   report.step_time_replayed_ns = Median(times_ns);
   if (!times_ns.empty()) {
@@ -93,76 +49,12 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-// By what `key_of` says of a node: its class, its phase.
-template <typename KeyOf>
-std::vector<ClassRow> SumNodes(std::span<const MeasuredRank> ranks,
-                               const TransferSummary& transfers, KeyOf key_of) {
-  struct Sum {
-    ClassRow row;
-    bool work = false;  // some node is no transfer
-  };
-  std::map<decltype(key_of(NodeInfo{})), Sum> sums;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    for (std::size_t i = 0; i < ranks[r].data().nodes.size(); ++i) {
-      const NodeInfo& node = ranks[r].data().nodes[i];
-      if (!node.counts_for_coverage) {
-        continue;
-      }
-      auto& [row, work] = sums[key_of(node)];
-      row.name = Name(key_of(node));
-      ++row.count;
-      row.recorded_ns += node.recorded_duration_ns;
-      work = work || node.op_class != OpClass::kComm;
-      // A transfer's time counts from the last arrival, as it does in the recording.
-      const auto own_ns = transfers.MedianOwnNs(r, i);
-      const auto replayed_ns = own_ns ? own_ns : ranks[r].MedianDurationNs(i);
-      if (replayed_ns) {
-        row.replayed_ns = row.replayed_ns.value_or(0) + *replayed_ns;
-        row.flops += node.flops;
-        row.bytes += node.bytes;
-      }
-    }
-  }
-  std::vector<ClassRow> rows;
-  for (auto& [key, sum] : sums) {
-    ClassRow& row = sum.row;
-    if (row.replayed_ns.value_or(0) > 0 && sum.work) {
-      row.gflop_per_s = row.flops / static_cast<double>(*row.replayed_ns);
-      row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
-    }
-    rows.push_back(std::move(row));
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow& a, const ClassRow& b) {
-    return a.recorded_ns > b.recorded_ns;
-  });
-  return rows;
-}
-
 std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
                                     std::optional<std::int64_t> recorded_ns) {
   if (!replayed_ns || !recorded_ns || *recorded_ns <= 0) {
     return std::nullopt;
   }
   return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
-}
-
-// Work alone: nodes whose class is not communication and that have a replayed time.
-std::optional<double> WorkError(std::span<const MeasuredRank> ranks) {
-  std::int64_t recorded_ns = 0;
-  std::int64_t replayed_ns = 0;
-  for (const MeasuredRank& rank : ranks) {
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      if (!node.counts_for_coverage || node.kind == OpKind::kComm) {
-        continue;
-      }
-      if (const auto median_ns = rank.MedianDurationNs(i)) {
-        recorded_ns += node.recorded_duration_ns;
-        replayed_ns += *median_ns;
-      }
-    }
-  }
-  return RelativeError(replayed_ns, recorded_ns);
 }
 
 // The limits that ranks measured before they ran.
@@ -227,14 +119,10 @@ void CollectFacts(const RunData& run, Report& report) {
   }
 }
 
-void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {
+void AddNotes(std::int64_t never_ran, Report& report) {
   if (report.attribution) {
     report.notes.insert(report.notes.end(), report.attribution->notes.begin(),
                         report.attribution->notes.end());
-  }
-  std::int64_t never_ran = 0;
-  for (const MeasuredRank& rank : ranks) {
-    never_ran += rank.never_ran();
   }
   if (never_ran > 0) {
     report.notes.push_back(fmt::format(
@@ -255,70 +143,195 @@ void AddNotes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-void DescribeRanks(const MeasuredRun& run, Report& report) {
-  report.ranks.resize(run.ranks.size());
-  ForEachInParallel(run.ranks.size(), [&](std::size_t r) {
-    report.ranks[r] = DescribeRank(run.ranks[r], run.data->manifest);
-    report.ranks[r].step_time_replayed_ns = MedianStepNs(run.ranks[r]);
-  });
-  for (const RankRow& row : report.ranks) {
-    report.host_ns += row.host_ns;
-    report.wait_ns += row.wait_ns;
-    report.delay_ns += row.delay_ns;
-  }
-  report.device_limits = CollectLimits(*run.data, report.ranks);
-  report.coverage = SumCoverage(report.ranks);
-  report.coverage_of_step = CoverageOfStep(run.ranks, report.ranks);
+template <typename Row>
+void Append(std::vector<Row>& rows, std::vector<Row>& to) {
+  to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
 }
 
-// What telemetry says.
-void DescribeSamples(const MeasuredRun& run, Report& report) {
-  SampledSummary sampled = SummarizeSamples(run.ranks, report.ranks);
-  report.energy_joules = sampled.joules;
-  report.mean_watts = sampled.watts;
+// What takes nodes, of ranks that come in parts.
+class PartSums {
+ public:
+  // `report` has the ranks' rows and energy already.
+  PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report)
+      : report_(report),
+        fidelity_(outline.ranks, report.manifest),
+        energy_(outline.ranks, outline.transfers.matches) {
+    if (options.page) {
+      telemetry_.emplace(outline.ranks, report.ranks,
+                         TelemetryLimits{.series = options.limits.series,
+                                         .bins = options.limits.bins,
+                                         .points = options.limits.points});
+    }
+  }
+
+  void Add(const MeasuredRun& part) {
+    std::vector<RankRow> rows(part.ranks.size());
+    ForEachInParallel(rows.size(), [&](std::size_t r) {
+      rows[r] = report_.ranks[part.positions[r]];
+      DescribeNodes(part.ranks[r], rows[r]);
+      report_.ranks[part.positions[r]] = rows[r];
+    });
+    for (const MeasuredRank& rank : part.ranks) {
+      never_ran_ += rank.never_ran();
+    }
+    // Each fills members of its own.
+    const std::array<std::function<void()>, 4> sums = {
+        [&] { fidelity_.Add(part.ranks, part.transfers.matches); },
+        [&] {
+          energy_.Add(part, rows, report_.energy);
+          AddThermal(ExamineThermal(part.ranks, rows, part.transfers));
+        },
+        [&] {
+          classes_.Add(part.ranks, part.transfers);
+          phases_.Add(part.ranks, part.transfers);
+          work_.Add(part.ranks);
+        },
+        [&] {
+          if (telemetry_) {
+            telemetry_->Add(part);
+            steps_.Add(part.ranks, part.transfers);
+          }
+        }};
+    ForEachInParallel(sums.size(), [&sums](std::size_t i) { sums[i](); });
+  }
+
+  std::optional<PageDetails> Finish(const MeasuredRun& outline, const AnalysisOptions& options) {
+    for (const RankRow& row : report_.ranks) {
+      report_.host_ns += row.host_ns;
+      report_.wait_ns += row.wait_ns;
+      report_.delay_ns += row.delay_ns;
+    }
+    report_.coverage = SumCoverage(report_.ranks);
+    report_.coverage_of_step = CoverageOfStep(report_.ranks);
+    report_.details = fidelity_.Finish();
+    report_.classes = classes_.Finish();
+    report_.phases = phases_.Finish();
+    report_.fidelity.work_error = RelativeError(work_.replayed_ns, work_.recorded_ns);
+    report_.attribution = energy_.Finish();
+    if (!telemetry_) {
+      return std::nullopt;
+    }
+    return PageDetails{.steps = steps_.Finish(options.limits.cells),
+                       .stragglers = FindStragglers(outline.ranks, outline.transfers),
+                       .telemetry = telemetry_->Finish()};
+  }
+
+  [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
+  [[nodiscard]] const Report& report() const { return report_; }
+
+ private:
+  void AddThermal(ThermalDetails thermal) {
+    Append(thermal.throttling, report_.thermal.throttling);
+    Append(thermal.peaks, report_.thermal.peaks);
+    Append(thermal.heating, report_.thermal.heating);
+  }
+
+  Report& report_;
+  FidelityExamination fidelity_;
+  EnergyAttributor energy_;
+  ClassSums<OpClass> classes_{&NodeInfo::op_class};
+  ClassSums<Phase> phases_{&NodeInfo::phase};
+  WorkTimes work_;
+  StepClassSums steps_;
+  std::optional<TelemetryReduction> telemetry_;
+  std::int64_t never_ran_ = 0;
+};
+
+// Who the ranks are and what their samples say.
+void DescribeOutline(const MeasuredRun& outline, Report& report) {
+  report.manifest = outline.data->manifest;
+  report.notes = outline.data->notes;
+  for (const MeasuredRank& rank : outline.ranks) {
+    report.ranks.push_back(IdentifyRank(rank, report.manifest));
+  }
+  report.device_limits = CollectLimits(*outline.data, report.ranks);
+  FillStepTimes(outline.ranks, report);
+  report.collectives = outline.transfers.rows;
+  SampledSummary sampled = SummarizeSamples(outline.ranks, report.ranks);
   report.measured_ns = sampled.measured_ns;
-  report.energy_source = std::move(sampled.source);
   report.energy = std::move(sampled.energy);
   report.metrics = std::move(sampled.metrics);
-  report.attribution = AttributeEnergy(run.ranks, report.ranks, report.energy, run.transfers);
-  // Known without meters too, but then not per joule.
-  report.tokens =
-      report.attribution ? report.attribution->tokens : InferAmount(run.ranks, kFactStepTokens);
-  report.samples =
-      report.attribution ? report.attribution->samples : InferAmount(run.ranks, kFactStepSamples);
-  report.thermal = ExamineThermal(run.ranks, report.ranks, run.transfers);
+  EnergyTotal total = TotalOf(report.energy);
+  report.energy_joules = total.joules;
+  report.mean_watts = total.watts;
+  report.energy_source = std::move(total.source);
 }
 
-}  // namespace
-
-Report Analyze(const RunData& run) { return Analyze(MeasuredRun(run)); }
-
-Report Analyze(const MeasuredRun& run) {
-  Report report;
-  report.manifest = run.data->manifest;
-  report.notes = run.data->notes;
-  DescribeRanks(run, report);
-  FillStepTimes(run.ranks, report);
-  report.collectives = run.transfers.rows;
-  // Each fills members of its own.
-  const std::array<std::function<void()>, 3> parts = {
-      [&] { report.details = ExamineFidelity(run.ranks, run.transfers.matches, report.manifest); },
-      [&] { DescribeSamples(run, report); },
-      [&] {
-        report.classes =
-            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.op_class; });
-        report.phases =
-            SumNodes(run.ranks, run.transfers, [](const NodeInfo& node) { return node.phase; });
-        report.fidelity.work_error = WorkError(run.ranks);
-      }};
-  ForEachInParallel(parts.size(), [&parts](std::size_t i) { parts[i](); });
+void Conclude(const MeasuredRun& outline, std::int64_t never_ran, Report& report) {
+  // Known without meters too, but then not per joule.
+  report.tokens =
+      report.attribution ? report.attribution->tokens : InferAmount(outline.ranks, kFactStepTokens);
+  report.samples = report.attribution ? report.attribution->samples
+                                      : InferAmount(outline.ranks, kFactStepSamples);
   report.fidelity.step_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
-  CollectFacts(*run.data, report);
-  AddNotes(run.ranks, report);
-  return report;
+  CollectFacts(*outline.data, report);
+  AddNotes(never_ran, report);
+}
+
+// `add_parts` hands all ranks to the sums.
+template <typename AddParts>
+Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions& options,
+                              const AddParts& add_parts) {
+  Analysis analysis;
+  DescribeOutline(outline, analysis.report);
+  PartSums sums(outline, options, analysis.report);
+  REPRISE_TRY(add_parts(sums));
+  analysis.page = sums.Finish(outline, options);
+  Conclude(outline, sums.never_ran(), analysis.report);
+  return analysis;
+}
+
+// The hosts' ranks, in the order of their first.
+std::vector<std::vector<std::int32_t>> RanksByHost(const std::vector<RankRow>& rows) {
+  std::vector<std::vector<std::int32_t>> hosts;
+  std::map<std::string, std::size_t> number;
+  for (const RankRow& row : rows) {
+    const auto [at, added] = number.try_emplace(row.host, hosts.size());
+    if (added) {
+      hosts.emplace_back();
+    }
+    hosts[at->second].push_back(row.rank);
+  }
+  return hosts;
+}
+
+Result<Analysis> AnalyzeByHost(RunReader& reader, const AnalysisOptions& options,
+                               std::int64_t memory_bytes) {
+  REPRISE_ASSIGN(const RunData outline_data, reader.ReadAll(RankContent::kOutline));
+  const MeasuredRun outline(outline_data);
+  return AnalyzeParts(outline, options, [&](PartSums& sums) -> Status {
+    for (const auto& ranks : RanksByHost(sums.report().ranks)) {
+      REPRISE_TRY(CheckMemory(reader.directory(), ranks, memory_bytes));
+      REPRISE_ASSIGN(const RunData data, reader.Read(ranks));
+      sums.Add(MeasuredRun(data, outline));
+    }
+    return {};
+  });
+}
+
+}  // namespace
+
+Report Analyze(const RunData& run) { return AnalyzeRun(MeasuredRun(run), {}).report; }
+
+Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options) {
+  return *AnalyzeParts(run, options, [&run](PartSums& sums) -> Status {
+    sums.Add(run);
+    return {};
+  });
+}
+
+Result<Analysis> AnalyzeRun(const std::string& directory, const AnalysisOptions& options) {
+  const std::int64_t memory_bytes =
+      options.memory_bytes > 0 ? options.memory_bytes : MachineMemoryBytes();
+  REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
+  if (!FitsInMemory(directory, reader.AllRanks(), memory_bytes)) {
+    return AnalyzeByHost(reader, options, memory_bytes);
+  }
+  REPRISE_ASSIGN(const RunData run, reader.ReadAll());
+  return AnalyzeRun(MeasuredRun(run), options);
 }
 
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/intervals.h"
+#include "report/step_times.h"
 
 namespace reprise {
 namespace {
@@ -79,11 +80,10 @@ std::int64_t RealUnionNs(const MeasuredRank& rank) {
 
 }  // namespace
 
-RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
+RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   const RankData& data = rank.data();
   RankRow row;
   row.rank = data.rank;
-  row.nodes = static_cast<std::int64_t>(data.nodes.size());
   row.iterations = rank.iterations();
   const auto index = static_cast<std::size_t>(data.rank);
   row.clock_uncertainty_ns = data.clock_uncertainty_ns;
@@ -93,9 +93,19 @@ RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
   } else if (!data.devices.empty()) {
     row.device = data.devices.front().backend + ": " + data.devices.front().name;
   }
+  row.step_time_recorded_ns = NumberFact(data, kFactRecordedStepNs);
+  row.step_time_replayed_ns = MedianStepNs(rank);
+  return row;
+}
+
+void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
+  const RankData& data = rank.data();
+  row.nodes = static_cast<std::int64_t>(data.nodes.size());
   ModeTimes times;
+  std::set<std::int32_t> steps;
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
+    steps.insert(node.step);
     if (node.counts_for_coverage) {
       times.Add(rank.Mode(i), static_cast<double>(node.recorded_duration_ns));
     } else if (node.kind == OpKind::kWait) {
@@ -106,8 +116,8 @@ RankRow DescribeRank(const MeasuredRank& rank, const RunManifest& manifest) {
   }
   row.coverage = times.ToCoverage();
   row.delay_ns = GapsNs(data);
-  row.step_time_recorded_ns = NumberFact(data, kFactRecordedStepNs);
-  return row;
+  row.real_ns = RealUnionNs(rank);
+  row.recorded_steps = static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1));
 }
 
 Coverage SumCoverage(std::span<const RankRow> ranks) {
@@ -122,20 +132,15 @@ Coverage SumCoverage(std::span<const RankRow> ranks) {
   return times.ToCoverage();
 }
 
-double CoverageOfStep(std::span<const MeasuredRank> ranks, std::span<const RankRow> rows) {
+double CoverageOfStep(std::span<const RankRow> ranks) {
   double covered_ns = 0;
   double steps_ns = 0;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (!rows[i].step_time_recorded_ns) {
-      continue;
+  for (const RankRow& row : ranks) {
+    if (row.step_time_recorded_ns) {
+      covered_ns += static_cast<double>(row.real_ns);
+      steps_ns +=
+          static_cast<double>(*row.step_time_recorded_ns) * static_cast<double>(row.recorded_steps);
     }
-    std::set<std::int32_t> steps;
-    for (const NodeInfo& node : ranks[i].data().nodes) {
-      steps.insert(node.step);
-    }
-    covered_ns += static_cast<double>(RealUnionNs(ranks[i]));
-    steps_ns += static_cast<double>(*rows[i].step_time_recorded_ns) *
-                static_cast<double>(std::max<std::size_t>(steps.size(), 1));
   }
   return steps_ns > 0 ? std::min(1.0, covered_ns / steps_ns) : 0;
 }

@@ -12,10 +12,6 @@
 
 namespace reprise {
 
-struct EnergyRow;
-struct RankRow;
-struct TransferSummary;
-
 // The middle of an iteration's values, per step, and how far they lie apart.
 struct Spread {
   double median = 0;
@@ -99,13 +95,6 @@ struct EnergyAttribution {
   std::vector<TransferEnergyRow> transfers;  // most first
   std::vector<std::string> notes;
 };
-
-// `rank_rows` name the hosts; `rows` are SummarizeSamples's, whose in_total says which meters
-// count. Nothing where none does.
-[[nodiscard]] std::optional<EnergyAttribution> AttributeEnergy(std::span<const MeasuredRank> ranks,
-                                                               std::span<const RankRow> rank_rows,
-                                                               std::span<const EnergyRow> rows,
-                                                               const TransferSummary& transfers);
 
 // What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
 // where no rank has it.

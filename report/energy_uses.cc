@@ -39,10 +39,10 @@ std::optional<Spread> SpreadOf(std::vector<double> values) {
   return spread;
 }
 
-EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks, const TransferMatches& matches)
-    : ranks_(ranks) {
+EnergyUses::EnergyUses(std::span<const MeasuredRank> outline, const TransferMatches& matches)
+    : outline_(outline) {
   std::set<std::int32_t> steps;
-  for (const MeasuredRank& rank : ranks) {
+  for (const MeasuredRank& rank : outline) {
     for (const StepRecord& step : rank.steps()) {
       iterations_.emplace(step.iteration, 0);
       steps.insert(step.step);
@@ -53,16 +53,16 @@ EnergyUses::EnergyUses(std::span<const MeasuredRank> ranks, const TransferMatche
     at = number++;
   }
   steps_ = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
-  NameTransfers(matches);
+  NumberTransfers(matches);
   const Sum empty{.iterations = std::vector<double>(iterations_.size())};
-  by_rank_.assign(ranks.size(), empty);
+  by_rank_.assign(outline.size(), empty);
   by_phase_.assign(kPhases.size(), empty);
   by_class_.assign(kClasses, empty);
   by_transfer_.assign(transfers_.size(), empty);
 }
 
 // A transfer's bytes are the most that any member counts, as in the table of transfers.
-void EnergyUses::NameTransfers(const TransferMatches& matches) {
+void EnergyUses::NumberTransfers(const TransferMatches& matches) {
   std::vector<std::int64_t> bytes(matches.size(), 0);
   for (std::size_t t = 0; t < matches.size(); ++t) {
     for (const MatchedMember& member : matches.Of(t)) {
@@ -71,9 +71,9 @@ void EnergyUses::NameTransfers(const TransferMatches& matches) {
   }
   using Row = std::tuple<CommKind, std::string_view, std::int32_t, std::int64_t>;
   std::map<Row, std::int32_t> rows;
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    const RankData& data = ranks_[r].data();
-    std::vector<std::int32_t>& of_node = transfer_of_.emplace_back(data.nodes.size(), -1);
+  for (std::size_t r = 0; r < outline_.size(); ++r) {
+    const RankData& data = outline_[r].data();
+    std::vector<std::int32_t>& numbers = number_.emplace_back(data.collectives.size(), kNone);
     for (std::size_t i = 0; i < data.collectives.size(); ++i) {
       const std::uint32_t transfer = matches.number[r][i];
       if (transfer == TransferMatches::kNone) {
@@ -86,7 +86,24 @@ void EnergyUses::NameTransfers(const TransferMatches& matches) {
         transfers_.emplace_back(Name(info.spec.kind), info.spec.group, info.group_size,
                                 bytes[transfer]);
       }
-      of_node[*ranks_[r].FindNode(info.node_id)] = at->second;
+      numbers[i] = at->second;
+    }
+  }
+}
+
+void EnergyUses::Begin(std::span<const MeasuredRank> ranks,
+                       std::span<const std::size_t> positions) {
+  ranks_ = ranks;
+  positions_ = positions;
+  number_of_node_.clear();
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    const std::vector<std::int32_t>& numbers = number_[positions[r]];
+    std::vector<std::int32_t>& of_node = number_of_node_.emplace_back(data.nodes.size(), kNone);
+    for (std::size_t i = 0; i < std::min(numbers.size(), data.collectives.size()); ++i) {
+      if (const auto node = ranks[r].FindNode(data.collectives[i].node_id)) {
+        of_node[*node] = numbers[i];
+      }
     }
   }
 }
@@ -95,11 +112,11 @@ void EnergyUses::Add(const Execution& execution, const EnergyShare& share, std::
                      std::int64_t update_ns) {
   const NodeInfo& node = ranks_[execution.rank].data().nodes[execution.node];
   const auto iteration = iterations_.find(execution.iteration);
-  const std::int32_t transfer = transfer_of_[execution.rank][execution.node];
+  const std::int32_t transfer = number_of_node_[execution.rank][execution.node];
   const std::array<Sum*, 4> sums = {
-      &by_rank_[execution.rank], &by_phase_[static_cast<std::size_t>(node.phase)],
+      &by_rank_[positions_[execution.rank]], &by_phase_[static_cast<std::size_t>(node.phase)],
       &by_class_[static_cast<std::size_t>(node.op_class)],
-      transfer < 0 ? nullptr : &by_transfer_[static_cast<std::size_t>(transfer)]};
+      transfer == kNone ? nullptr : &by_transfer_[static_cast<std::size_t>(transfer)]};
   for (Sum* const sum : sums) {
     if (sum == nullptr) {
       continue;
@@ -142,7 +159,7 @@ void EnergyUses::Finish(bool above_idle, EnergyAttribution& attribution) const {
                      [](const auto& a, const auto& b) { return a.use.joules > b.use.joules; });
   };
   attribution.ranks = Rows(
-      by_rank_, [this](std::size_t r) { return std::to_string(ranks_[r].data().rank); },
+      by_rank_, [this](std::size_t r) { return std::to_string(outline_[r].data().rank); },
       above_idle);
   attribution.phases = Rows(
       by_phase_, [](std::size_t p) { return std::string(Name(static_cast<Phase>(p))); },

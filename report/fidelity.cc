@@ -1,63 +1,16 @@
-#include "report/fidelity.h"
-
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "report/difference.h"
+#include "report/fidelity_examination.h"
 #include "report/intervals.h"
-#include "report/offenders.h"
-#include "report/run_timing.h"
 
 namespace reprise {
 namespace {
 
 using Index = std::uint32_t;
-
-std::optional<NodeErrors> DescribeErrors(std::span<const MeasuredRank> ranks) {
-  std::vector<std::pair<double, double>> errors;  // relative error, recorded time
-  double recorded_ns = 0;
-  double apart_ns = 0;
-  double within_ns = 0;
-  for (const MeasuredRank& rank : ranks) {
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      const auto replayed_ns = rank.MedianDurationNs(i);
-      if (!node.counts_for_coverage || node.kind == OpKind::kComm || !replayed_ns ||
-          node.recorded_duration_ns <= 0) {
-        continue;
-      }
-      const auto weight = static_cast<double>(node.recorded_duration_ns);
-      const double apart = static_cast<double>(*replayed_ns) - weight;
-      errors.emplace_back(apart / weight, weight);
-      recorded_ns += weight;
-      apart_ns += std::abs(apart);
-      within_ns += std::abs(apart) <= weight / 10 ? weight : 0;
-    }
-  }
-  if (errors.empty()) {
-    return std::nullopt;
-  }
-  std::sort(errors.begin(), errors.end());
-  const auto quantile = [&](double fraction) {
-    double below_ns = 0;
-    for (const auto& [error, weight] : errors) {
-      below_ns += weight;
-      if (below_ns >= fraction * recorded_ns) {
-        return error;
-      }
-    }
-    return errors.back().first;
-  };
-  return NodeErrors{.nodes = static_cast<std::int64_t>(errors.size()),
-                    .mean_absolute = apart_ns / recorded_ns,
-                    .p05 = quantile(0.05),
-                    .p25 = quantile(0.25),
-                    .p50 = quantile(0.5),
-                    .p75 = quantile(0.75),
-                    .p95 = quantile(0.95),
-                    .within_tenth = within_ns / recorded_ns};
-}
 
 // Threads and streams; transfers are in OverlapRow.
 std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& recorded) {
@@ -144,29 +97,102 @@ std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
   return out;
 }
 
-Status Compare(std::span<const MeasuredRank> ranks, const RunTiming& timing,
-               FidelityDetails& details) {
-  REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
-  details.difference = std::move(comparison.difference);
-  details.critical_path = std::move(comparison.critical_path);
-  details.actors = DescribeActors(timing, comparison.recorded);
-  details.overlap = DescribeOverlap(ranks, timing, comparison.recorded);
+}  // namespace
+
+void NodeErrorSums::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto replayed_ns = rank.MedianDurationNs(i);
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm || !replayed_ns ||
+          node.recorded_duration_ns <= 0) {
+        continue;
+      }
+      const auto weight = static_cast<double>(node.recorded_duration_ns);
+      const double apart = static_cast<double>(*replayed_ns) - weight;
+      errors_.emplace_back(apart / weight, weight);
+      recorded_ns_ += weight;
+      apart_ns_ += std::abs(apart);
+      within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
+    }
+  }
+}
+
+std::optional<NodeErrors> NodeErrorSums::Finish() {
+  if (errors_.empty()) {
+    return std::nullopt;
+  }
+  std::sort(errors_.begin(), errors_.end());
+  const auto quantile = [this](double fraction) {
+    double below_ns = 0;
+    for (const auto& [error, weight] : errors_) {
+      below_ns += weight;
+      if (below_ns >= fraction * recorded_ns_) {
+        return error;
+      }
+    }
+    return errors_.back().first;
+  };
+  return NodeErrors{.nodes = static_cast<std::int64_t>(errors_.size()),
+                    .mean_absolute = apart_ns_ / recorded_ns_,
+                    .p05 = quantile(0.05),
+                    .p25 = quantile(0.25),
+                    .p50 = quantile(0.5),
+                    .p75 = quantile(0.75),
+                    .p95 = quantile(0.95),
+                    .within_tenth = within_ns_ / recorded_ns_};
+}
+
+FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
+                                         const RunManifest& manifest)
+    : outline_(outline), manifest_(manifest), pass_(FindMedianPass(outline)) {
+  if (!pass_) {
+    details_.why_not = "no iteration was finished on every rank";
+  }
+}
+
+void FidelityExamination::Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches) {
+  errors_.Add(ranks);
+  offenders_.Add(ranks);
+  if (!pass_) {
+    return;
+  }
+  if (const auto timing = TimeRun(ranks, matches, manifest_, *pass_, details_.why_not)) {
+    if (const Status added = AddTimes(ranks, *timing); !added) {
+      details_.why_not = added.error().message;
+    }
+  }
+}
+
+Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const RunTiming& timing) {
+  Schedule recorded;
+  if (ranks.size() == outline_.size()) {
+    REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
+    details_.difference = std::move(comparison.difference);
+    details_.critical_path = std::move(comparison.critical_path);
+    recorded = std::move(comparison.recorded);
+  } else {
+    details_.why_not =
+        "it was read host by host, to fit in memory; what moved the step's end and the critical "
+        "path lead through all ranks";
+    REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(timing.recorded));
+    recorded = order.Run(
+        {timing.recorded.duration_ns, timing.recorded.delay_ns, timing.recorded.transfer_ns});
+  }
+  const auto append = [](auto rows, auto& to) {
+    to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  };
+  append(DescribeActors(timing, recorded), details_.actors);
+  append(DescribeOverlap(ranks, timing, recorded), details_.overlap);
   return {};
 }
 
-}  // namespace
-
-FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks, const TransferMatches& matches,
-                                const RunManifest& manifest) {
-  FidelityDetails details;
-  details.nodes = DescribeErrors(ranks);
-  details.offenders = FindOffenders(ranks, manifest.oversubscribed);
-  if (const auto timing = TimeRun(ranks, matches, manifest, details.why_not)) {
-    if (const Status compared = Compare(ranks, *timing, details); !compared) {
-      details.why_not = compared.error().message;
-    }
-  }
-  return details;
+FidelityDetails FidelityExamination::Finish() {
+  details_.nodes = errors_.Finish();
+  details_.offenders = offenders_.Finish(manifest_.oversubscribed);
+  std::stable_sort(details_.overlap.begin(), details_.overlap.end(),
+                   [](const OverlapRow& a, const OverlapRow& b) { return a.rank < b.rank; });
+  return std::move(details_);
 }
 
 }  // namespace reprise

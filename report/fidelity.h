@@ -4,15 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "report/measured.h"
-
 namespace reprise {
-
-struct TransferMatches;  // report/transfers.h
 
 // What moved the end of one pass over the trace, from the recording to the replay.
 struct DifferenceRow {
@@ -80,13 +75,9 @@ struct FidelityDetails {
   std::vector<ActorRow> actors;
   std::vector<PathRow> critical_path;
   std::vector<OverlapRow> overlap;
-  std::string why_not;  // empty, or why there is nothing but `nodes` and `offenders`
+  // Empty, or why there is nothing but `nodes` and `offenders`; of a run that was read host by host
+  // actors and overlap are there too.
+  std::string why_not;
 };
-
-// The difference, the path, actors and overlap are of one iteration; nodes and offenders are of
-// medians over all. `oversubscribed` is named as a cause.
-[[nodiscard]] FidelityDetails ExamineFidelity(std::span<const MeasuredRank> ranks,
-                                              const TransferMatches& matches,
-                                              const RunManifest& manifest);
 
 }  // namespace reprise

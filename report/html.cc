@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "report/html_data.h"
 #include "report/html_files.h"
 
 namespace reprise {
@@ -77,8 +76,8 @@ std::string HtmlPage(std::string_view json, PageKind kind) {
   return text.append(frame.substr(at));
 }
 
-std::string HtmlText(const MeasuredRun& run, const Report& report) {
-  return HtmlPage(HtmlDataJson(run, report), PageKind::kReport);
+std::string HtmlText(const Report& report, const PageDetails& details) {
+  return HtmlPage(HtmlDataJson(report, details), PageKind::kReport);
 }
 
 }  // namespace reprise

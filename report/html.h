@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/measured_run.h"
+#include "report/html_data.h"
 #include "report/report.h"
 
 namespace reprise {
@@ -16,9 +16,8 @@ enum class PageKind { kReport, kComparison };
 // comparison's, with the figures that were asked for or all sections.
 [[nodiscard]] std::string HtmlPage(std::string_view json, PageKind kind);
 
-// A run's report (docs/report.md). `report` is Analyze's of the same run. Its size is bounded
-// whatever the run's is.
-[[nodiscard]] std::string HtmlText(const MeasuredRun& run, const Report& report);
+// A run's report (docs/report.md). Its size is bounded whatever the run's is.
+[[nodiscard]] std::string HtmlText(const Report& report, const PageDetails& details);
 
 // JSON as it may stand inside of a <script> element: nothing in it can end the element or open a
 // comment, and it means the same.

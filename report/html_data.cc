@@ -3,13 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <functional>
 
-#include "core/parallel.h"
-#include "report/html_steps.h"
-#include "report/html_telemetry.h"
 #include "report/report_json.h"
 #include "report/rows_json.h"
 
@@ -176,22 +171,9 @@ Report CutToLimits(Report report, const HtmlLimits& limits,
   return report;
 }
 
-std::string HtmlDataJson(const MeasuredRun& run, const Report& report, const HtmlLimits& limits) {
-  StepClasses steps;
-  std::vector<StragglerRow> stragglers;
-  Telemetry telemetry;
-  const std::array<std::function<void()>, 2> parts = {
-      [&] {
-        telemetry = ReduceTelemetry(
-            run.ranks, report.ranks, run.transfers,
-            {.series = limits.series, .bins = limits.bins, .points = limits.points});
-      },
-      [&] {
-        steps = SumStepClasses(run.ranks, run.transfers, limits.cells);
-        stragglers = FindStragglers(run.ranks, run.transfers);
-      }};
-  ForEachInParallel(parts.size(), [&parts](std::size_t i) { parts[i](); });
-
+std::string HtmlDataJson(const Report& report, const PageDetails& details,
+                         const HtmlLimits& limits) {
+  auto [steps, stragglers, telemetry] = details;
   std::map<std::string, std::int64_t> left_out;
   const Report cut = CutToLimits(report, limits, left_out);
   Cutter cutter(left_out);

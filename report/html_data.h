@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "report/measured_run.h"
+#include "report/html_steps.h"
+#include "report/html_telemetry.h"
 #include "report/report.h"
 
 namespace reprise {
@@ -25,7 +27,14 @@ struct HtmlLimits {
 [[nodiscard]] Report CutToLimits(Report report, const HtmlLimits& limits,
                                  std::map<std::string, std::int64_t>& left_out);
 
-[[nodiscard]] std::string HtmlDataJson(const MeasuredRun& run, const Report& report,
+// What the page shows beside the report.
+struct PageDetails {
+  StepClasses steps;
+  std::vector<StragglerRow> stragglers;
+  Telemetry telemetry;
+};
+
+[[nodiscard]] std::string HtmlDataJson(const Report& report, const PageDetails& details,
                                        const HtmlLimits& limits = {});
 
 }  // namespace reprise

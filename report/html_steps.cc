@@ -8,118 +8,6 @@
 namespace reprise {
 namespace {
 
-using ClassIndex = std::map<OpClass, std::size_t>;
-
-ClassIndex IndexClasses(std::span<const MeasuredRank> ranks, std::vector<std::string>& names) {
-  std::map<OpClass, std::int64_t> recorded_ns;
-  for (const MeasuredRank& rank : ranks) {
-    for (const NodeInfo& node : rank.data().nodes) {
-      if (node.counts_for_coverage) {
-        recorded_ns[node.op_class] += node.recorded_duration_ns;
-      }
-    }
-  }
-  std::vector<std::pair<OpClass, std::int64_t>> order(recorded_ns.begin(), recorded_ns.end());
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  ClassIndex index;
-  for (const auto& [op_class, unused] : order) {
-    index[op_class] = names.size();
-    names.emplace_back(Name(op_class));
-  }
-  return index;
-}
-
-// The iterations whose times fit, and how many don't.
-std::set<std::int32_t> ChooseIterations(std::span<const MeasuredRank> ranks, std::size_t classes,
-                                        std::size_t most_cells, std::int64_t& left_out) {
-  std::map<std::int32_t, std::size_t> rows;
-  for (const MeasuredRank& rank : ranks) {
-    for (const StepRecord& step : rank.steps()) {
-      ++rows[step.iteration];
-    }
-  }
-  std::set<std::int32_t> chosen;
-  std::size_t cells = 0;
-  for (const auto& [iteration, count] : rows) {
-    cells += count * (classes + 1);
-    if (chosen.empty() || cells <= most_cells) {
-      chosen.insert(iteration);
-    } else {
-      ++left_out;
-    }
-  }
-  return chosen;
-}
-
-// Rows of one rank, by step and iteration.
-class RankRows {
- public:
-  RankRows(std::int32_t rank, std::size_t classes) : rank_(rank), classes_(classes) {}
-  StepClassRow& At(std::int32_t step, std::int32_t iteration) {
-    if (last_ != nullptr && last_->step == step && last_->iteration == iteration) {
-      return *last_;
-    }
-    const auto [at, added] = rows_.try_emplace({step, iteration});
-    last_ = &at->second;
-    if (added) {
-      at->second = {.rank = rank_,
-                    .step = step,
-                    .iteration = iteration,
-                    .class_ns = std::vector<std::int64_t>(classes_)};
-    }
-    return at->second;
-  }
-  void MoveTo(std::vector<StepClassRow>& out) {
-    for (auto& [unused, row] : rows_) {
-      out.push_back(std::move(row));
-    }
-  }
-
- private:
-  std::int32_t rank_;
-  std::size_t classes_;
-  std::map<std::pair<std::int32_t, std::int32_t>, StepClassRow> rows_;
-  StepClassRow* last_ = nullptr;  // what was asked for last
-};
-
-void AddRank(std::span<const MeasuredRank> ranks, std::size_t r, const TransferSummary& transfers,
-             const ClassIndex& index, const std::set<std::int32_t>& iterations, StepClasses& out) {
-  const MeasuredRank& rank = ranks[r];
-  const RankData& data = rank.data();
-  RankRows recorded(data.rank, index.size());
-  RankRows replayed(data.rank, index.size());
-  for (const StepRecord& step : rank.steps()) {
-    if (iterations.contains(step.iteration)) {
-      replayed.At(step.step, step.iteration).step_ns = step.duration_ns;
-    }
-  }
-  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
-    const NodeInfo& node = data.nodes[i];
-    if (!node.counts_for_coverage) {
-      continue;
-    }
-    const std::size_t c = index.at(node.op_class);
-    recorded.At(node.step, -1).class_ns[c] += node.recorded_duration_ns;
-    for (const std::uint32_t k : rank.Records(i)) {
-      const NodeRecord& record = data.records[k];
-      if (iterations.contains(record.iteration)) {
-        // From the last arrival on for a transfer that all members finished; else from its start.
-        replayed.At(record.step, record.iteration).class_ns[c] +=
-            transfers.OwnNs(r, k).value_or(record.duration_ns);
-      }
-    }
-  }
-  // A rank knows one recorded step time: the mean over its steps.
-  if (const auto step_ns = NumberFact(data, kFactRecordedStepNs)) {
-    for (const StepRecord& step : rank.steps()) {
-      recorded.At(step.step, -1).step_ns = *step_ns;
-    }
-  }
-  recorded.MoveTo(out.recorded);
-  replayed.MoveTo(out.replayed);
-}
-
 // One member's part in one iteration of a collective.
 struct Arrival {
   std::size_t transfer = 0;
@@ -169,14 +57,118 @@ std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
 
 }  // namespace
 
-StepClasses SumStepClasses(std::span<const MeasuredRank> ranks, const TransferSummary& transfers,
-                           std::size_t most_cells) {
-  StepClasses out;
-  const ClassIndex index = IndexClasses(ranks, out.classes);
-  const std::set<std::int32_t> iterations =
-      ChooseIterations(ranks, index.size(), most_cells, out.iterations_left_out);
+void StepClassSums::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    AddRank(ranks, r, transfers, index, iterations, out);
+    AddRank(ranks, r, transfers);
+  }
+}
+
+void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
+                            const TransferSummary& transfers) {
+  const MeasuredRank& rank = ranks[r];
+  const RankData& data = rank.data();
+  // Nodes and records of one step and iteration mostly stand together.
+  const auto finder = [](std::map<Key, Sum>& sums) {
+    return [&sums, last = Key{}, at = static_cast<Sum*>(nullptr)](const Key& key) mutable -> Sum& {
+      if (at == nullptr || key != last) {
+        at = &sums[key];
+        last = key;
+      }
+      return *at;
+    };
+  };
+  auto recorded = finder(recorded_);
+  auto replayed = finder(replayed_);
+  // A rank knows one recorded step time: the mean over its steps.
+  const auto step_ns = NumberFact(data, kFactRecordedStepNs);
+  for (const StepRecord& step : rank.steps()) {
+    replayed({data.rank, step.step, step.iteration}).step_ns = step.duration_ns;
+    if (step_ns) {
+      recorded({data.rank, step.step, -1}).step_ns = *step_ns;
+    }
+  }
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const NodeInfo& node = data.nodes[i];
+    if (!node.counts_for_coverage) {
+      continue;
+    }
+    const auto c = static_cast<std::size_t>(node.op_class);
+    present_[c] = true;
+    recorded({data.rank, node.step, -1}).class_ns[c] += node.recorded_duration_ns;
+    for (const std::uint32_t k : rank.Records(i)) {
+      const NodeRecord& record = data.records[k];
+      // From the last arrival on for a transfer that all members finished; else from its start.
+      replayed({data.rank, record.step, record.iteration}).class_ns[c] +=
+          transfers.OwnNs(r, k).value_or(record.duration_ns);
+    }
+  }
+}
+
+std::vector<std::size_t> StepClassSums::ClassesInOrder() const {
+  std::array<std::int64_t, kClasses> recorded_ns{};
+  for (const auto& [unused, sum] : recorded_) {
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      recorded_ns[c] += sum.class_ns[c];
+    }
+  }
+  std::vector<std::size_t> classes;
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    if (present_[c]) {
+      classes.push_back(c);
+    }
+  }
+  std::stable_sort(classes.begin(), classes.end(), [&recorded_ns](std::size_t a, std::size_t b) {
+    return recorded_ns[a] > recorded_ns[b];
+  });
+  return classes;
+}
+
+// The iterations whose times fit, and how many don't.
+std::set<std::int32_t> StepClassSums::ChooseIterations(std::size_t classes, std::size_t most_cells,
+                                                       std::int64_t& left_out) const {
+  std::map<std::int32_t, std::size_t> rows;
+  for (const auto& [key, unused] : replayed_) {
+    ++rows[std::get<2>(key)];
+  }
+  std::set<std::int32_t> chosen;
+  std::size_t cells = 0;
+  for (const auto& [iteration, count] : rows) {
+    cells += count * (classes + 1);
+    if (chosen.empty() || cells <= most_cells) {
+      chosen.insert(iteration);
+    } else {
+      ++left_out;
+    }
+  }
+  return chosen;
+}
+
+StepClasses StepClassSums::Finish(std::size_t most_cells) const {
+  StepClasses out;
+  const std::vector<std::size_t> classes = ClassesInOrder();
+  for (const std::size_t c : classes) {
+    out.classes.emplace_back(Name(static_cast<OpClass>(c)));
+  }
+  const auto row = [&classes](const Key& key, const Sum& sum) {
+    StepClassRow made{.rank = std::get<0>(key),
+                      .step = std::get<1>(key),
+                      .iteration = std::get<2>(key),
+                      .step_ns = sum.step_ns,
+                      .class_ns = {}};
+    for (const std::size_t c : classes) {
+      made.class_ns.push_back(sum.class_ns[c]);
+    }
+    return made;
+  };
+  for (const auto& [key, sum] : recorded_) {
+    out.recorded.push_back(row(key, sum));
+  }
+  const std::set<std::int32_t> chosen =
+      ChooseIterations(classes.size(), most_cells, out.iterations_left_out);
+  for (const auto& [key, sum] : replayed_) {
+    if (chosen.contains(std::get<2>(key))) {
+      out.replayed.push_back(row(key, sum));
+    }
   }
   return out;
 }

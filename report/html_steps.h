@@ -2,9 +2,13 @@
 // class, and who kept whom waiting. Only report/ sees this.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "report/measured.h"
@@ -27,9 +31,30 @@ struct StepClasses {
   std::int64_t iterations_left_out = 0;
 };
 
-// At most `most_cells` class times as replayed: whole iterations, the first ones, at least one.
-[[nodiscard]] StepClasses SumStepClasses(std::span<const MeasuredRank> ranks,
-                                         const TransferSummary& transfers, std::size_t most_cells);
+// Ranks come in any number of parts.
+class StepClassSums {
+ public:
+  void Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers);
+  // By rank, step and iteration. At most `most_cells` class times as replayed: whole iterations,
+  // the first ones, at least one.
+  [[nodiscard]] StepClasses Finish(std::size_t most_cells) const;
+
+ private:
+  static constexpr std::size_t kClasses = static_cast<std::size_t>(OpClass::kHost) + 1;
+  struct Sum {
+    std::int64_t step_ns = 0;
+    std::array<std::int64_t, kClasses> class_ns{};
+  };
+  using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // rank, step, iteration
+  void AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
+               const TransferSummary& transfers);
+  [[nodiscard]] std::vector<std::size_t> ClassesInOrder() const;
+  [[nodiscard]] std::set<std::int32_t> ChooseIterations(std::size_t classes, std::size_t most_cells,
+                                                        std::int64_t& left_out) const;
+
+  std::map<Key, Sum> recorded_, replayed_;
+  std::array<bool, kClasses> present_{};
+};
 
 // A rank in its collectives with others. Times are per pass over the trace: the mean of iterations.
 struct StragglerRow {

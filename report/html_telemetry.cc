@@ -19,52 +19,6 @@ int Telling(const Metric& metric) {
   return static_cast<int>(found - std::begin(kOrder));
 }
 
-// One sampling rank with its host's ranks, and the metrics that are shown.
-struct Host {
-  std::size_t sampled_by = 0;
-  std::vector<std::size_t> ranks;  // positions
-  std::vector<const Metric*> metrics;
-};
-
-std::vector<Host> FindHosts(std::span<const MeasuredRank> ranks,
-                            std::span<const RankRow> rank_rows) {
-  std::vector<Host> hosts;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    if (ranks[r].data().samples.empty()) {
-      continue;
-    }
-    Host& host = hosts.emplace_back(Host{.sampled_by = r});
-    for (std::size_t other = 0; other < ranks.size(); ++other) {
-      if (rank_rows[other].host == rank_rows[r].host) {
-        host.ranks.push_back(other);
-      }
-    }
-    for (const Metric& metric : ranks[r].data().metrics) {
-      if (metric.kind != MetricKind::kState) {
-        host.metrics.push_back(&metric);
-      }
-    }
-  }
-  return hosts;
-}
-
-// Drops the least telling metrics until all fit; says how many.
-std::int64_t KeepMostTelling(std::size_t most, std::vector<Host>& hosts) {
-  std::vector<std::pair<int, std::pair<std::size_t, const Metric*>>> all;
-  for (std::size_t h = 0; h < hosts.size(); ++h) {
-    for (const Metric* metric : hosts[h].metrics) {
-      all.push_back({Telling(*metric), {h, metric}});
-    }
-    hosts[h].metrics.clear();
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-    hosts[all[i].second.first].metrics.push_back(all[i].second.second);
-  }
-  return static_cast<std::int64_t>(all.size() - std::min(most, all.size()));
-}
-
 // A total's rate from each reading to the next.
 std::vector<SeriesStep> Rates(std::span<const Sample> samples) {
   std::vector<SeriesStep> steps;
@@ -113,10 +67,18 @@ void FillSeries(std::span<const SeriesStep> steps, Interval window, std::int64_t
   }
 }
 
-class HostReduction {
+}  // namespace
+
+// Of a host whose ranks stand at `host_ranks` in `ranks`.
+class TelemetryReduction::HostReduction {
  public:
-  HostReduction(std::span<const MeasuredRank> ranks, const Host& host)
-      : ranks_(ranks), host_(host), sampler_(ranks[host.sampled_by]), samples_(sampler_.data()) {
+  HostReduction(std::span<const MeasuredRank> ranks, std::vector<std::size_t> host_ranks,
+                std::size_t sampled_by, const std::vector<const Metric*>& metrics)
+      : ranks_(ranks),
+        host_ranks_(std::move(host_ranks)),
+        metrics_(metrics),
+        sampler_(ranks[sampled_by]),
+        samples_(sampler_.data()) {
     const auto& samples = sampler_.data().samples;
     const auto [first, last] =
         std::minmax_element(samples.begin(), samples.end(),
@@ -133,10 +95,10 @@ class HostReduction {
                       .sampled_by = sampler_.data().rank,
                       .begin_ns = window_.first - measured_.first,
                       .end_ns = window_.second - measured_.first};
-    for (const std::size_t r : host_.ranks) {
+    for (const std::size_t r : host_ranks_) {
       out.ranks.push_back(ranks_[r].data().rank);
     }
-    for (const Metric* metric : host_.metrics) {
+    for (const Metric* metric : metrics_) {
       AddSeries(*metric, bins, out);
     }
     AddIterations(out);
@@ -166,7 +128,7 @@ class HostReduction {
                            .unit = ShownUnit(metric),
                            .source = metric.source,
                            .modelled = metric.modelled};
-    if (const auto users = RanksOnDevice(metric, sampler_.data(), ranks_, host_.ranks)) {
+    if (const auto users = RanksOnDevice(metric, sampler_.data(), ranks_, host_ranks_)) {
       for (const std::size_t r : *users) {
         series.ranks.push_back(ranks_[r].data().rank);
       }
@@ -183,7 +145,7 @@ class HostReduction {
 
   void AddIterations(TelemetryHost& out) const {
     std::map<std::int32_t, TelemetryIteration> iterations;
-    for (const std::size_t r : host_.ranks) {
+    for (const std::size_t r : host_ranks_) {
       for (const StepRecord& step : ranks_[r].data().steps) {
         const std::int64_t begin_ns = step.start_ns - measured_.first;
         const std::int64_t end_ns = begin_ns + step.duration_ns;
@@ -204,7 +166,7 @@ class HostReduction {
   void AddOperationsInBins(std::size_t bins, const TransferSummary& transfers,
                            TelemetryHost& out) const {
     Load load;
-    for (const std::size_t r : host_.ranks) {
+    for (const std::size_t r : host_ranks_) {
       AddOperations(ranks_, r, {.compute = true, .transfers = &transfers}, load);
     }
     out.bin_ns = (window_.second - window_.first) / static_cast<std::int64_t>(bins) + 1;
@@ -237,30 +199,91 @@ class HostReduction {
   }
 
   std::span<const MeasuredRank> ranks_;
-  const Host& host_;
+  std::vector<std::size_t> host_ranks_;
+  const std::vector<const Metric*>& metrics_;
   const MeasuredRank& sampler_;
   SampleTable samples_;
   Interval window_, measured_;
 };
 
-}  // namespace
-
-Telemetry ReduceTelemetry(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
-                          const TransferSummary& transfers, const TelemetryLimits& limits) {
-  Telemetry telemetry;
-  std::vector<Host> hosts = FindHosts(ranks, rank_rows);
-  telemetry.series_left_out = KeepMostTelling(limits.series, hosts);
+TelemetryReduction::TelemetryReduction(std::span<const MeasuredRank> outline,
+                                       std::span<const RankRow> rank_rows,
+                                       const TelemetryLimits& limits) {
+  FindHosts(outline, rank_rows);
+  series_left_out_ = KeepMostTelling(limits.series);
   std::size_t lines = 0;
-  for (const Host& host : hosts) {
+  for (const Host& host : hosts_) {
     lines += host.metrics.size();
   }
   // A bin is a time, a least and a most; what ran takes about as much as four series a host.
-  lines += 4 * hosts.size();
-  const std::size_t bins = std::clamp<std::size_t>(
-      limits.points / (3 * std::max<std::size_t>(lines, 1)), 16, limits.bins);
-  for (const Host& host : hosts) {
-    telemetry.hosts.push_back(
-        HostReduction(ranks, host).Reduce(rank_rows[host.sampled_by].host, bins, transfers));
+  lines += 4 * hosts_.size();
+  bins_ = std::clamp<std::size_t>(limits.points / (3 * std::max<std::size_t>(lines, 1)), 16,
+                                  limits.bins);
+}
+
+void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
+                                   std::span<const RankRow> rank_rows) {
+  for (std::size_t r = 0; r < outline.size(); ++r) {
+    if (outline[r].data().samples.empty()) {
+      continue;
+    }
+    Host& host = hosts_.emplace_back();
+    host.sampled_by = r;
+    host.reduced.host = rank_rows[r].host;
+    for (std::size_t other = 0; other < outline.size(); ++other) {
+      if (rank_rows[other].host == rank_rows[r].host) {
+        host.ranks.push_back(other);
+      }
+    }
+    for (const Metric& metric : outline[r].data().metrics) {
+      if (metric.kind != MetricKind::kState) {
+        host.metrics.push_back(&metric);
+      }
+    }
+  }
+}
+
+std::int64_t TelemetryReduction::KeepMostTelling(std::size_t most) {
+  std::vector<std::pair<int, std::pair<std::size_t, const Metric*>>> all;
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    for (const Metric* metric : hosts_[h].metrics) {
+      all.push_back({Telling(*metric), {h, metric}});
+    }
+    hosts_[h].metrics.clear();
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+    hosts_[all[i].second.first].metrics.push_back(all[i].second.second);
+  }
+  return static_cast<std::int64_t>(all.size() - std::min(most, all.size()));
+}
+
+void TelemetryReduction::Add(const MeasuredRun& part) {
+  const auto in_part = [&part](std::size_t position) {
+    return static_cast<std::size_t>(
+        std::lower_bound(part.positions.begin(), part.positions.end(), position) -
+        part.positions.begin());
+  };
+  for (Host& host : hosts_) {
+    const std::size_t sampled_by = in_part(host.sampled_by);
+    if (sampled_by == part.positions.size() || part.positions[sampled_by] != host.sampled_by) {
+      continue;
+    }
+    std::vector<std::size_t> ranks;
+    ranks.reserve(host.ranks.size());
+    for (const std::size_t position : host.ranks) {
+      ranks.push_back(in_part(position));
+    }
+    host.reduced = HostReduction(part.ranks, std::move(ranks), sampled_by, host.metrics)
+                       .Reduce(host.reduced.host, bins_, part.transfers);
+  }
+}
+
+Telemetry TelemetryReduction::Finish() {
+  Telemetry telemetry{.hosts = {}, .series_left_out = series_left_out_};
+  for (Host& host : hosts_) {
+    telemetry.hosts.push_back(std::move(host.reduced));
   }
   return telemetry;
 }

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "report/measured.h"
+#include "report/measured_run.h"
 #include "report/report.h"
-#include "report/transfers.h"
 
 namespace reprise {
 
@@ -56,9 +55,33 @@ struct TelemetryLimits {
   std::size_t series = 0, bins = 0, points = 0;  // as in HtmlLimits
 };
 
-[[nodiscard]] Telemetry ReduceTelemetry(std::span<const MeasuredRank> ranks,
-                                        std::span<const RankRow> rank_rows,
-                                        const TransferSummary& transfers,
-                                        const TelemetryLimits& limits);
+// Ranks come in any number of parts; those of one host come together.
+class TelemetryReduction {
+ public:
+  // Of all ranks, with `rank_rows` that name the hosts; must outlive it.
+  TelemetryReduction(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows,
+                     const TelemetryLimits& limits);
+
+  void Add(const MeasuredRun& part);
+  // Hosts in the order of the ranks that sample.
+  [[nodiscard]] Telemetry Finish();
+
+ private:
+  // One sampling rank with its host's ranks, and the metrics that are shown.
+  struct Host {
+    std::size_t sampled_by = 0;      // position
+    std::vector<std::size_t> ranks;  // positions
+    std::vector<const Metric*> metrics;
+    TelemetryHost reduced;
+  };
+  class HostReduction;
+  void FindHosts(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows);
+  // Drops the least telling metrics until all fit; says how many.
+  [[nodiscard]] std::int64_t KeepMostTelling(std::size_t most);
+
+  std::vector<Host> hosts_;
+  std::size_t bins_ = 0;
+  std::int64_t series_left_out_ = 0;
+};
 
 }  // namespace reprise

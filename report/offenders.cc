@@ -16,18 +16,11 @@ constexpr std::size_t kMost = 10;
 // Below this, what PyTorch does around an operation is of the size of the operation.
 constexpr std::int64_t kSmallNs = 20'000;
 
-// All nodes of one operation.
-struct Operation {
-  OffenderRow row;
-  ReplayMode mode = ReplayMode::kReal;
-  double flops = 0, bytes = 0;
-  double spread_ns = 0;  // longest minus shortest iteration of each node, summed
-  std::int64_t iterations = 0;
-};
-
 double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-std::string SpeedCause(const Operation& operation) {
+}  // namespace
+
+std::string Offenders::SpeedCause(const Operation& operation) {
   const double recorded_s = Seconds(operation.row.recorded_ns);
   const double replayed_s = Seconds(operation.row.replayed_ns);
   const bool compute = operation.flops > 4 * operation.bytes;
@@ -38,7 +31,7 @@ std::string SpeedCause(const Operation& operation) {
                      work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
 }
 
-std::string LikelyCause(const Operation& operation, bool oversubscribed) {
+std::string Offenders::LikelyCause(const Operation& operation, bool oversubscribed) {
   const OffenderRow& row = operation.row;
   if (operation.mode == ReplayMode::kSurrogate) {
     return "surrogate: no kernel takes this call, another one of the same bytes and FLOPs ran";
@@ -58,7 +51,7 @@ std::string LikelyCause(const Operation& operation, bool oversubscribed) {
   return SpeedCause(operation);
 }
 
-void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
+void Offenders::AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation) {
   const NodeInfo& node = rank.data().nodes[i];
   if (operation.row.count == 0) {
     operation.row.name = node.name;
@@ -82,22 +75,29 @@ void Add(const MeasuredRank& rank, std::size_t i, Operation& operation) {
   operation.spread_ns += static_cast<double>(longest_ns - shortest_ns);
 }
 
-}  // namespace
+Offenders::Operation& Offenders::Find(const NodeInfo& node) {
+  const std::tuple<std::string_view, OpClass, std::string_view> key{node.name, node.op_class,
+                                                                    node.kernel};
+  const auto found = operations_.find(key);
+  return found != operations_.end() ? found->second : operations_[Key(key)];
+}
 
-std::vector<OffenderRow> FindOffenders(std::span<const MeasuredRank> ranks, bool oversubscribed) {
-  std::map<std::tuple<std::string_view, OpClass, std::string_view>, Operation> operations;
+void Offenders::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
           rank.MedianDurationNs(i).value_or(0) > 0) {
-        Add(rank, i, operations[{node.name, node.op_class, node.kernel}]);
+        AddNode(rank, i, Find(node));
       }
     }
   }
-  std::vector<Operation*> sorted;
-  sorted.reserve(operations.size());
-  for (auto& [unused, operation] : operations) {
+}
+
+std::vector<OffenderRow> Offenders::Finish(bool oversubscribed) const {
+  std::vector<const Operation*> sorted;
+  sorted.reserve(operations_.size());
+  for (const auto& [unused, operation] : operations_) {
     sorted.push_back(&operation);
   }
   const auto apart_ns = [](const Operation* operation) {
@@ -108,9 +108,9 @@ std::vector<OffenderRow> FindOffenders(std::span<const MeasuredRank> ranks, bool
   });
   sorted.resize(std::min(sorted.size(), kMost));
   std::vector<OffenderRow> rows;
-  for (Operation* operation : sorted) {
-    operation->row.cause = LikelyCause(*operation, oversubscribed);
-    rows.push_back(std::move(operation->row));
+  for (const Operation* operation : sorted) {
+    rows.push_back(operation->row);
+    rows.back().cause = LikelyCause(*operation, oversubscribed);
   }
   return rows;
 }

@@ -1,8 +1,12 @@
-// The operations whose time differs most between recording and replay; transfers are compared
-// elsewhere, by group. Only report/ sees this.
+// Which operations took most more or less time than when they were recorded, and why that may be.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "report/fidelity.h"
@@ -10,8 +14,29 @@
 
 namespace reprise {
 
-// By operation, class and kernel, over all ranks; the ten with the largest |difference|.
-[[nodiscard]] std::vector<OffenderRow> FindOffenders(std::span<const MeasuredRank> ranks,
-                                                     bool oversubscribed);
+// Takes ranks in any number of parts. Only report/ sees this.
+class Offenders {
+ public:
+  void Add(std::span<const MeasuredRank> ranks);
+  // Ten at most, by |difference|.
+  [[nodiscard]] std::vector<OffenderRow> Finish(bool oversubscribed) const;
+
+ private:
+  // All nodes of one operation.
+  struct Operation {
+    OffenderRow row;
+    ReplayMode mode = ReplayMode::kReal;
+    double flops = 0, bytes = 0;
+    double spread_ns = 0;  // longest minus shortest iteration of each node, summed
+    std::int64_t iterations = 0;
+  };
+  Operation& Find(const NodeInfo& node);
+  static void AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation);
+  static std::string SpeedCause(const Operation& operation);
+  static std::string LikelyCause(const Operation& operation, bool oversubscribed);
+
+  using Key = std::tuple<std::string, OpClass, std::string>;  // name, class, kernel
+  std::map<Key, Operation, std::less<>> operations_;
+};
 
 }  // namespace reprise

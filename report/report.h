@@ -83,6 +83,10 @@ struct RankRow {
   std::optional<std::int64_t> clock_uncertainty_ns;
   // Recorded time of host nodes, of waits, and of gaps on host threads.
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
+  // Recorded time in which at least one node ran that is replayed as the real operation, in
+  // `recorded_steps` steps.
+  std::int64_t real_ns = 0;
+  std::int64_t recorded_steps = 1;
 };
 
 // What a device did before the run, measured with it to one rank alone: a float32 GEMM and a copy.
@@ -98,8 +102,6 @@ struct Fidelity {
   std::optional<double> step_error;      // shown, never claimed when oversubscribed
   std::optional<double> untraced_error;  // against the step without tracing
 };
-
-struct MeasuredRun;  // report/measured_run.h
 
 struct Report {
   RunManifest manifest;
@@ -130,8 +132,8 @@ struct Report {
   std::vector<std::string> notes;
 };
 
-[[nodiscard]] Report Analyze(const MeasuredRun& run);
-[[nodiscard]] Report Analyze(const RunData& run);  // measures it first
+// Of a run in memory; report/analysis.h has what is too large for that.
+[[nodiscard]] Report Analyze(const RunData& run);
 
 // For people: coverage first, at most 100 columns.
 [[nodiscard]] std::string ConsoleText(const Report& report, bool colour);

@@ -48,11 +48,14 @@ std::map<std::int32_t, std::int64_t> PassTimes(std::span<const MeasuredRank> ran
 class Builder {
  public:
   Builder(std::span<const MeasuredRank> ranks, const TransferMatches& matches,
-          const RunManifest& manifest)
-      : ranks_(ranks), matches_(matches), manifest_(manifest) {}
+          const RunManifest& manifest, const MedianPass& pass)
+      : ranks_(ranks), matches_(matches), manifest_(manifest) {
+    timing_.iteration = pass.iteration;
+    timing_.replayed_pass_ns = pass.pass_ns;
+  }
 
   std::optional<RunTiming> Build(std::string& why_not) {
-    if (!ChooseIteration() || !PlaceRanks() || !AddNodes()) {
+    if (!PlaceRanks() || !AddNodes()) {
       why_not = why_not_;
       return std::nullopt;
     }
@@ -71,23 +74,6 @@ class Builder {
   bool Fail(std::string why) {
     why_not_ = std::move(why);
     return false;
-  }
-
-  bool ChooseIteration() {
-    const auto passes = PassTimes(ranks_);
-    if (passes.empty()) {
-      return Fail("no iteration was finished on every rank");
-    }
-    std::vector<std::pair<std::int64_t, std::int32_t>> sorted;
-    sorted.reserve(passes.size());
-    for (const auto& [iteration, pass_ns] : passes) {
-      sorted.emplace_back(pass_ns, iteration);
-    }
-    std::sort(sorted.begin(), sorted.end());
-    const auto& [pass_ns, iteration] = sorted[(sorted.size() - 1) / 2];
-    timing_.iteration = iteration;
-    timing_.replayed_pass_ns = pass_ns;
-    return true;
   }
 
   bool PlaceRanks() {
@@ -386,10 +372,23 @@ class Builder {
 
 }  // namespace
 
+std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks) {
+  std::vector<std::pair<std::int64_t, std::int32_t>> sorted;
+  for (const auto& [iteration, pass_ns] : PassTimes(ranks)) {
+    sorted.emplace_back(pass_ns, iteration);
+  }
+  if (sorted.empty()) {
+    return std::nullopt;
+  }
+  std::sort(sorted.begin(), sorted.end());
+  const auto& [pass_ns, iteration] = sorted[(sorted.size() - 1) / 2];
+  return MedianPass{.iteration = iteration, .pass_ns = pass_ns};
+}
+
 std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
                                  const TransferMatches& matches, const RunManifest& manifest,
-                                 std::string& why_not) {
-  return Builder(ranks, matches, manifest).Build(why_not);
+                                 const MedianPass& pass, std::string& why_not) {
+  return Builder(ranks, matches, manifest, pass).Build(why_not);
 }
 
 }  // namespace reprise

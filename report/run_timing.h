@@ -39,11 +39,19 @@ struct RunTiming {
   }
 };
 
-// The iteration whose pass time is the median. Nothing where it can't be told, with the reason in
-// `why_not`: nothing measured on all ranks, ranks whose clocks are not related, a run written
-// before runs knew delays, edges that form a cycle.
+struct MedianPass {
+  std::int32_t iteration = -1;
+  std::int64_t pass_ns = 0;  // the longest rank's
+};
+// The iteration whose pass time is the median, of those that all ranks finished.
+[[nodiscard]] std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks);
+
+// That iteration of these ranks. Nothing where it can't be told, with the reason in `why_not`:
+// ranks whose clocks are not related, a run written before runs knew delays, edges that form a
+// cycle.
 [[nodiscard]] std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
                                                const TransferMatches& matches,
-                                               const RunManifest& manifest, std::string& why_not);
+                                               const RunManifest& manifest, const MedianPass& pass,
+                                               std::string& why_not);
 
 }  // namespace reprise

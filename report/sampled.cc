@@ -145,24 +145,15 @@ std::vector<std::int32_t> UsersOf(const Metric& metric, const RankData& sampled_
   return users;
 }
 
-// Fills summary.energy, and what its rows in the total add up to.
-void SumEnergy(const std::vector<Meter>& meters, SampledSummary& summary) {
-  std::set<std::string> sources;
+std::vector<EnergyRow> ChooseForTotal(const std::vector<Meter>& meters) {
+  std::vector<EnergyRow> rows;
   for (const Meter& meter : meters) {
-    if (std::isnan(meter.row.joules)) {
-      continue;
-    }
-    EnergyRow& row = summary.energy.emplace_back(meter.row);
-    row.in_total = BelongsInTotal(meter, meters);
-    if (row.in_total) {
-      summary.joules = summary.joules.value_or(0) + row.joules;
-      summary.watts += row.mean_watts;
-      sources.insert(row.source + (row.modelled ? " (modelled)" : ""));
+    if (!std::isnan(meter.row.joules)) {
+      rows.push_back(meter.row);
+      rows.back().in_total = BelongsInTotal(meter, meters);
     }
   }
-  for (const std::string& source : sources) {
-    summary.source += (summary.source.empty() ? "" : " + ") + source;
-  }
+  return rows;
 }
 
 }  // namespace
@@ -193,8 +184,24 @@ SampledSummary SummarizeSamples(std::span<const MeasuredRank> ranks,
       }
     }
   }
-  SumEnergy(meters, summary);
+  summary.energy = ChooseForTotal(meters);
   return summary;
+}
+
+EnergyTotal TotalOf(std::span<const EnergyRow> rows) {
+  EnergyTotal total;
+  std::set<std::string> sources;
+  for (const EnergyRow& row : rows) {
+    if (row.in_total) {
+      total.joules = total.joules.value_or(0) + row.joules;
+      total.watts += row.mean_watts;
+      sources.insert(row.source + (row.modelled ? " (modelled)" : ""));
+    }
+  }
+  for (const std::string& source : sources) {
+    total.source += (total.source.empty() ? "" : " + ") + source;
+  }
+  return total;
 }
 
 }  // namespace reprise

@@ -225,6 +225,19 @@ void FinishRow(Accumulator& accumulator) {
   }
 }
 
+// Matched, all times unknown.
+TransferSummary Unmeasured(std::span<const MeasuredRank> ranks) {
+  TransferSummary summary;
+  summary.matches = MatchTransfers(ranks);
+  for (const MeasuredRank& rank : ranks) {
+    const RankData& data = rank.data();
+    const bool any = !data.collectives.empty();
+    summary.own_ns_of_record.emplace_back(any ? data.records.size() : 0, TransferSummary::kUnknown);
+    summary.own_ns_of_node.emplace_back(any ? data.nodes.size() : 0, TransferSummary::kUnknown);
+  }
+  return summary;
+}
+
 }  // namespace
 
 std::string_view Name(TransferClock clock) {
@@ -274,14 +287,7 @@ TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
 }
 
 TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {
-  TransferSummary summary;
-  summary.matches = MatchTransfers(ranks);
-  for (const MeasuredRank& rank : ranks) {
-    const RankData& data = rank.data();
-    const bool any = !data.collectives.empty();
-    summary.own_ns_of_record.emplace_back(any ? data.records.size() : 0, TransferSummary::kUnknown);
-    summary.own_ns_of_node.emplace_back(any ? data.nodes.size() : 0, TransferSummary::kUnknown);
-  }
+  TransferSummary summary = Unmeasured(ranks);
   std::map<RowKey, Accumulator> rows;
   Stopwatch stopwatch(ranks);
   std::vector<std::int64_t> own_ns;
@@ -303,6 +309,34 @@ TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {
   for (auto& [unused, accumulator] : rows) {
     FinishRow(accumulator);
     summary.rows.push_back(std::move(accumulator.row));
+  }
+  return summary;
+}
+
+TransferSummary TakeTransfers(std::span<const MeasuredRank> ranks,
+                              std::span<const std::size_t> positions,
+                              std::span<const MeasuredRank> outline_ranks,
+                              const TransferSummary& outline) {
+  TransferSummary summary = Unmeasured(ranks);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const MeasuredRank& from = outline_ranks[positions[r]];
+    if (from.data().collectives.empty()) {
+      continue;
+    }
+    for (std::size_t i = 0; i < from.data().nodes.size(); ++i) {
+      const auto node = ranks[r].FindNode(from.data().nodes[i].node_id);
+      if (!node) {
+        continue;
+      }
+      summary.own_ns_of_node[r][*node] = outline.own_ns_of_node[positions[r]][i];
+      // A node's records are all there or none, in the order of the file in both.
+      const auto records = ranks[r].Records(*node);
+      const auto from_records = from.Records(i);
+      for (std::size_t k = 0; k < std::min(records.size(), from_records.size()); ++k) {
+        summary.own_ns_of_record[r][records[k]] =
+            outline.own_ns_of_record[positions[r]][from_records[k]];
+      }
+    }
   }
   return summary;
 }

@@ -57,4 +57,11 @@ struct TransferSummary {
 
 [[nodiscard]] TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks);
 
+// Of some ranks of a run, whose outline (RankContent::kOutline) has been summarized: times from
+// there, matches among these ranks, no rows. `positions` says which of `outline_ranks` they are.
+[[nodiscard]] TransferSummary TakeTransfers(std::span<const MeasuredRank> ranks,
+                                            std::span<const std::size_t> positions,
+                                            std::span<const MeasuredRank> outline_ranks,
+                                            const TransferSummary& outline);
+
 }  // namespace reprise

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <string>
-
-#include "core/host_clock.h"
+#include <optional>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -54,23 +52,6 @@ void VisitTimes(RankData& rank, const Visit& visit) {
   }
 }
 
-// `back` leads from the reference to rank 0's clock.
-void Move(RankData& rank, const HostClock& clock, const HostClock& back) {
-  std::int64_t first_ns = INT64_MAX;
-  std::int64_t last_ns = INT64_MIN;
-  VisitTimes(rank, [&](std::int64_t& time_ns) {
-    first_ns = std::min(first_ns, time_ns);
-    last_ns = std::max(last_ns, time_ns);
-    time_ns = back.ToReference(clock.ToReference(time_ns));
-  });
-  rank.clock_uncertainty_ns = 0;
-  if (first_ns <= last_ns) {
-    rank.clock_uncertainty_ns =
-        clock.UncertaintyNs(first_ns, last_ns) +
-        back.UncertaintyNs(clock.ToReference(first_ns), clock.ToReference(last_ns));
-  }
-}
-
 // From Unix time to a host's clock: the readings the other way round. What a nanosecond of drift
 // does to the times of the readings themselves is beyond their uncertainty.
 HostClock Inverse(const HostClock& clock, const RankData& rank) {
@@ -82,42 +63,61 @@ HostClock Inverse(const HostClock& clock, const RankData& rank) {
   return HostClock(std::move(readings));
 }
 
-void RelateByWallClock(RunData& run, const Clocks& clocks) {
-  const auto first = std::find_if(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
-    return rank.facts.contains(kFactWallReadings);
-  });
-  const std::string host = first->host;
-  const HostClock back = Inverse(clocks.at(host), *first);
-  std::int64_t worst_ns = 0;
-  for (RankData& rank : run.ranks) {
-    if (rank.host == host) {
-      rank.clock_uncertainty_ns = 0;
-      continue;
-    }
-    Move(rank, clocks.at(rank.host), back);
-    worst_ns = std::max(worst_ns, *rank.clock_uncertainty_ns);
-  }
-  run.notes.push_back(fmt::format(
-      "the hosts' clocks are related by their wall clocks only: to {:.1f} ms, as they say",
-      static_cast<double>(worst_ns) * 1e-6));
-}
-
 }  // namespace
 
-void RelateClocks(RunData& run) {
-  const bool one_host = std::all_of(run.ranks.begin(), run.ranks.end(), [&run](const RankData& r) {
-    return r.host == run.ranks.front().host;
+ClockRelation::ClockRelation(const RunData& run) {
+  one_host_ = std::all_of(run.ranks.begin(), run.ranks.end(),
+                          [&run](const RankData& r) { return r.host == run.ranks.front().host; });
+  if (one_host_) {
+    return;
+  }
+  if (auto clocks = ClocksFrom(run, kFactClockReadings)) {
+    clocks_ = std::move(*clocks);
+  } else if (auto wall = ClocksFrom(run, kFactWallReadings)) {
+    const auto first = std::find_if(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
+      return rank.facts.contains(kFactWallReadings);
+    });
+    clocks_ = std::move(*wall);
+    by_wall_clock_ = true;
+    wall_reference_ = first->host;
+    back_ = Inverse(clocks_.at(first->host), *first);
+  }
+}
+
+void ClockRelation::Move(RankData& rank) const {
+  const auto clock = clocks_.find(rank.host);
+  if (one_host_ || (by_wall_clock_ && rank.host == wall_reference_)) {
+    rank.clock_uncertainty_ns = 0;
+    return;
+  }
+  if (clock == clocks_.end()) {
+    return;
+  }
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_ns = INT64_MIN;
+  VisitTimes(rank, [&](std::int64_t& time_ns) {
+    first_ns = std::min(first_ns, time_ns);
+    last_ns = std::max(last_ns, time_ns);
+    time_ns = back_.ToReference(clock->second.ToReference(time_ns));
   });
-  if (one_host) {
-    for (RankData& rank : run.ranks) {
-      rank.clock_uncertainty_ns = 0;
-    }
-  } else if (const auto clocks = ClocksFrom(run, kFactClockReadings)) {
-    for (RankData& rank : run.ranks) {
-      Move(rank, clocks->at(rank.host), HostClock({}));
-    }
-  } else if (const auto wall = ClocksFrom(run, kFactWallReadings)) {
-    RelateByWallClock(run, *wall);
+  rank.clock_uncertainty_ns = 0;
+  if (first_ns <= last_ns) {
+    rank.clock_uncertainty_ns = clock->second.UncertaintyNs(first_ns, last_ns) +
+                                back_.UncertaintyNs(clock->second.ToReference(first_ns),
+                                                    clock->second.ToReference(last_ns));
+  }
+}
+
+void RelateClocks(RunData& run, const ClockRelation& relation) {
+  std::int64_t worst_ns = 0;
+  for (RankData& rank : run.ranks) {
+    relation.Move(rank);
+    worst_ns = std::max(worst_ns, rank.clock_uncertainty_ns.value_or(0));
+  }
+  if (relation.by_wall_clock()) {
+    run.notes.push_back(fmt::format(
+        "the hosts' clocks are related by their wall clocks only: to {:.1f} ms, as they say",
+        static_cast<double>(worst_ns) * 1e-6));
   }
 }
 

@@ -1,7 +1,8 @@
-// Whether a run can be held in memory, known before it is read.
+// Whether a run, or some ranks of it, can be held in memory, known before they are read.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/result.h"
@@ -11,9 +12,13 @@ namespace reprise {
 // Memory and swap of this machine.
 [[nodiscard]] std::int64_t MachineMemoryBytes();
 
-// Refuses (environment) a run whose ranks' files are so large that reading and analysing them can't
-// end well with so much memory; says what to do instead. Anything near the limit passes.
-[[nodiscard]] Status CheckMemory(const std::string& directory, int world_size,
+// Whether these ranks' files can be read and analysed together in so much memory.
+[[nodiscard]] bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
+                                std::int64_t memory_bytes);
+
+// Refuses (environment) ranks whose files are so large that this can't end well; says what to do
+// instead. Anything near the limit passes.
+[[nodiscard]] Status CheckMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                                  std::int64_t memory_bytes);
 
 }  // namespace reprise

@@ -154,11 +154,12 @@ std::pair<std::string, std::string> ToFact(const Statement& row) {
 struct RankTables {
   Database& database;
   int rank = 0;
+  RankContent content = RankContent::kWhole;
   bool own_file = false;  // it has no other rank's rows
 
   // How many rows to make room for: vectors that grow would take twice the memory at times.
   [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
-    if (!own_file) {
+    if (!own_file || content == RankContent::kOutline) {
       return 0;
     }
     REPRISE_ASSIGN(Statement select,
@@ -171,11 +172,28 @@ struct RankTables {
   template <typename Row>
   [[nodiscard]] Status Read(std::string_view table, std::string_view columns,
                             Row (*convert)(const Statement&), std::vector<Row>& rows) const {
+    return ReadWhere("", table, columns, convert, rows);
+  }
+  // Likewise, of a table of nodes or of their records: those that `content` wants.
+  template <typename Row>
+  [[nodiscard]] Status ReadOfNodes(std::string_view table, std::string_view columns,
+                                   Row (*convert)(const Statement&), std::vector<Row>& rows) const {
+    const std::string transfers =
+        fmt::format(" AND node_id IN (SELECT node_id FROM collectives WHERE rank={})", rank);
+    return ReadWhere(content == RankContent::kOutline ? transfers : "", table, columns, convert,
+                     rows);
+  }
+
+ private:
+  template <typename Row>
+  [[nodiscard]] Status ReadWhere(const std::string& condition, std::string_view table,
+                                 std::string_view columns, Row (*convert)(const Statement&),
+                                 std::vector<Row>& rows) const {
     REPRISE_ASSIGN(const std::size_t count, Count(table));
     rows.reserve(count);
     REPRISE_ASSIGN(Statement select,
-                   database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={} ORDER BY rowid",
-                                                columns, table, rank)));
+                   database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={}{} ORDER BY rowid",
+                                                columns, table, rank, condition)));
     for (;;) {
       REPRISE_ASSIGN(const bool more, select.Next());
       if (!more) {
@@ -187,7 +205,9 @@ struct RankTables {
 };
 
 Status ReadSharedTables(const RankTables& tables, std::int64_t version, RankData& data) {
-  REPRISE_TRY(tables.Read("edges", "from_node, to_node, reason, inferred", ToEdge, data.edges));
+  if (tables.content == RankContent::kWhole) {
+    REPRISE_TRY(tables.Read("edges", "from_node, to_node, reason, inferred", ToEdge, data.edges));
+  }
   REPRISE_TRY(tables.Read("collectives", kCollectiveColumns, ToCollective, data.collectives));
   REPRISE_TRY(
       tables.Read("steps", "iteration, warmup, step, start_ns, duration_ns", ToStep, data.steps));
@@ -228,7 +248,7 @@ Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
 
 }  // namespace
 
-Result<RankData> ReadRankFile(const std::string& directory, int rank,
+Result<RankData> ReadRankFile(const std::string& directory, int rank, RankContent content,
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
@@ -237,9 +257,9 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  const RankTables tables{database, rank, true};
-  REPRISE_TRY(tables.Read("node_info", NodeColumns(version), ToNode, data.nodes));
-  REPRISE_TRY(tables.Read("records", kRecordColumns, ToRecord, data.records));
+  const RankTables tables{database, rank, content, true};
+  REPRISE_TRY(tables.ReadOfNodes("node_info", NodeColumns(version), ToNode, data.nodes));
+  REPRISE_TRY(tables.ReadOfNodes("records", kRecordColumns, ToRecord, data.records));
   REPRISE_TRY(ReadSharedTables(tables, version, data));
   if (database.log_ignored()) {
     notes.push_back(
@@ -260,14 +280,14 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank,
   return data;
 }
 
-Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
+Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, RankContent content) {
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
   REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
   RankData data;
   data.rank = rank;
-  const RankTables tables{database, rank, false};
-  REPRISE_TRY(tables.Read("nodes", NodeColumns(version), ToNode, data.nodes));
+  const RankTables tables{database, rank, content, false};
+  REPRISE_TRY(tables.ReadOfNodes("nodes", NodeColumns(version), ToNode, data.nodes));
   REPRISE_TRY(ReadSharedTables(tables, version, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.
   std::int32_t iteration = 0;
@@ -279,7 +299,7 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank) {
       break;
     }
   }
-  REPRISE_TRY(tables.Read(
+  REPRISE_TRY(tables.ReadOfNodes(
       "(SELECT *, rowid FROM nodes WHERE replayed_duration_ns IS NOT NULL)",
       fmt::format("node_id, {}, step, mode, replayed_start_ns + {}, replayed_duration_ns",
                   iteration, base_ns),

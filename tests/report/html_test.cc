@@ -5,9 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/html_data.h"
-#include "report/html_steps.h"
-#include "report/html_telemetry.h"
+#include "report/analysis.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {
@@ -18,8 +16,13 @@ using testing::Not;
 using testing::SizeIs;
 
 nlohmann::json DataOf(const RunData& run, const HtmlLimits& limits = {}) {
-  const MeasuredRun measured(run);
-  return nlohmann::json::parse(HtmlDataJson(measured, Analyze(measured), limits));
+  const Analysis analysis = AnalyzeRun(MeasuredRun(run), {.page = true, .limits = limits});
+  return nlohmann::json::parse(HtmlDataJson(analysis.report, *analysis.page, limits));
+}
+
+std::string PageOf(const RunData& run) {
+  const Analysis analysis = AnalyzeRun(MeasuredRun(run), {.page = true});
+  return HtmlText(analysis.report, *analysis.page);
 }
 
 // A gauge of watts on rank 0: `count` readings over all iterations, value = its number.
@@ -53,7 +56,7 @@ TEST(HtmlText, HostileNamesStayText) {
     rank.collectives[0].spec.group = hostile;
   }
   run.notes = {hostile + "\xFF"};
-  const std::string page = HtmlText(MeasuredRun(run), Analyze(run));
+  const std::string page = PageOf(run);
   EXPECT_THAT(page, Not(HasSubstr("</script><script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, HasSubstr("\\u003c/script\\u003e\\u003cscript\\u003ealert(1)"));
@@ -66,11 +69,7 @@ void ExpectNothingIsLoaded(const std::string& page) {
   }
 }
 
-TEST(HtmlText, LoadsNothing) {
-  const RunData run = MakeRun();
-  const MeasuredRun measured(run);
-  ExpectNothingIsLoaded(HtmlText(measured, Analyze(measured)));
-}
+TEST(HtmlText, LoadsNothing) { ExpectNothingIsLoaded(PageOf(MakeRun())); }
 
 TEST(HtmlPage, AComparisonHasItsOwnScripts) {
   const std::string page = HtmlPage(R"({"sides": ["</script>"]})", PageKind::kComparison);

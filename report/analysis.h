@@ -1,0 +1,34 @@
+// From a run to its report. What takes all ranks' steps, transfers and telemetry is found from an
+// outline of the run; what takes nodes is found part by part.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+#include "report/html_data.h"
+#include "report/measured_run.h"
+#include "report/report.h"
+
+namespace reprise {
+
+struct Analysis {
+  Report report;
+  std::optional<PageDetails> page;  // where it was asked for
+};
+
+struct AnalysisOptions {
+  bool page = false;
+  HtmlLimits limits;
+  // A run that would take more memory is read host by host, which is slower and leaves out what
+  // moved the step's end and the critical path. 0: what the machine has.
+  std::int64_t memory_bytes = 0;
+};
+
+[[nodiscard]] Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options);
+// Of a run on disk. Environment: not even one host's ranks fit in memory.
+[[nodiscard]] Result<Analysis> AnalyzeRun(const std::string& directory,
+                                          const AnalysisOptions& options = {});
+
+}  // namespace reprise

@@ -1,0 +1,43 @@
+// Times of nodes by class or phase, and of work alone. Ranks come in any number of parts. Only
+// report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "report/measured.h"
+#include "report/report.h"
+#include "report/transfers.h"
+
+namespace reprise {
+
+// `Key` is OpClass or Phase.
+template <typename Key>
+class ClassSums {
+ public:
+  explicit ClassSums(Key NodeInfo::*key) : key_(key) {}
+  void Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers);
+  // By recorded time, longest first.
+  [[nodiscard]] std::vector<ClassRow> Finish() const;
+
+ private:
+  struct Sum {
+    ClassRow row;
+    bool work = false;  // some node is no transfer
+  };
+  Key NodeInfo::*key_;
+  std::map<Key, Sum> sums_;
+};
+extern template class ClassSums<OpClass>;
+extern template class ClassSums<Phase>;
+
+// Of nodes that are no communication and have a replayed time.
+struct WorkTimes {
+  std::int64_t recorded_ns = 0, replayed_ns = 0;
+  void Add(std::span<const MeasuredRank> ranks);
+};
+
+}  // namespace reprise
