@@ -3,20 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "core/parallel.h"
-#include "report/class_sums.h"
 #include "report/coverage.h"
-#include "report/energy_attributor.h"
-#include "report/fidelity_examination.h"
+#include "report/energy.h"
+#include "report/part_sums.h"
 #include "report/sampled.h"
 #include "report/step_times.h"
 #include "run/memory_need.h"
@@ -47,14 +42,6 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   if (report.manifest.untraced_step_ns >= 0) {
     report.step_time_untraced_ns = report.manifest.untraced_step_ns;
   }
-}
-
-std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
-                                    std::optional<std::int64_t> recorded_ns) {
-  if (!replayed_ns || !recorded_ns || *recorded_ns <= 0) {
-    return std::nullopt;
-  }
-  return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
 }
 
 // The limits that ranks measured before they ran.
@@ -143,100 +130,6 @@ void AddNotes(std::int64_t never_ran, Report& report) {
   }
 }
 
-template <typename Row>
-void Append(std::vector<Row>& rows, std::vector<Row>& to) {
-  to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-}
-
-// What takes nodes, of ranks that come in parts.
-class PartSums {
- public:
-  // `report` has the ranks' rows and energy already.
-  PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report)
-      : report_(report),
-        fidelity_(outline.ranks, report.manifest),
-        energy_(outline.ranks, outline.transfers.matches) {
-    if (options.page) {
-      telemetry_.emplace(outline.ranks, report.ranks,
-                         TelemetryLimits{.series = options.limits.series,
-                                         .bins = options.limits.bins,
-                                         .points = options.limits.points});
-    }
-  }
-
-  void Add(const MeasuredRun& part) {
-    std::vector<RankRow> rows(part.ranks.size());
-    ForEachInParallel(rows.size(), [&](std::size_t r) {
-      rows[r] = report_.ranks[part.positions[r]];
-      DescribeNodes(part.ranks[r], rows[r]);
-      report_.ranks[part.positions[r]] = rows[r];
-    });
-    for (const MeasuredRank& rank : part.ranks) {
-      never_ran_ += rank.never_ran();
-    }
-    // Each fills members of its own.
-    const std::array<std::function<void()>, 4> sums = {
-        [&] { fidelity_.Add(part.ranks, part.transfers.matches); },
-        [&] {
-          energy_.Add(part, rows, report_.energy);
-          AddThermal(ExamineThermal(part.ranks, rows, part.transfers));
-        },
-        [&] {
-          classes_.Add(part.ranks, part.transfers);
-          phases_.Add(part.ranks, part.transfers);
-          work_.Add(part.ranks);
-        },
-        [&] {
-          if (telemetry_) {
-            telemetry_->Add(part);
-            steps_.Add(part.ranks, part.transfers);
-          }
-        }};
-    ForEachInParallel(sums.size(), [&sums](std::size_t i) { sums[i](); });
-  }
-
-  std::optional<PageDetails> Finish(const MeasuredRun& outline, const AnalysisOptions& options) {
-    for (const RankRow& row : report_.ranks) {
-      report_.host_ns += row.host_ns;
-      report_.wait_ns += row.wait_ns;
-      report_.delay_ns += row.delay_ns;
-    }
-    report_.coverage = SumCoverage(report_.ranks);
-    report_.coverage_of_step = CoverageOfStep(report_.ranks);
-    report_.details = fidelity_.Finish();
-    report_.classes = classes_.Finish();
-    report_.phases = phases_.Finish();
-    report_.fidelity.work_error = RelativeError(work_.replayed_ns, work_.recorded_ns);
-    report_.attribution = energy_.Finish();
-    if (!telemetry_) {
-      return std::nullopt;
-    }
-    return PageDetails{.steps = steps_.Finish(options.limits.cells),
-                       .stragglers = FindStragglers(outline.ranks, outline.transfers),
-                       .telemetry = telemetry_->Finish()};
-  }
-
-  [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
-  [[nodiscard]] const Report& report() const { return report_; }
-
- private:
-  void AddThermal(ThermalDetails thermal) {
-    Append(thermal.throttling, report_.thermal.throttling);
-    Append(thermal.peaks, report_.thermal.peaks);
-    Append(thermal.heating, report_.thermal.heating);
-  }
-
-  Report& report_;
-  FidelityExamination fidelity_;
-  EnergyAttributor energy_;
-  ClassSums<OpClass> classes_{&NodeInfo::op_class};
-  ClassSums<Phase> phases_{&NodeInfo::phase};
-  WorkTimes work_;
-  StepClassSums steps_;
-  std::optional<TelemetryReduction> telemetry_;
-  std::int64_t never_ran_ = 0;
-};
-
 // Who the ranks are and what their samples say.
 void DescribeOutline(const MeasuredRun& outline, Report& report) {
   report.manifest = outline.data->manifest;
@@ -257,18 +150,27 @@ void DescribeOutline(const MeasuredRun& outline, Report& report) {
   report.energy_source = std::move(total.source);
 }
 
-void Conclude(const MeasuredRun& outline, std::int64_t never_ran, Report& report) {
+std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
+                                    std::optional<std::int64_t> recorded_ns) {
+  if (!replayed_ns || !recorded_ns || *recorded_ns <= 0) {
+    return std::nullopt;
+  }
+  return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
+}
+
+void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) {
   // Known without meters too, but then not per joule.
   report.tokens =
       report.attribution ? report.attribution->tokens : InferAmount(outline.ranks, kFactStepTokens);
   report.samples = report.attribution ? report.attribution->samples
                                       : InferAmount(outline.ranks, kFactStepSamples);
+  report.fidelity.work_error = RelativeError(sums.work().replayed_ns, sums.work().recorded_ns);
   report.fidelity.step_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
   CollectFacts(*outline.data, report);
-  AddNotes(never_ran, report);
+  AddNotes(sums.never_ran(), report);
 }
 
 // `add_parts` hands all ranks to the sums.
@@ -279,16 +181,17 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
   DescribeOutline(outline, analysis.report);
   PartSums sums(outline, options, analysis.report);
   REPRISE_TRY(add_parts(sums));
-  analysis.page = sums.Finish(outline, options);
-  Conclude(outline, sums.never_ran(), analysis.report);
+  analysis.page = sums.Finish();
+  Conclude(outline, sums, analysis.report);
   return analysis;
 }
 
 // The hosts' ranks, in the order of their first.
-std::vector<std::vector<std::int32_t>> RanksByHost(const std::vector<RankRow>& rows) {
+std::vector<std::vector<std::int32_t>> RanksByHost(const MeasuredRun& outline) {
   std::vector<std::vector<std::int32_t>> hosts;
   std::map<std::string, std::size_t> number;
-  for (const RankRow& row : rows) {
+  for (const MeasuredRank& rank : outline.ranks) {
+    const RankRow row = IdentifyRank(rank, outline.data->manifest);
     const auto [at, added] = number.try_emplace(row.host, hosts.size());
     if (added) {
       hosts.emplace_back();
@@ -303,7 +206,7 @@ Result<Analysis> AnalyzeByHost(RunReader& reader, const AnalysisOptions& options
   REPRISE_ASSIGN(const RunData outline_data, reader.ReadAll(RankContent::kOutline));
   const MeasuredRun outline(outline_data);
   return AnalyzeParts(outline, options, [&](PartSums& sums) -> Status {
-    for (const auto& ranks : RanksByHost(sums.report().ranks)) {
+    for (const auto& ranks : RanksByHost(outline)) {
       REPRISE_TRY(CheckMemory(reader.directory(), ranks, memory_bytes));
       REPRISE_ASSIGN(const RunData data, reader.Read(ranks));
       sums.Add(MeasuredRun(data, outline));

@@ -95,6 +95,9 @@ void ClockRelation::Move(RankData& rank) const {
   }
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
+  for (const StepRecord& step : rank.steps) {
+    last_ns = std::max(last_ns, step.start_ns + step.duration_ns);
+  }
   VisitTimes(rank, [&](std::int64_t& time_ns) {
     first_ns = std::min(first_ns, time_ns);
     last_ns = std::max(last_ns, time_ns);

@@ -1,0 +1,93 @@
+#include "report/part_sums.h"
+
+#include <array>
+#include <functional>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "core/parallel.h"
+#include "report/coverage.h"
+
+namespace reprise {
+namespace {
+
+template <typename Row>
+void Append(std::vector<Row>& rows, std::vector<Row>& to) {
+  to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+}
+
+}  // namespace
+
+PartSums::PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report)
+    : outline_(outline),
+      options_(options),
+      report_(report),
+      fidelity_(outline.ranks, report.manifest),
+      energy_(outline.ranks, outline.transfers.matches) {
+  if (options.page) {
+    telemetry_.emplace(outline.ranks, report.ranks,
+                       TelemetryLimits{.series = options.limits.series,
+                                       .bins = options.limits.bins,
+                                       .points = options.limits.points});
+  }
+}
+
+void PartSums::Add(const MeasuredRun& part) {
+  std::vector<RankRow> rows(part.ranks.size());
+  ForEachInParallel(rows.size(), [&](std::size_t r) {
+    RankRow& row = report_.ranks[part.positions[r]];
+    DescribeNodes(part.ranks[r], row);
+    rows[r] = row;
+  });
+  for (const MeasuredRank& rank : part.ranks) {
+    never_ran_ += rank.never_ran();
+  }
+  // Each fills members of its own.
+  const std::array<std::function<void()>, 4> sums = {
+      [&] { fidelity_.Add(part.ranks, part.transfers.matches); },
+      [&] {
+        energy_.Add(part, rows, report_.energy);
+        AddThermal(ExamineThermal(part.ranks, rows, part.transfers));
+      },
+      [&] {
+        classes_.Add(part.ranks, part.transfers);
+        phases_.Add(part.ranks, part.transfers);
+        work_.Add(part.ranks);
+      },
+      [&] {
+        if (telemetry_) {
+          telemetry_->Add(part);
+          steps_.Add(part.ranks, part.transfers);
+        }
+      }};
+  ForEachInParallel(sums.size(), [&sums](std::size_t i) { sums[i](); });
+}
+
+void PartSums::AddThermal(ThermalDetails thermal) {
+  Append(thermal.throttling, report_.thermal.throttling);
+  Append(thermal.peaks, report_.thermal.peaks);
+  Append(thermal.heating, report_.thermal.heating);
+}
+
+std::optional<PageDetails> PartSums::Finish() {
+  for (const RankRow& row : report_.ranks) {
+    report_.host_ns += row.host_ns;
+    report_.wait_ns += row.wait_ns;
+    report_.delay_ns += row.delay_ns;
+  }
+  report_.coverage = SumCoverage(report_.ranks);
+  report_.coverage_of_step = CoverageOfStep(report_.ranks);
+  report_.details = fidelity_.Finish();
+  report_.classes = classes_.Finish();
+  report_.phases = phases_.Finish();
+  report_.attribution = energy_.Finish();
+  if (!telemetry_) {
+    return std::nullopt;
+  }
+  return PageDetails{.steps = steps_.Finish(options_.limits.cells),
+                     .stragglers = FindStragglers(outline_.ranks, outline_.transfers),
+                     .telemetry = telemetry_->Finish()};
+}
+
+}  // namespace reprise

@@ -1,0 +1,48 @@
+// What takes a run's nodes, of ranks that come in parts. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "report/analysis.h"
+#include "report/class_sums.h"
+#include "report/energy_attributor.h"
+#include "report/fidelity_examination.h"
+#include "report/html_steps.h"
+#include "report/html_telemetry.h"
+#include "report/measured_run.h"
+#include "report/report.h"
+
+namespace reprise {
+
+class PartSums {
+ public:
+  // `report`, to be filled, has the ranks' rows and the energy already; all must outlive it.
+  PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report);
+
+  // Each rank once; those of one host together.
+  void Add(const MeasuredRun& part);
+  // After the last part, once. What the page shows, where it was asked for.
+  [[nodiscard]] std::optional<PageDetails> Finish();
+
+  [[nodiscard]] const WorkTimes& work() const { return work_; }
+  // Nodes that were planned to run and have no record.
+  [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
+
+ private:
+  void AddThermal(ThermalDetails thermal);
+
+  const MeasuredRun& outline_;
+  AnalysisOptions options_;
+  Report& report_;
+  FidelityExamination fidelity_;
+  EnergyAttributor energy_;
+  ClassSums<OpClass> classes_{&NodeInfo::op_class};
+  ClassSums<Phase> phases_{&NodeInfo::phase};
+  WorkTimes work_;
+  StepClassSums steps_;
+  std::optional<TelemetryReduction> telemetry_;  // for the page
+  std::int64_t never_ran_ = 0;
+};
+
+}  // namespace reprise
