@@ -2,7 +2,7 @@
 // cores, with and without a sampler of every source that is here, the one or the other first in
 // turn. Prints the ratio of each pair's times and what the sampler's threads themselves took.
 //
-//     telemetry_cost_bench [PAIRS [PERIOD_MS]]          200 pairs at 20 ms: about 2.5 minutes
+//     telemetry_cost_bench [PAIRS [PERIOD_MS]]          200 pairs at 20 ms: about 1.5 minutes
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kBlockSeconds = 0.3;
+// Short enough that a machine whose speed drifts is the same for both blocks of a pair.
+constexpr double kBlockSeconds = 0.2;
 constexpr std::size_t kFloats = 4 << 20;  // a core's share: streams from memory, not from cache
 
 // One core's work: a triad over its arrays, as memory-bound as most of a training step is.

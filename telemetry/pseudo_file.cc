@@ -71,13 +71,12 @@ std::optional<std::string_view> PseudoFile::Text() {
     if (got < 0 || size > kMostBytes) {
       return std::nullopt;
     }
-    if (got == 0) {
+    size += static_cast<std::size_t>(got);
+    // The kernel makes these texts whole: a read that does not fill the buffer has come to the end.
+    if (size < buffer_.size()) {
       return std::string_view(buffer_).substr(0, size);
     }
-    size += static_cast<std::size_t>(got);
-    if (size == buffer_.size()) {
-      buffer_.resize(2 * size);
-    }
+    buffer_.resize(2 * size);
   }
 }
 
