@@ -1,9 +1,18 @@
 #include "cli/prometheus_server.h"
 
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -34,43 +43,95 @@ Result<Address> ParseAddress(const std::string& where) {
 
 }  // namespace
 
+// One thread answers one scraper after the other; all of libevent is called from there, but for the
+// setting up before it starts and the byte that ends it.
 struct PrometheusServer::Impl {
-  httplib::Server server;
+  template <typename T>
+  using Owned = std::unique_ptr<T, void (*)(T*)>;
+
+  std::function<std::string()> text;
+  std::array<int, 2> end_pipe = {-1, -1};  // readable once the thread shall end
+  Owned<event_base> base{event_base_new(), event_base_free};
+  Owned<event> ended{nullptr, event_free};
+  Owned<evhttp> server{nullptr, evhttp_free};
   std::string url;
   std::thread thread;
+
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
+    if (thread.joinable()) {
+      const char any = 0;
+      (void)!write(end_pipe[1], &any, 1);
+      thread.join();
+    }
+    for (const int descriptor : end_pipe) {
+      if (descriptor >= 0) {
+        close(descriptor);
+      }
+    }
+  }
+
+  // The port that it listens on; nothing if it can't.
+  std::optional<int> Listen(const Address& address) {
+    if (!base || pipe2(end_pipe.data(), O_CLOEXEC) != 0) {
+      return std::nullopt;
+    }
+    ended.reset(event_new(
+        base.get(), end_pipe[0], EV_READ,
+        [](int, short, void* of) { event_base_loopbreak(static_cast<event_base*>(of)); },
+        base.get()));
+    server.reset(evhttp_new(base.get()));
+    if (!ended || event_add(ended.get(), nullptr) != 0 || !server) {
+      return std::nullopt;
+    }
+    evhttp_set_allowed_methods(server.get(), EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    if (evhttp_set_cb(server.get(), "/metrics", Answer, this) != 0) {
+      return std::nullopt;
+    }
+    evhttp_bound_socket* const socket = evhttp_bind_socket_with_handle(
+        server.get(), address.host.c_str(), static_cast<std::uint16_t>(address.port));
+    return socket == nullptr ? std::nullopt : PortOf(evhttp_bound_socket_get_fd(socket));
+  }
+
+  static std::optional<int> PortOf(int descriptor) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      return std::nullopt;
+    }
+    return ntohs(address.ss_family == AF_INET6
+                     ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                     : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  }
+
+  static void Answer(evhttp_request* request, void* of) {
+    const std::string text = static_cast<const Impl*>(of)->text();
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+                      "text/plain; version=0.0.4; charset=utf-8");
+    evbuffer_add(evhttp_request_get_output_buffer(request), text.data(), text.size());
+    evhttp_send_reply(request, HTTP_OK, "OK", nullptr);
+  }
 };
 
 PrometheusServer::PrometheusServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-PrometheusServer::~PrometheusServer() {
-  impl_->server.stop();
-  impl_->thread.join();
-}
+PrometheusServer::~PrometheusServer() = default;
 
 Result<std::unique_ptr<PrometheusServer>> PrometheusServer::Start(
     const std::string& where, std::function<std::string()> text) {
-  REPRISE_ASSIGN(Address address, ParseAddress(where));
+  REPRISE_ASSIGN(const Address address, ParseAddress(where));
   auto impl = std::make_unique<Impl>();
-  // Two scrapers at once are enough for anybody; more would disturb what is measured.
-  impl->server.new_task_queue = [] { return new httplib::ThreadPool(2); };
-  impl->server.Get("/metrics", [text = std::move(text)](const auto&, httplib::Response& response) {
-    response.set_content(text(), "text/plain; version=0.0.4; charset=utf-8");
-  });
-  if (address.port == 0) {
-    address.port = impl->server.bind_to_any_port(address.host);
-  } else if (!impl->server.bind_to_port(address.host, address.port)) {
-    address.port = -1;
-  }
-  if (address.port < 0) {
+  impl->text = std::move(text);
+  const std::optional<int> port = impl->Listen(address);
+  if (!port) {
     return EnvironmentError(fmt::format(
         "--prometheus {}: cannot listen there: the port is taken or the address is not this host's",
         where));
   }
-  impl->url = fmt::format("http://{}:{}/metrics", address.host, address.port);
-  impl->thread = std::thread([server = &impl->server] { server->listen_after_bind(); });
-  while (!impl->server.is_running()) {
-    std::this_thread::yield();
-  }
+  impl->url = fmt::format("http://{}:{}/metrics", address.host, *port);
+  impl->thread = std::thread([base = impl->base.get()] { event_base_dispatch(base); });
   return std::unique_ptr<PrometheusServer>(new PrometheusServer(std::move(impl)));
 }
 

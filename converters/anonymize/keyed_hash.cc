@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
+#include <nettle/hmac.h>
+#include <nettle/sha2.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +15,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <utility>
 
 namespace reprise {
 namespace {
@@ -31,6 +30,10 @@ std::string HexOf(const std::uint8_t* bytes, std::size_t size) {
   return out;
 }
 
+const std::uint8_t* BytesOf(std::string_view text) {
+  return reinterpret_cast<const std::uint8_t*>(text.data());
+}
+
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 std::string WhyNot() { return std::strerror(errno); }
@@ -39,7 +42,7 @@ std::string WhyNot() { return std::strerror(errno); }
 
 Result<KeyedHash> KeyedHash::Random() {
   Salt salt{};
-  if (RAND_bytes(salt.data(), static_cast<int>(salt.size())) != 1) {
+  if (getrandom(salt.data(), salt.size(), 0) != static_cast<ssize_t>(salt.size())) {
     return EnvironmentError("the system gives no random numbers for a salt");
   }
   return KeyedHash(salt);
@@ -98,10 +101,11 @@ std::uint64_t KeyedHash::Bits(std::string_view kind, std::string_view text) cons
   // The kind's length first: no (kind, text) is another one's.
   std::string message = fmt::format("{}:{}:", kind.size(), kind);
   message += text;
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  HMAC(EVP_sha256(), salt_.data(), static_cast<int>(salt_.size()),
-       reinterpret_cast<const std::uint8_t*>(message.data()), message.size(), digest.data(), &size);
+  hmac_sha256_ctx context;
+  hmac_sha256_set_key(&context, salt_.size(), salt_.data());
+  hmac_sha256_update(&context, message.size(), BytesOf(message));
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  hmac_sha256_digest(&context, digest.size(), digest.data());
   std::uint64_t bits = 0;
   std::memcpy(&bits, digest.data(), sizeof(bits));
   return bits;
@@ -133,24 +137,24 @@ std::string Sha256(std::string_view bytes) {
   return stream.Hex();
 }
 
-Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
-  EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_), EVP_sha256(), nullptr);
+struct Sha256Stream::Context : sha256_ctx {};
+
+Sha256Stream::Sha256Stream() : context_(std::make_unique<Context>()) {
+  sha256_init(context_.get());
 }
 
-Sha256Stream::Sha256Stream(Sha256Stream&& other) noexcept
-    : context_(std::exchange(other.context_, nullptr)) {}
+Sha256Stream::Sha256Stream(Sha256Stream&&) noexcept = default;
 
-Sha256Stream::~Sha256Stream() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
+Sha256Stream::~Sha256Stream() = default;
 
 void Sha256Stream::Add(std::string_view bytes) {
-  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size());
+  sha256_update(context_.get(), bytes.size(), BytesOf(bytes));
 }
 
 std::string Sha256Stream::Hex() {
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &size);
-  return HexOf(digest.data(), size);
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  sha256_digest(context_.get(), digest.size(), digest.data());
+  return HexOf(digest.data(), digest.size());
 }
 
 }  // namespace reprise

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -51,7 +51,8 @@ class Sha256Stream {
   [[nodiscard]] std::string Hex();
 
  private:
-  void* context_;  // EVP_MD_CTX
+  struct Context;
+  std::unique_ptr<Context> context_;
 };
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include "converters/pytorch/rank_capture.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <limits>
@@ -97,6 +98,13 @@ void MergeGroups(RankCapture& rank) {
 
 namespace {
 
+// What parsing took and freed lies scattered among what was read; the peak comes later.
+void GiveMemoryBack() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 Status ReadFiles(const RankFiles& files, RankCapture& rank) {
   if (!files.host.empty()) {
     REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
@@ -119,6 +127,7 @@ Status ReadFiles(const RankFiles& files, RankCapture& rank) {
 Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   RankCapture rank;
   REPRISE_TRY(ReadFiles(files, rank));
+  GiveMemoryBack();
   rank.rank = files.rank >= 0
                   ? files.rank
                   : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
@@ -159,6 +168,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.untraced_step_ns, ReadUntracedStep(files.meta));
   }
+  rank.kineto.events = std::vector<KinetoEvent>();  // linked: nobody looks at them again
   return rank;
 }
 

@@ -70,7 +70,7 @@ class Pass:
                     own = int(ms * MS * rng.uniform(0.95, 1.2))
                     for r, arrival in zip(members, arrivals):
                         row[r] = (arrival, last + own, own)
-                        network[r] = last + own
+                        network[r] = max(network[r], last + own)
                         if waits:
                             free[r] = last + own
             self.times.append(row)

@@ -1,6 +1,7 @@
 // Files that others wrote: Chakra's converter, its text converter, STAGE.
 #include <gmock/gmock.h>
-#include <google/protobuf/util/delimited_message_util.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,6 +16,17 @@ namespace reprise {
 namespace {
 
 namespace pb = ChakraProtoMsg;
+
+// As Chakra's writers do: its length, then the message.
+void WriteDelimited(const google::protobuf::MessageLite& message, std::ostream& out) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.WriteVarint64(message.ByteSizeLong());
+  ASSERT_TRUE(message.SerializeToCodedStream(&coded));
+  coded.Trim();
+  out << bytes;
+}
 
 class ForeignFile : public testing::Test {
  protected:
@@ -55,9 +67,9 @@ class ForeignFile : public testing::Test {
   std::string Write(const std::vector<pb::Node>& nodes) {
     const std::string path = scratch_.File("foreign.0.et");
     std::ofstream out(path, std::ios::binary);
-    google::protobuf::util::SerializeDelimitedToOstream(pb::GlobalMetadata(), &out);
+    WriteDelimited(pb::GlobalMetadata(), out);
     for (const pb::Node& node : nodes) {
-      google::protobuf::util::SerializeDelimitedToOstream(node, &out);
+      WriteDelimited(node, out);
     }
     return path;
   }
@@ -206,7 +218,7 @@ TEST_F(ForeignFile, NewerFormatIsRefused) {
   attribute.set_int32_val(2);
   {
     std::ofstream out(path, std::ios::binary);
-    google::protobuf::util::SerializeDelimitedToOstream(header, &out);
+    WriteDelimited(header, out);
   }
   const auto reader = EtReader::Open(path);
   ASSERT_FALSE(reader);

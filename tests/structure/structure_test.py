@@ -33,9 +33,9 @@ THIRD_PARTY = {
     r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
-    r"httplib\.h": ["cli/prometheus_server"],
+    r"event2/.*": ["cli/prometheus_server"],
     r"dnnl.*": ["kernels/"],
-    r"openssl/.*": ["converters/anonymize/keyed_hash"],
+    r"nettle/.*": ["converters/anonymize/keyed_hash"],
     r"archive\.h|archive_entry\.h": ["converters/package/"],
 }
 # Only cli/ ends the process, reads the environment or prints results.
