@@ -76,10 +76,9 @@ void Offenders::AddNode(const MeasuredRank& rank, std::size_t i, Operation& oper
 }
 
 Offenders::Operation& Offenders::Find(const NodeInfo& node) {
-  const std::tuple<std::string_view, OpClass, std::string_view> key{node.name, node.op_class,
-                                                                    node.kernel};
-  const auto found = operations_.find(key);
-  return found != operations_.end() ? found->second : operations_[Key(key)];
+  const View view{node.name, node.op_class, node.kernel};
+  const auto found = operations_.find(view);
+  return found != operations_.end() ? found->second : operations_[Key(view)];
 }
 
 void Offenders::Add(std::span<const MeasuredRank> ranks) {

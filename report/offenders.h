@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -35,8 +35,18 @@ class Offenders {
   static std::string SpeedCause(const Operation& operation);
   static std::string LikelyCause(const Operation& operation, bool oversubscribed);
 
-  using Key = std::tuple<std::string, OpClass, std::string>;  // name, class, kernel
-  std::map<Key, Operation, std::less<>> operations_;
+  // Name, class and kernel, held or looked at.
+  using Key = std::tuple<std::string, OpClass, std::string>;
+  using View = std::tuple<std::string_view, OpClass, std::string_view>;
+  struct Less {
+    using is_transparent = void;
+    static View Of(const Key& key) {
+      return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
+    }
+    static const View& Of(const View& view) { return view; }
+    bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
+  };
+  std::map<Key, Operation, Less> operations_;
 };
 
 }  // namespace reprise
