@@ -18,8 +18,6 @@
 #include <limits>
 #include <thread>
 
-#include "run/memory_need.h"
-
 namespace reprise {
 namespace {
 
@@ -377,20 +375,6 @@ TEST_F(RunTest, NotesAndErrorsComeByRank) {
     ASSERT_FALSE(damaged);
     EXPECT_THAT(damaged.error().message, HasSubstr("rank5.sqlite"));
   }
-}
-
-TEST_F(RunTest, WhatTheMemoryCannotHoldIsRefused) {
-  WriteRun(Directory(), 2);
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(File("rank0.sqlite")) +
-                                               fs::file_size(File("rank1.sqlite")));
-  const std::vector<std::int32_t> both = {0, 1};
-  EXPECT_TRUE(CheckMemory(Directory(), both, 2 * bytes));
-  EXPECT_TRUE(CheckMemory(Directory(), std::vector<std::int32_t>{1}, 2 * bytes - 1));
-  const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
-  EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));
-  EXPECT_GT(MachineMemoryBytes(), 1 << 20);
 }
 
 // Killed before it could write one: what the ranks wrote is worth reading all the same.

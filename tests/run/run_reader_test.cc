@@ -1,0 +1,155 @@
+// A run read in parts: an outline of all ranks, then some of them whole.
+#include "run/run_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "run/memory_need.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kWork = 7, kTransfer = 8;
+constexpr std::int64_t kAheadNs = 5'000;  // the clock of host b
+
+// Ranks 0 and 1 on host a, 2 and 3 on host b: a node of work and a transfer, twice.
+class RunReaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = fs::path(::testing::TempDir()) /
+                 ("reprise_reader_" + std::string(info->name()) + "_" + std::to_string(getpid()));
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+    RunManifest manifest;
+    manifest.world_size = 4;
+    ASSERT_TRUE(WriteManifest(directory_.string(), manifest));
+    for (int rank = 0; rank < manifest.world_size; ++rank) {
+      WriteRank(rank);
+    }
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  [[nodiscard]] fs::path RankFile(int rank) const {
+    return directory_ / ("rank" + std::to_string(rank) + ".sqlite");
+  }
+
+  void WriteRank(int rank) const {
+    const auto writer = *RankWriter::Create(directory_.string(), rank);
+    NodeInfo work{.node_id = kWork, .name = "aten::mm", .actor = "thread 1"};
+    NodeInfo transfer{.node_id = kTransfer, .name = "nccl:all_reduce", .actor = "group 0"};
+    transfer.kind = OpKind::kComm;
+    writer->AppendNodes({work, transfer});
+    writer->AppendEdges({{.from = kWork, .to = kTransfer, .reason = "launch"}});
+    CollectiveInfo info;
+    info.node_id = kTransfer;
+    info.group_size = 4;
+    writer->AppendCollectives({info});
+    const std::int64_t ahead_ns = rank < 2 ? 0 : kAheadNs;
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      const std::int64_t start_ns = 1'000 * (iteration + 1) + rank + ahead_ns;
+      writer->AppendRecords(
+          {{.node_id = kWork, .iteration = iteration, .start_ns = start_ns, .duration_ns = 10},
+           {.node_id = kTransfer,
+            .iteration = iteration,
+            .start_ns = start_ns + 20,
+            .duration_ns = 30}});
+      writer->AppendStep({.iteration = iteration, .start_ns = start_ns, .duration_ns = 60});
+    }
+    if (rank % 2 == 0) {
+      writer->SetFact(kFactClockReadings, rank == 0 ? "0 0 0" : "0 5000 9; 1000000 5000 9");
+      writer->AppendSamples({{.metric = 0, .time_ns = 500 + ahead_ns, .value = 1}});
+    }
+    ASSERT_TRUE(writer->Close());
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(RankFile(rank).c_str(), &database), SQLITE_OK);
+    const std::string sql = std::string("UPDATE ranks SET host='") + (rank < 2 ? "a" : "b") + "'";
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(RunReaderTest, AnOutlineHasWhatRanksNeedOfEachOther) {
+  auto reader = RunReader::Open(directory_.string());
+  ASSERT_TRUE(reader) << reader.error().message;
+  const auto outline = reader->ReadAll(RankContent::kOutline);
+  ASSERT_TRUE(outline) << outline.error().message;
+  ASSERT_THAT(outline->ranks, SizeIs(4));
+  for (const RankData& rank : outline->ranks) {
+    ASSERT_THAT(rank.nodes, SizeIs(1));
+    EXPECT_EQ(rank.nodes[0].node_id, kTransfer);
+    ASSERT_THAT(rank.records, SizeIs(2));
+    EXPECT_EQ(rank.records[1].node_id, kTransfer);
+    EXPECT_EQ(rank.records[1].start_ns, 2'020 + rank.rank);  // on rank 0's clock
+    EXPECT_THAT(rank.edges, IsEmpty());
+    EXPECT_THAT(rank.collectives, SizeIs(1));
+    EXPECT_THAT(rank.steps, SizeIs(2));
+  }
+  EXPECT_EQ(outline->ranks[2].samples[0].time_ns, 500);
+}
+
+TEST_F(RunReaderTest, PartsAreWhatReadingAllAtOnceGives) {
+  const auto whole = ReadRun(directory_.string());
+  ASSERT_TRUE(whole) << whole.error().message;
+  auto reader = RunReader::Open(directory_.string());
+  ASSERT_TRUE(reader && reader->ReadAll(RankContent::kOutline));
+  const std::vector<std::int32_t> ranks = {1, 2};
+  const auto part = reader->Read(ranks);
+  ASSERT_TRUE(part) << part.error().message;
+  ASSERT_THAT(part->ranks, SizeIs(2));
+  for (const RankData& rank : part->ranks) {
+    const RankData& expected = whole->ranks[static_cast<std::size_t>(rank.rank)];
+    EXPECT_THAT(rank.nodes, SizeIs(2));
+    EXPECT_THAT(rank.edges, SizeIs(1));
+    ASSERT_EQ(rank.records.size(), expected.records.size());
+    for (std::size_t k = 0; k < rank.records.size(); ++k) {
+      EXPECT_EQ(rank.records[k].node_id, expected.records[k].node_id);
+      EXPECT_EQ(rank.records[k].start_ns, expected.records[k].start_ns);
+    }
+    EXPECT_EQ(rank.steps[1].start_ns, 2'000 + rank.rank);
+    EXPECT_EQ(rank.clock_uncertainty_ns, expected.clock_uncertainty_ns);
+  }
+  EXPECT_THAT(part->ranks[0].clock_uncertainty_ns, Optional(0));
+  EXPECT_THAT(part->ranks[1].clock_uncertainty_ns, Optional(9));
+}
+
+TEST_F(RunReaderTest, ARankThatWentAwayMeanwhileIsNamed) {
+  auto reader = RunReader::Open(directory_.string());
+  ASSERT_TRUE(reader && reader->ReadAll(RankContent::kOutline));
+  fs::remove(RankFile(3));
+  const std::vector<std::int32_t> ranks = {2, 3};
+  const auto part = reader->Read(ranks);
+  ASSERT_FALSE(part);
+  EXPECT_THAT(part.error().message, HasSubstr("the file of rank 3 went away"));
+}
+
+TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
+  const std::vector<std::int32_t> both = {0, 1};
+  const auto bytes =
+      static_cast<std::int64_t>(fs::file_size(RankFile(0)) + fs::file_size(RankFile(1)));
+  const std::string directory = directory_.string();
+  EXPECT_TRUE(FitsInMemory(directory, both, 3 * bytes));
+  EXPECT_FALSE(FitsInMemory(directory, both, 3 * bytes - 1));
+  EXPECT_TRUE(CheckMemory(directory, both, 2 * bytes));
+  EXPECT_TRUE(CheckMemory(directory, std::vector<std::int32_t>{1}, 2 * bytes - 1));
+  const Status refused = CheckMemory(directory, both, 2 * bytes - 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));
+  EXPECT_GT(MachineMemoryBytes(), 1 << 20);
+}
+
+}  // namespace
+}  // namespace reprise
