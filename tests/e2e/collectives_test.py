@@ -33,8 +33,8 @@ class CollectivesTest(program.ProgramTest):
 
     def test_chunks_between_device_and_network(self):
         # gpt_fsdp4: all_gather and reduce_scatter; collectives4: every kind.
-        for case, chunk in (("gloo/gpt_ddp4", "256KiB"), ("gloo_comms/gpt_fsdp4", "1KiB"),
-                            ("gloo_comms/collectives4", "64")):
+        for case, chunk in (("gloo/gpt_ddp4", "256KiB"), ("gloo_comms/gpt_fsdp4", "4KiB"),
+                            ("gloo_comms/collectives4", "12")):
             self.replay(self.convert(case), "--staging-chunk", chunk, "--mode", "full", ranks=4)
             self.assertEqual(self.report["coverage"]["real"], 1, case)
 
