@@ -1,11 +1,7 @@
-// Transfers with a block for each member, in chunks: the same bytes as moved whole, and copies that
-// really overlap the network.
+// Transfers with a block for each member, in chunks: the same bytes as moved whole.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
-#include <deque>
 #include <numeric>
 #include <thread>
 
@@ -14,26 +10,6 @@
 
 namespace reprise::testing {
 namespace {
-
-constexpr std::int32_t kRoot = 0;
-constexpr std::array kKinds = {CommKind::kAllGather, CommKind::kReduceScatter, CommKind::kAllToAll,
-                               CommKind::kGather, CommKind::kScatter};
-
-// As one member takes part; what only the root has is empty elsewhere.
-CommSpec SpecOf(CommKind kind, DType dtype, std::int64_t block_bytes, int rank, int size) {
-  const bool gathers = kind == CommKind::kAllGather || kind == CommKind::kGather;
-  const bool rooted = kind == CommKind::kGather || kind == CommKind::kScatter;
-  const std::int64_t all = rooted && rank != kRoot ? 0 : block_bytes * size;
-  const bool all_to_all = kind == CommKind::kAllToAll;
-  return {.kind = kind,
-          .group = "0",
-          .dtype = dtype,
-          .in_bytes = gathers ? block_bytes : all,
-          .out_bytes = gathers || all_to_all ? all : block_bytes,
-          .in_splits = {},
-          .out_splits = {},
-          .root = rooted ? kRoot : -1};
-}
 
 enum class Tensors {
   kOne,      // on each side
@@ -134,8 +110,8 @@ Status Move(const Member& member, const CommSpec& spec, const Laid& laid,
 // What all storages hold after the transfer; `changed`, whether that is something else than before.
 Result<Contents> After(const Member& member, const Case& one, std::int64_t chunk_bytes,
                        bool& changed) {
-  CommSpec spec =
-      SpecOf(one.kind, one.dtype, one.block_elements * SizeOf(one.dtype), member.rank, member.size);
+  CommSpec spec = BlockSpec(one.kind, one.dtype, one.block_elements * SizeOf(one.dtype),
+                            member.rank, member.size);
   if (one.listed) {
     const bool gathers = one.kind == CommKind::kAllGather || one.kind == CommKind::kGather;
     (gathers ? spec.out_splits : spec.in_splits)
@@ -190,7 +166,7 @@ Status CompareAll(Communicator& communicator, const std::string& backend) {
   REPRISE_ASSIGN(const auto group, communicator.CreateGroup(ranks));
   const Member member{communicator.rank(), communicator.size(), device.get(), stream.get(),
                       group.get()};
-  for (const CommKind kind : kKinds) {
+  for (const CommKind kind : kBlockKinds) {
     const bool in_place = kind == CommKind::kAllGather || kind == CommKind::kReduceScatter;
     for (const DType dtype : {DType::kUInt8, DType::kInt16, DType::kInt32, DType::kInt64}) {
       for (const Tensors tensors : {Tensors::kOne, Tensors::kList, Tensors::kOdd}) {
@@ -235,201 +211,6 @@ TEST_P(PipelinedBlocks, AreThoseOfTheWholeTransfer) {
 INSTANTIATE_TEST_SUITE_P(Backends, PipelinedBlocks,
                          ::testing::Combine(::testing::Values("host", "opencl"),
                                             ::testing::Values(1, 3)));
-
-// A stream of the host backend's buffers whose commands run when the test says.
-class SlowStream final : public Stream {
- public:
-  // Up to and with the next recorded event; false if there is none.
-  bool RunToEvent() {
-    while (!commands_.empty()) {
-      const auto command = std::move(commands_.front());
-      commands_.pop_front();
-      if (command()) {
-        return true;
-      }
-    }
-    return false;
-  }
-  [[nodiscard]] int uploads() const { return uploads_; }
-
-  Status Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
-                std::int64_t bytes) override {
-    ++uploads_;
-    return Copy(dst.host_data() + offset_bytes, src, bytes);
-  }
-  Status Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
-                  std::int64_t bytes) override {
-    return Copy(dst, const_cast<Buffer&>(src).host_data() + offset_bytes, bytes);
-  }
-  Result<EventPtr> Record() override {
-    auto event = std::make_shared<Passed>();
-    commands_.emplace_back([event] { return event->done = true; });
-    return event;
-  }
-  Status Enqueue(const PreparedLaunch& /*launch*/) override { return {}; }
-  Status WaitFor(std::span<const EventPtr> /*events*/) override { return {}; }
-  Status Flush() override { return {}; }
-  Status Finish() override { return {}; }
-  Result<std::vector<Times>> TakeTimes() override { return std::vector<Times>(); }
-
- private:
-  struct Passed final : Event {
-    [[nodiscard]] bool IsDone() const override { return done; }
-    [[nodiscard]] Status Wait() const override { return {}; }
-    bool done = false;
-  };
-  Status Copy(void* dst, const void* src, std::int64_t bytes) {
-    commands_.emplace_back([dst, src, bytes] {
-      std::memcpy(dst, src, static_cast<std::size_t>(bytes));
-      return false;
-    });
-    return {};
-  }
-  std::deque<std::function<bool()>> commands_;  // true: an event
-  int uploads_ = 0;
-};
-
-// A member whose copies take as long as the test wants.
-struct SlowMember {
-  Laid laid;
-  std::optional<Staging> staging;
-  SlowStream stream;
-  std::unique_ptr<GroupComm> group;
-  std::unique_ptr<PipelinedTransfer> transfer;
-};
-
-constexpr std::int64_t kChunks = 4;
-constexpr std::int64_t kBlock = 256;
-
-Status Begin(CommKind kind, int rank, Device& device, SlowMember& slow) {
-  const Member member{rank, 2, &device, &slow.stream, slow.group.get()};
-  const CommSpec spec = SpecOf(kind, DType::kInt32, kBlock * 4, rank, 2);
-  REPRISE_TRY(Lay(member, {kind, DType::kInt32, kBlock, Tensors::kOne}, spec, slow.laid));
-  REPRISE_ASSIGN(slow.staging,
-                 Staging::Create(spec, slow.laid.call, &slow.laid.storages, &device, false));
-  const auto cut = CutOf(spec, 2, kBlock * 4 / kChunks);
-  if (!cut) {
-    return CheckFailed("not cut");
-  }
-  slow.transfer =
-      std::make_unique<PipelinedTransfer>(*slow.group, spec, *slow.staging, &slow.stream, *cut);
-  return {};
-}
-
-void ExpectOverlap(CommKind kind) {
-  SCOPED_TRACE(Name(kind));
-  const auto device = OpenDevice({.backend = "host"});
-  ASSERT_TRUE(device);
-  auto communicators = CreateLocalCommunicators(2);
-  std::array<SlowMember, 2> members;
-  {
-    std::jthread other([&] { members[1].group = *communicators[1]->CreateGroup({0, 1}); });
-    members[0].group = *communicators[0]->CreateGroup({0, 1});
-  }
-  for (int rank = 0; rank < 2; ++rank) {
-    const Status begun = Begin(kind, rank, **device, members[static_cast<std::size_t>(rank)]);
-    ASSERT_TRUE(begun) << begun.error().message;
-  }
-  const auto test_all = [&] {
-    bool done = true;
-    for (int round = 0; round < 2; ++round) {  // the first to start is tested before the last has
-      done = true;
-      for (SlowMember& member : members) {
-        const Result<bool> tested = member.transfer->Test();
-        EXPECT_TRUE(tested) << tested.error().message;
-        done = done && tested.value_or(false);
-      }
-    }
-    return done;
-  };
-  EXPECT_FALSE(test_all());
-  EXPECT_EQ(members[kRoot].stream.uploads(), 0);  // nothing has come from a device yet
-  for (SlowMember& member : members) {
-    member.stream.RunToEvent();  // the first chunk's download, and no other
-  }
-  EXPECT_FALSE(test_all());
-  EXPECT_FALSE(members[kRoot].transfer->AllStarted());
-  // It has passed the network and is on its way back to the device.
-  EXPECT_EQ(members[kRoot].stream.uploads(),
-            kind == CommKind::kAllToAll || kind == CommKind::kAllGather || kind == CommKind::kGather
-                ? 2
-                : 1);
-  for (int turn = 0; turn < 2 * kChunks; ++turn) {
-    for (SlowMember& member : members) {
-      member.stream.RunToEvent();
-    }
-    test_all();
-  }
-  EXPECT_TRUE(test_all());
-  EXPECT_TRUE(members[kRoot].transfer->AllStarted());
-}
-
-TEST(PipelinedTransfer, AChunkPassesWhileTheNextIsOnTheDevice) {
-  for (const CommKind kind : kKinds) {
-    ExpectOverlap(kind);
-  }
-}
-
-constexpr std::int64_t kMib = 1 << 20;
-
-TEST(CutOf, ChunksHoldAllBlocksAndPiecesAreNotTiny) {
-  const CommSpec spec = SpecOf(CommKind::kAllGather, DType::kInt32, 64 * kMib, 0, 8);
-  const auto cut = CutOf(spec, 8, 4 * kMib);
-  ASSERT_TRUE(cut);
-  EXPECT_EQ(cut->in_blocks, 1);
-  EXPECT_EQ(cut->out_blocks, 8);
-  EXPECT_EQ(cut->block_bytes, 64 * kMib);
-  EXPECT_EQ(cut->step_bytes, 4 * kMib / 8);
-  EXPECT_EQ(CutOf(spec, 1024, 4 * kMib)->step_bytes, kLeastPieceBytes);
-  EXPECT_EQ(CutOf(spec, 1024, 4096)->step_bytes, 4096);
-  EXPECT_EQ(CutOf(spec, 8, 4095)->step_bytes, 4092);  // whole elements
-  EXPECT_EQ(CutOf(spec, 8, 3)->step_bytes, 4);        // at least one
-}
-
-TEST(CutOf, WhatIsNotLongerThanAChunkIsMovedWhole) {
-  CommSpec spec{.kind = CommKind::kBroadcast, .group = "", .out_bytes = 100};
-  EXPECT_TRUE(CutOf(spec, 2, 99));
-  EXPECT_FALSE(CutOf(spec, 2, 100));
-  EXPECT_FALSE(CutOf(spec, 2, 0));
-  for (const CommKind kind : kKinds) {
-    spec = SpecOf(kind, DType::kUInt8, 100, kRoot, 3);
-    EXPECT_TRUE(CutOf(spec, 3, 99));
-    EXPECT_FALSE(CutOf(spec, 3, 100));
-    EXPECT_FALSE(CutOf(SpecOf(kind, DType::kUInt8, 0, kRoot, 3), 3, 1));
-  }
-  EXPECT_FALSE(CutOf({.kind = CommKind::kBarrier, .group = ""}, 2, 1));
-}
-
-TEST(CutOf, UnequalBlocksAreMovedWhole) {
-  CommSpec spec = SpecOf(CommKind::kAllGather, DType::kUInt8, 100, 0, 2);
-  spec.out_splits = {100, 100};
-  EXPECT_TRUE(CutOf(spec, 2, 50));
-  spec.out_splits = {100, 99};
-  EXPECT_FALSE(CutOf(spec, 2, 50));
-  spec = SpecOf(CommKind::kAllToAll, DType::kUInt8, 100, 0, 2);
-  spec.in_splits = {100, 100};  // another member's may not be
-  EXPECT_FALSE(CutOf(spec, 2, 50));
-}
-
-// Root or not, whatever else a member says of sides that it has not.
-TEST(CutOf, AllMembersCutAlike) {
-  for (const CommKind kind : {CommKind::kGather, CommKind::kScatter, CommKind::kReduce}) {
-    for (const std::int64_t other : {std::int64_t{0}, std::int64_t{100}, std::int64_t{400}}) {
-      const bool scatters = kind == CommKind::kScatter;
-      const CommSpec spec{.kind = kind,
-                          .group = "",
-                          .in_bytes = scatters ? other : 100,
-                          .out_bytes = scatters ? 100 : other,
-                          .in_splits = {},
-                          .out_splits = {}};
-      const auto cut = CutOf(spec, 4, 40);
-      ASSERT_TRUE(cut);
-      EXPECT_EQ(cut->block_bytes, 100);
-      EXPECT_EQ(cut->step_bytes, 40);
-      EXPECT_FALSE(CutOf(spec, 4, 100));
-    }
-  }
-}
 
 }  // namespace
 }  // namespace reprise::testing

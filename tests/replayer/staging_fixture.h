@@ -1,6 +1,7 @@
 // What tests of staging and of pipelined transfers share.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,6 +33,29 @@ inline TensorDesc Part(std::int64_t incarnation, std::int64_t offset, std::int64
   tensor.elements = elements;
   tensor.dtype = dtype;
   return tensor;
+}
+
+inline constexpr std::int32_t kRoot = 0;
+// Kinds with a block for each member.
+inline constexpr std::array kBlockKinds = {CommKind::kAllGather, CommKind::kReduceScatter,
+                                           CommKind::kAllToAll, CommKind::kGather,
+                                           CommKind::kScatter};
+
+// As one member takes part; what only the root has is empty elsewhere.
+inline CommSpec BlockSpec(CommKind kind, DType dtype, std::int64_t block_bytes, int rank,
+                          int size) {
+  const bool gathers = kind == CommKind::kAllGather || kind == CommKind::kGather;
+  const bool rooted = kind == CommKind::kGather || kind == CommKind::kScatter;
+  const std::int64_t all = rooted && rank != kRoot ? 0 : block_bytes * size;
+  const bool all_to_all = kind == CommKind::kAllToAll;
+  return {.kind = kind,
+          .group = "0",
+          .dtype = dtype,
+          .in_bytes = gathers ? block_bytes : all,
+          .out_bytes = gathers || all_to_all ? all : block_bytes,
+          .in_splits = {},
+          .out_splits = {},
+          .root = rooted ? kRoot : -1};
 }
 
 inline Status WaitFor(Transfer& transfer) {
