@@ -75,7 +75,7 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
           Staging staging,
           // With --check the data is made on the host, and the tensors are left alone.
           Staging::Create(spec, call, device == nullptr || options_.check ? nullptr : memory,
-                          options_.check ? nullptr : device, !Pipelines(node)));
+                          options_.check ? nullptr : device, !Cut(node)));
       staging_.emplace(node, std::move(staging));
     }
     Sequence& sequence = sequences_[SequenceName(spec)];
@@ -152,7 +152,7 @@ Status CommThread::IssueReady() {
         submitted_.erase(it);
         ++sequence.next;
         turn.push_back(node);
-        if (Pipelines(node)) {
+        if (Cut(node)) {
           sequence.pipelined = node;
           break;  // the next one starts after all of its chunks
         }
@@ -165,10 +165,13 @@ Status CommThread::IssueReady() {
   return {};
 }
 
-bool CommThread::Pipelines(Graph::Index node) const {
+std::optional<TransferCut> CommThread::Cut(Graph::Index node) const {
   const Work& work = plan_.work[node];
-  return work.mode == ReplayMode::kReal && !work.alone && !options_.check &&
-         IsPipelined(specs_.at(node), options_.chunk_bytes);
+  if (work.mode != ReplayMode::kReal || work.alone || options_.check) {
+    return std::nullopt;
+  }
+  const CommSpec& spec = specs_.at(node);
+  return CutOf(spec, groups_.at(spec.group).comm->size(), options_.chunk_bytes);
 }
 
 bool CommThread::AllChunksStarted(const Sequence& sequence) const {
@@ -199,6 +202,7 @@ Status CommThread::Issue(Graph::Index node) {
   }
   CommSpec spec = specs_.at(node);
   const RankGroup& group = groups_.at(spec.group);
+  const std::optional<TransferCut> cut = Cut(node);
   Outstanding outstanding{.node = node, .issued_ns = 0, .transfer = nullptr, .staging = nullptr};
   if (work.mode == ReplayMode::kTimed) {
     // Everyone's arrival is real, the transfer itself is only waited for.
@@ -213,14 +217,14 @@ Status CommThread::Issue(Graph::Index node) {
       if (const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind)) {
         collective->FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
       }
-    } else if (stream_ != nullptr && !Pipelines(node)) {
+    } else if (stream_ != nullptr && !cut) {
       REPRISE_TRY(outstanding.staging->Download(*stream_));
     }
   }
   outstanding.issued_ns = MonotonicNs();
-  if (Pipelines(node)) {
+  if (cut) {
     auto chunks = std::make_unique<PipelinedTransfer>(*group.comm, spec, *outstanding.staging,
-                                                      stream_.get(), options_.chunk_bytes);
+                                                      stream_.get(), *cut);
     outstanding.chunks = chunks.get();
     outstanding.transfer = std::move(chunks);
   } else {

@@ -42,7 +42,8 @@ using RankGroups = std::map<std::string, RankGroup>;  // by CommSpec::group
 struct CommThreadOptions {
   bool check = false;
   // Longer transfers pass between device and network in chunks of this size, the same on every
-  // rank; 0: in one piece. Without effect where nothing is copied (zero-copy, --check).
+  // rank (CutOf says which); 0: in one piece. Without effect with --check: no data comes from a
+  // device, and what is filled and verified lies in the areas as the kind itself lays it out.
   std::int64_t chunk_bytes = 0;
   // This rank's transfers as matched across ranks (splits completed), parallel to Plan::transfers.
   std::vector<PlannedTransfer> transfers;
@@ -105,7 +106,8 @@ class CommThread {
   Status Issue(Graph::Index node);
   Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec, GroupComm& group,
                                           const Outstanding& outstanding) const;
-  [[nodiscard]] bool Pipelines(Graph::Index node) const;
+  // How the node's transfer is cut; nothing: it moves whole.
+  [[nodiscard]] std::optional<TransferCut> Cut(Graph::Index node) const;
   [[nodiscard]] bool AllChunksStarted(const Sequence& sequence) const;
   Status TestOutstanding();
   Status Finish(Outstanding& outstanding);

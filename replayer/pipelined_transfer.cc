@@ -1,24 +1,87 @@
 #include "replayer/pipelined_transfer.h"
 
 #include <algorithm>
+#include <functional>
+
+#include "collectives/splits.h"
 
 namespace reprise {
+namespace {
 
-bool IsPipelined(const CommSpec& spec, std::int64_t chunk_bytes) {
-  const bool anywhere = spec.kind == CommKind::kAllReduce || spec.kind == CommKind::kReduce ||
-                        spec.kind == CommKind::kBroadcast || IsPointToPoint(spec.kind);
-  return anywhere && chunk_bytes > 0 && std::max(spec.in_bytes, spec.out_bytes) > chunk_bytes;
+// On every member. Of an all_to_all each has lists of its own: equal ones say nothing of the
+// others'.
+bool BlocksAreEqual(const CommSpec& spec) {
+  if (spec.kind == CommKind::kAllToAll) {
+    return !HasSplits(spec);
+  }
+  if (!HasShares(spec.kind)) {
+    return true;
+  }
+  const std::vector<std::int64_t>& splits = ShareSplits(spec);  // the same list on all members
+  return std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) == splits.end();
+}
+
+// The blocks on either side, from sizes that every member knows.
+TransferCut BlocksOf(const CommSpec& spec, std::int64_t group_size) {
+  switch (spec.kind) {
+    case CommKind::kAllGather:
+    case CommKind::kGather:
+      return {.out_blocks = group_size, .block_bytes = spec.in_bytes};
+    case CommKind::kReduceScatter:
+    case CommKind::kScatter:
+      return {.in_blocks = group_size, .block_bytes = spec.out_bytes};
+    case CommKind::kAllToAll:
+      return {.in_blocks = group_size,
+              .out_blocks = group_size,
+              .block_bytes = spec.in_bytes / group_size};
+    case CommKind::kBroadcast:  // members may hold only the size that they use
+      return {.block_bytes = std::max(spec.in_bytes, spec.out_bytes)};
+    case CommKind::kRecv:
+      return {.block_bytes = spec.out_bytes};
+    case CommKind::kAllReduce:
+    case CommKind::kReduce:
+    case CommKind::kSend:
+      return {.block_bytes = spec.in_bytes};
+    case CommKind::kBarrier:
+      break;
+  }
+  return {};
+}
+
+// What a chunk takes of an area that holds `blocks` blocks.
+template <typename Byte>
+std::span<Byte> PartOf(std::span<Byte> area, std::int64_t blocks, std::int64_t begin,
+                       std::int64_t end) {
+  return area.subspan(static_cast<std::size_t>(blocks * begin),
+                      static_cast<std::size_t>(blocks * (end - begin)));
+}
+
+}  // namespace
+
+std::optional<TransferCut> CutOf(const CommSpec& spec, int group_size, std::int64_t chunk_bytes) {
+  if (chunk_bytes <= 0 || !BlocksAreEqual(spec)) {
+    return std::nullopt;
+  }
+  TransferCut cut = BlocksOf(spec, group_size);
+  const std::int64_t unit = std::max(SizeOf(spec.dtype), 1);
+  const std::int64_t piece = std::max(chunk_bytes / std::max(cut.in_blocks, cut.out_blocks),
+                                      std::min(chunk_bytes, kLeastPieceBytes));
+  cut.step_bytes = std::max(piece / unit, std::int64_t{1}) * unit;
+  return cut.block_bytes > cut.step_bytes ? std::optional(cut) : std::nullopt;
 }
 
 PipelinedTransfer::PipelinedTransfer(GroupComm& group, const CommSpec& spec, Staging& staging,
-                                     Stream* stream, std::int64_t chunk_bytes)
-    : group_(group), spec_(spec), staging_(staging), stream_(stream) {
-  const std::int64_t total = std::max(spec.in_bytes, spec.out_bytes);
-  const std::int64_t unit = std::max(SizeOf(spec.dtype), 1);
-  const std::int64_t step = std::max(chunk_bytes / unit, std::int64_t{1}) * unit;
-  for (std::int64_t begin = 0; begin < total; begin += step) {
+                                     Stream* stream, const TransferCut& cut)
+    : group_(group), spec_(spec), staging_(staging), stream_(stream), cut_(cut) {
+  // A side that this rank has not: only the root of a gather or scatter has all the blocks.
+  const auto blocks_in = [&](std::span<const std::byte> area, std::int64_t blocks) {
+    return static_cast<std::int64_t>(area.size()) < blocks * cut.block_bytes ? 0 : blocks;
+  };
+  cut_.in_blocks = blocks_in(staging.in(), cut.in_blocks);
+  cut_.out_blocks = blocks_in(staging.out(), cut.out_blocks);
+  for (std::int64_t begin = 0; begin < cut.block_bytes; begin += cut.step_bytes) {
     chunks_.push_back({.begin = begin,
-                       .end = std::min(begin + step, total),
+                       .end = std::min(begin + cut.step_bytes, cut.block_bytes),
                        .arrived = nullptr,
                        .transfer = nullptr});
   }
@@ -30,17 +93,36 @@ Status PipelinedTransfer::EnqueueDownloads() {
     return {};
   }
   for (Chunk& chunk : chunks_) {
-    REPRISE_TRY(staging_.EnqueueDownload(*stream_, chunk.begin, chunk.end));
+    std::int64_t at = cut_.in_blocks * chunk.begin;
+    for (std::int64_t block = 0; block < cut_.in_blocks; ++block) {
+      const std::int64_t before = block * cut_.block_bytes;
+      REPRISE_TRY(staging_.EnqueueDownload(*stream_, before + chunk.begin, before + chunk.end, at));
+      at += chunk.end - chunk.begin;
+    }
     REPRISE_ASSIGN(chunk.arrived, stream_->Record());
+  }
+  return stream_->Flush();
+}
+
+Status PipelinedTransfer::EnqueueUpload(const Chunk& chunk) {
+  std::int64_t at = cut_.out_blocks * chunk.begin;
+  for (std::int64_t block = 0; block < cut_.out_blocks; ++block) {
+    const std::int64_t before = block * cut_.block_bytes;
+    REPRISE_TRY(staging_.EnqueueUpload(*stream_, before + chunk.begin, before + chunk.end, at));
+    at += chunk.end - chunk.begin;
+  }
+  if (over_ == chunks_.size()) {
+    REPRISE_ASSIGN(uploaded_, stream_->Record());
   }
   return stream_->Flush();
 }
 
 CommSpec PipelinedTransfer::SpecOf(const Chunk& chunk) const {
   CommSpec spec = spec_;
-  const auto share = [&](std::int64_t bytes) { return bytes == 0 ? 0 : chunk.end - chunk.begin; };
-  spec.in_bytes = share(spec_.in_bytes);
-  spec.out_bytes = share(spec_.out_bytes);
+  spec.in_bytes = cut_.in_blocks * (chunk.end - chunk.begin);
+  spec.out_bytes = cut_.out_blocks * (chunk.end - chunk.begin);
+  spec.in_splits.clear();  // equal ones, on all members
+  spec.out_splits.clear();
   return spec;
 }
 
@@ -52,13 +134,10 @@ Status PipelinedTransfer::StartArrived() {
       break;
     }
     REPRISE_TRY(chunk.arrived == nullptr ? Status{} : chunk.arrived->Wait());  // a failed copy
-    const auto part = [&](std::span<std::byte> area) {
-      const auto at = static_cast<std::size_t>(chunk.begin);
-      return area.empty() ? area
-                          : area.subspan(at, static_cast<std::size_t>(chunk.end - chunk.begin));
-    };
-    REPRISE_ASSIGN(chunk.transfer,
-                   group_.Start(SpecOf(chunk), part(staging_.in()), part(staging_.out())));
+    REPRISE_ASSIGN(
+        chunk.transfer,
+        group_.Start(SpecOf(chunk), PartOf(staging_.in(), cut_.in_blocks, chunk.begin, chunk.end),
+                     PartOf(staging_.out(), cut_.out_blocks, chunk.begin, chunk.end)));
   }
   return {};
 }
@@ -80,11 +159,7 @@ Result<bool> PipelinedTransfer::Test() {
     chunk.transfer.reset();
     ++over_;
     if (stream_ != nullptr) {
-      REPRISE_TRY(staging_.EnqueueUpload(*stream_, chunk.begin, chunk.end));
-      if (over_ == chunks_.size()) {
-        REPRISE_ASSIGN(uploaded_, stream_->Record());
-      }
-      REPRISE_TRY(stream_->Flush());
+      REPRISE_TRY(EnqueueUpload(chunk));
     }
   }
   if (over_ < chunks_.size()) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -12,17 +14,32 @@
 
 namespace reprise {
 
-// Whether a transfer is cut: it is longer than a chunk, and can be cut anywhere, since every byte
-// of the result comes from the same place of the inputs; kinds with a block for each member cannot.
-// The answer is the same on every member.
-[[nodiscard]] bool IsPipelined(const CommSpec& spec, std::int64_t chunk_bytes);
+// How a transfer is cut. Each side of it is one block, or one for each member; chunk c carries
+// bytes [c0, c1) of every block and is itself a transfer of the same kind, with shorter blocks.
+struct TransferCut {
+  std::int64_t in_blocks = 1;
+  std::int64_t out_blocks = 1;
+  std::int64_t block_bytes = 0;
+  std::int64_t step_bytes = 0;  // c1 - c0 of all chunks but the last; whole elements
+};
+
+// Nothing where the transfer is moved whole: it is not longer than a chunk, or its blocks differ. A
+// chunk is `chunk_bytes` long, all blocks of the longer side together; but pieces of blocks, each
+// a copy of its own, are not made shorter than kLeastPieceBytes (or `chunk_bytes`, if less) for it.
+// The answer is the same on every member, for it rests on what all of them know: block size and
+// group size. So an all_to_all with splits is never cut, even where this member's are equal.
+[[nodiscard]] std::optional<TransferCut> CutOf(const CommSpec& spec, int group_size,
+                                               std::int64_t chunk_bytes);
+// An estimate, not measured: at PCIe's 25 GB/s it takes 10 µs, about what enqueueing a copy does.
+inline constexpr std::int64_t kLeastPieceBytes = 256 << 10;
 
 class PipelinedTransfer final : public Transfer {
  public:
   // Every member of the group cuts alike. `staging` is not mapped; `stream` null: nothing of it is
-  // on a device. All references must outlive the transfer.
+  // on a device. All references must outlive the transfer. On the host the areas hold chunk after
+  // chunk, and each chunk block after block.
   PipelinedTransfer(GroupComm& group, const CommSpec& spec, Staging& staging, Stream* stream,
-                    std::int64_t chunk_bytes);
+                    const TransferCut& cut);
 
   // Done once the result is on the device.
   Result<bool> Test() override;
@@ -32,13 +49,14 @@ class PipelinedTransfer final : public Transfer {
 
  private:
   struct Chunk {
-    std::int64_t begin = 0;
+    std::int64_t begin = 0;  // within each block
     std::int64_t end = 0;
     EventPtr arrived;  // on the host; null: it always was
     std::unique_ptr<Transfer> transfer;
     bool over = false;
   };
   Status EnqueueDownloads();
+  Status EnqueueUpload(const Chunk& chunk);
   Status StartArrived();
   [[nodiscard]] CommSpec SpecOf(const Chunk& chunk) const;
 
@@ -46,6 +64,7 @@ class PipelinedTransfer final : public Transfer {
   CommSpec spec_;
   Staging& staging_;
   Stream* stream_;
+  TransferCut cut_;
   std::vector<Chunk> chunks_;
   bool begun_ = false;
   std::size_t started_ = 0;

@@ -116,7 +116,7 @@ Status Staging::Download(Stream& stream) {
     REPRISE_TRY(in_place_ ? Status{} : Map(stream, in_));
     return Map(stream, out_);
   }
-  REPRISE_TRY(EnqueueDownload(stream, 0, static_cast<std::int64_t>(in().size())));
+  REPRISE_TRY(EnqueueDownload(stream, 0, static_cast<std::int64_t>(in().size()), 0));
   return in_.pieces.empty() ? Status{} : stream.Finish();
 }
 
@@ -126,34 +126,43 @@ Status Staging::Upload(Stream& stream) {
     REPRISE_TRY(Unmap(stream, out_));
     return stream.Finish();
   }
-  REPRISE_TRY(EnqueueUpload(stream, 0, static_cast<std::int64_t>(out().size())));
+  REPRISE_TRY(EnqueueUpload(stream, 0, static_cast<std::int64_t>(out().size()), 0));
   return out_.pieces.empty() ? Status{} : stream.Finish();
 }
 
-Status Staging::EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end) {
-  for (const Piece& piece : in_.pieces) {
-    const std::int64_t from = std::max(begin, piece.area_offset_bytes);
-    const std::int64_t to = std::min(end, piece.area_offset_bytes + piece.bytes);
-    if (from < to) {
-      REPRISE_TRY(stream.Download(in().data() + from, *piece.buffer,
-                                  piece.device_offset_bytes + from - piece.area_offset_bytes,
-                                  to - from));
-    }
+template <typename Copy>
+Status Staging::CopyPieces(const std::vector<Piece>& pieces, std::int64_t begin, std::int64_t end,
+                           Copy copy) {
+  auto piece = std::partition_point(pieces.begin(), pieces.end(), [begin](const Piece& one) {
+    return one.begin_bytes + one.bytes <= begin;
+  });
+  for (; piece != pieces.end() && piece->begin_bytes < end; ++piece) {
+    const std::int64_t from = std::max(begin, piece->begin_bytes);
+    const std::int64_t to = std::min(end, piece->begin_bytes + piece->bytes);
+    REPRISE_TRY(copy(*piece->buffer, piece->device_offset_bytes + from - piece->begin_bytes,
+                     from - begin, to - from));
   }
   return {};
 }
 
-Status Staging::EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end) {
-  for (const Piece& piece : out_.pieces) {
-    const std::int64_t from = std::max(begin, piece.area_offset_bytes);
-    const std::int64_t to = std::min(end, piece.area_offset_bytes + piece.bytes);
-    if (from < to) {
-      REPRISE_TRY(stream.Upload(*piece.buffer,
-                                piece.device_offset_bytes + from - piece.area_offset_bytes,
-                                out().data() + from, to - from));
-    }
-  }
-  return {};
+Status Staging::EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end,
+                                std::int64_t area_begin) {
+  std::byte* const area = in().data() + area_begin;
+  return CopyPieces(
+      in_.pieces, begin, end,
+      [&](Buffer& buffer, std::int64_t offset, std::int64_t before, std::int64_t bytes) {
+        return stream.Download(area + before, buffer, offset, bytes);
+      });
+}
+
+Status Staging::EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end,
+                              std::int64_t area_begin) {
+  const std::byte* const area = out().data() + area_begin;
+  return CopyPieces(
+      out_.pieces, begin, end,
+      [&](Buffer& buffer, std::int64_t offset, std::int64_t before, std::int64_t bytes) {
+        return stream.Upload(buffer, offset, area + before, bytes);
+      });
 }
 
 }  // namespace reprise

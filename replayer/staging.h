@@ -32,26 +32,32 @@ class Staging {
   [[nodiscard]] std::span<std::byte> out() { return out_.bytes; }
   [[nodiscard]] bool IsMapped() const { return mapped_; }
 
-  // A part of the areas, [begin, end) bytes of each; only enqueued: the caller waits. Not for
-  // mapped ones.
-  [[nodiscard]] Status EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end);
-  [[nodiscard]] Status EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end);
+  // Bytes [begin, end) of the tensors, counted through all of one side, and their place in its
+  // area, from `area_begin` on; only enqueued: the caller waits. Not for mapped ones.
+  [[nodiscard]] Status EnqueueDownload(Stream& stream, std::int64_t begin, std::int64_t end,
+                                       std::int64_t area_begin);
+  [[nodiscard]] Status EnqueueUpload(Stream& stream, std::int64_t begin, std::int64_t end,
+                                     std::int64_t area_begin);
 
  private:
   struct Piece {
     Buffer* buffer;
     std::int64_t device_offset_bytes;
-    std::int64_t area_offset_bytes;
+    std::int64_t begin_bytes;  // after the pieces before it
     std::int64_t bytes;
   };
   struct Area {
-    std::vector<Piece> pieces;
+    std::vector<Piece> pieces;           // one after the other, none empty
     std::unique_ptr<HostMemory> memory;  // null: mapped, or nothing
     std::span<std::byte> bytes;
   };
   // Whether both areas can be the tensors themselves.
   [[nodiscard]] static bool CanMap(const Area& in, const Area& out, const CommSpec& spec,
                                    bool in_place);
+  // Each piece's share of [begin, end): copy(buffer, device offset, bytes before it, bytes).
+  template <typename Copy>
+  static Status CopyPieces(const std::vector<Piece>& pieces, std::int64_t begin, std::int64_t end,
+                           Copy copy);
   static Status Allocate(std::int64_t bytes, Device* device, Area& area);
   static Status Map(Stream& stream, Area& area);
   static Status Unmap(Stream& stream, Area& area);

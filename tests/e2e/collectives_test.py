@@ -32,9 +32,11 @@ class CollectivesTest(program.ProgramTest):
         self.assertIn("it knows", self.replay(trace, "--algo", "scatter=ring", ranks=4, expect=2))
 
     def test_chunks_between_device_and_network(self):
-        trace = self.convert("gloo/gpt_ddp4")
-        self.replay(trace, "--staging-chunk", "256KiB", "--mode", "full", ranks=4)
-        self.assertEqual(self.report["coverage"]["real"], 1)
+        # gpt_fsdp4: all_gather and reduce_scatter; collectives4: every kind.
+        for case, chunk in (("gloo/gpt_ddp4", "256KiB"), ("gloo_comms/gpt_fsdp4", "4KiB"),
+                            ("gloo_comms/collectives4", "12")):
+            self.replay(self.convert(case), "--staging-chunk", chunk, "--mode", "full", ranks=4)
+            self.assertEqual(self.report["coverage"]["real"], 1, case)
 
     def test_ranks_fold_on_fewer_processes(self):
         for case in ("gloo_comms/moe_ep4", "gloo_comms/gpt_pp4"):

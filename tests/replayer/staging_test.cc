@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <numeric>
 #include <thread>
 
-#include "core/clock.h"
 #include "replayer/pipelined_transfer.h"
+#include "tests/replayer/staging_fixture.h"
 
 namespace reprise::testing {
 namespace {
@@ -16,43 +15,12 @@ namespace {
 constexpr std::int64_t kElements = 1000;
 constexpr std::int64_t kBytes = kElements * 4;
 
-// Storages by number.
-class Storages final : public Bindings {
- public:
-  [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override {
-    const auto it = buffers.find(incarnation);
-    return it == buffers.end() ? nullptr : it->second.get();
-  }
-  std::map<std::int64_t, std::unique_ptr<Buffer>> buffers;
-};
-
-// A part of storage `incarnation`, from element `offset` on.
-TensorDesc Part(std::int64_t incarnation, std::int64_t offset, std::int64_t elements) {
-  TensorDesc tensor;
-  tensor.incarnation = incarnation;
-  tensor.offset = offset;
-  tensor.elements = elements;
-  tensor.dtype = DType::kFloat32;
-  return tensor;
-}
-
 // One rank with a device: sums its values with the other rank's, and leaves the sum on the device.
 struct Outcome {
   Status status;
   bool mapped = false;
   std::vector<float> sums;
 };
-
-Status WaitFor(Transfer& transfer) {
-  const std::int64_t deadline_ns = MonotonicNs() + 30'000'000'000;
-  while (MonotonicNs() < deadline_ns) {
-    REPRISE_ASSIGN(const bool done, transfer.Test());
-    if (done) {
-      return {};
-    }
-  }
-  return CheckFailed("a transfer does not end");
-}
 
 Status Sum(Communicator& communicator, const std::string& backend, const ValueList& tensors,
            std::int64_t chunk_bytes, Outcome& outcome) {
@@ -71,13 +39,13 @@ Status Sum(Communicator& communicator, const std::string& backend, const ValueLi
                       .out_bytes = kBytes,
                       .in_splits = {},
                       .out_splits = {}};
-  const bool pipelined = IsPipelined(spec, chunk_bytes);
+  const auto cut = CutOf(spec, 2, chunk_bytes);
   const OpCall call{.name = "all_reduce", .inputs = tensors, .outputs = {}};
-  REPRISE_ASSIGN(Staging staging, Staging::Create(spec, call, &storages, device.get(), !pipelined));
+  REPRISE_ASSIGN(Staging staging, Staging::Create(spec, call, &storages, device.get(), !cut));
   outcome.mapped = staging.IsMapped();
   REPRISE_ASSIGN(const auto group, communicator.CreateGroup({0, 1}));
-  if (pipelined) {
-    PipelinedTransfer transfer(*group, spec, staging, stream.get(), chunk_bytes);
+  if (cut) {
+    PipelinedTransfer transfer(*group, spec, staging, stream.get(), *cut);
     REPRISE_TRY(WaitFor(transfer));
     if (!transfer.AllStarted()) {
       return CheckFailed("done, but not all started");
@@ -146,15 +114,6 @@ TEST_P(StagingOn, ChunksGoOneAfterTheOther) {
   EXPECT_FALSE(ExpectSums({Part(1, 0, kElements)}, kBytes - 4));
 }
 INSTANTIATE_TEST_SUITE_P(Backends, StagingOn, ::testing::Values("host", "opencl"));
-
-TEST(IsPipelined, WhatHasBlocksIsNot) {
-  CommSpec spec{.kind = CommKind::kBroadcast, .group = "", .out_bytes = 100};
-  EXPECT_TRUE(IsPipelined(spec, 99));
-  EXPECT_FALSE(IsPipelined(spec, 100));
-  EXPECT_FALSE(IsPipelined(spec, 0));
-  spec.kind = CommKind::kAllGather;
-  EXPECT_FALSE(IsPipelined(spec, 99));
-}
 
 }  // namespace
 }  // namespace reprise::testing
