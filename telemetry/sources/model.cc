@@ -33,8 +33,6 @@ class ModelSource : public Source {
   }
 
   [[nodiscard]] std::string_view name() const override { return "model"; }
-  // Utilisation is counted in ticks of 10 ms: more often, it would jump by large steps.
-  [[nodiscard]] std::int64_t LeastPeriodNs() const override { return 100'000'000; }
   [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     const double utilization = meter_.Update(stat_.Text().value_or(""));
