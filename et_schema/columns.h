@@ -15,12 +15,12 @@ namespace reprise {
 inline constexpr char kColumnsEncoding[] = "columns-1";
 
 // Takes an uncompressed `.et` file in pieces and puts out columns, block by block. Memory: about
-// 150 MB for blocks of 32 MiB, less for smaller files. Not thread-safe.
+// 100 MB, less for files below 16 MB. Not thread-safe.
 class ColumnsEncoder {
  public:
   using Put = std::function<Status(std::string_view)>;
   explicit ColumnsEncoder(Put put) : put_(std::move(put)) {}
-  // Bad input: no sequence of messages after their lengths, a message of more than 32 MiB, or more
+  // Bad input: no sequence of messages after their lengths, a message of more than 16 MiB, or more
   // kinds of fields than there is room for: columns can't hold that file.
   [[nodiscard]] Status Add(std::string_view bytes);
   [[nodiscard]] Status Finish();
@@ -32,7 +32,8 @@ class ColumnsEncoder {
   bool first_ = true;  // no block was put out yet
 };
 
-// The way back, for bytes of strangers. Memory: what a block of 64 MiB takes, 1 GB at the worst.
+// The way back, for bytes of strangers. Memory: a block of up to 32 MiB, in columns of up to twelve
+// bytes for one of the file: 100 MB for what traces hold, half a gigabyte at the worst.
 class ColumnsDecoder {
  public:
   using Put = std::function<Status(std::string_view)>;

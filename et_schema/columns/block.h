@@ -86,7 +86,7 @@ struct Block {
 
 // No block has more; the encoder ends a block before.
 inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 16;
-inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{32} << 20;
 // What may follow a block: no stranger gets to set up a block per message.
 inline constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMostFields = 1024;

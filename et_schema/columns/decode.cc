@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
@@ -36,7 +37,6 @@ class BlockDecoder {
   }
 
  private:
-  // A count of things that take at least one byte of the messages or of the texts each.
   Status ReadCount(std::uint64_t most, std::uint64_t& count) {
     count = numbers_(Use::kCount, 0);
     return count <= most && !decoder_.starved() ? Status{} : Damaged("a count is out of range");
@@ -65,6 +65,7 @@ class BlockDecoder {
   Decoder decoder_;
   Numbers<Decoder> numbers_;
   NewIndex new_text_{kKnownTexts.size()}, new_part_{0}, new_field_{0}, new_shape_{0};
+  bool has_starts_ = false;
   std::vector<bool> known_;      // which columns are decoded
   std::vector<std::size_t> at_;  // the next value of each column
   WireBuffer wire_;
@@ -106,7 +107,7 @@ Status BlockDecoder::ReadFields() {
 // A part may have only parts before it: so no message holds itself.
 Status BlockDecoder::ReadShapes(std::vector<Shape>& shapes, bool parts) {
   std::uint64_t count = 0;
-  REPRISE_TRY(ReadCount(block_.bytes, count));
+  REPRISE_TRY(ReadCount(parts ? kMostFields : block_.messages, count));
   std::uint64_t fields = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t length = numbers_(Use::kShapeLength, 0);
@@ -136,7 +137,7 @@ Status BlockDecoder::ReadShapes(std::vector<Shape>& shapes, bool parts) {
 
 Status BlockDecoder::ReadTexts() {
   std::uint64_t count = 0;
-  REPRISE_TRY(ReadCount(block_.bytes, count));
+  REPRISE_TRY(ReadCount(block_.bytes / 2, count));  // a text and its tag, or its message's length
   block_.texts.assign(kKnownTexts.begin(), kKnownTexts.end());
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t length = numbers_(Use::kTextLength, 0);
@@ -234,6 +235,11 @@ Status BlockDecoder::ReadColumn(std::uint32_t index) {
     return other == ColumnPlan::kNone || known_[other];
   };
   const Base base = column.plan.base;
+  // Both look at every message: for one column each.
+  if ((base == Base::kActor && index != time.deps) ||
+      (base == Base::kEnds && std::exchange(has_starts_, true))) {
+    return Damaged("a plan that one column may have");
+  }
   const bool timed = base == Base::kEnds || base == Base::kActor;
   if (!ready(column.plan.context) || !ready(column.plan.reference) ||
       (timed && (time.deps == ColumnPlan::kNone || time.id == ColumnPlan::kNone ||

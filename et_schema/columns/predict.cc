@@ -17,16 +17,29 @@ std::uint64_t ValueOr0(Beside& beside, std::uint32_t message, std::size_t k) {
   return beside.At(message, k, value) ? value : 0;
 }
 
+// From `from` on, in the logarithm of the distance: a column with few values must not walk through
+// one with many.
+std::size_t FirstAtLeast(const std::vector<std::uint32_t>& messages, std::size_t from,
+                         std::uint32_t message) {
+  std::size_t step = 1;
+  std::size_t below = from;
+  while (from < messages.size() && messages[from] < message) {
+    below = from + 1;
+    from += step;
+    step *= 2;
+  }
+  const auto at = [&](std::size_t i) {
+    return messages.begin() + static_cast<std::ptrdiff_t>(std::min(i, messages.size()));
+  };
+  return static_cast<std::size_t>(std::lower_bound(at(below), at(from), message) -
+                                  messages.begin());
+}
+
 }  // namespace
 
 void Beside::Find(std::uint32_t message) {
-  const std::vector<std::uint32_t>& messages = column_->messages;
-  for (begin_ = end_; begin_ < messages.size() && messages[begin_] < message;) {
-    ++begin_;
-  }
-  for (end_ = begin_; end_ < messages.size() && messages[end_] == message;) {
-    ++end_;
-  }
+  begin_ = FirstAtLeast(column_->messages, end_, message);
+  end_ = FirstAtLeast(column_->messages, begin_, message + 1);
 }
 
 bool Beside::At(std::uint32_t message, std::size_t k, std::uint64_t& value) {
@@ -65,10 +78,9 @@ Predictor::Predictor(const Block& block, const Column& column, std::size_t size)
       delay_(BesideOf(block, block.time.delay)),
       stream_(BesideOf(block, block.time.stream)),
       thread_(BesideOf(block, block.time.thread)),
-      latest_(column.plan.base == Base::kContext || column.plan.base == Base::kEnds ||
-                      column.plan.base == Base::kActor
-                  ? std::max<std::size_t>(size, block.messages)
-                  : 0) {}
+      latest_(column.plan.base == Base::kContext                                    ? size
+              : column.plan.base == Base::kEnds || column.plan.base == Base::kActor ? block.messages
+                                                                                    : 0) {}
 
 std::uint64_t Predictor::LatestEnd(std::size_t i) {
   bool any = false;
