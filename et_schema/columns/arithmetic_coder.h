@@ -117,33 +117,36 @@ class Decoder {
   std::uint32_t low_ = 0, high_ = UINT32_MAX, code_ = 0;
 };
 
-// How many bits Encoder would write.
+// How many bits Encoder would write, in 65536ths: integers, so that every machine chooses alike.
 class Cost {
  public:
   static constexpr bool kDecodes = false;
+  static constexpr std::uint64_t kBit = 1 << 16;
   bool Code(AdaptiveBit& model, bool bit) {
-    bits_ += Bits(bit ? model.one() : (1 << 16) - model.one());
+    cost_ += Of(bit ? model.one() : (1 << 16) - model.one());
     model.Learn(bit);
     return bit;
   }
   bool CodeEven(bool bit) {
-    bits_ += 1;
+    cost_ += kBit;
     return bit;
   }
-  [[nodiscard]] double bits() const { return bits_; }
+  [[nodiscard]] std::uint64_t cost() const { return cost_; }
 
  private:
-  static double Bits(std::uint32_t probability) {
+  static std::uint64_t Of(std::uint32_t probability) {
     static const auto kTable = [] {
-      std::array<float, 4097> table{};
+      constexpr double kSteps = 4096;
+      std::array<std::uint32_t, 4097> table{};
       for (std::size_t i = 0; i < table.size(); ++i) {
-        table[i] = static_cast<float>(-std::log2((static_cast<double>(i) + 0.5) / 4096));
+        table[i] = static_cast<std::uint32_t>(
+            std::lround(kBit * -std::log2((static_cast<double>(i) + 0.5) / (kSteps + 1))));
       }
       return table;
     }();
     return kTable[probability >> 4];
   }
-  double bits_ = 0;
+  std::uint64_t cost_ = 0;
 };
 
 }  // namespace reprise::columns

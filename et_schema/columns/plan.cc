@@ -45,8 +45,8 @@ class Chooser {
     cost_ = CostOf(plan_);
   }
   void Try(ColumnPlan plan) {
-    constexpr double kWorthIt = 24;  // bits: what a plan costs
-    const double cost = CostOf(plan);
+    constexpr std::uint64_t kWorthIt = 24 * Cost::kBit;  // what a plan costs
+    const std::uint64_t cost = CostOf(plan);
     if (cost + kWorthIt < cost_) {
       cost_ = cost;
       plan_ = plan;
@@ -82,7 +82,7 @@ class Chooser {
     constexpr std::uint64_t kMostUnit = std::uint64_t{1} << 32;
     return unit == 0 || unit > kMostUnit ? 1 : unit;
   }
-  double CostOf(ColumnPlan& plan) {
+  std::uint64_t CostOf(ColumnPlan& plan) {
     block_.columns[index_].plan = plan;
     if (plan.base != Base::kNew) {
       block_.columns[index_].plan.unit = plan.unit = UnitOf();
@@ -91,13 +91,13 @@ class Chooser {
     Numbers<Cost> numbers(cost);
     NewIndex news(0);
     CodeColumn(numbers, block_, index_, news, size_);
-    return cost.bits();
+    return cost.cost();
   }
   Block& block_;
   std::uint32_t index_;
   ColumnPlan plan_;
   std::size_t size_ = 0;
-  double cost_ = 0;
+  std::uint64_t cost_ = 0;
 };
 
 bool IsList(std::uint32_t column) { return column != kShapeColumn && column % 2 == 0; }
