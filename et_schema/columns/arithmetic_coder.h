@@ -135,7 +135,7 @@ class Cost {
 
  private:
   static std::uint64_t Of(std::uint32_t probability) {
-    static const auto kTable = [] {
+    static const auto costs = [] {
       constexpr double kSteps = 4096;
       std::array<std::uint32_t, 4097> table{};
       for (std::size_t i = 0; i < table.size(); ++i) {
@@ -144,7 +144,7 @@ class Cost {
       }
       return table;
     }();
-    return kTable[probability >> 4];
+    return costs[probability >> 4];
   }
   std::uint64_t cost_ = 0;
 };

@@ -10,6 +10,8 @@ namespace reprise::columns {
 namespace {
 
 constexpr std::size_t kSample = 4096;
+// Columns beside which others are tried. Traces have some fifty; a file with a thousand ends, too.
+constexpr std::size_t kMostTried = 96;
 
 // Tags of nodes (et_def.proto).
 constexpr std::uint32_t kIdTag = 1 << 3, kDepsTag = 5 << 3 | 2, kStartMicrosTag = 6 << 3,
@@ -193,7 +195,9 @@ void ChoosePlans(Block& block) {
     if (column.values.size() >= kShortColumn) {
       const ColumnPlan chosen = Choose(block, index, before);
       block.columns[index].plan = chosen;
-      before.push_back(index);
+      if (before.size() < kMostTried) {
+        before.push_back(index);
+      }
     }
   }
 }

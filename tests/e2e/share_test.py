@@ -9,6 +9,7 @@ import sys
 import tarfile
 import unittest
 
+import columns
 import program
 
 RANKS = 4
@@ -113,16 +114,29 @@ class Share(program.ProgramTest):
             for anonymized in (True, False):
                 self.assertLessEqual(5 * self.packed_bytes(trace, anonymized), captured, capture)
 
+    def files_of(self, trace, *flags):
+        """What other programs find in the set's package."""
+        package = self.dir / "by_tar.reprise"
+        self.run_program("pack", trace, "-o", package, *flags)
+        with subprocess.Popen(["zstd", "-dc", package], stdout=subprocess.PIPE) as zstd, \
+                tarfile.open(fileobj=zstd.stdout, mode="r|") as tar:
+            return {entry.name: tar.extractfile(entry).read() for entry in tar}
+
     @unittest.skipUnless(shutil.which("zstd"), "no zstd program")
     def test_plain_packages_are_tar_files_of_traces(self):
         trace = self.convert("gloo/resnet18")
-        package = self.dir / "plain.reprise"
-        self.run_program("pack", trace, "-o", package, "--plain")
-        with subprocess.Popen(["zstd", "-dc", package], stdout=subprocess.PIPE) as zstd, \
-                tarfile.open(fileobj=zstd.stdout, mode="r|") as tar:
-            files = {entry.name: tar.extractfile(entry).read() for entry in tar}
+        files = self.files_of(trace, "--plain")
         for file in trace.iterdir():
             self.assertEqual(files.get(file.name), file.read_bytes(), file.name)
+
+    @unittest.skipUnless(shutil.which("zstd"), "no zstd program")
+    def test_the_format_page_is_enough_to_read_columns(self):
+        trace = self.convert("gloo_comms/collectives4")
+        files = self.files_of(trace)
+        traces = sorted(trace.glob("*.et"))
+        self.assertEqual(len(traces), RANKS)
+        for file in traces:
+            self.assertEqual(columns.read(files[file.name + ".columns"]), file.read_bytes())
 
     def test_refusals(self):
         trace = self.convert("gloo/resnet18")
