@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -7,13 +5,12 @@
 #include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
 #include "et_schema/columns/known_texts.h"
+#include "et_schema/columns/merge.h"
 #include "et_schema/columns/plan.h"
-#include "et_schema/wire_buffer.h"
+#include "et_schema/wire.h"
 
 namespace reprise::columns {
 namespace {
-
-Status Damaged(std::string_view what) { return BadInput(fmt::format("damaged columns: {}", what)); }
 
 class BlockDecoder {
  public:
@@ -33,7 +30,7 @@ class BlockDecoder {
     if (!decoder_.exact()) {
       return Damaged("more or fewer codes than it says");
     }
-    return Write(out);
+    return MergeMessages(block_, out);
   }
 
  private:
@@ -50,9 +47,6 @@ class BlockDecoder {
   Status ReadColumn(std::uint32_t index);
   Status PlaceFields(const Shape& shape, std::uint32_t message, int depth);
   Status PlaceNumbers(std::uint32_t field);
-  Status Write(std::string& out);
-  Status WriteFields(const Shape& shape);
-  void WriteValue(std::uint32_t index, FieldKind kind, std::uint32_t number, std::uint64_t value);
   [[nodiscard]] bool Takes(std::uint64_t bytes) {
     const bool room = bytes <= left_;
     left_ -= room ? bytes : left_;
@@ -66,9 +60,7 @@ class BlockDecoder {
   Numbers<Decoder> numbers_;
   NewIndex new_text_{kKnownTexts.size()}, new_part_{0}, new_field_{0}, new_shape_{0};
   bool has_starts_ = false;
-  std::vector<bool> known_;      // which columns are decoded
-  std::vector<std::size_t> at_;  // the next value of each column
-  WireBuffer wire_;
+  std::vector<bool> known_;  // which columns are decoded
 };
 
 Status BlockDecoder::ReadFields() {
@@ -283,69 +275,6 @@ Status BlockDecoder::ReadColumns() {
     }
   }
   return {};
-}
-
-Status BlockDecoder::WriteFields(const Shape& shape) {
-  for (const std::uint32_t index : shape) {
-    if (wire_.bytes().size() > block_.bytes) {
-      return Damaged("more bytes than it says");
-    }
-    const Field& field = block_.fields[index];
-    const std::uint32_t number = field.tag >> 3;
-    if (field.kind == FieldKind::kConstant) {
-      wire_.BytesField(number, block_.texts[field.argument]);
-    } else if (field.kind == FieldKind::kMessage) {
-      Status inner;
-      wire_.Nested(number, [&] { inner = WriteFields(block_.parts[field.argument]); });
-      REPRISE_TRY(inner);
-    } else {
-      WriteValue(index, field.kind, number,
-                 block_.columns[First(index)].values[at_[First(index)]++]);
-    }
-  }
-  return {};
-}
-
-void BlockDecoder::WriteValue(std::uint32_t index, FieldKind kind, std::uint32_t number,
-                              std::uint64_t value) {
-  switch (kind) {
-    case FieldKind::kVarint:
-      return wire_.VarintField(number, value);
-    case FieldKind::kFixed64:
-      return wire_.Fixed64Field(number, value);
-    case FieldKind::kFixed32:
-      return wire_.Fixed32Field(number, static_cast<std::uint32_t>(value));
-    case FieldKind::kText:
-      return wire_.BytesField(number, block_.texts[value]);
-    case FieldKind::kWhole:
-      return wire_.Bytes(block_.texts[value]);
-    default: {  // kNumbers: `value` of them
-      const std::vector<std::uint64_t>& list = block_.columns[Second(index)].values;
-      std::size_t& at = at_[Second(index)];
-      wire_.Nested(number, [&] {
-        for (const std::size_t end = at + value; at < end; ++at) {
-          wire_.Varint(list[at]);
-        }
-      });
-    }
-  }
-}
-
-Status BlockDecoder::Write(std::string& out) {
-  at_.assign(block_.columns.size(), 0);
-  const std::size_t before = out.size();
-  for (const std::uint64_t shape : block_.columns[kShapeColumn].values) {
-    wire_.clear();
-    REPRISE_TRY(WriteFields(block_.shapes[shape]));
-    WireBuffer length;
-    length.Varint(wire_.bytes().size());
-    if (out.size() - before + length.bytes().size() + wire_.bytes().size() > block_.bytes) {
-      return Damaged("more bytes than it says");
-    }
-    out += length.bytes();
-    out += wire_.bytes();
-  }
-  return out.size() - before == block_.bytes ? Status{} : Damaged("fewer bytes than it says");
 }
 
 }  // namespace

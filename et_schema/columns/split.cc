@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "et_schema/columns/known_texts.h"
+#include "et_schema/wire.h"
 
 namespace reprise::columns {
 namespace {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "et_schema/columns/block.h"
-#include "et_schema/wire.h"
 
 namespace reprise::columns {
 

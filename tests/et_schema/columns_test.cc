@@ -71,6 +71,7 @@ std::string NodesOf(std::uint64_t seed, int count) {
   const ScratchDirectory scratch;
   RandomNodes random(seed);
   std::vector<Node> nodes;
+  nodes.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     nodes.push_back(random.Next());
   }
@@ -83,6 +84,7 @@ std::string RegularTrace(int count) {
   const ScratchDirectory scratch;
   std::mt19937_64 random(3);
   std::vector<Node> nodes;
+  nodes.reserve(static_cast<std::size_t>(count));
   std::int64_t end_ns = 0;
   for (int i = 0; i < count; ++i) {
     Node node = MakeNode(static_cast<std::uint64_t>(i), 0);
