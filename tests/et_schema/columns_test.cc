@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -359,9 +359,9 @@ TEST(Columns, PartsOfPartsEndWithTheBytes) {
     columns::CodePlan(hand.numbers, plan);
   }
   hand.Add(Use::kShortIndex, 0, columns::Mix(0, 0));
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   EXPECT_THAT(hand.Error(), HasSubstr("more fields than the messages have bytes"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 TEST(Columns, APartOfItself) {
