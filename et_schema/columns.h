@@ -20,7 +20,7 @@ class ColumnsEncoder {
  public:
   using Put = std::function<Status(std::string_view)>;
   explicit ColumnsEncoder(Put put) : put_(std::move(put)) {}
-  // Bad input: no sequence of messages after their lengths, a message of more than 16 MiB, or more
+  // Bad input: no sequence of messages after their lengths, a message of more than 15 MiB, or more
   // kinds of fields than there is room for: columns can't hold that file.
   [[nodiscard]] Status Add(std::string_view bytes);
   [[nodiscard]] Status Finish();

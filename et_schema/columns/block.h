@@ -84,11 +84,13 @@ struct Block {
   std::uint64_t bytes = 0;  // of the messages with their lengths
 };
 
-// No block has more; the encoder ends a block before.
+// No block has more: the encoder ends it before.
 inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 16;
-inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{32} << 20;
+inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{16} << 20;
 // What may follow a block: no stranger gets to set up a block per message.
 inline constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
+// Of a message after its length: a block that is full has the least bytes then.
+inline constexpr std::uint64_t kMostMessageBytes = kMostBlockBytes - kLeastBlockBytes;
 inline constexpr std::uint64_t kMostFields = 1024;
 inline constexpr int kMostDepth = 8;  // of messages in messages
 

@@ -11,7 +11,7 @@
 namespace reprise::columns {
 namespace {
 
-// Texts in the order in which they are coded first, without those that no field has any more.
+// Texts in the order in which they are coded first.
 void NumberTexts(Block& block) {
   constexpr std::uint32_t kUnseen = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> place(block.texts.size(), kUnseen);

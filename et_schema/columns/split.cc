@@ -9,7 +9,13 @@
 namespace reprise::columns {
 namespace {
 
-// A reader that takes only the one way in which protobuf's writers write a number.
+struct WireField {
+  std::uint32_t tag = 0;
+  std::uint64_t number = 0;  // of a varint or fixed field
+  std::string_view content;  // of one with a length
+};
+
+// A reader that takes only the one way in which protobuf's writers write something.
 class StrictCursor {
  public:
   explicit StrictCursor(std::string_view bytes) : bytes_(bytes) {}
@@ -26,6 +32,27 @@ class StrictCursor {
     }
     return false;
   }
+  [[nodiscard]] bool Next(WireField& field) {
+    std::uint64_t tag = 0;
+    if (!Varint(tag) || tag < 8 || tag > UINT32_MAX) {
+      return false;
+    }
+    field.tag = static_cast<std::uint32_t>(tag);
+    switch (static_cast<WireType>(tag & 7)) {
+      case WireType::kVarint:
+        return Varint(field.number);
+      case WireType::kFixed64:
+        return Fixed<std::uint64_t>(field.number);
+      case WireType::kFixed32:
+        return Fixed<std::uint32_t>(field.number);
+      case WireType::kBytes:
+        return Varint(field.number) && Bytes(field.number, field.content);
+      default:
+        return false;
+    }
+  }
+
+ private:
   [[nodiscard]] bool Bytes(std::uint64_t size, std::string_view& bytes) {
     if (size > bytes_.size() - at_) {
       return false;
@@ -47,10 +74,30 @@ class StrictCursor {
     return true;
   }
 
- private:
   std::string_view bytes_;
   std::size_t at_ = 0;
 };
+
+// Asked first, so that nothing of what is no message gets into the tables.
+bool AreFields(std::string_view bytes) {
+  WireField field;
+  for (StrictCursor cursor(bytes); !cursor.AtEnd();) {
+    if (!cursor.Next(field)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool AreVarints(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (StrictCursor cursor(bytes); !cursor.AtEnd();) {
+    if (!cursor.Varint(number)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 // Field numbers of et_def.proto.
 constexpr std::uint32_t kHeaderAttribute = 2, kNodeControl = 4, kNodeData = 5;
@@ -65,14 +112,15 @@ bool IsTextList(std::uint32_t attribute_field) {
   return attribute_field == 30 || attribute_field == 32;
 }
 
-std::uint64_t VarintSize(std::uint64_t value) {
-  constexpr int kBitsPerByte = 7;
-  return 1 + static_cast<std::uint64_t>(std::bit_width(value | 1) - 1) / kBitsPerByte;
-}
-
 constexpr std::uint32_t kHeaderPlace = 0, kNodePlace = 1;
 
 }  // namespace
+
+std::uint64_t FramedBytes(std::string_view message) {
+  constexpr int kBitsPerByte = 7;
+  const auto bits = std::bit_width(std::uint64_t{message.size()} | 1);
+  return static_cast<std::uint64_t>((bits + kBitsPerByte - 1) / kBitsPerByte) + message.size();
+}
 
 Splitter::Splitter() {
   for (const std::string_view text : kKnownTexts) {
@@ -87,8 +135,9 @@ void Splitter::Add(std::string_view message, bool header) {
   pending_.clear();
   Shape shape;
   const Place place = header ? kHeaderPlace : kNodePlace;
-  if (!SplitFields(message, header ? Kind::kHeader : Kind::kNode, place, shape)) {
-    pending_.clear();
+  if (AreFields(message)) {
+    shape = SplitFields(message, header ? Kind::kHeader : Kind::kNode, place);
+  } else {
     shape = {FieldOf(place, {.kind = FieldKind::kWhole})};
     Value(First(shape[0]), TextOf(message));
   }
@@ -103,7 +152,7 @@ void Splitter::Add(std::string_view message, bool header) {
     column.messages.push_back(block_.messages);
   }
   ++block_.messages;
-  block_.bytes += message.size() + VarintSize(message.size());
+  block_.bytes += FramedBytes(message);
 }
 
 Block Splitter::Take() {
@@ -116,110 +165,79 @@ Block Splitter::Take() {
   return block;
 }
 
-bool Splitter::SplitFields(std::string_view bytes, Kind kind, Place place, Shape& shape) {
-  for (StrictCursor cursor(bytes); !cursor.AtEnd();) {
-    std::uint64_t tag = 0;
-    std::uint64_t value = 0;
-    if (!cursor.Varint(tag) || tag < 8 || tag > UINT32_MAX) {
-      return false;
+Shape Splitter::SplitFields(std::string_view bytes, Kind kind, Place place) {
+  Shape shape;
+  WireField field;
+  for (StrictCursor cursor(bytes); !cursor.AtEnd() && cursor.Next(field);) {
+    const auto type = static_cast<WireType>(field.tag & 7);
+    if (type == WireType::kBytes) {
+      shape.push_back(SplitContent(field.content, field.tag, kind, place));
+      continue;
     }
-    Field field{.tag = static_cast<std::uint32_t>(tag)};
-    bool read = false;
-    switch (static_cast<WireType>(tag & 7)) {
-      case WireType::kVarint:
-        read = cursor.Varint(value);
-        break;
-      case WireType::kFixed64:
-        field.kind = FieldKind::kFixed64;
-        read = cursor.Fixed<std::uint64_t>(value);
-        break;
-      case WireType::kFixed32:
-        field.kind = FieldKind::kFixed32;
-        read = cursor.Fixed<std::uint32_t>(value);
-        break;
-      case WireType::kBytes: {
-        std::string_view content;
-        if (!cursor.Varint(value) || !cursor.Bytes(value, content) ||
-            !SplitBytes(content, field.tag, kind, place, shape)) {
-          return false;
-        }
-        continue;
-      }
-      default:
-        break;
-    }
-    if (!read) {
-      return false;
-    }
-    shape.push_back(FieldOf(place, field));
-    Value(First(shape.back()), value);
+    shape.push_back(FieldOf(place, {.kind = type == WireType::kVarint    ? FieldKind::kVarint
+                                            : type == WireType::kFixed64 ? FieldKind::kFixed64
+                                                                         : FieldKind::kFixed32,
+                                    .tag = field.tag}));
+    Value(First(shape.back()), field.number);
   }
-  return true;
+  return shape;
 }
 
-bool Splitter::SplitBytes(std::string_view bytes, std::uint32_t tag, Kind kind, Place& place,
-                          Shape& shape) {
+std::uint32_t Splitter::SplitContent(std::string_view bytes, std::uint32_t tag, Kind kind,
+                                     Place& place) {
   const std::uint32_t number = tag >> 3;
   if (kind == Kind::kAttribute && number == kAttributeName) {
-    // What an attribute's value means is said by its name: the fields after it have their own
-    // place.
+    // What an attribute's value means is said by its name: what comes after has its own place.
     const std::uint32_t text = TextOf(bytes);
-    shape.push_back(FieldOf(place, {.kind = FieldKind::kConstant, .tag = tag, .argument = text}));
+    const std::uint32_t field =
+        FieldOf(place, {.kind = FieldKind::kConstant, .tag = tag, .argument = text});
     place = PlaceOf(place, tag, text + 1);
-    return true;
+    return field;
   }
-  const bool node = kind == Kind::kNode;
-  if ((node && (number == kNodeControl || number == kNodeData)) ||
-      (kind == Kind::kNumbers && number == kListValues)) {
-    if (SplitNumbers(bytes, tag, place, shape)) {
-      return true;
+  if (IsNumbers(kind, number) && AreVarints(bytes)) {
+    const std::uint32_t field = FieldOf(place, {.kind = FieldKind::kNumbers, .tag = tag});
+    std::uint64_t count = 0;
+    std::uint64_t value = 0;
+    for (StrictCursor cursor(bytes); !cursor.AtEnd() && cursor.Varint(value); ++count) {
+      Value(Second(field), value);
     }
+    Value(First(field), count);
+    return field;
   }
-  Kind inner = kind;
-  if (node && (number == kNodeInputs || number == kNodeOutputs)) {
-    inner = Kind::kArguments;
-  } else if (number == (node ? kNodeAttribute : kHeaderAttribute) &&
-             (node || kind == Kind::kHeader)) {
-    inner = Kind::kAttribute;
-  } else if (kind == Kind::kAttribute && IsNumberList(number)) {
-    inner = Kind::kNumbers;
-  } else if (kind == Kind::kAttribute && IsTextList(number)) {
-    inner = Kind::kTexts;
-  }
-  if (inner != kind) {
-    const std::size_t before = pending_.size();
-    Shape part;
-    if (SplitFields(bytes, inner, PlaceOf(place, tag, 0), part)) {
-      const auto found = parts_.try_emplace(part, static_cast<std::uint32_t>(parts_.size()));
-      if (found.second) {
-        block_.parts.push_back(std::move(part));
-      }
-      shape.push_back(FieldOf(
-          place, {.kind = FieldKind::kMessage, .tag = tag, .argument = found.first->second}));
-      return true;
+  const Kind inner = KindOf(kind, number);
+  if (inner != kind && AreFields(bytes)) {
+    Shape part = SplitFields(bytes, inner, PlaceOf(place, tag, 0));
+    const auto found = parts_.try_emplace(part, static_cast<std::uint32_t>(parts_.size()));
+    if (found.second) {
+      block_.parts.push_back(std::move(part));
     }
-    pending_.resize(before);
+    return FieldOf(place,
+                   {.kind = FieldKind::kMessage, .tag = tag, .argument = found.first->second});
   }
-  shape.push_back(FieldOf(place, {.kind = FieldKind::kText, .tag = tag}));
-  Value(First(shape.back()), TextOf(bytes));
-  return true;
+  const std::uint32_t field = FieldOf(place, {.kind = FieldKind::kText, .tag = tag});
+  Value(First(field), TextOf(bytes));
+  return field;
 }
 
-bool Splitter::SplitNumbers(std::string_view bytes, std::uint32_t tag, Place place, Shape& shape) {
-  const std::size_t before = pending_.size();
-  const std::uint32_t field = FieldOf(place, {.kind = FieldKind::kNumbers, .tag = tag});
-  std::uint64_t count = 0;
-  for (StrictCursor cursor(bytes); !cursor.AtEnd(); ++count) {
-    std::uint64_t value = 0;
-    if (!cursor.Varint(value)) {
-      pending_.resize(before);
-      return false;
-    }
-    Value(Second(field), value);
+// Whether a field's content is varints, one after the other.
+bool Splitter::IsNumbers(Kind kind, std::uint32_t number) {
+  return (kind == Kind::kNode && (number == kNodeControl || number == kNodeData)) ||
+         (kind == Kind::kNumbers && number == kListValues);
+}
+
+// What message a field's content is; `kind` itself: none that is known.
+Splitter::Kind Splitter::KindOf(Kind kind, std::uint32_t number) {
+  if (kind == Kind::kNode && (number == kNodeInputs || number == kNodeOutputs)) {
+    return Kind::kArguments;
   }
-  Value(First(field), count);
-  shape.push_back(field);
-  return true;
+  if ((kind == Kind::kNode && number == kNodeAttribute) ||
+      (kind == Kind::kHeader && number == kHeaderAttribute)) {
+    return Kind::kAttribute;
+  }
+  if (kind == Kind::kAttribute && IsNumberList(number)) {
+    return Kind::kNumbers;
+  }
+  return kind == Kind::kAttribute && IsTextList(number) ? Kind::kTexts : kind;
 }
 
 std::uint32_t Splitter::FieldOf(Place place, const Field& field) {

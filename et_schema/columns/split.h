@@ -14,6 +14,9 @@
 
 namespace reprise::columns {
 
+// Of a message after its length, which is as short as it can be.
+[[nodiscard]] std::uint64_t FramedBytes(std::string_view message);
+
 // Splits messages as far as Chakra's schema goes: nodes, arguments and attributes become fields of
 // their own, whose columns go by where they stand and by the attribute's name. What is not written
 // as protobuf's own writers do (longer varints than needed, groups, cut fields), or not known to be
@@ -39,11 +42,12 @@ class Splitter {
     auto operator<=>(const PlaceKey&) const = default;
   };
 
-  [[nodiscard]] bool SplitFields(std::string_view bytes, Kind kind, Place place, Shape& shape);
-  [[nodiscard]] bool SplitBytes(std::string_view bytes, std::uint32_t tag, Kind kind, Place& place,
-                                Shape& shape);
-  [[nodiscard]] bool SplitNumbers(std::string_view bytes, std::uint32_t tag, Place place,
-                                  Shape& shape);
+  [[nodiscard]] Shape SplitFields(std::string_view bytes, Kind kind, Place place);
+  // The field of a content with a length. An attribute's name moves `place`.
+  [[nodiscard]] std::uint32_t SplitContent(std::string_view bytes, std::uint32_t tag, Kind kind,
+                                           Place& place);
+  [[nodiscard]] static bool IsNumbers(Kind kind, std::uint32_t number);
+  [[nodiscard]] static Kind KindOf(Kind kind, std::uint32_t number);
   std::uint32_t FieldOf(Place place, const Field& field);
   std::uint32_t TextOf(std::string_view text);
   Place PlaceOf(Place parent, std::uint32_t what, std::uint32_t text);
@@ -54,7 +58,7 @@ class Splitter {
     std::uint64_t value;
   };
   Block block_;
-  std::vector<Pending> pending_;  // of the current message: dropped where a part stays a text
+  std::vector<Pending> pending_;  // of the current message: columns come with its fields
   std::map<std::pair<Place, std::array<std::uint32_t, 3>>, std::uint32_t> fields_;
   std::map<PlaceKey, Place> places_;
   std::map<Shape, std::uint32_t> parts_, shapes_;

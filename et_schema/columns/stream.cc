@@ -6,15 +6,10 @@
 #include "et_schema/wire.h"
 
 namespace reprise {
-namespace {
-
-constexpr std::size_t kBlockBytes = columns::kMostBlockBytes / 2;
-
-}  // namespace
 
 Status ColumnsEncoder::Add(std::string_view bytes) {
   buffer_ += bytes;
-  while (buffer_.size() >= kBlockBytes) {
+  while (buffer_.size() >= columns::kMostBlockBytes) {
     REPRISE_TRY(EncodeBlock());
   }
   return {};
@@ -31,13 +26,17 @@ Status ColumnsEncoder::EncodeBlock() {
   columns::Splitter splitter;
   WireCursor cursor(buffer_);
   std::string_view message;
-  while (splitter.messages() < columns::kMostMessages && cursor.Bytes(message)) {
+  const char* end = buffer_.data();
+  while (splitter.messages() < columns::kMostMessages && cursor.Bytes(message) &&
+         columns::FramedBytes(message) <= columns::kMostMessageBytes &&
+         splitter.bytes() + columns::FramedBytes(message) <= columns::kMostBlockBytes) {
     splitter.Add(message, first_ && splitter.messages() == 0);
+    end = message.data() + message.size();
   }
   const std::uint64_t bytes = splitter.bytes();
   // Lengths that are longer than need be would come back shorter.
-  if (bytes == 0 || message.data() + message.size() != buffer_.data() + bytes) {
-    return BadInput("no sequence of messages after their lengths");
+  if (bytes == 0 || end != buffer_.data() + bytes) {
+    return BadInput("no sequence of messages of up to 15 MiB, each after its length");
   }
   std::string out;
   if (!columns::EncodeBlock(splitter.Take(), out)) {

@@ -191,6 +191,21 @@ TEST(Columns, AnyProtobufAndNone) {
   }
 }
 
+// Names of what turns out to be no attribute were kept once, and made more texts than the file had.
+TEST(Columns, AttributesThatAreNone) {
+  std::string file = Framed("");
+  for (char name = 'a'; name < 'k'; ++name) {
+    WireBuffer attribute;
+    attribute.BytesField(1, std::string(30, name));
+    attribute.BytesField(1, std::string(31, name));
+    attribute.Tag(2, WireType::kGroupStart);
+    WireBuffer node;
+    node.BytesField(10, attribute.bytes());
+    file += Framed(node.bytes());
+  }
+  ThereAndBack(file);
+}
+
 TEST(Columns, LargeTextsAndLists) {
   WireBuffer node;
   node.VarintField(1, UINT64_MAX);
@@ -212,6 +227,23 @@ TEST(Columns, ManyBlocks) {
     file += Framed(node.bytes());
   }
   EXPECT_LT(ThereAndBack(file), 1000U);
+}
+
+// Blocks end at the same message however the file comes.
+TEST(Columns, BlocksOfLargeMessages) {
+  std::mt19937_64 random(9);
+  std::string file = Framed("");
+  for (int i = 0; i < 9; ++i) {
+    WireBuffer node;
+    node.BytesField(2, std::string(random() % 7'000'000, static_cast<char>('a' + i)));
+    file += Framed(node.bytes());
+  }
+  EXPECT_GT(file.size(), columns::kMostBlockBytes);
+  ThereAndBack(file);
+  EXPECT_EQ(*Encode(file, 100'000), *Encode(file));
+  WireBuffer node;
+  node.BytesField(2, std::string(columns::kMostBlockBytes, 'x'));
+  EXPECT_THAT(Encode(Framed("") + Framed(node.bytes())).error().message, HasSubstr("up to 15 MiB"));
 }
 
 TEST(Columns, WhatTheyCannotHold) {
