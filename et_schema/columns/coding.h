@@ -1,5 +1,5 @@
 // The coded part of a block, in the order in which it is written: one description for writing and
-// reading (docs/package_format.md, "A block"). Only et_schema/columns sees this.
+// reading (docs/package_format.md, "Columns"). Only et_schema/columns sees this.
 #pragma once
 
 #include <array>
