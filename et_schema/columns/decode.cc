@@ -47,6 +47,8 @@ class BlockDecoder {
   Status ReadColumn(std::uint32_t index);
   Status PlaceFields(const Shape& shape, std::uint32_t message, int depth);
   Status PlaceNumbers(std::uint32_t field);
+  // The largest number that a column may hold.
+  [[nodiscard]] std::uint64_t MostOf(std::uint32_t index) const;
   [[nodiscard]] bool Takes(std::uint64_t bytes) {
     const bool room = bytes <= left_;
     left_ -= room ? bytes : left_;
@@ -208,14 +210,22 @@ Status BlockDecoder::PlaceNumbers(std::uint32_t field) {
   return {};
 }
 
+std::uint64_t BlockDecoder::MostOf(std::uint32_t index) const {
+  if (index == kShapeColumn) {
+    return block_.shapes.size() - 1;
+  }
+  const Field& field = block_.fields[(index - 1) / 2];
+  if (HoldsTexts(field)) {
+    return block_.texts.size() - 1;
+  }
+  return field.kind == FieldKind::kFixed32 ? UINT32_MAX : UINT64_MAX;
+}
+
 Status BlockDecoder::ReadColumn(std::uint32_t index) {
   Column& column = block_.columns[index];
-  const FieldKind kind =
-      index == kShapeColumn ? FieldKind::kText : block_.fields[(index - 1) / 2].kind;
-  const bool list = index != kShapeColumn && index % 2 == 0;
-  if (list) {
-    if (kind != FieldKind::kNumbers) {
-      return {};
+  if (index != kShapeColumn && index % 2 == 0) {
+    if (block_.fields[(index - 1) / 2].kind != FieldKind::kNumbers) {
+      return {};  // only lists have a second column
     }
     if (!known_[index - 1]) {
       return Damaged("a list stands before its counts");
@@ -243,11 +253,7 @@ Status BlockDecoder::ReadColumn(std::uint32_t index) {
   if (!CodeColumn(numbers_, block_, index, news, column.messages.size())) {
     return Damaged("codes are missing");
   }
-  const std::uint64_t most = index == kShapeColumn                ? block_.shapes.size() - 1
-                             : !list && kind == FieldKind::kText  ? block_.texts.size() - 1
-                             : !list && kind == FieldKind::kWhole ? block_.texts.size() - 1
-                             : kind == FieldKind::kFixed32        ? UINT32_MAX
-                                                                  : UINT64_MAX;
+  const std::uint64_t most = MostOf(index);
   if (std::any_of(column.values.begin(), column.values.end(),
                   [most](std::uint64_t value) { return value > most; })) {
     return Damaged("a shape, text or number is out of range");
