@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 struct Flags {
   std::string path, output, licence;
   std::vector<std::string> runs;
-  bool force = false, json = false;
+  bool force = false, json = false, plain = false;
 };
 
 // Of the report only what names no host, path, command or operation: a list of what stays.
@@ -47,7 +47,8 @@ Result<int> RunPack(const Flags& flags) {
   PackRequest request{.directory = flags.path,
                       .output = flags.output,
                       .licence_file = flags.licence,
-                      .force = flags.force};
+                      .force = flags.force,
+                      .plain = flags.plain};
   for (const std::string& run : flags.runs) {
     REPRISE_ASSIGN(std::string summary, Summary(run));
     request.run_summaries.push_back(std::move(summary));
@@ -61,6 +62,10 @@ Result<int> RunPack(const Flags& flags) {
     Json json = Json::parse(ManifestText(report.manifest));
     json["package"] = {{"path", flags.output}, {"bytes", report.bytes}};
     json["left_out"] = report.left_out;
+    json["stored_plainly"] = Json::object();
+    for (const auto& [name, why] : report.stored_plainly) {
+      json["stored_plainly"][name] = why;
+    }
     fmt::print("{}\n", json.dump(1));
     return 0;
   }
@@ -69,6 +74,9 @@ Result<int> RunPack(const Flags& flags) {
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? "note: the set is not anonymized: names, hosts and times are in it"
                          : "policy: " + report.manifest.policy);
+  for (const auto& [name, why] : report.stored_plainly) {
+    fmt::print("note: {} is stored as it is, not as columns: {}\n", name, why);
+  }
   for (const std::string& name : report.left_out) {
     fmt::print("note: left out, no part of the set: {}\n", name);
   }
@@ -86,6 +94,8 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
       ->check(CLI::ExistingFile);
   app.add_option("--run", flags->runs,
                  "a run whose summary goes along: times, coverage, energy; no hosts, no names");
+  app.add_flag("--plain", flags->plain,
+               "store .et files as they are, larger: `tar --zstd -x` gives them back too");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunPack(*flags); };

@@ -48,12 +48,24 @@ class WireBuffer {
     Tag(field, WireType::kFixed64);
     Fixed64(value);
   }
+  void Fixed32Field(std::uint32_t field, std::uint32_t value) {
+    Tag(field, WireType::kFixed32);
+    char* at = Room(sizeof(value));
+    for (int shift = 0; shift < 32; shift += 8) {
+      *at++ = static_cast<char>(value >> shift);
+    }
+    size_ += sizeof(value);
+  }
+  // As they are.
+  void Bytes(std::string_view bytes) {
+    std::memcpy(Room(bytes.size()), bytes.data(), bytes.size());
+    size_ += bytes.size();
+  }
   // What is UTF-8 for certain.
   void BytesField(std::uint32_t field, std::string_view bytes) {
     Tag(field, WireType::kBytes);
     Varint(bytes.size());
-    std::memcpy(Room(bytes.size()), bytes.data(), bytes.size());
-    size_ += bytes.size();
+    Bytes(bytes);
   }
   // protobuf refuses to read strings that are not UTF-8.
   void TextField(std::uint32_t field, std::string_view text) {

@@ -7,14 +7,56 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "et_schema/columns.h"
+
 namespace reprise {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "reprise-package-1";
+constexpr char kFormatWithEncodings[] = "reprise-package-2";
+
+PackagedFile ParseFile(const Json& json) {
+  PackagedFile file{.path = json.at("path").get<std::string>(),
+                    .bytes = json.at("bytes").get<std::uint64_t>(),
+                    .sha256 = json.at("sha256").get<std::string>()};
+  if (json.contains("encoding")) {
+    file.encoding = json.at("encoding").get<std::string>();
+    file.encoded_bytes = json.at("encoded_bytes").get<std::uint64_t>();
+  }
+  return file;
+}
+
+Status CheckFiles(const PackageManifest& manifest, const std::string& origin) {
+  std::set<std::string> paths = {kManifestFile};
+  for (const PackagedFile& file : manifest.files) {
+    if (!file.encoding.empty() && file.encoding != kColumnsEncoding) {
+      return BadInput(fmt::format(
+          "{}: '{}' is stored as '{}', expected '{}': a newer Reprise packed it; unpack it with "
+          "that",
+          origin, ShownPath(file.path), ShownPath(file.encoding), kColumnsEncoding));
+    }
+    if (!IsPackagePath(file.path) || !IsPackagePath(file.stored_path())) {
+      return BadInput(fmt::format("{}: {} lists a path that no package may have: '{}'", origin,
+                                  kManifestFile, file.path));
+    }
+    if (!paths.insert(file.path).second) {
+      return BadInput(fmt::format("{}: {} lists '{}' twice", origin, kManifestFile, file.path));
+    }
+    if (file.stored_bytes() > file.bytes) {
+      return BadInput(
+          fmt::format("{}: '{}' is stored in more bytes than it has", origin, file.path));
+    }
+  }
+  return {};
+}
 
 }  // namespace
+
+std::string PackagedFile::stored_path() const {
+  return encoding.empty() ? path : path + kColumnsSuffix;
+}
 
 bool IsPackagePath(std::string_view path) {
   constexpr std::size_t kMost = 200;
@@ -38,8 +80,15 @@ std::string ShownPath(std::string_view path) {
 
 std::string ManifestText(const PackageManifest& manifest) {
   Json files = Json::array();
+  const char* format = kFormat;
   for (const PackagedFile& file : manifest.files) {
-    files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    Json entry = {{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}};
+    if (!file.encoding.empty()) {
+      entry["encoding"] = file.encoding;
+      entry["encoded_bytes"] = file.encoded_bytes;
+      format = kFormatWithEncodings;
+    }
+    files.push_back(std::move(entry));
   }
   Json policy = nullptr;
   if (!manifest.policy.empty()) {
@@ -48,7 +97,7 @@ std::string ManifestText(const PackageManifest& manifest) {
               {"durations", manifest.durations},
               {"shapes", manifest.shapes}};
   }
-  const Json json = {{"format", kFormat},
+  const Json json = {{"format", format},
                      {"name", manifest.name},
                      {"et_format", manifest.et_format},
                      {"reprise_version", manifest.reprise_version},
@@ -62,8 +111,11 @@ Result<PackageManifest> ParseManifest(const std::string& text, const std::string
   PackageManifest manifest;
   try {
     const Json json = Json::parse(text);
-    if (json.at("format") != kFormat) {
-      return BadInput(fmt::format("{}: {}: expected format {}", origin, kManifestFile, kFormat));
+    const auto format = json.at("format").get<std::string>();
+    if (format != kFormat && format != kFormatWithEncodings) {
+      return BadInput(
+          fmt::format("{}: {}: format '{}', expected {} or {}: perhaps of a newer Reprise", origin,
+                      kManifestFile, ShownPath(format), kFormat, kFormatWithEncodings));
     }
     manifest.name = json.at("name").get<std::string>();
     manifest.et_format = json.at("et_format").get<std::int32_t>();
@@ -78,23 +130,12 @@ Result<PackageManifest> ParseManifest(const std::string& text, const std::string
       manifest.licence = licence.get<std::string>();
     }
     for (const Json& file : json.at("files")) {
-      manifest.files.push_back({file.at("path").get<std::string>(),
-                                file.at("bytes").get<std::uint64_t>(),
-                                file.at("sha256").get<std::string>()});
+      manifest.files.push_back(ParseFile(file));
     }
   } catch (const nlohmann::json::exception& error) {
     return BadInput(fmt::format("{}: {}: {}", origin, kManifestFile, error.what()));
   }
-  std::set<std::string> paths = {kManifestFile};
-  for (const PackagedFile& file : manifest.files) {
-    if (!IsPackagePath(file.path)) {
-      return BadInput(fmt::format("{}: {} lists a path that no package may have: '{}'", origin,
-                                  kManifestFile, file.path));
-    }
-    if (!paths.insert(file.path).second) {
-      return BadInput(fmt::format("{}: {} lists '{}' twice", origin, kManifestFile, file.path));
-    }
-  }
+  REPRISE_TRY(CheckFiles(manifest, origin));
   return manifest;
 }
 

@@ -14,7 +14,15 @@ struct PackagedFile {
   std::string path;  // "trace.0.et", "runs/0.json"
   std::uint64_t bytes = 0;
   std::string sha256;
+  // How it stands in the archive. "": as it is; kColumnsEncoding: as columns, of so many bytes.
+  std::string encoding;
+  std::uint64_t encoded_bytes = 0;
   bool operator==(const PackagedFile&) const = default;
+  // In the archive: trace.0.et.columns.
+  [[nodiscard]] std::string stored_path() const;
+  [[nodiscard]] std::uint64_t stored_bytes() const {
+    return encoding.empty() ? bytes : encoded_bytes;
+  }
 };
 
 struct PackageManifest {
@@ -31,10 +39,13 @@ struct PackageManifest {
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kLicenceFile[] = "LICENCE.txt";
 inline constexpr std::string_view kRunsFolder = "runs/";
+inline constexpr char kColumnsSuffix[] = ".columns";
 
+// Format 1 if no file is encoded, so that versions before columns read it; else 2, which they
+// refuse.
 [[nodiscard]] std::string ManifestText(const PackageManifest& manifest);
-// Bad input, `origin` first: no manifest of this format, or a path in it that IsPackagePath
-// refuses.
+// Bad input, `origin` first: no manifest of these formats, an encoding that this version does not
+// know, or a path in it that IsPackagePath refuses.
 [[nodiscard]] Result<PackageManifest> ParseManifest(const std::string& text,
                                                     const std::string& origin);
 

@@ -15,6 +15,8 @@
 
 #include "converters/anonymize/anonymize.h"
 #include "converters/anonymize/keyed_hash.h"
+#include "converters/package/column_files.h"
+#include "converters/package/file_pieces.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
 
@@ -35,17 +37,7 @@ Status ForEachPiece(const Content& content, const Add& add) {
   if (content.path.empty()) {
     return add(std::string_view(content.text));
   }
-  std::ifstream in(content.path, std::ios::binary);
-  if (!in) {
-    return BadInput(fmt::format("{}: cannot be read", content.path));
-  }
-  constexpr std::size_t kPiece = std::size_t{1} << 18;
-  std::vector<char> buffer(kPiece);
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    REPRISE_TRY(add(std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount()))));
-  }
-  return in.eof() ? Status{} : BadInput(fmt::format("{}: cannot be read", content.path));
+  return ForEachPieceOfFile(content.path, add);
 }
 
 Result<PackagedFile> Describe(const std::string& name, const Content& content) {
@@ -168,13 +160,13 @@ Contents ListContents(const TraceSet& set, const PackRequest& request) {
   return contents;
 }
 
-std::vector<std::string> LeftOut(const std::string& directory, const Contents& contents) {
+std::vector<std::string> LeftOut(const std::string& directory, const PackageManifest& manifest) {
   std::vector<std::string> left_out;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::none_of(contents.begin(), contents.end(),
-                     [&](const auto& content) { return content.first == name; })) {
+    if (std::none_of(manifest.files.begin(), manifest.files.end(),
+                     [&](const PackagedFile& file) { return file.path == name; })) {
       left_out.push_back(name);
     }
   }
@@ -190,21 +182,31 @@ Result<PackReport> PackSet(const PackRequest& request) {
     return UsageError(fmt::format("{} exists; give --force to replace it", request.output));
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
-  const Contents contents = ListContents(set, request);
+  Contents contents = ListContents(set, request);
   PackReport report;
   PackageManifest& manifest = report.manifest;
   manifest.name = set.name;
   manifest.reprise_version = kVersion;
   manifest.licence = request.licence_file.empty() ? "" : kLicenceFile;
   REPRISE_TRY(ReadNote(fs::path(set.directory) / kAnonymizedFile, manifest));
-  for (const auto& [name, content] : contents) {
-    if (!IsPackagePath(name)) {
+  ColumnFiles columns(fmt::format("{}.tmp.{}.columns", request.output, getpid()));
+  for (auto& [name, content] : contents) {
+    if (!IsPackagePath(name) || !IsPackagePath(name + kColumnsSuffix)) {
       return BadInput(fmt::format(
           "{}: a package takes names of letters, digits and '._-' only: rename '{}' (convert "
           "--name), or anonymize the set",
           request.directory, name));
     }
     REPRISE_ASSIGN(PackagedFile file, Describe(name, content));
+    if (!request.plain && name.ends_with(".et")) {
+      if (auto stored = columns.Store(content.path, file)) {
+        content.path = std::move(*stored);
+      } else if (stored.error().kind == ErrorKind::kBadInput) {
+        report.stored_plainly.push_back({name, stored.error().message});
+      } else {
+        return tl::unexpected<Error>(stored.error());
+      }
+    }
     manifest.files.push_back(std::move(file));
   }
   TarWriter writer(fmt::format("{}.tmp.{}", request.output, getpid()));
@@ -212,11 +214,12 @@ Result<PackReport> PackSet(const PackRequest& request) {
   const std::string text = ManifestText(manifest);
   REPRISE_TRY(writer.Add(kManifestFile, text.size(), {.text = text}));
   for (std::size_t i = 0; i < contents.size(); ++i) {
-    REPRISE_TRY(writer.Add(contents[i].first, manifest.files[i].bytes, contents[i].second));
+    REPRISE_TRY(writer.Add(manifest.files[i].stored_path(), manifest.files[i].stored_bytes(),
+                           contents[i].second));
   }
   REPRISE_TRY(writer.Close(request.output));
   report.bytes = fs::file_size(request.output, error);
-  report.left_out = LeftOut(request.directory, contents);
+  report.left_out = LeftOut(request.directory, manifest);
   return report;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "converters/package/manifest.h"
@@ -15,16 +16,20 @@ struct PackRequest {
   std::string licence_file;                // its text goes into the package; empty: none
   std::vector<std::string> run_summaries;  // JSON texts, as runs/0.json, runs/1.json, …
   bool force = false;                      // replace an output that exists
+  bool plain = false;                      // `.et` files as they are: for `tar --zstd -x`
 };
 
 struct PackReport {
   PackageManifest manifest;
   std::uint64_t bytes = 0;            // of the package
   std::vector<std::string> left_out;  // files of the directory that are no part of the set
+  // `.et` files that columns can't hold, and why.
+  std::vector<std::pair<std::string, std::string>> stored_plainly;
 };
 
-// Files are read twice: for their sums, and into the archive. Usage error: the output exists. Bad
-// input: no trace set, or a name in it that no package may have.
+// Files are read twice: for their sums, and into the archive or into columns, which are read back
+// and compared before they are taken. Usage error: the output exists. Bad input: no trace set, or a
+// name in it that no package may have.
 [[nodiscard]] Result<PackReport> PackSet(const PackRequest& request);
 
 }  // namespace reprise

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "converters/anonymize/keyed_hash.h"
+#include "et_schema/columns.h"
 
 namespace reprise {
 namespace {
@@ -149,6 +150,20 @@ Result<PackageManifest> ReadManifest(PackageReader& reader, const UnpackRequest&
   return manifest;
 }
 
+Status ReadColumns(PackageReader& reader, const PackagedFile& expected,
+                   const ColumnsDecoder::Put& write) {
+  ColumnsDecoder decoder(expected.bytes, write);
+  const auto named = [&](const Status& status) -> Status {
+    return status || status.error().kind != ErrorKind::kBadInput
+               ? status
+               : reader.Bad(
+                     fmt::format("'{}': {}", expected.stored_path(), status.error().message));
+  };
+  REPRISE_TRY(reader.Content(expected.stored_path(), expected.stored_bytes(),
+                             [&](std::string_view piece) { return named(decoder.Add(piece)); }));
+  return named(decoder.Finish());
+}
+
 Status ExtractFile(PackageReader& reader, const PackagedFile& expected, const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
@@ -157,11 +172,16 @@ Status ExtractFile(PackageReader& reader, const PackagedFile& expected, const fs
   const auto failed = [&path] {
     return EnvironmentError(fmt::format("{}: cannot be written", path.string()));
   };
-  REPRISE_TRY(reader.Content(expected.path, expected.bytes, [&](std::string_view piece) -> Status {
+  const auto write = [&](std::string_view piece) -> Status {
     sum.Add(piece);
     return out.write(piece.data(), static_cast<std::streamsize>(piece.size())) ? Status{}
                                                                                : failed();
-  }));
+  };
+  if (expected.encoding.empty()) {
+    REPRISE_TRY(reader.Content(expected.path, expected.bytes, write));
+  } else {
+    REPRISE_TRY(ReadColumns(reader, expected, write));
+  }
   out.close();
   if (!out) {
     return failed();
@@ -179,9 +199,10 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
     if (!more) {
       return reader.Bad(fmt::format("'{}' is missing", expected.path));
     }
-    if (name != expected.path || bytes != expected.bytes) {
+    if (name != expected.stored_path() || bytes != expected.stored_bytes()) {
       return reader.Bad(fmt::format("'{}' of {} bytes, where {} lists '{}' of {}", name, bytes,
-                                    kManifestFile, expected.path, expected.bytes));
+                                    kManifestFile, expected.stored_path(),
+                                    expected.stored_bytes()));
     }
     REPRISE_TRY(ExtractFile(reader, expected, folder / expected.path));
   }

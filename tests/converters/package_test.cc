@@ -13,6 +13,7 @@
 #include "converters/converter.h"
 #include "converters/package/pack.h"
 #include "converters/package/unpack.h"
+#include "et_schema/columns.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -132,6 +133,90 @@ TEST_F(Package, ThereAndBack) {
   // Only what an unpack wrote is ever replaced.
   EXPECT_EQ(Unpack({.package = file_, .directory = set_, .force = true}).error().kind,
             ErrorKind::kUsage);
+}
+
+TEST_F(Package, TracesAreColumnsUnlessPlain) {
+  MakeSet();
+  const auto packed = PackSet({.directory = set_, .output = file_});
+  ASSERT_TRUE(packed) << packed.error().message;
+  EXPECT_THAT(packed->stored_plainly, ::testing::IsEmpty());
+  int columns = 0;
+  for (const PackagedFile& file : packed->manifest.files) {
+    EXPECT_EQ(file.encoding, file.path.ends_with(".et") ? kColumnsEncoding : "") << file.path;
+    EXPECT_LE(file.stored_bytes(), file.bytes);
+    columns += file.encoding.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(columns, 4);
+  EXPECT_THAT(ManifestText(packed->manifest), HasSubstr("reprise-package-2"));
+  const std::string plain = base_ + "/plain.reprise";
+  const auto plainly = PackSet({.directory = set_, .output = plain, .plain = true});
+  ASSERT_TRUE(plainly);
+  // What versions before columns read.
+  EXPECT_THAT(ManifestText(plainly->manifest), HasSubstr("reprise-package-1"));
+  EXPECT_THAT(ManifestText(plainly->manifest), ::testing::Not(HasSubstr("encod")));
+  EXPECT_LT(packed->bytes, plainly->bytes);
+  for (const std::string& package : {file_, plain}) {
+    const auto out = Unpack({.package = package, .directory = base_ + "/out", .force = true});
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_EQ(Bytes(base_ + "/out/trace.0.et"), Bytes(set_ + "/trace.0.et"));
+  }
+}
+
+TEST_F(Package, WhatColumnsCannotHoldIsStoredAsItIs) {
+  MakeSet();
+  // A message that is cut: for `validate` to find, not for `pack` to lose.
+  WriteText(set_ + "/trace.0.et", Bytes(set_ + "/trace.0.et") + "\x7f");
+  const auto packed = PackSet({.directory = set_, .output = file_});
+  ASSERT_TRUE(packed) << packed.error().message;
+  ASSERT_EQ(packed->stored_plainly.size(), 1U);
+  EXPECT_EQ(packed->stored_plainly[0].first, "trace.0.et");
+  ASSERT_TRUE(Unpack({.package = file_, .directory = base_ + "/out"}));
+  EXPECT_EQ(Bytes(base_ + "/out/trace.0.et"), Bytes(set_ + "/trace.0.et"));
+}
+
+TEST_F(Package, ColumnsOfStrangers) {
+  const std::string trace(1000, '\0');  // empty messages
+  std::string columns;
+  ColumnsEncoder encoder([&](std::string_view bytes) -> Status {
+    columns += bytes;
+    return {};
+  });
+  ASSERT_TRUE(encoder.Add(trace) && encoder.Finish());
+  PackagedFile file = Listed("a.0.et", trace);
+  file.encoding = kColumnsEncoding;
+  file.encoded_bytes = columns.size();
+  HandMade(file_).Manifest({file}).Add("a.0.et.columns", columns);
+  EXPECT_EQ(Refusal(), "");
+  HandMade(file_).Manifest({file}).Add("a.0.et", columns);
+  EXPECT_THAT(Refusal(), HasSubstr("lists 'a.0.et.columns'"));
+  std::string bent = columns;
+  bent[0] = '\x7f';
+  HandMade(file_).Manifest({file}).Add("a.0.et.columns", bent);
+  EXPECT_THAT(Refusal(), HasSubstr("'a.0.et.columns': damaged columns"));
+  HandMade(file_).Manifest({file}).Add("a.0.et.columns", columns + columns);
+  EXPECT_THAT(Refusal(), HasSubstr("lists 'a.0.et.columns' of"));
+  PackagedFile other = file;
+  other.bytes += 1;
+  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
+  EXPECT_THAT(Refusal(), HasSubstr("they end too early"));
+  other = file;
+  other.sha256 = Sha256("something else");
+  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
+  EXPECT_THAT(Refusal(), HasSubstr("not what its checksum says"));
+  other = file;
+  other.encoded_bytes = trace.size() + 1;
+  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
+  EXPECT_THAT(Refusal(), HasSubstr("more bytes than it has"));
+}
+
+TEST_F(Package, OfNewerVersions) {
+  PackagedFile file = Listed("a.0.et", "x");
+  file.encoding = "columns-2";
+  file.encoded_bytes = 1;
+  HandMade(file_).Manifest({file}).Add("a.0.et.columns", "x");
+  EXPECT_THAT(Refusal(), HasSubstr("stored as 'columns-2', expected 'columns-1': a newer Reprise"));
+  HandMade(file_).Add(kManifestFile, R"({"format": "reprise-package-3"})");
+  EXPECT_THAT(Refusal(), HasSubstr("perhaps of a newer Reprise"));
 }
 
 TEST_F(Package, SameSetSameBytes) {
