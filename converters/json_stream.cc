@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 // Parsed text and its tape should stay in a core's cache.
-constexpr std::size_t kBatchBytes = 256 << 10;
+constexpr std::size_t kBatchBytes = 128 << 10;
 constexpr std::size_t kMostFrameBytes = 64 << 20;
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }

@@ -271,7 +271,7 @@ void Encode(Writer& writer, std::int32_t rank, Chunk& chunk) {
 // All but the writing itself on all threads.
 Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, EtWriter& file) {
   namespace tbb = oneapi::tbb;
-  constexpr std::size_t kChunk = 128;
+  constexpr std::size_t kChunk = 32;
   constexpr std::size_t kMostAtOnce = 8;
   std::size_t next = 0;
   Status outcome;
