@@ -2,6 +2,7 @@
 import re
 
 import program
+import wire
 
 MASK = (1 << 64) - 1
 
@@ -18,14 +19,6 @@ def mix(a, b):
 
 def signed(number):
     return number - (1 << 64) if number >> 63 else number
-
-
-def varint(number):
-    out = bytearray()
-    while number > 0x7f:
-        out.append(number & 0x7f | 0x80)
-        number >>= 7
-    return bytes(out) + bytes([number])
 
 
 class Bits:
@@ -254,41 +247,33 @@ class Block:
                 if kind == 7:
                     out += self.texts[number]
                     continue
-                out += varint(tag)
+                out += wire.varint(tag)
                 if kind == 0:
-                    out += varint(number)
+                    out += wire.varint(number)
                 elif kind in (1, 2):
                     out += number.to_bytes(8 // kind, "little")
                 else:
                     content = (self.texts[number] if kind == 3 else
-                               b"".join(varint(next(streams[2 + 2 * field]))
+                               b"".join(wire.varint(next(streams[2 + 2 * field]))
                                         for _ in range(number)) if kind == 4 else
                                write(self.parts[argument]) if kind == 5 else self.texts[argument])
-                    out += varint(len(content)) + content
+                    out += wire.varint(len(content)) + content
             return out
 
         for shape in self.values[0]:
             message = write(self.shapes[shape])
-            yield varint(len(message)) + message
+            yield wire.varint(len(message)) + message
 
 
 def read(columns):
     """The bytes of the .et file that `columns` hold."""
     out, at = b"", 0
-
-    def number():
-        nonlocal at
-        value, shift = 0, 0
-        while True:
-            byte = columns[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
     while at < len(columns):
-        size, messages, text_bytes, coded_bytes = (number() for _ in range(4))
+        header = []
+        for _ in range(4):
+            value, at = wire.read_varint(columns, at)
+            header.append(value)
+        size, messages, text_bytes, coded_bytes = header
         texts = columns[at:at + text_bytes]
         at += text_bytes + coded_bytes
         block = b"".join(Block(messages, texts, columns[at - coded_bytes:at]).messages())

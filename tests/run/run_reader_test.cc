@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "run/memory_need.h"
+#include "tests/run/run_directory.h"
 
 namespace reprise {
 namespace {
@@ -23,29 +23,24 @@ constexpr std::uint64_t kWork = 7, kTransfer = 8;
 constexpr std::int64_t kAheadNs = 5'000;  // the clock of host b
 
 // Ranks 0 and 1 on host a, 2 and 3 on host b: a node of work and a transfer, twice.
-class RunReaderTest : public ::testing::Test {
+class RunReaderTest : public RunDirectory {
  protected:
   void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::path(::testing::TempDir()) /
-                 ("reprise_reader_" + std::string(info->name()) + "_" + std::to_string(getpid()));
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
+    RunDirectory::SetUp();
     RunManifest manifest;
     manifest.world_size = 4;
-    ASSERT_TRUE(WriteManifest(directory_.string(), manifest));
+    ASSERT_TRUE(WriteManifest(Directory(), manifest));
     for (int rank = 0; rank < manifest.world_size; ++rank) {
       WriteRank(rank);
     }
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
-  [[nodiscard]] fs::path RankFile(int rank) const {
-    return directory_ / ("rank" + std::to_string(rank) + ".sqlite");
+  [[nodiscard]] std::string RankFile(int rank) const {
+    return File("rank" + std::to_string(rank) + ".sqlite");
   }
 
   void WriteRank(int rank) const {
-    const auto writer = *RankWriter::Create(directory_.string(), rank);
+    const auto writer = *RankWriter::Create(Directory(), rank);
     NodeInfo work{.node_id = kWork, .name = "aten::mm", .actor = "thread 1"};
     NodeInfo transfer{.node_id = kTransfer, .name = "nccl:all_reduce", .actor = "group 0"};
     transfer.kind = OpKind::kComm;
@@ -77,12 +72,10 @@ class RunReaderTest : public ::testing::Test {
     EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
   }
-
-  fs::path directory_;
 };
 
 TEST_F(RunReaderTest, AnOutlineHasWhatRanksNeedOfEachOther) {
-  auto reader = RunReader::Open(directory_.string());
+  auto reader = RunReader::Open(Directory());
   ASSERT_TRUE(reader) << reader.error().message;
   const auto outline = reader->ReadAll(RankContent::kOutline);
   ASSERT_TRUE(outline) << outline.error().message;
@@ -101,9 +94,9 @@ TEST_F(RunReaderTest, AnOutlineHasWhatRanksNeedOfEachOther) {
 }
 
 TEST_F(RunReaderTest, PartsAreWhatReadingAllAtOnceGives) {
-  const auto whole = ReadRun(directory_.string());
+  const auto whole = ReadRun(Directory());
   ASSERT_TRUE(whole) << whole.error().message;
-  auto reader = RunReader::Open(directory_.string());
+  auto reader = RunReader::Open(Directory());
   ASSERT_TRUE(reader && reader->ReadAll(RankContent::kOutline));
   const std::vector<std::int32_t> ranks = {1, 2};
   const auto part = reader->Read(ranks);
@@ -126,7 +119,7 @@ TEST_F(RunReaderTest, PartsAreWhatReadingAllAtOnceGives) {
 }
 
 TEST_F(RunReaderTest, ARankThatWentAwayMeanwhileIsNamed) {
-  auto reader = RunReader::Open(directory_.string());
+  auto reader = RunReader::Open(Directory());
   ASSERT_TRUE(reader && reader->ReadAll(RankContent::kOutline));
   fs::remove(RankFile(3));
   const std::vector<std::int32_t> ranks = {2, 3};
@@ -139,12 +132,11 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   const std::vector<std::int32_t> both = {0, 1};
   const auto bytes =
       static_cast<std::int64_t>(fs::file_size(RankFile(0)) + fs::file_size(RankFile(1)));
-  const std::string directory = directory_.string();
-  EXPECT_TRUE(FitsInMemory(directory, both, 3 * bytes));
-  EXPECT_FALSE(FitsInMemory(directory, both, 3 * bytes - 1));
-  EXPECT_TRUE(CheckMemory(directory, both, 2 * bytes));
-  EXPECT_TRUE(CheckMemory(directory, std::vector<std::int32_t>{1}, 2 * bytes - 1));
-  const Status refused = CheckMemory(directory, both, 2 * bytes - 1);
+  EXPECT_TRUE(FitsInMemory(Directory(), both, 3 * bytes));
+  EXPECT_FALSE(FitsInMemory(Directory(), both, 3 * bytes - 1));
+  EXPECT_TRUE(CheckMemory(Directory(), both, 2 * bytes));
+  EXPECT_TRUE(CheckMemory(Directory(), std::vector<std::int32_t>{1}, 2 * bytes - 1));
+  const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));

@@ -18,6 +18,8 @@
 #include <limits>
 #include <thread>
 
+#include "tests/run/run_directory.h"
+
 namespace reprise {
 namespace {
 
@@ -27,22 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class RunTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::path(::testing::TempDir()) /
-                 ("reprise_run_" + std::string(info->name()) + "_" + std::to_string(getpid()));
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  [[nodiscard]] std::string Directory() const { return directory_.string(); }
-  [[nodiscard]] std::string File(const std::string& name) const {
-    return (directory_ / name).string();
-  }
-  fs::path directory_;
-};
+using RunTest = RunDirectory;
 
 NodeInfo Gemm(std::uint64_t id) {
   return {.node_id = id,
