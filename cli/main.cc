@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -44,21 +43,6 @@ std::string SubcommandName(std::string name) {
   return name;
 }
 
-// The one command that has to be set up: what `word` names. Empty: all of them, for --help and what
-// is misspelt, and for the commands that tell of the others.
-std::string_view OnlyCommand(std::string_view word) {
-  if (word == "man" || word == "completion") {
-    return {};
-  }
-#define COMMAND(name)                  \
-  if (word == SubcommandName(#name)) { \
-    return word;                       \
-  }
-#include "cli/commands.def"
-#undef COMMAND
-  return {};
-}
-
 int Main(int argc, char** argv) {
   CLI::App app{"Replays training execution traces: converts, replays, records, reports."};
   app.set_version_flag("--version", VersionText, "version, commit, backends and libraries");
@@ -67,10 +51,9 @@ int Main(int argc, char** argv) {
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "more messages on stderr");
   const CommandContext context = ReadContext(argc, argv);
-  const std::string_view only = OnlyCommand(argc > 1 ? argv[1] : "");
   std::vector<Command> commands;
 #define COMMAND(name)                                              \
-  if (only.empty() || only == SubcommandName(#name)) {             \
+  {                                                                \
     CLI::App* sub = app.add_subcommand(SubcommandName(#name), ""); \
     CommandBody body = Register##name(*sub, context);              \
     commands.push_back({sub, std::move(body)});                    \

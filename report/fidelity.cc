@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 
+#include "report/append.h"
 #include "report/difference.h"
 #include "report/fidelity_examination.h"
 #include "report/intervals.h"
@@ -179,11 +179,8 @@ Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const 
     recorded = order.Run(
         {timing.recorded.duration_ns, timing.recorded.delay_ns, timing.recorded.transfer_ns});
   }
-  const auto append = [](auto rows, auto& to) {
-    to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-  };
-  append(DescribeActors(timing, recorded), details_.actors);
-  append(DescribeOverlap(ranks, timing, recorded), details_.overlap);
+  Append(DescribeActors(timing, recorded), details_.actors);
+  Append(DescribeOverlap(ranks, timing, recorded), details_.overlap);
   return {};
 }
 

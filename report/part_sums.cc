@@ -2,22 +2,14 @@
 
 #include <array>
 #include <functional>
-#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "core/parallel.h"
+#include "report/append.h"
 #include "report/coverage.h"
 
 namespace reprise {
-namespace {
-
-template <typename Row>
-void Append(std::vector<Row>& rows, std::vector<Row>& to) {
-  to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-}
-
-}  // namespace
 
 PartSums::PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report)
     : outline_(outline),
@@ -65,9 +57,9 @@ void PartSums::Add(const MeasuredRun& part) {
 }
 
 void PartSums::AddThermal(ThermalDetails thermal) {
-  Append(thermal.throttling, report_.thermal.throttling);
-  Append(thermal.peaks, report_.thermal.peaks);
-  Append(thermal.heating, report_.thermal.heating);
+  Append(std::move(thermal.throttling), report_.thermal.throttling);
+  Append(std::move(thermal.peaks), report_.thermal.peaks);
+  Append(std::move(thermal.heating), report_.thermal.heating);
 }
 
 std::optional<PageDetails> PartSums::Finish() {

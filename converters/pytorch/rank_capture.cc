@@ -99,7 +99,7 @@ void MergeGroups(RankCapture& rank) {
 namespace {
 
 // What parsing took and freed lies scattered among what was read; the peak comes later.
-void GiveMemoryBack() {
+void TrimHeap() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
@@ -127,7 +127,7 @@ Status ReadFiles(const RankFiles& files, RankCapture& rank) {
 Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   RankCapture rank;
   REPRISE_TRY(ReadFiles(files, rank));
-  GiveMemoryBack();
+  TrimHeap();
   rank.rank = files.rank >= 0
                   ? files.rank
                   : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
