@@ -1,6 +1,7 @@
 // Arguments of a recorded operation, as plain values: tensors, scalars, lists.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,25 +31,34 @@ struct TensorDesc {
   bool operator==(const TensorDesc&) const = default;
 };
 
-// A tensor by value in a place of its own: most arguments are numbers, which would otherwise each
-// take the room of a tensor (136 bytes for 40). Never null except after a move.
-class BoxedTensor {
+// A value in a place of its own: most arguments are numbers, which would otherwise each take the room
+// of a tensor (136 bytes for 16). Never null except after a move.
+template <typename T>
+class Boxed {
  public:
-  BoxedTensor(TensorDesc tensor)  // NOLINT(google-explicit-constructor): a tensor is a value
-      : tensor_(std::make_unique<TensorDesc>(std::move(tensor))) {}
-  BoxedTensor(const BoxedTensor& other) : BoxedTensor(*other.tensor_) {}
-  BoxedTensor(BoxedTensor&&) noexcept = default;
-  BoxedTensor& operator=(const BoxedTensor& other) { return *this = BoxedTensor(other); }
-  BoxedTensor& operator=(BoxedTensor&&) noexcept = default;
-  ~BoxedTensor() = default;
+  template <std::convertible_to<T> From>
+  Boxed(From&& value)  // NOLINT(google-explicit-constructor): a tensor or a list is a value
+      : value_(std::make_unique<T>(std::forward<From>(value))) {}
+  Boxed(const Boxed& other) : Boxed(*other.value_) {}
+  Boxed(Boxed&&) noexcept = default;
+  Boxed& operator=(const Boxed& other) { return *this = Boxed(other); }
+  Boxed& operator=(Boxed&&) noexcept = default;
+  ~Boxed() = default;
 
-  [[nodiscard]] TensorDesc* get() { return tensor_.get(); }
-  [[nodiscard]] const TensorDesc* get() const { return tensor_.get(); }
-  bool operator==(const BoxedTensor& other) const { return *tensor_ == *other.tensor_; }
+  [[nodiscard]] T* get() { return value_.get(); }
+  [[nodiscard]] const T* get() const { return value_.get(); }
+  bool operator==(const Boxed& other) const { return *value_ == *other.value_; }
 
  private:
-  std::unique_ptr<TensorDesc> tensor_;
+  std::unique_ptr<T> value_;
 };
+
+// The T in a variant of boxes, null if it holds something else.
+template <typename T>
+auto Unbox(auto& data) {
+  auto* boxed = std::get_if<Boxed<T>>(&data);
+  return boxed == nullptr ? nullptr : boxed->get();
+}
 
 struct Value;
 using ValueList = std::vector<Value>;
@@ -58,19 +68,17 @@ struct NoneValue {
 
 // NoneValue also stands for <None>, <Object>, <Generator>, <Storage>: nothing replayable.
 struct Value {
-  std::variant<NoneValue, bool, std::int64_t, double, std::string, BoxedTensor, ValueList> data;
+  std::variant<NoneValue, bool, std::int64_t, double, Boxed<std::string>, Boxed<TensorDesc>,
+               Boxed<ValueList>>
+      data;
 
   [[nodiscard]] bool IsNone() const { return std::holds_alternative<NoneValue>(data); }
-  [[nodiscard]] const TensorDesc* AsTensor() const {
-    const auto* boxed = std::get_if<BoxedTensor>(&data);
-    return boxed == nullptr ? nullptr : boxed->get();
-  }
-  [[nodiscard]] TensorDesc* AsTensor() {
-    auto* boxed = std::get_if<BoxedTensor>(&data);
-    return boxed == nullptr ? nullptr : boxed->get();
-  }
-  [[nodiscard]] const ValueList* AsList() const { return std::get_if<ValueList>(&data); }
-  [[nodiscard]] const std::string* AsString() const { return std::get_if<std::string>(&data); }
+  // Null if it is something else.
+  [[nodiscard]] const TensorDesc* AsTensor() const { return Unbox<TensorDesc>(data); }
+  [[nodiscard]] TensorDesc* AsTensor() { return Unbox<TensorDesc>(data); }
+  [[nodiscard]] const ValueList* AsList() const { return Unbox<ValueList>(data); }
+  [[nodiscard]] ValueList* AsList() { return Unbox<ValueList>(data); }
+  [[nodiscard]] const std::string* AsString() const { return Unbox<std::string>(data); }
   // Bool, integer or double as T; fallback if it is none of these.
   template <typename T>
   [[nodiscard]] T AsNumber(T fallback) const {

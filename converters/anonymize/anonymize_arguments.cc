@@ -84,7 +84,7 @@ Value Anonymizer::Tensor(const TensorDesc& in) {
                                           : std::string();
   }
   setting_.sizes.Apply(out);
-  return Value{BoxedTensor(std::move(out))};
+  return Value{std::move(out)};
 }
 
 std::string Anonymizer::MappedDevice(const std::string& device) {

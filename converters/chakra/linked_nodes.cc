@@ -18,7 +18,7 @@ void SetIncarnations(ValueList& values) {
   for (Value& value : values) {
     if (TensorDesc* tensor = value.AsTensor()) {
       tensor->incarnation = tensor->storage_id > 0 ? tensor->storage_id : -1;
-    } else if (auto* list = std::get_if<ValueList>(&value.data)) {
+    } else if (auto* list = value.AsList()) {
       SetIncarnations(*list);
     }
   }

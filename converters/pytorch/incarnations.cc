@@ -84,7 +84,7 @@ void ForEachTensor(ValueList& values, const Visit& visit) {
   for (Value& value : values) {
     if (TensorDesc* tensor = value.AsTensor()) {
       visit(*tensor);
-    } else if (auto* list = std::get_if<ValueList>(&value.data)) {
+    } else if (auto* list = value.AsList()) {
       ForEachTensor(*list, visit);
     }
   }

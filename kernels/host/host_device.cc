@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "kernels/host/host_stream.h"
+#include "kernels/host/onednn.h"
 
 namespace reprise {
 namespace {
@@ -140,6 +141,9 @@ DeviceInfo DescribeHost() {
   return info;
 }
 
-Result<std::unique_ptr<Device>> OpenHostDevice() { return std::make_unique<HostDevice>(); }
+Result<std::unique_ptr<Device>> OpenHostDevice() {
+  REPRISE_TRY(OpenOneDnn());
+  return std::make_unique<HostDevice>();
+}
 
 }  // namespace reprise

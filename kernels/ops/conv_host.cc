@@ -1,6 +1,6 @@
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
+#include "kernels/host/onednn.h"
 #include "kernels/ops/conv_run.h"
 #include "kernels/ops/gemm_host.h"
 #include "kernels/tensor_access.h"

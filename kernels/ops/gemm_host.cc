@@ -1,12 +1,10 @@
 #include "kernels/ops/gemm_host.h"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
 
+#include "kernels/host/onednn.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
 
@@ -45,7 +43,7 @@ BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
 }  // namespace
 
 void SetHostThreads(double flops) {
-  omp_set_num_threads(flops < kParallelFlops ? 1 : omp_get_num_procs());
+  SetOneDnnThreads(flops < kParallelFlops ? 1 : 0);
 }
 
 Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const HostMatrix& a,

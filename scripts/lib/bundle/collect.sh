@@ -33,9 +33,12 @@ copy_open_mpi() {
   cp -r "$from/../share" "$1/lib/pmix2/share"
 }
 
-# What the programs and plug-ins need, and what that needs in turn.
+# What the programs and plug-ins need, and what that needs in turn. oneDNN is opened at run time.
 copy_libraries() {
   local path file
+  path=$(ldconfig -p | awk '$1 ~ /^libdnnl[.]so[.]/ {print $NF; exit}')
+  cp -L "$path" "$1/lib"
+  owner_of "$path" >>"$1/share/licences/packages"
   while read -r path; do
     file=$(basename "$path")
     is_glibc "$file" && continue

@@ -1,0 +1,61 @@
+// oneDNN, opened when the host backend is: loading it takes 3 MB and a millisecond that most
+// commands have no use for. Include this instead of dnnl.hpp.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// To be called before anything else of oneDNN. Environment error if it is not installed.
+// Thread-safe.
+[[nodiscard]] Status OpenOneDnn();
+
+// Threads that the calling thread's next calls use, at most; 0: one for each core.
+void SetOneDnnThreads(int threads);
+
+// A function of the library or of what it brings along, null if it has none of that name.
+[[nodiscard]] void* FindInOneDnn(const char* name);
+
+}  // namespace reprise
+
+#define REPRISE_ONEDNN(function)                                                   \
+  ([] {                                                                            \
+    static auto* const found =                                                     \
+        reinterpret_cast<decltype(&function)>(::reprise::FindInOneDnn(#function)); \
+    return found;                                                                  \
+  }())
+
+// What dnnl.hpp calls on our behalf; the linker names what is missing here.
+// clang-format off
+#define dnnl_dilated_convolution_backward_data_desc_init REPRISE_ONEDNN(dnnl_dilated_convolution_backward_data_desc_init)
+#define dnnl_dilated_convolution_backward_weights_desc_init REPRISE_ONEDNN(dnnl_dilated_convolution_backward_weights_desc_init)
+#define dnnl_dilated_convolution_forward_desc_init REPRISE_ONEDNN(dnnl_dilated_convolution_forward_desc_init)
+#define dnnl_engine_create REPRISE_ONEDNN(dnnl_engine_create)
+#define dnnl_engine_destroy REPRISE_ONEDNN(dnnl_engine_destroy)
+#define dnnl_memory_create REPRISE_ONEDNN(dnnl_memory_create)
+#define dnnl_memory_desc_equal REPRISE_ONEDNN(dnnl_memory_desc_equal)
+#define dnnl_memory_desc_init_by_strides REPRISE_ONEDNN(dnnl_memory_desc_init_by_strides)
+#define dnnl_memory_desc_init_by_tag REPRISE_ONEDNN(dnnl_memory_desc_init_by_tag)
+#define dnnl_memory_destroy REPRISE_ONEDNN(dnnl_memory_destroy)
+#define dnnl_memory_get_data_handle REPRISE_ONEDNN(dnnl_memory_get_data_handle)
+#define dnnl_memory_get_engine REPRISE_ONEDNN(dnnl_memory_get_engine)
+#define dnnl_memory_get_memory_desc REPRISE_ONEDNN(dnnl_memory_get_memory_desc)
+#define dnnl_primitive_attr_create REPRISE_ONEDNN(dnnl_primitive_attr_create)
+#define dnnl_primitive_attr_destroy REPRISE_ONEDNN(dnnl_primitive_attr_destroy)
+#define dnnl_primitive_create REPRISE_ONEDNN(dnnl_primitive_create)
+#define dnnl_primitive_desc_destroy REPRISE_ONEDNN(dnnl_primitive_desc_destroy)
+#define dnnl_primitive_desc_iterator_create REPRISE_ONEDNN(dnnl_primitive_desc_iterator_create)
+#define dnnl_primitive_desc_iterator_destroy REPRISE_ONEDNN(dnnl_primitive_desc_iterator_destroy)
+#define dnnl_primitive_desc_iterator_fetch REPRISE_ONEDNN(dnnl_primitive_desc_iterator_fetch)
+#define dnnl_primitive_desc_query_md REPRISE_ONEDNN(dnnl_primitive_desc_query_md)
+#define dnnl_primitive_destroy REPRISE_ONEDNN(dnnl_primitive_destroy)
+#define dnnl_primitive_execute REPRISE_ONEDNN(dnnl_primitive_execute)
+#define dnnl_reorder_primitive_desc_create REPRISE_ONEDNN(dnnl_reorder_primitive_desc_create)
+#define dnnl_sgemm REPRISE_ONEDNN(dnnl_sgemm)
+#define dnnl_stream_create REPRISE_ONEDNN(dnnl_stream_create)
+#define dnnl_stream_destroy REPRISE_ONEDNN(dnnl_stream_destroy)
+// clang-format on
+
+#include <oneapi/dnnl/dnnl.hpp>
