@@ -34,7 +34,7 @@ Result<std::string> Summary(const std::string& run) {
       summary[key] = report[key];
     }
   }
-  for (const char* key : {"work_error", "step_error", "untraced_error"}) {
+  for (const char* key : {"work_error", "untraced_work_error", "step_error", "untraced_error"}) {
     if (report.contains("fidelity") && report["fidelity"].contains(key)) {
       summary["fidelity"][key] = report["fidelity"][key];
     }

@@ -70,7 +70,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--fold", flags.fold,
                  "play this many ranks on the processes that were started, several in each")
       ->check(CLI::PositiveNumber);
-  app.add_option("--host-gaps", flags.host_gaps, "keep, drop, or scale:F");
+  app.add_option("--host-gaps", flags.host_gaps,
+                 "keep, untraced (less what tracing took, as estimated), drop, or scale:F");
   app.add_option("--time-scale", flags.time_scale,
                  "factor on the time of timed nodes (of all in --mode dry), or CLASS=F,…; comm: "
                  "transfers, rest: what is not named");

@@ -22,19 +22,23 @@ std::string Bytes(std::int64_t bytes) {
 }
 
 void PrintRanks(const TraceStats& stats) {
-  fmt::print("\n{:>5} {:>9} {:>9}  {:<24} {:>12} {:>14}\n", "rank", "nodes", "edges", "step",
-             "duration", "untraced step");
+  fmt::print("\n{:>5} {:>9} {:>9}  {:<24} {:>12} {:>14} {:>14}\n", "rank", "nodes", "edges", "step",
+             "duration", "untraced step", "tracing a call");
   for (const TraceStats::RankRow& rank : stats.ranks) {
     const std::string untraced = rank.metadata.untraced_step_ns < 0
                                      ? "-"
                                      : fmt::format("{:.3f} ms", Ms(rank.metadata.untraced_step_ns));
+    const std::string tracing =
+        rank.metadata.tracing_call_ns == 0
+            ? "-"
+            : fmt::format("{:.1f} us", static_cast<double>(rank.metadata.tracing_call_ns) * 1e-3);
     std::string head = fmt::format("{:>5} {:>9} {:>9}", rank.metadata.rank, rank.nodes, rank.edges);
     if (rank.metadata.steps.empty()) {
-      fmt::print("{}  {:<24} {:>12} {:>14}\n", head, "none", "-", untraced);
+      fmt::print("{}  {:<24} {:>12} {:>14} {:>14}\n", head, "none", "-", untraced, tracing);
     }
     for (const Step& step : rank.metadata.steps) {
-      fmt::print("{}  {:<24} {:>9.3f} ms {:>14}\n", head, step.name, Ms(step.duration_ns),
-                 untraced);
+      fmt::print("{}  {:<24} {:>9.3f} ms {:>14} {:>14}\n", head, step.name, Ms(step.duration_ns),
+                 untraced, tracing);
       head.assign(head.size(), ' ');
     }
   }

@@ -1,15 +1,32 @@
 #include "core/parallel.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
-#include <thread>
 #include <vector>
 
 namespace reprise {
 
+std::vector<int> OwnCoreNumbers() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> numbers;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) {
+        numbers.push_back(core);
+      }
+    }
+  }
+  return numbers.empty() ? std::vector<int>{0} : numbers;
+}
+
+int OwnCores() { return static_cast<int>(OwnCoreNumbers().size()); }
+
 void ForEachInParallel(std::size_t count, const std::function<void(std::size_t)>& task) {
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto cores = static_cast<std::size_t>(OwnCores());
   std::atomic<std::size_t> next = 0;
   const auto work = [&next, &task, count] {
     for (std::size_t i = next++; i < count; i = next++) {

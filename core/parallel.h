@@ -1,10 +1,16 @@
-// Work that falls into independent tasks, on all cores of the machine.
+// Work that falls into independent tasks, on the cores that this process may use.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace reprise {
+
+// Cores that this process may run on, by the system's numbers: launchers and users bind ranks to
+// some. Never empty.
+[[nodiscard]] std::vector<int> OwnCoreNumbers();
+[[nodiscard]] int OwnCores();
 
 // Calls task(0) … task(count − 1), each once, on at most as many threads as there are cores, the
 // caller's among them; they are begun in this order. Returns when all have ended. What a task

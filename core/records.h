@@ -50,7 +50,8 @@ struct NodeInfo {
   static constexpr std::int64_t kUnknownNs = INT64_MIN;
   std::int64_t recorded_elapsed_ns = kUnknownNs;
   std::int64_t recorded_delay_ns = kUnknownNs;
-  bool counts_for_coverage = false;  // work, device nodes and transfers
+  std::int64_t recorded_tracing_ns = 0;  // of recorded_duration_ns: what tracing took, estimated
+  bool counts_for_coverage = false;      // work, device nodes and transfers
 };
 
 struct EdgeInfo {

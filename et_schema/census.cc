@@ -145,6 +145,7 @@ bool IsSchemaField(std::string_view name) {
                                                     "range_names",
                                                     "ranges",
                                                     "untraced_step_ns",
+                                                    "tracing_call_ns",
                                                     "clock_offset_ns",
                                                     "clock_drift",
                                                     "clock_uncertainty_ns",

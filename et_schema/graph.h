@@ -50,6 +50,8 @@ class Graph {
   [[nodiscard]] std::int64_t duration_ns(Index i) const;
   [[nodiscard]] std::int64_t delay_ns(Index i) const;
   [[nodiscard]] std::int64_t transfer_ns(Index i) const;
+  [[nodiscard]] std::int64_t tracing_ns(Index i) const;
+  [[nodiscard]] std::int64_t tracing_delay_ns(Index i) const;
   [[nodiscard]] std::int32_t step(Index i) const;
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps

@@ -98,6 +98,8 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.start_ns.push_back(view.start_ns);
   g.duration_ns.push_back(view.duration_ns);
   g.delay_ns.push_back(view.delay_ns);
+  g.tracing_ns.push_back(view.tracing_ns);
+  g.tracing_delay_ns.push_back(view.tracing_delay_ns);
   g.rf_ids.push_back(view.rf_id);
   g.seq_ids.push_back(view.seq_id);
   g.names.push_back(g.strings.Intern(view.name));

@@ -40,7 +40,8 @@ struct Graph::Impl {
   Diagnostics diagnostics;
 
   std::vector<std::uint64_t> ids;
-  std::vector<std::int64_t> start_ns, duration_ns, delay_ns, rf_ids, seq_ids;
+  std::vector<std::int64_t> start_ns, duration_ns, delay_ns, tracing_ns, tracing_delay_ns, rf_ids,
+      seq_ids;
   std::vector<StringPool::Id> names, parents, schemas, ops;
   std::vector<NodeType> types;
   std::vector<OpKind> kinds;

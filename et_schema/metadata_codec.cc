@@ -66,6 +66,8 @@ class MetadataDecoder {
       out.base_ns = value;
     } else if (raw.name == "untraced_step_ns") {
       out.untraced_step_ns = value;
+    } else if (raw.name == "tracing_call_ns") {
+      out.tracing_call_ns = value;
     } else if (raw.name == "clock_offset_ns") {
       out.clock_offset_ns = value;
     } else if (raw.name == "clock_uncertainty_ns") {

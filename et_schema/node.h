@@ -96,6 +96,9 @@ struct Node {
   std::int64_t duration_ns = 0;
   std::int64_t delay_ns = 0;
   std::int64_t transfer_ns = -1;
+  // Of duration and delay: what the tracing itself took, as estimated (docs/definitions.md).
+  std::int64_t tracing_ns = 0;
+  std::int64_t tracing_delay_ns = 0;
 
   std::int32_t step = -1;         // index into TraceMetadata::steps
   std::int64_t rf_id = -1;        // record-function id
@@ -145,6 +148,8 @@ struct TraceMetadata {
   std::vector<Range> ranges;  // by start; callers before what they enclose
   // Seconds→ns of the same step without tracing (median), -1 if the capture has none.
   std::int64_t untraced_step_ns = -1;
+  // What tracing cost for each call that it recorded, as estimated; 0: unknown.
+  std::int64_t tracing_call_ns = 0;
   // Offset that maps this rank's clock to rank 0's, its drift, and their uncertainty
   // (docs/definitions.md); set by the converter once the ranks of a set were matched.
   std::int64_t clock_offset_ns = 0;

@@ -64,6 +64,8 @@ void NodeDecoder::DecodeNode(NodeView& view) {
                                                       : MicrosToNs(raw_.duration_micros);
   view.delay_ns = raw_.Number(Attribute::kDelayNs, 0);
   view.transfer_ns = raw_.Number(Attribute::kTransferNs, -1);
+  view.tracing_ns = raw_.Number(Attribute::kTracingNs, 0);
+  view.tracing_delay_ns = raw_.Number(Attribute::kTracingDelayNs, 0);
   view.step = ToInt32(raw_.Number(Attribute::kStep, -1));
   view.rf_id = raw_.Number(Attribute::kRfId, -1);
   view.seq_id = raw_.Number(Attribute::kSeqId, -1);

@@ -56,6 +56,7 @@ void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
   attributes.Int64("base_ns", metadata.base_ns);
   attributes.Text("source", metadata.source);
   attributes.Int64("untraced_step_ns", metadata.untraced_step_ns);
+  attributes.Int64Unless("tracing_call_ns", metadata.tracing_call_ns, 0);
   attributes.Int64("clock_offset_ns", metadata.clock_offset_ns);
   attributes.Double("clock_drift", metadata.clock_drift);
   attributes.Int64("clock_uncertainty_ns", metadata.clock_uncertainty_ns);
@@ -213,6 +214,8 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
   attributes.Int64("duration_ns", node.duration_ns);
   attributes.Int64Unless("delay_ns", node.delay_ns, 0);
   attributes.Int64Unless("transfer_ns", node.transfer_ns, -1);
+  attributes.Int64Unless("tracing_ns", node.tracing_ns, 0);
+  attributes.Int64Unless("tracing_delay_ns", node.tracing_delay_ns, 0);
   attributes.Text("op_kind", Name(node.kind));
   attributes.Text("op_class", Name(node.op_class));
   attributes.Int32Unless("step", node.step, -1);

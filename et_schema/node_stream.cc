@@ -21,6 +21,8 @@ void ViewOf(const Node& node, NodeView& view) {
   view.duration_ns = node.duration_ns;
   view.delay_ns = node.delay_ns;
   view.transfer_ns = node.transfer_ns;
+  view.tracing_ns = node.tracing_ns;
+  view.tracing_delay_ns = node.tracing_delay_ns;
   view.step = node.step;
   view.rf_id = node.rf_id;
   view.seq_id = node.seq_id;
@@ -47,6 +49,8 @@ void CopyHeader(const NodeView& view, Node& node) {
   node.duration_ns = view.duration_ns;
   node.delay_ns = view.delay_ns;
   node.transfer_ns = view.transfer_ns;
+  node.tracing_ns = view.tracing_ns;
+  node.tracing_delay_ns = view.tracing_delay_ns;
   node.step = view.step;
   node.rf_id = view.rf_id;
   node.seq_id = view.seq_id;

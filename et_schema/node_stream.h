@@ -31,6 +31,7 @@ struct NodeView {
   std::int64_t duration_ns = 0;
   std::int64_t delay_ns = 0;
   std::int64_t transfer_ns = -1;
+  std::int64_t tracing_ns = 0, tracing_delay_ns = 0;
   std::int32_t step = -1;
   std::int64_t rf_id = -1;
   std::int64_t seq_id = -1;

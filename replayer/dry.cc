@@ -65,6 +65,10 @@ Status Simulate(const ReplayOptions& options, SimulatedSet& simulated) {
     const Graph& graph = simulated.graphs[rank];
     const double factor =
         options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
+    if (options.host_gaps == HostGaps::kUntraced) {
+      timing.duration_ns[node] -= graph.tracing_ns(i);
+      timing.delay_ns[node] -= graph.tracing_delay_ns(i);
+    }
     scale(timing.duration_ns[node], factor);
     scale(timing.transfer_ns[node], factor);
     scale(timing.delay_ns[node], options.GapFactor());
@@ -143,11 +147,9 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
   manifest.trace_name = set.name;
   manifest.started_at = UtcNow();
   manifest.world_size = static_cast<std::int32_t>(mapping.played.size());
-  manifest.options = {{"mode", "dry"},
-                      {"host_gap_factor", fmt::format("{}", options.GapFactor())},
-                      {"time_scale", fmt::format("{}", options.time_scale)}};
+  manifest.options = {{"mode", "dry"}, {"time_scale", fmt::format("{}", options.time_scale)}};
   manifest.options.merge(DescribePart(options, mapping));
-  manifest.options.merge(DescribeTimeScale(options));
+  manifest.options.merge(DescribeTimes(options));
   manifest.hosts.assign(mapping.played.size(), "simulated");
   manifest.devices.assign(mapping.played.size(), "none (modelled)");
   for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {

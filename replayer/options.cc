@@ -49,6 +49,7 @@ double ReplayOptions::TimeScaleOf(OpClass op_class) const {
 double ReplayOptions::GapFactor() const {
   switch (host_gaps) {
     case HostGaps::kKeep:
+    case HostGaps::kUntraced:
       return 1.0;
     case HostGaps::kScale:
       return host_gap_scale;
@@ -58,8 +59,11 @@ double ReplayOptions::GapFactor() const {
   return 1.0;
 }
 
-std::map<std::string, std::string> DescribeTimeScale(const ReplayOptions& options) {
+std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options) {
   std::map<std::string, std::string> text;
+  text["host_gap_factor"] = options.host_gaps == HostGaps::kUntraced
+                                ? "untraced"
+                                : fmt::format("{}", options.GapFactor());
   if (options.time_scale != 1.0) {
     text["time_scale"] = fmt::format("{}", options.time_scale);
   }
@@ -109,9 +113,13 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
 }
 
 Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
-  if (text == "keep" || text == "drop") {
-    options.host_gaps = text == "keep" ? HostGaps::kKeep : HostGaps::kDrop;
-    return {};
+  const std::pair<std::string_view, HostGaps> kNames[] = {
+      {"keep", HostGaps::kKeep}, {"untraced", HostGaps::kUntraced}, {"drop", HostGaps::kDrop}};
+  for (const auto& [name, gaps] : kNames) {
+    if (text == name) {
+      options.host_gaps = gaps;
+      return {};
+    }
   }
   constexpr std::string_view kScale = "scale";
   if (text.starts_with(kScale)) {
@@ -120,7 +128,8 @@ Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
   double factor = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
   if (error != std::errc{} || end != text.data() + text.size() || factor < 0) {
-    return UsageError("--host-gaps: expected keep, drop, or scale with a factor, e.g. scale:0.5");
+    return UsageError(
+        "--host-gaps: expected keep, untraced, drop, or scale with a factor, e.g. scale:0.5");
   }
   options.host_gaps = HostGaps::kScale;
   options.host_gap_scale = factor;

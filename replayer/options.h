@@ -21,7 +21,9 @@ namespace reprise {
 // timed), dry (nothing runs: the equation on a simulated clock).
 enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
 
-enum class HostGaps : std::uint8_t { kKeep, kScale, kDrop };
+// kUntraced: as recorded, less what tracing took (as the converter estimated), timed operations
+// too.
+enum class HostGaps : std::uint8_t { kKeep, kUntraced, kScale, kDrop };
 
 // What becomes of collectives whose group has more or fewer members than recorded
 // (docs/modes.md): the whole message stays as recorded, or every member's block of it does.
@@ -101,8 +103,9 @@ struct ReplayOptions {
 // "rest" and "other": the pseudo-class of everything that is not named beside it.
 [[nodiscard]] inline bool IsRest(std::string_view key) { return key == "rest" || key == "other"; }
 
-// For the manifest: `time_scale` and `time_scale.<class>`, where not 1.
-[[nodiscard]] std::map<std::string, std::string> DescribeTimeScale(const ReplayOptions& options);
+// For the manifest: `host_gap_factor` (or "untraced"), `time_scale` and `time_scale.<class>` where
+// not 1.
+[[nodiscard]] std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options);
 
 // Sets the modes that a preset stands for; later ParseModes calls refine them.
 void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
@@ -110,7 +113,7 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
 // wrong and what is possible.
 [[nodiscard]] Status ParseOpModes(std::string_view text, ReplayOptions& options);
 [[nodiscard]] Status ParseCommModes(std::string_view text, ReplayOptions& options);
-// "keep", "drop", "scale:0.5" (or just "0.5").
+// "keep", "untraced", "drop", "scale:0.5" (or just "0.5").
 [[nodiscard]] Status ParseHostGaps(std::string_view text, ReplayOptions& options);
 
 }  // namespace reprise

@@ -41,6 +41,12 @@ class Planner {
       : graph_(graph), options_(options), registry_(registry) {}
 
   Result<Plan> Build() {
+    if (untraced() && graph_.metadata().tracing_call_ns == 0) {
+      return UsageError(fmt::format(
+          "--host-gaps untraced: the trace of rank {} does not say what tracing took: it was "
+          "captured without times, or converted by another program or version",
+          graph_.metadata().rank));
+    }
     plan_.work.resize(graph_.size());
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       REPRISE_TRY(PlanNode(i));
@@ -53,11 +59,18 @@ class Planner {
   }
 
  private:
+  [[nodiscard]] bool untraced() const { return options_.host_gaps == HostGaps::kUntraced; }
+  [[nodiscard]] std::int64_t DurationNs(Graph::Index i) const {
+    return graph_.duration_ns(i) - (untraced() ? graph_.tracing_ns(i) : 0);
+  }
+
   Status PlanNode(Graph::Index i) {
     Work& work = plan_.work[i];
     work.actor = ActorOf(i);
     work.step = std::max(graph_.step(i), 0);
-    work.gap_ns = Scaled(std::max<std::int64_t>(graph_.delay_ns(i), 0), options_.GapFactor());
+    const std::int64_t tracing_ns = untraced() ? graph_.tracing_delay_ns(i) : 0;
+    work.gap_ns =
+        Scaled(std::max<std::int64_t>(graph_.delay_ns(i) - tracing_ns, 0), options_.GapFactor());
     if (graph_.comm(i) != nullptr) {
       return PlanTransfer(i, work);
     }
@@ -66,7 +79,7 @@ class Planner {
       return PlanCompute(i, work);
     }
     work.type = graph_.kind(i) == OpKind::kWait ? WorkType::kWait : WorkType::kHost;
-    work.host_ns = Scaled(graph_.duration_ns(i), options_.GapFactor());
+    work.host_ns = Scaled(DurationNs(i), options_.GapFactor());
     return {};
   }
 
@@ -119,7 +132,7 @@ class Planner {
       }
     }
     if (work.mode == ReplayMode::kTimed) {
-      work.host_ns = Scaled(graph_.duration_ns(i), options_.TimeScaleOf(graph_.op_class(i)));
+      work.host_ns = Scaled(DurationNs(i), options_.TimeScaleOf(graph_.op_class(i)));
     }
     return {};
   }
@@ -292,6 +305,7 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     info.recorded_duration_ns = RecordedTransferNs(graph, i, work);
     info.recorded_elapsed_ns = graph.duration_ns(i);
     info.recorded_delay_ns = graph.delay_ns(i);
+    info.recorded_tracing_ns = graph.tracing_ns(i);
     info.counts_for_coverage = work.counts;
     infos.push_back(std::move(info));
   }

@@ -1,13 +1,15 @@
 // Session's recording half: the run directory, what is written into it, the manifest.
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/parallel.h"
 #include "core/version.h"
 #include "replayer/phases.h"
 #include "replayer/run_directory.h"
@@ -17,12 +19,6 @@
 
 namespace reprise {
 namespace {
-
-int AvailableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 std::string KernelRelease() {
   utsname name{};
@@ -138,17 +134,19 @@ int Session::RunnableThreads() const {
 Result<RunManifest> Session::MakeManifest() {
   const ReplayOptions& options = request_.options;
   RunManifest manifest;
-  // One line per rank: host, runnable threads, recorded and untraced step, device.
+  // One line per rank: host, runnable threads, recorded and untraced step, device, cores.
   const std::string device =
       device_ == nullptr ? "none"
                          : fmt::format("{}{}: {}", device_->info().backend,
                                        devices_ > 1 ? fmt::format(":{}", device_index_) : "",
                                        device_->info().name);
   REPRISE_ASSIGN(const auto rows,
-                 communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}", communicator_.host(),
+                 communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}\t{}", communicator_.host(),
                                                      RunnableThreads(), RecordedStepNs(*graph_),
-                                                     graph_->metadata().untraced_step_ns, device)));
+                                                     graph_->metadata().untraced_step_ns, device,
+                                                     fmt::join(OwnCoreNumbers(), ","))));
   std::map<std::string, int> threads_of_host;
+  std::map<std::string, std::set<std::string>> cores_of_host;
   for (const std::string& row : rows) {
     std::vector<std::string> fields;
     for (std::size_t at = 0; at <= row.size();) {
@@ -158,6 +156,10 @@ Result<RunManifest> Session::MakeManifest() {
     }
     manifest.hosts.push_back(fields.at(0));
     threads_of_host[fields.at(0)] += std::stoi(fields.at(1));
+    std::istringstream cores(fields.at(5));
+    for (std::string core; std::getline(cores, core, ',');) {
+      cores_of_host[fields.at(0)].insert(core);
+    }
     manifest.recorded_step_ns =
         std::max<std::int64_t>(manifest.recorded_step_ns, std::stoll(fields.at(2)));
     manifest.untraced_step_ns =
@@ -165,7 +167,8 @@ Result<RunManifest> Session::MakeManifest() {
     manifest.devices.push_back(fields.at(4));
   }
   for (const auto& [host, threads] : threads_of_host) {
-    manifest.oversubscribed = manifest.oversubscribed || threads > AvailableCores();
+    manifest.oversubscribed =
+        manifest.oversubscribed || threads > static_cast<int>(cores_of_host[host].size());
   }
   manifest.reprise_version = kVersion;
   manifest.command = request_.command_line;
@@ -178,11 +181,10 @@ Result<RunManifest> Session::MakeManifest() {
   manifest.options = {{"mode", OptionsText(options)},
                       {"ops", std::string(Name(options.default_op_mode))},
                       {"comms", std::string(Name(options.default_comm_mode))},
-                      {"host_gap_factor", fmt::format("{}", options.GapFactor())},
                       {"check", options.check ? "true" : "false"},
                       {"memory", options.share_memory ? "share" : "own"}};
   manifest.options.merge(DescribePart(options, mapping_));
-  manifest.options.merge(DescribeTimeScale(options));
+  manifest.options.merge(DescribeTimes(options));
   if (!options.algorithms.empty()) {
     manifest.options["algo"] = options.algorithms.Describe();
   }

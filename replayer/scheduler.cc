@@ -1,5 +1,6 @@
 #include "replayer/scheduler.h"
 
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -41,7 +42,11 @@ struct Scheduler::Impl {
   static constexpr std::uint32_t kReportEvery = 256;
 
   Impl(const DependencyGraph& g, int workers)
-      : graph(g), waiting(g.size()), arena(WorkerCount(workers), 0) {}
+      : graph(g),
+        waiting(g.size()),
+        allowed(tbb::global_control::max_allowed_parallelism,
+                static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 2))),
+        arena(WorkerCount(workers), 0) {}
 
   // TBB owns one worker less than there are cores and warns when asked for more.
   static int WorkerCount(int wanted) {
@@ -120,6 +125,7 @@ struct Scheduler::Impl {
 
   const DependencyGraph& graph;
   std::vector<std::atomic<std::uint32_t>> waiting;
+  tbb::global_control allowed;  // on one core too there is a worker beside the thread that waits
   tbb::task_arena arena;
   const Body* body = nullptr;
   std::atomic<std::uint32_t> left = 0;

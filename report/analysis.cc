@@ -164,7 +164,13 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
       report.attribution ? report.attribution->tokens : InferAmount(outline.ranks, kFactStepTokens);
   report.samples = report.attribution ? report.attribution->samples
                                       : InferAmount(outline.ranks, kFactStepSamples);
-  report.fidelity.work_error = RelativeError(sums.work().replayed_ns, sums.work().recorded_ns);
+  const WorkTimes& work = sums.work();
+  report.fidelity.work_error = RelativeError(work.replayed_ns, work.recorded_ns);
+  report.work_tracing_ns = work.tracing_ns;
+  if (work.tracing_ns > 0) {
+    report.fidelity.untraced_work_error =
+        RelativeError(work.replayed_ns, work.recorded_ns - work.tracing_ns);
+  }
   report.fidelity.step_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);
   report.fidelity.untraced_error =

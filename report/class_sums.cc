@@ -59,6 +59,7 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
       }
       if (const auto median_ns = rank.MedianDurationNs(i)) {
         recorded_ns += node.recorded_duration_ns;
+        tracing_ns += node.recorded_tracing_ns;
         replayed_ns += *median_ns;
       }
     }

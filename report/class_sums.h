@@ -37,6 +37,7 @@ extern template class ClassSums<Phase>;
 // Of nodes that are no communication and have a replayed time.
 struct WorkTimes {
   std::int64_t recorded_ns = 0, replayed_ns = 0;
+  std::int64_t tracing_ns = 0;  // of recorded_ns
   void Add(std::span<const MeasuredRank> ranks);
 };
 

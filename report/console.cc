@@ -43,6 +43,11 @@ std::string StepLines(const Report& report, const Style& style) {
               ? fmt::format(", {} against {} untraced\n", ErrorText(report.fidelity.untraced_error),
                             DurationText(report.step_time_untraced_ns))
               : "; untraced step time unknown\n";
+  if (report.fidelity.untraced_work_error) {
+    text += fmt::format(
+        "                work {} without the {} that tracing took of it (estimated)\n",
+        ErrorText(report.fidelity.untraced_work_error), DurationText(report.work_tracing_ns));
+  }
   text += fmt::format("{}Recorded time{}   covered {}, host {}, wait {}, gaps {} (all ranks)\n",
                       style.bold, style.reset, DurationText(report.coverage.recorded_ns),
                       DurationText(report.host_ns), DurationText(report.wait_ns),

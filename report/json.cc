@@ -113,7 +113,9 @@ Json ReportJson(const Report& report) {
   json["host_ns"] = report.host_ns;
   json["wait_ns"] = report.wait_ns;
   json["delay_ns"] = report.delay_ns;
+  json["work_tracing_ns"] = report.work_tracing_ns;
   json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
+                      {"untraced_work_error", OrNull(report.fidelity.untraced_work_error)},
                       {"step_error", OrNull(report.fidelity.step_error)},
                       {"untraced_error", OrNull(report.fidelity.untraced_error)}};
   AddFidelityJson(report.details, json["fidelity"]);

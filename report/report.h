@@ -98,7 +98,9 @@ struct DeviceLimitRow {
 
 // Relative errors, replayed / recorded - 1.
 struct Fidelity {
-  std::optional<double> work_error;      // work and device nodes alone
+  std::optional<double> work_error;  // work and device nodes alone
+  // The same against what they took without tracing, as the converter estimated; absent: unknown.
+  std::optional<double> untraced_work_error;
   std::optional<double> step_error;      // shown, never claimed when oversubscribed
   std::optional<double> untraced_error;  // against the step without tracing
 };
@@ -107,6 +109,7 @@ struct Report {
   RunManifest manifest;
   Coverage coverage;
   double coverage_of_step = 0;
+  std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
   std::optional<std::int64_t> step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns;
   std::optional<std::int64_t> step_time_replayed_min_ns, step_time_replayed_max_ns;
   std::int32_t iterations = 0;                  // finished on every rank, without warm-up

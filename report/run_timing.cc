@@ -318,7 +318,7 @@ class Builder {
 
   [[nodiscard]] double GapFactor() const {
     const auto found = manifest_.options.find("host_gap_factor");
-    double factor = 1;
+    double factor = 1;  // "untraced" too: what is too long then is squeezed
     if (found != manifest_.options.end()) {
       const std::string& text = found->second;
       std::from_chars(text.data(), text.data() + text.size(), factor);

@@ -118,6 +118,12 @@ void Anonymizer::Times(const Node& in, Node& out) {
   if (Keep(Field::kTransferNs, in.transfer_ns >= 0)) {
     out.transfer_ns = times.At(end_ns) - times.At(end_ns - in.transfer_ns);
   }
+  if (Keep(Field::kTracingNs, in.tracing_ns > 0)) {
+    out.tracing_ns = times.At(end_ns) - times.At(end_ns - in.tracing_ns);
+  }
+  if (Keep(Field::kTracingDelayNs, in.tracing_delay_ns > 0)) {
+    out.tracing_delay_ns = out.start_ns - times.At(in.start_ns - in.tracing_delay_ns);
+  }
 }
 
 void Anonymizer::Sizes(const Node& in, Node& out) {

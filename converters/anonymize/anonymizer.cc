@@ -56,6 +56,9 @@ TraceMetadata Anonymizer::Header() {
   if (Keep(Field::kUntracedStepNs, in.untraced_step_ns >= 0)) {
     out.untraced_step_ns = setting_.times.At(in.untraced_step_ns);
   }
+  if (Keep(Field::kTracingCallNs, in.tracing_call_ns > 0)) {
+    out.tracing_call_ns = setting_.times.At(in.tracing_call_ns);
+  }
   if (Keep(Field::kDiagnostics, !in.diagnostics.empty())) {
     out.diagnostics = in.diagnostics;
   }

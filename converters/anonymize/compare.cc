@@ -83,7 +83,8 @@ class RankComparison {
       return "type, kind or class";
     }
     if (a_.start_ns(i) != b_.start_ns(i) || a_.duration_ns(i) != b_.duration_ns(i) ||
-        a_.delay_ns(i) != b_.delay_ns(i) || a_.transfer_ns(i) != b_.transfer_ns(i)) {
+        a_.delay_ns(i) != b_.delay_ns(i) || a_.transfer_ns(i) != b_.transfer_ns(i) ||
+        a_.tracing_ns(i) != b_.tracing_ns(i) || a_.tracing_delay_ns(i) != b_.tracing_delay_ns(i)) {
       return "recorded times";
     }
     if (a_.step(i) != b_.step(i) || a_.order()[i] != b_.order()[i]) {

@@ -3,6 +3,7 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "converters/converter.h"
@@ -12,6 +13,7 @@
 #include "converters/pytorch/groups.h"
 #include "converters/pytorch/matching.h"
 #include "converters/pytorch/rank_writer.h"
+#include "converters/pytorch/tracing_cost.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -140,9 +142,12 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   report.ranks.resize(ranks.size());
   std::vector<Timeline>& timelines = workspace->timelines;
   timelines.resize(ranks.size());
+  std::vector<TracingCost> costs(ranks.size());
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     timelines[i] = BuildTimeline(ranks[i]);
     AddEdges(ranks[i], timelines[i]);
+    costs[i] = EstimateTracingCost(ranks[i]);
+    SpreadTracingCost(ranks[i], costs[i], timelines[i]);
     return {};
   }));
   Summarise(ranks, groups, report);
@@ -150,7 +155,9 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     REPRISE_TRY(CheckStrict(report.diagnostics));
   }
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
-    REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], Describe(ranks[i], clocks),
+    TraceMetadata metadata = Describe(ranks[i], clocks);
+    metadata.tracing_call_ns = std::llround(costs[i].PerCall());
+    REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], std::move(metadata),
                                               output.Temporary(ranks[i].rank)));
     report.ranks[i].path = output.Final(ranks[i].rank);
     report.ranks[i].link = ranks[i].list.link;

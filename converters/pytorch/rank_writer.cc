@@ -62,6 +62,8 @@ class Writer {
       }
       node.delay_ns = (item.start_ns - latest) * unit;
     }
+    node.tracing_ns = std::min(item.tracing_ns, node.duration_ns);
+    node.tracing_delay_ns = std::clamp<std::int64_t>(node.delay_ns, 0, item.tracing_before_ns);
     node.step = StepOf(item.start_ns - rank_.base_ns);
     if (item.operation >= 0) {
       node.rf_id = Op(item.operation).rf_id;

@@ -43,6 +43,8 @@ struct Item {
   std::int32_t call = -1;   // index into DeviceTrace::calls: launches at this item's end, or waits
   std::int32_t event = -1;  // kDevice: index into DeviceTrace::events
   std::int64_t start_ns = 0, end_ns = 0;
+  // What tracing took of it, and of the gap before it on its thread (tracing_cost.h).
+  std::int64_t tracing_ns = 0, tracing_before_ns = 0;
   std::vector<ItemDependency> deps;
 };
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <thread>
 
+#include "core/parallel.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/host/onednn.h"
 
@@ -131,7 +131,7 @@ DeviceInfo DescribeHost() {
   if (uname(&kernel) == 0) {
     info.version = std::string(kernel.sysname) + " " + kernel.release;
   }
-  info.compute_units = static_cast<int>(std::thread::hardware_concurrency());
+  info.compute_units = OwnCores();
   info.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   info.max_allocation_bytes = info.memory_bytes;
   info.max_work_group_size = 1;

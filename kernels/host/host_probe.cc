@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/parallel.h"
+
 namespace reprise {
 namespace {
 
@@ -26,7 +28,7 @@ VectorBytes WidestVector() {
   return VectorBytes::kPlain;
 }
 
-std::size_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+std::size_t Cores() { return static_cast<std::size_t>(OwnCores()); }
 
 // Started for each run: some 10 us, against the milliseconds that a probe takes.
 void OnAllCores(const std::function<void(std::size_t core)>& body) {

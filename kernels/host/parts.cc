@@ -1,13 +1,13 @@
 #include "kernels/host/parts.h"
 
-#include <sched.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "core/parallel.h"
 
 namespace reprise {
 namespace {
@@ -16,13 +16,6 @@ using Body = std::function<void(std::int64_t, std::int64_t)>;
 
 // Parts for each core: more than one, because cores are shared and seldom equally fast.
 constexpr std::int64_t kPartsPerCore = 4;
-
-// The cores that this process is bound to: launchers give each rank its own.
-int OwnCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 struct Job {
   const Body& body;

@@ -42,9 +42,7 @@ BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
 
 }  // namespace
 
-void SetHostThreads(double flops) {
-  SetOneDnnThreads(flops < kParallelFlops ? 1 : 0);
-}
+void SetHostThreads(double flops) { SetOneDnnThreads(flops < kParallelFlops ? 1 : 0); }
 
 Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const HostMatrix& a,
                 const HostMatrix& b, float beta, const HostMatrix& d) {

@@ -53,7 +53,8 @@ function drawReplaySummary(box, data) {
       `${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}`),
     card('Error of the step', error(fidelity.step_error), report.oversubscribed ? 'oversubscribed: shown, not claimed' :
       known(fidelity.untraced_error) ? `${error(fidelity.untraced_error)} against the untraced step` : 'replayed against recorded'),
-    card('Error of the work', error(fidelity.work_error), 'operations alone'),
+    card('Error of the work', error(fidelity.work_error), known(fidelity.untraced_work_error) ?
+      `${error(fidelity.untraced_work_error)} without what tracing took (estimated)` : 'operations alone'),
     nodes ? card('Errors of nodes', percent(nodes.mean_absolute_error), `mean of ${count(nodes.count)}; ${percent(nodes.within_tenth)} of the time within 10 %`) : null,
     card('Ranks', count(report.run.world_size), `on ${plural(Math.max(1, new Set(report.ranks.map((r) => r.host)).size), 'host')}`),
     ...energyCards(report)));

@@ -162,6 +162,26 @@ class ModesTest(program.ProgramTest):
 
     # Times and devices.
 
+    def test_without_what_tracing_took(self):
+        """The untraced step was measured by the capture; the trace has only the traced ones."""
+        trace = self.convert("gloo/resnet18")
+        self.replay(trace, *DRY, "--host-gaps", "untraced")
+        untraced = self.report["step_time_untraced_ns"]
+        self.assertGreater(self.report["step_time_recorded_ns"], 1.5 * untraced)
+        self.assertAlmostEqual(self.report["step_time_replayed_ns"] / untraced, 1, delta=0.01)
+        self.assertEqual(self.options["host_gap_factor"], "untraced")
+        text = self.replay(trace, *LIVE, "--host-gaps", "untraced")
+        fidelity = self.report["fidelity"]
+        self.assertGreater(fidelity["untraced_work_error"], fidelity["work_error"])
+        self.assertIn("that tracing took of it (estimated)",
+                      self.run_program("report", self.dir / "run").stdout)
+        alone = self.dir / "alone"
+        alone.mkdir()
+        self.run_program("convert", "--host-trace",
+                         program.TRACES / "gloo/resnet18/rank0.et.json.gz", "-o", alone / "alone.0.et")
+        text = self.replay(alone, *DRY, "--host-gaps", "untraced", expect=2)
+        self.assertIn("does not say what tracing took", text)
+
     def test_time_scale_by_class(self):
         trace = self.convert("gloo/gpt_ddp4")
         by_class = {}

@@ -142,6 +142,8 @@ Node RandomNodes::Next() {
   node.duration_ns = Below(10000);
   node.delay_ns = Below(100) - 10;
   node.transfer_ns = Below(3) - 1;
+  node.tracing_ns = Below(100);
+  node.tracing_delay_ns = Below(3);
   node.step = static_cast<std::int32_t>(Below(4) - 1);
   node.rf_id = Below(1000) - 1;
   node.seq_id = Below(1000) - 1;
