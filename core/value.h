@@ -37,8 +37,8 @@ template <typename T>
 class Boxed {
  public:
   template <std::convertible_to<T> From>
-  Boxed(From&& value)  // NOLINT(google-explicit-constructor): a tensor or a list is a value
-      : value_(std::make_unique<T>(std::forward<From>(value))) {}
+  Boxed(From value)  // NOLINT(google-explicit-constructor): a tensor or a list is a value
+      : value_(std::make_unique<T>(std::move(value))) {}
   Boxed(const Boxed& other) : Boxed(*other.value_) {}
   Boxed(Boxed&&) noexcept = default;
   Boxed& operator=(const Boxed& other) { return *this = Boxed(other); }

@@ -113,7 +113,7 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
 }
 
 Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
-  const std::pair<std::string_view, HostGaps> kNames[] = {
+  constexpr std::pair<std::string_view, HostGaps> kNames[] = {
       {"keep", HostGaps::kKeep}, {"untraced", HostGaps::kUntraced}, {"drop", HostGaps::kDrop}};
   for (const auto& [name, gaps] : kNames) {
     if (text == name) {
