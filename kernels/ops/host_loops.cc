@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/ops/host_clones.h"
-#include "kernels/ops/random_draw.h"
 
 namespace reprise::loops {
 namespace {
@@ -255,17 +254,6 @@ REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
     mean[i] = s.beta1 * mean[i] + s.rest1 * g;
     square[i] = s.beta2 * square[i] + s.rest2 * g * g;
     param[i] = s.keep * param[i] - s.rate * mean[i] / (std::sqrt(square[i]) * s.spread + s.eps);
-  }
-}
-
-REPRISE_CLONES void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p,
-                            float scale, float* y, std::uint8_t* kept, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    // RandomUnit's 24 bits in float: exact.
-    const auto bits = static_cast<std::int32_t>(RandomBits(seed, first + i) >> 40U);
-    const bool keep = static_cast<float>(bits) * 0x1p-24F >= p;
-    kept[i] = keep ? 1 : 0;
-    y[i] = keep ? x[i] * scale : 0;
   }
 }
 

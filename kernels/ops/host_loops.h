@@ -55,10 +55,6 @@ struct AdamStep {
 void Adam(const AdamStep& step, const float* grad, float* param, float* mean, float* square,
           std::int64_t n);
 
-// Elements first, first + 1, … of a dropout: kept with probability 1 - p, and then scaled.
-void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p, float scale, float* y,
-             std::uint8_t* kept, std::int64_t n);
-
 // Pooling, one tap of n windows: x[i stride] against the largest so far of window i; `first` + i
 // stride is the pixel's number. Of equal ones the first stays; NaN wins.
 void PoolMax(const float* x, std::int32_t stride, std::int32_t first, float* most, std::int32_t* at,
