@@ -146,6 +146,7 @@ std::vector<KernelBenchCase> KernelBenchCases(DType dtype, int scale) {
   AppendProducts(cases, scale);
   cases.AddAttention({scale, 12, 512, 64}, true);
   cases.AddAttention({scale, 8, 1024, 64}, false);
+  cases.AddAttention({4 * scale, 8, 64, 32}, true);  // a small model: many short heads
   // ResNet-50: the stem, a 3x3 and a 1x1 of the first stage, a 3x3 of the last.
   const std::int64_t images = std::int64_t{4} * scale;
   cases.AddConvolution({images, 3, 64, 224, 7, 2});

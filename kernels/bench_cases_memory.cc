@@ -20,6 +20,7 @@ class Cases {
   void AddBatchNorm();
   void AddSoftmax();
   void AddElementwise();
+  void AddRandom();
   void AddReductions();
   void AddOptimizers();
   void AddEmbedding();
@@ -99,6 +100,16 @@ void Cases::AddElementwise() {
   Add("gelu", {"aten::gelu", {a, samples::Text("none")}, {out}});
   Add("gelu backward", {"aten::gelu_backward", {a, b, samples::Text("none")}, {out}});
   Add("dropout", {"aten::native_dropout", {a, Double(0.1), Bool(true)}, {out, mask}});
+}
+
+void Cases::AddRandom() {
+  SampleTensors s;
+  const Value out{s.Tensor(dtype_, {tokens_, kWidth})};
+  const Value ids{s.Tensor(DType::kInt64, {tokens_, kWidth})};
+  Add("normal", {"aten::normal_", {out, Double(0), Double(1), None()}, {out}});
+  Add("uniform", {"aten::uniform_", {out, Double(-1), Double(1), None()}, {out}});
+  Add("bernoulli", {"aten::bernoulli_", {out, Double(0.1), None()}, {out}});
+  Add("random integers", {"aten::random_", {ids, Int(0), Int(50257), None()}, {ids}});
 }
 
 void Cases::AddReductions() {
@@ -231,6 +242,7 @@ void AppendMemoryBoundCases(DType dtype, int scale, std::vector<KernelBenchCase>
   cases.AddBatchNorm();
   cases.AddSoftmax();
   cases.AddElementwise();
+  cases.AddRandom();
   cases.AddReductions();
   cases.AddOptimizers();
   cases.AddEmbedding();

@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "core/parallel.h"
+#include "kernels/host/result_stream.h"
 
 namespace reprise {
 namespace {
@@ -104,12 +104,17 @@ class Workers {
 
 }  // namespace
 
+std::int64_t PartCores() {
+  static const std::int64_t cores = OwnCores();
+  return cores;
+}
+
 void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
   if (count <= 0) {
     return;
   }
-  static Workers workers(OwnCores() - 1);
-  const std::int64_t pieces = (workers.count() + 1) * kPartsPerCore;
+  static Workers workers(static_cast<int>(PartCores()) - 1);
+  const std::int64_t pieces = PartCores() * kPartsPerCore;
   Job job{body, count, std::max(grain, (count + pieces - 1) / pieces)};
   if (workers.count() == 0 || job.part * 2 > count || !workers.Run(job)) {
     body(0, count);
@@ -118,7 +123,7 @@ void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
 
 void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {
   InParts(bytes, GrainOf(2), [=](std::int64_t begin, std::int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
+    ResultStream(bytes).Copy(to + begin, from + begin, end - begin);
   });
 }
 

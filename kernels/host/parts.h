@@ -16,13 +16,16 @@ namespace reprise {
 void InParts(std::int64_t count, std::int64_t grain,
              const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 
+// The cores that InParts shares work among.
+[[nodiscard]] std::int64_t PartCores();
+
 // A grain of items that move `bytes` each: some 30 us of one core, against 5 us to wake another.
 [[nodiscard]] inline std::int64_t GrainOf(double bytes) {
   constexpr double kBytes = 256 << 10;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / std::max(bytes, 1.0)));
 }
 
-// memcpy.
+// memcpy; large ones past the caches (result_stream.h).
 void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 }  // namespace reprise

@@ -185,7 +185,8 @@ class AttentionKernel : public Kernel {
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
     const auto a = ParseAttention(call);
-    return a ? RunAttentionOnHost(*a, memory) : Reference(call, memory);
+    const bool some = a && AttentionPairs(*a) > 0 && a->features > 0 && a->value_features > 0;
+    return some ? RunAttentionOnHost(*a, memory) : Reference(call, memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {

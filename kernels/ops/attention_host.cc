@@ -1,175 +1,224 @@
+// Attention on the host: by blocks of queries, whose scores against all keys that any of them sees
+// stay in a core's cache. Heads are shared by cores.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
+#include "kernels/host/parts.h"
 #include "kernels/lowering.h"
+#include "kernels/ops/attention_host_rows.h"
 #include "kernels/ops/attention_run.h"
-#include "kernels/ops/gemm_host.h"
+#include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_loops.h"
+#include "kernels/ops/random_draw.h"
+#include "kernels/ops/random_loops.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
 
-// One head after the other: scores by oneDNN, their rows by plain loops.
+// Few enough that a causal mask leaves out nearly half of the blocks.
+constexpr std::int64_t kQueries = 32;
+
+// A thread's, kept from call to call: fresh memory takes longer than what is done in it.
+struct Scratch {
+  std::vector<float> scores, grads;  // of a block
+  std::vector<float> mask;           // of a row
+  std::vector<std::uint8_t> kept;    // of a row
+  PackedRows keys, values;           // as columns
+};
+
+// The heads of one part of the work, one after the other.
 class HostHeads {
  public:
-  HostHeads(const AttentionCall& a, const HostBindings& memory) : a_(a), memory_(memory) {
-    scores_.resize(static_cast<std::size_t>(a.queries * a.keys));
-    grads_.resize(a.backward ? scores_.size() : 0);
+  HostHeads(const AttentionCall& a, const AttentionMemory& t, Scratch& scratch)
+      : a_(a), t_(t), s_(scratch), row_(PanelsOf(a.keys)) {
+    s_.scores.resize(Size(kQueries * row_));
+    s_.grads.resize(a.backward ? s_.scores.size() : 0);
+    s_.kept.resize(a.dropout > 0 ? Size(a.keys) : 0);
+    s_.mask.resize(a.mask != nullptr ? Size(a.keys) : 0);
     if (a.mask != nullptr) {
       mask_strides_ = BroadcastStrides(*a.mask, {a.batch, a.heads, a.queries, a.keys});
     }
   }
 
-  [[nodiscard]] Status Run() {
-    for (b_ = 0; b_ < a_.batch; ++b_) {
-      for (h_ = 0; h_ < a_.heads; ++h_) {
-        REPRISE_TRY(a_.backward ? Backward() : Forward());
+  void Forward(std::int64_t b, std::int64_t h) {
+    if (packed_ != b * a_.heads + h / a_.group) {  // query heads of a group come in sequence
+      packed_ = b * a_.heads + h / a_.group;
+      s_.keys.Pack(HeadRows(*t_.k, b, h / a_.group), static_cast<float>(a_.scale));
+      v_ = HeadRows(*t_.v, b, h / a_.group);
+    }
+    const HeadRows q(*t_.q, b, h);
+    HeadRows out(*t_.out, b, h, HeadRows::kWritten);
+    for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
+      const Block block = BlockAt(b, h, first);
+      SmallProduct(block.rows, block.width, a_.features, q.Left(first), s_.keys.Right(),
+                   s_.scores.data(), row_, false);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        factors_[i] = Probabilities(block, i);
+      }
+      SmallProduct(block.rows, out.width(), block.keys, {s_.scores.data(), row_, 1}, v_.Right(0),
+                   out.row(first), out.stride(), false);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        float* row = out.row(first + i);
+        loops::ScaleShift(row, factors_[i], 0, row, out.width());
       }
     }
-    return {};
+    out.Store();
+  }
+
+  // One head of keys and values, and the query heads that share it.
+  void Backward(std::int64_t b, std::int64_t shared) {
+    const HeadRows k(*t_.k, b, shared);
+    s_.keys.Pack(k, static_cast<float>(a_.scale));
+    s_.values.Pack(HeadRows(*t_.v, b, shared), 1);
+    HeadRows dk(*t_.k_grad, b, shared, HeadRows::kZeroed);
+    HeadRows dv(*t_.v_grad, b, shared, HeadRows::kZeroed);
+    for (std::int64_t h = shared * a_.group; h < (shared + 1) * a_.group; ++h) {
+      BackwardHead(b, h, k, dk, dv);
+    }
+    dk.Scale(static_cast<float>(a_.scale));
+    dk.Store();
+    dv.Store();
   }
 
  private:
-  [[nodiscard]] Result<HostMatrix> Matrix(const TensorDesc& t, bool transposed = false) const {
-    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(t, memory_));
-    const std::int64_t head = t.shape[1] == a_.heads ? h_ : h_ / a_.group;
-    return HostMatrix{bound.data(), t.dtype, t.offset + b_ * t.strides[0] + head * t.strides[1],
-                      t.strides[transposed ? 3 : 2], t.strides[transposed ? 2 : 3]};
+  // Queries first … first + rows - 1 of a head; the first `keys` keys are seen by some of them.
+  struct Block {
+    std::int64_t b, h, first, rows;
+    std::int64_t keys, width;  // the width is rounded up
+  };
+
+  static std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  [[nodiscard]] std::int64_t Seen(std::int64_t query) const {
+    return a_.causal ? std::min(a_.keys, query + 1) : a_.keys;
   }
-  [[nodiscard]] Result<HostMatrix> Dense(std::vector<float>& data, bool transposed = false) const {
-    return HostMatrix{reinterpret_cast<std::byte*>(data.data()), DType::kFloat32, 0,
-                      transposed ? 1 : a_.keys, transposed ? a_.keys : 1};
-  }
-  [[nodiscard]] static Status Multiply(std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
-                                       const Result<HostMatrix>& a, const Result<HostMatrix>& b,
-                                       const Result<HostMatrix>& d, float beta = 0) {
-    for (const auto* x : {&a, &b, &d}) {
-      REPRISE_TRY(*x);
-    }
-    return HostGemm(m, n, k, static_cast<float>(alpha), *a, *b, beta, *d);
+  [[nodiscard]] Block BlockAt(std::int64_t b, std::int64_t h, std::int64_t first) const {
+    const std::int64_t rows = std::min(kQueries, a_.queries - first);
+    const std::int64_t keys = Seen(first + rows - 1);
+    return {b, h, first, rows, keys, WholeSteps(keys)};
   }
 
-  // Masks row i of the scores; returns how many keys of it count.
-  [[nodiscard]] Result<std::int64_t> MaskRow(std::int64_t i) {
-    const std::int64_t n = a_.causal ? std::min(a_.keys, i + 1) : a_.keys;
+  // Row i's scores with the mask; returns how many keys of it count. What fills the last step is
+  // minus infinity, so that loops need no remainders.
+  std::int64_t Mask(const Block& block, std::int64_t i) {
+    const std::int64_t n = Seen(block.first + i);
+    float* row = s_.scores.data() + i * row_;
+    std::fill(row + n, row + WholeSteps(n), -INFINITY);
     if (a_.mask != nullptr) {
-      REPRISE_ASSIGN(const HostTensor mask, HostTensor::Bind(*a_.mask, memory_));
       const auto& s = mask_strides_;
-      const std::int64_t at = a_.mask->offset + b_ * s[0] + h_ * s[1] + i * s[2];
-      float* row = scores_.data() + i * a_.keys;
-      for (std::int64_t j = 0; j < n; ++j) {
-        const auto value = static_cast<float>(mask.Get(at + j * s[3]));
-        row[j] = a_.mask->dtype != DType::kBool ? row[j] + value : value != 0 ? row[j] : -INFINITY;
+      LoadRun(t_.mask->data(), a_.mask->dtype,
+              a_.mask->offset + block.b * s[0] + block.h * s[1] + (block.first + i) * s[2], s[3],
+              s_.mask.data(), n);
+      if (a_.mask->dtype == DType::kBool) {
+        loops::MaskOut(s_.mask.data(), row, n);
+      } else {
+        loops::Accumulate(s_.mask.data(), loops::Map::kValue, row, n);
       }
     }
     return n;
   }
 
-  [[nodiscard]] Status Scores() {
-    return Multiply(a_.queries, a_.keys, a_.features, a_.scale, Matrix(*a_.q), Matrix(*a_.k, true),
-                    Dense(scores_));
+  // Multiplies x with what dropout multiplies row i with: KeptByDropout().
+  void Drop(const Block& block, std::int64_t i, float* x, std::int64_t n) {
+    if (a_.dropout > 0) {
+      const std::int64_t row = (block.b * a_.heads + block.h) * a_.queries + block.first + i;
+      loops::Dropout(x, RandomSeed(*a_.out), row * a_.keys, static_cast<float>(a_.dropout),
+                     static_cast<float>(1 / (1 - a_.dropout)), x, s_.kept.data(), n);
+    }
   }
 
-  [[nodiscard]] Status Forward() {
-    REPRISE_TRY(Scores());
-    for (std::int64_t i = 0; i < a_.queries; ++i) {
-      REPRISE_ASSIGN(const std::int64_t n, MaskRow(i));
-      float* row = scores_.data() + i * a_.keys;
-      const float most = loops::Max(row, n);
-      const float shift = most == -INFINITY ? 0 : most;
-      // A row without any key that counts is all zero.
-      const double sum = most == -INFINITY ? 0 : loops::ExpSum(row, shift, row, n);
-      loops::ScaleShift(row, sum == 0 ? 0 : static_cast<float>(1 / sum), 0, row, n);
-      for (std::int64_t j = 0; j < n && a_.dropout > 0; ++j) {
-        row[j] *= static_cast<float>(KeptByDropout(a_, b_, h_, i, j));
-      }
-      std::fill(row + (most == -INFINITY ? 0 : n), row + a_.keys, 0.0F);
-      if (a_.lse != nullptr) {
-        REPRISE_ASSIGN(const HostTensor lse, HostTensor::Bind(*a_.lse, memory_));
-        const std::int64_t index[] = {b_, h_, i};
-        lse.Set(lse.OffsetOf(index), shift + std::log(sum));
-      }
+  // Row i's scores become probabilities but for the factor that is returned.
+  float Probabilities(const Block& block, std::int64_t i) {
+    const std::int64_t n = Mask(block, i);
+    float* row = s_.scores.data() + i * row_;
+    const float most = loops::Max(row, WholeSteps(n));
+    const float shift = most == -INFINITY ? 0 : most;
+    // A row without any key that counts is all zero.
+    const double sum = most == -INFINITY ? 0 : loops::ExpSum(row, shift, row, WholeSteps(n));
+    if (t_.lse) {
+      const std::int64_t index[] = {block.b, block.h, block.first + i};
+      t_.lse->Set(t_.lse->OffsetOf(index), shift + std::log(sum));
     }
-    return Multiply(a_.queries, a_.value_features, a_.keys, 1, Dense(scores_), Matrix(*a_.v),
-                    Matrix(*a_.out));
+    Drop(block, i, row, n);
+    std::fill(row + (sum == 0 ? 0 : n), row + block.keys, 0.0F);
+    return sum == 0 ? 0 : static_cast<float>(1 / sum);
   }
 
-  [[nodiscard]] Status Backward() {
-    REPRISE_TRY(Scores());
-    REPRISE_TRY(Multiply(a_.queries, a_.keys, a_.value_features, 1, Matrix(*a_.out_grad),
-                         Matrix(*a_.v, true), Dense(grads_)));
-    REPRISE_ASSIGN(const HostTensor lse, HostTensor::Bind(*a_.lse, memory_));
-    REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*a_.out, memory_));
-    REPRISE_ASSIGN(const HostTensor out_grad, HostTensor::Bind(*a_.out_grad, memory_));
-    for (std::int64_t i = 0; i < a_.queries; ++i) {
-      REPRISE_ASSIGN(const std::int64_t n, MaskRow(i));
-      const std::int64_t index[] = {b_, h_, i};
-      const auto shift = static_cast<float>(lse.Get(lse.OffsetOf(index)));
-      float delta = 0;
-      for (std::int64_t e = 0; e < a_.value_features; ++e) {
-        const std::int64_t at[] = {b_, h_, i, e};
-        delta +=
-            static_cast<float>(out.Get(out.OffsetOf(at)) * out_grad.Get(out_grad.OffsetOf(at)));
-      }
-      float* p = scores_.data() + i * a_.keys;
-      float* ds = grads_.data() + i * a_.keys;
-      const std::int64_t counted = shift == -INFINITY ? 0 : n;
-      static_cast<void>(loops::ExpSum(p, shift, p, counted));
-      std::fill(p + counted, p + a_.keys, 0.0F);
-      for (std::int64_t j = 0; j < a_.keys; ++j) {
-        const float kept =
-            a_.dropout > 0 ? static_cast<float>(KeptByDropout(a_, b_, h_, i, j)) : 1.0F;
-        ds[j] = p[j] * (kept * ds[j] - delta);
-        p[j] *= kept;
-      }
-    }
-    REPRISE_TRY(Multiply(a_.queries, a_.features, a_.keys, a_.scale, Dense(grads_), Matrix(*a_.k),
-                         Matrix(*a_.q_grad)));
-    REPRISE_TRY(MultiplyTransposed(scores_, *a_.out_grad, *a_.v_grad, 1, value_sums_));
-    return MultiplyTransposed(grads_, *a_.q, *a_.k_grad, a_.scale, key_sums_);
+  // Row i's scores become probabilities and gradients of probabilities those of scores, but for
+  // the scale: dS = P (dP - delta).
+  void Gradients(const Block& block, std::int64_t i, float delta) {
+    const std::int64_t index[] = {block.b, block.h, block.first + i};
+    const auto shift = static_cast<float>(t_.lse->Get(t_.lse->OffsetOf(index)));
+    const std::int64_t seen = Mask(block, i);
+    const std::int64_t n = shift == -INFINITY ? 0 : seen;
+    float* p = s_.scores.data() + i * row_;
+    float* ds = s_.grads.data() + i * row_;
+    loops::Exp(p, shift, p, WholeSteps(n));
+    Drop(block, i, ds, n);
+    loops::SoftmaxGradient(ds, p, delta, ds, WholeSteps(n));
+    Drop(block, i, p, n);
+    std::fill(p + n, p + block.keys, 0.0F);
+    std::fill(ds + n, ds + block.keys, 0.0F);
   }
 
-  // result = alpha scores^T right, over all query heads of a group: summed in float32, and stored
-  // with the last of them.
-  [[nodiscard]] Status MultiplyTransposed(std::vector<float>& scores, const TensorDesc& right,
-                                          const TensorDesc& result, double alpha,
-                                          std::vector<float>& sums) {
-    const std::int64_t width = right.shape[3];
-    if (a_.group == 1) {
-      return Multiply(a_.keys, width, a_.queries, alpha, Dense(scores, true), Matrix(right),
-                      Matrix(result));
+  void BackwardHead(std::int64_t b, std::int64_t h, const HeadRows& k, HeadRows& dk, HeadRows& dv) {
+    const HeadRows q(*t_.q, b, h);
+    const HeadRows out(*t_.out, b, h);
+    const HeadRows out_grad(*t_.out_grad, b, h);
+    HeadRows dq(*t_.q_grad, b, h, HeadRows::kWritten);
+    for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
+      const Block block = BlockAt(b, h, first);
+      SmallProduct(block.rows, block.width, a_.features, q.Left(first), s_.keys.Right(),
+                   s_.scores.data(), row_, false);
+      SmallProduct(block.rows, block.width, a_.value_features, out_grad.Left(first),
+                   s_.values.Right(), s_.grads.data(), row_, false);
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        const double delta =
+            loops::SumProducts(out.row(first + i), out_grad.row(first + i), 0, a_.value_features);
+        Gradients(block, i, static_cast<float>(delta));
+      }
+      SmallProduct(block.rows, dq.width(), block.keys, {s_.grads.data(), row_, 1}, k.Right(0),
+                   dq.row(first), dq.stride(), false);
+      SmallProduct(block.keys, dv.width(), block.rows, {s_.scores.data(), 1, row_},
+                   out_grad.Right(first), dv.row(0), dv.stride(), true);
+      SmallProduct(block.keys, dk.width(), block.rows, {s_.grads.data(), 1, row_}, q.Right(first),
+                   dk.row(0), dk.stride(), true);
     }
-    const std::int64_t member = h_ % a_.group;
-    sums.resize(static_cast<std::size_t>(a_.keys * width));
-    const HostMatrix to{reinterpret_cast<std::byte*>(sums.data()), DType::kFloat32, 0, width, 1};
-    REPRISE_TRY(Multiply(a_.keys, width, a_.queries, alpha, Dense(scores, true), Matrix(right), to,
-                         member == 0 ? 0 : 1));
-    if (member + 1 < a_.group) {
-      return {};
-    }
-    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(result, memory_));
-    for (std::size_t n = 0; n < sums.size(); ++n) {
-      const auto at = static_cast<std::int64_t>(n);
-      const std::int64_t index[] = {b_, h_ / a_.group, at / width, at % width};
-      bound.Set(bound.OffsetOf(index), sums[n]);
-    }
-    return {};
+    dq.Scale(static_cast<float>(a_.scale));
+    dq.Store();
   }
 
   const AttentionCall& a_;
-  const HostBindings& memory_;
+  const AttentionMemory& t_;
+  Scratch& s_;
+  std::int64_t row_;  // from one row of scores to the next
   std::vector<std::int64_t> mask_strides_;
-  std::vector<float> scores_, grads_;
-  std::vector<float> key_sums_, value_sums_;  // of a group's gradients
-  std::int64_t b_ = 0, h_ = 0;
+  std::array<float, kQueries> factors_ = {};
+  std::int64_t packed_ = -1;  // whose keys these are in the forward
+  HeadRows v_;
 };
 
 }  // namespace
 
 Status RunAttentionOnHost(const AttentionCall& a, const HostBindings& memory) {
-  return HostHeads(a, memory).Run();
+  REPRISE_ASSIGN(const AttentionMemory t, AttentionMemory::Bind(a, memory));
+  const std::int64_t count = a.batch * (a.backward ? a.heads / a.group : a.heads);
+  // A head's multiply-adds by what a core does in the time that it moves a byte.
+  constexpr double kPerByte = 4;
+  const double work = AttentionPairs(a) * static_cast<double>(a.features + a.value_features) *
+                      (a.backward ? 2.5 : 1) / static_cast<double>(count);
+  InParts(count, GrainOf(work / kPerByte), [&](std::int64_t begin, std::int64_t end) {
+    static thread_local Scratch scratch;
+    HostHeads heads(a, t, scratch);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t per_batch = count / a.batch;
+      a.backward ? heads.Backward(i / per_batch, i % per_batch)
+                 : heads.Forward(i / per_batch, i % per_batch);
+    }
+  });
+  return {};
 }
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/host/parts.h"
+#include "kernels/host/result_stream.h"
 #include "kernels/ops/batch_norm_call.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
@@ -17,13 +18,16 @@ void ForRuns(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
   }
 }
 
-// body(channel), channels side by side: each reads and writes a float of each of its elements.
+// body(channel, stream of the result), channels side by side: each reads and writes a float of each
+// of its elements.
 template <typename Body>
 void ForChannels(const BatchNormExtents& e, const Body& body) {
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(e.images * e.n);
   InParts(e.channels, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    const ResultStream stream(e.images * e.channels * e.n *
+                              static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t channel = begin; channel < end; ++channel) {
-      body(channel);
+      body(channel, stream);
     }
   });
 }
@@ -41,7 +45,7 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
   Doubles save_mean(static_cast<std::size_t>(e.channels));
   Doubles save_rstd(save_mean.size());
   const auto count = static_cast<double>(e.images * e.n);
-  const auto run = [&](std::int64_t channel) {
+  const auto run = [&](std::int64_t channel, const ResultStream& stream) {
     double& mean = running_mean[static_cast<std::size_t>(channel)];
     double& var = running_var[static_cast<std::size_t>(channel)];
     double center = mean;
@@ -60,10 +64,11 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
     }
     const double rstd = 1 / std::sqrt(spread + f.eps);
     const double scale = rstd * static_cast<double>(w[channel]);
+    const auto shift = static_cast<float>(static_cast<double>(b[channel]) - center * scale);
     ForRuns(e, channel, [&](std::int64_t at) {
-      loops::ScaleShift(x.data() + at, static_cast<float>(scale),
-                        static_cast<float>(static_cast<double>(b[channel]) - center * scale),
-                        y.data() + at, e.n);
+      stream.Write(y.data() + at, e.n, [&](std::int64_t i, float* to, std::int64_t n) {
+        loops::ScaleShift(x.data() + at + i, static_cast<float>(scale), shift, to, n);
+      });
     });
     save_mean[static_cast<std::size_t>(channel)] = center;
     save_rstd[static_cast<std::size_t>(channel)] = rstd;
@@ -92,7 +97,7 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
   Doubles dw(static_cast<std::size_t>(e.channels));
   Doubles db(dw.size());
   const auto count = static_cast<double>(e.images * e.n);
-  const auto run = [&](std::int64_t channel) {
+  const auto run = [&](std::int64_t channel, const ResultStream& stream) {
     const double given = spread[static_cast<std::size_t>(channel)];
     const double rstd = b.training ? given : 1 / std::sqrt(given + b.eps);
     double sum_g = 0;
@@ -109,10 +114,12 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
     const double mean_g = b.training ? sum_g / count : 0;
     const double slope = b.training ? rstd * sum_gh / count : 0;
     ForRuns(e, channel, [&](std::int64_t at) {
-      loops::ChannelGradient(g.data() + at, x.data() + at,
-                             static_cast<float>(rstd * static_cast<double>(w[channel])),
-                             static_cast<float>(mean_g), mean[channel], static_cast<float>(slope),
-                             dx.data() + at, e.n);
+      stream.Write(dx.data() + at, e.n, [&](std::int64_t i, float* to, std::int64_t n) {
+        loops::ChannelGradient(g.data() + at + i, x.data() + at + i,
+                               static_cast<float>(rstd * static_cast<double>(w[channel])),
+                               static_cast<float>(mean_g), mean[channel], static_cast<float>(slope),
+                               to, n);
+      });
     });
   };
   ForChannels(e, run);

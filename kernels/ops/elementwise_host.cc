@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/host/parts.h"
+#include "kernels/host/result_stream.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
@@ -73,11 +74,19 @@ class Rows {
   std::array<std::int64_t, IndexSpace::kMaxDims> index_ = {};
 };
 
-// Elements [begin, end): gather blocks, compute, scatter. Through a block even where the result is
-// dense: it may be one of the operands.
+// Whether the n elements at `a` and at `b` share any. Loops take the slow way where they do.
+template <typename C>
+bool Overlap(const C* a, const C* b, std::int64_t n) {
+  return a < b + n && b < a + n;
+}
+
+// Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
+// dense. A result that is an operand, too, goes through a block, and never past the caches: its
+// lines are in them.
 template <typename C>
 void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
              std::int64_t begin, std::int64_t end) {
+  const ResultStream stream(space.count * SizeOf(sides[0].dtype));
   std::array<std::array<C, kBlock>, 4> blocks;
   for (std::size_t k = 1; k < sides.size(); ++k) {
     blocks[k].fill(sides[k].uniform);
@@ -96,8 +105,18 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
         LoadRun(side.data, side.dtype, rows.at(k), stride(k), blocks[k].data(), n);
       }
     }
-    compute(from[1], from[2], from[3], d, blocks[0].data(), static_cast<int>(n));
-    StoreRun(blocks[0].data(), n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
+    const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
+    C* to = dense ? reinterpret_cast<C*>(sides[0].data) + rows.at(0) : nullptr;
+    const bool apart = dense && std::none_of(from.begin() + 1, from.end(), [&](const C* operand) {
+                         return Overlap<C>(operand, to, n);
+                       });
+    C* out = apart && !stream.streams() ? to : blocks[0].data();
+    compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
+    if (apart && stream.streams()) {
+      stream.Copy(to, out, n * SizeOf(sides[0].dtype));
+    } else if (out != to) {
+      StoreRun(out, n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
+    }
     rows.Advance(n);
     i += n;
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/ops/host_clones.h"
-#include "kernels/ops/random_draw.h"
 
 namespace reprise::loops {
 namespace {
@@ -19,7 +18,7 @@ constexpr std::int64_t kBlock = 4096;
 // Cephes' expf: exp(x) = 2^k exp(r), |r| <= ln 2 / 2, a polynomial for exp(r). Written so that GCC
 // 12 vectorises it: no branches (below -87.3, and for NaN, it is 1e-38), memcpy for a bit_cast, and
 // inlined into each copy of its callers.
-[[gnu::always_inline]] inline float Exp(float x) {
+[[gnu::always_inline]] inline float ExpOf(float x) {
   constexpr float kLowest = -87.33654F;  // exp of less is no normal number
   constexpr float kHighest = 88.3F;
   constexpr float kLog2E = 1.44269504F;
@@ -78,11 +77,6 @@ REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float cent
   }
   return sum;
 }
-REPRISE_CLONES void Exponentials(const float* x, float top, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = Exp(x[i] - top);
-  }
-}
 struct BlockSums {
   float gw, gwh;
 };
@@ -125,16 +119,26 @@ double SumProducts(const float* g, const float* x, float center, std::int64_t n)
     return BlockSumProducts(g + at, x + at, center, count);
   });
 }
+REPRISE_CLONES void Exp(const float* x, float top, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = ExpOf(x[i] - top);
+  }
+}
+REPRISE_CLONES void MaskOut(const float* let, float* row, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    row[i] = let[i] != 0 ? row[i] : -std::numeric_limits<float>::infinity();
+  }
+}
 double ExpSum(const float* x, float top, float* y, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    Exponentials(x + at, top, y + at, count);
+    Exp(x + at, top, y + at, count);
     return BlockSum(y + at, count);
   });
 }
 double SumExp(const float* x, float top, std::int64_t n) {
   std::array<float, kBlock> y;
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    Exponentials(x + at, top, y.data(), count);
+    Exp(x + at, top, y.data(), count);
     return BlockSum(y.data(), count);
   });
 }
@@ -162,21 +166,20 @@ RowSums NormRowSums(const float* g, const float* x, const float* w, float mean, 
   return total;
 }
 
-// In lanes: compilers keep the order of comparisons where NaN may be.
+// As integers in the order of floats: compilers keep the order of comparisons where NaN may be.
 REPRISE_CLONES float Max(const float* x, std::int64_t n) {
-  constexpr std::int64_t kLanes = 16;
-  std::array<float, kLanes> top;
-  top.fill(-std::numeric_limits<float>::infinity());
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::int64_t k = 0; k < kLanes; ++k) {
-      top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
-    }
+  constexpr std::int32_t kMagnitude = 0x7fffffff;
+  std::int32_t top = static_cast<std::int32_t>(0xff800000U) ^ kMagnitude;  // -inf
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::int32_t bits = 0;
+    std::memcpy(&bits, x + i, sizeof(bits));
+    bits ^= (bits >> 31) & kMagnitude;
+    top = std::max(top, bits);
   }
-  for (; i < n; ++i) {
-    top[0] = x[i] > top[0] ? x[i] : top[0];
-  }
-  return *std::max_element(top.begin(), top.end());
+  top ^= (top >> 31) & kMagnitude;
+  float most = 0;
+  std::memcpy(&most, &top, sizeof(most));
+  return most;
 }
 
 REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64_t n) {
@@ -242,7 +245,7 @@ REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, f
 REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx,
                                        std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = g[i] - Exp(y[i]) * sum;
+    dx[i] = g[i] - ExpOf(y[i]) * sum;
   }
 }
 
@@ -255,17 +258,6 @@ REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
     mean[i] = s.beta1 * mean[i] + s.rest1 * g;
     square[i] = s.beta2 * square[i] + s.rest2 * g * g;
     param[i] = s.keep * param[i] - s.rate * mean[i] / (std::sqrt(square[i]) * s.spread + s.eps);
-  }
-}
-
-REPRISE_CLONES void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p,
-                            float scale, float* y, std::uint8_t* kept, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    // RandomUnit's 24 bits in float: exact.
-    const auto bits = static_cast<std::int32_t>(RandomBits(seed, first + i) >> 40U);
-    const bool keep = static_cast<float>(bits) * 0x1p-24F >= p;
-    kept[i] = keep ? 1 : 0;
-    y[i] = keep ? x[i] * scale : 0;
   }
 }
 

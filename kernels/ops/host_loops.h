@@ -10,7 +10,7 @@ namespace reprise::loops {
 [[nodiscard]] double Sum(const float* x, std::int64_t n);
 [[nodiscard]] double SumSquares(const float* x, float center, std::int64_t n);  // of x - center
 [[nodiscard]] double SumProducts(const float* g, const float* x, float center, std::int64_t n);
-[[nodiscard]] float Max(const float* x, std::int64_t n);  // -inf of none; NaN may be passed over
+[[nodiscard]] float Max(const float* x, std::int64_t n);  // -inf of none; may be NaN of NaN
 
 // Of x[i], |x[i]| or x[i]².
 enum class Map : std::uint8_t { kValue, kMagnitude, kSquare };
@@ -41,6 +41,9 @@ void ChannelGradient(const float* g, const float* x, float scale, float mean_g, 
 // down to exp(-87.3), which stands for all that is less, and for NaN.
 double ExpSum(const float* x, float top, float* y, std::int64_t n);
 [[nodiscard]] double SumExp(const float* x, float top, std::int64_t n);
+void Exp(const float* x, float top, float* y, std::int64_t n);  // without the sum
+// row[i] = -inf where let[i] is zero
+void MaskOut(const float* let, float* row, std::int64_t n);
 // dx = y (g - sum), and of log-softmax dx = g - exp(y) sum; dx may be g.
 void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
 void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
@@ -54,10 +57,6 @@ struct AdamStep {
 };
 void Adam(const AdamStep& step, const float* grad, float* param, float* mean, float* square,
           std::int64_t n);
-
-// Elements first, first + 1, … of a dropout: kept with probability 1 - p, and then scaled.
-void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p, float scale, float* y,
-             std::uint8_t* kept, std::int64_t n);
 
 // Pooling, one tap of n windows: x[i stride] against the largest so far of window i; `first` + i
 // stride is the pixel's number. Of equal ones the first stays; NaN wins.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/host/parts.h"
+#include "kernels/host/result_stream.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -260,7 +261,7 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
   }
   const auto n = static_cast<float>(b.n);
-  const auto run = [&](std::int64_t row) {
+  const auto run = [&](std::int64_t row, const ResultStream& stream) {
     const std::int64_t at = row * b.n;
     const std::int64_t sums_at = row / block * b.n;
     const loops::RowSums sums =
@@ -268,14 +269,18 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
                            dw.data() + sums_at, db.data() + sums_at, b.n);
     if (b.dx != nullptr) {
       const float gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
-      loops::NormRowGradient(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row], gw,
-                             static_cast<float>(sums.gwh) / n, dx.data() + at, b.n);
+      const float gwh = static_cast<float>(sums.gwh) / n;
+      stream.Write(dx.data() + at, b.n, [&](std::int64_t i, float* to, std::int64_t count) {
+        loops::NormRowGradient(g.data() + at + i, x.data() + at + i, w.data() + i, mean[row],
+                               rstd[row], gw, gwh, to, count);
+      });
     }
   };
   InParts(blocks, GrainOf(3 * sizeof(float) * n * static_cast<double>(block)),
           [&](std::int64_t begin, std::int64_t end) {
+            const ResultStream stream(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
             for (std::int64_t row = begin * block; row < std::min(end * block, b.rows); ++row) {
-              run(row);
+              run(row, stream);
             }
           });
   REPRISE_TRY(dx.Store(memory));

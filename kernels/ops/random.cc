@@ -6,9 +6,10 @@
 
 #include "kernels/host/parts.h"
 #include "kernels/lowering.h"
+#include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_floats.h"
-#include "kernels/ops/host_loops.h"
 #include "kernels/ops/random_draw.h"
+#include "kernels/ops/random_loops.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 
@@ -157,18 +158,51 @@ Status RunRandom(const RandomCall& call, const HostBindings& memory) {
       out.Set(to, DrawReal(call, bits, own));
     }
   };
-  if (IsContiguous(*call.out) && call.probabilities == nullptr) {
-    constexpr double kBytesWorth = 100;
-    InParts(out.count(), GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        draw(i, call.out->offset + i, 0);
-      }
-    });
-    return {};
-  }
   std::int64_t i = 0;
   ForEachElement<2>(call.out->shape, {call.out, &second},
                     [&](const auto& at) { draw(i++, at[0], at[1]); });
+  return {};
+}
+
+// Whether loops draw it: dense, one probability for all; real numbers in float32.
+bool IsDrawnByLoops(const RandomCall& call) {
+  const bool real = call.kind == RandomKind::kUniform || call.kind == RandomKind::kNormal ||
+                    call.kind == RandomKind::kExponential || call.kind == RandomKind::kBernoulli;
+  return IsContiguous(*call.out) && call.probabilities == nullptr &&
+         (call.kind == RandomKind::kIntegers || (real && call.out->dtype != DType::kFloat64));
+}
+
+void DrawRun(const RandomCall& call, std::int64_t first, std::int64_t* y, std::int64_t n) {
+  loops::DrawIntegers(call.seed, first, call.from, call.range, y, n);
+}
+void DrawRun(const RandomCall& call, std::int64_t first, float* y, std::int64_t n) {
+  const auto p = static_cast<float>(call.p);
+  const auto q = static_cast<float>(call.q);
+  switch (call.kind) {
+    case RandomKind::kNormal:
+      return loops::DrawNormal(call.seed, first, p, q, y, n);
+    case RandomKind::kExponential:
+      return loops::DrawExponential(call.seed, first, p, y, n);
+    case RandomKind::kBernoulli:
+      return loops::DrawBernoulli(call.seed, first, p, y, n);
+    default:
+      return loops::DrawUniform(call.seed, first, p, static_cast<float>(call.q - call.p), y, n);
+  }
+}
+
+// By blocks that are converted on the way out, in parts.
+template <typename C>
+Status RunByLoops(const RandomCall& call, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*call.out, memory));
+  constexpr double kBytesWorth = 16;  // a number takes as long to draw
+  InParts(out.count(), GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+    std::array<C, 512> block;
+    for (std::int64_t i = begin; i < end; i += std::ssize(block)) {
+      const std::int64_t n = std::min<std::int64_t>(std::ssize(block), end - i);
+      DrawRun(call, i, block.data(), n);
+      StoreRun(block.data(), n, out.data(), out.dtype(), call.out->offset + i, 1);
+    }
+  });
   return {};
 }
 
@@ -276,6 +310,10 @@ class Random : public Kernel {
       if (dropout && AreFloats({dropout->in}) && ElementCount(dropout->in->shape) > 0) {
         return RunDropoutFast(*dropout, memory);
       }
+    } else if (const std::optional<RandomCall> parsed = Parse(call);
+               parsed && IsDrawnByLoops(*parsed)) {
+      return parsed->kind == RandomKind::kIntegers ? RunByLoops<std::int64_t>(*parsed, memory)
+                                                   : RunByLoops<float>(*parsed, memory);
     }
     return Reference(call, memory);
   }

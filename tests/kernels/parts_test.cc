@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "kernels/bench_cases.h"
+#include "kernels/host/result_stream.h"
 #include "tests/kernels/harness.h"
 
 namespace reprise {
@@ -47,6 +48,36 @@ TEST(Parts, FromSeveralThreadsAndFromWithin) {
     thread.join();
   }
   EXPECT_EQ(sum, 4 * 50 * 1000);
+}
+
+// Whatever part of a line a run begins and ends with, and nothing beside it.
+TEST(ResultStream, CopiesEveryRun) {
+  std::vector<char> from(400);
+  std::iota(from.begin(), from.end(), static_cast<char>(1));
+  for (const std::int64_t result_bytes : {std::int64_t{1}, std::int64_t{1} << 50}) {
+    for (std::size_t first = 0; first < 66; ++first) {
+      for (const std::size_t bytes : {0, 1, 63, 64, 65, 127, 200, 256}) {
+        std::vector<char> to(400);
+        ResultStream(result_bytes).Copy(&to[first], &from[7], static_cast<std::int64_t>(bytes));
+        std::vector<char> expected(400);
+        std::copy_n(&from[7], bytes, &expected[first]);
+        ASSERT_EQ(to, expected) << first << " " << bytes;
+      }
+    }
+  }
+}
+
+TEST(ResultStream, WritesEveryElementOnce) {
+  for (const std::int64_t result_bytes : {std::int64_t{1}, std::int64_t{1} << 50}) {
+    std::vector<float> y(2500);
+    ResultStream(result_bytes)
+        .Write(y.data(), 2500, [](std::int64_t first, float* to, std::int64_t count) {
+          std::iota(to, to + count, static_cast<float>(first));
+        });
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], static_cast<float>(i));
+    }
+  }
 }
 
 class LargeCalls : public testing::TestWithParam<const char*> {};
