@@ -84,6 +84,14 @@ FmaWork FmaOnDevice(DType dtype, std::int32_t rounds, Buffer* out, const DeviceI
 
 }  // namespace
 
+Status WriteAll(Device& device, Buffer& buffer) {
+  REPRISE_ASSIGN(const auto stream, device.CreateStream(false));
+  REPRISE_ASSIGN(const auto fill,
+                 device.Prepare(DeviceFill{&buffer, 0, buffer.size_bytes(), {std::byte{0x3f}}}));
+  REPRISE_TRY(stream->Enqueue(*fill));
+  return stream->Finish();
+}
+
 Result<double> ProbeCopy(Device& device) {
   const DeviceInfo& info = device.info();
   std::int64_t bytes = info.is_cpu ? kCpuCopyBytes : kGpuCopyBytes;
@@ -93,6 +101,7 @@ Result<double> ProbeCopy(Device& device) {
   REPRISE_ASSIGN(const auto stream, device.CreateStream(false));
   REPRISE_ASSIGN(const auto to, device.Allocate(bytes));
   REPRISE_ASSIGN(const auto from, device.Allocate(bytes));
+  REPRISE_TRY(WriteAll(device, *from));
   double best_s = 1e9;
   for (const Launch& launch : CopyLaunches(to.get(), from.get(), bytes, info)) {
     REPRISE_ASSIGN(const double seconds, BestSeconds(device, *stream, launch, kCopyRuns));

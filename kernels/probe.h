@@ -23,6 +23,10 @@ struct Roofline {
   [[nodiscard]] double FlopsOf(DType dtype) const;
 };
 
+// Writes all of a buffer, and waits. What is measured must not read memory that nobody has written:
+// on a CPU its pages are one page of zeros, which is always in a cache.
+[[nodiscard]] Status WriteAll(Device& device, Buffer& buffer);
+
 // Bytes read plus bytes written a second by a copy between two buffers much larger than a cache:
 // the best of the backend's own copy and of a kernel that copies 16 bytes at a time (OpenCL), or of
 // one memcpy per core (host). Kernels that only read can be faster than a copy: on most CPUs a

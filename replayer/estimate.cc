@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "kernels/kernel.h"
+#include "kernels/probe.h"
 
 namespace reprise {
 namespace {
@@ -79,6 +80,9 @@ Result<DeviceLimits> MeasureLimits(Device& device) {
   REPRISE_ASSIGN(auto a, device.Allocate(kCopyBytes));
   REPRISE_ASSIGN(auto b, device.Allocate(kCopyBytes));
   REPRISE_ASSIGN(auto c, device.Allocate(kCopyBytes));
+  for (Buffer* read : {a.get(), b.get()}) {
+    REPRISE_TRY(WriteAll(device, *read));
+  }
   DeviceLimits limits;
   REPRISE_ASSIGN(const auto copy,
                  PrepareAll(device, {DeviceCopy{b.get(), 0, a.get(), 0, kCopyBytes}}));

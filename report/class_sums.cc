@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace reprise {
 
@@ -52,17 +53,24 @@ template class ClassSums<Phase>;
 
 void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
+    std::vector<std::int64_t> sums_ns;  // by iteration; 0: does not count
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
-      if (!node.counts_for_coverage || node.kind == OpKind::kComm) {
+      const auto records = rank.Records(i);
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
         continue;
       }
-      if (const auto median_ns = rank.MedianDurationNs(i)) {
-        recorded_ns += node.recorded_duration_ns;
-        tracing_ns += node.recorded_tracing_ns;
-        replayed_ns += *median_ns;
+      recorded_ns += node.recorded_duration_ns;
+      tracing_ns += node.recorded_tracing_ns;
+      for (const std::uint32_t record : records) {
+        const NodeRecord& replayed = rank.data().records[record];
+        const auto iteration = static_cast<std::size_t>(std::max(replayed.iteration, 0));
+        sums_ns.resize(std::max(sums_ns.size(), iteration + 1));
+        sums_ns[iteration] += replayed.duration_ns;
       }
     }
+    std::erase(sums_ns, 0);
+    replayed_ns += Median(sums_ns).value_or(0);
   }
 }
 

@@ -34,7 +34,9 @@ class ClassSums {
 extern template class ClassSums<OpClass>;
 extern template class ClassSums<Phase>;
 
-// Of nodes that are no communication and have a replayed time.
+// Of nodes that are no communication and have a replayed time. Replayed: what all of them took in
+// an iteration, the median over the iterations; the sum of the nodes' own medians would be less
+// than any iteration takes, while the recording is one iteration.
 struct WorkTimes {
   std::int64_t recorded_ns = 0, replayed_ns = 0;
   std::int64_t tracing_ns = 0;  // of recorded_ns
