@@ -71,8 +71,14 @@ Actor Graph::actor(Index i) const { return impl_->actor_table[impl_->actors[i]];
 std::int64_t Graph::start_ns(Index i) const { return impl_->start_ns[i]; }
 std::int64_t Graph::duration_ns(Index i) const { return impl_->duration_ns[i]; }
 std::int64_t Graph::delay_ns(Index i) const { return impl_->delay_ns[i]; }
-std::int64_t Graph::tracing_ns(Index i) const { return impl_->tracing_ns[i]; }
-std::int64_t Graph::tracing_delay_ns(Index i) const { return impl_->tracing_delay_ns[i]; }
+std::int64_t Graph::tracing_ns(Index i) const {
+  return std::clamp<std::int64_t>(duration_ns(i), 0,
+                                  std::max<std::int64_t>(0, impl_->tracing_ns[i]));
+}
+std::int64_t Graph::tracing_delay_ns(Index i) const {
+  return std::clamp<std::int64_t>(delay_ns(i), 0,
+                                  std::max<std::int64_t>(0, impl_->tracing_delay_ns[i]));
+}
 std::int64_t Graph::transfer_ns(Index i) const { return impl_->RareOf(i).transfer_ns; }
 std::int32_t Graph::step(Index i) const { return impl_->steps[i]; }
 std::span<const Graph::Index> Graph::order() const { return impl_->order; }
@@ -132,8 +138,8 @@ Result<Node> Graph::Decode(Index i) const {
   node.start_ns = start_ns(i);
   node.duration_ns = duration_ns(i);
   node.delay_ns = delay_ns(i);
-  node.tracing_ns = tracing_ns(i);
-  node.tracing_delay_ns = tracing_delay_ns(i);
+  node.tracing_ns = impl_->tracing_ns[i];
+  node.tracing_delay_ns = impl_->tracing_delay_ns[i];
   const Impl::Rare rare = impl_->RareOf(i);
   node.transfer_ns = rare.transfer_ns;
   node.num_ops = rare.num_ops;
