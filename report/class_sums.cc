@@ -1,6 +1,7 @@
 #include "report/class_sums.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ template class ClassSums<Phase>;
 
 void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
-    std::vector<std::int64_t> sums_ns;  // by iteration; 0: does not count
+    std::map<std::int32_t, std::int64_t> sums_ns;  // by iteration
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       const auto records = rank.Records(i);
@@ -64,13 +65,14 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
       tracing_ns += node.recorded_tracing_ns;
       for (const std::uint32_t record : records) {
         const NodeRecord& replayed = rank.data().records[record];
-        const auto iteration = static_cast<std::size_t>(std::max(replayed.iteration, 0));
-        sums_ns.resize(std::max(sums_ns.size(), iteration + 1));
-        sums_ns[iteration] += replayed.duration_ns;
+        sums_ns[replayed.iteration] += replayed.duration_ns;
       }
     }
-    std::erase(sums_ns, 0);
-    replayed_ns += Median(sums_ns).value_or(0);
+    std::vector<std::int64_t> passes_ns;
+    for (const auto& [iteration, sum_ns] : sums_ns) {
+      passes_ns.push_back(sum_ns);
+    }
+    replayed_ns += Median(passes_ns).value_or(0);
   }
 }
 
