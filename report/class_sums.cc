@@ -69,6 +69,7 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
       }
     }
     std::vector<std::int64_t> passes_ns;
+    passes_ns.reserve(sums_ns.size());
     for (const auto& [iteration, sum_ns] : sums_ns) {
       passes_ns.push_back(sum_ns);
     }
