@@ -16,18 +16,28 @@ namespace reprise {
 namespace {
 
 struct Free {
-  void operator()(std::byte* bytes) const { std::free(bytes); }
+  void operator()(void* memory) const { std::free(memory); }
 };
 
+// Begins a cache line, as PyTorch's memory does: vectors of half a line are then never split.
 class HostBuffer : public Buffer {
  public:
-  HostBuffer(std::unique_ptr<std::byte, Free> data, std::int64_t bytes)
-      : data_(std::move(data)), bytes_(bytes) {}
+  static constexpr std::size_t kLine = 64;
+
+  // `memory` is a line longer.
+  HostBuffer(std::unique_ptr<void, Free> memory, std::int64_t bytes)
+      : memory_(std::move(memory)), bytes_(bytes) {
+    void* first = memory_.get();
+    std::size_t room = static_cast<std::size_t>(bytes) + kLine;
+    data_ =
+        static_cast<std::byte*>(std::align(kLine, static_cast<std::size_t>(bytes), first, room));
+  }
   [[nodiscard]] std::int64_t size_bytes() const override { return bytes_; }
-  [[nodiscard]] std::byte* host_data() override { return data_.get(); }
+  [[nodiscard]] std::byte* host_data() override { return data_; }
 
  private:
-  std::unique_ptr<std::byte, Free> data_;
+  std::unique_ptr<void, Free> memory_;
+  std::byte* data_;
   std::int64_t bytes_;
 };
 
@@ -57,11 +67,12 @@ class HostDevice : public Device {
       return UsageError("a buffer of negative size was asked for");
     }
     // calloc, because untouched pages then cost nothing.
-    auto* data = static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes) + 1, 1));
-    if (data == nullptr) {
+    std::unique_ptr<void, Free> memory(
+        std::calloc(static_cast<std::size_t>(bytes) + HostBuffer::kLine, 1));
+    if (memory == nullptr) {
       return EnvironmentError("out of host memory: " + std::to_string(bytes) + " bytes");
     }
-    return std::make_unique<HostBuffer>(std::unique_ptr<std::byte, Free>(data), bytes);
+    return std::make_unique<HostBuffer>(std::move(memory), bytes);
   }
 
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {

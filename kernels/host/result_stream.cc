@@ -2,13 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstring>
-
 #include "kernels/host/parts.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace reprise {
 namespace {
@@ -36,13 +30,13 @@ ResultStream::~ResultStream() {
   }
 }
 
-void ResultStream::Copy(void* to, const void* from, std::int64_t bytes) const {
-  constexpr std::int64_t kLine = 64;
+void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead) const {
+  constexpr auto kBytes = static_cast<std::int64_t>(kLine);
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine);
-  const std::int64_t head = std::min(bytes, (kLine - into_line) % kLine);
-  const std::int64_t lines = streams_ ? (bytes - head) / kLine : 0;
+  const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kBytes);
+  const std::int64_t head = std::min(bytes, (kBytes - into_line) % kBytes);
+  const std::int64_t lines = streams_ ? (bytes - head) / kBytes : 0;
   if (lines == 0) {
     std::memcpy(out, in, static_cast<std::size_t>(bytes));
     return;
@@ -50,20 +44,23 @@ void ResultStream::Copy(void* to, const void* from, std::int64_t bytes) const {
   std::memcpy(out, in, static_cast<std::size_t>(head));
   out += head;
   in += head;
-  for (std::int64_t i = 0; i < lines; ++i, out += kLine, in += kLine) {
-    for (std::int64_t k = 0; k < kLine; k += 16) {
+  for (std::int64_t i = 0; i < lines; ++i, out += kBytes, in += kBytes) {
+    for (const void* operand : ahead) {
+      __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kBytes);
+    }
+    for (std::int64_t k = 0; k < kBytes; k += 16) {
       _mm_stream_si128(reinterpret_cast<__m128i*>(out + k),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + k)));
     }
   }
-  std::memcpy(out, in, static_cast<std::size_t>(bytes - head - lines * kLine));
+  std::memcpy(out, in, static_cast<std::size_t>(bytes - head - lines * kBytes));
 }
 
 #else
 
 ResultStream::ResultStream(std::int64_t) : streams_(false) {}
 ResultStream::~ResultStream() = default;
-void ResultStream::Copy(void* to, const void* from, std::int64_t bytes) const {
+void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead) const {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 

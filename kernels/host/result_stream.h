@@ -6,6 +6,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace reprise {
 
@@ -20,26 +27,62 @@ class ResultStream {
   ResultStream& operator=(const ResultStream&) = delete;
 
   [[nodiscard]] bool streams() const { return streams_; }
-  // memcpy.
-  void Copy(void* to, const void* from, std::int64_t bytes) const;
+
+  // Where reading will have come to soon, of each operand: fetched into the caches line by line as
+  // the result is stored, else the memory would be idle in turn, now its reading half, now its
+  // writing half. Need not be memory of anybody's. Far enough ahead, measured, is some 4 KiB.
+  using Ahead = std::span<const void* const>;
+  static constexpr std::int64_t kAheadFloats = 1024;
+
+  // memcpy; `ahead` is fetched if this streams.
+  void Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead = {}) const;
+
+  // Elements of a block that is written on its way: so few that a core reads and writes at the same
+  // time, enough to be worth a call.
+  static constexpr std::int64_t kBlock = 256;
+
+  static constexpr std::int64_t kLineFloats = 16;
+  [[nodiscard]] static std::int64_t FloatsIntoLine(const float* at) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLine / sizeof(float));
+  }
+  // kLineFloats floats; both begin a line.
+  void StoreLine(float* to, const float* from) const {
+#if defined(__SSE2__)
+    if (streams_) {
+      for (std::int64_t k = 0; k < kLineFloats; k += 4) {
+        _mm_stream_ps(to + k, _mm_load_ps(from + k));
+      }
+      return;
+    }
+#endif
+    std::memcpy(to, from, kLine);
+  }
 
   // Has body(first, y, count) write elements first … first + count - 1 of `to` to y: all at once in
-  // place, or by blocks on their way.
+  // place, or by blocks of up to kBlock on their way.
   template <typename Body>
-  void Write(float* to, std::int64_t n, const Body& body) const {
+  void Write(float* to, std::int64_t n, std::initializer_list<const float*> ahead,
+             const Body& body) const {
     if (!streams_) {
       body(std::int64_t{0}, to, n);
       return;
     }
-    std::array<float, 1024> block;
-    for (std::int64_t at = 0; at < n; at += std::ssize(block)) {
-      const std::int64_t count = std::min<std::int64_t>(std::ssize(block), n - at);
+    alignas(kLine) std::array<float, kBlock> block;
+    std::array<const void*, 3> fetch{};
+    std::int64_t room = std::ssize(block) - FloatsIntoLine(to);  // so that the others begin lines
+    for (std::int64_t at = 0; at < n; room = std::ssize(block)) {
+      const std::int64_t count = std::min(room, n - at);
       body(at, block.data(), count);
-      Copy(to + at, block.data(), count * static_cast<std::int64_t>(sizeof(float)));
+      std::transform(ahead.begin(), ahead.end(), fetch.begin(),
+                     [&](const float* x) { return x + at; });
+      Copy(to + at, block.data(), count * static_cast<std::int64_t>(sizeof(float)),
+           Ahead(fetch).first(ahead.size()));
+      at += count;
     }
   }
 
  private:
+  static constexpr std::size_t kLine = 64;
   bool streams_;
 };
 

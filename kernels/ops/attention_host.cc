@@ -13,6 +13,7 @@
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/random_draw.h"
 #include "kernels/ops/random_loops.h"
+#include "kernels/ops/softmax_loops.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

@@ -19,7 +19,7 @@ void ForRuns(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
 }
 
 // body(channel, stream of the result), channels side by side: each reads and writes a float of each
-// of its elements.
+// of its elements. The next channel's run follows each of its runs in memory.
 template <typename Body>
 void ForChannels(const BatchNormExtents& e, const Body& body) {
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(e.images * e.n);
@@ -66,9 +66,11 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
     const double scale = rstd * static_cast<double>(w[channel]);
     const auto shift = static_cast<float>(static_cast<double>(b[channel]) - center * scale);
     ForRuns(e, channel, [&](std::int64_t at) {
-      stream.Write(y.data() + at, e.n, [&](std::int64_t i, float* to, std::int64_t n) {
-        loops::ScaleShift(x.data() + at + i, static_cast<float>(scale), shift, to, n);
-      });
+      const float* const from = x.data() + at;
+      stream.Write(y.data() + at, e.n, {from + e.n},
+                   [&](std::int64_t i, float* to, std::int64_t n) {
+                     loops::ScaleShift(from + i, static_cast<float>(scale), shift, to, n);
+                   });
     });
     save_mean[static_cast<std::size_t>(channel)] = center;
     save_rstd[static_cast<std::size_t>(channel)] = rstd;
@@ -114,12 +116,15 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
     const double mean_g = b.training ? sum_g / count : 0;
     const double slope = b.training ? rstd * sum_gh / count : 0;
     ForRuns(e, channel, [&](std::int64_t at) {
-      stream.Write(dx.data() + at, e.n, [&](std::int64_t i, float* to, std::int64_t n) {
-        loops::ChannelGradient(g.data() + at + i, x.data() + at + i,
-                               static_cast<float>(rstd * static_cast<double>(w[channel])),
-                               static_cast<float>(mean_g), mean[channel], static_cast<float>(slope),
-                               to, n);
-      });
+      const float* const g_run = g.data() + at;
+      const float* const x_run = x.data() + at;
+      stream.Write(
+          dx.data() + at, e.n, {g_run + e.n, x_run + e.n},
+          [&](std::int64_t i, float* to, std::int64_t n) {
+            loops::ChannelGradient(
+                g_run + i, x_run + i, static_cast<float>(rstd * static_cast<double>(w[channel])),
+                static_cast<float>(mean_g), mean[channel], static_cast<float>(slope), to, n);
+          });
     });
   };
   ForChannels(e, run);

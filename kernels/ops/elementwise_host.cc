@@ -96,11 +96,14 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t n = std::min({rows.left(), end - i, std::int64_t{kBlock}});
     std::array<const C*, 4> from = {};
+    std::array<const void*, 3> ahead = {};
+    std::size_t fetched = 0;
     for (std::size_t k = 1; k < sides.size(); ++k) {
       const Side<C>& side = sides[k];
       from[k] = blocks[k].data();
       if (side.moves && side.dtype == NativeType<C>() && stride(k) == 1) {
         from[k] = reinterpret_cast<const C*>(side.data) + rows.at(k);
+        ahead[fetched++] = reinterpret_cast<const float*>(from[k]) + ResultStream::kAheadFloats;
       } else if (side.moves) {
         LoadRun(side.data, side.dtype, rows.at(k), stride(k), blocks[k].data(), n);
       }
@@ -113,7 +116,7 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
     C* out = apart && !stream.streams() ? to : blocks[0].data();
     compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
     if (apart && stream.streams()) {
-      stream.Copy(to, out, n * SizeOf(sides[0].dtype));
+      stream.Copy(to, out, n * SizeOf(sides[0].dtype), ResultStream::Ahead(ahead).first(fetched));
     } else if (out != to) {
       StoreRun(out, n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
     }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <vector>
 
 #include "kernels/ops/host_clones.h"
@@ -14,29 +12,6 @@ namespace {
 
 // Elements whose sum is taken in float32.
 constexpr std::int64_t kBlock = 4096;
-
-// Cephes' expf: exp(x) = 2^k exp(r), |r| <= ln 2 / 2, a polynomial for exp(r). Written so that GCC
-// 12 vectorises it: no branches (below -87.3, and for NaN, it is 1e-38), memcpy for a bit_cast, and
-// inlined into each copy of its callers.
-[[gnu::always_inline]] inline float ExpOf(float x) {
-  constexpr float kLowest = -87.33654F;  // exp of less is no normal number
-  constexpr float kHighest = 88.3F;
-  constexpr float kLog2E = 1.44269504F;
-  const float bounded = x > kLowest ? (x < kHighest ? x : kHighest) : kLowest;
-  const auto k = static_cast<std::int32_t>(bounded * kLog2E + (bounded < 0 ? -0.5F : 0.5F));
-  const auto times = static_cast<float>(k);
-  const float r = (bounded - times * 0.693359375F) + times * 2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  const std::int32_t bits = (k + 127) << 23;
-  float power = 0;
-  std::memcpy(&power, &bits, sizeof(power));
-  return (p * r * r + r + 1.0F) * power;
-}
 
 // body(first, count) for blocks whose sums fit into float32; the sum of what it returns.
 template <typename Body>
@@ -48,34 +23,38 @@ inline double InBlocks(std::int64_t n, const Body& body) {
   return total;
 }
 
-REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += x[i];
+// The sum of of(i): four at a time, because each addition waits for the one before.
+template <typename Of>
+[[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
+  const std::int64_t quarter = n / 4;
+  float a = 0;
+  float b = 0;
+  float c = 0;
+  float d = 0;
+  for (std::int64_t i = 0; i < quarter; ++i) {
+    a += of(i);
+    b += of(quarter + i);
+    c += of(2 * quarter + i);
+    d += of(3 * quarter + i);
   }
-  return sum;
+  for (std::int64_t i = 4 * quarter; i < n; ++i) {
+    a += of(i);
+  }
+  return (a + b) + (c + d);
+}
+
+REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
+  return SumInFour(n, [=](std::int64_t i) { return x[i]; });
 }
 REPRISE_CLONES float BlockSumAbs(const float* x, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += std::fabs(x[i]);
-  }
-  return sum;
+  return SumInFour(n, [=](std::int64_t i) { return std::fabs(x[i]); });
 }
 REPRISE_CLONES float BlockSumSquares(const float* x, float center, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += (x[i] - center) * (x[i] - center);
-  }
-  return sum;
+  return SumInFour(n, [=](std::int64_t i) { return (x[i] - center) * (x[i] - center); });
 }
 REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float center,
                                       std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += g[i] * (x[i] - center);
-  }
-  return sum;
+  return SumInFour(n, [=](std::int64_t i) { return g[i] * (x[i] - center); });
 }
 struct BlockSums {
   float gw, gwh;
@@ -119,29 +98,6 @@ double SumProducts(const float* g, const float* x, float center, std::int64_t n)
     return BlockSumProducts(g + at, x + at, center, count);
   });
 }
-REPRISE_CLONES void Exp(const float* x, float top, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = ExpOf(x[i] - top);
-  }
-}
-REPRISE_CLONES void MaskOut(const float* let, float* row, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    row[i] = let[i] != 0 ? row[i] : -std::numeric_limits<float>::infinity();
-  }
-}
-double ExpSum(const float* x, float top, float* y, std::int64_t n) {
-  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    Exp(x + at, top, y + at, count);
-    return BlockSum(y + at, count);
-  });
-}
-double SumExp(const float* x, float top, std::int64_t n) {
-  std::array<float, kBlock> y;
-  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    Exp(x + at, top, y.data(), count);
-    return BlockSum(y.data(), count);
-  });
-}
 double SumOf(const float* x, Map map, std::int64_t n) {
   switch (map) {
     case Map::kMagnitude:
@@ -164,22 +120,6 @@ RowSums NormRowSums(const float* g, const float* x, const float* w, float mean, 
     total.gwh += sums.gwh;
   }
   return total;
-}
-
-// As integers in the order of floats: compilers keep the order of comparisons where NaN may be.
-REPRISE_CLONES float Max(const float* x, std::int64_t n) {
-  constexpr std::int32_t kMagnitude = 0x7fffffff;
-  std::int32_t top = static_cast<std::int32_t>(0xff800000U) ^ kMagnitude;  // -inf
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int32_t bits = 0;
-    std::memcpy(&bits, x + i, sizeof(bits));
-    bits ^= (bits >> 31) & kMagnitude;
-    top = std::max(top, bits);
-  }
-  top ^= (top >> 31) & kMagnitude;
-  float most = 0;
-  std::memcpy(&most, &top, sizeof(most));
-  return most;
 }
 
 REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64_t n) {
@@ -236,19 +176,6 @@ REPRISE_CLONES void ChannelGradient(const float* g, const float* x, float scale,
     dx[i] = scale * (g[i] - mean_g - (x[i] - mean) * slope);
   }
 }
-REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, float* dx,
-                                    std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = y[i] * (g[i] - sum);
-  }
-}
-REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx,
-                                       std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = g[i] - ExpOf(y[i]) * sum;
-  }
-}
-
 REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
                          float* __restrict param, float* __restrict mean, float* __restrict square,
                          std::int64_t n) {

@@ -10,7 +10,6 @@ namespace reprise::loops {
 [[nodiscard]] double Sum(const float* x, std::int64_t n);
 [[nodiscard]] double SumSquares(const float* x, float center, std::int64_t n);  // of x - center
 [[nodiscard]] double SumProducts(const float* g, const float* x, float center, std::int64_t n);
-[[nodiscard]] float Max(const float* x, std::int64_t n);  // -inf of none; may be NaN of NaN
 
 // Of x[i], |x[i]| or x[i]².
 enum class Map : std::uint8_t { kValue, kMagnitude, kSquare };
@@ -36,17 +35,6 @@ void NormRowGradient(const float* g, const float* x, const float* w, float mean,
 // dx = scale (g - mean_g - (x - mean) slope); dx may be g.
 void ChannelGradient(const float* g, const float* x, float scale, float mean_g, float mean,
                      float slope, float* dx, std::int64_t n);
-
-// y = exp(x - top), returns its sum; y may be x; top is the largest of x. Relative error under 2e-7
-// down to exp(-87.3), which stands for all that is less, and for NaN.
-double ExpSum(const float* x, float top, float* y, std::int64_t n);
-[[nodiscard]] double SumExp(const float* x, float top, std::int64_t n);
-void Exp(const float* x, float top, float* y, std::int64_t n);  // without the sum
-// row[i] = -inf where let[i] is zero
-void MaskOut(const float* let, float* row, std::int64_t n);
-// dx = y (g - sum), and of log-softmax dx = g - exp(y) sum; dx may be g.
-void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
-void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
 
 // One step of Adam (decay added to the gradient) or AdamW (parameters kept in part).
 struct AdamStep {

@@ -229,13 +229,18 @@ Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
   REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
   REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
   const auto n = static_cast<double>(f.n);
+  const std::int64_t ahead = std::max(f.n, ResultStream::kAheadFloats);
   InParts(f.rows, GrainOf(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
+    const ResultStream stream(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t row = begin; row < end; ++row) {
       const float* from = x.data() + row * f.n;
       const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
       const auto rstd =
           static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
-      loops::Normalise(from, mean, rstd, w.data(), b.data(), y.data() + row * f.n, f.n);
+      stream.Write(y.data() + row * f.n, f.n, {from + ahead},
+                   [&](std::int64_t i, float* to, std::int64_t count) {
+                     loops::Normalise(from + i, mean, rstd, w.data() + i, b.data() + i, to, count);
+                   });
       means[row] = mean;
       rstds[row] = rstd;
     }
@@ -254,26 +259,34 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
   // Each block of rows has sums of its own, so that the result does not depend on who does what.
   const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
   const std::int64_t blocks = (b.rows + block - 1) / block;
-  std::vector<float> dw(static_cast<std::size_t>(blocks * b.n), 0);
-  std::vector<float> db(dw.size(), 0);
+  // Kept from call to call: fresh memory takes longer than what is done in it.
+  static thread_local std::vector<float> dw, db;
+  dw.assign(static_cast<std::size_t>(blocks * b.n), 0);
+  db.assign(dw.size(), 0);
   FloatsOut dx;
   if (b.dx != nullptr) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
   }
   const auto n = static_cast<float>(b.n);
+  const std::int64_t ahead = std::max(b.n, ResultStream::kAheadFloats);
+  float* const dw_sums = dw.data();  // this thread's, for all
+  float* const db_sums = db.data();
   const auto run = [&](std::int64_t row, const ResultStream& stream) {
     const std::int64_t at = row * b.n;
     const std::int64_t sums_at = row / block * b.n;
     const loops::RowSums sums =
         loops::NormRowSums(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row],
-                           dw.data() + sums_at, db.data() + sums_at, b.n);
+                           dw_sums + sums_at, db_sums + sums_at, b.n);
     if (b.dx != nullptr) {
       const float gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
       const float gwh = static_cast<float>(sums.gwh) / n;
-      stream.Write(dx.data() + at, b.n, [&](std::int64_t i, float* to, std::int64_t count) {
-        loops::NormRowGradient(g.data() + at + i, x.data() + at + i, w.data() + i, mean[row],
-                               rstd[row], gw, gwh, to, count);
-      });
+      const float* const g_row = g.data() + at;
+      const float* const x_row = x.data() + at;
+      stream.Write(dx.data() + at, b.n, {g_row + ahead, x_row + ahead},
+                   [&](std::int64_t i, float* to, std::int64_t count) {
+                     loops::NormRowGradient(g_row + i, x_row + i, w.data() + i, mean[row],
+                                            rstd[row], gw, gwh, to, count);
+                   });
     }
   };
   InParts(blocks, GrainOf(3 * sizeof(float) * n * static_cast<double>(block)),

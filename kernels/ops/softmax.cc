@@ -4,12 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "kernels/host/parts.h"
+#include "kernels/host/result_stream.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/rows.h"
+#include "kernels/ops/softmax_loops.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -89,25 +92,71 @@ void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, st
   }
 }
 
-void RunForwardRow(const float* x, float* y, std::int64_t n, std::int32_t flags) {
-  const float top = loops::Max(x, n);
-  if ((flags & kSafe) != 0 && std::isinf(top) && top < 0) {
-    std::fill_n(y, n, 0.0F);
-  } else if ((flags & kLogarithm) != 0) {
-    const double sum = loops::SumExp(x, top, n);
-    loops::ScaleShift(x, 1, -top - static_cast<float>(std::log(sum)), y, n);
-  } else {
-    const double sum = loops::ExpSum(x, top, y, n);
-    loops::ScaleShift(y, static_cast<float>(1 / sum), 0, y, n);
-  }
-}
+// Rows one below the other: while one's exponentials are computed, the results of the one before
+// are stored and the one after is read for the first time.
+class ForwardRows {
+ public:
+  ForwardRows(std::int64_t n, std::int32_t flags, const ResultStream& stream)
+      : n_(n),
+        logarithm_((flags & kLogarithm) != 0),
+        safe_((flags & kSafe) != 0),
+        stream_(stream),
+        powers_(static_cast<std::size_t>(logarithm_ ? 0 : 2 * n)) {}
 
-void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags) {
-  if ((flags & kLogarithm) != 0) {
-    loops::LogSoftmaxGradient(g, y, static_cast<float>(loops::Sum(g, n)), dx, n);
-  } else {
-    loops::SoftmaxGradient(g, y, static_cast<float>(loops::SumProducts(g, y, 0, n)), dx, n);
+  void Run(const float* x, float* y, std::int64_t rows) {
+    float top = loops::Max(x, n_);
+    loops::SoftmaxSums sums = Step(0, rows, x, top, x, nullptr);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      Take(top, sums.powers);
+      top = sums.most;
+      const float* const last = logarithm_ ? x + row * n_ : Powers(row);
+      if (row + 1 < rows) {
+        sums = Step(row + 1, rows, x, top, last, y + row * n_);
+      } else {
+        stream_.Write(y + row * n_, n_, {}, [&](std::int64_t at, float* to, std::int64_t count) {
+          loops::ScaleShift(last + at, scale_, shift_, to, count);
+        });
+      }
+    }
   }
+
+ private:
+  [[nodiscard]] float* Powers(std::int64_t row) {
+    return logarithm_ ? nullptr : powers_.data() + row % 2 * n_;
+  }
+  loops::SoftmaxSums Step(std::int64_t row, std::int64_t rows, const float* x, float top,
+                          const float* last, float* y) {
+    const float* const now = x + row * n_;
+    const float* const next = row + 1 < rows ? now + n_ : now;
+    return loops::TakeStep({next, now, top, Powers(row), last, scale_, shift_, y}, n_, stream_);
+  }
+  // The result of a row is what is kept of it, scaled and shifted.
+  void Take(float top, float sum) {
+    const bool nothing = safe_ && std::isinf(top) && top < 0;
+    scale_ = nothing ? 0 : logarithm_ ? 1 : 1 / sum;
+    shift_ = logarithm_ ? -top - std::log(sum) : 0;
+  }
+
+  const std::int64_t n_;
+  const bool logarithm_, safe_;
+  const ResultStream& stream_;
+  std::vector<float> powers_;  // of two rows in turn
+  float scale_ = 0, shift_ = 0;
+};
+
+void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags,
+                    const ResultStream& stream) {
+  const bool logarithm = (flags & kLogarithm) != 0;
+  const auto sum =
+      static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
+  const std::int64_t ahead = std::max(n, ResultStream::kAheadFloats);
+  stream.Write(dx, n, {g + ahead, y + ahead}, [&](std::int64_t i, float* to, std::int64_t count) {
+    if (logarithm) {
+      loops::LogSoftmaxGradient(g + i, y + i, sum, to, count);
+    } else {
+      loops::SoftmaxGradient(g + i, y + i, sum, to, count);
+    }
+  });
 }
 
 class Softmax final : public Kernel {
@@ -153,12 +202,14 @@ class Softmax final : public Kernel {
     REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
     const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
     InParts(p.rows, GrainOf(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+      const ResultStream stream(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
+      if (!p.backward) {
+        ForwardRows(p.n, p.flags, stream)
+            .Run(x.data() + begin * p.n, y.data() + begin * p.n, end - begin);
+        return;
+      }
       for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
-        if (p.backward) {
-          RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags);
-        } else {
-          RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags);
-        }
+        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, stream);
       }
     });
     return y.Store(memory);

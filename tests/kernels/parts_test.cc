@@ -69,13 +69,19 @@ TEST(ResultStream, CopiesEveryRun) {
 
 TEST(ResultStream, WritesEveryElementOnce) {
   for (const std::int64_t result_bytes : {std::int64_t{1}, std::int64_t{1} << 50}) {
-    std::vector<float> y(2500);
-    ResultStream(result_bytes)
-        .Write(y.data(), 2500, [](std::int64_t first, float* to, std::int64_t count) {
-          std::iota(to, to + count, static_cast<float>(first));
-        });
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      ASSERT_EQ(y[i], static_cast<float>(i));
+    for (std::size_t before = 0; before < 17; ++before) {  // wherever in a line the first one is
+      std::vector<float> y(2500 + before + 1, -1);
+      float* const first_y = y.data() + before;
+      // What is fetched ahead may be nobody's memory.
+      ResultStream(result_bytes)
+          .Write(first_y, 2500, {first_y, first_y + (std::int64_t{1} << 30)},
+                 [](std::int64_t first, float* to, std::int64_t count) {
+                   std::iota(to, to + count, static_cast<float>(first));
+                 });
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const bool inside = i >= before && i < before + 2500;
+        ASSERT_EQ(y[i], inside ? static_cast<float>(i - before) : -1) << before;
+      }
     }
   }
 }

@@ -1,0 +1,42 @@
+// The host backend's loops of softmax: exponentials, and what goes with them. float32 in dense
+// memory, vectorised for the machine that runs them. Nothing here overlaps in memory unless it is
+// the same address.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/host/result_stream.h"
+
+namespace reprise::loops {
+
+// y = exp(x - top), returns its sum; y may be x. Relative error under 2e-7 from exp(-87.3), which
+// stands for all that is less, to exp(88.3), which stands for all that is more; either for NaN.
+double ExpSum(const float* x, float top, float* y, std::int64_t n);
+void Exp(const float* x, float top, float* y, std::int64_t n);  // without the sum
+[[nodiscard]] float Max(const float* x, std::int64_t n);        // -inf of none; may be NaN of NaN
+// row[i] = -inf where let[i] is zero
+void MaskOut(const float* let, float* row, std::int64_t n);
+
+// What is done at once to three rows of a softmax, so that the memory's time and the exponentials'
+// are the same time: exp(row - top), y = last scale + shift, and the first reading of `next`.
+struct SoftmaxStep {
+  const float* next;
+  const float* row;
+  float top;
+  float* powers;  // null: only their sum is wanted
+  const float* last;
+  float scale, shift;
+  float* y;  // null: there is no last row yet
+};
+struct SoftmaxSums {
+  float powers;  // their sum, in float32 for each sixteenth of the row
+  float most;    // the largest of `next`
+};
+[[nodiscard]] SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n,
+                                   const ResultStream& stream);
+
+// dx = y (g - sum), and of log-softmax dx = g - exp(y) sum; dx may be g.
+void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
+void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
+
+}  // namespace reprise::loops
