@@ -215,9 +215,7 @@ constexpr double kRowBytes = 8;
 
 Doubles SumOfBlocks(const std::vector<float>& blocks, std::int64_t n) {
   Doubles sums(static_cast<std::size_t>(n), 0);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    sums[i % sums.size()] += static_cast<double>(blocks[i]);
-  }
+  loops::SumColumns(blocks.data(), loops::Map::kValue, std::ssize(blocks) / n, n, sums.data());
   return sums;
 }
 
