@@ -54,7 +54,10 @@ __kernel void batch_norm(__global const TYPE(X)* x, long x0, __global const TYPE
     FOR_SPANS(s, images) {
       __global const TYPE(X)* xr = x + x0 + (s * channels + c) * n;
       __global TYPE(X)* yr = y + y0 + (s * channels + c) * n;
-      SPAN_VECTORS(i, n) VPUT(X, yr, i, (VGET(X, xr, i) - m) * scale + shift);
+      SPAN_VECTORS(i, n) {
+        FETCH(xr, n + i);  // the next channel's span
+        VSTREAM(X, yr, i, (VGET(X, xr, i) - m) * scale + shift, flags);
+      }
       SPAN_TAIL(i, n) PUT(X, yr, i, (GET(X, xr, i) - m) * scale + shift);
     }
   }
@@ -105,7 +108,9 @@ __kernel void batch_norm_backward(__global const TYPE(X)* g, long g0, __global c
       long at = (s * channels + c) * n;
       SPAN_VECTORS(i, n) {
         VACC d = (VGET(X, x + x0 + at, i) - m) * slope;
-        VPUT(X, dx + dx0 + at, i, (VGET(X, g + g0 + at, i) - mean_g - d) * scale);
+        FETCH(g + g0 + at, n + i);
+        FETCH(x + x0 + at, n + i);
+        VSTREAM(X, dx + dx0 + at, i, (VGET(X, g + g0 + at, i) - mean_g - d) * scale, flags);
       }
       SPAN_TAIL(i, n) {
         ACC d = (GET(X, x + x0 + at, i) - m) * slope;

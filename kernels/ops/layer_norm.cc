@@ -310,7 +310,7 @@ Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const Lowe
   REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.op.mean, rstd));
   rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, w, b, y, mean, rstd,
                   f.rows, f.n, static_cast<float>(f.eps),
-                  f.op.Flags() | (f.centered ? kNormCentered : 0));
+                  f.op.Flags() | (f.centered ? kNormCentered : 0) | rows.PastCaches(*f.y));
   return std::move(rows).Take();
 }
 
@@ -340,7 +340,7 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
   if (b.dx != nullptr) {  // last: it may share the storage of g
     REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*b.dx));
     rows.LaunchRows("layer_norm_dx", b.rows, static_cast<double>(b.n) * 3, g, x, w, mean, rstd, dx,
-                    b.rows, b.n, flags);
+                    b.rows, b.n, flags | rows.PastCaches(*b.dx));
   }
   return std::move(rows).Take();
 }

@@ -34,7 +34,8 @@ __kernel void layer_norm(__global const TYPE(X)* x, long x0, __global const TYPE
       VACC v = (VGET(X, xr, i) - m) * r;
       if (flags & HAS_WEIGHT) v *= VGET(W, w, i);
       if (flags & HAS_BIAS) v += VGET(W, b, i);
-      VPUT(X, yr, i, v);
+      FETCH(xr, max(n, (long)AHEAD) + i);
+      VSTREAM(X, yr, i, v, flags);
     }
     FOR_TAIL(i, n) {
       ACC v = (GET(X, xr, i) - m) * r;
@@ -81,7 +82,9 @@ __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const T
     FOR_VECTORS(i, n) {
       VACC v = VGET(X, gr, i);
       if (flags & HAS_WEIGHT) v *= VGET(W, w, i);
-      VPUT(X, dr, i, (v - gw - (VGET(X, xr, i) - m) * r * gwx) * r);
+      FETCH(gr, max(n, (long)AHEAD) + i);
+      FETCH(xr, max(n, (long)AHEAD) + i);
+      VSTREAM(X, dr, i, (v - gw - (VGET(X, xr, i) - m) * r * gwx) * r, flags);
     }
     FOR_TAIL(i, n) {
       ACC v = GET(X, gr, i);
@@ -159,6 +162,7 @@ static void column_grads(__global const TYPE(X)* g, __global const TYPE(X)* x,
 // dw = sum over rows of g * xhat, db = sum over rows of g. A CPU's work-groups take `strips`
 // vectors of columns each, 1 or STRIPS: memory is read in longer pieces, sums stay in registers.
 #define STRIPS 8
+#define ROWS_AHEAD 4  // a row's piece is too short for a core to see where the next one is
 #define UNROLLED(k) _Pragma("unroll") for (int k = 0; k < STRIPS; ++k)
 __kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
                             __global const TYPE(S)* mean, long mean0, __global const TYPE(S)* rstd,
@@ -173,6 +177,8 @@ __kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const T
       const ACC m = flags & CENTERED ? GET(S, mean, mean0 + row) : 0;
       const ACC r = GET(S, rstd, rstd0 + row);
       UNROLLED(k) {
+        FETCH(g + g0, (row + ROWS_AHEAD) * n + first + k * V);
+        FETCH(x + x0, (row + ROWS_AHEAD) * n + first + k * V);
         const VACC gv = VGET(X, g, g0 + row * n + first + k * V);
         sums_b[k] += gv;
         sums_w[k] += gv * (VGET(X, x, x0 + row * n + first + k * V) - m) * r;

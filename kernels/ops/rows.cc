@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/host/result_stream.h"
+
 namespace reprise {
 namespace {
 
@@ -164,6 +166,12 @@ void RowLowering::DropIfEmpty() {
   if (std::get<DeviceKernel>(launches_.back()).global[0] == 0) {
     launches_.pop_back();
   }
+}
+
+std::int32_t RowLowering::PastCaches(const TensorDesc& result) const {
+  constexpr std::int32_t kPastCaches = 256;
+  const bool past = device().is_cpu && ResultStream(Count(result) * SizeOf(result.dtype)).streams();
+  return past ? kPastCaches : 0;
 }
 
 std::int32_t RowLowering::LanesFor(std::int64_t n) const {

@@ -90,6 +90,58 @@ static CAT(ushort, V) bf16_bits_v(CAT(float, V) v) {
 #define VPUT_int64(p, i, v) WIDE_PUT_(long, p, i, v)
 #define VPUT_bool(p, i, v) WIDE_PUT_(uchar, p, i, v)
 
+// ---- exp() of floats: PoCL's takes far longer on CPUs. As ExpOf of softmax_loops.cc, which explains it.
+#define FLOAT_float32 1
+#if DEVICE_IS_CPU && CAT(FLOAT_, ACC_NAME)
+static VACC exp_v(VACC x) {
+  typedef CAT(int, V) ints;
+  typedef CAT(uint, V) uints;
+  const float whole_magic = 12582912.0f + 127;
+  ints bits = CAT(as_int, V)(min(CAT(as_uint, V)(x), (uints)(0xc2aeac4fu)));
+  VACC bounded = CAT(as_float, V)(min(bits, (ints)(0x42b0999a)));
+  VACC whole = bounded * 1.44269504f + whole_magic;
+  VACC k = whole - whole_magic;
+  VACC r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
+  VACC p = r * 1.406127672e-3f + 8.379020735e-3f;
+  p = p * r + 4.16647765e-2f;
+  p = p * r + 1.666636531e-1f;
+  p = p * r + 5.000000435e-1f;
+  p = p * r + 1.00000005f;
+  VACC power = CAT(as_float, V)(CAT(as_int, V)(whole) << 23);
+  return p * r * power + power;
+}
+#else
+#define exp_v(x) exp(x)
+#endif
+
+// ---- Large results on a CPU (PAST_CACHES among a kernel's flags) are stored past the caches while
+// what will be read soon is fetched: kernels/host/result_stream.h.
+#define PAST_CACHES 256
+#define AHEAD 1024
+#if DEVICE_IS_CPU && defined(__has_builtin)
+#define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
+#endif
+#if CAN_STREAM
+static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
+  if ((flags & PAST_CACHES) && (uintptr_t)p % sizeof(v) == 0) {
+    __builtin_nontemporal_store(v, (__global CAT(float, V)*)p);
+  } else {
+    CAT(vstore, V)(v, 0, p);
+  }
+}
+#define FETCH(p, i) __builtin_prefetch((const void*)(uintptr_t)((p) + (i)))
+#else
+#define vstream_float32(p, v, flags) CAT(vstore, V)(v, 0, p)
+#define FETCH(p, i)
+#endif
+// VPUT of a result.
+#define VSTREAM(D, p, i, v, flags) CAT(VSTREAM_, D)(p, i, v, flags)
+#define VSTREAM_float32(p, i, v, flags) \
+  vstream_float32((p) + (i), CAT(convert_float, V)(v), flags)
+#define VSTREAM_float64(p, i, v, flags) VPUT_float64(p, i, v)
+#define VSTREAM_float16(p, i, v, flags) VPUT_float16(p, i, v)
+#define VSTREAM_bfloat16(p, i, v, flags) VPUT_bfloat16(p, i, v)
+
 // One lane out of V.
 #if V == 16
 #define FOLD(OP, v)                                                               \
@@ -130,6 +182,20 @@ DEFINE_GROUP_FOLD(group_sum, PLUS)
 // Elements of a row by this work-item: whole vectors, then the tail.
 #define FOR_VECTORS(i, n) for (long i = (long)get_local_id(0) * V; i + V <= (n); i += (long)L * V)
 #define FOR_TAIL(i, n) for (long i = (n) - (n) % V + get_local_id(0); i < (n); i += L)
+// The same with vectors from element `h` on, where a CPU's row of `p` is aligned, and the elements
+// before and after them.
+#if L == 1
+#define ALIGNED_FROM(p, n) \
+  min((long)(n), (long)(-(uintptr_t)(p) % (V * sizeof(*(p))) / sizeof(*(p))))
+#else
+#define ALIGNED_FROM(p, n) 0L
+#endif
+#define FOR_VECTORS_FROM(h, i, n) \
+  for (long i = (h) + (long)get_local_id(0) * V; i + V <= (n); i += (long)L * V)
+#define AFTER_VECTORS(h, n) ((h) + ((n) - (h)) / V * V)
+#define FOR_ENDS(h, i, n)                                                                \
+  for (long i = (h) > 0 ? 0 : AFTER_VECTORS(h, n) + get_local_id(0); i < (n);            \
+       i = i + 1 == (h) ? AFTER_VECTORS(h, n) : i + L)
 
 // Every index read from memory passes here: negative ones count from the end, as in PyTorch, and
 // what is out of range is clamped (replayed indices may be synthetic).

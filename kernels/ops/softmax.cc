@@ -224,10 +224,11 @@ class Softmax final : public Kernel {
     if (p.backward) {
       REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
       REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
-      rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n, p.flags);
+      rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n,
+                      p.flags | rows.PastCaches(p.y));
     } else {
       REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
-      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags);
+      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags | rows.PastCaches(p.y));
     }
     return std::move(rows).Take();
   }
