@@ -74,15 +74,14 @@ class Rows {
   std::array<std::int64_t, IndexSpace::kMaxDims> index_ = {};
 };
 
-// Whether the n elements at `a` and at `b` share any. Loops take the slow way where they do.
+// Whether the n elements at `a` and at `b` share some without being the same.
 template <typename C>
 bool Overlap(const C* a, const C* b, std::int64_t n) {
-  return a < b + n && b < a + n;
+  return a != b && a < b + n && b < a + n;
 }
 
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
-// dense. A result that is an operand, too, goes through a block, and never past the caches: its
-// lines are in them.
+// dense. A result that is an operand, too, never goes past the caches: its lines are in them.
 template <typename C>
 void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
              std::int64_t begin, std::int64_t end) {
@@ -110,14 +109,16 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
     }
     const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
     C* to = dense ? reinterpret_cast<C*>(sides[0].data) + rows.at(0) : nullptr;
-    const bool apart = dense && std::none_of(from.begin() + 1, from.end(), [&](const C* operand) {
-                         return Overlap<C>(operand, to, n);
-                       });
-    C* out = apart && !stream.streams() ? to : blocks[0].data();
+    const auto is_result = [&](const C* operand) { return operand == to; };
+    const auto overlaps = [&](const C* operand) { return Overlap<C>(operand, to, n); };
+    const bool in_place = dense && std::none_of(from.begin() + 1, from.end(), overlaps);
+    const bool past =
+        in_place && stream.streams() && std::none_of(from.begin() + 1, from.end(), is_result);
+    C* const out = in_place && !past ? to : blocks[0].data();
     compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
-    if (apart && stream.streams()) {
+    if (past) {
       stream.Copy(to, out, n * SizeOf(sides[0].dtype), ResultStream::Ahead(ahead).first(fetched));
-    } else if (out != to) {
+    } else if (!in_place) {
       StoreRun(out, n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
     }
     rows.Advance(n);

@@ -77,10 +77,11 @@ std::int64_t IntPow(std::int64_t x, std::int64_t y) {
 }
 
 // The loop of each operator: in float32, which is nearly all that training has, one for each kind
-// of processor.
+// of processor. The result may be an operand: an element is read before it is written, and no other
+// iteration's.
 #define LOOP(type, host)                                      \
   using T [[maybe_unused]] = type;                            \
-  for (int k = 0; k < n; ++k) {                               \
+  _Pragma("GCC ivdep") for (int k = 0; k < n; ++k) {          \
     [[maybe_unused]] const T a = pa[k], b = pb[k], c = pc[k]; \
     out[k] = static_cast<T>(host);                            \
   }                                                           \
