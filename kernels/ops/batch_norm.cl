@@ -61,6 +61,7 @@ __kernel void batch_norm(__global const TYPE(X)* x, long x0, __global const TYPE
       SPAN_TAIL(i, n) PUT(X, yr, i, (GET(X, xr, i) - m) * scale + shift);
     }
   }
+  END_STREAM();
 }
 
 // dw = sum g*xhat, db = sum g; dx = w*r * (g - mean(g) - xhat * mean(g*xhat)) in training (the
@@ -118,4 +119,5 @@ __kernel void batch_norm_backward(__global const TYPE(X)* g, long g0, __global c
       }
     }
   }
+  END_STREAM();
 }

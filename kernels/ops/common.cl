@@ -55,7 +55,7 @@ static inline void store_bfloat16(__global ushort* p, long i, float v) {
   p[i] = isnan(v) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// ---- log() of a float: PoCL's is a call into libm for each element, this one vectorises.
+// ---- log() and exp() of a float: PoCL's are calls for each element, these vectorise.
 #if DEVICE_IS_CPU
 // Of normal positive numbers: Cephes' logf, as Log of random_loops.cc, without a division.
 static inline float log_of_normal(float x) {
@@ -75,6 +75,22 @@ static inline float log_of_normal(float x) {
   const float tail = p * r * square - e * 2.12194440e-4f - 0.5f * square;
   return r + tail + e * 0.693359375f;
 }
+// exp(), whose call takes far longer; explained at ExpOf of softmax_loops.cc. Of less than -87.3 it is
+// 1e-38, of more than 88.3 2e38, of NaN either.
+static inline float fast_exp(float x) {
+  const int bits = as_int(min(as_uint(x), 0xc2aeac4fu));
+  const float bounded = as_float(min(bits, 0x42b0999a));
+  const float whole = bounded * 1.44269504f + (12582912.0f + 127);
+  const float k = whole - (12582912.0f + 127);
+  const float r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
+  float p = r * 1.406127672e-3f + 8.379020735e-3f;
+  p = p * r + 4.16647765e-2f;
+  p = p * r + 1.666636531e-1f;
+  p = p * r + 5.000000435e-1f;
+  p = p * r + 1.00000005f;
+  const float power = as_float(as_int(whole) << 23);
+  return p * r * power + power;
+}
 static inline float fast_log(float x) {
   const bool tiny = x < 0x1p-126f;
   float result = log_of_normal(tiny ? x * 0x1p25f : x) - (tiny ? 17.32867951f : 0.0f);  // 25 ln 2
@@ -84,6 +100,7 @@ static inline float fast_log(float x) {
 }
 #else
 #define log_of_normal(x) log(x)
+#define fast_exp(x) exp(x)
 #define fast_log(x) log(x)
 #endif
 

@@ -48,6 +48,7 @@ __kernel void layer_norm(__global const TYPE(X)* x, long x0, __global const TYPE
       PUT(S, rstd, rstd0 + row, r);
     }
   }
+  END_STREAM();
 }
 
 // dx = (g*w - mean(g*w) - xhat * mean(g*w*xhat)) * rstd.
@@ -92,6 +93,7 @@ __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const T
       PUT(X, dr, i, (v - gw - (GET(X, xr, i) - m) * r * gwx) * r);
     }
   }
+  END_STREAM();
 }
 
 // Columns: work-items form LX columns of V elements times L / LX rows.

@@ -121,6 +121,12 @@ static VACC exp_v(VACC x) {
 #if DEVICE_IS_CPU && defined(__has_builtin)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif
+// At the end of each kernel that stores so: what it stored is seen by the threads after it.
+#if CAN_STREAM && (defined(__x86_64__) || defined(__i386__))
+#define END_STREAM() __builtin_ia32_sfence()
+#else
+#define END_STREAM()
+#endif
 #if CAN_STREAM
 static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
   if ((flags & PAST_CACHES) && (uintptr_t)p % sizeof(v) == 0) {

@@ -77,6 +77,7 @@ __kernel void softmax(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, l
       FOR_ENDS(h, i, n) PUT(Y, yr, i, exp(GET(X, xr, i) - top) * scale);
     }
   }
+  END_STREAM();
 }
 
 // y is the forward result. softmax: dx = y * (g - sum(g*y)); log-softmax: dx = g - exp(y) * sum(g).
@@ -113,4 +114,5 @@ __kernel void softmax_backward(__global const TYPE(X)* g, long g0, __global cons
       FOR_ENDS(h, i, n) PUT(Y, dr, i, (GET(X, gr, i) - sum) * GET(X, yr, i));
     }
   }
+  END_STREAM();
 }
