@@ -208,8 +208,6 @@ Status LayerNorm::ReferenceBackward(const Backward& b, const HostBindings& memor
   return WriteDoublesIf(b.db, memory, db);
 }
 
-constexpr std::int64_t kStrips = 8;  // STRIPS of layer_norm.cl
-
 // An element is read and written; its second reading is from a cache.
 constexpr double kRowBytes = 8;
 
@@ -328,19 +326,27 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
   const std::int32_t flags = b.op.Flags() | (b.centered ? kNormCentered : 0) |
                              (b.dw != nullptr ? kNormWantWeight : 0) |
                              (b.db != nullptr ? kNormWantBias : 0);
-  if (b.dw != nullptr || b.db != nullptr) {
-    // Wide strips where that leaves every core some.
-    const std::int64_t units = 2 * std::max(1, rows.device().compute_units);
-    const bool wide = rows.device().is_cpu && b.n >= units * kStrips * rows.vector_width();
-    const std::int64_t strips = wide ? kStrips : 1;
-    const std::int64_t columns = strips * rows.columns_per_group();
+  const bool sums = b.dw != nullptr || b.db != nullptr;
+  const bool at_once = rows.device().is_cpu;
+  if (sums && !at_once) {
+    const std::int64_t columns = rows.columns_per_group();
     rows.LaunchGroups("layer_norm_dw", (b.n + columns - 1) / columns, g, x, mean, rstd, dw, db,
-                      b.rows, b.n, static_cast<std::int32_t>(strips), flags);
+                      b.rows, b.n, flags);
   }
-  if (b.dx != nullptr) {  // last: it may share the storage of g
-    REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*b.dx));
-    rows.LaunchRows("layer_norm_dx", b.rows, static_cast<double>(b.n) * 3, g, x, w, mean, rstd, dx,
-                    b.rows, b.n, flags | rows.PastCaches(*b.dx));
+  const double work = static_cast<double>(b.n) * 3;
+  const std::int64_t groups = rows.RowGroups(b.rows, work);
+  DenseOperand shares = rstd;
+  if (sums && at_once) {
+    REPRISE_ASSIGN(shares, rows.Scratch(2 * groups * b.n * SizeOf(AccumulatorOf(b.op.x->dtype))));
+  }
+  if (b.dx != nullptr || at_once) {  // last on a GPU: dx may share the storage of g
+    REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
+    const std::int32_t want = b.dx != nullptr ? kNormWantInput | rows.PastCaches(*b.dx) : 0;
+    rows.LaunchRows("layer_norm_dx", b.rows, work, g, x, w, mean, rstd, dx, shares, b.rows, b.n,
+                    flags | want);
+  }
+  if (sums && at_once) {
+    rows.LaunchItems("layer_norm_sums", b.n, shares, dw, db, groups, b.n, flags);
   }
   return std::move(rows).Take();
 }

@@ -51,13 +51,22 @@ __kernel void layer_norm(__global const TYPE(X)* x, long x0, __global const TYPE
   END_STREAM();
 }
 
-// dx = (g*w - mean(g*w) - xhat * mean(g*w*xhat)) * rstd.
+// dx = (g*w - mean(g*w) - xhat * mean(g*w*xhat)) * rstd. On CPUs also each work-group's share of
+// dw = sum over rows of g * xhat and of db = sum over rows of g, n of each in `sums`: what was read is
+// in a cache then.
 __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
                             __global const TYPE(W)* w, long w0, __global const TYPE(S)* mean,
                             long mean0, __global const TYPE(S)* rstd, long rstd0,
-                            __global TYPE(X)* dx, long dx0, long rows, long n, int flags) {
+                            __global TYPE(X)* dx, long dx0, __global ACC* sums, long sums0,
+                            long rows, long n, int flags) {
   GROUP_LOCAL(tmp);
   w += w0;
+#if L == 1
+  const bool wants_sums = flags & (WANT_W | WANT_B);
+  __global ACC* sum_w = sums + sums0 + 2 * n * get_group_id(0);
+  __global ACC* sum_b = sum_w + n;
+  for (long i = 0; wants_sums && i < 2 * n; ++i) sum_w[i] = 0;
+#endif
   FOR_ROWS(row, rows) {
     __global const TYPE(X)* gr = g + g0 + row * n;
     __global const TYPE(X)* xr = x + x0 + row * n;
@@ -67,17 +76,30 @@ __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const T
     VACC wide_gw = 0, wide_gwx = 0;
     ACC gw = 0, gwx = 0;
     FOR_VECTORS(i, n) {
-      VACC v = VGET(X, gr, i);
+      VACC v = VGET(X, gr, i), h = (VGET(X, xr, i) - m) * r;
+#if L == 1
+      if (wants_sums) {
+        CAT(vstore, V)(CAT(vload, V)(0, sum_w + i) + v * h, 0, sum_w + i);
+        CAT(vstore, V)(CAT(vload, V)(0, sum_b + i) + v, 0, sum_b + i);
+      }
+#endif
       if (flags & HAS_WEIGHT) v *= VGET(W, w, i);
       wide_gw += v;
-      wide_gwx += v * (VGET(X, xr, i) - m) * r;
+      wide_gwx += v * h;
     }
     FOR_TAIL(i, n) {
-      ACC v = GET(X, gr, i);
+      ACC v = GET(X, gr, i), h = (GET(X, xr, i) - m) * r;
+#if L == 1
+      if (wants_sums) {
+        sum_w[i] += v * h;
+        sum_b[i] += v;
+      }
+#endif
       if (flags & HAS_WEIGHT) v *= GET(W, w, i);
       gw += v;
-      gwx += v * (GET(X, xr, i) - m) * r;
+      gwx += v * h;
     }
+    if (!(flags & WANT_X)) continue;
     gw = flags & CENTERED ? wide_sum(wide_gw, gw, tmp) / n : 0;
     gwx = wide_sum(wide_gwx, gwx, tmp) / n;
     FOR_VECTORS(i, n) {
@@ -96,14 +118,24 @@ __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const T
   END_STREAM();
 }
 
-// Columns: work-items form LX columns of V elements times L / LX rows.
-#if L > 1
-#define LX 8
+#if L == 1
+// dw and db of the work-groups' shares.
+__kernel void layer_norm_sums(__global const ACC* sums, long sums0, __global TYPE(W)* dw, long dw0,
+                              __global TYPE(W)* db, long db0, long groups, long n, int flags) {
+  for (long i = FIRST(n); i < LAST(n); i += STEP) {
+    ACC w = 0, b = 0;
+    for (long k = 0; k < groups; ++k) {
+      w += sums[sums0 + 2 * n * k + i];
+      b += sums[sums0 + 2 * n * k + n + i];
+    }
+    if (flags & WANT_W) PUT(W, dw, dw0 + i, w);
+    if (flags & WANT_B) PUT(W, db, db0 + i, b);
+  }
+}
 #else
-#define LX 1
-#endif
+// Columns: work-items form LX columns of V elements times L / LX rows.
+#define LX 8
 
-#if L > 1
 static VACC column_sum(VACC v, __local VACC* tmp) {
   uint lid = get_local_id(0);
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -115,9 +147,6 @@ static VACC column_sum(VACC v, __local VACC* tmp) {
   }
   return tmp[lid % LX];
 }
-#else
-#define column_sum(v, tmp) (v)
-#endif
 
 static VACC load_columns(VACC wide, __global const TYPE(X)* p, long left) {
   ACC lanes[V];
@@ -130,24 +159,21 @@ static void store_columns(VACC v, __global TYPE(W)* p, long left) {
   for (int k = 0; k < V && k < left; ++k) PUT(W, p, k, lanes[k]);
 }
 
-// Of V columns from c on, as far as there are any.
-static void column_grads(__global const TYPE(X)* g, __global const TYPE(X)* x,
-                         __global const TYPE(S)* mean, __global const TYPE(S)* rstd,
-                         __global TYPE(W)* dw, __global TYPE(W)* db, long rows, long n, int flags,
-                         long c
-#if L > 1
-                         ,
-                         __local VACC* tmp
-#endif
-) {
-  long left = n - c;
+// dw = sum over rows of g * xhat, db = sum over rows of g; V columns a work-item, as far as there are.
+__kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
+                            __global const TYPE(S)* mean, long mean0, __global const TYPE(S)* rstd,
+                            long rstd0, __global TYPE(W)* dw, long dw0, __global TYPE(W)* db,
+                            long db0, long rows, long n, int flags) {
+  const long c = ((long)get_group_id(0) * LX + get_local_id(0) % LX) * V;
+  __local VACC tmp[L];
+  const long left = n - c;
   VACC sum_w = 0, sum_b = 0;
   if (left > 0) {
     for (long row = get_local_id(0) / LX; row < rows; row += L / LX) {
-      __global const TYPE(X)* gr = g + row * n + c;
-      __global const TYPE(X)* xr = x + row * n + c;
-      ACC m = flags & CENTERED ? GET(S, mean, row) : 0;
-      ACC r = GET(S, rstd, row);
+      __global const TYPE(X)* gr = g + g0 + row * n + c;
+      __global const TYPE(X)* xr = x + x0 + row * n + c;
+      ACC m = flags & CENTERED ? GET(S, mean, mean0 + row) : 0;
+      ACC r = GET(S, rstd, rstd0 + row);
       VACC gv = left >= V ? VGET(X, gr, 0) : load_columns(0, gr, left);
       VACC xv = left >= V ? VGET(X, xr, 0) : load_columns(0, xr, left);
       sum_b += gv;
@@ -157,47 +183,7 @@ static void column_grads(__global const TYPE(X)* g, __global const TYPE(X)* x,
   if (flags & WANT_W) sum_w = column_sum(sum_w, tmp);
   if (flags & WANT_B) sum_b = column_sum(sum_b, tmp);
   if (left <= 0 || get_local_id(0) >= LX) return;
-  if (flags & WANT_W) store_columns(sum_w, dw + c, left);
-  if (flags & WANT_B) store_columns(sum_b, db + c, left);
+  if (flags & WANT_W) store_columns(sum_w, dw + dw0 + c, left);
+  if (flags & WANT_B) store_columns(sum_b, db + db0 + c, left);
 }
-
-// dw = sum over rows of g * xhat, db = sum over rows of g. A CPU's work-groups take `strips`
-// vectors of columns each, 1 or STRIPS: memory is read in longer pieces, sums stay in registers.
-#define STRIPS 8
-#define ROWS_AHEAD 4  // a row's piece is too short for a core to see where the next one is
-#define UNROLLED(k) _Pragma("unroll") for (int k = 0; k < STRIPS; ++k)
-__kernel void layer_norm_dw(__global const TYPE(X)* g, long g0, __global const TYPE(X)* x, long x0,
-                            __global const TYPE(S)* mean, long mean0, __global const TYPE(S)* rstd,
-                            long rstd0, __global TYPE(W)* dw, long dw0, __global TYPE(W)* db,
-                            long db0, long rows, long n, int strips, int flags) {
-#if L == 1
-  const long first = (long)get_group_id(0) * strips * V;
-  if (strips == STRIPS && first + STRIPS * V <= n) {
-    VACC sums_w[STRIPS], sums_b[STRIPS];
-    UNROLLED(k) sums_w[k] = sums_b[k] = 0;
-    for (long row = 0; row < rows; ++row) {
-      const ACC m = flags & CENTERED ? GET(S, mean, mean0 + row) : 0;
-      const ACC r = GET(S, rstd, rstd0 + row);
-      UNROLLED(k) {
-        FETCH(g + g0, (row + ROWS_AHEAD) * n + first + k * V);
-        FETCH(x + x0, (row + ROWS_AHEAD) * n + first + k * V);
-        const VACC gv = VGET(X, g, g0 + row * n + first + k * V);
-        sums_b[k] += gv;
-        sums_w[k] += gv * (VGET(X, x, x0 + row * n + first + k * V) - m) * r;
-      }
-    }
-    UNROLLED(k) {
-      if (flags & WANT_W) store_columns(sums_w[k], dw + dw0 + first + k * V, V);
-      if (flags & WANT_B) store_columns(sums_b[k], db + db0 + first + k * V, V);
-    }
-    return;
-  }
-  for (long c = first; c < min(first + strips * V, n); c += V)
-    column_grads(g + g0, x + x0, mean + mean0, rstd + rstd0, dw + dw0, db + db0, rows, n, flags, c);
-#else
-  const long c = ((long)get_group_id(0) * LX + get_local_id(0) % LX) * V;
-  __local VACC tmp[L];
-  column_grads(g + g0, x + x0, mean + mean0, rstd + rstd0, dw + dw0, db + db0, rows, n, flags, c,
-               tmp);
 #endif
-}

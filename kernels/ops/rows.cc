@@ -146,14 +146,13 @@ DeviceKernel& RowLowering::Start(const char* entry) {
   return std::get<DeviceKernel>(launches_.back());
 }
 
-void RowLowering::SetRows(DeviceKernel& kernel, std::int64_t rows, double work) {
-  std::int64_t groups = std::min(rows, kMaxGpuGroups);
-  if (device().is_cpu) {
-    const auto worth = static_cast<std::int64_t>(static_cast<double>(rows) * work / kCpuGroupWork);
-    const std::int64_t most = std::max(1, device().compute_units) * kCpuGroupsPerCore;
-    groups = std::min(rows, std::clamp<std::int64_t>(worth, 1, most));
+std::int64_t RowLowering::RowGroups(std::int64_t rows, double work) const {
+  if (!device().is_cpu) {
+    return std::min(rows, kMaxGpuGroups);
   }
-  SetGroups(kernel, groups);
+  const auto worth = static_cast<std::int64_t>(static_cast<double>(rows) * work / kCpuGroupWork);
+  const std::int64_t most = std::max(1, device().compute_units) * kCpuGroupsPerCore;
+  return std::min(rows, std::clamp<std::int64_t>(worth, 1, most));
 }
 
 void RowLowering::SetGroups(DeviceKernel& kernel, std::int64_t groups) {

@@ -57,8 +57,10 @@ class RowLowering {
   void LaunchRows(const char* entry, std::int64_t rows, double work, Args... args) {
     DeviceKernel& kernel = Start(entry);
     (Append(kernel, args), ...);
-    SetRows(kernel, rows, work);
+    SetGroups(kernel, RowGroups(rows, work));
   }
+  // The work-groups of such a launch.
+  [[nodiscard]] std::int64_t RowGroups(std::int64_t rows, double work) const;
   // Items walked with FIRST, LAST, STEP.
   template <typename... Args>
   void LaunchItems(const char* entry, std::int64_t items, Args... args) {
@@ -103,7 +105,6 @@ class RowLowering {
   }
 
   DeviceKernel& Start(const char* entry);
-  void SetRows(DeviceKernel& kernel, std::int64_t rows, double work);
   void SetGroups(DeviceKernel& kernel, std::int64_t groups);
   void DropIfEmpty();
   [[nodiscard]] Result<Launch> Repack(const TensorDesc& from, Buffer* from_buffer,
