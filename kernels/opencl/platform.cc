@@ -162,7 +162,9 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
     info.max_allocation_bytes =
         static_cast<std::int64_t>(device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>());
     info.max_work_group_size = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
-    info.is_cpu = (device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0;
+    // A simulator of devices (Oclgrind) says that it is both.
+    const auto type = device.getInfo<CL_DEVICE_TYPE>();
+    info.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     info.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
     info.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;

@@ -113,6 +113,7 @@ __kernel void unscale(__global TYPE(X)* x, long x0, __global float* found_inf, l
 __kernel void update_scale(__global float* scale, long scale0, __global int* tracker, long tracker0,
                            __global const float* found_inf, long found_inf0, float growth,
                            float backoff, int interval) {
+  if (get_global_id(0) != 0) return;  // a launch of one item has a whole work-group
   if (found_inf[found_inf0] != 0) {
     scale[scale0] *= backoff;
     tracker[tracker0] = 0;

@@ -189,7 +189,8 @@ std::string Describe(const OpCall& call) {
 }
 
 Device* TestDevice(const std::string& backend, std::string* why) {
-  static std::map<std::string, Result<std::unique_ptr<Device>>> devices;
+  // Never closed: at exit a driver's own static objects may be gone already (Oclgrind's are).
+  static auto& devices = *new std::map<std::string, Result<std::unique_ptr<Device>>>;
   auto it = devices.find(backend);
   if (it == devices.end()) {
     it = devices
