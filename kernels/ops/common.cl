@@ -75,22 +75,24 @@ static inline float log_of_normal(float x) {
   const float tail = p * r * square - e * 2.12194440e-4f - 0.5f * square;
   return r + tail + e * 0.693359375f;
 }
-// exp(), whose call takes far longer; explained at ExpOf of softmax_loops.cc. Of less than -87.3 it is
-// 1e-38, of more than 88.3 2e38, of NaN either.
-static inline float fast_exp(float x) {
-  const int bits = as_int(min(as_uint(x), 0xc2aeac4fu));
-  const float bounded = as_float(min(bits, 0x42b0999a));
-  const float whole = bounded * 1.44269504f + (12582912.0f + 127);
-  const float k = whole - (12582912.0f + 127);
-  const float r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
-  float p = r * 1.406127672e-3f + 8.379020735e-3f;
-  p = p * r + 4.16647765e-2f;
-  p = p * r + 1.666636531e-1f;
-  p = p * r + 5.000000435e-1f;
-  p = p * r + 1.00000005f;
-  const float power = as_float(as_int(whole) << 23);
-  return p * r * power + power;
-}
+// exp(), whose call takes far longer, of a float or of a vector; explained at ExpOf of
+// softmax_loops.cc. Of less than -87.3 it is 1e-38, of more than 88.3 2e38, of NaN either.
+#define DEFINE_FAST_EXP(NAME, FLOATS, INTS, UINTS)                              \
+  static inline FLOATS NAME(FLOATS x) {                                         \
+    const INTS bits = CAT(as_, INTS)(min(CAT(as_, UINTS)(x), (UINTS)(0xc2aeac4fu))); \
+    const FLOATS bounded = CAT(as_, FLOATS)(min(bits, (INTS)(0x42b0999a)));     \
+    const FLOATS whole = bounded * 1.44269504f + (12582912.0f + 127);           \
+    const FLOATS k = whole - (12582912.0f + 127);                               \
+    const FLOATS r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;         \
+    FLOATS p = r * 1.406127672e-3f + 8.379020735e-3f;                           \
+    p = p * r + 4.16647765e-2f;                                                 \
+    p = p * r + 1.666636531e-1f;                                                \
+    p = p * r + 5.000000435e-1f;                                                \
+    p = p * r + 1.00000005f;                                                    \
+    const FLOATS power = CAT(as_, FLOATS)(CAT(as_, INTS)(whole) << 23);         \
+    return p * r * power + power;                                               \
+  }
+DEFINE_FAST_EXP(fast_exp, float, int, uint)
 static inline float fast_log(float x) {
   const bool tiny = x < 0x1p-126f;
   float result = log_of_normal(tiny ? x * 0x1p25f : x) - (tiny ? 17.32867951f : 0.0f);  // 25 ln 2

@@ -6,7 +6,8 @@
 // As in random.cc.
 enum { INTEGERS, UNIFORM, NORMAL, BERNOULLI, EXPONENTIAL, LOG_NORMAL, CAUCHY, GEOMETRIC };
 
-// cos(2πu) = 1 - 2 sin²(πu), by the sine's series for |πu| ≤ π/2: vectorises where cos() does not.
+// cos(2πu) = 1 - 2 sin²(πu), for u in [0, 1), by the sine's series for |πu| ≤ π/2: vectorises
+// where cos() does not.
 static inline float cos_turn(float u) {
   float x = 3.14159265f * (u > 0.5f ? u - 1 : u);
   float z = x * x;

@@ -90,26 +90,10 @@ static CAT(ushort, V) bf16_bits_v(CAT(float, V) v) {
 #define VPUT_int64(p, i, v) WIDE_PUT_(long, p, i, v)
 #define VPUT_bool(p, i, v) WIDE_PUT_(uchar, p, i, v)
 
-// ---- exp() of floats: PoCL's takes far longer on CPUs. As ExpOf of softmax_loops.cc, which explains it.
+// ---- exp() of V elements.
 #define FLOAT_float32 1
 #if DEVICE_IS_CPU && CAT(FLOAT_, ACC_NAME)
-static VACC exp_v(VACC x) {
-  typedef CAT(int, V) ints;
-  typedef CAT(uint, V) uints;
-  const float whole_magic = 12582912.0f + 127;
-  ints bits = CAT(as_int, V)(min(CAT(as_uint, V)(x), (uints)(0xc2aeac4fu)));
-  VACC bounded = CAT(as_float, V)(min(bits, (ints)(0x42b0999a)));
-  VACC whole = bounded * 1.44269504f + whole_magic;
-  VACC k = whole - whole_magic;
-  VACC r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;
-  VACC p = r * 1.406127672e-3f + 8.379020735e-3f;
-  p = p * r + 4.16647765e-2f;
-  p = p * r + 1.666636531e-1f;
-  p = p * r + 5.000000435e-1f;
-  p = p * r + 1.00000005f;
-  VACC power = CAT(as_float, V)(CAT(as_int, V)(whole) << 23);
-  return p * r * power + power;
-}
+DEFINE_FAST_EXP(exp_v, CAT(float, V), CAT(int, V), CAT(uint, V))
 #else
 #define exp_v(x) exp(x)
 #endif
