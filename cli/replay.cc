@@ -28,7 +28,7 @@ struct Flags {
   ReplayRequest request;
   std::string mode = "full";
   std::string ops, comms, host_gaps = "keep", memory = "own";
-  std::string time_scale;
+  std::string time_scale, stretch;
   std::vector<std::string> icds;
   std::vector<std::string> algorithms;
   int fold = 0;
@@ -75,6 +75,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--time-scale", flags.time_scale,
                  "factor on the time of timed nodes (of all in --mode dry), or CLASS=F,…; comm: "
                  "transfers, rest: what is not named");
+  app.add_option("--stretch", flags.stretch,
+                 "factor, at least 1, on the time of executed operations of host threads, or "
+                 "CLASS=F,…: after each, the thread waits; `report` says which would fit");
   app.add_option("--device", options.backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}));
   auto* const index = app.add_option("--device-index", options.device_index,
@@ -134,6 +137,12 @@ Status Interpret(Flags& flags) {
   }
   if (!flags.time_scale.empty()) {
     REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
+  }
+  if (!flags.stretch.empty()) {
+    if (options.preset == ReplayPreset::kDry) {
+      return UsageError("--stretch: nothing runs in --mode dry; --time-scale is its what-if");
+    }
+    REPRISE_TRY(ParseStretch(flags.stretch, options));
   }
   REPRISE_TRY(InterpretPart(flags.part, options));
   options.share_memory = flags.memory == "share";

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <map>
 #include <optional>
 
 namespace reprise {
@@ -28,6 +30,41 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
     }
     text.remove_prefix(at + 1);
   }
+}
+
+struct FactorFlag {
+  const char* name;
+  double least;
+  const char* example;
+  const char* note;
+};
+
+// "0.5", "gemm=0.5,comm=2" or both: "0.5,gemm=1".
+Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_rest,
+                    std::map<OpClass, double>& by_class) {
+  for (const std::string_view part : Split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
+    const auto factor =
+        ToNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
+    if (!factor || !(*factor >= flag.least) || !std::isfinite(*factor)) {
+      return UsageError(
+          fmt::format("{}: '{}': expected a factor of at least {}, or CLASS=FACTOR, e.g. {}",
+                      flag.name, part, flag.least, flag.example));
+    }
+    const auto op_class = ParseOpClass(key);
+    if (key.empty() || IsRest(key)) {
+      of_rest = *factor;
+    } else if (op_class) {
+      by_class[*op_class] = *factor;
+    } else {
+      return UsageError(fmt::format(
+          "{}: '{}' is not an operator class; `reprise list kernels` shows them, {}rest what is "
+          "not named",
+          flag.name, key, flag.note));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -85,28 +122,13 @@ Status ParseStreams(std::string_view text, ReplayOptions& options) {
 }
 
 Status ParseTimeScale(std::string_view text, ReplayOptions& options) {
-  for (const std::string_view part : Split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
-    const auto factor =
-        ToNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
-    if (!factor || !(*factor >= 0)) {
-      return UsageError(fmt::format(
-          "--time-scale: '{}': expected a factor, or CLASS=FACTOR, e.g. gemm=0.5,comm=2", part));
-    }
-    const auto op_class = ParseOpClass(key);
-    if (key.empty() || IsRest(key)) {
-      options.time_scale = *factor;
-    } else if (op_class) {
-      options.time_scales[*op_class] = *factor;
-    } else {
-      return UsageError(fmt::format(
-          "--time-scale: '{}' is not an operator class; `reprise list kernels` shows them, comm "
-          "is every transfer, rest what is not named",
-          key));
-    }
-  }
-  return {};
+  return ParseFactors(text, {"--time-scale", 0, "gemm=0.5,comm=2", "comm is every transfer, "},
+                      options.time_scale, options.time_scales);
+}
+
+Status ParseStretch(std::string_view text, ReplayOptions& options) {
+  return ParseFactors(text, {"--stretch", 1, "conv=1.3,norm=1.5", ""}, options.stretch,
+                      options.stretches);
 }
 
 Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {

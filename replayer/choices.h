@@ -19,6 +19,8 @@ namespace reprise {
 [[nodiscard]] Status ParseStreams(std::string_view text, ReplayOptions& options);
 // "0.5", "gemm=0.5,comm=2" or both: "0.5,gemm=1". `other` and `rest` are all that is not named.
 [[nodiscard]] Status ParseTimeScale(std::string_view text, ReplayOptions& options);
+// The same of --stretch; factors are at least 1.
+[[nodiscard]] Status ParseStretch(std::string_view text, ReplayOptions& options);
 // "round-robin", "packed", or "0:0,1:0,2:1": local rank to device index.
 [[nodiscard]] Status ParseDeviceMap(std::string_view text, ReplayOptions& options);
 

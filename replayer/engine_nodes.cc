@@ -1,5 +1,6 @@
 // Engine's running half: one node, from ready to done.
 #include <algorithm>
+#include <cmath>
 
 #include "core/clock.h"
 #include "replayer/engine.h"
@@ -223,9 +224,14 @@ Status Engine::Settle(ActorState& actor) {
         continue;
       }
       const std::int64_t start_ns = times.at(at).start_ns;
-      const std::int64_t end_ns = times.at(at + count - 1).end_ns;
-      Record(actor, node, start_ns, end_ns - start_ns);
-      actor.timeline.AddDeviceTime(end_ns - start_ns);
+      const std::int64_t taken_ns = times.at(at + count - 1).end_ns - start_ns;
+      const auto lasts_ns = static_cast<std::int64_t>(
+          std::llround(plan_.work[node].stretch * static_cast<double>(taken_ns)));
+      if (lasts_ns > taken_ns) {
+        WaitUntil(start_ns + lasts_ns);  // even if the thread is late: nodes must not overlap
+      }
+      Record(actor, node, start_ns, lasts_ns);
+      actor.timeline.AddDeviceTime(lasts_ns);
       at += count;
     }
     actor.enqueued.clear();

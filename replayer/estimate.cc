@@ -121,8 +121,8 @@ Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& 
       continue;
     }
     estimate.recorded_ns += graph.duration_ns(i);
-    seconds += std::max(work.cost.flops / limits.flops_per_second,
-                        work.cost.bytes / limits.bytes_per_second);
+    seconds += work.stretch * std::max(work.cost.flops / limits.flops_per_second,
+                                       work.cost.bytes / limits.bytes_per_second);
   }
   estimate.compute_ns = static_cast<std::int64_t>(seconds * 1e9 * slowdown);
   return estimate;

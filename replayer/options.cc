@@ -46,6 +46,11 @@ double ReplayOptions::TimeScaleOf(OpClass op_class) const {
   return it == time_scales.end() ? time_scale : it->second;
 }
 
+double ReplayOptions::StretchOf(OpClass op_class) const {
+  const auto it = stretches.find(op_class);
+  return it == stretches.end() ? stretch : it->second;
+}
+
 double ReplayOptions::GapFactor() const {
   switch (host_gaps) {
     case HostGaps::kKeep:
@@ -64,12 +69,17 @@ std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options) {
   text["host_gap_factor"] = options.host_gaps == HostGaps::kUntraced
                                 ? "untraced"
                                 : fmt::format("{}", options.GapFactor());
-  if (options.time_scale != 1.0) {
-    text["time_scale"] = fmt::format("{}", options.time_scale);
-  }
-  for (const auto& [op_class, factor] : options.time_scales) {
-    text[fmt::format("time_scale.{}", Name(op_class))] = fmt::format("{}", factor);
-  }
+  const auto describe = [&text](const char* name, double factor,
+                                const std::map<OpClass, double>& by_class) {
+    if (factor != 1.0) {
+      text[name] = fmt::format("{}", factor);
+    }
+    for (const auto& [op_class, own_factor] : by_class) {
+      text[fmt::format("{}.{}", name, Name(op_class))] = fmt::format("{}", own_factor);
+    }
+  };
+  describe("time_scale", options.time_scale, options.time_scales);
+  describe("stretch", options.stretch, options.stretches);
   return text;
 }
 

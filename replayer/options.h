@@ -69,6 +69,8 @@ struct ReplayOptions {
   double host_gap_scale = 1.0;            // with kScale
   double time_scale = 1.0;                // of timed nodes of classes without one of their own
   std::map<OpClass, double> time_scales;  // --time-scale gemm=0.5,comm=2
+  double stretch = 1.0;  // at least 1: of executed nodes of host threads, modelled by waiting
+  std::map<OpClass, double> stretches;  // --stretch conv=1.3
   std::int32_t warmup = 1;
   std::int32_t iterations = 3;
   bool check = false;          // exactly representable data in every transfer, verified
@@ -96,6 +98,7 @@ struct ReplayOptions {
   [[nodiscard]] ReplayMode ModeOf(OpClass op_class) const;
   [[nodiscard]] ReplayMode ModeOf(CommKind kind) const;
   [[nodiscard]] double TimeScaleOf(OpClass op_class) const;
+  [[nodiscard]] double StretchOf(OpClass op_class) const;
   // Factor on delays and host nodes: 1, the scale, or 0.
   [[nodiscard]] double GapFactor() const;
 };
@@ -103,8 +106,8 @@ struct ReplayOptions {
 // "rest" and "other": the pseudo-class of everything that is not named beside it.
 [[nodiscard]] inline bool IsRest(std::string_view key) { return key == "rest" || key == "other"; }
 
-// For the manifest: `host_gap_factor` (or "untraced"), `time_scale` and `time_scale.<class>` where
-// not 1.
+// For the manifest: `host_gap_factor` (or "untraced"); `time_scale`, `stretch` where not 1, and
+// `time_scale.<class>`, `stretch.<class>` where given.
 [[nodiscard]] std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options);
 
 // Sets the modes that a preset stands for; later ParseModes calls refine them.

@@ -133,8 +133,22 @@ class Planner {
     }
     if (work.mode == ReplayMode::kTimed) {
       work.host_ns = Scaled(DurationNs(i), options_.TimeScaleOf(graph_.op_class(i)));
+    } else if (work.mode != ReplayMode::kSkip) {
+      Stretch(i, work);
     }
     return {};
+  }
+
+  // Only a thread can wait between its nodes; on a device's queue that would be a round trip.
+  void Stretch(Graph::Index i, Work& work) {
+    const double stretch = options_.StretchOf(graph_.op_class(i));
+    if (graph_.actor(i).kind != Actor::Kind::kStream) {
+      work.stretch = stretch;
+      work.releases = stretch > 1;
+    } else if (stretch != 1) {
+      plan_.diagnostics.Count("not_stretched: on a device's stream",
+                              fmt::format("node {}", graph_.id(i)));
+    }
   }
 
   // Without --streams every node is; else host nodes and those of the named streams.

@@ -31,9 +31,10 @@ struct Work {
   std::uint32_t actor = 0;   // index into Plan::actors
   std::int64_t gap_ns = 0;   // delay before the node, after --host-gaps
   std::int64_t host_ns = 0;  // time the node itself takes without executing anything
+  double stretch = 1;        // an executed node of a thread lasts so many times as long
   std::int32_t step = 0;
   bool joins = false;     // waits for another actor: the thread's time is settled before it
-  bool releases = false;  // another actor waits for it: settled after it
+  bool releases = false;  // another actor waits for it, or it is stretched: settled after it
   bool counts = false;    // in coverage's denominator
   bool alone = false;     // a transfer that meets nobody here: takes its recorded time
 };

@@ -158,18 +158,26 @@ std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
   return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
 }
 
+bool IsStretched(const RunManifest& manifest) {
+  return std::any_of(manifest.options.begin(), manifest.options.end(),
+                     [](const auto& option) { return option.first.starts_with("stretch"); });
+}
+
 void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) {
   // Known without meters too, but then not per joule.
   report.tokens =
       report.attribution ? report.attribution->tokens : InferAmount(outline.ranks, kFactStepTokens);
   report.samples = report.attribution ? report.attribution->samples
                                       : InferAmount(outline.ranks, kFactStepSamples);
-  const WorkTimes& work = sums.work();
+  const WorkTimes::Sum& work = sums.work().all();
   report.fidelity.work_error = RelativeError(work.replayed_ns, work.recorded_ns);
   report.work_tracing_ns = work.tracing_ns;
   if (work.tracing_ns > 0) {
     report.fidelity.untraced_work_error =
         RelativeError(work.replayed_ns, work.recorded_ns - work.tracing_ns);
+  }
+  if (!IsStretched(report.manifest)) {
+    report.stretches = sums.work().Stretches();
   }
   report.fidelity.step_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);

@@ -7,6 +7,39 @@
 #include <vector>
 
 namespace reprise {
+namespace {
+
+using Passes = std::map<std::int32_t, std::int64_t>;  // by iteration
+
+void AddPasses(const MeasuredRank& rank, std::span<const std::uint32_t> records,
+               Passes& passes_ns) {
+  for (const std::uint32_t record : records) {
+    const NodeRecord& replayed = rank.data().records[record];
+    passes_ns[replayed.iteration] += replayed.duration_ns;
+  }
+}
+
+void AddNode(const NodeInfo& node, WorkTimes::Sum& sum) {
+  sum.recorded_ns += node.recorded_duration_ns;
+  sum.tracing_ns += node.recorded_tracing_ns;
+}
+
+// As the replay does: what is executed on a host thread.
+bool CanStretch(const NodeInfo& node) {
+  return node.actor.starts_with("thread") &&
+         (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
+}
+
+std::int64_t MedianPass(const Passes& passes_ns) {
+  std::vector<std::int64_t> values_ns;
+  values_ns.reserve(passes_ns.size());
+  for (const auto& [iteration, sum_ns] : passes_ns) {
+    values_ns.push_back(sum_ns);
+  }
+  return Median(values_ns).value_or(0);
+}
+
+}  // namespace
 
 template <typename Key>
 void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
@@ -54,27 +87,48 @@ template class ClassSums<Phase>;
 
 void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
-    std::map<std::int32_t, std::int64_t> sums_ns;  // by iteration
+    Passes passes_ns;
+    std::map<OpClass, Passes> class_passes_ns;
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       const auto records = rank.Records(i);
       if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
         continue;
       }
-      recorded_ns += node.recorded_duration_ns;
-      tracing_ns += node.recorded_tracing_ns;
-      for (const std::uint32_t record : records) {
-        const NodeRecord& replayed = rank.data().records[record];
-        sums_ns[replayed.iteration] += replayed.duration_ns;
+      AddNode(node, all_);
+      AddPasses(rank, records, passes_ns);
+      if (CanStretch(node)) {
+        AddNode(node, by_class_[node.op_class]);
+        AddPasses(rank, records, class_passes_ns[node.op_class]);
       }
     }
-    std::vector<std::int64_t> passes_ns;
-    passes_ns.reserve(sums_ns.size());
-    for (const auto& [iteration, sum_ns] : sums_ns) {
-      passes_ns.push_back(sum_ns);
+    all_.replayed_ns += MedianPass(passes_ns);
+    for (const auto& [op_class, of_class_ns] : class_passes_ns) {
+      by_class_[op_class].replayed_ns += MedianPass(of_class_ns);
     }
-    replayed_ns += Median(passes_ns).value_or(0);
   }
+}
+
+std::vector<ClassFactor> WorkTimes::Stretches() const {
+  constexpr double kLeastShare = 0.005, kLeastFactor = 1.005;
+  std::vector<std::pair<std::int64_t, ClassFactor>> found;  // recorded time first
+  const auto work_ns = static_cast<double>(all_.recorded_ns - all_.tracing_ns);
+  for (const auto& [op_class, sum] : by_class_) {
+    const std::int64_t recorded_ns = sum.recorded_ns - sum.tracing_ns;
+    const double factor = static_cast<double>(recorded_ns) / static_cast<double>(sum.replayed_ns);
+    if (sum.replayed_ns > 0 && factor >= kLeastFactor &&
+        static_cast<double>(recorded_ns) >= kLeastShare * work_ns) {
+      found.push_back({recorded_ns, {std::string(Name(op_class)), factor}});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<ClassFactor> factors;
+  factors.reserve(found.size());
+  for (auto& [recorded_ns, factor] : found) {
+    factors.push_back(std::move(factor));
+  }
+  return factors;
 }
 
 }  // namespace reprise

@@ -37,10 +37,21 @@ extern template class ClassSums<Phase>;
 // Of nodes that are no communication and have a replayed time. Replayed: what all of them took in
 // an iteration, the median over the iterations; the sum of the nodes' own medians would be less
 // than any iteration takes, while the recording is one iteration.
-struct WorkTimes {
-  std::int64_t recorded_ns = 0, replayed_ns = 0;
-  std::int64_t tracing_ns = 0;  // of recorded_ns
+class WorkTimes {
+ public:
+  struct Sum {
+    std::int64_t recorded_ns = 0, replayed_ns = 0;
+    std::int64_t tracing_ns = 0;  // of recorded_ns
+  };
   void Add(std::span<const MeasuredRank> ranks);
+  [[nodiscard]] const Sum& all() const { return all_; }
+  // What --stretch would have to be for operations to last as recorded without tracing: of classes
+  // that were faster and that matter, longest recorded first.
+  [[nodiscard]] std::vector<ClassFactor> Stretches() const;
+
+ private:
+  Sum all_;
+  std::map<OpClass, Sum> by_class_;
 };
 
 }  // namespace reprise

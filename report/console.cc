@@ -27,6 +27,14 @@ std::string Headline(const Report& report, const Style& style) {
       Percent(coverage.skipped), style.reset, Percent(report.coverage_of_step));
 }
 
+std::string StretchText(const std::vector<ClassFactor>& factors) {
+  std::string text;
+  for (const ClassFactor& row : factors) {
+    text += fmt::format("{}{}={:.2f}", text.empty() ? "" : ",", row.name, row.factor);
+  }
+  return text;
+}
+
 std::string StepLines(const Report& report, const Style& style) {
   std::string text =
       fmt::format("{}Step time{}       recorded {}, replayed {} (median of {} iterations",
@@ -47,6 +55,11 @@ std::string StepLines(const Report& report, const Style& style) {
     text += fmt::format(
         "                work {} without the {} that tracing took of it (estimated)\n",
         ErrorText(report.fidelity.untraced_work_error), DurationText(report.work_tracing_ns));
+  }
+  if (!report.stretches.empty()) {
+    text += fmt::format("                operations would last as long{} with --stretch {}\n",
+                        report.work_tracing_ns > 0 ? ", without tracing," : "",
+                        StretchText(report.stretches));
   }
   text += fmt::format("{}Recorded time{}   covered {}, host {}, wait {}, gaps {} (all ranks)\n",
                       style.bold, style.reset, DurationText(report.coverage.recorded_ns),

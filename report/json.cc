@@ -114,6 +114,10 @@ Json ReportJson(const Report& report) {
   json["wait_ns"] = report.wait_ns;
   json["delay_ns"] = report.delay_ns;
   json["work_tracing_ns"] = report.work_tracing_ns;
+  json["stretches"] = Json::object();
+  for (const ClassFactor& row : report.stretches) {
+    json["stretches"][row.name] = row.factor;
+  }
   json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
                       {"untraced_work_error", OrNull(report.fidelity.untraced_work_error)},
                       {"step_error", OrNull(report.fidelity.step_error)},

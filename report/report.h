@@ -32,6 +32,11 @@ struct ClassRow {
   std::optional<double> gflop_per_s, gb_per_s;  // as replayed; none where nothing ran
 };
 
+struct ClassFactor {
+  std::string name;
+  double factor = 1;
+};
+
 // Which clock a transfer's last arrival was taken from.
 enum class TransferClock : std::uint8_t {
   kShared,    // all members on one host
@@ -110,6 +115,9 @@ struct Report {
   Coverage coverage;
   double coverage_of_step = 0;
   std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
+  // Factors for --stretch with which work would last as recorded without tracing; empty where the
+  // run was stretched already, and where nothing was faster.
+  std::vector<ClassFactor> stretches;
   std::optional<std::int64_t> step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns;
   std::optional<std::int64_t> step_time_replayed_min_ns, step_time_replayed_max_ns;
   std::int32_t iterations = 0;                  // finished on every rank, without warm-up

@@ -17,7 +17,7 @@ constexpr double kCoverageTolerance = 0.01;
 bool ChoosesPart(const std::string& option) {
   static constexpr std::array kOptions = {"one_trace", "ranks", "group_sizes",
                                           "steps",     "range", "streams"};
-  return option.starts_with("time_scale") ||
+  return option.starts_with("time_scale") || option.starts_with("stretch") ||
          std::find(kOptions.begin(), kOptions.end(), option) != kOptions.end();
 }
 

@@ -198,6 +198,25 @@ class ModesTest(program.ProgramTest):
         for wrong in ("-1", "gemm", "gemm=x", "nothing=1"):
             self.replay(trace, *DRY, f"--time-scale={wrong}", expect=2)
 
+    def test_stretch(self):
+        """What the report names makes the same trace's operations last as long as recorded."""
+        trace = self.convert("gloo/gpt_single")
+        self.replay(trace, *LIVE, "--stretch", "gemm=40")
+        self.assertEqual(self.options["stretch.gemm"], "40")
+        self.assertEqual(self.report["stretches"], {})
+        stretched = {row["name"]: row["gflop_per_s"] for row in self.report["classes"]}
+        self.replay(trace, *LIVE)
+        self.assertNotIn("stretch.gemm", self.options)
+        plain = {row["name"]: row["gflop_per_s"] for row in self.report["classes"]}
+        self.assertGreater(plain["gemm"], 5 * stretched["gemm"])
+        factors = self.report["stretches"]
+        if factors:
+            text = self.run_program("report", self.dir / "run").stdout
+            self.assertIn(f"--stretch {list(factors)[0]}={list(factors.values())[0]:.2f}", text)
+        for wrong in ("0.5", "gemm=x", "nothing=2"):
+            self.replay(trace, *LIVE, f"--stretch={wrong}", expect=2)
+        self.assertIn("nothing runs", self.replay(trace, *DRY, "--stretch", "2", expect=2))
+
     def test_the_rest(self):
         trace = self.convert("gloo/gpt_single")
         self.replay(trace, *LIVE, "--ops", "gemm=real,other=timed")

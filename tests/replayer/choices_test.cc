@@ -32,6 +32,19 @@ TEST(Choices, TimeScaleByClass) {
   }
 }
 
+TEST(Choices, StretchByClass) {
+  ReplayOptions options;
+  ASSERT_TRUE(ParseStretch("1.5,conv=2", options));
+  EXPECT_EQ(options.StretchOf(OpClass::kGemm), 1.5);
+  EXPECT_EQ(options.StretchOf(OpClass::kConv), 2);
+  const auto described = DescribeTimes(options);
+  EXPECT_EQ(described.at("stretch"), "1.5");
+  EXPECT_EQ(described.at("stretch.conv"), "2");
+  for (const char* wrong : {"0.9", "conv=0.5", "conv", "made_up=2", "inf"}) {
+    EXPECT_FALSE(ParseStretch(wrong, options)) << wrong;
+  }
+}
+
 TEST(Choices, TheRestIsWhatIsNotNamed) {
   ReplayOptions options;
   ASSERT_TRUE(ParseOpModes("gemm=real,other=timed", options));

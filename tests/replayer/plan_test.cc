@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replayer/choices.h"
 #include "replayer/memory_plan.h"
 #include "tests/replayer/small_trace.h"
+#include "tests/replayer/stream_trace.h"
 
 namespace reprise {
 namespace {
@@ -63,6 +65,26 @@ TEST(Plan, ModesAndGaps) {
   EXPECT_EQ(plan->work[1].host_ns, 300'000);
   EXPECT_EQ(plan->work[3].mode, ReplayMode::kReal);
   EXPECT_EQ(plan->work[1].gap_ns, ThreadTrace::kGapNs / 2);
+}
+
+TEST(Plan, OnlyWhatAThreadExecutesIsStretched) {
+  ReplayOptions options;
+  ASSERT_TRUE(ParseStretch("3", options));
+  ASSERT_TRUE(ParseOpModes("gemm=timed", options));
+  const auto plan = BuildPlan(Built(Example()), options, KernelRegistry::Builtin());
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->work[0].stretch, 1);
+  EXPECT_EQ(plan->work[1].stretch, 3);  // a surrogate
+  EXPECT_TRUE(plan->work[1].releases);
+  EXPECT_EQ(plan->work[2].stretch, 1);
+  StreamTrace trace;
+  trace.AddKernel(7);
+  const auto graph = Graph::Build(trace.Metadata(), trace.nodes);
+  ASSERT_TRUE(graph);
+  const auto on_stream = BuildPlan(*graph, options, KernelRegistry::Builtin());
+  ASSERT_TRUE(on_stream);
+  EXPECT_EQ(on_stream->work[1].stretch, 1);
+  EXPECT_EQ(on_stream->diagnostics.CountOf("not_stretched: on a device's stream"), 1U);
 }
 
 TEST(Plan, UnknownGroupIsRefusedUnlessTold) {

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "replayer/choices.h"
 #include "tests/replayer/replay_fixture.h"
 
 namespace reprise {
@@ -67,6 +69,39 @@ TEST_F(ReplayTest, KeptGapsTakeTheirTimeAndDroppedOnesDoNot) {
   const auto dropped = ReadRun(request.run_directory);
   ASSERT_TRUE(dropped);
   EXPECT_LT(dropped->ranks[0].steps.back().duration_ns, 30'000'000);
+}
+
+TEST_F(ReplayTest, StretchedOperationsLastAndTheThreadWaits) {
+  ThreadTrace trace;
+  for (std::int64_t k = 0; k < 4; ++k) {
+    trace.AddOp("aten::mm", {TensorValue(0, {128, 128}), TensorValue(1, {128, 128})},
+                {TensorValue(2 + k, {128, 128})});
+  }
+  WriteSet({trace});
+  ReplayRequest request = Request();
+  const auto replayed = [&request] {
+    EXPECT_EQ(Run(request, 1)[0].message, "");
+    auto run = ReadRun(request.run_directory);
+    EXPECT_TRUE(run) << run.error().message;
+    return std::move(run->ranks.at(0).records);
+  };
+  const auto shortest_ns = [](const std::vector<NodeRecord>& records) {
+    return std::min_element(
+               records.begin(), records.end(),
+               [](const auto& a, const auto& b) { return a.duration_ns < b.duration_ns; })
+        ->duration_ns;
+  };
+  const std::int64_t plain_ns = shortest_ns(replayed());
+  ASSERT_TRUE(ParseStretch("gemm=100", request.options));
+  request.run_directory += "_stretched";
+  std::vector<NodeRecord> records = replayed();
+  ASSERT_EQ(records.size(), 3 * 4U);
+  EXPECT_GT(shortest_ns(records), 20 * plain_ns);
+  std::sort(records.begin(), records.end(),
+            [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  for (std::size_t k = 1; k < records.size(); ++k) {
+    EXPECT_GE(records[k].start_ns, records[k - 1].start_ns + records[k - 1].duration_ns);
+  }
 }
 
 TEST_F(ReplayTest, MismatchedRanksAreAnErrorOnEveryRankBeforeAnythingRuns) {

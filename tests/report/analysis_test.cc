@@ -52,6 +52,23 @@ TEST(Analyze, CoverageIsOfRecordedTime) {
   EXPECT_THAT(report.notes, IsEmpty());
 }
 
+TEST(Analyze, StretchesAreOfWhatAThreadRanFasterThanRecorded) {
+  RunData run = MakeRun();
+  for (RankData& rank : run.ranks) {
+    rank.nodes[0].recorded_duration_ns = 3'000;
+    rank.nodes[0].recorded_tracing_ns = 600;
+  }
+  const Report report = Analyze(run);  // the gemm's median is 1,200; the surrogate was slower
+  ASSERT_EQ(report.stretches.size(), 1U);
+  EXPECT_EQ(report.stretches[0].name, "gemm");
+  EXPECT_DOUBLE_EQ(report.stretches[0].factor, 2.0);
+  RunData stretched = run;
+  stretched.manifest.options["stretch.gemm"] = "2";
+  EXPECT_THAT(Analyze(stretched).stretches, IsEmpty());
+  run.ranks[0].nodes[0].actor = run.ranks[1].nodes[0].actor = "stream 0/7";
+  EXPECT_THAT(Analyze(run).stretches, IsEmpty());
+}
+
 TEST(Analyze, OverlappingRealNodesCountOnceInTheStep) {
   RunData run = MakeRun();
   for (RankData& rank : run.ranks) {
