@@ -106,7 +106,26 @@ void CollectFacts(const RunData& run, Report& report) {
   }
 }
 
+// "conv by 1.3, norm by 1.5": as the manifest has it; empty for a run that was not stretched.
+std::string StretchedText(const RunManifest& manifest) {
+  constexpr std::string_view kOption = "stretch";
+  std::string text;
+  for (const auto& [option, factor] : manifest.options) {
+    if (option.starts_with(kOption)) {
+      text += fmt::format(
+          "{}{} by {}", text.empty() ? "" : ", ",
+          option == kOption ? "operations" : std::string_view(option).substr(kOption.size() + 1),
+          factor);
+    }
+  }
+  return text;
+}
+
 void AddNotes(std::int64_t never_ran, Report& report) {
+  if (const std::string stretched = StretchedText(report.manifest); !stretched.empty()) {
+    report.notes.push_back(
+        fmt::format("stretched: {}; what that adds to their times is modelled", stretched));
+  }
   if (report.attribution) {
     report.notes.insert(report.notes.end(), report.attribution->notes.begin(),
                         report.attribution->notes.end());
@@ -158,11 +177,6 @@ std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
   return static_cast<double>(*replayed_ns) / static_cast<double>(*recorded_ns) - 1.0;
 }
 
-bool IsStretched(const RunManifest& manifest) {
-  return std::any_of(manifest.options.begin(), manifest.options.end(),
-                     [](const auto& option) { return option.first.starts_with("stretch"); });
-}
-
 void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) {
   // Known without meters too, but then not per joule.
   report.tokens =
@@ -176,7 +190,7 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
     report.fidelity.untraced_work_error =
         RelativeError(work.replayed_ns, work.recorded_ns - work.tracing_ns);
   }
-  if (!IsStretched(report.manifest)) {
+  if (StretchedText(report.manifest).empty()) {
     report.stretches = sums.work().Stretches();
   }
   report.fidelity.step_error =

@@ -65,6 +65,7 @@ TEST(Analyze, StretchesAreOfWhatAThreadRanFasterThanRecorded) {
   RunData stretched = run;
   stretched.manifest.options["stretch.gemm"] = "2";
   EXPECT_THAT(Analyze(stretched).stretches, IsEmpty());
+  EXPECT_THAT(Analyze(stretched).notes, Contains(HasSubstr("gemm by 2;")));
   run.ranks[0].nodes[0].actor = run.ranks[1].nodes[0].actor = "stream 0/7";
   EXPECT_THAT(Analyze(run).stretches, IsEmpty());
 }
