@@ -1,8 +1,7 @@
 // Reductions of dense operands (outer, n, inner) over n. X: read, Y: written. inner == 1: row_*,
 // one output a work-group; else col_*, V neighbouring outputs a work-item of a GPU, WIDE vectors of
-// them a CPU's. n may be cut into
-// segments of `segment` elements, each giving an output of its own: (outer, segments, inner); a
-// second launch then reduces those.
+// them a CPU's. n may be cut into segments of `segment` elements, each giving an output of its own:
+// (outer, segments, inner); a second launch then reduces those.
 #include "rows.cl"
 
 // What is done to the total before it is stored.
@@ -61,7 +60,7 @@ static VACC no_nanV(VACC v) { return select(v, (VACC)(0), v != v); }
 #endif
 
 // NEUTRAL: the neutral element; MAP1, MAPV: of one element (float `parameter` is in scope); OP1, OPV: combine
-// scalars, vectors.
+// scalars, vectors. (The name is put together here: further on it would be expanded, and max is a macro of PoCL's.)
 #define DEFINE_REDUCTION(NAME, NEUTRAL, MAP1, MAPV, OP1, OPV)                                            \
   DEFINE_FOLD_IF_GROUPED(fold_##NAME, OP1)                                                      \
   __kernel void row_##NAME(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, long y0,    \
