@@ -9,14 +9,40 @@
 #define log_(x) fast_log(x)
 // Where infinity is as good as 2e38, and 0 as 1e-38.
 #define exp_(x) fast_exp(x)
-// Abramowitz and Stegun 7.1.26: |error| < 1.5e-7.
-static inline float erf_(float x) {
-  float z = fabs(x);
-  float t = 1 / (1 + 0.3275911f * z);
-  float poly = t * (0.254829592f +
-                    t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  return copysign(1 - poly * exp_(-z * z), x);
+// Polynomials in u = 2 x² / end² - 1 for the odd parts of Φ and of gelu's slope: those of
+// kernels/ops/float_math.h, where they are explained.
+static inline float cdf_odd_part(float x) {
+  const float u = x * x * (2 / (5.5507882f * 5.5507882f)) - 1, square = u * u;
+  float tail = -3.055949018e-4f * u + 7.584102289e-4f;
+  tail = tail * square + (-4.980222385e-4f * u + 6.794626049e-4f);
+  tail = tail * square + (-2.742422745e-3f * u + 5.080967303e-3f);
+  tail = tail * square + (-7.118739374e-3f * u + 1.054872554e-2f);
+  tail = tail * square + (-1.541126700e-2f * u + 2.068857197e-2f);
+  tail = tail * square + (-2.618866946e-2f * u + 3.202363142e-2f);
+  float sum = tail * u - 3.856909253e-2f;
+  sum = sum * u + 4.735252856e-2f;
+  sum = sum * u - 6.359868074e-2f;
+  sum = sum * u + 1.273774834e-1f;
+  return fabs(x) > 5.5507882f ? copysign(0.5f, x) : x * sum;
 }
+static inline float slope_odd_part(float x) {
+  const float u = x * x * (2 / (6.05f * 6.05f)) - 1, square = u * u;
+  float tail = -6.92887679e-3f * u + 1.613664031e-2f;
+  tail = tail * square + (-2.02457764e-3f * u - 7.978628847e-3f);
+  tail = tail * square + (-2.883625653e-2f * u + 5.778349881e-2f);
+  tail = tail * square + (-4.329390818e-2f * u + 4.149613303e-2f);
+  tail = tail * square + (-6.320760612e-2f * u + 7.089261684e-2f);
+  tail = tail * square + (-6.377607218e-2f * u + 5.613405016e-2f);
+  tail = tail * square + (-4.92024712e-2f * u + 4.339738483e-2f);
+  float sum = tail * u - 4.154626278e-2f;
+  sum = sum * u + 4.548536662e-2f;
+  sum = sum * u - 5.880372731e-2f;
+  sum = sum * u + 1.169173164e-1f;
+  return fabs(x) > 6.05f ? copysign(0.5f, x) : x * sum;
+}
+#define erf_(x) (2 * cdf_odd_part((x) * M_SQRT2_F))
+#define gelu_(x) ((x) * (0.5f + cdf_odd_part(x)))
+#define gelu_slope(x) (0.5f + slope_odd_part(x))
 static inline float pow_(float x, float y) {
   float r = exp(y * fast_log(fabs(x)));
   bool whole = y == rint(y);
@@ -26,18 +52,19 @@ static inline float pow_(float x, float y) {
 }
 #else
 #define erf_(x) erf(x)
+#define gelu_(x) ((C)0.5 * (x) * (1 + erf((x) * (C)M_SQRT1_2)))
 #define log_(x) log(x)
 #define exp_(x) exp(x)
 #define pow_(x, y) pow(x, y)
+// d/dx of x Φ(x) = Φ(x) + x φ(x)
+static inline C gelu_slope(C x) {
+  C cdf = (C)0.5 * (1 + erf(x * (C)M_SQRT1_2));
+  return cdf + x * (C)0.3989422804014327 * exp((C)-0.5 * x * x);
+}
 #endif
 static inline C silu_slope(C x) {
   C s = 1 / (1 + exp_(-x));
   return s * (1 + x * (1 - s));
-}
-// d/dx of x Φ(x) = Φ(x) + x φ(x)
-static inline C gelu_slope(C x) {
-  C cdf = (C)0.5 * (1 + erf_(x * (C)M_SQRT1_2));
-  return cdf + x * (C)0.3989422804014327 * exp_((C)-0.5 * x * x);
 }
 static inline C mish_slope(C x) {
   C t = tanh(x > 20 ? x : log1p(exp(x)));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "kernels/ops/float_math.h"
 #include "kernels/ops/host_clones.h"
 
 // glibc has vector forms of these (libmvec, at most 4 units in the last place off), but says so
@@ -14,7 +15,6 @@
 extern "C" {
 __attribute__((simd("notinbranch"))) float expf(float) noexcept;
 __attribute__((simd("notinbranch"))) float logf(float) noexcept;
-__attribute__((simd("notinbranch"))) float erff(float) noexcept;
 __attribute__((simd("notinbranch"))) float tanhf(float) noexcept;
 }
 #endif
@@ -22,20 +22,13 @@ __attribute__((simd("notinbranch"))) float tanhf(float) noexcept;
 namespace reprise {
 namespace {
 
+using loops::Erf, loops::Gelu, loops::GeluSlope;
+
 // ---- What elementwise.def's C++ expressions call.
 template <typename T>
 T SiluSlope(T x) {
   const T s = 1 / (1 + std::exp(-x));
   return s * (1 + x * (1 - s));
-}
-
-template <typename T>
-T GeluSlope(T x) {  // d/dx of x Φ(x) = Φ(x) + x φ(x)
-  const T cdf = T(0.5) * (1 + std::erf(x * T(M_SQRT1_2)));
-  // Below, φ is no normal number, and nothing beside Φ; vectors' exp takes the slow way there.
-  const T least = sizeof(T) == sizeof(float) ? T(-87) : T(-700);
-  const T phi = std::exp(std::max(T(-0.5) * x * x, least));
-  return cdf + x * T(0.5 * M_2_SQRTPI * M_SQRT1_2) * phi;
 }
 
 template <typename T>

@@ -1,7 +1,7 @@
 // Reductions of dense operands (outer, n, inner) over n. X: read, Y: written. inner == 1: row_*,
-// one output a work-group; else col_*, V neighbouring outputs a work-item. n may be cut into
-// segments of `segment` elements, each giving an output of its own: (outer, segments, inner); a
-// second launch then reduces those.
+// one output a work-group; else col_*, V neighbouring outputs a work-item of a GPU, WIDE vectors of
+// them a CPU's. n may be cut into segments of `segment` elements, each giving an output of its own:
+// (outer, segments, inner); a second launch then reduces those.
 #include "rows.cl"
 
 // What is done to the total before it is stored.
@@ -55,11 +55,12 @@ static VACC no_nanV(VACC v) { return select(v, (VACC)(0), v != v); }
 #if L > 1
 #define LX 8
 #else
-#define LX 1
+// As in reduction_plan.cc: so many that memory is read in a row.
+#define WIDE 64
 #endif
 
 // NEUTRAL: the neutral element; MAP1, MAPV: of one element (float `parameter` is in scope); OP1, OPV: combine
-// scalars, vectors.
+// scalars, vectors. (The name is put together here: further on it would be expanded, and max is a macro of PoCL's.)
 #define DEFINE_REDUCTION(NAME, NEUTRAL, MAP1, MAPV, OP1, OPV)                                            \
   DEFINE_FOLD_IF_GROUPED(fold_##NAME, OP1)                                                      \
   __kernel void row_##NAME(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, long y0,    \
@@ -79,7 +80,11 @@ static VACC no_nanV(VACC v) { return select(v, (VACC)(0), v != v); }
       if (get_local_id(0) == 0) PUT(Y, y, y0 + row, finish_total(total, finish, parameter, count)); \
     }                                                                                           \
   }                                                                                             \
-  __kernel void col_##NAME(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, long y0,    \
+  DEFINE_COLUMNS(col_##NAME, NEUTRAL, MAP1, MAPV, OP1, OPV)
+
+#if L > 1
+#define DEFINE_COLUMNS(NAME, NEUTRAL, MAP1, MAPV, OP1, OPV)                                     \
+  __kernel void NAME(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, long y0,    \
                            long outer, long n, long inner, long segment, long segments,         \
                            int finish, float parameter, long count) {                           \
     COLUMN_LOCAL(tmp);                                                                          \
@@ -112,8 +117,6 @@ static VACC no_nanV(VACC v) { return select(v, (VACC)(0), v != v); }
       }                                                                                         \
     }                                                                                           \
   }
-
-#if L > 1
 #define DEFINE_FOLD_IF_GROUPED(NAME, OP) DEFINE_GROUP_FOLD(NAME, OP)
 #define FOLD_IF_GROUPED(NAME, v, tmp) NAME(v, tmp)
 #define COLUMN_LOCAL(tmp) __local VACC tmp[L]
@@ -128,10 +131,34 @@ static VACC no_nanV(VACC v) { return select(v, (VACC)(0), v != v); }
   }                                                                          \
   v = tmp[get_local_id(0) % LX]
 #else
+#define DEFINE_COLUMNS(NAME, NEUTRAL, MAP1, MAPV, OP1, OPV)                                     \
+  __kernel void NAME(__global const TYPE(X)* x, long x0, __global TYPE(Y)* y, long y0,    \
+                           long outer, long n, long inner, long segment, long segments,         \
+                           int finish, float parameter, long count) {                           \
+    ACC totals[WIDE * V];                                                                       \
+    const long chunks = (inner + WIDE * V - 1) / (WIDE * V);                                    \
+    FOR_ROWS(unit, outer* segments* chunks) {                                                   \
+      const long row = unit / chunks;                                                           \
+      const long c = unit % chunks * (WIDE * V);                                                \
+      const int columns = (int)min(inner - c, (long)WIDE * V), whole = columns / V * V;         \
+      const long begin = row % segments * segment;                                              \
+      const long end = min(begin + segment, n);                                                 \
+      __global const TYPE(X)* xr = x + x0 + (row / segments * n + begin) * inner + c;           \
+      for (int k = 0; k < columns; ++k) totals[k] = NEUTRAL;                                    \
+      for (long r = begin; r < end; ++r, xr += inner) {                                         \
+        for (int k = 0; k < whole; k += V) {                                                    \
+          FETCH(xr, AHEAD + k);                                                                 \
+          const VACC total = CAT(vload, V)(0, totals + k);                                      \
+          CAT(vstore, V)(OPV(total, MAPV(VGET(X, xr, k))), 0, totals + k);                      \
+        }                                                                                       \
+        for (int k = whole; k < columns; ++k) totals[k] = OP1(totals[k], MAP1(GET(X, xr, k)));  \
+      }                                                                                         \
+      for (int k = 0; k < columns; ++k)                                                         \
+        PUT(Y, y, y0 + row * inner + c + k, finish_total(totals[k], finish, parameter, count)); \
+    }                                                                                           \
+  }
 #define DEFINE_FOLD_IF_GROUPED(NAME, OP)
 #define FOLD_IF_GROUPED(NAME, v, tmp) (v)
-#define COLUMN_LOCAL(tmp)
-#define FOLD_COLUMNS(v, OP, tmp)
 #endif
 
 #define TRUTH1(v) ((ACC)((v) != 0))

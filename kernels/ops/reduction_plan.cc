@@ -22,8 +22,14 @@ struct Pass {
   std::int64_t count;
 };
 
+// Columns that one work-group takes: reduction.cl's.
+std::int64_t ColumnsPerGroup(const RowLowering& rows) {
+  constexpr std::int64_t kWide = 64;
+  return rows.group_size() == 1 ? kWide * rows.vector_width() : rows.columns_per_group();
+}
+
 std::int64_t SegmentsFor(const RowLowering& rows, const ReductionShape& shape) {
-  const std::int64_t columns = rows.columns_per_group();
+  const std::int64_t columns = ColumnsPerGroup(rows);
   const std::int64_t groups =
       shape.outer * (shape.inner == 1 ? 1 : (shape.inner + columns - 1) / columns);
   const std::int64_t wanted = std::max(1, rows.device().compute_units) * kGroupsPerUnit;
@@ -48,7 +54,7 @@ void LaunchPass(RowLowering& rows, const char* name, const Pass& pass, double pa
     run(std::string("row_") + name, s.outer * pass.segments, segment);
     return;
   }
-  const std::int64_t columns = rows.columns_per_group();
+  const std::int64_t columns = ColumnsPerGroup(rows);
   run(std::string("col_") + name, s.outer * pass.segments * ((s.inner + columns - 1) / columns),
       segment * static_cast<double>(std::min(s.inner, columns)));
 }

@@ -62,6 +62,11 @@ std::vector<OpCall> ReductionSamples() {
   calls.push_back({"aten::sum", {{large}, None()}, {{t.Tensor(DType::kFloat32, {})}}});
   calls.push_back({"aten::all", {{large}}, {{t.Tensor(DType::kBool, {})}}});
   calls.push_back({"aten::count_nonzero", {{large}, None()}, {{t.Tensor(DType::kInt64, {})}}});
+  // More columns than a work-group takes at once.
+  const TensorDesc wide = t.Tensor(DType::kFloat32, {70, 1051});
+  calls.push_back({"aten::sum",
+                   {{wide}, Ints({0}), Bool(false), None()},
+                   {{t.Tensor(DType::kFloat32, {1051})}}});
   const TensorDesc tall = t.Tensor(DType::kFloat32, {30001, 3});
   calls.push_back(
       {"aten::mean", {{tall}, Ints({0}), Bool(false), None()}, {{t.Tensor(DType::kFloat32, {3})}}});

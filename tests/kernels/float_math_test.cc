@@ -1,0 +1,96 @@
+// float_math.h against libm in double. Some 0.3 s.
+#include "kernels/ops/float_math.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/ops/elementwise_ops.h"
+
+namespace reprise {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// The largest of error(x) over both signs of steps of 2^-12 up to 12, and of all magnitudes.
+template <typename Error>
+double WorstOf(const Error& error) {
+  double worst = 0;
+  for (float x = 0x1p-12F; x < 12; x += 0x1p-12F) {
+    worst = std::max({worst, error(x), error(-x)});
+  }
+  for (float x = std::numeric_limits<float>::min(); x < kInfinity; x *= 1.001F) {
+    worst = std::max({worst, error(x), error(-x)});
+  }
+  return worst;
+}
+
+TEST(FloatMath, ErfKeepsItsRelativeError) {
+  const double worst = WorstOf([](float x) {
+    const double exact = std::erf(static_cast<double>(x));
+    return std::fabs(static_cast<double>(loops::Erf(x)) / exact - 1);
+  });
+  EXPECT_LT(worst, 4e-7);
+  EXPECT_GT(worst, 0);
+}
+
+TEST(FloatMath, GeluAndItsSlopeKeepTheirAbsoluteErrors) {
+  const double gelu = WorstOf([](float x) {
+    const double exact = 0.5 * x * std::erfc(-x * M_SQRT1_2);
+    return std::fabs(static_cast<double>(loops::Gelu(x)) - exact) / std::max(1.0, std::fabs(exact));
+  });
+  EXPECT_LT(gelu, 1e-6);
+  const double slope = WorstOf([](float x) {
+    return std::fabs(static_cast<double>(loops::GeluSlope(x)) -
+                     loops::GeluSlope(static_cast<double>(x)));
+  });
+  EXPECT_LT(slope, 5e-7);
+}
+
+TEST(FloatMath, EndsAreExact) {
+  for (const float x : {3.94F, 100.0F, 1e30F, kInfinity}) {
+    EXPECT_EQ(loops::Erf(x), 1);
+    EXPECT_EQ(loops::Erf(-x), -1);
+  }
+  for (const float x : {6.1F, 1e20F, 3e38F}) {
+    EXPECT_EQ(loops::Gelu(x), x);
+    EXPECT_EQ(loops::Gelu(-x), 0);
+    EXPECT_EQ(loops::GeluSlope(x), 1);
+    EXPECT_EQ(loops::GeluSlope(-x), 0);
+  }
+  EXPECT_EQ(loops::Gelu(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(loops::Gelu(-kInfinity)));  // PyTorch's, too: infinity times 0
+  EXPECT_TRUE(std::isnan(loops::Gelu(kNaN)));
+  EXPECT_TRUE(std::isnan(loops::GeluSlope(kNaN)));
+  EXPECT_TRUE(std::isnan(loops::Erf(kNaN)));
+  EXPECT_TRUE(std::signbit(loops::Erf(-0.0F)));
+  constexpr float kTiny = std::numeric_limits<float>::denorm_min();
+  EXPECT_NEAR(loops::Erf(kTiny), 0, 2 * kTiny);
+  EXPECT_EQ(loops::GeluSlope(kTiny), 0.5F);
+}
+
+// The vectorised loops say the same as one call, whatever is left over at their ends, and in place.
+TEST(FloatMath, LoopsAgreeWithOneCall) {
+  const ElementwiseOp* gelu = FindElementwiseOp("gelu");
+  ASSERT_NE(gelu, nullptr);
+  for (const int n : {0, 1, 15, 16, 33, 511}) {
+    std::vector<float> x(static_cast<std::size_t>(n) + 1);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = i % 7 == 3 ? kNaN : i % 7 == 5 ? -kInfinity : static_cast<float>(i % 100) / 8 - 6;
+    }
+    std::vector<float> y = x;
+    gelu->run_float(y.data(), y.data(), y.data(), 0, y.data(), n);
+    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+      const float one = loops::Gelu(x[i]);
+      EXPECT_TRUE(std::isnan(one) ? std::isnan(y[i]) : std::fabs(y[i] - one) < 2e-6F) << x[i];
+    }
+    EXPECT_TRUE(y.back() == x.back() || std::isnan(x.back()));  // not the next one
+  }
+}
+
+}  // namespace
+}  // namespace reprise
