@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/coverage.h"
+
 namespace reprise {
 namespace {
 
@@ -26,7 +28,7 @@ void AddNode(const NodeInfo& node, WorkTimes::Sum& sum) {
 
 // As the replay does: what is executed on a host thread.
 bool CanStretch(const NodeInfo& node) {
-  return node.actor.starts_with("thread") &&
+  return IsOfHostThread(node) &&
          (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
 }
 

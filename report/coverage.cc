@@ -41,13 +41,11 @@ struct ModeTimes {
   }
 };
 
-bool IsHostThread(const std::string& actor) { return actor.starts_with("thread"); }
-
 // Time between one node's end and the next one's start on each host thread, within a step.
 std::int64_t GapsNs(const RankData& data) {
   std::map<std::pair<std::string, std::int32_t>, std::vector<const NodeInfo*>> threads;
   for (const NodeInfo& node : data.nodes) {
-    if (IsHostThread(node.actor)) {
+    if (IsOfHostThread(node)) {
       threads[{node.actor, node.step}].push_back(&node);
     }
   }
@@ -79,6 +77,8 @@ std::int64_t RealUnionNs(const MeasuredRank& rank) {
 }
 
 }  // namespace
+
+bool IsOfHostThread(const NodeInfo& node) { return node.actor.starts_with("thread"); }
 
 RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   const RankData& data = rank.data();

@@ -8,6 +8,9 @@
 
 namespace reprise {
 
+// On a host thread of the recording, neither on a device's stream nor a transfer.
+[[nodiscard]] bool IsOfHostThread(const NodeInfo& node);
+
 // Who the rank is, and its step times; nothing that takes its nodes.
 [[nodiscard]] RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest);
 // What its nodes say.
