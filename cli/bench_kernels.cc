@@ -21,6 +21,7 @@ struct Flags {
   int device_index = 0;
   std::vector<std::string> icds;
   TuningFlags tuning;
+  std::string blas;
   std::string filter;
   std::string dtypes = "float32";
   int repeats = KernelBenchOptions().repeats;
@@ -80,7 +81,8 @@ Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
                                                 .index = flags.device_index,
                                                 .cache_directory = context.cache_directory,
                                                 .allow_tf32 = flags.tuning.allow_tf32,
-                                                .tuning = std::move(tuning)}));
+                                                .tuning = std::move(tuning),
+                                                .blas = flags.blas}));
   const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();
   if (cases == 0) {
     return UsageError(
@@ -117,6 +119,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->capture_default_str();
   AddIcdOption(*sub, flags->icds);
   AddTuningOptions(*sub, flags->tuning);
+  AddBlasOption(*sub, flags->blas);
   sub->add_option("--filter", flags->filter,
                   "only cases with this in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")

@@ -89,6 +89,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->excludes(index);
   AddIcdOption(app, flags.icds);
   AddTuningOptions(app, flags.tuning);
+  AddBlasOption(app, options.blas);
   AddPartFlags(app, flags.part);
   app.add_option("--warmup", options.warmup, "iterations not counted (1)")
       ->check(CLI::NonNegativeNumber);

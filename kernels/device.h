@@ -112,6 +112,10 @@ class Stream {
   }
   // Takes back what Map gave.
   [[nodiscard]] virtual Status Unmap(Buffer& /*buffer*/, std::byte* /*mapped*/) { return {}; }
+  // Profiling streams: what the last `launches` took passes until they have lasted `factor` times
+  // as long, before any later command; the last one's time in TakeTimes() ends then. False, and
+  // nothing done, where a stream cannot wait for itself.
+  [[nodiscard]] virtual bool Stretch(std::size_t /*launches*/, double /*factor*/) { return false; }
   // Submits what was enqueued (needed before another stream or thread waits on its events).
   [[nodiscard]] virtual Status Flush() = 0;
   [[nodiscard]] virtual Status Finish() = 0;
@@ -190,6 +194,8 @@ struct DeviceOptions {
   bool allow_tf32 = false;  // KernelTuning::allow_tf32
   // Of any devices: what is another's is left out.
   std::vector<DeviceTuning> tuning;
+  // Host backend: the library of float32 products, for the whole process; empty: oneDNN.
+  std::string blas;
 };
 [[nodiscard]] Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 

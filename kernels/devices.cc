@@ -30,13 +30,16 @@ std::string WhyNoDevices(const std::string& backend) {
 
 Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
   if (options.backend == "opencl") {
+    if (!options.blas.empty()) {
+      return UsageError("--blas is for the host backend");
+    }
     return OpenOpenClDevice(options);
   }
   if (options.backend == "host") {
     if (options.index != 0) {
       return UsageError("the host backend has one device, index 0");
     }
-    return OpenHostDevice();
+    return OpenHostDevice(options.blas);
   }
   return tl::unexpected(UnknownBackend(options.backend));
 }

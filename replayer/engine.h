@@ -67,13 +67,19 @@ class Engine {
  private:
   static constexpr Graph::Index kNoNode = UINT32_MAX;
 
+  struct Enqueued {
+    Graph::Index node;
+    std::uint32_t launches;
+    double stretch;  // what is still to be waited for; 1 if the stream does
+  };
+
   // One recorded host thread or device stream. Used by whoever runs its current node.
   struct ActorState {
     IdealTime timeline;
     std::unique_ptr<Stream> stream;  // null: nothing of this actor runs on a device
     std::unique_ptr<Pacer> pacer;
-    std::vector<std::pair<Graph::Index, std::uint32_t>> enqueued;  // node, launches; since settling
-    std::vector<EventPtr> wait_for;                                // of the node at hand
+    std::vector<Enqueued> enqueued;  // since settling
+    std::vector<EventPtr> wait_for;  // of the node at hand
     std::vector<NodeRecord> records;
     std::vector<std::int64_t> step_begin_ns;  // 0: step not reached by this actor
     // What the watchdog sees from outside.

@@ -205,10 +205,13 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
   for (std::uint32_t k = begin; k < end; ++k) {
     REPRISE_TRY(actor.stream->Enqueue(*launches_[k]));
   }
-  actor.enqueued.emplace_back(i, end - begin);
+  const bool stretched = work.stretch > 1 && actor.stream->Stretch(end - begin, work.stretch);
+  actor.enqueued.push_back({i, end - begin, stretched ? 1 : work.stretch});
   // Only this thread adds: no atomic sum is needed.
-  actor.backlog_ns.store(actor.backlog_ns.load(std::memory_order_relaxed) + EstimateNs(work.cost),
-                         std::memory_order_relaxed);
+  const double estimate_ns = work.stretch * static_cast<double>(EstimateNs(work.cost));
+  actor.backlog_ns.store(
+      actor.backlog_ns.load(std::memory_order_relaxed) + static_cast<std::int64_t>(estimate_ns),
+      std::memory_order_relaxed);
   return {};
 }
 
@@ -218,15 +221,15 @@ Status Engine::Settle(ActorState& actor) {
     REPRISE_TRY(actor.stream->Finish());
     REPRISE_ASSIGN(const std::vector<Stream::Times> times, actor.stream->TakeTimes());
     std::size_t at = 0;
-    for (const auto& [node, count] : actor.enqueued) {
+    for (const auto& [node, count, stretch] : actor.enqueued) {
       if (count == 0) {
         Record(actor, node, at > 0 ? times[at - 1].end_ns : actor.timeline.ideal_ns(), 0);
         continue;
       }
       const std::int64_t start_ns = times.at(at).start_ns;
       const std::int64_t taken_ns = times.at(at + count - 1).end_ns - start_ns;
-      const auto lasts_ns = static_cast<std::int64_t>(
-          std::llround(plan_.work[node].stretch * static_cast<double>(taken_ns)));
+      const auto lasts_ns =
+          static_cast<std::int64_t>(std::llround(stretch * static_cast<double>(taken_ns)));
       if (lasts_ns > taken_ns) {
         WaitUntil(start_ns + lasts_ns);  // even if the thread is late: nodes must not overlap
       }

@@ -139,12 +139,13 @@ class Planner {
     return {};
   }
 
-  // Only a thread can wait between its nodes; on a device's queue that would be a round trip.
+  // On a device's queue waiting would be a round trip to the host. A thread's nodes it waits for
+  // itself, unless its queue does, as the host backend's.
   void Stretch(Graph::Index i, Work& work) {
     const double stretch = options_.StretchOf(graph_.op_class(i));
     if (graph_.actor(i).kind != Actor::Kind::kStream) {
       work.stretch = stretch;
-      work.releases = stretch > 1;
+      work.releases = stretch > 1 && options_.backend != "host";
     } else if (stretch != 1) {
       plan_.diagnostics.Count("not_stretched: on a device's stream",
                               fmt::format("node {}", graph_.id(i)));

@@ -34,7 +34,7 @@ struct Work {
   double stretch = 1;        // an executed node of a thread lasts so many times as long
   std::int32_t step = 0;
   bool joins = false;     // waits for another actor: the thread's time is settled before it
-  bool releases = false;  // another actor waits for it, or it is stretched: settled after it
+  bool releases = false;  // settled after it: another actor waits for it, or it is stretched
   bool counts = false;    // in coverage's denominator
   bool alone = false;     // a transfer that meets nobody here: takes its recorded time
 };

@@ -93,7 +93,7 @@ Status Session::OpenDevice() {
                                                communicator_.local_size()));
   }
   auto device = reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
-                                     options.allow_tf32, options.tuning});
+                                     options.allow_tf32, options.tuning, options.blas});
   if (!device) {
     return reprise::Fail(
         device.error().kind,

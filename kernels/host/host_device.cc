@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/parallel.h"
+#include "kernels/host/blas.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/host/onednn.h"
 
@@ -59,7 +60,7 @@ std::string CpuName() {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : info_(DescribeHost()) {}
+  HostDevice() : info_(DescribeHost()) { info_.driver = BlasInUse(); }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
@@ -152,8 +153,9 @@ DeviceInfo DescribeHost() {
   return info;
 }
 
-Result<std::unique_ptr<Device>> OpenHostDevice() {
+Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas) {
   REPRISE_TRY(OpenOneDnn());
+  REPRISE_TRY(UseBlas(blas));
   return std::make_unique<HostDevice>();
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "kernels/device.h"
 
 namespace reprise {
 
 [[nodiscard]] DeviceInfo DescribeHost();
-[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice();
+// `blas` as UseBlas takes it.
+[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas = {});
 
 }  // namespace reprise

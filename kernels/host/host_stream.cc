@@ -1,8 +1,10 @@
 #include "kernels/host/host_stream.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "core/clock.h"
@@ -142,6 +144,23 @@ Result<std::byte*> HostStream::Map(Buffer& buffer, std::int64_t offset_bytes, st
   }
   REPRISE_TRY(Finish());
   return buffer.host_data() + offset_bytes;
+}
+
+bool HostStream::Stretch(std::size_t launches, double factor) {
+  if (!profiling_ || launches == 0) {
+    return false;
+  }
+  Push({.run = [this, launches, factor]() -> Status {
+    const std::int64_t start_ns = times_.at(times_.size() - launches).start_ns;
+    std::int64_t& end_ns = times_.back().end_ns;
+    const auto lasts = factor * static_cast<double>(end_ns - start_ns);
+    // Spins, however long it takes: a slower operation would have used the core as well.
+    WaitUntilNs(start_ns + static_cast<std::int64_t>(std::llround(lasts)),
+                std::numeric_limits<std::int64_t>::max());
+    end_ns = MonotonicNs();
+    return {};
+  }});
+  return true;
 }
 
 Status HostStream::Finish() {

@@ -48,6 +48,7 @@ class HostStream : public Stream {
                                 std::int64_t bytes) override;
   [[nodiscard]] Result<std::byte*> Map(Buffer& buffer, std::int64_t offset_bytes,
                                        std::int64_t bytes) override;
+  [[nodiscard]] bool Stretch(std::size_t launches, double factor) override;
   [[nodiscard]] Status Flush() override { return {}; }
   [[nodiscard]] Status Finish() override;
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;

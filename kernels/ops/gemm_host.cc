@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/host/blas.h"
 #include "kernels/host/onednn.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
@@ -13,13 +14,6 @@ namespace {
 
 // About 10 ms of one core.
 constexpr double kParallelFlops = 1e9;
-
-// What a BLAS takes: float32, one of the strides 1.
-struct BlasMatrix {
-  const float* data = nullptr;
-  char transposed = 'N';
-  std::int64_t leading = 1;
-};
 
 // `a` itself where a BLAS takes it, else a dense copy in `copy`.
 BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
@@ -49,14 +43,15 @@ Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, con
   if (m == 0 || n == 0) {
     return {};
   }
-  SetHostThreads(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+  const double flops =
+      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   std::vector<float> a_copy;
   std::vector<float> b_copy;
   std::vector<float> d_copy;
   const BlasMatrix left = ForBlas(a, m, k, a_copy);
   const BlasMatrix right = ForBlas(b, k, n, b_copy);
   const BlasMatrix result = ForBlas(d, m, n, d_copy);
-  if (k == 0) {  // which oneDNN leaves untouched
+  if (k == 0) {  // which libraries leave untouched
     for (std::int64_t i = 0; i < m * n; ++i) {
       const std::int64_t at = d.offset + i / n * d.row + i % n * d.column;
       StoreDouble(d.data, d.dtype, at, beta == 0 ? 0 : beta * LoadDouble(d.data, d.dtype, at));
@@ -71,11 +66,16 @@ Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, con
     }
   }
   float* out = direct ? const_cast<float*>(result.data) : d_copy.data();
-  const dnnl_status_t status =
-      dnnl_sgemm(left.transposed, right.transposed, m, n, k, alpha, left.data, left.leading,
-                 right.data, right.leading, beta, out, direct ? result.leading : n);
-  if (status != dnnl_success) {
-    return EnvironmentError("oneDNN's sgemm failed with status " + std::to_string(status));
+  const std::int64_t out_leading = direct ? result.leading : n;
+  if (!MultiplyByBlas(m, n, k, alpha, left, right, beta, out, out_leading,
+                      flops < kParallelFlops)) {
+    SetHostThreads(flops);
+    const dnnl_status_t status =
+        dnnl_sgemm(left.transposed, right.transposed, m, n, k, alpha, left.data, left.leading,
+                   right.data, right.leading, beta, out, out_leading);
+    if (status != dnnl_success) {
+      return EnvironmentError("oneDNN's sgemm failed with status " + std::to_string(status));
+    }
   }
   for (std::int64_t i = 0; !direct && i < m; ++i) {
     StoreRun(d_copy.data() + i * n, n, d.data, d.dtype, d.offset + i * d.row, d.column);

@@ -1,4 +1,4 @@
-// Matrix products on the host in float32, by oneDNN.
+// Matrix products on the host in float32, by oneDNN or the BLAS that was named.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Parts of a set: ranks, steps, ranges, streams, one trace on all ranks (docs/modes.md)."""
 import json
+import pathlib
 import re
 import sqlite3
 import sys
@@ -217,6 +218,17 @@ class ModesTest(program.ProgramTest):
         for wrong in ("0.5", "gemm=x", "nothing=2"):
             self.replay(trace, *LIVE, f"--stretch={wrong}", expect=2)
         self.assertIn("nothing runs", self.replay(trace, *DRY, "--stretch", "2", expect=2))
+
+    def test_products_by_another_library(self):
+        """Which one it was is in the run; a wrong one ends the replay on every rank."""
+        trace = self.convert("gloo/gpt_single")
+        own = pathlib.Path(program.REPRISE).resolve().parent / "tests/kernels/libstand_in_blas.so"
+        self.replay(trace, *LIVE, "--ops", "gemm=real,rest=skip", "--blas", own)
+        versions = json.loads((self.dir / "run/manifest.json").read_text())["versions"]
+        self.assertEqual(versions["device_driver"], f"stand-in 1.0 ({own.resolve()})")
+        self.assertIn("libm.so.6 has no sgemm_",
+                      self.replay(trace, *LIVE, "--blas", "libm.so.6", expect=4))
+        self.assertIn("host backend", self.replay(trace, "--device", "opencl", "--blas", own, expect=2))
 
     def test_the_rest(self):
         trace = self.convert("gloo/gpt_single")

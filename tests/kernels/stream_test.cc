@@ -140,6 +140,30 @@ TEST_P(StreamTest, TimesAreOnTheHostsClock) {
   EXPECT_TRUE(stream->TakeTimes()->empty());
 }
 
+TEST_P(StreamTest, WhatIsStretchedLastsLonger) {
+  const auto buffer = Allocate(1 << 20);
+  const auto fill = Prepare(DeviceFill{buffer.get(), 0, 1 << 20, {std::byte{5}}});
+  EXPECT_FALSE(Create(/*profiling=*/false)->Stretch(1, 2));
+  const auto stream = Create(/*profiling=*/true);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(stream->Enqueue(*fill));
+  }
+  const bool stretches = stream->Stretch(2, 50);
+  EXPECT_EQ(stretches, GetParam() == std::string("host"));
+  if (!stretches) {
+    return;  // whoever enqueues waits
+  }
+  ASSERT_TRUE(stream->Enqueue(*fill));
+  ASSERT_TRUE(stream->Finish());
+  const auto times = stream->TakeTimes();
+  ASSERT_TRUE(times);
+  ASSERT_EQ(times->size(), 4U);
+  // The second and third; 49 parts in 50 of their time are waiting.
+  const std::int64_t first_ns = (*times)[1].end_ns - (*times)[1].start_ns;
+  EXPECT_GE((*times)[2].end_ns - (*times)[1].start_ns, 50 * first_ns);
+  EXPECT_GE((*times)[3].start_ns, (*times)[2].end_ns);
+}
+
 TEST_P(StreamTest, ManyTimesStayInOrder) {
   const auto stream = Create(/*profiling=*/true);
   const auto buffer = Allocate(64);

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""How near a replay on the host backend comes to PyTorch on the same core, and the factors for `--stretch`.
+
+    bench/peers/fidelity.py --python PYTHON-WITH-TORCH --workload FILE.py:FUNCTION[:NAME=NUMBER,…] [--workload …]
+                            [--rounds 5] [--seconds 30] [--core 1] [--reprise build/reprise] [-- REPLAY OPTIONS]
+
+A round captures a step anew, converts it, and then lets PyTorch's untraced steps and the replay's iterations take turns on one
+core, every --block seconds: whichever does not run is stopped, so that both meet the machine in the same states. What was
+interrupted is left out. Recorded work is what the capture says without tracing's cost, times how much longer the untraced step
+takes now than it took beside the capture. The last line has the factors for other workloads: medians over all rounds."""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STEPS = ROOT / "bench/peers/torch_steps.py"
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_hwloc_base_binding_policy": "none"}
+
+
+def pinned(args, command):
+    return ["taskset", "-c", str(args.core), *map(str, command)]
+
+
+def run(args, command):
+    done = subprocess.run(pinned(args, command), env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def start(args, command, log):
+    return subprocess.Popen(pinned(args, command), env=environment(), stdout=log, stderr=log, start_new_session=True)
+
+
+def turns(args, torch, replay):
+    """Lets both run in turn until the replay has ended."""
+    running, waiting = replay, torch
+    os.killpg(waiting.pid, signal.SIGSTOP)
+    while replay.poll() is None:
+        time.sleep(args.block)
+        os.killpg(running.pid, signal.SIGSTOP)
+        os.killpg(waiting.pid, signal.SIGCONT)
+        running, waiting = waiting, running
+    os.killpg(torch.pid, signal.SIGKILL)
+    torch.wait()
+
+
+def uninterrupted(seconds, block):
+    """What was stopped takes at least a block longer."""
+    limit = statistics.median(seconds) + block / 2
+    return [value for value in seconds if value < limit]
+
+
+def in_turn(args, workload, trace, step_seconds, directory):
+    """One replay beside PyTorch's untraced steps: seconds of these, and the replay's report."""
+    times = directory / "steps"
+    with open(directory / "log", "w", encoding="utf-8") as log:
+        torch = start(args, [args.python, STEPS, workload, "steps", times], log)
+        while torch.poll() is None and not (times.exists() and times.read_text().count("\n") > 2):
+            time.sleep(0.1)
+        iterations = max(9, round(args.seconds / step_seconds))
+        replay = start(args, [args.reprise, "replay", trace, "-o", directory / "run", "--force", "--device", "host", "--sample-period", "off",
+                              "--host-gaps", "untraced", "--iterations", iterations, *args.options], log)
+        turns(args, torch, replay)
+    if replay.returncode != 0:
+        sys.exit(f"replay ended with {replay.returncode}: {(directory / 'log').read_text()}")
+    report = json.loads(run(args, [args.reprise, "report", directory / "run", "--json"]))
+    return [float(line) for line in times.read_text().splitlines()[3:]], report
+
+
+def one_round(args, workload, directory):
+    capture, trace = directory / "capture", directory / "trace"
+    run(args, [args.python, STEPS, workload, "capture", capture])
+    run(args, [args.reprise, "convert", capture, "-o", trace, "--force"])
+    meta = json.loads((capture / "rank0.meta.json").read_text())
+    seconds = statistics.median(value for value in meta["step_seconds"][2:] if value)
+    steps, report = in_turn(args, workload, trace, seconds, directory)
+    steps = uninterrupted(steps, args.block)
+    replayed = uninterrupted([ns * 1e-9 for ns in report["iteration_step_ns"]], args.block)
+    untraced = statistics.median(steps)
+    work = sum(row["replayed_ns"] for row in report["classes"] if row["name"] not in ("comm", "host")) * 1e-9
+    slower = untraced / (report["step_time_untraced_ns"] * 1e-9)
+    return {"untraced_ms": untraced * 1e3, "replayed_ms": statistics.median(replayed) * 1e3,
+            "counts": (len(steps), len(replayed)), "slower": slower,
+            "step_error": statistics.median(replayed) / untraced - 1,
+            "alike": 1 + (untraced - statistics.median(replayed)) / work,
+            "low": (sorted(replayed)[len(replayed) // 10] * 1e3, sorted(steps)[len(steps) // 10] * 1e3),
+            "work_error": (1 + report["fidelity"]["untraced_work_error"]) / slower - 1,
+            "stretches": {name: factor * slower for name, factor in report["stretches"].items()}}
+
+
+def percent(value):
+    return f"{100 * value:+.1f} %"
+
+
+def show_round(index, row):
+    factors = " ".join(f"{name}={factor:.2f}" for name, factor in row["stretches"].items())
+    print(f"  {index}: untraced {row['untraced_ms']:.1f} ms ({row['counts'][0]}), replayed {row['replayed_ms']:.1f} ms"
+          f" ({row['counts'][1]}): step {percent(row['step_error'])}, work {percent(row['work_error'])}"
+          f"; p10 {row['low'][0]:.1f} vs {row['low'][1]:.1f} {percent(row['low'][0] / row['low'][1] - 1)}; now / beside the capture {row['slower']:.2f}; {factors}", flush=True)
+
+
+def show_all(rows):
+    for what in ("step_error", "work_error"):
+        values = [row[what] for row in rows]
+        print(f"  {what.replace('_', ' ')}: median {percent(statistics.median(values))}"
+              f" ({percent(min(values))} to {percent(max(values))})", flush=True)
+
+
+def stretch_option(rows):
+    """Medians over all rounds of the classes that most of them name."""
+    names = {name for row in rows for name in row["stretches"]}
+    factors = {name: [row["stretches"][name] for row in rows if name in row["stretches"]] for name in names}
+    return ",".join(f"{name}={statistics.median(values):.2f}" for name, values in sorted(factors.items())
+                    if 2 * len(values) > len(rows))
+
+
+def main():
+    own, options = sys.argv[1:], []
+    if "--" in own:
+        own, options = own[:own.index("--")], own[own.index("--") + 1:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--python", required=True, help="an interpreter with torch")
+    parser.add_argument("--workload", action="append", required=True, help="FILE.py:FUNCTION[:NAME=NUMBER,...]")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=30, help="of replay in a round")
+    parser.add_argument("--block", type=float, default=1, help="seconds of a turn")
+    parser.add_argument("--core", type=int, default=1)
+    parser.add_argument("--reprise", default=str(ROOT / "build/reprise"))
+    args = parser.parse_args(own)
+    args.options = options
+    every = []
+    for workload in args.workload:
+        print(workload, flush=True)
+        rows = []
+        for index in range(args.rounds):
+            with tempfile.TemporaryDirectory() as directory:
+                rows.append(one_round(args, workload, pathlib.Path(directory)))
+            show_round(index, rows[-1])
+        show_all(rows)
+        every += rows
+    print("--stretch", stretch_option(every), "or, of all classes alike,",
+          f"{statistics.median(row['alike'] for row in every):.3f}")
+
+
+if __name__ == "__main__":
+    main()
