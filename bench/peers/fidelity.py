@@ -7,7 +7,8 @@
 A round captures a step anew, converts it, and then lets PyTorch's untraced steps and the replay's iterations take turns on one
 core, every --block seconds: whichever does not run is stopped, so that both meet the machine in the same states. What was
 interrupted is left out. Recorded work is what the capture says without tracing's cost, times how much longer the untraced step
-takes now than it took beside the capture. The last line has the factors for other workloads: medians over all rounds."""
+takes now than it took beside the capture. The last lines have the factors of `--stretch` for other workloads: found with the
+networks of workloads.py, they can be tried on one's own. With options of replay behind `--`, `--blas` and `--stretch` for two."""
 import argparse
 import json
 import os
@@ -89,16 +90,23 @@ def one_round(args, workload, directory):
     steps, report = in_turn(args, workload, trace, seconds, directory)
     steps = uninterrupted(steps, args.block)
     replayed = uninterrupted([ns * 1e-9 for ns in report["iteration_step_ns"]], args.block)
-    untraced = statistics.median(steps)
-    work = sum(row["replayed_ns"] for row in report["classes"] if row["name"] not in ("comm", "host")) * 1e-9
-    slower = untraced / (report["step_time_untraced_ns"] * 1e-9)
-    return {"untraced_ms": untraced * 1e3, "replayed_ms": statistics.median(replayed) * 1e3,
-            "counts": (len(steps), len(replayed)), "slower": slower,
-            "step_error": statistics.median(replayed) / untraced - 1,
-            "alike": 1 + (untraced - statistics.median(replayed)) / work,
-            "low": (sorted(replayed)[len(replayed) // 10] * 1e3, sorted(steps)[len(steps) // 10] * 1e3),
-            "work_error": (1 + report["fidelity"]["untraced_work_error"]) / slower - 1,
-            "stretches": {name: factor * slower for name, factor in report["stretches"].items()}}
+    untraced_s, replayed_s = statistics.median(steps), statistics.median(replayed)
+    slower = untraced_s / (report["step_time_untraced_ns"] * 1e-9)
+    work_s = sum(row["replayed_ns"] for row in report["classes"] if row["name"] != "comm") * 1e-9
+    return {
+        "steps": len(steps), "iterations": len(replayed), "untraced_s": untraced_s, "replayed_s": replayed_s,
+        "step_error": replayed_s / untraced_s - 1,
+        "fastest_tenth_error": fastest_tenth(replayed) / fastest_tenth(steps) - 1,
+        "work_error": (1 + report["fidelity"]["untraced_work_error"]) / slower - 1,
+        # With which all work would fill up the step; unlike the classes' factors it needs no estimate of tracing.
+        "factor": 1 + (untraced_s - replayed_s) / work_s,
+        "factors": {name: factor * slower for name, factor in report["stretches"].items()},
+    }
+
+
+def fastest_tenth(seconds):
+    """What a step takes while nobody else has the machine."""
+    return sorted(seconds)[len(seconds) // 10]
 
 
 def percent(value):
@@ -106,25 +114,28 @@ def percent(value):
 
 
 def show_round(index, row):
-    factors = " ".join(f"{name}={factor:.2f}" for name, factor in row["stretches"].items())
-    print(f"  {index}: untraced {row['untraced_ms']:.1f} ms ({row['counts'][0]}), replayed {row['replayed_ms']:.1f} ms"
-          f" ({row['counts'][1]}): step {percent(row['step_error'])}, work {percent(row['work_error'])}"
-          f"; p10 {row['low'][0]:.1f} vs {row['low'][1]:.1f} {percent(row['low'][0] / row['low'][1] - 1)}; now / beside the capture {row['slower']:.2f}; {factors}", flush=True)
+    factors = " ".join(f"{name}={factor:.2f}" for name, factor in row["factors"].items())
+    print(f"  {index}: untraced {1e3 * row['untraced_s']:.1f} ms ({row['steps']}), replayed {1e3 * row['replayed_s']:.1f} ms"
+          f" ({row['iterations']}): step {percent(row['step_error'])}, its fastest tenth"
+          f" {percent(row['fastest_tenth_error'])}, work {percent(row['work_error'])};"
+          f" --stretch {row['factor']:.3f} or {factors}", flush=True)
 
 
 def show_all(rows):
-    for what in ("step_error", "work_error"):
+    for what in ("step_error", "fastest_tenth_error", "work_error"):
         values = [row[what] for row in rows]
         print(f"  {what.replace('_', ' ')}: median {percent(statistics.median(values))}"
               f" ({percent(min(values))} to {percent(max(values))})", flush=True)
 
 
-def stretch_option(rows):
-    """Medians over all rounds of the classes that most of them name."""
-    names = {name for row in rows for name in row["stretches"]}
-    factors = {name: [row["stretches"][name] for row in rows if name in row["stretches"]] for name in names}
-    return ",".join(f"{name}={statistics.median(values):.2f}" for name, values in sorted(factors.items())
-                    if 2 * len(values) > len(rows))
+def show_factors(rows):
+    """Medians over all rounds; of the classes that most of them name."""
+    every = {name: [row["factors"][name] for row in rows if name in row["factors"]]
+             for name in sorted({name for row in rows for name in row["factors"]})}
+    classes = ",".join(f"{name}={statistics.median(values):.2f}" for name, values in every.items()
+                       if 2 * len(values) > len(rows))
+    print(f"all work alike: --stretch {statistics.median(row['factor'] for row in rows):.3f}")
+    print(f"by class, roughly: --stretch {classes}")
 
 
 def main():
@@ -151,8 +162,7 @@ def main():
             show_round(index, rows[-1])
         show_all(rows)
         every += rows
-    print("--stretch", stretch_option(every), "or, of all classes alike,",
-          f"{statistics.median(row['alike'] for row in every):.3f}")
+    show_factors(every)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 #include "core/parallel.h"
 #include "kernels/shared_library.h"
@@ -14,11 +15,14 @@ namespace {
 using Sgemm = void(const char*, const char*, const int*, const int*, const int*, const float*,
                    const float*, const int*, const float*, const int*, const float*, float*,
                    const int*);
-using SetThreads = int(int);  // some return nothing; what they return is not looked at
+// Some take an int and some return nothing: 64 bits serve both in the calling conventions of 64-bit
+// systems, and what is returned is not looked at.
+using SetThreads = int(std::int64_t);
 using Version = void(char*, int);
 using Config = char*();
 
 struct Blas {
+  std::string path;
   Sgemm* sgemm = nullptr;
   SetThreads* set_threads = nullptr;  // null: it cannot be told
   std::string name;
@@ -56,6 +60,11 @@ std::string Describe(const SharedLibrary& library) {
 }  // namespace
 
 Status UseBlas(const std::string& path) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (path == Chosen().path) {
+    return {};  // folded ranks all say the same
+  }
   if (path.empty()) {
     Chosen() = {};
     return {};
@@ -71,7 +80,7 @@ Status UseBlas(const std::string& path) {
                     "libopenblas.so.0, libblis.so.4)",
                     path));
   }
-  Chosen() = {sgemm, FindSetThreads(*library), Describe(*library)};
+  Chosen() = {path, sgemm, FindSetThreads(*library), Describe(*library)};
   return {};
 }
 

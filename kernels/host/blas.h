@@ -13,7 +13,7 @@
 namespace reprise {
 
 // For the whole process, before anything is computed; empty: oneDNN again. Environment error if the
-// library does not open or has no sgemm_.
+// library does not open or has no sgemm_. Thread-safe against itself.
 [[nodiscard]] Status UseBlas(const std::string& path);
 // What is in use, for people: its file, and what it says of itself. Empty: oneDNN.
 [[nodiscard]] const std::string& BlasInUse();
