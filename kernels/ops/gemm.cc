@@ -1,8 +1,10 @@
 // Matrix products: aten::mm, addmm, bmm, baddbmm, mv, addmv, dot.
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
+#include "kernels/host/parts.h"
 #include "kernels/kernel.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/gemm_host.h"
@@ -118,34 +120,54 @@ class GemmKernel : public Kernel {
   [[nodiscard]] std::vector<OpCall> Samples() const override;
 };
 
+// Matrix z of the batch.
+Status MultiplyOnHost(const Product& p, const HostBindings& memory, std::int64_t z) {
+  REPRISE_ASSIGN(const HostTensor a, HostTensor::Bind(*p.a.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor b, HostTensor::Bind(*p.b.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor d, HostTensor::Bind(*p.d.tensor, memory));
+  const bool add = p.c.tensor != nullptr && p.beta != 0;
+  if (add) {  // as the product's starting value
+    REPRISE_ASSIGN(const HostTensor c, HostTensor::Bind(*p.c.tensor, memory));
+    std::vector<float> row(static_cast<std::size_t>(p.n));
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      if (i == 0 || p.c.row != 0) {  // else a bias: every row is the same
+        LoadRun(c.data(), c.dtype(), p.c.At(z, i, 0), p.c.column, row.data(), p.n);
+      }
+      StoreRun(row.data(), p.n, d.data(), d.dtype(), p.d.At(z, i, 0), p.d.column);
+    }
+  }
+  const auto matrix = [z](const HostTensor& t, const MatrixView& v) {
+    return HostMatrix{t.data(), t.dtype(), v.At(z, 0, 0), v.row, v.column};
+  };
+  return HostGemm(p.m, p.n, p.k, static_cast<float>(p.alpha), matrix(a, p.a), matrix(b, p.b),
+                  add ? static_cast<float>(p.beta) : 0.0F, matrix(d, p.d));
+}
+
 Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) const {
   const auto p = ParseProduct(call);
   if (!p || !IsFloating(p->d.tensor->dtype) || p->d.tensor->dtype == DType::kFloat64) {
     return Reference(call, memory);
   }
-  const bool add = p->c.tensor != nullptr && p->beta != 0;
-  REPRISE_ASSIGN(const HostTensor a, HostTensor::Bind(*p->a.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor b, HostTensor::Bind(*p->b.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor d, HostTensor::Bind(*p->d.tensor, memory));
-  for (std::int64_t z = 0; z < p->batch; ++z) {
-    if (add) {  // as the product's starting value
-      REPRISE_ASSIGN(const HostTensor c, HostTensor::Bind(*p->c.tensor, memory));
-      std::vector<float> row(static_cast<std::size_t>(p->n));
-      for (std::int64_t i = 0; i < p->m; ++i) {
-        if (i == 0 || p->c.row != 0) {  // else a bias: every row is the same
-          LoadRun(c.data(), c.dtype(), p->c.At(z, i, 0), p->c.column, row.data(), p->n);
-        }
-        StoreRun(row.data(), p->n, d.data(), d.dtype(), p->d.At(z, i, 0), p->d.column);
+  const double flops =
+      2 * static_cast<double>(p->m) * static_cast<double>(p->n) * static_cast<double>(p->k);
+  if (flops >= kParallelGemmFlops) {  // each on all cores
+    for (std::int64_t z = 0; z < p->batch; ++z) {
+      REPRISE_TRY(MultiplyOnHost(*p, memory, z));
+    }
+    return {};
+  }
+  constexpr double kFlopsOfByte = 16;  // roughly, of what a core does in the same time
+  std::mutex mutex;
+  Status status;
+  InParts(p->batch, GrainOf(flops / kFlopsOfByte), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t z = begin; z < end; ++z) {
+      if (Status one = MultiplyOnHost(*p, memory, z); !one) {
+        const std::lock_guard lock(mutex);
+        status = std::move(one);
       }
     }
-    const auto matrix = [z](const HostTensor& t, const MatrixView& v) {
-      return HostMatrix{t.data(), t.dtype(), v.At(z, 0, 0), v.row, v.column};
-    };
-    REPRISE_TRY(HostGemm(p->m, p->n, p->k, static_cast<float>(p->alpha), matrix(a, p->a),
-                         matrix(b, p->b), add ? static_cast<float>(p->beta) : 0.0F,
-                         matrix(d, p->d)));
-  }
-  return {};
+  });
+  return status;
 }
 
 Result<std::vector<Launch>> GemmKernel::LowerToDevice(const OpCall& call,

@@ -12,9 +12,6 @@
 namespace reprise {
 namespace {
 
-// About 10 ms of one core.
-constexpr double kParallelFlops = 1e9;
-
 // `a` itself where a BLAS takes it, else a dense copy in `copy`.
 BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
                    std::vector<float>& copy) {
@@ -36,7 +33,7 @@ BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
 
 }  // namespace
 
-void SetHostThreads(double flops) { SetOneDnnThreads(flops < kParallelFlops ? 1 : 0); }
+void SetHostThreads(double flops) { SetOneDnnThreads(flops < kParallelGemmFlops ? 1 : 0); }
 
 Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const HostMatrix& a,
                 const HostMatrix& b, float beta, const HostMatrix& d) {
@@ -68,7 +65,7 @@ Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, con
   float* out = direct ? const_cast<float*>(result.data) : d_copy.data();
   const std::int64_t out_leading = direct ? result.leading : n;
   if (!MultiplyByBlas(m, n, k, alpha, left, right, beta, out, out_leading,
-                      flops < kParallelFlops)) {
+                      flops < kParallelGemmFlops)) {
     SetHostThreads(flops);
     const dnnl_status_t status =
         dnnl_sgemm(left.transposed, right.transposed, m, n, k, alpha, left.data, left.leading,

@@ -9,6 +9,9 @@
 
 namespace reprise {
 
+// Products of fewer FLOPs use one thread, since ranks share cores: about 10 ms of one core.
+inline constexpr double kParallelGemmFlops = 1e9;
+
 // A matrix in host memory, in elements of `dtype` (float32, bfloat16 or float16).
 struct HostMatrix {
   std::byte* data = nullptr;  // element 0 of the storage
