@@ -24,13 +24,7 @@ class Conformance : public testing::TestWithParam<std::size_t> {
     CallRunner runner(*device);
     for (const OpCall& call : kernel().Samples()) {
       SCOPED_TRACE(Describe(call));
-      CallMemory expected(call);
-      const Status reference = kernel().Reference(call, expected);
-      ASSERT_TRUE(reference) << reference.error().message;
-      CallMemory actual(call);
-      const Status run = runner.Run(kernel(), call, actual);
-      ASSERT_TRUE(run) << run.error().message;
-      EXPECT_EQ(Difference(actual, expected, kernel().tolerance()), "");
+      EXPECT_EQ(Mismatch(runner, kernel(), call), "");
     }
   }
 };

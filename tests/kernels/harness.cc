@@ -176,6 +176,18 @@ std::string Difference(const CallMemory& actual, const CallMemory& expected,
   return "";
 }
 
+std::string Mismatch(CallRunner& runner, const Kernel& kernel, const OpCall& call) {
+  CallMemory expected(call);
+  if (const Status reference = kernel.Reference(call, expected); !reference) {
+    return "the reference: " + reference.error().message;
+  }
+  CallMemory actual(call);
+  if (const Status run = runner.Run(kernel, call, actual); !run) {
+    return run.error().message;
+  }
+  return Difference(actual, expected, kernel.tolerance());
+}
+
 std::string Describe(const OpCall& call) {
   std::string text = call.name + "(";
   for (const Value& input : call.inputs) {

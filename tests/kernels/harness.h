@@ -40,6 +40,10 @@ class CallRunner {
 [[nodiscard]] std::string Difference(const CallMemory& actual, const CallMemory& expected,
                                      const Kernel::Tolerance& tolerance);
 
+// Runs the call and the kernel's Reference on data of their own: "" if they agree within its
+// tolerance, else the first difference or what failed.
+[[nodiscard]] std::string Mismatch(CallRunner& runner, const Kernel& kernel, const OpCall& call);
+
 // "aten::add(float32[2,3], 4)"
 [[nodiscard]] std::string Describe(const OpCall& call);
 

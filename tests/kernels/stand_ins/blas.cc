@@ -1,9 +1,10 @@
 // A BLAS for the tests of --blas: Fortran's sgemm_, plainly, and what it was called with.
+#include <atomic>
 #include <cstdint>
 
 namespace {
-int g_calls = 0;
-int g_threads = 0;
+std::atomic<int> g_calls = 0;  // products of a batch run on several threads
+std::atomic<int> g_threads = 0;
 }  // namespace
 
 extern "C" {
