@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/blas_option.h"
 #include "cli/kernel_bench_report.h"
 #include "cli/opencl_drivers.h"
 #include "cli/tuning_file.h"

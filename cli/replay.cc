@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cli/blas_option.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/opencl_drivers.h"

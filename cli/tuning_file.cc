@@ -98,13 +98,6 @@ void AddTuningOptions(CLI::App& app, TuningFlags& flags) {
                "torch.backends.cuda.matmul.allow_tf32, which traces do not record");
 }
 
-void AddBlasOption(CLI::App& app, std::string& blas) {
-  app.add_option("--blas", blas,
-                 "with --device host: the library of float32 products, in place of oneDNN; the one "
-                 "that the original used (PyTorch's libtorch_cpu.so, libmkl_rt.so.2, "
-                 "libopenblas.so.0)");
-}
-
 std::string DefaultTuningPath(const CommandContext& context) {
   return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
 }

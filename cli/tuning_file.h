@@ -18,8 +18,6 @@ struct TuningFlags {
   bool allow_tf32 = false;
 };
 void AddTuningOptions(CLI::App& app, TuningFlags& flags);
-// --blas, of the host backend.
-void AddBlasOption(CLI::App& app, std::string& blas);
 // Of every device in the file. Bad input if it is no tuning file, is of another version or has a
 // tile that its program cannot run.
 [[nodiscard]] Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
