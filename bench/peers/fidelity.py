@@ -72,8 +72,11 @@ def in_turn(args, workload, trace, step_seconds, directory):
         while torch.poll() is None and not (times.exists() and times.read_text().count("\n") > 2):
             time.sleep(0.1)
         iterations = max(9, round(args.seconds / step_seconds))
-        replay = start(args, [args.reprise, "replay", trace, "-o", directory / "run", "--force", "--device", "host", "--sample-period", "off",
-                              "--host-gaps", "untraced", "--iterations", iterations, *args.options], log)
+        if torch.poll() is not None:
+            sys.exit(f"PyTorch's steps ended with {torch.returncode}: {(directory / 'log').read_text()}")
+        replay = start(args, [args.reprise, "replay", trace, "-o", directory / "run", "--force", "--device", "host",
+                              "--sample-period", "off", "--host-gaps", "untraced", "--iterations", iterations,
+                              *args.options], log)
         turns(args, torch, replay)
     if replay.returncode != 0:
         sys.exit(f"replay ended with {replay.returncode}: {(directory / 'log').read_text()}")
