@@ -1,5 +1,6 @@
 #include "kernels/host/openblas_peer.h"
 
+#include "kernels/host/blas.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/lowering.h"
 #include "kernels/shared_library.h"
@@ -86,6 +87,9 @@ Result<std::unique_ptr<Peer>> OpenOpenBlas() {
   const std::string file = library->FileOf("cblas_sgemm");
   if (sgemm == nullptr || dgemm == nullptr) {
     return EnvironmentError("OpenBLAS: the library has no cblas_sgemm");
+  }
+  if (!file.empty() && BlasInUse().find(file) != std::string::npos) {  // with its threads set by us
+    return EnvironmentError("OpenBLAS: no peer of itself, as --blas names it");
   }
   auto* get_config = library->Find<GetConfig>("openblas_get_config");
   if (get_config == nullptr) {
