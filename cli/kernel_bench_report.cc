@@ -18,8 +18,6 @@ std::string Time(double ns) {
                     : fmt::format("{:.2f} s", ns * 1e-9);
 }
 
-const char* BoundBy(const LimitShare& share) { return share.by_compute ? "compute" : "memory"; }
-
 Json CaseJson(const KernelBenchRow& row) {
   return {{"case", row.title},
           {"kernel", row.kernel},
@@ -29,8 +27,7 @@ Json CaseJson(const KernelBenchRow& row) {
           {"shapes", row.shapes}};
 }
 
-Json RowJson(const KernelBenchRow& row, const Roofline& limits) {
-  const LimitShare share = ShareOfLimit(row, limits);
+Json RowJson(const KernelBenchRow& row) {
   Json json = CaseJson(row);
   json.update({{"time_ns", row.median_ns},
                {"min_ns", row.min_ns},
@@ -42,15 +39,17 @@ Json RowJson(const KernelBenchRow& row, const Roofline& limits) {
                {"bytes", row.cost.bytes},
                {"gflop_per_s", PerNs(row.cost.flops, row.median_ns)},
                {"gb_per_s", PerNs(row.cost.bytes, row.median_ns)},
-               {"fraction_of_limit", share.fraction},
-               {"bound_by", BoundBy(share)}});
+               {"fraction_of_limit", row.share.median},
+               {"fraction_of_limit_min", row.share.min},
+               {"fraction_of_limit_max", row.share.max},
+               {"bound_by", row.share.by_compute ? "compute" : "memory"}});
   return json;
 }
 
 std::string Header(const DeviceInfo& device, const KernelBenchOptions& options,
                    const KernelBenchResult& result) {
   std::string text = fmt::format("# {}: {}\n", device.backend, device.name);
-  text += fmt::format("# limits measured here: copy {:.1f} GB/s (read + written)",
+  text += fmt::format("# limits, the best measured here: copy {:.1f} GB/s (read + written)",
                       result.limits.bytes_per_second * 1e-9);
   for (const auto& [dtype, rate] : result.limits.flops_per_second) {
     text += fmt::format(", FMA {} {:.1f} GFLOP/s", Name(dtype), rate * 1e-9);
@@ -63,22 +62,25 @@ std::string Header(const DeviceInfo& device, const KernelBenchOptions& options,
   }
   return text + fmt::format(
                     "\n# time: median of {} repeats of {:.0f} ms or more in all, operands used in "
-                    "turn to be beyond the caches\n# of limit: time that the limits allow / time; "
-                    "C: FLOPs bind, M: bytes bind\n",
+                    "turn to be beyond the caches\n# of limit: time that the limit allows / time, "
+                    "each repeat against the limit measured just before and after it: "
+                    "median, lowest - highest; C: FLOPs bind, M: bytes bind\n",
                     options.repeats, static_cast<double>(options.min_time_ns) * 1e-6);
 }
 
-std::string RowText(const KernelBenchRow& row, const Roofline& limits) {
+std::string RowText(const KernelBenchRow& row) {
   std::string text =
       fmt::format("{:<26} {:<9} {:<38} {:<9}", row.title, Name(row.dtype), row.shapes, row.by);
   if (!row.skipped.empty()) {
     return text + fmt::format(" skipped: {}\n", row.skipped);
   }
-  const LimitShare share = ShareOfLimit(row, limits);
-  return text + fmt::format(" {:>10} {:>24} {:>9.1f} {:>8.2f} {:>8.1f}% {}\n", Time(row.median_ns),
+  const LimitShare& share = row.share;
+  return text + fmt::format(" {:>10} {:>24} {:>9.1f} {:>8.2f} {:>8.1f}% {:>9} {}\n",
+                            Time(row.median_ns),
                             fmt::format("{} - {}", Time(row.min_ns), Time(row.max_ns)),
                             PerNs(row.cost.flops, row.median_ns),
-                            PerNs(row.cost.bytes, row.median_ns), 100 * share.fraction,
+                            PerNs(row.cost.bytes, row.median_ns), 100 * share.median,
+                            fmt::format("{:.0f} - {:.0f}", 100 * share.min, 100 * share.max),
                             share.by_compute ? "C" : "M");
 }
 
@@ -140,7 +142,7 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
   Json skipped = Json::array();
   for (const KernelBenchRow& row : result.rows) {
     if (row.skipped.empty()) {
-      results.push_back(RowJson(row, result.limits));
+      results.push_back(RowJson(row));
     } else {
       skipped.push_back(CaseJson(row));
       skipped.back()["why"] = row.skipped;
@@ -168,12 +170,12 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
 std::string KernelBenchText(const DeviceInfo& device, const KernelBenchOptions& options,
                             const KernelBenchResult& result) {
   std::string text = Header(device, options, result);
-  text +=
-      fmt::format("#{:<25} {:<9} {:<38} {:<9} {:>10} {:>24} {:>9} {:>8} {:>9}\n", " case", "type",
-                  "inputs", "by", "time", "fastest - slowest", "GFLOP/s", "GB/s", "of limit");
+  text += fmt::format("#{:<25} {:<9} {:<38} {:<9} {:>10} {:>24} {:>9} {:>8} {:>9} {:>9}\n", " case",
+                      "type", "inputs", "by", "time", "fastest - slowest", "GFLOP/s", "GB/s",
+                      "of limit", "range");
   std::size_t skipped = 0;
   for (const KernelBenchRow& row : result.rows) {
-    text += RowText(row, result.limits);
+    text += RowText(row);
     skipped += row.skipped.empty() ? 0 : 1;
   }
   return text + fmt::format("# {} measured, {} skipped\n", result.rows.size() - skipped, skipped);

@@ -13,20 +13,9 @@ namespace reprise {
 namespace {
 
 const char* const kOurs = "reprise";
-// The limits are measured again after so many, lest a busy moment make them too low.
-constexpr int kCasesPerLimits = 8;
 
 bool Contains(std::string_view text, const std::string& part) {
   return text.find(part) != std::string_view::npos;
-}
-
-// Nanoseconds that the limits allow, and whether FLOPs take longer than bytes.
-std::pair<double, bool> LimitNs(const Cost& cost, DType dtype, const Roofline& limits) {
-  const double flops_rate = limits.FlopsOf(dtype);
-  const double compute_ns = flops_rate > 0 ? cost.flops / flops_rate * 1e9 : 0;
-  const double memory_ns =
-      limits.bytes_per_second > 0 ? cost.bytes / limits.bytes_per_second * 1e9 : 0;
-  return {std::max(compute_ns, memory_ns), compute_ns > memory_ns};
 }
 
 class KernelBench {
@@ -37,17 +26,12 @@ class KernelBench {
 
   Result<KernelBenchResult> Run() {
     REPRISE_ASSIGN(stream_, device_.CreateStream(false));
-    REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
+    REPRISE_ASSIGN(probe_, LimitProbe::Create(device_, options_.dtypes));
     OpenThePeers();
-    int since_limits = 0;
     for (const KernelBenchCase& one : SelectKernelBenchCases(device_.info(), options_)) {
       RunCase(one);
-      if (++since_limits == kCasesPerLimits) {
-        since_limits = 0;
-        REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
-      }
     }
-    REPRISE_TRY(result_.limits.Measure(device_, options_.dtypes));
+    result_.limits = probe_->best();
     return std::move(result_);
   }
 
@@ -74,8 +58,8 @@ class KernelBench {
   }
   // Times `runs`, whose error, if it is one, is why the row is skipped.
   void Time(const Result<BenchRuns>& runs, KernelBenchRow& row) {
-    const Status status =
-        runs ? TimeRuns(*stream_, *runs, options_, row) : tl::unexpected(runs.error());
+    const Status status = runs ? TimeRuns(*stream_, *runs, options_, probe_.get(), row)
+                               : tl::unexpected(runs.error());
     if (!status) {
       row.skipped = status.error().message;
       (void)stream_->Finish();
@@ -93,6 +77,7 @@ class KernelBench {
   const KernelBenchOptions& options_;
   const std::function<void(const KernelBenchRow&)>& on_row_;
   std::unique_ptr<Stream> stream_;
+  std::unique_ptr<LimitProbe> probe_;
   Peers peers_;
   std::map<const Peer*, double> best_flops_;  // a second, as measured so far
   KernelBenchResult result_;
@@ -111,7 +96,7 @@ void KernelBench::RunCase(const KernelBenchCase& one) {
   }
   row.kernel = kernel->name();
   row.cost = kernel->CostOf(one.call);
-  row.skipped = TooLong(LimitNs(row.cost, row.dtype, result_.limits).first);
+  row.skipped = TooLong(probe_->best().BoundOf(row.cost, row.dtype).ns);
   if (!row.skipped.empty()) {
     return Finish(std::move(row));
   }
@@ -161,6 +146,7 @@ void KernelBench::RunPeer(const Peer& peer, const OpCall& call, const BenchMemor
   row.by = peer.name();
   row.median_ns = row.min_ns = row.max_ns = 0;
   row.repeats = row.runs_per_repeat = row.copies = 0;
+  row.share = {};
   // What it has shown so far tells better than the device's limits how long it will take.
   double& best = best_flops_[&peer];
   row.skipped = best > 0 ? TooLong(row.cost.flops / best * 1e9) : "";
@@ -174,14 +160,6 @@ void KernelBench::RunPeer(const Peer& peer, const OpCall& call, const BenchMemor
 }
 
 }  // namespace
-
-LimitShare ShareOfLimit(const KernelBenchRow& row, const Roofline& limits) {
-  if (row.median_ns <= 0) {
-    return {};
-  }
-  const auto [limit_ns, by_compute] = LimitNs(row.cost, row.dtype, limits);
-  return {limit_ns / row.median_ns, by_compute};
-}
 
 std::vector<KernelBenchCase> SelectKernelBenchCases(const DeviceInfo& device,
                                                     const KernelBenchOptions& options) {

@@ -25,6 +25,15 @@ struct KernelBenchOptions {
   bool peers = true;
 };
 
+// The time that the limit allows, by the measured one: 1 is as fast as it allows. Each repeat
+// against the limit's mean rate just before and just after it; of these the median and the range.
+struct LimitShare {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  bool by_compute = false;  // FLOPs are what binds, not bytes
+};
+
 // One case by one implementation.
 struct KernelBenchRow {
   std::string title;
@@ -42,21 +51,14 @@ struct KernelBenchRow {
   int repeats = 0;
   int runs_per_repeat = 0;
   int copies = 0;  // of the operands, used in turn
+  LimitShare share;
 };
-
-// The time that the limits allow, by the measured one; 1 is as fast as they allow. `by_compute`:
-// FLOPs are what binds, not bytes. 0 if nothing was measured.
-struct LimitShare {
-  double fraction = 0;
-  bool by_compute = false;
-};
-[[nodiscard]] LimitShare ShareOfLimit(const KernelBenchRow& row, const Roofline& limits);
 
 struct KernelBenchResult {
   struct PeerName {
     std::string name, version;
   };
-  Roofline limits;  // the best of before, between and after the cases
+  Roofline limits;  // the best of all runs between the repeats
   std::vector<KernelBenchRow> rows;
   std::vector<PeerName> peers;
   std::vector<std::string> absent_peers;
@@ -65,7 +67,7 @@ struct KernelBenchResult {
 // The cases of `options` for this device, in order; rows without times.
 [[nodiscard]] std::vector<KernelBenchCase> SelectKernelBenchCases(
     const DeviceInfo& device, const KernelBenchOptions& options);
-// `on_row` is called as each row is done (the limits may still rise). What fails on the way is a
+// `on_row` is called as each row is done. What fails on the way is a
 // skipped row; an error means that the device itself failed.
 [[nodiscard]] Result<KernelBenchResult> RunKernelBench(
     Device& device, const KernelBenchOptions& options,

@@ -37,12 +37,41 @@ class Rotation {
   std::size_t next_ = 0;
 };
 
+// What the limit that binds a case allows for one run of it, as it is now.
+class LimitNow {
+ public:
+  LimitNow(LimitProbe* probe, const KernelBenchRow& row)
+      : probe_(probe),
+        row_(row),
+        by_compute_(probe != nullptr && probe->best().BoundOf(row.cost, row.dtype).by_compute) {}
+
+  [[nodiscard]] bool by_compute() const { return by_compute_; }
+  Result<double> Ns() {
+    if (probe_ == nullptr) {
+      return 0.0;
+    }
+    REPRISE_ASSIGN(const double rate, by_compute_ ? probe_->Fma(row_.dtype) : probe_->Copy());
+    return (by_compute_ ? row_.cost.flops : row_.cost.bytes) / rate * 1e9;
+  }
+
+ private:
+  LimitProbe* probe_;
+  const KernelBenchRow& row_;
+  bool by_compute_;
+};
+
+// The middle of sorted values, or the mean of the two middle ones.
+double Middle(const std::vector<double>& sorted) {
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 }  // namespace
 
 Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions& options,
-                KernelBenchRow& row) {
+                LimitProbe* probe, KernelBenchRow& row) {
   Rotation rotation(stream, runs);
-  const auto limit_ns = static_cast<double>(options.max_run_ns);
+  const auto most_ns = static_cast<double>(options.max_run_ns);
   REPRISE_TRY(rotation.NsPerRun(1));  // compiles
   const std::int64_t warm_ns = MonotonicNs() + kWarmupNs;
   double once_ns = 0;
@@ -50,28 +79,32 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
     REPRISE_ASSIGN(once_ns, rotation.NsPerRun(1));
   } while (MonotonicNs() < warm_ns);
 
+  // Of one that takes so long, a few more would say little more.
+  const int repeats = once_ns > most_ns ? 1 : options.repeats;
+  const double repeat_ns = static_cast<double>(options.min_time_ns) / options.repeats;
+  row.runs_per_repeat = static_cast<int>(
+      std::clamp<double>(std::ceil(repeat_ns / std::max(once_ns, 1.0)), 1, kMostRunsPerRepeat));
   std::vector<double> times;
-  if (once_ns > limit_ns) {  // a second one of those would say little more
-    times = {once_ns};
-    row.runs_per_repeat = 1;
-  } else {
-    const double repeat_ns = static_cast<double>(options.min_time_ns) / options.repeats;
-    row.runs_per_repeat = static_cast<int>(
-        std::clamp<double>(std::ceil(repeat_ns / std::max(once_ns, 1.0)), 1, kMostRunsPerRepeat));
-    const std::int64_t end_ns = MonotonicNs() + std::max(kCaseNs, options.min_time_ns);
-    while (static_cast<int>(times.size()) < options.repeats &&
-           (static_cast<int>(times.size()) < kFewestRepeats || MonotonicNs() < end_ns)) {
-      REPRISE_ASSIGN(const double ns, rotation.NsPerRun(row.runs_per_repeat));
-      times.push_back(ns);
-    }
+  std::vector<double> shares;
+  LimitNow limit(probe, row);
+  REPRISE_ASSIGN(double before_ns, limit.Ns());
+  const std::int64_t end_ns = MonotonicNs() + std::max(kCaseNs, options.min_time_ns);
+  while (static_cast<int>(times.size()) < repeats &&
+         (static_cast<int>(times.size()) < kFewestRepeats || MonotonicNs() < end_ns)) {
+    REPRISE_ASSIGN(const double ns, rotation.NsPerRun(row.runs_per_repeat));
+    REPRISE_ASSIGN(const double after_ns, limit.Ns());
+    times.push_back(ns);
+    shares.push_back((before_ns + after_ns) / 2 / ns);
+    before_ns = after_ns;
   }
   std::sort(times.begin(), times.end());
-  const std::size_t middle = times.size() / 2;
-  row.median_ns = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+  std::sort(shares.begin(), shares.end());
+  row.median_ns = Middle(times);
   row.min_ns = times.front();
   row.max_ns = times.back();
   row.repeats = static_cast<int>(times.size());
   row.copies = static_cast<int>(runs.size());
+  row.share = {Middle(shares), shares.front(), shares.back(), limit.by_compute()};
   return {};
 }
 

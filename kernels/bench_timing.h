@@ -11,8 +11,10 @@ namespace reprise {
 // The launches of a call, once for each copy of its operands.
 using BenchRuns = std::vector<std::vector<std::unique_ptr<PreparedLaunch>>>;
 
-// Warms up (compiling, pages, clocks), then fills in the times of `row`.
+// Warms up (compiling, pages, clocks), then fills in the times of `row` and its share of the limit,
+// by turns with runs of `probe` (null: only the times).
 [[nodiscard]] Status TimeRuns(Stream& stream, const BenchRuns& runs,
-                              const KernelBenchOptions& options, KernelBenchRow& row);
+                              const KernelBenchOptions& options, LimitProbe* probe,
+                              KernelBenchRow& row);
 
 }  // namespace reprise

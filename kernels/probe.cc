@@ -20,27 +20,13 @@ constexpr std::int32_t kFirstRounds = 1000;
 constexpr std::int32_t kMostRounds = 1 << 28;
 constexpr int kDeviceChains = 8;  // CHAINS of ops/probe.cl
 
-Result<double> BestSeconds(Device& device, Stream& stream, const Launch& launch, int runs) {
-  REPRISE_ASSIGN(const auto prepared, device.Prepare(launch));
-  double best_s = 1e9;
-  for (int run = 0; run <= runs; ++run) {  // the first compiles
-    const std::int64_t begin_ns = MonotonicNs();
-    REPRISE_TRY(stream.Enqueue(*prepared));
-    REPRISE_TRY(stream.Finish());
-    if (run > 0) {
-      best_s = std::min(best_s, static_cast<double>(MonotonicNs() - begin_ns) * 1e-9);
-    }
-  }
-  return std::max(best_s, 1e-9);
-}
-
 std::vector<Launch> CopyLaunches(Buffer* to, Buffer* from, std::int64_t bytes,
                                  const DeviceInfo& device) {
   if (device.backend == "host") {
-    return {HostTask{[=]() -> Status {
-      CopyOnAllCores(to->host_data(), from->host_data(), static_cast<std::size_t>(bytes));
-      return {};
-    }}};
+    return {DeviceCopy{to, 0, from, 0, bytes}, HostTask{[=]() -> Status {
+              CopyOnAllCores(to->host_data(), from->host_data(), static_cast<std::size_t>(bytes));
+              return {};
+            }}};
   }
   DeviceKernel kernel{.program = "probe.cl", .entry = "probe_copy", .options = " -DT=float"};
   const std::int64_t words = bytes / 16;
@@ -92,61 +78,99 @@ Status WriteAll(Device& device, Buffer& buffer) {
   return stream->Finish();
 }
 
-Result<double> ProbeCopy(Device& device) {
-  const DeviceInfo& info = device.info();
+double Roofline::FlopsOf(DType dtype) const {
+  const auto it = flops_per_second.find(dtype);
+  return it == flops_per_second.end() ? 0 : it->second;
+}
+
+Roofline::Bound Roofline::BoundOf(const Cost& cost, DType dtype) const {
+  const double flops_rate = FlopsOf(dtype);
+  const double compute_ns = flops_rate > 0 ? cost.flops / flops_rate * 1e9 : 0;
+  const double memory_ns = bytes_per_second > 0 ? cost.bytes / bytes_per_second * 1e9 : 0;
+  return {std::max(compute_ns, memory_ns), compute_ns > memory_ns};
+}
+
+Result<std::unique_ptr<LimitProbe>> LimitProbe::Create(Device& device,
+                                                       const std::vector<DType>& dtypes) {
+  std::unique_ptr<LimitProbe> probe(new LimitProbe(device));
+  REPRISE_ASSIGN(probe->stream_, device.CreateStream(false));
+  REPRISE_TRY(probe->PrepareCopies());
+  for (const DType dtype : dtypes) {
+    REPRISE_TRY(probe->SizeFma(dtype));
+  }
+  return probe;
+}
+
+Status LimitProbe::PrepareCopies() {
+  const DeviceInfo& info = device_.info();
   std::int64_t bytes = info.is_cpu ? kCpuCopyBytes : kGpuCopyBytes;
   while (bytes > 4096 && bytes > info.max_allocation_bytes / 4) {
     bytes /= 2;
   }
-  REPRISE_ASSIGN(const auto stream, device.CreateStream(false));
-  REPRISE_ASSIGN(const auto to, device.Allocate(bytes));
-  REPRISE_ASSIGN(const auto from, device.Allocate(bytes));
-  REPRISE_TRY(WriteAll(device, *from));
-  double best_s = 1e9;
-  for (const Launch& launch : CopyLaunches(to.get(), from.get(), bytes, info)) {
-    REPRISE_ASSIGN(const double seconds, BestSeconds(device, *stream, launch, kCopyRuns));
-    best_s = std::min(best_s, seconds);
+  REPRISE_ASSIGN(to_, device_.Allocate(bytes));
+  REPRISE_ASSIGN(from_, device_.Allocate(bytes));
+  REPRISE_TRY(WriteAll(device_, *from_));
+  for (const Launch& launch : CopyLaunches(to_.get(), from_.get(), bytes, info)) {
+    Work& work = copies_.emplace_back();
+    work.amount = 2.0 * static_cast<double>(bytes);
+    REPRISE_ASSIGN(work.launch, device_.Prepare(launch));
+    REPRISE_TRY(RateOf(work));  // compiles
   }
-  return 2.0 * static_cast<double>(bytes) / best_s;
+  for (int run = 0; run < kCopyRuns; ++run) {
+    REPRISE_TRY(Copy());
+  }
+  return {};
 }
 
-Result<double> ProbeFma(Device& device, DType dtype) {
-  const DeviceInfo& info = device.info();
+// Rounds grow until starting them does not count. The shortest of all runs decides, for on a busy
+// machine a single one says nothing.
+Status LimitProbe::SizeFma(DType dtype) {
+  const DeviceInfo& info = device_.info();
   const DType type = ArithmeticType(dtype, info);
-  REPRISE_ASSIGN(const auto stream, device.CreateStream(false));
-  // More than every work-item's vector of results.
-  REPRISE_ASSIGN(const auto out, device.Allocate(std::int64_t{64} << 20));
-  const auto work_of = [&](std::int32_t rounds) {
-    return info.backend == "host" ? FmaOnHost(type, rounds)
-                                  : FmaOnDevice(type, rounds, out.get(), info);
-  };
-  // Rounds grow until starting them does not count. The shortest of all runs decides, for on a busy
-  // machine a single one says nothing.
   std::int32_t rounds = kFirstRounds;
   while (true) {
-    const FmaWork work = work_of(rounds);
-    REPRISE_ASSIGN(const double best_s, BestSeconds(device, *stream, work.launch, kFmaRuns));
+    const FmaWork fma = info.backend == "host" ? FmaOnHost(type, rounds)
+                                               : FmaOnDevice(type, rounds, to_.get(), info);
+    Work work{.amount = fma.flops_per_round * rounds};
+    REPRISE_ASSIGN(work.launch, device_.Prepare(fma.launch));
+    REPRISE_TRY(RateOf(work));  // compiles
+    double best_s = 1e9;
+    for (int run = 0; run < kFmaRuns; ++run) {
+      REPRISE_ASSIGN(const double rate, RateOf(work));
+      best_s = std::min(best_s, work.amount / rate);
+    }
     if (best_s >= kFmaSeconds / 2 || rounds >= kMostRounds) {
-      return work.flops_per_round * rounds / best_s;
+      best_.flops_per_second[dtype] = work.amount / best_s;
+      fma_[dtype] = std::move(work);
+      return {};
     }
     const double factor = std::clamp(kFmaSeconds / best_s, 2.0, 100.0);
     rounds = static_cast<std::int32_t>(std::min<double>(rounds * factor, kMostRounds));
   }
 }
 
-Status Roofline::Measure(Device& device, const std::vector<DType>& dtypes) {
-  REPRISE_ASSIGN(const double copy, ProbeCopy(device));
-  bytes_per_second = std::max(bytes_per_second, copy);
-  for (const DType dtype : dtypes) {
-    REPRISE_ASSIGN(const double fma, ProbeFma(device, dtype));
-    flops_per_second[dtype] = std::max(flops_per_second[dtype], fma);
-  }
-  return {};
+Result<double> LimitProbe::RateOf(const Work& work) {
+  const std::int64_t begin_ns = MonotonicNs();
+  REPRISE_TRY(stream_->Enqueue(*work.launch));
+  REPRISE_TRY(stream_->Finish());
+  return work.amount * 1e9 /
+         static_cast<double>(std::max<std::int64_t>(MonotonicNs() - begin_ns, 1));
 }
 
-double Roofline::FlopsOf(DType dtype) const {
-  const auto it = flops_per_second.find(dtype);
-  return it == flops_per_second.end() ? 0 : it->second;
+Result<double> LimitProbe::Copy() {
+  double best = 0;
+  for (const Work& copy : copies_) {
+    REPRISE_ASSIGN(const double rate, RateOf(copy));
+    best = std::max(best, rate);
+  }
+  best_.bytes_per_second = std::max(best_.bytes_per_second, best);
+  return best;
+}
+
+Result<double> LimitProbe::Fma(DType dtype) {
+  REPRISE_ASSIGN(const double rate, RateOf(fma_[dtype]));
+  best_.flops_per_second[dtype] = std::max(best_.flops_per_second[dtype], rate);
+  return rate;
 }
 
 }  // namespace reprise

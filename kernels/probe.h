@@ -5,38 +5,78 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <vector>
 
 #include "core/dtype.h"
 #include "kernels/device.h"
+#include "kernels/kernel.h"
 
 namespace reprise {
 
-// Best rates seen. A limit that is too low makes every kernel look good, so each is the shortest of
-// many short runs, and Measure may be called again later: the better rate stays.
+// Rates that a device reaches, or reached at best.
 struct Roofline {
   double bytes_per_second = 0;
   std::map<DType, double> flops_per_second;
 
-  // Copy, and FMA in each of `dtypes`.
-  [[nodiscard]] Status Measure(Device& device, const std::vector<DType>& dtypes);
-  // FMA rate in the type that arithmetic on `dtype` is done in; 0 if it was not measured.
+  // FLOP rate in the type that arithmetic on `dtype` is done in; 0 if it was not measured.
   [[nodiscard]] double FlopsOf(DType dtype) const;
+  // How long these rates need for `cost`: for its FLOPs or its bytes, whichever takes longer.
+  struct Bound {
+    double ns = 0;
+    bool by_compute = false;
+  };
+  [[nodiscard]] Bound BoundOf(const Cost& cost, DType dtype) const;
 };
 
 // Writes all of a buffer, and waits. What is measured must not read memory that nobody has written:
 // on a CPU its pages are one page of zeros, which is always in a cache.
 [[nodiscard]] Status WriteAll(Device& device, Buffer& buffer);
 
-// Bytes read plus bytes written a second by a copy between two buffers much larger than a cache:
-// the best of the backend's own copy and of a kernel that copies 16 bytes at a time (OpenCL), or of
-// one memcpy per core (host). Kernels that only read can be faster than a copy: on most CPUs a
+// A device's copy and its multiply-adds, to be run as often as one likes. The speed of a machine
+// that others share changes within seconds, so a kernel is held against what its limit is just
+// before and after it. One thread at a time; the device must outlive it.
+//
+// Copy: bytes read plus bytes written a second between two buffers much larger than a cache, the
+// better of the backend's own copy and a kernel that copies 16 bytes at a time (OpenCL) or one
+// memcpy per core (host). Kernels that only read can be faster than a copy: on most CPUs a
 // store first reads its line.
-[[nodiscard]] Result<double> ProbeCopy(Device& device);
+//
+// FMA: FLOPs a second, 2 for each multiply-add, of independent chains of FMA in registers on all of
+// the device: vectors on CPUs, scalars (pairs of half) on GPUs. float16 where the device has it,
+// else in float32, like every type that kernels compute in float32 (bfloat16, integers). Matrix
+// units are out of reach of portable OpenCL and not part of this limit.
+class LimitProbe {
+ public:
+  // Takes two buffers of 64 MiB (CPUs) or 512 MiB; runs the copy, and FMA in each of `dtypes`,
+  // some times each.
+  [[nodiscard]] static Result<std::unique_ptr<LimitProbe>> Create(Device& device,
+                                                                  const std::vector<DType>& dtypes);
 
-// FLOPs a second, 2 for each multiply-add, of independent chains of FMA in registers on all of the
-// device: vectors on CPUs, scalars (pairs of half) on GPUs. float16 where the device has it, else
-// in float32, like every type that kernels compute in float32 (bfloat16, integers). Matrix units
-// are out of reach of portable OpenCL and not part of this limit.
-[[nodiscard]] Result<double> ProbeFma(Device& device, DType dtype);
+  // The rate of one run (of each way to copy), some milliseconds on a CPU. `dtype`: one of
+  // Create's.
+  [[nodiscard]] Result<double> Copy();
+  [[nodiscard]] Result<double> Fma(DType dtype);
+  // Of all runs so far: a busy moment makes no limit too low.
+  [[nodiscard]] const Roofline& best() const { return best_; }
+
+ private:
+  // Something to run, and how many bytes or FLOPs one run is.
+  struct Work {
+    std::unique_ptr<PreparedLaunch> launch;
+    double amount = 0;
+  };
+  explicit LimitProbe(Device& device) : device_(device) {}
+  Status PrepareCopies();
+  Status SizeFma(DType dtype);
+  Result<double> RateOf(const Work& work);
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Buffer> to_, from_;
+  std::vector<Work> copies_;
+  std::map<DType, Work> fma_;
+  Roofline best_;
+};
 
 }  // namespace reprise

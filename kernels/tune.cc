@@ -104,7 +104,7 @@ void GemmTuner::Measure(const OpCall& call, BenchMemory& memory, TuneRow& row) {
   const Result<BenchRuns> runs = Prepare(call, memory, row.kind);
   KernelBenchRow times;
   const Status status =
-      runs ? TimeRuns(*stream_, *runs, timing_, times) : tl::unexpected(runs.error());
+      runs ? TimeRuns(*stream_, *runs, timing_, nullptr, times) : tl::unexpected(runs.error());
   if (!status) {
     row.skipped = status.error().message;
     (void)stream_->Finish();

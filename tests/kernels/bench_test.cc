@@ -79,33 +79,33 @@ TEST(BenchCases, ShapesAreShort) {
   EXPECT_EQ(DescribeShapes(Product(DType::kFloat32, 4, 4, 4, false)), "2*[4x4]");
 }
 
-TEST(LimitShare, IsTheLargerOfBothLimits) {
+TEST(Roofline, BoundsByTheLimitThatTakesLonger) {
   Roofline limits;
   limits.bytes_per_second = 1e9;
   limits.flops_per_second[DType::kFloat32] = 1e10;
-  KernelBenchRow row;
-  row.cost = {.flops = 1000, .bytes = 50};  // 100 ns and 50 ns
-  row.median_ns = 400;
-  EXPECT_DOUBLE_EQ(ShareOfLimit(row, limits).fraction, 0.25);
-  EXPECT_TRUE(ShareOfLimit(row, limits).by_compute);
-  row.cost.bytes = 200;
-  EXPECT_DOUBLE_EQ(ShareOfLimit(row, limits).fraction, 0.5);
-  EXPECT_FALSE(ShareOfLimit(row, limits).by_compute);
-  row.median_ns = 0;
-  EXPECT_EQ(ShareOfLimit(row, limits).fraction, 0);
+  const auto bound = [&](Cost cost) { return limits.BoundOf(cost, DType::kFloat32); };
+  EXPECT_DOUBLE_EQ(bound({.flops = 1000, .bytes = 50}).ns, 100);
+  EXPECT_TRUE(bound({.flops = 1000, .bytes = 50}).by_compute);
+  EXPECT_DOUBLE_EQ(bound({.flops = 1000, .bytes = 200}).ns, 200);
+  EXPECT_FALSE(bound({.flops = 1000, .bytes = 200}).by_compute);
+  EXPECT_EQ(Roofline().BoundOf({.flops = 1, .bytes = 1}, DType::kFloat32).ns, 0);
 }
 
-TEST_P(OnBackend, LimitsAreMeasuredAndOnlyRise) {
-  Roofline limits;
-  const auto types = {DType::kFloat32, DType::kBFloat16};
-  ASSERT_TRUE(limits.Measure(*device_, types));
-  const Roofline first = limits;
+TEST_P(OnBackend, LimitsAreMeasuredAndTheBestIsKept) {
+  const auto probe = LimitProbe::Create(*device_, {DType::kFloat32, DType::kBFloat16});
+  ASSERT_TRUE(probe) << probe.error().message;
+  const Roofline first = (*probe)->best();
   EXPECT_GT(first.bytes_per_second, 0);
   EXPECT_GT(first.FlopsOf(DType::kBFloat16), 0);
   EXPECT_EQ(first.FlopsOf(DType::kFloat64), 0);
-  ASSERT_TRUE(limits.Measure(*device_, types));
-  EXPECT_GE(limits.bytes_per_second, first.bytes_per_second);
-  EXPECT_GE(limits.FlopsOf(DType::kFloat32), first.FlopsOf(DType::kFloat32));
+  for (int run = 0; run < 3; ++run) {
+    const auto copy = (*probe)->Copy();
+    const auto fma = (*probe)->Fma(DType::kFloat32);
+    ASSERT_TRUE(copy && fma);
+    EXPECT_GT(*copy, 0);
+    EXPECT_GE((*probe)->best().bytes_per_second, std::max(*copy, first.bytes_per_second));
+    EXPECT_GE((*probe)->best().FlopsOf(DType::kFloat32), *fma);
+  }
 }
 
 TEST_P(OnBackend, EveryCopyOfTheOperandsIsFilledAlike) {
