@@ -1,5 +1,6 @@
 #include "kernels/host/parts.h"
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -123,7 +124,9 @@ void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
 
 void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {
   InParts(bytes, GrainOf(2), [=](std::int64_t begin, std::int64_t end) {
-    ResultStream(bytes).Copy(to + begin, from + begin, end - begin);
+    const std::array<const void*, 1> ahead = {
+        from + begin + ResultStream::kAheadFloats * std::int64_t{sizeof(float)}};
+    ResultStream(bytes).Copy(to + begin, from + begin, end - begin, ahead);
   });
 }
 

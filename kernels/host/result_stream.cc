@@ -7,6 +7,8 @@
 namespace reprise {
 namespace {
 
+constexpr auto kLine = static_cast<std::int64_t>(ResultStream::kLineFloats * sizeof(float));
+
 // What is smaller is read faster where it was written. Measured with chains of relu and add on two
 // cores of 2 MiB each: as fast either way at 4 MiB, 15 % faster at 6 MiB, 30 % slower at 2 MiB.
 std::int64_t CachedBytes() {
@@ -30,30 +32,40 @@ ResultStream::~ResultStream() {
   }
 }
 
+namespace {
+
+// Whole lines past the caches, `ahead` fetched line by line meanwhile.
+template <Processor kOn>
+[[gnu::always_inline]] inline void CopyLinesOn(std::byte* to, const std::byte* from,
+                                               std::int64_t lines, ResultStream::Ahead ahead) {
+  for (std::int64_t i = 0; i < lines; ++i, to += kLine, from += kLine) {
+    for (const void* operand : ahead) {
+      __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kLine);
+    }
+    ResultStream::StreamLine<kOn>(to, from);
+  }
+}
+REPRISE_BY_PROCESSOR(void, CopyLines,
+                     (std::byte * to, const std::byte* from, std::int64_t lines,
+                      ResultStream::Ahead ahead),
+                     (to, from, lines, ahead));
+
+}  // namespace
+
 void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead) const {
-  constexpr auto kBytes = static_cast<std::int64_t>(kLine);
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kBytes);
-  const std::int64_t head = std::min(bytes, (kBytes - into_line) % kBytes);
-  const std::int64_t lines = streams_ ? (bytes - head) / kBytes : 0;
+  const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine);
+  const std::int64_t head = std::min(bytes, (kLine - into_line) % kLine);
+  const std::int64_t lines = streams_ ? (bytes - head) / kLine : 0;
   if (lines == 0) {
     std::memcpy(out, in, static_cast<std::size_t>(bytes));
     return;
   }
   std::memcpy(out, in, static_cast<std::size_t>(head));
-  out += head;
-  in += head;
-  for (std::int64_t i = 0; i < lines; ++i, out += kBytes, in += kBytes) {
-    for (const void* operand : ahead) {
-      __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kBytes);
-    }
-    for (std::int64_t k = 0; k < kBytes; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(out + k),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + k)));
-    }
-  }
-  std::memcpy(out, in, static_cast<std::size_t>(bytes - head - lines * kBytes));
+  CopyLinesHere(out + head, in + head, lines, ahead);
+  const std::int64_t done = head + lines * kLine;
+  std::memcpy(out + done, in + done, static_cast<std::size_t>(bytes - done));
 }
 
 #else

@@ -10,8 +10,10 @@
 #include <initializer_list>
 #include <span>
 
+#include "kernels/host/processor.h"
+
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace reprise {
@@ -43,19 +45,33 @@ class ResultStream {
 
   static constexpr std::int64_t kLineFloats = 16;
   [[nodiscard]] static std::int64_t FloatsIntoLine(const float* at) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLine / sizeof(float));
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLineBytes /
+                                     sizeof(float));
   }
-  // kLineFloats floats; both begin a line.
-  void StoreLine(float* to, const float* from) const {
-#if defined(__SSE2__)
+  // kLineFloats floats; both begin a line. `kOn`: what the calling function is compiled for.
+  template <Processor kOn>
+  [[gnu::always_inline]] void StoreLine(float* to, const float* from) const {
     if (streams_) {
-      for (std::int64_t k = 0; k < kLineFloats; k += 4) {
-        _mm_stream_ps(to + k, _mm_load_ps(from + k));
-      }
-      return;
+      StreamLine<kOn>(to, from);
+    } else {
+      std::memcpy(to, from, kLineBytes);
     }
+  }
+  // The same, past the caches in any case; `from` may begin anywhere.
+  template <Processor kOn>
+  [[gnu::always_inline]] static void StreamLine(void* to, const void* from) {
+#if defined(__SSE2__)
+    if constexpr (kOn == Processor::kV4) {
+      StreamWideLine(to, from);
+    } else {
+      for (std::size_t k = 0; k < kLineBytes / sizeof(__m128i); ++k) {
+        _mm_stream_si128(static_cast<__m128i*>(to) + k,
+                         _mm_loadu_si128(static_cast<const __m128i*>(from) + k));
+      }
+    }
+#else
+    std::memcpy(to, from, kLineBytes);
 #endif
-    std::memcpy(to, from, kLine);
   }
 
   // Has body(first, y, count) write elements first … first + count - 1 of `to` to y: all at once in
@@ -67,7 +83,7 @@ class ResultStream {
       body(std::int64_t{0}, to, n);
       return;
     }
-    alignas(kLine) std::array<float, kBlock> block;
+    alignas(kLineBytes) std::array<float, kBlock> block;
     std::array<const void*, 3> fetch{};
     std::int64_t room = std::ssize(block) - FloatsIntoLine(to);  // so that the others begin lines
     for (std::int64_t at = 0; at < n; room = std::ssize(block)) {
@@ -82,7 +98,13 @@ class ResultStream {
   }
 
  private:
-  static constexpr std::size_t kLine = 64;
+  static constexpr std::size_t kLineBytes = 64;
+#if defined(__SSE2__)
+  // One store: it takes one place in the queue of stores, where four would take four.
+  [[gnu::target("avx512f")]] static void StreamWideLine(void* to, const void* from) {
+    _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+#endif
   bool streams_;
 };
 

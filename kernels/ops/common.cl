@@ -84,11 +84,10 @@ static inline float log_of_normal(float x) {
     const FLOATS whole = bounded * 1.44269504f + (12582912.0f + 127);           \
     const FLOATS k = whole - (12582912.0f + 127);                               \
     const FLOATS r = (bounded - k * 0.693359375f) + k * 2.12194440e-4f;         \
-    FLOATS p = r * 1.406127672e-3f + 8.379020735e-3f;                           \
-    p = p * r + 4.16647765e-2f;                                                 \
-    p = p * r + 1.666636531e-1f;                                                \
-    p = p * r + 5.000000435e-1f;                                                \
-    p = p * r + 1.00000005f;                                                    \
+    FLOATS p = r * 8.290306194e-3f + 4.189797535e-2f;                           \
+    p = p * r + 1.666763658e-1f;                                                \
+    p = p * r + 4.999914919e-1f;                                                \
+    p = p * r + 9.999997070e-1f;                                                \
     const FLOATS power = CAT(as_, FLOATS)(CAT(as_, INTS)(whole) << 23);         \
     return p * r * power + power;                                               \
   }

@@ -80,11 +80,19 @@ bool Overlap(const C* a, const C* b, std::int64_t n) {
   return a != b && a < b + n && b < a + n;
 }
 
+// Of the next n elements at `to`: those before a line begins, else those that ElementwiseOp::Past
+// takes, else all.
+std::int64_t ToNextLines(const float* to, std::int64_t n) {
+  const std::int64_t into = ResultStream::FloatsIntoLine(to);
+  const std::int64_t lines = n - n % ElementwiseOp::kPastFloats;
+  return into != 0 ? std::min(n, ResultStream::kLineFloats - into) : lines > 0 ? lines : n;
+}
+
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
 // dense. A result that is an operand, too, never goes past the caches: its lines are in them.
 template <typename C>
-void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
-             std::int64_t begin, std::int64_t end) {
+void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute,
+             ElementwiseOp::Past compute_past, C d, std::int64_t begin, std::int64_t end) {
   const ResultStream stream(space.count * SizeOf(sides[0].dtype));
   std::array<std::array<C, kBlock>, 4> blocks;
   for (std::size_t k = 1; k < sides.size(); ++k) {
@@ -93,7 +101,13 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
   Rows rows(space, begin);
   const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
   for (std::int64_t i = begin; i < end;) {
-    const std::int64_t n = std::min({rows.left(), end - i, std::int64_t{kBlock}});
+    const std::int64_t at = rows.at(0);
+    const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
+    C* const to = dense ? reinterpret_cast<C*>(sides[0].data) + at : nullptr;
+    std::int64_t n = std::min({rows.left(), end - i, std::int64_t{kBlock}});
+    if constexpr (std::is_same_v<C, float>) {
+      n = dense && stream.streams() ? ToNextLines(to, n) : n;
+    }
     std::array<const C*, 4> from = {};
     std::array<const void*, 3> ahead = {};
     std::size_t fetched = 0;
@@ -107,22 +121,27 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
         LoadRun(side.data, side.dtype, rows.at(k), stride(k), blocks[k].data(), n);
       }
     }
-    const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
-    C* to = dense ? reinterpret_cast<C*>(sides[0].data) + rows.at(0) : nullptr;
     const auto is_result = [&](const C* operand) { return operand == to; };
     const auto overlaps = [&](const C* operand) { return Overlap<C>(operand, to, n); };
     const bool in_place = dense && std::none_of(from.begin() + 1, from.end(), overlaps);
     const bool past =
         in_place && stream.streams() && std::none_of(from.begin() + 1, from.end(), is_result);
+    const ResultStream::Ahead fetch = ResultStream::Ahead(ahead).first(fetched);
+    rows.Advance(n);
+    i += n;
+    if constexpr (std::is_same_v<C, float>) {
+      if (past && n % ElementwiseOp::kPastFloats == 0 && ResultStream::FloatsIntoLine(to) == 0) {
+        compute_past(from[1], from[2], from[3], d, to, static_cast<int>(n), fetch);
+        continue;
+      }
+    }
     C* const out = in_place && !past ? to : blocks[0].data();
     compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
     if (past) {
-      stream.Copy(to, out, n * SizeOf(sides[0].dtype), ResultStream::Ahead(ahead).first(fetched));
+      stream.Copy(to, out, n * SizeOf(sides[0].dtype), fetch);
     } else if (!in_place) {
-      StoreRun(out, n, sides[0].data, sides[0].dtype, rows.at(0), stride(0));
+      StoreRun(out, n, sides[0].data, sides[0].dtype, at, stride(0));
     }
-    rows.Advance(n);
-    i += n;
   }
 }
 
@@ -136,7 +155,7 @@ Status Bind(Side<C>& side, const TensorDesc& tensor, const HostBindings& memory)
 
 template <typename C>
 Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::Block<C> compute,
-           const HostBindings& memory) {
+           ElementwiseOp::Past compute_past, const HostBindings& memory) {
   if (space.count == 0) {
     return {};
   }
@@ -160,9 +179,10 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   const C d = std::is_integral_v<C> ? static_cast<C>(call.operands[3].integer)
                                     : static_cast<C>(call.operands[3].real);
   // A transcendental function takes longer than the bytes.
-  InParts(
-      space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
-      [&](std::int64_t begin, std::int64_t end) { RunPart(sides, space, compute, d, begin, end); });
+  InParts(space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
+          [&](std::int64_t begin, std::int64_t end) {
+            RunPart(sides, space, compute, compute_past, d, begin, end);
+          });
   return {};
 }
 
@@ -175,12 +195,12 @@ Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory, b
   }
   const ComputeType type = ComputeTypeOf(call);
   if (type == ComputeType::kInteger) {
-    return Run<std::int64_t>(call, *space, call.op->run_integer, memory);
+    return Run<std::int64_t>(call, *space, call.op->run_integer, nullptr, memory);
   }
   if (type == ComputeType::kDouble || exact) {
-    return Run<double>(call, *space, call.op->run_double, memory);
+    return Run<double>(call, *space, call.op->run_double, nullptr, memory);
   }
-  return Run<float>(call, *space, call.op->run_float, memory);
+  return Run<float>(call, *space, call.op->run_float, call.op->run_past, memory);
 }
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/ops/host_clones.h"
+#include "kernels/ops/lanes.h"
 
 namespace reprise::loops {
 namespace {
@@ -23,10 +24,6 @@ inline double InBlocks(std::int64_t n, const Body& body) {
   return total;
 }
 
-// 16 floats, wherever they begin.
-typedef float Lanes
-    __attribute__((vector_size(64), aligned(4), may_alias));  // NOLINT: "using" drops it
-
 inline float Magnitude(float x) { return std::fabs(x); }
 [[gnu::always_inline]] inline Lanes Magnitude(const Lanes& x) { return x < 0 ? -x : x; }
 
@@ -35,10 +32,7 @@ inline float Magnitude(float x) { return std::fabs(x); }
 // processors fetch ahead of few.
 template <typename Of>
 [[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
-  constexpr std::int64_t kLanes = 16;
-  const auto many = [](const float* x, std::int64_t i) {
-    return *reinterpret_cast<const Lanes*>(x + i);
-  };
+  const auto many = [](const float* x, std::int64_t i) { return LoadLanes(x + i); };
   const auto one = [](const float* x, std::int64_t i) { return x[i]; };
   Lanes a{};
   Lanes b{};
@@ -51,11 +45,7 @@ template <typename Of>
     c += of(many, i + 2 * kLanes);
     d += of(many, i + 3 * kLanes);
   }
-  const Lanes sums = (a + b) + (c + d);
-  float total = 0;
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    total += sums[lane];
-  }
+  float total = SumOfLanes((a + b) + (c + d));
   for (; i < n; ++i) {
     total += of(one, i);
   }
@@ -78,24 +68,6 @@ REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float cent
                                       std::int64_t n) {
   return SumInFour(n,
                    [=](auto load, std::int64_t i) { return load(g, i) * (load(x, i) - center); });
-}
-struct BlockSums {
-  float gw, gwh;
-};
-REPRISE_CLONES void BlockNormSums(const float* g, const float* x, const float* w, float mean,
-                                  float rstd, float* dw, float* db, std::int64_t n,
-                                  BlockSums* sums) {
-  float gw = 0;
-  float gwh = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float h = (x[i] - mean) * rstd;
-    const float weighted = g[i] * w[i];
-    gw += weighted;
-    gwh += weighted * h;
-    dw[i] += g[i] * h;
-    db[i] += g[i];
-  }
-  *sums = {gw, gwh};
 }
 
 // into += total; total = 0
@@ -131,18 +103,6 @@ double SumOf(const float* x, Map map, std::int64_t n) {
     default:
       return Sum(x, n);
   }
-}
-RowSums NormRowSums(const float* g, const float* x, const float* w, float mean, float rstd,
-                    float* dw, float* db, std::int64_t n) {
-  RowSums total;
-  for (std::int64_t at = 0; at < n; at += kBlock) {
-    BlockSums sums{};
-    BlockNormSums(g + at, x + at, w + at, mean, rstd, dw + at, db + at, std::min(kBlock, n - at),
-                  &sums);
-    total.gw += sums.gw;
-    total.gwh += sums.gwh;
-  }
-  return total;
 }
 
 REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64_t n) {
@@ -185,12 +145,6 @@ REPRISE_CLONES void Normalise(const float* x, float mean, float rstd, const floa
                               const float* b, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     y[i] = (x[i] - mean) * rstd * w[i] + b[i];
-  }
-}
-REPRISE_CLONES void NormRowGradient(const float* g, const float* x, const float* w, float mean,
-                                    float rstd, float gw, float gwh, float* dx, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = rstd * (g[i] * w[i] - gw - (x[i] - mean) * rstd * gwh);
   }
 }
 REPRISE_CLONES void ChannelGradient(const float* g, const float* x, float scale, float mean_g,

@@ -23,15 +23,6 @@ void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t
 void Normalise(const float* x, float mean, float rstd, const float* w, const float* b, float* y,
                std::int64_t n);
 
-// One row of layer norm's gradient, h = (x - mean) rstd: dw += g h, db += g.
-struct RowSums {
-  double gw = 0, gwh = 0;  // sums of g w and g w h
-};
-[[nodiscard]] RowSums NormRowSums(const float* g, const float* x, const float* w, float mean,
-                                  float rstd, float* dw, float* db, std::int64_t n);
-// dx = rstd (g w - gw - h gwh); dx may be g.
-void NormRowGradient(const float* g, const float* x, const float* w, float mean, float rstd,
-                     float gw, float gwh, float* dx, std::int64_t n);
 // dx = scale (g - mean_g - (x - mean) slope); dx may be g.
 void ChannelGradient(const float* g, const float* x, float scale, float mean_g, float mean,
                      float slope, float* dx, std::int64_t n);

@@ -10,6 +10,7 @@
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/norm.h"
+#include "kernels/ops/norm_gradient.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -264,33 +265,28 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
   }
   const auto n = static_cast<float>(b.n);
-  const std::int64_t ahead = std::max(b.n, ResultStream::kAheadFloats);
   float* const dw_sums = dw.data();  // this thread's, for all
   float* const db_sums = db.data();
-  const auto run = [&](std::int64_t row, const ResultStream& stream) {
-    const std::int64_t at = row * b.n;
-    const std::int64_t sums_at = row / block * b.n;
-    const loops::RowSums sums =
-        loops::NormRowSums(g.data() + at, x.data() + at, w.data(), mean[row], rstd[row],
-                           dw_sums + sums_at, db_sums + sums_at, b.n);
-    if (b.dx != nullptr) {
-      const float gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
-      const float gwh = static_cast<float>(sums.gwh) / n;
-      const float* const g_row = g.data() + at;
-      const float* const x_row = x.data() + at;
-      stream.Write(dx.data() + at, b.n, {g_row + ahead, x_row + ahead},
-                   [&](std::int64_t i, float* to, std::int64_t count) {
-                     loops::NormRowGradient(g_row + i, x_row + i, w.data() + i, mean[row],
-                                            rstd[row], gw, gwh, to, count);
-                   });
+  const auto row_at = [&](std::int64_t row) -> loops::NormRow {
+    return {g.data() + row * b.n, x.data() + row * b.n, mean[row], rstd[row]};
+  };
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const ResultStream stream(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
+    loops::NormGradientStep step{.w = w.data()};
+    for (std::int64_t row = begin; row <= end; ++row) {
+      step.next = row < end ? row_at(row) : loops::NormRow();
+      step.dw = dw_sums + row / block * b.n;
+      step.db = db_sums + row / block * b.n;
+      const loops::NormSums sums = loops::TakeStep(step, b.n, stream);
+      step.row = step.next;
+      step.mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
+      step.mean_gwh = static_cast<float>(sums.gwh) / n;
+      step.dx = b.dx == nullptr ? nullptr : dx.data() + row * b.n;
     }
   };
   InParts(blocks, GrainOf(3 * sizeof(float) * n * static_cast<double>(block)),
           [&](std::int64_t begin, std::int64_t end) {
-            const ResultStream stream(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
-            for (std::int64_t row = begin * block; row < std::min(end * block, b.rows); ++row) {
-              run(row, stream);
-            }
+            run(begin * block, std::min(end * block, b.rows));
           });
   REPRISE_TRY(dx.Store(memory));
   REPRISE_TRY(WriteDoublesIf(b.dw, memory, SumOfBlocks(dw, b.n)));

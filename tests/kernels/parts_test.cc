@@ -10,10 +10,14 @@
 
 #include "kernels/bench_cases.h"
 #include "kernels/host/result_stream.h"
+#include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 
 namespace reprise {
 namespace {
+
+using samples::Bool, samples::Double, samples::Int, samples::Ints, samples::None, samples::Text,
+    samples::SampleTensors;
 
 TEST(Parts, CoverTheWholeOnce) {
   for (const std::int64_t count : {0, 1, 7, 1000, 100'003}) {
@@ -86,29 +90,71 @@ TEST(ResultStream, WritesEveryElementOnce) {
   }
 }
 
-class LargeCalls : public testing::TestWithParam<const char*> {};
-
 // The conformance tests' calls are too small for any of this.
-TEST_P(LargeCalls, MatchReference) {
-  std::string why;
-  Device* device = TestDevice(GetParam(), &why);
-  if (device == nullptr) {
-    GTEST_SKIP() << why;
+class LargeCalls : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = TestDevice(GetParam(), &why);
+    if (device_ == nullptr) {
+      GTEST_SKIP() << why;
+    }
   }
-  CallRunner runner(*device);
+  void ExpectReference(const OpCall& call) {
+    const Kernel* kernel = KernelRegistry::Builtin().Find(call);
+    ASSERT_NE(kernel, nullptr);
+    CallMemory expected(call);
+    ASSERT_TRUE(kernel->Reference(call, expected));
+    CallMemory actual(call);
+    const Status run = CallRunner(*device_).Run(*kernel, call, actual);
+    ASSERT_TRUE(run) << run.error().message;
+    // Sums of a million terms.
+    EXPECT_EQ(Difference(actual, expected, {.absolute = 2e-4, .relative = 1e-3}), "");
+  }
+  Device* device_ = nullptr;
+};
+
+TEST_P(LargeCalls, MatchReference) {
   std::vector<KernelBenchCase> cases;
   AppendMemoryBoundCases(DType::kFloat32, 1, cases);
   for (const KernelBenchCase& one : cases) {
     SCOPED_TRACE(one.title);
-    const Kernel* kernel = KernelRegistry::Builtin().Find(one.call);
-    ASSERT_NE(kernel, nullptr);
-    CallMemory expected(one.call);
-    ASSERT_TRUE(kernel->Reference(one.call, expected));
-    CallMemory actual(one.call);
-    const Status run = runner.Run(*kernel, one.call, actual);
-    ASSERT_TRUE(run) << run.error().message;
-    // Sums of a million terms.
-    EXPECT_EQ(Difference(actual, expected, {.absolute = 2e-4, .relative = 1e-3}), "");
+    ExpectReference(one.call);
+  }
+}
+
+// Rows of an odd length, the first of which begins within a cache line: so does each other one.
+TEST_P(LargeCalls, MatchReferenceWhereverLinesBegin) {
+  constexpr std::int64_t kRows = 1500;
+  constexpr std::int64_t kWidth = 1111;
+  SampleTensors s;
+  const auto rows = [&] {
+    return Value{s.Strided(DType::kFloat32, {kRows, kWidth}, {kWidth, 1}, /*offset=*/3)};
+  };
+  const auto of_each = [&](std::vector<std::int64_t> shape) {
+    return Value{s.Tensor(DType::kFloat32, std::move(shape))};
+  };
+  const Value x = rows(), y = rows(), g = rows();
+  const Value w = of_each({kWidth}), b = of_each({kWidth}), dw = of_each({kWidth});
+  const Value db = of_each({kWidth});
+  const Value mean = of_each({kRows, 1}), rstd = of_each({kRows, 1});
+  const Value all{ValueList{Bool(true), Bool(true), Bool(true)}};
+  const std::vector<OpCall> calls = {
+      {"aten::gelu", {x, Text("none")}, {y}},
+      {"aten::gelu_backward", {g, x, Text("none")}, {y}},
+      {"aten::add", {x, w, Int(1)}, {y}},
+      {"aten::_softmax", {x, Int(1), Bool(false)}, {y}},
+      {"aten::_log_softmax", {x, Int(1), Bool(false)}, {y}},
+      {"aten::native_layer_norm", {x, Ints({kWidth}), w, b, Double(1e-5)}, {y, mean, rstd}},
+      {"aten::native_layer_norm_backward",
+       {g, x, Ints({kWidth}), mean, rstd, w, b, all},
+       {y, dw, db}},
+      {"aten::uniform_", {y, Double(-1), Double(2), None()}, {y}},
+      {"aten::bernoulli_", {y, Double(0.3), None()}, {y}},
+  };
+  for (const OpCall& call : calls) {
+    SCOPED_TRACE(call.name);
+    ExpectReference(call);
   }
 }
 

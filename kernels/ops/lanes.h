@@ -1,0 +1,37 @@
+// Vectors for loops that compilers do not vectorise by themselves: sums, whose order they keep.
+// They are as wide as the widest registers, and split where those are narrower.
+#pragma once
+
+#include <cstdint>
+
+// Vectors are passed between functions that are inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+namespace reprise::loops {
+
+// 16 floats, and the integers of as many bits. ("using" would drop the attribute.)
+typedef float Lanes __attribute__((vector_size(64)));                  // NOLINT
+typedef std::int32_t SignedLanes __attribute__((vector_size(64)));     // NOLINT
+typedef std::uint32_t UnsignedLanes __attribute__((vector_size(64)));  // NOLINT
+constexpr std::int64_t kLanes = 16;
+
+// Wherever they begin.
+[[gnu::always_inline]] inline Lanes LoadLanes(const float* x) {
+  Lanes lanes;
+  __builtin_memcpy(&lanes, x, sizeof(lanes));
+  return lanes;
+}
+[[gnu::always_inline]] inline void StoreLanes(float* to, const Lanes& lanes) {
+  __builtin_memcpy(to, &lanes, sizeof(lanes));
+}
+[[gnu::always_inline]] inline float SumOfLanes(const Lanes& lanes) {
+  float sum = 0;
+  for (std::int64_t k = 0; k < kLanes; ++k) {
+    sum += lanes[k];
+  }
+  return sum;
+}
+
+}  // namespace reprise::loops

@@ -1,0 +1,83 @@
+#include "kernels/ops/norm_gradient.h"
+
+#include <algorithm>
+
+#include "kernels/host/processor.h"
+#include "kernels/ops/lanes.h"
+
+namespace reprise::loops {
+namespace {
+
+// Elements whose sums are taken in float32, 16 at a time.
+constexpr std::int64_t kBlock = 65536;
+
+[[gnu::always_inline]] inline void StepByOne(const NormGradientStep& s, std::int64_t begin,
+                                             std::int64_t end, NormSums& sums) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (s.next.g != nullptr) {
+      const float g = s.next.g[i];
+      const float h = (s.next.x[i] - s.next.mean) * s.next.rstd;
+      sums.gw += static_cast<double>(g * s.w[i]);
+      sums.gwh += static_cast<double>(g * s.w[i] * h);
+      s.dw[i] += g * h;
+      s.db[i] += g;
+    }
+    if (s.row.g != nullptr && s.dx != nullptr) {
+      const float h = (s.row.x[i] - s.row.mean) * s.row.rstd;
+      s.dx[i] = s.row.rstd * (s.row.g[i] * s.w[i] - s.mean_gw - h * s.mean_gwh);
+    }
+  }
+}
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void TakeLinesOn(const NormGradientStep& step, std::int64_t begin,
+                                               std::int64_t end, const ResultStream& stream,
+                                               NormSums* sums) {
+  const NormGradientStep s = step;
+  const bool writes = s.row.g != nullptr && s.dx != nullptr;
+  Lanes gw{};
+  Lanes gwh{};
+  for (std::int64_t i = begin; i < end; i += kLanes) {
+    const Lanes w = LoadLanes(s.w + i);
+    if (s.next.g != nullptr) {
+      const Lanes g = LoadLanes(s.next.g + i);
+      const Lanes h = (LoadLanes(s.next.x + i) - s.next.mean) * s.next.rstd;
+      const Lanes weighted = g * w;
+      gw += weighted;
+      gwh += weighted * h;
+      StoreLanes(s.dw + i, LoadLanes(s.dw + i) + g * h);
+      StoreLanes(s.db + i, LoadLanes(s.db + i) + g);
+      __builtin_prefetch(s.next.g + i + ResultStream::kAheadFloats);
+      __builtin_prefetch(s.next.x + i + ResultStream::kAheadFloats);
+    }
+    if (writes) {
+      const Lanes h = (LoadLanes(s.row.x + i) - s.row.mean) * s.row.rstd;
+      alignas(64) float dx[kLanes];
+      StoreLanes(dx, s.row.rstd * (LoadLanes(s.row.g + i) * w - s.mean_gw - h * s.mean_gwh));
+      stream.StoreLine<kOn>(s.dx + i, dx);
+    }
+  }
+  sums->gw += static_cast<double>(SumOfLanes(gw));
+  sums->gwh += static_cast<double>(SumOfLanes(gwh));
+}
+REPRISE_BY_PROCESSOR(void, TakeLines,
+                     (const NormGradientStep& step, std::int64_t begin, std::int64_t end,
+                      const ResultStream& stream, NormSums* sums),
+                     (step, begin, end, stream, sums));
+
+}  // namespace
+
+NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const ResultStream& stream) {
+  NormSums sums;
+  const std::int64_t into = ResultStream::FloatsIntoLine(step.dx);
+  const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
+  const std::int64_t lines_end = head + (n - head) / kLanes * kLanes;
+  StepByOne(step, 0, head, sums);
+  for (std::int64_t at = head; at < lines_end; at += kBlock) {
+    TakeLinesHere(step, at, std::min(at + kBlock, lines_end), stream, &sums);
+  }
+  StepByOne(step, lines_end, n, sums);
+  return sums;
+}
+
+}  // namespace reprise::loops
