@@ -65,7 +65,7 @@ static void add_mask(__global float* s, __global const TYPE(MASK) * mask, long a
 // (batch, heads, queries, keys), the same forward and backward.
 static float kept(const AttentionArgs* g, long b, long h, long query, long key) {
   const long head = (g->first_batch + b) * g->all_heads + g->first_head + h;
-  const ulong bits = random_bits(g->seed, (head * g->queries + query) * g->keys + key);
+  const ulong bits = random_half(g->seed, (head * g->queries + query) * g->keys + key);
   return unit(bits) >= g->dropout ? 1 / (1 - g->dropout) : 0;
 }
 

@@ -151,7 +151,7 @@ double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std
     return 1;
   }
   const std::int64_t element = ((b * a.heads + h) * a.queries + i) * a.keys + j;
-  const double draw = RandomUnit(RandomBits(RandomSeed(*a.out), element));
+  const double draw = RandomUnit(RandomHalf(RandomSeed(*a.out), element));
   // Compared in float, as on the device.
   const auto p = static_cast<float>(a.dropout);
   return static_cast<float>(draw) >= p ? 1 / (1 - a.dropout) : 0;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/host/parts.h"
+#include "kernels/host/result_stream.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_floats.h"
@@ -150,7 +151,7 @@ Status RunRandom(const RandomCall& call, const HostBindings& memory) {
   const TensorDesc& second = call.probabilities != nullptr ? *call.probabilities : *call.out;
   REPRISE_ASSIGN(const HostTensor probabilities, HostTensor::Bind(second, memory));
   const auto draw = [&](std::int64_t i, std::int64_t to, std::int64_t from) {
-    const std::uint64_t bits = RandomBits(call.seed, i);
+    const std::uint64_t bits = BitsOfDraw(call, i);
     if (call.kind == RandomKind::kIntegers) {
       out.SetInt(to, call.from + static_cast<std::int64_t>(bits % call.range));
     } else {
@@ -190,12 +191,21 @@ void DrawRun(const RandomCall& call, std::int64_t first, float* y, std::int64_t 
   }
 }
 
-// By blocks that are converted on the way out, in parts.
+// In parts: in place, or by blocks that are converted on the way out.
 template <typename C>
 Status RunByLoops(const RandomCall& call, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*call.out, memory));
   constexpr double kBytesWorth = 16;  // a number takes as long to draw
   InParts(out.count(), GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<C, float>) {
+      if (out.dtype() == DType::kFloat32) {
+        const ResultStream stream(out.count() * SizeOf(DType::kFloat32));
+        float* const to = reinterpret_cast<float*>(out.data()) + call.out->offset + begin;
+        return stream.Write(to, end - begin, {}, [&](std::int64_t i, float* y, std::int64_t n) {
+          DrawRun(call, begin + i, y, n);
+        });
+      }
+    }
     std::array<C, 512> block;
     for (std::int64_t i = begin; i < end; i += std::ssize(block)) {
       const std::int64_t n = std::min<std::int64_t>(std::ssize(block), end - i);
@@ -255,7 +265,7 @@ Status RunDropout(const Dropout& dropout, const HostBindings& memory) {
   const double scale = dropout.p < 1 ? 1 / (1 - static_cast<double>(dropout.p)) : 0;
   const std::uint64_t seed = RandomSeed(*dropout.out);
   for (std::int64_t i = 0; i < in.count(); ++i) {
-    const bool keep = static_cast<float>(RandomUnit(RandomBits(seed, i))) >= dropout.p;
+    const bool keep = static_cast<float>(RandomUnit(RandomHalf(seed, i))) >= dropout.p;
     mask.SetInt(dropout.mask->offset + i, keep ? 1 : 0);
     out.Set(dropout.out->offset + i, keep ? in.Get(dropout.in->offset + i) * scale : 0);
   }
@@ -271,11 +281,16 @@ Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
   const double scale = dropout.p < 1 ? 1 / (1 - static_cast<double>(dropout.p)) : 0;
   const std::uint64_t seed = RandomSeed(*dropout.out);
   constexpr double kBytesWorth = 16;  // a number takes as long to draw
-  InParts(ElementCount(dropout.in->shape), GrainOf(kBytesWorth),
-          [&](std::int64_t begin, std::int64_t end) {
-            loops::Dropout(in.data() + begin, seed, begin, dropout.p, static_cast<float>(scale),
-                           out.data() + begin, kept + begin, end - begin);
-          });
+  const std::int64_t count = ElementCount(dropout.in->shape);
+  InParts(count, GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+    const ResultStream stream(count * SizeOf(DType::kFloat32));
+    const float* const x = in.data() + begin;
+    stream.Write(out.data() + begin, end - begin, {x + ResultStream::kAheadFloats},
+                 [&](std::int64_t i, float* y, std::int64_t n) {
+                   loops::Dropout(x + i, seed, begin + i, dropout.p, static_cast<float>(scale), y,
+                                  kept + begin + i, n);
+                 });
+  });
   return out.Store(memory);
 }
 

@@ -22,15 +22,15 @@ static inline float normal(ulong bits) {
 
 // A loop for each distribution, and one more for dense results: compilers vectorise neither a switch
 // nor strides that they do not know.
-#define DRAW(expression)                                                        \
+#define DRAW(draw_bits, expression)                                             \
   if (dense) {                                                                  \
     for (long i = FIRST(space.count); i < LAST(space.count); i += STEP) {       \
-      const ulong bits = random_bits(seed, i);                                  \
+      const ulong bits = draw_bits(seed, i);                                    \
       STORE(T)(out, space.offset[0] + i, (ARITH(T))(expression));               \
     }                                                                           \
   } else {                                                                      \
     for (long i = FIRST(space.count); i < LAST(space.count); i += STEP) {       \
-      const ulong bits = random_bits(seed, i);                                  \
+      const ulong bits = draw_bits(seed, i);                                    \
       STORE(T)(out, offset_of(&space, 0, i), (ARITH(T))(expression));           \
     }                                                                           \
   }                                                                             \
@@ -41,21 +41,21 @@ __kernel void generate(__global MEM(T)* out, const IndexSpace space, int kind, u
   const bool dense = space.dims == 1 && space.strides[0][0] == 1;
   switch (kind) {
     case INTEGERS:
-      DRAW(from + (long)(bits % range));
+      DRAW(random_bits, from + (long)(bits % range));
     case UNIFORM:
-      DRAW(p + (q - p) * unit(bits));
+      DRAW(random_half, p + (q - p) * unit(bits));
     case NORMAL:
-      DRAW(p + q * normal(bits));
+      DRAW(random_bits, p + q * normal(bits));
     case BERNOULLI:
-      DRAW(unit(bits) < p);
+      DRAW(random_half, unit(bits) < p);
     case EXPONENTIAL:
-      DRAW(-log_of_normal(unit_above_zero(bits)) / p);
+      DRAW(random_half, -log_of_normal(unit_above_zero(bits)) / p);
     case LOG_NORMAL:
-      DRAW(exp(p + q * normal(bits)));
+      DRAW(random_bits, exp(p + q * normal(bits)));
     case CAUCHY:
-      DRAW(p + q * tan(3.14159265f * (unit(bits) - 0.5f)));
+      DRAW(random_half, p + q * tan(3.14159265f * (unit(bits) - 0.5f)));
     case GEOMETRIC:
-      DRAW(ceil(log_of_normal(unit_above_zero(bits)) / log1p(-p)));
+      DRAW(random_half, ceil(log_of_normal(unit_above_zero(bits)) / log1p(-p)));
   }
 }
 
@@ -63,7 +63,7 @@ __kernel void generate(__global MEM(T)* out, const IndexSpace space, int kind, u
 __kernel void bernoulli_of(__global MEM(T)* out, __global const MEM(P)* p, const IndexSpace space,
                            ulong seed) {
   for (long i = FIRST(space.count); i < LAST(space.count); i += STEP) {
-    bool one = unit(random_bits(seed, i)) < (float)LOAD(P)(p, offset_of(&space, 1, i));
+    bool one = unit(random_half(seed, i)) < (float)LOAD(P)(p, offset_of(&space, 1, i));
     STORE(T)(out, offset_of(&space, 0, i), (ARITH(T))one);
   }
 }
@@ -73,7 +73,7 @@ __kernel void dropout(__global MEM(T)* out, __global uchar* mask, __global const
                       ulong seed) {
   float scale = p < 1 ? 1 / (1 - p) : 0;
   for (long i = FIRST(count); i < LAST(count); i += STEP) {
-    bool keep = unit(random_bits(seed, i)) >= p;
+    bool keep = unit(random_half(seed, i)) >= p;
     mask[mask_offset + i] = keep;
     STORE(T)(out, out_offset + i, keep ? (ARITH(T))(LOAD(T)(in, in_offset + i) * scale) : 0);
   }

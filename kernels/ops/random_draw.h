@@ -36,11 +36,25 @@ struct RandomCall {
   return static_cast<std::uint64_t>(tensor.incarnation + 1) * 0xd1342543de82ef95ULL;
 }
 
-[[nodiscard]] inline std::uint64_t RandomBits(std::uint64_t seed, std::int64_t i) {
-  std::uint64_t x = seed + (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ULL;
+constexpr std::uint64_t kRandomStep = 0x9e3779b97f4a7c15ULL;
+// The finaliser of SplitMix64.
+[[nodiscard]] constexpr std::uint64_t MixBits(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
+}
+[[nodiscard]] constexpr std::uint64_t RandomBits(std::uint64_t seed, std::int64_t i) {
+  return MixBits(seed + (static_cast<std::uint64_t>(i) + 1) * kRandomStep);
+}
+// For draws of no more than 32 bits, which are the upper ones here: elements 2j and 2j + 1 share
+// RandomBits(seed, j), the even one takes its lower half.
+[[nodiscard]] constexpr std::uint64_t RandomHalf(std::uint64_t seed, std::int64_t i) {
+  return RandomBits(seed, i / 2) << (i % 2 == 0 ? 32 : 0);
+}
+[[nodiscard]] inline std::uint64_t BitsOfDraw(const RandomCall& call, std::int64_t i) {
+  const bool all = call.kind == RandomKind::kIntegers || call.kind == RandomKind::kNormal ||
+                   call.kind == RandomKind::kLogNormal;
+  return all ? RandomBits(call.seed, i) : RandomHalf(call.seed, i);
 }
 
 [[nodiscard]] inline double RandomUnit(std::uint64_t bits) {

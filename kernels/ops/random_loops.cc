@@ -1,5 +1,8 @@
 #include "kernels/ops/random_loops.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -57,6 +60,37 @@ namespace {
   return 1 - 2 * sine * sine;
 }
 
+// 24 bits of a half as a multiple of 2^-24: of RandomHalf, what RandomUnit makes of it.
+[[gnu::always_inline]] inline float UnitOfHalf(std::uint32_t half) {
+  return static_cast<float>(static_cast<std::int32_t>(half >> 8U)) * 0x1p-24F;
+}
+
+// body(i, half) for each of n elements: the upper half of RandomHalf(seed, first + i). Two loops
+// for each block, because the first one's vectors are of half as many elements.
+template <typename Body>
+[[gnu::always_inline]] inline void ForHalves(std::uint64_t seed, std::int64_t first, std::int64_t n,
+                                             const Body& body) {
+  constexpr std::int64_t kPairs = 64;
+  for (std::int64_t at = 0; at < n;) {
+    const std::int64_t pair = (first + at) / 2;
+    const std::int64_t skip = (first + at) % 2;
+    std::uint64_t x = seed + (static_cast<std::uint64_t>(pair) + 1) * kRandomStep;
+    std::array<std::uint64_t, kPairs> bits;
+    for (std::int64_t k = 0; k < kPairs; ++k) {
+      bits[static_cast<std::size_t>(k)] = MixBits(x);
+      x += kRandomStep;
+    }
+    std::array<std::uint32_t, 2 * kPairs> halves;  // in memory the lower one comes first
+    static_assert(std::endian::native == std::endian::little && sizeof(halves) == sizeof(bits));
+    std::memcpy(halves.data(), bits.data(), sizeof(bits));
+    const std::int64_t count = std::min(n - at, 2 * kPairs - skip);
+    for (std::int64_t k = 0; k < count; ++k) {
+      body(at + k, halves[static_cast<std::size_t>(skip + k)]);
+    }
+    at += count;
+  }
+}
+
 // The upper 64 bits of a product, by products of halves, which vectorise.
 [[gnu::always_inline]] inline std::uint64_t UpperHalf(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kLower = 0xffffffff;
@@ -70,9 +104,8 @@ namespace {
 
 REPRISE_CLONES void DrawUniform(std::uint64_t seed, std::int64_t first, float low, float span,
                                 float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = low + span * Unit(RandomBits(seed, first + i));
-  }
+  ForHalves(seed, first, n,
+            [=](std::int64_t i, std::uint32_t half) { y[i] = low + span * UnitOfHalf(half); });
 }
 REPRISE_CLONES void DrawNormal(std::uint64_t seed, std::int64_t first, float mean, float deviation,
                                float* y, std::int64_t n) {
@@ -84,15 +117,14 @@ REPRISE_CLONES void DrawNormal(std::uint64_t seed, std::int64_t first, float mea
 }
 REPRISE_CLONES void DrawExponential(std::uint64_t seed, std::int64_t first, float rate, float* y,
                                     std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = -Log(UnitAboveZero(RandomBits(seed, first + i))) / rate;
-  }
+  ForHalves(seed, first, n, [=](std::int64_t i, std::uint32_t half) {
+    y[i] = -Log(UnitOfHalf(half) + 0x1p-24F) / rate;
+  });
 }
 REPRISE_CLONES void DrawBernoulli(std::uint64_t seed, std::int64_t first, float p, float* y,
                                   std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = Unit(RandomBits(seed, first + i)) < p ? 1.0F : 0.0F;
-  }
+  ForHalves(seed, first, n,
+            [=](std::int64_t i, std::uint32_t half) { y[i] = UnitOfHalf(half) < p ? 1.0F : 0.0F; });
 }
 
 // Remainders by the upper half of a product with 2^64 / range, which is at most one too small.
@@ -108,11 +140,11 @@ REPRISE_CLONES void DrawIntegers(std::uint64_t seed, std::int64_t first, std::in
 
 REPRISE_CLONES void Dropout(const float* x, std::uint64_t seed, std::int64_t first, float p,
                             float scale, float* y, std::uint8_t* kept, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const bool keep = Unit(RandomBits(seed, first + i)) >= p;
+  ForHalves(seed, first, n, [=](std::int64_t i, std::uint32_t half) {
+    const bool keep = UnitOfHalf(half) >= p;
     kept[i] = keep ? 1 : 0;
     y[i] = keep ? x[i] * scale : 0;
-  }
+  });
 }
 
 }  // namespace reprise::loops

@@ -102,11 +102,20 @@ TEST_P(RandomNumbers, NormalHasItsMomentsAndTails) {
 }
 
 TEST_P(RandomNumbers, NeighboursAreUnrelated) {
-  const std::vector<double> values = Draw("aten::normal_", {Double(0), Double(1), None()});
-  for (const std::size_t distance : {1, 2, 8, 16, 512}) {
-    const double product = std::inner_product(
-        values.begin() + static_cast<std::ptrdiff_t>(distance), values.end(), values.begin(), 0.0);
-    EXPECT_NEAR(product / kMany, 0, 0.005) << distance;
+  const std::vector<std::vector<double>> draws = {
+      Draw("aten::normal_", {Double(0), Double(1), None()}),
+      Draw("aten::uniform_", {Double(-1), Double(1), None()}),
+      Draw("aten::exponential_", {Double(1), None()})};
+  for (const std::vector<double>& values : draws) {
+    const Moments m = MomentsOf(values);
+    for (const std::size_t distance : {1, 2, 3, 8, 16, 512}) {
+      const double product =
+          std::inner_product(values.begin() + static_cast<std::ptrdiff_t>(distance), values.end(),
+                             values.begin(), 0.0) /
+              kMany -
+          m.mean * m.mean;
+      EXPECT_NEAR(product / m.variance, 0, 0.005) << distance;
+    }
   }
 }
 
@@ -147,15 +156,23 @@ INSTANTIATE_TEST_SUITE_P(Backends, RandomNumbers, testing::Values("host", "openc
 // An element's number depends on the seed and the element alone, not on where a run begins.
 TEST(RandomLoops, RunsMayBeginAnywhere) {
   constexpr std::int64_t kCount = 1000;
-  std::vector<float> whole(kCount);
-  std::vector<float> parts(kCount);
-  loops::DrawNormal(7, 0, 1, 2, whole.data(), kCount);
-  for (std::int64_t i = 0, n = 1; i < kCount; i += n, n = n % 37 + 1) {
-    loops::DrawNormal(7, i, 1, 2, parts.data() + i, std::min(n, kCount - i));
-  }
-  for (std::int64_t i = 0; i < kCount; ++i) {
-    ASSERT_EQ(parts[static_cast<std::size_t>(i)], whole[static_cast<std::size_t>(i)]) << i;
-  }
+  const auto draw_normal = [](std::int64_t first, float* y, std::int64_t n) {
+    loops::DrawNormal(7, first, 1, 2, y, n);
+  };
+  const auto draw_uniform = [](std::int64_t first, float* y, std::int64_t n) {
+    loops::DrawUniform(7, first, 1, 2, y, n);
+  };
+  const auto expect_same = [](const auto& draw) {
+    std::vector<float> whole(kCount);
+    std::vector<float> parts(kCount);
+    draw(0, whole.data(), kCount);
+    for (std::int64_t i = 0, n = 1; i < kCount; i += n, n = n % 37 + 1) {
+      draw(i, parts.data() + i, std::min(n, kCount - i));
+    }
+    EXPECT_EQ(parts, whole);
+  };
+  expect_same(draw_normal);
+  expect_same(draw_uniform);
 }
 
 }  // namespace
