@@ -18,16 +18,38 @@ using Body = std::function<void(std::int64_t, std::int64_t)>;
 // Parts for each core: more than one, because cores are shared and seldom equally fast.
 constexpr std::int64_t kPartsPerCore = 4;
 
+// A stretch of the work for each thread, which takes its parts in order: what one part has fetched
+// ahead is there for the next, and the same thread finds again what it wrote in the call before.
+// Who is done helps the others.
 struct Job {
-  const Body& body;
-  std::int64_t count, part;
-  std::atomic<std::int64_t> next = 0;
-
-  void Work() {
-    for (std::int64_t begin = 0; (begin = next.fetch_add(part)) < count;) {
-      body(begin, std::min(count, begin + part));
+  Job(const Body& work, std::int64_t all, std::int64_t part_size, std::int64_t threads)
+      : body(work), part(part_size), shares(static_cast<std::size_t>(threads)) {
+    const std::int64_t parts = (all + part - 1) / part;
+    std::int64_t begin = 0;
+    for (std::int64_t i = 0; i < threads; ++i) {
+      const std::int64_t end = std::min(all, parts * (i + 1) / threads * part);
+      Share& share = shares[static_cast<std::size_t>(i)];
+      share.next = begin;
+      share.end = begin = end;
     }
   }
+  void Work(std::size_t thread) {
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      Share& share = shares[(thread + i) % shares.size()];
+      for (std::int64_t begin = 0; (begin = share.next.fetch_add(part)) < share.end;) {
+        body(begin, std::min(share.end, begin + part));
+      }
+    }
+  }
+
+ private:
+  struct alignas(64) Share {  // a cache line of its own
+    std::atomic<std::int64_t> next = 0;
+    std::int64_t end = 0;
+  };
+  const Body& body;
+  const std::int64_t part;
+  std::vector<Share> shares;
 };
 
 // One job at a time.
@@ -35,7 +57,7 @@ class Workers {
  public:
   explicit Workers(int count) {
     for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this] { Serve(); });
+      threads_.emplace_back([this, i] { Serve(static_cast<std::size_t>(i) + 1); });
     }
   }
   ~Workers() {
@@ -64,7 +86,7 @@ class Workers {
       ++jobs_;
     }
     changed_.notify_all();
-    job.Work();
+    job.Work(0);
     std::unique_lock lock(mutex_);
     job_ = nullptr;  // who comes late finds nothing
     left_.wait(lock, [&] { return inside_ == 0; });
@@ -73,7 +95,7 @@ class Workers {
   }
 
  private:
-  void Serve() {
+  void Serve(std::size_t thread) {
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     while (true) {
@@ -85,7 +107,7 @@ class Workers {
       Job& job = *job_;
       ++inside_;
       lock.unlock();
-      job.Work();
+      job.Work(thread);
       lock.lock();
       if (--inside_ == 0) {
         left_.notify_one();
@@ -116,10 +138,14 @@ void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
   }
   static Workers workers(static_cast<int>(PartCores()) - 1);
   const std::int64_t pieces = PartCores() * kPartsPerCore;
-  Job job{body, count, std::max(grain, (count + pieces - 1) / pieces)};
-  if (workers.count() == 0 || job.part * 2 > count || !workers.Run(job)) {
-    body(0, count);
+  const std::int64_t part = std::max(grain, (count + pieces - 1) / pieces);
+  if (workers.count() > 0 && part * 2 <= count) {
+    Job job(body, count, part, workers.count() + 1);
+    if (workers.Run(job)) {
+      return;
+    }
   }
+  body(0, count);
 }
 
 void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {

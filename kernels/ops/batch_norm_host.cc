@@ -6,6 +6,7 @@
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
+#include "kernels/ops/norm_loops.h"
 
 namespace reprise {
 namespace {
@@ -66,11 +67,8 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
     const double scale = rstd * static_cast<double>(w[channel]);
     const auto shift = static_cast<float>(static_cast<double>(b[channel]) - center * scale);
     ForRuns(e, channel, [&](std::int64_t at) {
-      const float* const from = x.data() + at;
-      stream.Write(y.data() + at, e.n, {from + e.n},
-                   [&](std::int64_t i, float* to, std::int64_t n) {
-                     loops::ScaleShift(from + i, static_cast<float>(scale), shift, to, n);
-                   });
+      loops::WriteScaled(x.data() + at, static_cast<float>(scale), shift, y.data() + at, e.n, e.n,
+                         stream);
     });
     save_mean[static_cast<std::size_t>(channel)] = center;
     save_rstd[static_cast<std::size_t>(channel)] = rstd;
@@ -115,16 +113,14 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
     }
     const double mean_g = b.training ? sum_g / count : 0;
     const double slope = b.training ? rstd * sum_gh / count : 0;
+    const loops::ChannelGradient gradient{
+        .scale = static_cast<float>(rstd * static_cast<double>(w[channel])),
+        .mean_g = static_cast<float>(mean_g),
+        .mean = mean[channel],
+        .slope = static_cast<float>(slope)};
     ForRuns(e, channel, [&](std::int64_t at) {
-      const float* const g_run = g.data() + at;
-      const float* const x_run = x.data() + at;
-      stream.Write(
-          dx.data() + at, e.n, {g_run + e.n, x_run + e.n},
-          [&](std::int64_t i, float* to, std::int64_t n) {
-            loops::ChannelGradient(
-                g_run + i, x_run + i, static_cast<float>(rstd * static_cast<double>(w[channel])),
-                static_cast<float>(mean_g), mean[channel], static_cast<float>(slope), to, n);
-          });
+      loops::WriteChannelGradient(g.data() + at, x.data() + at, gradient, dx.data() + at, e.n, e.n,
+                                  stream);
     });
   };
   ForChannels(e, run);

@@ -141,18 +141,6 @@ REPRISE_CLONES void ScaleShift(const float* x, float scale, float shift, float* 
     y[i] = x[i] * scale + shift;
   }
 }
-REPRISE_CLONES void Normalise(const float* x, float mean, float rstd, const float* w,
-                              const float* b, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = (x[i] - mean) * rstd * w[i] + b[i];
-  }
-}
-REPRISE_CLONES void ChannelGradient(const float* g, const float* x, float scale, float mean_g,
-                                    float mean, float slope, float* dx, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = scale * (g[i] - mean_g - (x[i] - mean) * slope);
-  }
-}
 REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
                          float* __restrict param, float* __restrict mean, float* __restrict square,
                          std::int64_t n) {

@@ -19,14 +19,6 @@ void Accumulate(const float* x, Map map, float* total, std::int64_t n);  // tota
 void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y);
 
 void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t n);
-// y = (x - mean) rstd w + b
-void Normalise(const float* x, float mean, float rstd, const float* w, const float* b, float* y,
-               std::int64_t n);
-
-// dx = scale (g - mean_g - (x - mean) slope); dx may be g.
-void ChannelGradient(const float* g, const float* x, float scale, float mean_g, float mean,
-                     float slope, float* dx, std::int64_t n);
-
 // One step of Adam (decay added to the gradient) or AdamW (parameters kept in part).
 struct AdamStep {
   float keep = 1, decay = 0;

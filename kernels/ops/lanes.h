@@ -4,11 +4,6 @@
 
 #include <cstdint>
 
-// Vectors are passed between functions that are inlined.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
 namespace reprise::loops {
 
 // 16 floats, and the integers of as many bits. ("using" would drop the attribute.)
@@ -27,11 +22,14 @@ constexpr std::int64_t kLanes = 16;
   __builtin_memcpy(to, &lanes, sizeof(lanes));
 }
 [[gnu::always_inline]] inline float SumOfLanes(const Lanes& lanes) {
-  float sum = 0;
-  for (std::int64_t k = 0; k < kLanes; ++k) {
-    sum += lanes[k];
+  float part[kLanes];
+  StoreLanes(part, lanes);
+  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t k = 0; k < half; ++k) {
+      part[k] += part[k + half];
+    }
   }
-  return sum;
+  return part[0];
 }
 
 }  // namespace reprise::loops

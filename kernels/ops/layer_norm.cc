@@ -10,7 +10,7 @@
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/norm.h"
-#include "kernels/ops/norm_gradient.h"
+#include "kernels/ops/norm_loops.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -234,10 +234,8 @@ Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
       const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
       const auto rstd =
           static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
-      stream.Write(y.data() + row * f.n, f.n, {from + ahead},
-                   [&](std::int64_t i, float* to, std::int64_t count) {
-                     loops::Normalise(from + i, mean, rstd, w.data() + i, b.data() + i, to, count);
-                   });
+      loops::WriteNormalised(from, {mean, rstd}, w.data(), b.data(), y.data() + row * f.n, f.n,
+                             ahead, stream);
       means[row] = mean;
       rstds[row] = rstd;
     }

@@ -113,9 +113,7 @@ class ForwardRows {
       if (row + 1 < rows) {
         sums = Step(row + 1, rows, x, top, last, y + row * n_);
       } else {
-        stream_.Write(y + row * n_, n_, {}, [&](std::int64_t at, float* to, std::int64_t count) {
-          loops::ScaleShift(last + at, scale_, shift_, to, count);
-        });
+        loops::ScaleShift(last, scale_, shift_, y + row * n_, n_);
       }
     }
   }
@@ -150,13 +148,11 @@ void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, s
   const auto sum =
       static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
   const std::int64_t ahead = std::max(n, ResultStream::kAheadFloats);
-  stream.Write(dx, n, {g + ahead, y + ahead}, [&](std::int64_t i, float* to, std::int64_t count) {
-    if (logarithm) {
-      loops::LogSoftmaxGradient(g + i, y + i, sum, to, count);
-    } else {
-      loops::SoftmaxGradient(g + i, y + i, sum, to, count);
-    }
-  });
+  if (logarithm) {
+    loops::WriteLogSoftmaxGradient(g, y, sum, dx, n, ahead, stream);
+  } else {
+    loops::WriteSoftmaxGradient(g, y, sum, dx, n, ahead, stream);
+  }
 }
 
 class Softmax final : public Kernel {

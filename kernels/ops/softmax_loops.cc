@@ -7,7 +7,7 @@
 
 #include "kernels/ops/host_clones.h"
 #include "kernels/ops/host_loops.h"
-#include "kernels/ops/lanes.h"
+#include "kernels/ops/write_lines.h"
 
 namespace reprise::loops {
 namespace {
@@ -55,9 +55,12 @@ template <typename T>
   return p * r * power + power;
 }
 // Of more than 88.3: exp(88.3).
-[[gnu::always_inline]] inline float ExpOfAny(float x) {
+template <typename T>
+[[gnu::always_inline]] inline T ExpOfAny(T x) {
+  using Of = std::conditional_t<std::is_same_v<T, float>, OfFloat, OfLanes>;
   constexpr auto kHighest = std::bit_cast<std::int32_t>(88.3F);
-  return ExpOf(BitsOf<float>(std::min(BitsOf<std::int32_t>(x), kHighest)));
+  const auto bits = BitsOf<typename Of::Int>(x);  // positive floats grow as signed numbers do
+  return ExpOf(BitsOf<T>(bits < kHighest ? bits : kHighest + typename Of::Int{}));
 }
 
 // Integers in the order of floats; its own inverse.
@@ -158,11 +161,43 @@ REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, f
     dx[i] = y[i] * (g[i] - sum);
   }
 }
-REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx,
-                                       std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = g[i] - ExpOfAny(y[i]) * sum;
-  }
+
+namespace {
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void GradientOn(const float* g, const float* y, float sum, float* dx,
+                                              std::int64_t n, std::int64_t ahead,
+                                              const ResultStream& stream) {
+  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, y + ahead},
+                  [=](auto load, std::int64_t i) { return load(y, i) * (load(g, i) - sum); });
+}
+REPRISE_BY_PROCESSOR(void, Gradient,
+                     (const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                      std::int64_t ahead, const ResultStream& stream),
+                     (g, y, sum, dx, n, ahead, stream));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void LogGradientOn(const float* g, const float* y, float sum,
+                                                 float* dx, std::int64_t n, std::int64_t ahead,
+                                                 const ResultStream& stream) {
+  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, y + ahead}, [=](auto load, std::int64_t i) {
+    return load(g, i) - ExpOfAny(load(y, i)) * sum;
+  });
+}
+REPRISE_BY_PROCESSOR(void, LogGradient,
+                     (const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                      std::int64_t ahead, const ResultStream& stream),
+                     (g, y, sum, dx, n, ahead, stream));
+
+}  // namespace
+
+void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                          std::int64_t ahead, const ResultStream& stream) {
+  GradientHere(g, y, sum, dx, n, ahead, stream);
+}
+void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                             std::int64_t ahead, const ResultStream& stream) {
+  LogGradientHere(g, y, sum, dx, n, ahead, stream);
 }
 
 }  // namespace reprise::loops

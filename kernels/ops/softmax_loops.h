@@ -35,8 +35,13 @@ struct SoftmaxSums {
 [[nodiscard]] SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n,
                                    const ResultStream& stream);
 
-// dx = y (g - sum), and of log-softmax dx = g - exp(y) sum; dx may be g.
+// dx = y (g - sum); dx may be g.
 void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
-void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
+// The same, and log-softmax's dx = g - exp(y) sum, past the caches where `stream` does, while what
+// is `ahead` elements further on in the operands is fetched.
+void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                          std::int64_t ahead, const ResultStream& stream);
+void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
+                             std::int64_t ahead, const ResultStream& stream);
 
 }  // namespace reprise::loops

@@ -1,12 +1,52 @@
-#include "kernels/ops/norm_gradient.h"
+#include "kernels/ops/norm_loops.h"
 
 #include <algorithm>
 
 #include "kernels/host/processor.h"
-#include "kernels/ops/lanes.h"
+#include "kernels/ops/write_lines.h"
 
 namespace reprise::loops {
 namespace {
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void ScaledOn(const float* x, float scale, float shift, float* y,
+                                            std::int64_t n, std::int64_t ahead,
+                                            const ResultStream& stream) {
+  WriteLines<kOn>(stream, y, n, std::array{x + ahead},
+                  [=](auto load, std::int64_t i) { return load(x, i) * scale + shift; });
+}
+REPRISE_BY_PROCESSOR(void, Scaled,
+                     (const float* x, float scale, float shift, float* y, std::int64_t n,
+                      std::int64_t ahead, const ResultStream& stream),
+                     (x, scale, shift, y, n, ahead, stream));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void NormalisedOn(const float* x, const Normal& of, const float* w,
+                                                const float* b, float* y, std::int64_t n,
+                                                std::int64_t ahead, const ResultStream& stream) {
+  const Normal s = of;
+  WriteLines<kOn>(stream, y, n, std::array{x + ahead}, [=](auto load, std::int64_t i) {
+    return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
+  });
+}
+REPRISE_BY_PROCESSOR(void, Normalised,
+                     (const float* x, const Normal& of, const float* w, const float* b, float* y,
+                      std::int64_t n, std::int64_t ahead, const ResultStream& stream),
+                     (x, of, w, b, y, n, ahead, stream));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline void ChannelOn(const float* g, const float* x,
+                                             const ChannelGradient& of, float* dx, std::int64_t n,
+                                             std::int64_t ahead, const ResultStream& stream) {
+  const ChannelGradient s = of;
+  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, x + ahead}, [=](auto load, std::int64_t i) {
+    return s.scale * (load(g, i) - s.mean_g - (load(x, i) - s.mean) * s.slope);
+  });
+}
+REPRISE_BY_PROCESSOR(void, Channel,
+                     (const float* g, const float* x, const ChannelGradient& of, float* dx,
+                      std::int64_t n, std::int64_t ahead, const ResultStream& stream),
+                     (g, x, of, dx, n, ahead, stream));
 
 // Elements whose sums are taken in float32, 16 at a time.
 constexpr std::int64_t kBlock = 65536;
@@ -66,6 +106,19 @@ REPRISE_BY_PROCESSOR(void, TakeLines,
                      (step, begin, end, stream, sums));
 
 }  // namespace
+
+void WriteScaled(const float* x, float scale, float shift, float* y, std::int64_t n,
+                 std::int64_t ahead, const ResultStream& stream) {
+  ScaledHere(x, scale, shift, y, n, ahead, stream);
+}
+void WriteNormalised(const float* x, const Normal& of, const float* w, const float* b, float* y,
+                     std::int64_t n, std::int64_t ahead, const ResultStream& stream) {
+  NormalisedHere(x, of, w, b, y, n, ahead, stream);
+}
+void WriteChannelGradient(const float* g, const float* x, const ChannelGradient& of, float* dx,
+                          std::int64_t n, std::int64_t ahead, const ResultStream& stream) {
+  ChannelHere(g, x, of, dx, n, ahead, stream);
+}
 
 NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const ResultStream& stream) {
   NormSums sums;

@@ -1,0 +1,58 @@
+// The host backend's loops of normalisations that write results: float32 in dense memory, past the
+// caches where `stream` does. Nothing here overlaps in memory. `ahead`: how many elements further
+// on in the operands is what will be read soon, which is fetched meanwhile.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/host/result_stream.h"
+
+namespace reprise::loops {
+
+// y = x scale + shift
+void WriteScaled(const float* x, float scale, float shift, float* y, std::int64_t n,
+                 std::int64_t ahead, const ResultStream& stream);
+
+struct Normal {
+  float mean = 0;
+  float rstd = 0;
+};
+// y = (x - mean) rstd w + b
+void WriteNormalised(const float* x, const Normal& of, const float* w, const float* b, float* y,
+                     std::int64_t n, std::int64_t ahead, const ResultStream& stream);
+
+// A channel of batch norm's gradient: dx = scale (g - mean_g - (x - mean) slope)
+struct ChannelGradient {
+  float scale = 0, mean_g = 0, mean = 0, slope = 0;
+};
+void WriteChannelGradient(const float* g, const float* x, const ChannelGradient& of, float* dx,
+                          std::int64_t n, std::int64_t ahead, const ResultStream& stream);
+
+// Layer norm's gradient: with h = (x - mean) rstd and m(.) the mean over a row,
+// dx = rstd (g w - m(g w) - h m(g w h)).
+struct NormRow {
+  const float* g = nullptr;  // null: there is no such row
+  const float* x = nullptr;
+  float mean = 0;
+  float rstd = 0;
+};
+
+// What is done at once to two rows, so that reading one and writing the other take the same time:
+// the sums of `next`, and the gradient of `row`, whose sums are known.
+struct NormGradientStep {
+  NormRow next;
+  float* dw = nullptr;  // += g h of `next`
+  float* db = nullptr;  // += g
+  NormRow row;
+  float mean_gw = 0, mean_gwh = 0;
+  float* dx = nullptr;  // null: not wanted
+  const float* w = nullptr;
+};
+struct NormSums {
+  double gw = 0, gwh = 0;  // sums of g w and g w h
+};
+// In float32 over some thousand elements each, in double beyond.
+[[nodiscard]] NormSums TakeStep(const NormGradientStep& step, std::int64_t n,
+                                const ResultStream& stream);
+
+}  // namespace reprise::loops

@@ -1,0 +1,42 @@
+// A result that is stored line by line as it is computed, so that the memory takes what is there
+// while the next is computed.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/host/processor.h"
+#include "kernels/host/result_stream.h"
+#include "kernels/ops/lanes.h"
+
+namespace reprise::loops {
+
+// y[i] = of(load, i) for i in [0, n), load(x, i) being x[i], or as many from there on as fit; it is
+// inlined into the copy for a processor (processor.h). `ahead`: what is fetched meanwhile, line by
+// line. (Not a function: GCC takes one that only fetches for one that does nothing.)
+template <Processor kOn, std::size_t kFetched, typename Of>
+[[gnu::always_inline]] inline void WriteLines(const ResultStream& stream, float* y, std::int64_t n,
+                                              const std::array<const float*, kFetched>& ahead,
+                                              const Of& of) {
+  const auto one = [](const float* x, std::int64_t i) { return x[i]; };
+  const auto many = [](const float* x, std::int64_t i) { return LoadLanes(x + i); };
+  const std::int64_t into = ResultStream::FloatsIntoLine(y);
+  const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
+  std::int64_t i = 0;
+  for (; i < head; ++i) {
+    y[i] = of(one, i);
+  }
+  for (; i + kLanes <= n; i += kLanes) {
+    for (const float* operand : ahead) {
+      __builtin_prefetch(operand + i);
+    }
+    alignas(64) float line[kLanes];
+    StoreLanes(line, of(many, i));
+    stream.StoreLine<kOn>(y + i, line);
+  }
+  for (; i < n; ++i) {
+    y[i] = of(one, i);
+  }
+}
+
+}  // namespace reprise::loops
