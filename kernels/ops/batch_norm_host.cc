@@ -103,8 +103,10 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
     double sum_g = 0;
     double sum_gh = 0;
     ForRuns(e, channel, [&](std::int64_t at) {
-      sum_g += loops::Sum(g.data() + at, e.n);
-      sum_gh += rstd * loops::SumProducts(g.data() + at, x.data() + at, mean[channel], e.n);
+      const loops::GradientSums sums =
+          loops::SumGradient(g.data() + at, x.data() + at, mean[channel], e.n);
+      sum_g += sums.g;
+      sum_gh += rstd * sums.gx;
     });
     dw[static_cast<std::size_t>(channel)] = sum_gh;
     db[static_cast<std::size_t>(channel)] = sum_g;

@@ -69,6 +69,31 @@ REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float cent
   return SumInFour(n,
                    [=](auto load, std::int64_t i) { return load(g, i) * (load(x, i) - center); });
 }
+// Two vectors for each sum.
+REPRISE_CLONES void BlockSumGradient(const float* g, const float* x, float center, std::int64_t n,
+                                     GradientSums* sums) {
+  Lanes even_g{};
+  Lanes odd_g{};
+  Lanes even_gx{};
+  Lanes odd_gx{};
+  std::int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    const Lanes even = LoadLanes(g + i);
+    const Lanes odd = LoadLanes(g + i + kLanes);
+    even_g += even;
+    odd_g += odd;
+    even_gx += even * (LoadLanes(x + i) - center);
+    odd_gx += odd * (LoadLanes(x + i + kLanes) - center);
+  }
+  float sum_g = SumOfLanes(even_g + odd_g);
+  float sum_gx = SumOfLanes(even_gx + odd_gx);
+  for (; i < n; ++i) {
+    sum_g += g[i];
+    sum_gx += g[i] * (x[i] - center);
+  }
+  sums->g += static_cast<double>(sum_g);
+  sums->gx += static_cast<double>(sum_gx);
+}
 
 // into += total; total = 0
 REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
@@ -92,6 +117,13 @@ double SumProducts(const float* g, const float* x, float center, std::int64_t n)
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
     return BlockSumProducts(g + at, x + at, center, count);
   });
+}
+GradientSums SumGradient(const float* g, const float* x, float center, std::int64_t n) {
+  GradientSums sums;
+  for (std::int64_t at = 0; at < n; at += kBlock) {
+    BlockSumGradient(g + at, x + at, center, std::min(kBlock, n - at), &sums);
+  }
+  return sums;
 }
 double SumOf(const float* x, Map map, std::int64_t n) {
   switch (map) {

@@ -11,6 +11,12 @@ namespace reprise::loops {
 [[nodiscard]] double SumSquares(const float* x, float center, std::int64_t n);  // of x - center
 [[nodiscard]] double SumProducts(const float* g, const float* x, float center, std::int64_t n);
 
+struct GradientSums {
+  double g = 0, gx = 0;  // sums of g and g (x - center)
+};
+[[nodiscard]] GradientSums SumGradient(const float* g, const float* x, float center,
+                                       std::int64_t n);
+
 // Of x[i], |x[i]| or x[i]².
 enum class Map : std::uint8_t { kValue, kMagnitude, kSquare };
 [[nodiscard]] double SumOf(const float* x, Map map, std::int64_t n);
