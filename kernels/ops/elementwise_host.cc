@@ -74,6 +74,17 @@ class Rows {
   std::array<std::int64_t, IndexSpace::kMaxDims> index_ = {};
 };
 
+// How much further on operand k is by the time that kAheadFloats more elements are computed: along
+// its row, or in a later one where rows are shorter.
+std::int64_t AheadOf(const IndexSpace& space, std::size_t k) {
+  const auto last = static_cast<std::size_t>(space.dims - 1);
+  const std::int64_t row = space.shape[last];
+  if (last == 0 || row >= ResultStream::kAheadFloats) {
+    return ResultStream::kAheadFloats;
+  }
+  return space.strides[k][last - 1] * ((ResultStream::kAheadFloats + row - 1) / row);
+}
+
 // Whether the n elements at `a` and at `b` share some without being the same.
 template <typename C>
 bool Overlap(const C* a, const C* b, std::int64_t n) {
@@ -116,7 +127,7 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
       from[k] = blocks[k].data();
       if (side.moves && side.dtype == NativeType<C>() && stride(k) == 1) {
         from[k] = reinterpret_cast<const C*>(side.data) + rows.at(k);
-        ahead[fetched++] = reinterpret_cast<const float*>(from[k]) + ResultStream::kAheadFloats;
+        ahead[fetched++] = from[k] + AheadOf(space, k);
       } else if (side.moves) {
         LoadRun(side.data, side.dtype, rows.at(k), stride(k), blocks[k].data(), n);
       }
