@@ -63,8 +63,8 @@ std::string Header(const DeviceInfo& device, const KernelBenchOptions& options,
   return text + fmt::format(
                     "\n# time: median of {} repeats of {:.0f} ms or more in all, operands used in "
                     "turn to be beyond the caches\n# of limit: time that the limit allows / time, "
-                    "each repeat against the limit measured just before and after it: "
-                    "median, lowest - highest; C: FLOPs bind, M: bytes bind\n",
+                    "median, lowest - highest repeat; M: bytes bind, against the copy just before "
+                    "and after each repeat; C: FLOPs bind, against the best FMA rate\n",
                     options.repeats, static_cast<double>(options.min_time_ns) * 1e-6);
 }
 

@@ -25,13 +25,16 @@ struct KernelBenchOptions {
   bool peers = true;
 };
 
-// The time that the limit allows, by the measured one: 1 is as fast as it allows. Each repeat
-// against the limit's mean rate just before and just after it; of these the median and the range.
+// The time that the limit allows, by the measured one: 1 is as fast as it allows. Of the repeats
+// the median and the range. Where bytes bind, each repeat against the copy's mean rate just before
+// and just after it, because the speed of a machine that others share changes within seconds. Where
+// FLOPs do, against the best FMA rate of the whole run: threads of libraries that still spin after
+// their work would make a rate measured beside them too low.
 struct LimitShare {
   double median = 0;
   double min = 0;
   double max = 0;
-  bool by_compute = false;  // FLOPs are what binds, not bytes
+  bool by_compute = false;
 };
 
 // One case by one implementation.
@@ -58,7 +61,7 @@ struct KernelBenchResult {
   struct PeerName {
     std::string name, version;
   };
-  Roofline limits;  // the best of all runs between the repeats
+  Roofline limits;  // the best of all their runs
   std::vector<KernelBenchRow> rows;
   std::vector<PeerName> peers;
   std::vector<std::string> absent_peers;
@@ -67,8 +70,8 @@ struct KernelBenchResult {
 // The cases of `options` for this device, in order; rows without times.
 [[nodiscard]] std::vector<KernelBenchCase> SelectKernelBenchCases(
     const DeviceInfo& device, const KernelBenchOptions& options);
-// `on_row` is called as each row is done. What fails on the way is a
-// skipped row; an error means that the device itself failed.
+// `on_row` is called as each row is done, but for its share of a limit that may still rise. What
+// fails on the way is a skipped row; an error means that the device itself failed.
 [[nodiscard]] Result<KernelBenchResult> RunKernelBench(
     Device& device, const KernelBenchOptions& options,
     const std::function<void(const KernelBenchRow&)>& on_row);

@@ -37,28 +37,14 @@ class Rotation {
   std::size_t next_ = 0;
 };
 
-// What the limit that binds a case allows for one run of it, as it is now.
-class LimitNow {
- public:
-  LimitNow(LimitProbe* probe, const KernelBenchRow& row)
-      : probe_(probe),
-        row_(row),
-        by_compute_(probe != nullptr && probe->best().BoundOf(row.cost, row.dtype).by_compute) {}
-
-  [[nodiscard]] bool by_compute() const { return by_compute_; }
-  Result<double> Ns() {
-    if (probe_ == nullptr) {
-      return 0.0;
-    }
-    REPRISE_ASSIGN(const double rate, by_compute_ ? probe_->Fma(row_.dtype) : probe_->Copy());
-    return (by_compute_ ? row_.cost.flops : row_.cost.bytes) / rate * 1e9;
+// What the copy allows for one run of a case, as fast as it is now.
+Result<double> CopyNs(LimitProbe* probe, const KernelBenchRow& row) {
+  if (probe == nullptr) {
+    return 0.0;
   }
-
- private:
-  LimitProbe* probe_;
-  const KernelBenchRow& row_;
-  bool by_compute_;
-};
+  REPRISE_ASSIGN(const double rate, probe->Copy());
+  return row.cost.bytes / rate * 1e9;
+}
 
 // The middle of sorted values, or the mean of the two middle ones.
 double Middle(const std::vector<double>& sorted) {
@@ -86,13 +72,12 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
       std::clamp<double>(std::ceil(repeat_ns / std::max(once_ns, 1.0)), 1, kMostRunsPerRepeat));
   std::vector<double> times;
   std::vector<double> shares;
-  LimitNow limit(probe, row);
-  REPRISE_ASSIGN(double before_ns, limit.Ns());
+  REPRISE_ASSIGN(double before_ns, CopyNs(probe, row));
   const std::int64_t end_ns = MonotonicNs() + std::max(kCaseNs, options.min_time_ns);
   while (static_cast<int>(times.size()) < repeats &&
          (static_cast<int>(times.size()) < kFewestRepeats || MonotonicNs() < end_ns)) {
     REPRISE_ASSIGN(const double ns, rotation.NsPerRun(row.runs_per_repeat));
-    REPRISE_ASSIGN(const double after_ns, limit.Ns());
+    REPRISE_ASSIGN(const double after_ns, CopyNs(probe, row));
     times.push_back(ns);
     shares.push_back((before_ns + after_ns) / 2 / ns);
     before_ns = after_ns;
@@ -104,7 +89,7 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
   row.max_ns = times.back();
   row.repeats = static_cast<int>(times.size());
   row.copies = static_cast<int>(runs.size());
-  row.share = {Middle(shares), shares.front(), shares.back(), limit.by_compute()};
+  row.share = {Middle(shares), shares.front(), shares.back()};
   return {};
 }
 
