@@ -9,7 +9,7 @@
 
 namespace reprise::loops {
 
-// y = exp(x - top), returns its sum; y may be x. Relative error under 2e-7 from exp(-87.3), which
+// y = exp(x - top), returns its sum; y may be x. Relative error under 3e-7 from exp(-87.3), which
 // stands for all that is less, to exp(88.3), which stands for all that is more; either for NaN.
 double ExpSum(const float* x, float top, float* y, std::int64_t n);
 void Exp(const float* x, float top, float* y, std::int64_t n);  // without the sum

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "kernels/ops/elementwise_ops.h"
+#include "kernels/ops/softmax_loops.h"
 
 namespace reprise {
 namespace {
@@ -71,6 +73,29 @@ TEST(FloatMath, EndsAreExact) {
   constexpr float kTiny = std::numeric_limits<float>::denorm_min();
   EXPECT_NEAR(loops::Erf(kTiny), 0, 2 * kTiny);
   EXPECT_EQ(loops::GeluSlope(kTiny), 0.5F);
+}
+
+// The exponential that softmax and attention use, in its range and at both ends of it.
+TEST(FloatMath, ExpKeepsItsRelativeError) {
+  std::vector<float> x;
+  for (float value = -87.3F; value < 88.3F; value += 0x1p-8F) {
+    x.push_back(value);
+  }
+  std::vector<float> y(x.size());
+  loops::Exp(x.data(), 0, y.data(), std::ssize(x));
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::exp(static_cast<double>(x[i]));
+    worst = std::max(worst, std::fabs(static_cast<double>(y[i]) / exact - 1));
+  }
+  EXPECT_LT(worst, 3e-7);
+  EXPECT_GT(worst, 1e-8);
+  const std::array<float, 3> beyond = {-kInfinity, -100, 200};
+  std::array<float, 3> ends{};
+  loops::Exp(beyond.data(), 0, ends.data(), std::ssize(beyond));
+  EXPECT_LT(ends[0], 1.2e-38F);
+  EXPECT_EQ(ends[1], ends[0]);
+  EXPECT_NEAR(ends[2] / std::exp(88.3F), 1, 1e-5);
 }
 
 // The vectorised loops say the same as one call, whatever is left over at their ends, and in place.
