@@ -19,10 +19,12 @@ bool Contains(std::string_view text, const std::string& part) {
   return text.find(part) != std::string_view::npos;
 }
 
-void ShareComputeLimit(const Roofline& limits, KernelBenchRow& row) {
+// The share of a row that was not held against the copy beside it.
+void ShareBest(const Roofline& limits, KernelBenchRow& row) {
   const Roofline::Bound bound = limits.BoundOf(row.cost, row.dtype);
-  if (bound.by_compute && row.median_ns > 0) {
-    row.share = {bound.ns / row.median_ns, bound.ns / row.max_ns, bound.ns / row.min_ns, true};
+  if (row.median_ns > 0 && (bound.by_compute || row.share.median == 0)) {
+    row.share = {bound.ns / row.median_ns, bound.ns / row.max_ns, bound.ns / row.min_ns,
+                 bound.by_compute};
   }
 }
 
@@ -44,7 +46,7 @@ class KernelBench {
     }
     result_.limits = probe_->best();
     for (KernelBenchRow& row : result_.rows) {
-      ShareComputeLimit(result_.limits, row);
+      ShareBest(result_.limits, row);
     }
     return std::move(result_);
   }

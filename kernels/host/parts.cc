@@ -21,23 +21,24 @@ constexpr std::int64_t kPartsPerCore = 4;
 // A stretch of the work for each thread, which takes its parts in order: what one part has fetched
 // ahead is there for the next, and the same thread finds again what it wrote in the call before.
 // Who is done helps the others.
-struct Job {
-  Job(const Body& work, std::int64_t all, std::int64_t part_size, std::int64_t threads)
-      : body(work), part(part_size), shares(static_cast<std::size_t>(threads)) {
-    const std::int64_t parts = (all + part - 1) / part;
+class Job {
+ public:
+  Job(const Body& body, std::int64_t count, std::int64_t part, std::int64_t threads)
+      : body_(body), part_(part), shares_(static_cast<std::size_t>(threads)) {
+    const std::int64_t parts = (count + part - 1) / part;
     std::int64_t begin = 0;
     for (std::int64_t i = 0; i < threads; ++i) {
-      const std::int64_t end = std::min(all, parts * (i + 1) / threads * part);
-      Share& share = shares[static_cast<std::size_t>(i)];
+      const std::int64_t end = std::min(count, parts * (i + 1) / threads * part);
+      Share& share = shares_[static_cast<std::size_t>(i)];
       share.next = begin;
       share.end = begin = end;
     }
   }
   void Work(std::size_t thread) {
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      Share& share = shares[(thread + i) % shares.size()];
-      for (std::int64_t begin = 0; (begin = share.next.fetch_add(part)) < share.end;) {
-        body(begin, std::min(share.end, begin + part));
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      Share& share = shares_[(thread + i) % shares_.size()];
+      for (std::int64_t begin = 0; (begin = share.next.fetch_add(part_)) < share.end;) {
+        body_(begin, std::min(share.end, begin + part_));
       }
     }
   }
@@ -47,9 +48,9 @@ struct Job {
     std::atomic<std::int64_t> next = 0;
     std::int64_t end = 0;
   };
-  const Body& body;
-  const std::int64_t part;
-  std::vector<Share> shares;
+  const Body& body_;
+  const std::int64_t part_;
+  std::vector<Share> shares_;
 };
 
 // One job at a time.

@@ -105,6 +105,23 @@ static inline float fast_log(float x) {
 #define fast_log(x) log(x)
 #endif
 
+// ---- Large results on a CPU are stored past the caches while what will be read soon is fetched:
+// kernels/host/result_stream.h.
+#if DEVICE_IS_CPU && defined(__has_builtin)
+#define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
+#endif
+#if CAN_STREAM
+#define FETCH(p, i) __builtin_prefetch((const void*)(uintptr_t)((p) + (i)))
+#else
+#define FETCH(p, i)
+#endif
+// At the end of each kernel that stores so: what it stored is seen by the threads after it.
+#if CAN_STREAM && (defined(__x86_64__) || defined(__i386__))
+#define END_STREAM() __builtin_ia32_sfence()
+#else
+#define END_STREAM()
+#endif
+
 // ---- Which of n items a work-item handles: `for (long i = FIRST(n); i < LAST(n); i += STEP)`.
 // A CPU's work-item takes one contiguous piece (LLVM then vectorises the loop), a GPU's strides
 // over the grid (neighbours then read neighbours). Launch with ItemsLaunch (kernels/lowering.h).

@@ -134,6 +134,7 @@ typedef struct {
   int type[4];  // DType
   int op;
   int result_type;
+  int past_caches;  // of a CPU
 } Args;
 enum { VALUE, ONE_ELEMENT, TENSOR };
 
@@ -236,9 +237,44 @@ static inline void compute(int op, const C* pa, const C* pb, const C* pc, C d, C
 // A CPU has one address space, so that global memory can stand in for a private block.
 #define IN_PLACE(p, at) ((C*)(ulong)((__global const C*)(p) + (at)))
 
+#if CAN_STREAM && !defined(C_IS_INTEGER) && !defined(C_IS_DOUBLE)
+// Elements that are computed before they are stored past the caches: so few that the memory takes
+// them while the next are computed.
+#define PAST_BLOCK 128
+#define LINE 16
+#define AHEAD 1024
+
+static inline int into_line(__global const uchar* out, long at) {
+  return (int)((ulong)((__global const C*)out + at) / sizeof(C) % LINE);
+}
+// Of the next n elements: those before a line begins, else those up to the end of the last line.
+static inline int to_next_lines(__global const uchar* out, long at, int n) {
+  const int into = into_line(out, at);
+  return into != 0 ? min(n, LINE - into) : n > LINE ? n - n % LINE : n;
+}
+static inline void store_past(const C* block, __global uchar* out, long at, int n) {
+  __global C* to = (__global C*)out + at;
+  if (into_line(out, at) != 0 || n % LINE != 0) {
+    for (int k = 0; k < n; ++k) to[k] = block[k];
+    return;
+  }
+  for (int k = 0; k < n; k += LINE) {
+    __builtin_nontemporal_store(CAT(vload, 16)(0, block + k), (__global float16*)(to + k));
+  }
+}
+static inline void fetch_ahead(__global const uchar* p, long at, int n) {
+  for (int k = 0; k < n; k += LINE) FETCH((__global const C*)p, at + AHEAD + k);
+}
+#else
+#define PAST_BLOCK BLOCK
+#define to_next_lines(out, at, n) (n)
+#define store_past(block, out, at, n)
+#define fetch_ahead(p, at, n)
+#endif
+
 __kernel void elementwise(__global uchar* out, __global const uchar* a, __global const uchar* b,
                           __global const uchar* c, const Args args) {
-  C va[BLOCK], vb[BLOCK], vc[BLOCK], vo[BLOCK];
+  C va[BLOCK], vb[BLOCK], vc[BLOCK], __attribute__((aligned(64))) vo[BLOCK];
   const IndexSpace* s = &args.space;
   const int last = (int)s->dims - 1;
   const long inner = s->shape[last], s0 = s->strides[0][last], sa = s->strides[1][last],
@@ -254,19 +290,29 @@ __kernel void elementwise(__global uchar* out, __global const uchar* a, __global
   const bool ta = args.mode[0] == TENSOR, tb = args.mode[1] == TENSOR, tc = args.mode[2] == TENSOR;
   const bool da = args.type[0] == C_TYPE && sa == 1, db = args.type[1] == C_TYPE && sb == 1,
              dc = args.type[2] == C_TYPE && sc == 1, d0 = args.result_type == C_TYPE && s0 == 1;
+  const bool past = args.past_caches && d0 && PAST_BLOCK < BLOCK;
   const long end = LAST(s->count);
   for (long i = FIRST(s->count); i < end;) {
     const long run = min(inner - i % inner, end - i);
     long o0 = offset_of(s, 0, i), oa = ta ? offset_of(s, 1, i) : 0, ob = tb ? offset_of(s, 2, i) : 0,
          oc = tc ? offset_of(s, 3, i) : 0;
-    for (long done = 0; done < run; done += BLOCK) {
-      const int n = (int)min((long)BLOCK, run - done);
+    int n;
+    for (long done = 0; done < run; done += n) {
+      n = (int)min((long)(past ? PAST_BLOCK : BLOCK), run - done);
+      n = past ? to_next_lines(out, o0, n) : n;
       if (ta && !da) gather(va, a, args.type[0], oa, sa, n);
       if (tb && !db) gather(vb, b, args.type[1], ob, sb, n);
       if (tc && !dc) gather(vc, c, args.type[2], oc, sc, n);
       compute(args.op, ta && da ? IN_PLACE(a, oa) : va, tb && db ? IN_PLACE(b, ob) : vb,
-              tc && dc ? IN_PLACE(c, oc) : vc, d, d0 ? IN_PLACE(out, o0) : vo, n);
-      if (!d0) scatter(vo, out, args.result_type, o0, s0, n);
+              tc && dc ? IN_PLACE(c, oc) : vc, d, d0 && !past ? IN_PLACE(out, o0) : vo, n);
+      if (past) {
+        if (ta && da) fetch_ahead(a, oa, n);
+        if (tb && db) fetch_ahead(b, ob, n);
+        if (tc && dc) fetch_ahead(c, oc, n);
+        store_past(vo, out, o0, n);
+      } else if (!d0) {
+        scatter(vo, out, args.result_type, o0, s0, n);
+      }
       o0 += n * s0;
       oa += n * sa;
       ob += n * sb;
@@ -274,6 +320,7 @@ __kernel void elementwise(__global uchar* out, __global const uchar* a, __global
     }
     i += run;
   }
+  END_STREAM();
 }
 #else
 static inline C compute(int op, C a, C b, C c, C d) {

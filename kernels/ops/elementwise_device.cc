@@ -1,6 +1,7 @@
 // ElementwiseCall → one launch of elementwise.cl.
 #include <bit>
 
+#include "kernels/host/result_stream.h"
 #include "kernels/ops/elementwise_call.h"
 
 namespace reprise {
@@ -15,6 +16,7 @@ struct Args {
   std::array<std::int32_t, 4> type = {};
   std::int32_t op = 0;
   std::int32_t result_type = 0;
+  std::int32_t past_caches = 0;
 };
 
 std::int64_t Bits(const ElementwiseCall::Operand& operand, ComputeType type) {
@@ -53,6 +55,7 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
     return UsageError("operands of an element-wise operator do not broadcast");
   }
   Args args{.space = *space};
+  bool reads_result = false;
   args.op = type == ComputeType::kInteger ? call.op->integer_position : call.op->float_position;
   args.result_type = static_cast<std::int32_t>(call.result->dtype);
   REPRISE_ASSIGN(Buffer * out, BufferOf(*call.result, context));
@@ -66,6 +69,7 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
       args.value[k] = Bits(operand, type);
     } else {
       REPRISE_ASSIGN(buffer, BufferOf(*operand.tensor, context));
+      reads_result = reads_result || buffer == out;
       args.mode[k] = ElementCount(operand.tensor->shape) == 1 ? Mode::kOneElement : Mode::kTensor;
       args.type[k] = static_cast<std::int32_t>(operand.tensor->dtype);
     }
@@ -73,6 +77,12 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
       kernel.args.emplace_back(buffer);
     }
   }
+  // A result that is an operand, too, is in the caches already. What takes longer to compute than
+  // to store (gelu, by a quarter) is better stored as it is computed.
+  constexpr double kMostFlops = 4;
+  const ResultStream stream(space->count * SizeOf(call.result->dtype));
+  const bool past = stream.streams() && !reads_result && call.op->flops < kMostFlops;
+  args.past_caches = context.device.is_cpu && past ? 1 : 0;
   kernel.args.push_back(StructArg(args));
   SetItemsLaunch(kernel, space->count, context.device);
   return Launch(std::move(kernel));

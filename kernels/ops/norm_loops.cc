@@ -12,7 +12,7 @@ template <Processor kOn>
 [[gnu::always_inline]] inline void ScaledOn(const float* x, float scale, float shift, float* y,
                                             std::int64_t n, std::int64_t ahead,
                                             const ResultStream& stream) {
-  WriteLines<kOn>(stream, y, n, std::array{x + ahead},
+  WriteLines<kOn>(stream, y, n, std::array{x}, ahead,
                   [=](auto load, std::int64_t i) { return load(x, i) * scale + shift; });
 }
 REPRISE_BY_PROCESSOR(void, Scaled,
@@ -25,7 +25,7 @@ template <Processor kOn>
                                                 const float* b, float* y, std::int64_t n,
                                                 std::int64_t ahead, const ResultStream& stream) {
   const Normal s = of;
-  WriteLines<kOn>(stream, y, n, std::array{x + ahead}, [=](auto load, std::int64_t i) {
+  WriteLines<kOn>(stream, y, n, std::array{x}, ahead, [=](auto load, std::int64_t i) {
     return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
   });
 }
@@ -39,7 +39,7 @@ template <Processor kOn>
                                              const ChannelGradient& of, float* dx, std::int64_t n,
                                              std::int64_t ahead, const ResultStream& stream) {
   const ChannelGradient s = of;
-  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, x + ahead}, [=](auto load, std::int64_t i) {
+  WriteLines<kOn>(stream, dx, n, std::array{g, x}, ahead, [=](auto load, std::int64_t i) {
     return s.scale * (load(g, i) - s.mean_g - (load(x, i) - s.mean) * s.slope);
   });
 }
@@ -87,8 +87,9 @@ template <Processor kOn>
       gwh += weighted * h;
       StoreLanes(s.dw + i, LoadLanes(s.dw + i) + g * h);
       StoreLanes(s.db + i, LoadLanes(s.db + i) + g);
-      __builtin_prefetch(s.next.g + i + ResultStream::kAheadFloats);
-      __builtin_prefetch(s.next.x + i + ResultStream::kAheadFloats);
+      // Into the second cache: the first is full of two rows, the sums and the weights.
+      __builtin_prefetch(s.next.g + i + ResultStream::kAheadFloats, 0, 2);
+      __builtin_prefetch(s.next.x + i + ResultStream::kAheadFloats, 0, 2);
     }
     if (writes) {
       const Lanes h = (LoadLanes(s.row.x + i) - s.row.mean) * s.row.rstd;

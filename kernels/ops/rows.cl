@@ -98,19 +98,9 @@ DEFINE_FAST_EXP(exp_v, CAT(float, V), CAT(int, V), CAT(uint, V))
 #define exp_v(x) exp(x)
 #endif
 
-// ---- Large results on a CPU (PAST_CACHES among a kernel's flags) are stored past the caches while
-// what will be read soon is fetched: kernels/host/result_stream.h.
+// ---- Large results on a CPU: PAST_CACHES among a kernel's flags (common.cl).
 #define PAST_CACHES 256
 #define AHEAD 1024
-#if DEVICE_IS_CPU && defined(__has_builtin)
-#define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
-#endif
-// At the end of each kernel that stores so: what it stored is seen by the threads after it.
-#if CAN_STREAM && (defined(__x86_64__) || defined(__i386__))
-#define END_STREAM() __builtin_ia32_sfence()
-#else
-#define END_STREAM()
-#endif
 #if CAN_STREAM
 static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
   if ((flags & PAST_CACHES) && (uintptr_t)p % sizeof(v) == 0) {
@@ -119,10 +109,8 @@ static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
     CAT(vstore, V)(v, 0, p);
   }
 }
-#define FETCH(p, i) __builtin_prefetch((const void*)(uintptr_t)((p) + (i)))
 #else
 #define vstream_float32(p, v, flags) CAT(vstore, V)(v, 0, p)
-#define FETCH(p, i)
 #endif
 // VPUT of a result.
 #define VSTREAM(D, p, i, v, flags) CAT(VSTREAM_, D)(p, i, v, flags)

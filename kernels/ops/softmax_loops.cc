@@ -168,7 +168,7 @@ template <Processor kOn>
 [[gnu::always_inline]] inline void GradientOn(const float* g, const float* y, float sum, float* dx,
                                               std::int64_t n, std::int64_t ahead,
                                               const ResultStream& stream) {
-  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, y + ahead},
+  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead,
                   [=](auto load, std::int64_t i) { return load(y, i) * (load(g, i) - sum); });
 }
 REPRISE_BY_PROCESSOR(void, Gradient,
@@ -180,7 +180,7 @@ template <Processor kOn>
 [[gnu::always_inline]] inline void LogGradientOn(const float* g, const float* y, float sum,
                                                  float* dx, std::int64_t n, std::int64_t ahead,
                                                  const ResultStream& stream) {
-  WriteLines<kOn>(stream, dx, n, std::array{g + ahead, y + ahead}, [=](auto load, std::int64_t i) {
+  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead, [=](auto load, std::int64_t i) {
     return load(g, i) - ExpOfAny(load(y, i)) * sum;
   });
 }

@@ -12,12 +12,14 @@
 namespace reprise::loops {
 
 // y[i] = of(load, i) for i in [0, n), load(x, i) being x[i], or as many from there on as fit; it is
-// inlined into the copy for a processor (processor.h). `ahead`: what is fetched meanwhile, line by
-// line. (Not a function: GCC takes one that only fetches for one that does nothing.)
-template <Processor kOn, std::size_t kFetched, typename Of>
+// inlined into the copy for a processor (processor.h). What is `ahead` elements further on in the
+// operands is fetched meanwhile: into the second cache if that is far, since the first has no room.
+// (In place, because GCC takes a function that only fetches for one that does nothing.)
+template <Processor kOn, std::size_t kOperands, typename Of>
 [[gnu::always_inline]] inline void WriteLines(const ResultStream& stream, float* y, std::int64_t n,
-                                              const std::array<const float*, kFetched>& ahead,
-                                              const Of& of) {
+                                              const std::array<const float*, kOperands>& operands,
+                                              std::int64_t ahead, const Of& of) {
+  const bool far = ahead > ResultStream::kAheadFloats;
   const auto one = [](const float* x, std::int64_t i) { return x[i]; };
   const auto many = [](const float* x, std::int64_t i) { return LoadLanes(x + i); };
   const std::int64_t into = ResultStream::FloatsIntoLine(y);
@@ -27,8 +29,12 @@ template <Processor kOn, std::size_t kFetched, typename Of>
     y[i] = of(one, i);
   }
   for (; i + kLanes <= n; i += kLanes) {
-    for (const float* operand : ahead) {
-      __builtin_prefetch(operand + i);
+    for (const float* operand : operands) {
+      if (far) {
+        __builtin_prefetch(operand + ahead + i, 0, 2);
+      } else {
+        __builtin_prefetch(operand + ahead + i);
+      }
     }
     alignas(64) float line[kLanes];
     StoreLanes(line, of(many, i));
