@@ -2,13 +2,15 @@
 """How near a replay on the host backend comes to PyTorch on the same core, and the factors for `--stretch`.
 
     bench/peers/fidelity.py --python PYTHON-WITH-TORCH --workload FILE.py:FUNCTION[:NAME=NUMBER,…] [--workload …]
-                            [--rounds 5] [--seconds 30] [--core 1] [--reprise build/reprise] [-- REPLAY OPTIONS]
+                            [--try FILE.py:FUNCTION…] [--rounds 5] [--seconds 30] [--core 1] [--reprise build/reprise]
+                            [-- REPLAY OPTIONS]
 
 A round captures a step anew, converts it, and then lets PyTorch's untraced steps and the replay's iterations take turns on one
 core, every --block seconds: whichever does not run is stopped, so that both meet the machine in the same states. What was
 interrupted is left out. Recorded work is what the capture says without tracing's cost, times how much longer the untraced step
-takes now than it took beside the capture. The last lines have the factors of `--stretch` for other workloads: found with the
-networks of workloads.py, they can be tried on one's own. With options of replay behind `--`, `--blas` and `--stretch` for two."""
+takes now than it took beside the capture. The last lines have the factors of `--stretch` for other workloads. What is behind
+--try is replayed with such a factor, the median of all that the --workload's had until then: the networks take turns too, because
+the factor depends on what else the machine does. Behind `--` are options of replay, `--blas` for one."""
 import argparse
 import json
 import os
@@ -64,7 +66,7 @@ def uninterrupted(seconds, block):
     return [value for value in seconds if value < limit]
 
 
-def in_turn(args, workload, trace, step_seconds, directory):
+def in_turn(args, workload, trace, step_seconds, directory, options):
     """One replay beside PyTorch's untraced steps: seconds of these, and the replay's report."""
     times = directory / "steps"
     with open(directory / "log", "w", encoding="utf-8") as log:
@@ -76,7 +78,7 @@ def in_turn(args, workload, trace, step_seconds, directory):
             sys.exit(f"PyTorch's steps ended with {torch.returncode}: {(directory / 'log').read_text()}")
         replay = start(args, [args.reprise, "replay", trace, "-o", directory / "run", "--force", "--device", "host",
                               "--sample-period", "off", "--host-gaps", "untraced", "--iterations", iterations,
-                              *args.options], log)
+                              *args.options, *options], log)
         turns(args, torch, replay)
     if replay.returncode != 0:
         sys.exit(f"replay ended with {replay.returncode}: {(directory / 'log').read_text()}")
@@ -84,13 +86,13 @@ def in_turn(args, workload, trace, step_seconds, directory):
     return [float(line) for line in times.read_text().splitlines()[3:]], report
 
 
-def one_round(args, workload, directory):
+def one_round(args, workload, directory, options):
     capture, trace = directory / "capture", directory / "trace"
     run(args, [args.python, STEPS, workload, "capture", capture])
     run(args, [args.reprise, "convert", capture, "-o", trace, "--force"])
     meta = json.loads((capture / "rank0.meta.json").read_text())
     seconds = statistics.median(value for value in meta["step_seconds"][2:] if value)
-    steps, report = in_turn(args, workload, trace, seconds, directory)
+    steps, report = in_turn(args, workload, trace, seconds, directory, options)
     steps = uninterrupted(steps, args.block)
     replayed = uninterrupted([ns * 1e-9 for ns in report["iteration_step_ns"]], args.block)
     untraced_s, replayed_s = statistics.median(steps), statistics.median(replayed)
@@ -116,12 +118,16 @@ def percent(value):
     return f"{100 * value:+.1f} %"
 
 
-def show_round(index, row):
+def show_round(index, workload, row, options):
     factors = " ".join(f"{name}={factor:.2f}" for name, factor in row["factors"].items())
-    print(f"  {index}: untraced {1e3 * row['untraced_s']:.1f} ms ({row['steps']}), replayed {1e3 * row['replayed_s']:.1f} ms"
-          f" ({row['iterations']}): step {percent(row['step_error'])}, its fastest tenth"
+    print(f"  {index} {' '.join([name_of(workload), *options])}: untraced {1e3 * row['untraced_s']:.1f} ms ({row['steps']}),"
+          f" replayed {1e3 * row['replayed_s']:.1f} ms ({row['iterations']}): step {percent(row['step_error'])}, its fastest tenth"
           f" {percent(row['fastest_tenth_error'])}, work {percent(row['work_error'])};"
           f" --stretch {row['factor']:.3f} or {factors}", flush=True)
+
+
+def name_of(workload):
+    return workload.split(":", maxsplit=1)[1]
 
 
 def show_all(rows):
@@ -131,13 +137,18 @@ def show_all(rows):
               f" ({percent(min(values))} to {percent(max(values))})", flush=True)
 
 
-def show_factors(rows):
+def median_factor(rows, workloads):
+    return statistics.median(row["factor"] for workload in workloads for row in rows[workload])
+
+
+def show_factors(rows, workloads):
     """Medians over all rounds; of the classes that most of them name."""
-    every = {name: [row["factors"][name] for row in rows if name in row["factors"]]
-             for name in sorted({name for row in rows for name in row["factors"]})}
-    classes = ",".join(f"{name}={statistics.median(values):.2f}" for name, values in every.items()
-                       if 2 * len(values) > len(rows))
-    print(f"all work alike: --stretch {statistics.median(row['factor'] for row in rows):.3f}")
+    every = [row for workload in workloads for row in rows[workload]]
+    of_class = {name: [row["factors"][name] for row in every if name in row["factors"]]
+                for name in sorted({name for row in every for name in row["factors"]})}
+    classes = ",".join(f"{name}={statistics.median(values):.2f}" for name, values in of_class.items()
+                       if 2 * len(values) > len(every))
+    print(f"all work alike: --stretch {median_factor(rows, workloads):.3f}")
     print(f"by class, roughly: --stretch {classes}")
 
 
@@ -148,6 +159,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--python", required=True, help="an interpreter with torch")
     parser.add_argument("--workload", action="append", required=True, help="FILE.py:FUNCTION[:NAME=NUMBER,...]")
+    parser.add_argument("--try", dest="tried", action="append", default=[], help="another, with the factor of those")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30, help="of replay in a round")
     parser.add_argument("--block", type=float, default=1, help="seconds of a turn")
@@ -155,17 +167,19 @@ def main():
     parser.add_argument("--reprise", default=str(ROOT / "build/reprise"))
     args = parser.parse_args(own)
     args.options = options
-    every = []
-    for workload in args.workload:
-        print(workload, flush=True)
-        rows = []
-        for index in range(args.rounds):
+    rows = {workload: [] for workload in [*args.workload, *args.tried]}
+    for index in range(args.rounds):
+        for workload in rows:
+            options = []
+            if workload in args.tried:
+                options = ["--stretch", f"{max(1, median_factor(rows, args.workload)):.3f}"]
             with tempfile.TemporaryDirectory() as directory:
-                rows.append(one_round(args, workload, pathlib.Path(directory)))
-            show_round(index, rows[-1])
-        show_all(rows)
-        every += rows
-    show_factors(every)
+                rows[workload].append(one_round(args, workload, pathlib.Path(directory), options))
+            show_round(index, workload, rows[workload][-1], options)
+    for workload, of_workload in rows.items():
+        print(name_of(workload))
+        show_all(of_workload)
+    show_factors(rows, args.workload)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ inline float Magnitude(float x) { return std::fabs(x); }
 // processors fetch ahead of few.
 template <typename Of>
 [[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
-  const auto many = [](const float* x, std::int64_t i) { return LoadLanes(x + i); };
-  const auto one = [](const float* x, std::int64_t i) { return x[i]; };
+  const auto many = [](const float* x, std::int64_t i) REPRISE_INLINE { return LoadLanes(x + i); };
+  const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
   Lanes a{};
   Lanes b{};
   Lanes c{};
@@ -53,21 +53,22 @@ template <typename Of>
 }
 
 REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i) { return load(x, i); });
+  return SumInFour(n, [=](auto load, std::int64_t i) REPRISE_INLINE { return load(x, i); });
 }
 REPRISE_CLONES float BlockSumAbs(const float* x, std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i) { return Magnitude(load(x, i)); });
+  return SumInFour(n,
+                   [=](auto load, std::int64_t i) REPRISE_INLINE { return Magnitude(load(x, i)); });
 }
 REPRISE_CLONES float BlockSumSquares(const float* x, float center, std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i) {
+  return SumInFour(n, [=](auto load, std::int64_t i) REPRISE_INLINE {
     const auto from_center = load(x, i) - center;
     return from_center * from_center;
   });
 }
 REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float center,
                                       std::int64_t n) {
-  return SumInFour(n,
-                   [=](auto load, std::int64_t i) { return load(g, i) * (load(x, i) - center); });
+  return SumInFour(n, [=](auto load, std::int64_t i)
+                          REPRISE_INLINE { return load(g, i) * (load(x, i) - center); });
 }
 // Two vectors for each sum.
 REPRISE_CLONES void BlockSumGradient(const float* g, const float* x, float center, std::int64_t n,

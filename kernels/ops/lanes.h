@@ -6,6 +6,10 @@
 
 namespace reprise::loops {
 
+// For lambdas that take or return vectors: a call from a copy for one processor into one for
+// another would not agree on registers.
+#define REPRISE_INLINE __attribute__((always_inline))
+
 // 16 floats, and the integers of as many bits. ("using" would drop the attribute.)
 typedef float Lanes __attribute__((vector_size(64)));                  // NOLINT
 typedef std::int32_t SignedLanes __attribute__((vector_size(64)));     // NOLINT

@@ -13,7 +13,8 @@ template <Processor kOn>
                                             std::int64_t n, std::int64_t ahead,
                                             const ResultStream& stream) {
   WriteLines<kOn>(stream, y, n, std::array{x}, ahead,
-                  [=](auto load, std::int64_t i) { return load(x, i) * scale + shift; });
+                  [=](auto load, std::int64_t i)
+                      REPRISE_INLINE { return load(x, i) * scale + shift; });
 }
 REPRISE_BY_PROCESSOR(void, Scaled,
                      (const float* x, float scale, float shift, float* y, std::int64_t n,
@@ -25,9 +26,10 @@ template <Processor kOn>
                                                 const float* b, float* y, std::int64_t n,
                                                 std::int64_t ahead, const ResultStream& stream) {
   const Normal s = of;
-  WriteLines<kOn>(stream, y, n, std::array{x}, ahead, [=](auto load, std::int64_t i) {
-    return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
-  });
+  WriteLines<kOn>(stream, y, n, std::array{x}, ahead,
+                  [=](auto load, std::int64_t i) REPRISE_INLINE {
+                    return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
+                  });
 }
 REPRISE_BY_PROCESSOR(void, Normalised,
                      (const float* x, const Normal& of, const float* w, const float* b, float* y,
@@ -39,9 +41,10 @@ template <Processor kOn>
                                              const ChannelGradient& of, float* dx, std::int64_t n,
                                              std::int64_t ahead, const ResultStream& stream) {
   const ChannelGradient s = of;
-  WriteLines<kOn>(stream, dx, n, std::array{g, x}, ahead, [=](auto load, std::int64_t i) {
-    return s.scale * (load(g, i) - s.mean_g - (load(x, i) - s.mean) * s.slope);
-  });
+  WriteLines<kOn>(stream, dx, n, std::array{g, x}, ahead,
+                  [=](auto load, std::int64_t i) REPRISE_INLINE {
+                    return s.scale * (load(g, i) - s.mean_g - (load(x, i) - s.mean) * s.slope);
+                  });
 }
 REPRISE_BY_PROCESSOR(void, Channel,
                      (const float* g, const float* x, const ChannelGradient& of, float* dx,

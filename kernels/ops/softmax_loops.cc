@@ -169,7 +169,8 @@ template <Processor kOn>
                                               std::int64_t n, std::int64_t ahead,
                                               const ResultStream& stream) {
   WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead,
-                  [=](auto load, std::int64_t i) { return load(y, i) * (load(g, i) - sum); });
+                  [=](auto load, std::int64_t i)
+                      REPRISE_INLINE { return load(y, i) * (load(g, i) - sum); });
 }
 REPRISE_BY_PROCESSOR(void, Gradient,
                      (const float* g, const float* y, float sum, float* dx, std::int64_t n,
@@ -180,9 +181,9 @@ template <Processor kOn>
 [[gnu::always_inline]] inline void LogGradientOn(const float* g, const float* y, float sum,
                                                  float* dx, std::int64_t n, std::int64_t ahead,
                                                  const ResultStream& stream) {
-  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead, [=](auto load, std::int64_t i) {
-    return load(g, i) - ExpOfAny(load(y, i)) * sum;
-  });
+  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead,
+                  [=](auto load, std::int64_t i)
+                      REPRISE_INLINE { return load(g, i) - ExpOfAny(load(y, i)) * sum; });
 }
 REPRISE_BY_PROCESSOR(void, LogGradient,
                      (const float* g, const float* y, float sum, float* dx, std::int64_t n,

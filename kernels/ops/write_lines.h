@@ -20,8 +20,8 @@ template <Processor kOn, std::size_t kOperands, typename Of>
                                               const std::array<const float*, kOperands>& operands,
                                               std::int64_t ahead, const Of& of) {
   const bool far = ahead > ResultStream::kAheadFloats;
-  const auto one = [](const float* x, std::int64_t i) { return x[i]; };
-  const auto many = [](const float* x, std::int64_t i) { return LoadLanes(x + i); };
+  const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
+  const auto many = [](const float* x, std::int64_t i) REPRISE_INLINE { return LoadLanes(x + i); };
   const std::int64_t into = ResultStream::FloatsIntoLine(y);
   const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
   std::int64_t i = 0;
