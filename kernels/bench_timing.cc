@@ -9,6 +9,8 @@ namespace reprise {
 namespace {
 
 constexpr std::int64_t kWarmupNs = 30'000'000;
+// After a copy: threads are where it left them, not where a run wants them.
+constexpr std::int64_t kAfterCopyNs = 3'000'000;
 // Repeats of a slow case end here, so that it does not take the time of ten others.
 constexpr std::int64_t kCaseNs = 400'000'000;
 constexpr int kFewestRepeats = 3;
@@ -30,6 +32,15 @@ class Rotation {
     REPRISE_TRY(stream_.Finish());
     return static_cast<double>(MonotonicNs() - begin_ns) / count;
   }
+  // At least one run; what the last one took.
+  Result<double> Warm(std::int64_t at_least_ns) {
+    const std::int64_t end_ns = MonotonicNs() + at_least_ns;
+    double ns = 0;
+    do {
+      REPRISE_ASSIGN(ns, NsPerRun(1));
+    } while (MonotonicNs() < end_ns);
+    return ns;
+  }
 
  private:
   Stream& stream_;
@@ -42,8 +53,10 @@ Result<double> CopyNs(LimitProbe* probe, const KernelBenchRow& row) {
   if (probe == nullptr) {
     return 0.0;
   }
-  REPRISE_ASSIGN(const double rate, probe->Copy());
-  return row.cost.bytes / rate * 1e9;
+  REPRISE_TRY(probe->Copy());  // the first one finds threads and caches as the kernel left them
+  REPRISE_ASSIGN(const double once, probe->Copy());
+  REPRISE_ASSIGN(const double again, probe->Copy());
+  return row.cost.bytes / ((once + again) / 2) * 1e9;
 }
 
 // The middle of sorted values, or the mean of the two middle ones.
@@ -59,11 +72,7 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
   Rotation rotation(stream, runs);
   const auto most_ns = static_cast<double>(options.max_run_ns);
   REPRISE_TRY(rotation.NsPerRun(1));  // compiles
-  const std::int64_t warm_ns = MonotonicNs() + kWarmupNs;
-  double once_ns = 0;
-  do {
-    REPRISE_ASSIGN(once_ns, rotation.NsPerRun(1));
-  } while (MonotonicNs() < warm_ns);
+  REPRISE_ASSIGN(const double once_ns, rotation.Warm(kWarmupNs));
 
   // Of one that takes so long, a few more would say little more.
   const int repeats = once_ns > most_ns ? 1 : options.repeats;
@@ -76,6 +85,9 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
   const std::int64_t end_ns = MonotonicNs() + std::max(kCaseNs, options.min_time_ns);
   while (static_cast<int>(times.size()) < repeats &&
          (static_cast<int>(times.size()) < kFewestRepeats || MonotonicNs() < end_ns)) {
+    if (probe != nullptr) {
+      REPRISE_TRY(rotation.Warm(kAfterCopyNs));
+    }
     REPRISE_ASSIGN(const double ns, rotation.NsPerRun(row.runs_per_repeat));
     REPRISE_ASSIGN(const double after_ns, CopyNs(probe, row));
     times.push_back(ns);

@@ -94,14 +94,14 @@ Result<std::unique_ptr<LimitProbe>> LimitProbe::Create(Device& device,
                                                        const std::vector<DType>& dtypes) {
   std::unique_ptr<LimitProbe> probe(new LimitProbe(device));
   REPRISE_ASSIGN(probe->stream_, device.CreateStream(false));
-  REPRISE_TRY(probe->PrepareCopies());
+  REPRISE_TRY(probe->ChooseCopy());
   for (const DType dtype : dtypes) {
     REPRISE_TRY(probe->SizeFma(dtype));
   }
   return probe;
 }
 
-Status LimitProbe::PrepareCopies() {
+Status LimitProbe::ChooseCopy() {
   const DeviceInfo& info = device_.info();
   std::int64_t bytes = info.is_cpu ? kCpuCopyBytes : kGpuCopyBytes;
   while (bytes > 4096 && bytes > info.max_allocation_bytes / 4) {
@@ -111,13 +111,18 @@ Status LimitProbe::PrepareCopies() {
   REPRISE_ASSIGN(from_, device_.Allocate(bytes));
   REPRISE_TRY(WriteAll(device_, *from_));
   for (const Launch& launch : CopyLaunches(to_.get(), from_.get(), bytes, info)) {
-    Work& work = copies_.emplace_back();
-    work.amount = 2.0 * static_cast<double>(bytes);
+    Work work{.amount = 2.0 * static_cast<double>(bytes)};
     REPRISE_ASSIGN(work.launch, device_.Prepare(launch));
     REPRISE_TRY(RateOf(work));  // compiles
-  }
-  for (int run = 0; run < kCopyRuns; ++run) {
-    REPRISE_TRY(Copy());
+    double best = 0;
+    for (int run = 0; run < kCopyRuns; ++run) {
+      REPRISE_ASSIGN(const double rate, RateOf(work));
+      best = std::max(best, rate);
+    }
+    if (best > best_.bytes_per_second) {
+      best_.bytes_per_second = best;
+      copy_ = std::move(work);
+    }
   }
   return {};
 }
@@ -158,13 +163,9 @@ Result<double> LimitProbe::RateOf(const Work& work) {
 }
 
 Result<double> LimitProbe::Copy() {
-  double best = 0;
-  for (const Work& copy : copies_) {
-    REPRISE_ASSIGN(const double rate, RateOf(copy));
-    best = std::max(best, rate);
-  }
-  best_.bytes_per_second = std::max(best_.bytes_per_second, best);
-  return best;
+  REPRISE_ASSIGN(const double rate, RateOf(copy_));
+  best_.bytes_per_second = std::max(best_.bytes_per_second, rate);
+  return rate;
 }
 
 Result<double> LimitProbe::Fma(DType dtype) {

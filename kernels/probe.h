@@ -53,8 +53,7 @@ class LimitProbe {
   [[nodiscard]] static Result<std::unique_ptr<LimitProbe>> Create(Device& device,
                                                                   const std::vector<DType>& dtypes);
 
-  // The rate of one run (of each way to copy), some milliseconds on a CPU. `dtype`: one of
-  // Create's.
+  // The rate of one run, some milliseconds on a CPU. `dtype`: one of Create's.
   [[nodiscard]] Result<double> Copy();
   [[nodiscard]] Result<double> Fma(DType dtype);
   // Of all runs so far: a busy moment makes no limit too low.
@@ -67,14 +66,14 @@ class LimitProbe {
     double amount = 0;
   };
   explicit LimitProbe(Device& device) : device_(device) {}
-  Status PrepareCopies();
+  Status ChooseCopy();
   Status SizeFma(DType dtype);
   Result<double> RateOf(const Work& work);
 
   Device& device_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Buffer> to_, from_;
-  std::vector<Work> copies_;
+  Work copy_;
   std::map<DType, Work> fma_;
   Roofline best_;
 };
