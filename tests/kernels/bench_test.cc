@@ -11,6 +11,7 @@
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/on_backend.h"
 
 namespace reprise {
 namespace {
@@ -32,17 +33,6 @@ OpCall BatchedProduct() {
   return {"aten::bmm", {a, b}, {Value{s.Tensor(f, {3, 20, 24})}}};
 }
 
-class OnBackend : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    std::string why;
-    device_ = TestDevice(GetParam(), &why);
-    if (device_ == nullptr) {
-      GTEST_SKIP() << why;
-    }
-  }
-  Device* device_ = nullptr;
-};
 INSTANTIATE_TEST_SUITE_P(Bench, OnBackend, testing::Values("host", "opencl"));
 
 TEST(BenchCases, AreKnownToAKernelAtEveryScale) {

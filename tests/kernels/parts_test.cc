@@ -12,6 +12,7 @@
 #include "kernels/host/result_stream.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/on_backend.h"
 
 namespace reprise {
 namespace {
@@ -91,15 +92,8 @@ TEST(ResultStream, WritesEveryElementOnce) {
 }
 
 // The conformance tests' calls are too small for any of this.
-class LargeCalls : public testing::TestWithParam<const char*> {
+class LargeCalls : public OnBackend {
  protected:
-  void SetUp() override {
-    std::string why;
-    device_ = TestDevice(GetParam(), &why);
-    if (device_ == nullptr) {
-      GTEST_SKIP() << why;
-    }
-  }
   void ExpectReference(const OpCall& call) {
     const Kernel* kernel = KernelRegistry::Builtin().Find(call);
     ASSERT_NE(kernel, nullptr);
@@ -111,7 +105,6 @@ class LargeCalls : public testing::TestWithParam<const char*> {
     // Sums of a million terms.
     EXPECT_EQ(Difference(actual, expected, {.absolute = 2e-4, .relative = 1e-3}), "");
   }
-  Device* device_ = nullptr;
 };
 
 TEST_P(LargeCalls, MatchReference) {
@@ -159,7 +152,7 @@ TEST_P(LargeCalls, MatchReferenceWhereverLinesBegin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, LargeCalls, testing::Values("host", "opencl"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace reprise

@@ -10,6 +10,7 @@
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/on_backend.h"
 
 namespace reprise {
 namespace {
@@ -41,19 +42,18 @@ Moments MomentsOf(const std::vector<double>& values) {
   return m;
 }
 
-class RandomNumbers : public testing::TestWithParam<const char*> {
+class RandomNumbers : public OnBackend {
  protected:
-  // What name_(out, arguments…) draws, nothing on a device that is not there.
-  static std::vector<double> Draw(const std::string& name, const ValueList& arguments,
-                                  DType dtype = DType::kFloat32, std::int64_t count = kMany) {
-    Device* device = TestDevice(GetParam(), nullptr);
+  // What name_(out, arguments…) draws.
+  std::vector<double> Draw(const std::string& name, const ValueList& arguments,
+                           DType dtype = DType::kFloat32, std::int64_t count = kMany) {
     samples::SampleTensors tensors;
     const TensorDesc out = tensors.Tensor(dtype, {count});
     OpCall call{name, {Value{out}}, {Value{out}}};
     call.inputs.insert(call.inputs.end(), arguments.begin(), arguments.end());
     const Kernel* kernel = KernelRegistry::Builtin().Find(call);
     CallMemory memory(call);
-    const Status run = CallRunner(*device).Run(*kernel, call, memory);
+    const Status run = CallRunner(*device_).Run(*kernel, call, memory);
     EXPECT_TRUE(run) << run.error().message;
     std::vector<double> values(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
@@ -61,12 +61,6 @@ class RandomNumbers : public testing::TestWithParam<const char*> {
           LoadDouble(memory.Find(out.incarnation).data(), dtype, i);
     }
     return values;
-  }
-  void SetUp() override {
-    std::string why;
-    if (TestDevice(GetParam(), &why) == nullptr) {
-      GTEST_SKIP() << why;
-    }
   }
 };
 
@@ -151,7 +145,7 @@ TEST_P(RandomNumbers, IntegersAreSpreadEvenly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, RandomNumbers, testing::Values("host", "opencl"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& info) { return info.param; });
 
 // An element's number depends on the seed and the element alone, not on where a run begins.
 TEST(RandomLoops, RunsMayBeginAnywhere) {

@@ -5,20 +5,13 @@
 #include <numeric>
 
 #include "core/clock.h"
-#include "tests/kernels/harness.h"
+#include "tests/kernels/on_backend.h"
 
 namespace reprise {
 namespace {
 
-class StreamTest : public testing::TestWithParam<std::string> {
+class StreamTest : public OnBackend {
  protected:
-  void SetUp() override {
-    std::string why;
-    device_ = TestDevice(GetParam(), &why);
-    if (device_ == nullptr) {
-      GTEST_SKIP() << why;
-    }
-  }
   std::unique_ptr<Buffer> Allocate(std::int64_t bytes) {
     auto buffer = device_->Allocate(bytes);
     EXPECT_TRUE(buffer) << buffer.error().message;
@@ -40,7 +33,6 @@ class StreamTest : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(stream.Finish());
     return bytes;
   }
-  Device* device_ = nullptr;
 };
 
 TEST_P(StreamTest, BuffersAreZeroAndMayBeEmpty) {

@@ -1,0 +1,25 @@
+// A test on the device of a backend, "host" or "opencl": its parameter. Skipped, with the reason,
+// where there is none.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/kernels/harness.h"
+
+namespace reprise {
+
+class OnBackend : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = TestDevice(GetParam(), &why);
+    if (device_ == nullptr) {
+      GTEST_SKIP() << why;
+    }
+  }
+  Device* device_ = nullptr;
+};
+
+}  // namespace reprise
