@@ -37,10 +37,10 @@ struct Roofline {
 // that others share changes within seconds, so a kernel is held against what its limit is just
 // before and after it. One thread at a time; the device must outlive it.
 //
-// Copy: bytes read plus bytes written a second between two buffers much larger than a cache, the
-// better of the backend's own copy and a kernel that copies 16 bytes at a time (OpenCL) or one
-// memcpy per core (host). Kernels that only read can be faster than a copy: on most CPUs a
-// store first reads its line.
+// Copy: bytes read plus bytes written a second between two buffers much larger than a cache, by
+// whichever was faster at first: the backend's own copy, or a kernel that copies 16 bytes at a time
+// (OpenCL) or one memcpy per core (host). Kernels that only read can be faster than a copy: on most
+// CPUs a store first reads its line.
 //
 // FMA: FLOPs a second, 2 for each multiply-add, of independent chains of FMA in registers on all of
 // the device: vectors on CPUs, scalars (pairs of half) on GPUs. float16 where the device has it,

@@ -18,9 +18,9 @@ using Body = std::function<void(std::int64_t, std::int64_t)>;
 // Parts for each core: more than one, because cores are shared and seldom equally fast.
 constexpr std::int64_t kPartsPerCore = 4;
 
-// A stretch of the work for each thread, which takes its parts in order: what one part has fetched
-// ahead is there for the next, and the same thread finds again what it wrote in the call before.
-// Who is done helps the others.
+// A share of the work for each thread, which takes the share's parts in order: what one part has
+// fetched ahead is there for the next, and the same thread finds again what it wrote in the call
+// before. Who is done helps the others.
 class Job {
  public:
   Job(const Body& body, std::int64_t count, std::int64_t part, std::int64_t threads)

@@ -48,6 +48,11 @@ class ResultStream {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLineBytes /
                                      sizeof(float));
   }
+  // How many of the n floats at `at` come before the first line that begins among them.
+  [[nodiscard]] static std::int64_t FloatsToLine(const float* at, std::int64_t n) {
+    const std::int64_t into = FloatsIntoLine(at);
+    return into == 0 ? 0 : std::min(n, kLineFloats - into);
+  }
   // kLineFloats floats; both begin a line. `kOn`: what the calling function is compiled for.
   template <Processor kOn>
   [[gnu::always_inline]] void StoreLine(float* to, const float* from) const {

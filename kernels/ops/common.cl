@@ -110,6 +110,7 @@ static inline float fast_log(float x) {
 #if DEVICE_IS_CPU && defined(__has_builtin)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif
+#define AHEAD 1024  // floats from what is computed to what is fetched
 #if CAN_STREAM
 #define FETCH(p, i) __builtin_prefetch((const void*)(uintptr_t)((p) + (i)))
 #else

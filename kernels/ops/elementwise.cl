@@ -242,7 +242,6 @@ static inline void compute(int op, const C* pa, const C* pb, const C* pc, C d, C
 // them while the next are computed.
 #define PAST_BLOCK 128
 #define LINE 16
-#define AHEAD 1024
 
 static inline int into_line(__global const uchar* out, long at) {
   return (int)((ulong)((__global const C*)out + at) / sizeof(C) % LINE);

@@ -94,9 +94,9 @@ bool Overlap(const C* a, const C* b, std::int64_t n) {
 // Of the next n elements at `to`: those before a line begins, else those that ElementwiseOp::Past
 // takes, else all.
 std::int64_t ToNextLines(const float* to, std::int64_t n) {
-  const std::int64_t into = ResultStream::FloatsIntoLine(to);
+  const std::int64_t head = ResultStream::FloatsToLine(to, n);
   const std::int64_t lines = n - n % ElementwiseOp::kPastFloats;
-  return into != 0 ? std::min(n, ResultStream::kLineFloats - into) : lines > 0 ? lines : n;
+  return head != 0 ? head : lines > 0 ? lines : n;
 }
 
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are

@@ -126,8 +126,7 @@ void WriteChannelGradient(const float* g, const float* x, const ChannelGradient&
 
 NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const ResultStream& stream) {
   NormSums sums;
-  const std::int64_t into = ResultStream::FloatsIntoLine(step.dx);
-  const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
+  const std::int64_t head = ResultStream::FloatsToLine(step.dx, n);
   const std::int64_t lines_end = head + (n - head) / kLanes * kLanes;
   StepByOne(step, 0, head, sums);
   for (std::int64_t at = head; at < lines_end; at += kBlock) {

@@ -100,7 +100,6 @@ DEFINE_FAST_EXP(exp_v, CAT(float, V), CAT(int, V), CAT(uint, V))
 
 // ---- Large results on a CPU: PAST_CACHES among a kernel's flags (common.cl).
 #define PAST_CACHES 256
-#define AHEAD 1024
 #if CAN_STREAM
 static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
   if ((flags & PAST_CACHES) && (uintptr_t)p % sizeof(v) == 0) {

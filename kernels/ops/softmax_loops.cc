@@ -117,8 +117,7 @@ template <Processor kOn>
                                                      const ResultStream& stream) {
   const SoftmaxStep s = step;
   SoftmaxSums result{0, -std::numeric_limits<float>::infinity()};
-  const std::int64_t into = ResultStream::FloatsIntoLine(s.y);
-  const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
+  const std::int64_t head = ResultStream::FloatsToLine(s.y, n);
   StepByOne(s, 0, head, result);
   Lanes sums{};
   Lanes most = Lanes{} + result.most;

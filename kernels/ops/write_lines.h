@@ -2,7 +2,6 @@
 // while the next is computed.
 #pragma once
 
-#include <algorithm>
 #include <array>
 
 #include "kernels/host/processor.h"
@@ -22,8 +21,7 @@ template <Processor kOn, std::size_t kOperands, typename Of>
   const bool far = ahead > ResultStream::kAheadFloats;
   const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
   const auto many = [](const float* x, std::int64_t i) REPRISE_INLINE { return LoadLanes(x + i); };
-  const std::int64_t into = ResultStream::FloatsIntoLine(y);
-  const std::int64_t head = into == 0 ? 0 : std::min(n, kLanes - into);
+  const std::int64_t head = ResultStream::FloatsToLine(y, n);
   std::int64_t i = 0;
   for (; i < head; ++i) {
     y[i] = of(one, i);
