@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/blas_option.h"
 #include "cli/kernel_bench_report.h"
+#include "cli/library_options.h"
 #include "cli/opencl_drivers.h"
 #include "cli/tuning_file.h"
 
@@ -22,7 +22,7 @@ struct Flags {
   int device_index = 0;
   std::vector<std::string> icds;
   TuningFlags tuning;
-  std::string blas;
+  std::string blas, torch;
   std::string filter;
   std::string dtypes = "float32";
   int repeats = KernelBenchOptions().repeats;
@@ -41,6 +41,7 @@ Result<KernelBenchOptions> OptionsOf(const Flags& flags) {
   options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
   options.peers = flags.peers == "on";
+  options.torch = flags.torch;
   return options;
 }
 
@@ -121,6 +122,9 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   AddIcdOption(*sub, flags->icds);
   AddTuningOptions(*sub, flags->tuning);
   AddBlasOption(*sub, flags->blas);
+  sub->add_option(
+      "--torch", flags->torch,
+      "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a peer of most kernels");
   sub->add_option("--filter", flags->filter,
                   "only cases with this in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")
@@ -135,7 +139,8 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
                   "cases of which one run takes longer even at the device's limits are skipped")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  sub->add_option("--peers", flags->peers, "on, off: measure CLBlast, OpenBLAS where they are")
+  sub->add_option("--peers", flags->peers,
+                  "on, off: measure CLBlast, OpenBLAS, PyTorch where they are")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   sub->add_flag("--list", flags->list, "show the cases without running them");

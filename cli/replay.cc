@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <thread>
 
-#include "cli/blas_option.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
+#include "cli/library_options.h"
 #include "cli/opencl_drivers.h"
 #include "cli/replay_part.h"
 #include "cli/sampling_flags.h"
@@ -91,6 +91,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddIcdOption(app, flags.icds);
   AddTuningOptions(app, flags.tuning);
   AddBlasOption(app, options.blas);
+  AddTorchOption(app, options.torch);
   AddPartFlags(app, flags.part);
   app.add_option("--warmup", options.warmup, "iterations not counted (1)")
       ->check(CLI::NonNegativeNumber);

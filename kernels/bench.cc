@@ -56,7 +56,7 @@ class KernelBench {
     if (!options_.peers) {
       return;
     }
-    peers_ = OpenPeers(device_.info());
+    peers_ = OpenPeers(device_.info(), options_.torch);
     result_.absent_peers = peers_.absent;
     for (const auto& peer : peers_.here) {
       result_.peers.push_back({peer->name(), peer->version()});

@@ -23,6 +23,9 @@ class Buffer {
   [[nodiscard]] virtual std::int64_t size_bytes() const = 0;
   // The bytes themselves on the host backend, nullptr elsewhere.
   [[nodiscard]] virtual std::byte* host_data() = 0;
+  // For each of several storages that take turns in this memory, a buffer of its own, where the
+  // backend can make use of knowing them apart; nullptr elsewhere. The memory lives as long as any.
+  [[nodiscard]] virtual std::unique_ptr<Buffer> Tenant() { return nullptr; }
 };
 
 // Host memory that copies to and from one device are fastest with: pinned, where its driver can.
@@ -196,6 +199,9 @@ struct DeviceOptions {
   std::vector<DeviceTuning> tuning;
   // Host backend: the library of float32 products, for the whole process; empty: oneDNN.
   std::string blas;
+  // Host backend: PyTorch's library, whose operators take the place of ours, for the whole process;
+  // empty: ours.
+  std::string torch;
 };
 [[nodiscard]] Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 

@@ -30,8 +30,9 @@ std::string WhyNoDevices(const std::string& backend) {
 
 Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
   if (options.backend == "opencl") {
-    if (!options.blas.empty()) {
-      return UsageError("--blas is for the host backend");
+    if (!options.blas.empty() || !options.torch.empty()) {
+      return UsageError((options.blas.empty() ? "--torch" : "--blas") +
+                        std::string(" is for the host backend"));
     }
     return OpenOpenClDevice(options);
   }
@@ -39,7 +40,7 @@ Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
     if (options.index != 0) {
       return UsageError("the host backend has one device, index 0");
     }
-    return OpenHostDevice(options.blas);
+    return OpenHostDevice(options.blas, options.torch);
   }
   return tl::unexpected(UnknownBackend(options.backend));
 }

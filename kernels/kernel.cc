@@ -1,29 +1,36 @@
 #include "kernels/kernel.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <utility>
+
+#include "core/log.h"
+#include "kernels/host/torch_call.h"
 
 namespace reprise {
 namespace {
 
-// The host backend's buffers as the host memory that they are. A call names few storages, so a
-// scan beats a map.
+// The host backend's buffers as the host memory that they are at the time: a library's results may
+// have taken their place. A call names few storages, so a scan beats a map.
 class BufferBindings : public HostBindings {
  public:
-  explicit BufferBindings(std::vector<std::pair<std::int64_t, std::span<std::byte>>> spans)
-      : spans_(std::move(spans)) {}
+  explicit BufferBindings(std::vector<std::pair<std::int64_t, Buffer*>> buffers)
+      : buffers_(std::move(buffers)) {}
   [[nodiscard]] std::span<std::byte> Find(std::int64_t incarnation) const override {
-    const auto it = std::find_if(spans_.begin(), spans_.end(),
+    const auto it = std::find_if(buffers_.begin(), buffers_.end(),
                                  [&](const auto& entry) { return entry.first == incarnation; });
-    return it == spans_.end() ? std::span<std::byte>() : it->second;
+    return it == buffers_.end() ? std::span<std::byte>()
+                                : std::span(it->second->host_data(),
+                                            static_cast<std::size_t>(it->second->size_bytes()));
   }
 
  private:
-  std::vector<std::pair<std::int64_t, std::span<std::byte>>> spans_;
+  std::vector<std::pair<std::int64_t, Buffer*>> buffers_;
 };
 
 Result<BufferBindings> BindHost(const OpCall& call, const Bindings& memory) {
-  std::vector<std::pair<std::int64_t, std::span<std::byte>>> spans;
+  std::vector<std::pair<std::int64_t, Buffer*>> buffers;
   for (const ValueList* values : {&call.inputs, &call.outputs}) {
     for (const TensorDesc* tensor : TensorsIn(*values)) {
       Buffer* buffer = memory.Find(tensor->incarnation);
@@ -31,12 +38,19 @@ Result<BufferBindings> BindHost(const OpCall& call, const Bindings& memory) {
         return UsageError(call.name + ": storage incarnation " +
                           std::to_string(tensor->incarnation) + " has no host memory");
       }
-      spans.emplace_back(
-          tensor->incarnation,
-          std::span(buffer->host_data(), static_cast<std::size_t>(buffer->size_bytes())));
+      buffers.emplace_back(tensor->incarnation, buffer);
     }
   }
-  return BufferBindings(std::move(spans));
+  return BufferBindings(std::move(buffers));
+}
+
+void WarnOnce(const std::string& about, const std::string& message) {
+  static std::mutex mutex;
+  static std::set<std::string> warned;
+  const std::lock_guard lock(mutex);
+  if (warned.insert(about).second) {
+    LogWarning(message);
+  }
 }
 
 }  // namespace
@@ -46,6 +60,17 @@ Result<std::vector<Launch>> Kernel::Lower(const OpCall& call, const LowerContext
     return LowerToDevice(call, context);
   }
   REPRISE_ASSIGN(BufferBindings bindings, BindHost(call, context.memory));
+  if (auto task = ByTorch(call, context.memory)) {
+    return std::vector<Launch>{
+        HostTask{[this, call, bindings = std::move(bindings), by_torch = std::move(task->run)] {
+          Status done = by_torch();
+          if (done) {
+            return done;
+          }
+          WarnOnce(call.name, done.error().message + "; our own kernel does it");
+          return RunOnHost(call, bindings);
+        }}};
+  }
   return std::vector<Launch>{
       HostTask{[this, call, bindings = std::move(bindings)] { return RunOnHost(call, bindings); }}};
 }

@@ -1,6 +1,7 @@
 #include "kernels/peer.h"
 
 #include "kernels/host/openblas_peer.h"
+#include "kernels/host/torch_peer.h"
 #include "kernels/opencl/clblast_peer.h"
 #include "kernels/ops/gemm_product.h"
 
@@ -38,13 +39,20 @@ std::optional<BlasProduct> AsBlasProduct(const OpCall& call) {
   return BlasProduct{p->batch, p->m, p->n, p->k, dtype, *a, *b, *d};
 }
 
-Peers OpenPeers(const DeviceInfo& device) {
+Peers OpenPeers(const DeviceInfo& device, const std::string& torch) {
   Peers peers;
-  auto peer = device.backend == "opencl" ? OpenClBlast(device) : OpenOpenBlas();
-  if (peer) {
-    peers.here.push_back(std::move(*peer));
+  const auto add = [&](Result<std::unique_ptr<Peer>> peer) {
+    if (peer) {
+      peers.here.push_back(std::move(*peer));
+    } else {
+      peers.absent.push_back(peer.error().message);
+    }
+  };
+  if (device.backend == "opencl") {
+    add(OpenClBlast(device));
   } else {
-    peers.absent.push_back(peer.error().message);
+    add(OpenOpenBlas());
+    add(OpenTorchPeer(torch));
   }
   return peers;
 }

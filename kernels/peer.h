@@ -28,9 +28,9 @@ struct Peers {
   std::vector<std::unique_ptr<Peer>> here;
   std::vector<std::string> absent;  // "CLBlast: libclblast.so.1: cannot open shared object file"
 };
-// Those for the device's backend: CLBlast on OpenCL, OpenBLAS on the host (whose own kernels use
-// oneDNN).
-[[nodiscard]] Peers OpenPeers(const DeviceInfo& device);
+// Those for the device's backend: CLBlast on OpenCL; on the host (whose own kernels use oneDNN)
+// OpenBLAS, and PyTorch if `torch` names its library.
+[[nodiscard]] Peers OpenPeers(const DeviceInfo& device, const std::string& torch);
 
 // D = A B for each of a batch, as a BLAS takes it: row-major, every matrix with one stride of 1.
 struct BlasProduct {

@@ -94,6 +94,9 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
     memory->allocated_bytes_ += bytes;
     memory->buffers_.push_back(std::move(*buffer));
   }
+  if (!plan.shared_across_actors) {
+    memory->CreateTenants();
+  }
   REPRISE_TRY(memory->Initialise(plan));
   return memory;
 }
@@ -111,7 +114,18 @@ Status DeviceMemory::Initialise(const MemoryPlan& plan) {
   return stream->Finish();
 }
 
+void DeviceMemory::CreateTenants() {
+  for (const auto& [incarnation, buffer] : buffer_of_) {
+    if (auto tenant = buffers_[buffer]->Tenant()) {
+      tenants_.emplace(incarnation, std::move(tenant));
+    }
+  }
+}
+
 Buffer* DeviceMemory::Find(std::int64_t incarnation) const {
+  if (const auto tenant = tenants_.find(incarnation); tenant != tenants_.end()) {
+    return tenant->second.get();
+  }
   const auto it = buffer_of_.find(incarnation);
   return it == buffer_of_.end() ? nullptr : buffers_[it->second].get();
 }

@@ -28,6 +28,8 @@ class DeviceMemory final : public Bindings {
  private:
   explicit DeviceMemory(Device& device) : device_(device) {}
   Status Initialise(const MemoryPlan& plan);
+  // Only where a storage is over before the next one in its buffer begins.
+  void CreateTenants();
 
   struct ScratchSlot {
     std::uint32_t stream;
@@ -37,6 +39,7 @@ class DeviceMemory final : public Bindings {
   Device& device_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::unordered_map<std::int64_t, std::uint32_t> buffer_of_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> tenants_;
   std::vector<ScratchSlot> scratch_;
   std::int64_t allocated_bytes_ = 0;
 };

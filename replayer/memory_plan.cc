@@ -52,6 +52,7 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   // Looking at every buffer would take minutes for the largest traces, and gain little.
   constexpr std::size_t kMostTried = 512;
   MemoryPlan plan;
+  plan.shared_across_actors = share_across_actors;
   plan.original_peak_bytes = PeakBytes(storages);
   std::vector<const StorageLife*> by_size;
   by_size.reserve(storages.size());

@@ -40,6 +40,7 @@ struct MemoryPlan {
   std::vector<std::int64_t> buffer_bytes;
   std::int64_t original_peak_bytes = 0;  // largest sum of live storages at any position
   std::int64_t planned_bytes = 0;        // sum of buffer_bytes
+  bool shared_across_actors = false;     // as PlanMemory was told
 };
 
 // Lifetimes of every storage that an executed node touches. A transfer's storages live until the

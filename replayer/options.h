@@ -89,6 +89,7 @@ struct ReplayOptions {
   bool allow_tf32 = false;           // float32 products on tensor cores
   std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
   std::string blas;                  // library of the host backend's products; empty: oneDNN
+  std::string torch;                 // PyTorch's, for the host backend's operators; empty: ours
   std::int64_t watchdog_ns = 60'000'000'000;
   SamplerOptions sampling;  // period_ns 0: none
   // How long nothing runs before the run, so that idle power is known; absent: 2 s where power is

@@ -9,6 +9,7 @@
 #include "collectives/algorithms/group.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "kernels/torch.h"
 #include "replayer/device_choice.h"
 #include "replayer/shared_set.h"
 
@@ -92,8 +93,9 @@ Status Session::OpenDevice() {
     REPRISE_ASSIGN(device_index_, ChooseDevice(options, *devices, communicator_.local_rank(),
                                                communicator_.local_size()));
   }
-  auto device = reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
-                                     options.allow_tf32, options.tuning, options.blas});
+  auto device =
+      reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
+                           options.allow_tf32, options.tuning, options.blas, options.torch});
   if (!device) {
     return reprise::Fail(
         device.error().kind,
@@ -101,8 +103,25 @@ Status Session::OpenDevice() {
             (options.backend == "opencl" ? "; --device host needs no OpenCL" : ""));
   }
   device_ = std::move(*device);
+  if (!options.torch.empty()) {
+    REPRISE_TRY(CountOwnKernels());
+  }
   REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
   memory_plan_ = PlanMemory(std::move(lives), options.share_memory);
+  return {};
+}
+
+Status Session::CountOwnKernels() {
+  for (Graph::Index i = 0; i < graph_->size(); ++i) {
+    const Work& work = plan_.work[i];
+    if (work.type == WorkType::kCompute && work.mode == ReplayMode::kReal) {
+      REPRISE_ASSIGN(const OpCall call, graph_->Call(i));
+      if (!IsLeftToTorch(call)) {
+        plan_.diagnostics.Count("not_by_torch: " + call.name,
+                                fmt::format("node {}", graph_->id(i)));
+      }
+    }
+  }
   return {};
 }
 

@@ -53,6 +53,7 @@ class Session {
 
  private:
   [[nodiscard]] bool UsesDevice() const;
+  Status CountOwnKernels();  // those that --torch could not replace
   [[nodiscard]] int RunnableThreads() const;
   [[nodiscard]] Status CheckSize() const;
   [[nodiscard]] std::string DeviceKey() const;

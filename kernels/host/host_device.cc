@@ -4,43 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "core/parallel.h"
 #include "kernels/host/blas.h"
+#include "kernels/host/host_buffer.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/host/onednn.h"
+#include "kernels/host/torch_call.h"
 
 namespace reprise {
 namespace {
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-// Begins a cache line, as PyTorch's memory does: vectors of half a line are then never split.
-class HostBuffer : public Buffer {
- public:
-  static constexpr std::size_t kLine = 64;
-
-  // `memory` is a line longer.
-  HostBuffer(std::unique_ptr<void, Free> memory, std::int64_t bytes)
-      : memory_(std::move(memory)), bytes_(bytes) {
-    void* first = memory_.get();
-    std::size_t room = static_cast<std::size_t>(bytes) + kLine;
-    data_ =
-        static_cast<std::byte*>(std::align(kLine, static_cast<std::size_t>(bytes), first, room));
-  }
-  [[nodiscard]] std::int64_t size_bytes() const override { return bytes_; }
-  [[nodiscard]] std::byte* host_data() override { return data_; }
-
- private:
-  std::unique_ptr<void, Free> memory_;
-  std::byte* data_;
-  std::int64_t bytes_;
-};
 
 bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
   return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
@@ -60,20 +35,14 @@ std::string CpuName() {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : info_(DescribeHost()) { info_.driver = BlasInUse(); }
+  HostDevice() : info_(DescribeHost()) {
+    info_.driver = BlasInUse();
+    info_.driver += (info_.driver.empty() || TorchInUse().empty() ? "" : "; ") + TorchInUse();
+  }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
-    if (bytes < 0) {
-      return UsageError("a buffer of negative size was asked for");
-    }
-    // calloc, because untouched pages then cost nothing.
-    std::unique_ptr<void, Free> memory(
-        std::calloc(static_cast<std::size_t>(bytes) + HostBuffer::kLine, 1));
-    if (memory == nullptr) {
-      return EnvironmentError("out of host memory: " + std::to_string(bytes) + " bytes");
-    }
-    return std::make_unique<HostBuffer>(std::move(memory), bytes);
+    return HostBuffer::Allocate(bytes, !TorchInUse().empty());
   }
 
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
@@ -153,9 +122,10 @@ DeviceInfo DescribeHost() {
   return info;
 }
 
-Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas) {
+Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas, const std::string& torch) {
   REPRISE_TRY(OpenOneDnn());
   REPRISE_TRY(UseBlas(blas));
+  REPRISE_TRY(UseTorch(torch));
   return std::make_unique<HostDevice>();
 }
 

@@ -9,7 +9,8 @@
 namespace reprise {
 
 [[nodiscard]] DeviceInfo DescribeHost();
-// `blas` as UseBlas takes it.
-[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas = {});
+// `blas` as UseBlas takes it, `torch` as UseTorch does.
+[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas,
+                                                             const std::string& torch);
 
 }  // namespace reprise

@@ -117,8 +117,9 @@ Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* sr
   if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > dst.size_bytes()) {
     return UsageError("upload beyond the end of the buffer");
   }
-  Push({.run = [to = dst.host_data() + offset_bytes, src, bytes]() -> Status {
-    std::copy_n(static_cast<const std::byte*>(src), bytes, to);
+  // Where the buffer is by then.
+  Push({.run = [&dst, offset_bytes, src, bytes]() -> Status {
+    std::copy_n(static_cast<const std::byte*>(src), bytes, dst.host_data() + offset_bytes);
     return {};
   }});
   return {};
@@ -130,9 +131,8 @@ Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_by
     return UsageError("download beyond the end of the buffer");
   }
   // host_data() hands out writable memory, hence not const; nothing is written here.
-  const std::byte* from = const_cast<Buffer&>(src).host_data() + offset_bytes;
-  Push({.run = [dst, from, bytes]() -> Status {
-    std::copy_n(from, bytes, static_cast<std::byte*>(dst));
+  Push({.run = [dst, &from = const_cast<Buffer&>(src), offset_bytes, bytes]() -> Status {
+    std::copy_n(from.host_data() + offset_bytes, bytes, static_cast<std::byte*>(dst));
     return {};
   }});
   return {};

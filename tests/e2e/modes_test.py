@@ -230,6 +230,23 @@ class ModesTest(program.ProgramTest):
                       self.replay(trace, *LIVE, "--blas", "libm.so.6", expect=4))
         self.assertIn("host backend", self.replay(trace, "--device", "opencl", "--blas", own, expect=2))
 
+    def test_operators_by_pytorch(self):
+        """What it refuses our own kernels do, what its interface has not they always do: both are told."""
+        trace = self.convert("gloo/gpt_single")
+        own = pathlib.Path(program.REPRISE).resolve().parent / "tests/kernels/libstand_in_torch.so"
+        said = self.run_program("replay", trace, "-o", self.dir / "run", *LIVE, "--ops",
+                                "elementwise=real,rest=skip", "--torch", own).stderr
+        self.assertIn("PyTorch could not do aten::gelu: no gelu of kind none; our own kernel does it", said)
+        manifest = json.loads((self.dir / "run/manifest.json").read_text())
+        self.assertEqual(manifest["versions"]["device_driver"], f"PyTorch 2.10 ({own.resolve()}), 3 threads")
+        text = self.run_program("report", self.dir / "run").stdout
+        self.assertRegex(text.replace("\n", " "), r"not_by_torch: +aten::add_ [1-9]")
+        self.assertNotIn("not_by_torch: aten::gelu ", text)
+        self.assertIn("libm.so.6 has no aoti_torch_abi_version",
+                      self.replay(trace, *LIVE, "--torch", "libm.so.6", expect=4))
+        self.assertIn("--torch is for the host backend",
+                      self.replay(trace, "--device", "opencl", "--torch", own, expect=2))
+
     def test_the_rest(self):
         trace = self.convert("gloo/gpt_single")
         self.replay(trace, *LIVE, "--ops", "gemm=real,other=timed")

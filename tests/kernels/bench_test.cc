@@ -152,7 +152,7 @@ TEST(SharedLibrary, AbsentOnesSayTheirNames) {
 
 // The peer's result must be the same product, or it would be compared with something else.
 TEST_P(OnBackend, PeersComputeTheSameProducts) {
-  const Peers peers = OpenPeers(device_->info());
+  const Peers peers = OpenPeers(device_->info(), "");
   if (peers.here.empty()) {
     GTEST_SKIP() << peers.absent.front();
   }

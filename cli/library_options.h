@@ -1,4 +1,4 @@
-// --blas, of every command that runs kernels on the host backend.
+// --blas and --torch, of the commands that run kernels on the host backend.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,5 +7,6 @@
 namespace reprise {
 
 void AddBlasOption(CLI::App& app, std::string& blas);
+void AddTorchOption(CLI::App& app, std::string& torch);
 
 }  // namespace reprise

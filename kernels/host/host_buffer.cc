@@ -1,0 +1,70 @@
+#include "kernels/host/host_buffer.h"
+
+#include <cstdlib>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+struct HostBuffer::Memory {
+  std::unique_ptr<void, Free> whole;
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+  bool has_tenants = false;
+  // What one of the tenants has in place of it.
+  const HostBuffer* adopter = nullptr;
+  std::byte* adopted = nullptr;
+  std::int64_t adopted_bytes = 0;
+  std::shared_ptr<void> owner;
+};
+
+Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, bool has_tenants) {
+  if (bytes < 0) {
+    return UsageError("a buffer of negative size was asked for");
+  }
+  auto memory = std::make_shared<Memory>();
+  memory->bytes = bytes;
+  memory->has_tenants = has_tenants;
+  std::size_t room = static_cast<std::size_t>(bytes) + kLine;
+  memory->whole.reset(std::calloc(room, 1));  // untouched pages then cost nothing
+  void* first = memory->whole.get();
+  if (first == nullptr) {
+    return EnvironmentError("out of host memory: " + std::to_string(bytes) + " bytes");
+  }
+  memory->data =
+      static_cast<std::byte*>(std::align(kLine, static_cast<std::size_t>(bytes), first, room));
+  return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(memory), false));
+}
+
+bool HostBuffer::HasAdopted() const { return tenant_ && memory_->adopter == this; }
+
+std::int64_t HostBuffer::size_bytes() const {
+  return HasAdopted() ? memory_->adopted_bytes : memory_->bytes;
+}
+
+std::byte* HostBuffer::host_data() { return HasAdopted() ? memory_->adopted : memory_->data; }
+
+std::unique_ptr<Buffer> HostBuffer::Tenant() {
+  return memory_->has_tenants ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true)) : nullptr;
+}
+
+bool HostBuffer::Adopt(std::byte* data, std::int64_t bytes, std::shared_ptr<void> owner) {
+  if (!tenant_) {
+    return false;
+  }
+  memory_->adopter = this;
+  memory_->adopted = data;
+  memory_->adopted_bytes = bytes;
+  memory_->owner = std::move(owner);
+  return true;
+}
+
+}  // namespace reprise

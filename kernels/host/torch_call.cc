@@ -1,0 +1,293 @@
+#include "kernels/host/torch_call.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <mutex>
+#include <unordered_map>
+
+#include "kernels/host/host_buffer.h"
+#include "kernels/host/torch_operators.h"
+#include "kernels/torch.h"
+
+namespace reprise {
+namespace {
+
+// Of the widest operator, and what a later release may add to it.
+constexpr std::size_t kStackWords = 32;
+
+// One recorded call, ready to be made again and again.
+class TorchCall {
+ public:
+  TorchCall(std::shared_ptr<const TorchLibrary> library, const TorchOperator& op, OpCall call,
+            TorchResults results)
+      : library_(std::move(library)),
+        op_(op),
+        function_(TorchFunctionOf(*library_, op)),
+        call_(std::move(call)),
+        results_(results) {}
+
+  // False if a storage is not in the host backend's memory.
+  bool Bind(const Bindings& memory) {
+    for (const ValueList* values : {&call_.inputs, &call_.outputs}) {
+      for (const TensorDesc* tensor : TensorsIn(*values)) {
+        auto* buffer = dynamic_cast<HostBuffer*>(memory.Find(tensor->incarnation));
+        if (buffer == nullptr) {
+          return false;
+        }
+        const bool input = values == &call_.inputs;
+        operands_[tensor].buffer = buffer;
+        if (input) {
+          read_.push_back(tensor->incarnation);
+        }
+      }
+    }
+    return true;
+  }
+
+  Status Run() { return op_.form == TorchForm::kDispatched ? RunDispatched() : RunFunction(); }
+
+ private:
+  struct Operand {
+    HostBuffer* buffer = nullptr;
+    std::byte* at = nullptr;  // where `wrapped` is
+    TorchTensor wrapped;
+  };
+
+  Status RunDispatched();
+  Status RunFunction();
+  Result<const TorchTensor*> Wrapped(const TensorDesc& desc);
+  Result<TorchWord> WordOf(char kind, bool optional, const Value& value);
+  Result<TorchWord> ListOf(char kind, const Value& value);
+  // The i-th result to where the recorded one is.
+  Status Keep(std::size_t i, TorchTensor result);
+  [[nodiscard]] bool IsNew(std::size_t i) const;
+
+  const std::shared_ptr<const TorchLibrary> library_;
+  const TorchOperator& op_;
+  void (*const function_)();  // null: dispatched
+  const OpCall call_;
+  const TorchResults results_;
+  std::unordered_map<const TensorDesc*, Operand> operands_;
+  std::vector<std::int64_t> read_;  // incarnations
+};
+
+// Memory moves when results are adopted, and then only.
+Result<const TorchTensor*> TorchCall::Wrapped(const TensorDesc& desc) {
+  Operand& operand = operands_.at(&desc);
+  std::byte* const data = operand.buffer->host_data();
+  if (operand.at != data) {
+    const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
+    if (ElementCount(desc.shape) > 0 && end > operand.buffer->size_bytes()) {
+      return UsageError(call_.name + ": storage incarnation " + std::to_string(desc.incarnation) +
+                        " has " + std::to_string(operand.buffer->size_bytes()) +
+                        " bytes, a tensor in it needs " + std::to_string(end));
+    }
+    REPRISE_ASSIGN(operand.wrapped, library_->Wrap(desc, data));
+    operand.at = data;
+  }
+  return &operand.wrapped;
+}
+
+Result<TorchWord> TorchCall::ListOf(char kind, const Value& value) {
+  const ValueList* list = value.AsList();
+  std::vector<TorchWord> words;
+  for (std::size_t i = 0; i < (list == nullptr ? 1 : list->size()); ++i) {
+    const Value& element = list == nullptr ? value : (*list)[i];
+    const char of = kind == 'I' ? 'i' : kind == 'B' ? 'b' : 'T';
+    REPRISE_ASSIGN(const TorchWord word, WordOf(of, kind == 'U', element));
+    words.push_back(word);
+  }
+  return library_->List(words);
+}
+
+Result<TorchWord> TorchCall::WordOf(char kind, bool optional, const Value& value) {
+  if (optional) {
+    if (IsMissing(value)) {
+      return TorchWord{0};
+    }
+    REPRISE_ASSIGN(const TorchWord word, WordOf(kind, false, value));
+    return TorchLibrary::Optional(word);
+  }
+  switch (kind) {
+    case 'T': {
+      REPRISE_ASSIGN(const TorchTensor* tensor, Wrapped(*value.AsTensor()));
+      return library_->Word(*tensor);
+    }
+    case 's':
+      return library_->Word(*value.AsString());
+    case 'd':
+      return *library_->Word(FromScalarType(value.AsNumber<std::int64_t>(0)));
+    case 'g':
+      return TorchWord{0};
+    case 'f':
+      return std::bit_cast<TorchWord>(value.AsNumber<double>(0));
+    case 'b':
+      return TorchWord{value.AsNumber<std::int64_t>(0) != 0};
+    case 'i':
+      return static_cast<TorchWord>(value.AsNumber<std::int64_t>(0));
+    default:
+      return ListOf(kind, value);
+  }
+}
+
+Status TorchCall::RunDispatched() {
+  std::array<TorchWord, kStackWords> stack{};
+  std::size_t n = 0;
+  Status status;
+  WalkArguments(op_, call_.inputs, [&](char kind, bool optional, const Value& value) {
+    const auto word = WordOf(kind, optional, value);
+    if (!word) {
+      status = tl::unexpected(word.error());
+      return false;
+    }
+    stack.at(n++) = *word;
+    return true;
+  });
+  REPRISE_TRY(status);
+  REPRISE_TRY(library_->Call(op_.name, op_.overload, stack));
+  std::vector<TorchTensor> results;
+  for (std::size_t i = 0; i < op_.results; ++i) {
+    results.push_back(library_->Take(stack.at(i)));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    REPRISE_TRY(Keep(i, std::move(results[i])));
+  }
+  return {};
+}
+
+Status TorchCall::RunFunction() {
+  const auto number = [&](std::size_t i) { return call_.inputs[i].AsNumber<double>(0); };
+  std::array<void*, 3> in{};
+  for (std::size_t i = 0; i < in.size() && call_.InputTensor(i) != nullptr; ++i) {
+    REPRISE_ASSIGN(const TorchTensor* tensor, Wrapped(*call_.InputTensor(i)));
+    in.at(i) = tensor->handle();
+  }
+  TorchTensor made;
+  void* result = nullptr;
+  int code = 0;
+  switch (op_.form) {
+    case TorchForm::kProductInto: {
+      using Function = int(void*, void*, void*, void*, double, double);
+      REPRISE_ASSIGN(made, library_->New(*call_.OutputTensor(0)));
+      code = reinterpret_cast<Function*>(function_)(made.handle(), in[0], in[1], in[2], number(3),
+                                                    number(4));
+      break;
+    }
+    case TorchForm::kTwoTensors: {
+      using Function = int(void*, void*, double, void**);
+      code = reinterpret_cast<Function*>(function_)(in[0], in[1], number(2), &result);
+      break;
+    }
+    case TorchForm::kOneTensor: {
+      using Function = int(void*, double, void**);
+      code = reinterpret_cast<Function*>(function_)(in[0], number(1), &result);
+      break;
+    }
+    default: {
+      using Function = int(void*, double);
+      code = reinterpret_cast<Function*>(function_)(in[0], number(1));
+      break;
+    }
+  }
+  REPRISE_TRY(library_->Check(code, call_.name));
+  if (result != nullptr) {
+    made = TorchTensor(library_.get(), result);
+  }
+  return made.handle() == nullptr ? Status() : Keep(0, std::move(made));
+}
+
+// No input is in its storage, and no result before it.
+bool TorchCall::IsNew(std::size_t i) const {
+  const std::int64_t incarnation = call_.outputs[i].AsTensor()->incarnation;
+  bool is_new = std::find(read_.begin(), read_.end(), incarnation) == read_.end();
+  for (std::size_t before = 0; is_new && before < i; ++before) {
+    const TensorDesc* other = call_.OutputTensor(before);
+    is_new = other == nullptr || other->incarnation != incarnation;
+  }
+  return is_new;
+}
+
+Status TorchCall::Keep(std::size_t i, TorchTensor result) {
+  const TensorDesc* desc = call_.OutputTensor(i);
+  if (desc == nullptr || ElementCount(desc->shape) == 0) {
+    return {};
+  }
+  HostBuffer& buffer = *operands_.at(desc).buffer;
+  const std::int64_t offset_bytes = desc->offset * SizeOf(desc->dtype);
+  std::byte* const data = result.data();
+  if (data == buffer.host_data() + offset_bytes) {
+    return {};  // in place
+  }
+  if (IsNew(i) && results_ == TorchResults::kDrop) {
+    return {};
+  }
+  const std::int64_t bytes = result.storage_bytes();
+  const std::int64_t end = (desc->offset + ExtentElements(*desc)) * SizeOf(desc->dtype);
+  if (IsNew(i) && result.LooksLike(*desc) && bytes >= end) {
+    auto owner = std::make_shared<TorchTensor>(std::move(result));
+    if (buffer.Adopt(data - offset_bytes, bytes, owner)) {
+      return {};
+    }
+    result = std::move(*owner);
+  }
+  REPRISE_ASSIGN(const TorchTensor* to, Wrapped(*desc));
+  return library_->Copy(*to, result);
+}
+
+struct Chosen {
+  std::string path;
+  std::shared_ptr<const TorchLibrary> library;
+  std::string name;
+};
+Chosen& InUse() {
+  static Chosen chosen;
+  return chosen;
+}
+
+}  // namespace
+
+Status UseTorch(const std::string& path) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (path == InUse().path) {
+    return {};  // folded ranks all say the same
+  }
+  if (path.empty()) {
+    InUse() = {};
+    return {};
+  }
+  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path));
+  InUse() = {path, library, library->Describe()};
+  return {};
+}
+
+const std::string& TorchInUse() { return InUse().name; }
+
+bool TorchTakes(const TorchLibrary& library, const OpCall& call) {
+  return FindTorchOperator(library, call) != nullptr;
+}
+
+bool IsLeftToTorch(const OpCall& call) {
+  return InUse().library != nullptr && TorchTakes(*InUse().library, call);
+}
+
+std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& library,
+                                  const OpCall& call, const Bindings& memory,
+                                  TorchResults results) {
+  const TorchOperator* op = FindTorchOperator(*library, call);
+  if (op == nullptr) {
+    return std::nullopt;
+  }
+  auto bound = std::make_shared<TorchCall>(library, *op, call, results);
+  if (!bound->Bind(memory)) {
+    return std::nullopt;
+  }
+  return HostTask{[bound] { return bound->Run(); }};
+}
+
+std::optional<HostTask> ByTorch(const OpCall& call, const Bindings& memory) {
+  return InUse().library == nullptr ? std::nullopt : TorchTask(InUse().library, call, memory);
+}
+
+}  // namespace reprise

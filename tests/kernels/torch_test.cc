@@ -1,0 +1,240 @@
+// --torch: PyTorch's operators in place of ours. tests/kernels/stand_ins/torch.cc stands in for it;
+// with REPRISE_TORCH=…/libtorch_cpu.so in the environment the real one is held against References.
+#include "kernels/torch.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "kernels/host/host_buffer.h"
+#include "kernels/host/torch_call.h"
+#include "kernels/samples.h"
+#include "tests/kernels/harness.h"
+
+namespace reprise {
+namespace {
+
+using testing::HasSubstr;
+
+class Torch : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = TestDevice("host", &why);
+    ASSERT_NE(device_, nullptr) << why;
+  }
+  void TearDown() override { ASSERT_TRUE(UseTorch("")); }
+
+  // What the stand-in says of itself.
+  static int Ask(const char* function) {
+    void* library = dlopen(STAND_IN_TORCH, RTLD_NOW);
+    auto* const ask = reinterpret_cast<int (*)()>(dlsym(library, function));
+    return ask == nullptr ? -1 : ask();
+  }
+
+  Device* device_ = nullptr;
+};
+
+// One storage each, of `floats` numbers, which may be adopted.
+class Tenants : public Bindings {
+ public:
+  explicit Tenants(std::int64_t floats)
+      : base_(*HostBuffer::Allocate(4 * floats, true)),
+        other_(*HostBuffer::Allocate(4 * floats, true)) {
+    tenants_.push_back(other_->Tenant());
+    for (int i = 0; i < 3; ++i) {
+      tenants_.push_back(base_->Tenant());
+    }
+  }
+  [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override {
+    return tenants_.at(static_cast<std::size_t>(incarnation)).get();
+  }
+  [[nodiscard]] float* Floats(std::int64_t incarnation) const {
+    return reinterpret_cast<float*>(Find(incarnation)->host_data());
+  }
+
+ private:
+  std::unique_ptr<HostBuffer> base_, other_;
+  std::vector<std::unique_ptr<Buffer>> tenants_;  // the first has a buffer for itself
+};
+
+TensorDesc FloatsIn(std::int64_t incarnation, std::int64_t count) {
+  samples::SampleTensors t;
+  TensorDesc tensor = t.Tensor(DType::kFloat32, {count});
+  tensor.incarnation = incarnation;
+  return tensor;
+}
+
+TEST_F(Torch, DoesTheOperatorsThatItHas) {
+  const auto used = UseTorch(STAND_IN_TORCH);
+  ASSERT_TRUE(used) << used.error().message;
+  EXPECT_THAT(TorchInUse(), testing::StartsWith("PyTorch 2.10 (/"));
+  EXPECT_THAT(TorchInUse(), testing::EndsWith("3 threads"));
+  CallRunner runner(*device_);
+  int taken = 0;
+  for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
+    for (const OpCall& call : kernel->Samples()) {
+      if (call.name == "aten::relu" || call.name == "aten::relu_") {
+        SCOPED_TRACE(Describe(call));
+        const int before = Ask("stand_in_torch_calls");
+        EXPECT_EQ(Mismatch(runner, *kernel, call), "");
+        const bool floats = call.InputTensor(0)->dtype == DType::kFloat32;
+        EXPECT_EQ(Ask("stand_in_torch_calls") - before, floats ? 1 : 0);
+        EXPECT_EQ(IsLeftToTorch(call), floats);
+        taken += floats ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_EQ(taken, 2);
+  EXPECT_EQ(Ask("stand_in_alive"), 0);
+}
+
+TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
+  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  {
+    const Tenants memory(4);
+    float* const planned = memory.Floats(1);
+    memory.Floats(0)[0] = -1;
+    memory.Floats(0)[1] = 2;
+    // 1 and 2 take turns in a buffer; 3 comes after them, by our own kernels.
+    const OpCall first{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
+    const OpCall second{"aten::add",
+                        {Value{FloatsIn(0, 4)}, Value{FloatsIn(0, 4)}, samples::Double(0.5)},
+                        {Value{FloatsIn(2, 4)}}};
+    ASSERT_TRUE(ByTorch(first, memory)->run());
+    EXPECT_NE(memory.Floats(1), planned);
+    EXPECT_EQ(memory.Floats(1)[0], 0);
+    EXPECT_EQ(memory.Floats(1)[1], 2);
+    EXPECT_EQ(memory.Floats(2), planned);
+    const int alive = Ask("stand_in_alive");
+    ASSERT_TRUE(ByTorch(second, memory)->run());
+    EXPECT_EQ(memory.Floats(1), planned);  // over; what was adopted for it is gone
+    EXPECT_EQ(memory.Floats(2)[0], -1.5);
+    EXPECT_EQ(memory.Floats(3), planned);
+    EXPECT_LE(Ask("stand_in_alive"), alive);
+    const OpCall in_place{"aten::relu_", {Value{FloatsIn(2, 4)}}, {Value{FloatsIn(2, 4)}}};
+    float* const adopted = memory.Floats(2);
+    ASSERT_TRUE(ByTorch(in_place, memory)->run());
+    EXPECT_EQ(memory.Floats(2), adopted);
+    EXPECT_EQ(adopted[0], 0);
+  }
+  EXPECT_EQ(Ask("stand_in_alive"), 0);
+}
+
+TEST_F(Torch, CopiesAResultThatIsLaidOutOtherwise) {
+  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  const Tenants memory(8);
+  float* const planned = memory.Floats(1);
+  memory.Floats(0)[0] = 3;
+  TensorDesc strided = FloatsIn(1, 4);
+  strided.strides = {2};
+  const OpCall list{"aten::cat",
+                    {samples::Tensors({FloatsIn(0, 2), FloatsIn(0, 2)}), samples::Int(0)},
+                    {Value{strided}}};
+  ASSERT_TRUE(ByTorch(list, memory)->run());
+  EXPECT_EQ(memory.Floats(1), planned);
+  EXPECT_EQ(planned[0], 3);
+  EXPECT_EQ(planned[4], 3);
+}
+
+TEST_F(Torch, LeavesWhatItsInterfaceCannotTake) {
+  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
+  EXPECT_TRUE(IsLeftToTorch(relu));
+  OpCall elsewhere = relu;
+  elsewhere.inputs[0].AsTensor()->device = "cuda:0";
+  EXPECT_FALSE(IsLeftToTorch(elsewhere));
+  OpCall more = relu;
+  more.inputs.push_back(samples::Int(1));
+  EXPECT_FALSE(IsLeftToTorch(more));
+  OpCall by_number{"aten::threshold_backward",
+                   {Value{FloatsIn(0, 4)}, Value{FloatsIn(0, 4)}, samples::Double(0)},
+                   {Value{FloatsIn(1, 4)}}};
+  EXPECT_FALSE(IsLeftToTorch(by_number));
+  // A function that this release has not.
+  EXPECT_FALSE(IsLeftToTorch(
+      {"aten::pow", {Value{FloatsIn(0, 4)}, samples::Double(2)}, {Value{FloatsIn(1, 4)}}}));
+  ASSERT_TRUE(UseTorch(""));
+  EXPECT_FALSE(IsLeftToTorch(relu));
+}
+
+TEST_F(Torch, SaysWhatPyTorchSaid) {
+  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  const Tenants memory(4);
+  const OpCall gelu{
+      "aten::gelu", {Value{FloatsIn(0, 4)}, samples::Text("tanh")}, {Value{FloatsIn(1, 4)}}};
+  const Status refused = ByTorch(gelu, memory)->run();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "PyTorch could not do aten::gelu: no gelu of kind tanh");
+  const OpCall beyond{"aten::relu", {Value{FloatsIn(0, 5)}}, {Value{FloatsIn(1, 5)}}};
+  const Status small = ByTorch(beyond, memory)->run();
+  ASSERT_FALSE(small);
+  EXPECT_THAT(small.error().message, HasSubstr("has 16 bytes, a tensor in it needs 20"));
+  const auto other = UseTorch("libm.so.6");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(other.error().message, HasSubstr("PyTorch 2.10 and later"));
+}
+
+// Samples of which PyTorch makes something else, or that it never gets: random numbers; the order
+// of what is equal; optimizers' squares that are negative; indices beyond the plane, which it does
+// not check; layer norms of CUDA's, with statistics in another type; attention with a mask of
+// bools.
+bool HasAnotherMeaning(const Kernel& kernel, const OpCall& call) {
+  static const std::set<std::string> kOperators = {
+      "aten::sort",         "aten::topk",          "aten::_fused_sgd_",
+      "aten::_fused_adam_", "aten::_fused_adamw_", "aten::max_pool2d_with_indices_backward"};
+  const auto is_bool = [](const TensorDesc* t) { return t->dtype == DType::kBool; };
+  const auto inputs = TensorsIn(call.inputs);
+  return kernel.name() == "random" || kOperators.contains(call.name) ||
+         (call.name.starts_with("aten::native_layer_norm") &&
+          call.InputTensor(0)->dtype != DType::kFloat32) ||
+         (kernel.name() == "attention" && std::any_of(inputs.begin(), inputs.end(), is_bool));
+}
+
+// In 16 bits PyTorch rounds between the steps of a convolution or an attention; References do not.
+Kernel::Tolerance ToleranceOf(const Kernel& kernel, const OpCall& call) {
+  Kernel::Tolerance tolerance = kernel.tolerance();
+  for (const TensorDesc* tensor : TensorsIn(call.inputs)) {
+    if (IsFloating(tensor->dtype) && SizeOf(tensor->dtype) == 2) {
+      tolerance = {.absolute = 0.06, .relative = 0.05};
+    }
+  }
+  return tolerance;
+}
+
+// PyTorch's own results are what the References are to be; each kernel's samples, as far as its
+// interface takes them.
+TEST_F(Torch, TheRealOneAgreesWithTheReferences) {
+  const char* path = std::getenv("REPRISE_TORCH");
+  if (path == nullptr) {
+    GTEST_SKIP() << "REPRISE_TORCH does not name PyTorch's libtorch_cpu.so";
+  }
+  const auto used = UseTorch(path);
+  ASSERT_TRUE(used) << used.error().message;
+  CallRunner runner(*device_);
+  int taken = 0;
+  for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
+    for (const OpCall& call : kernel->Samples()) {
+      if (IsLeftToTorch(call) && !HasAnotherMeaning(*kernel, call)) {
+        SCOPED_TRACE(Describe(call));
+        ++taken;
+        CallMemory expected(call);
+        CallMemory actual(call);
+        ASSERT_TRUE(kernel->Reference(call, expected));
+        const Status done = runner.Run(*kernel, call, actual);
+        ASSERT_TRUE(done) << done.error().message;
+        EXPECT_EQ(Difference(actual, expected, ToleranceOf(*kernel, call)), "");
+      }
+    }
+  }
+  EXPECT_GT(taken, 500);
+  RecordProperty("calls", taken);
+}
+
+}  // namespace
+}  // namespace reprise
