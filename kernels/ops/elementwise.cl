@@ -9,8 +9,8 @@
 #define log_(x) fast_log(x)
 // Where infinity is as good as 2e38, and 0 as 1e-38.
 #define exp_(x) fast_exp(x)
-// Polynomials in u = 2 x² / end² - 1 for the odd parts of Φ and of gelu's slope: those of
-// kernels/ops/float_math.h, where they are explained.
+// A polynomial in u = 2 x² / end² - 1 for the odd part of Φ: that of kernels/ops/float_math.h,
+// where it is explained.
 static inline float cdf_odd_part(float x) {
   const float u = x * x * (2 / (5.5507882f * 5.5507882f)) - 1, square = u * u;
   float tail = -3.055949018e-4f * u + 7.584102289e-4f;
@@ -25,24 +25,38 @@ static inline float cdf_odd_part(float x) {
   sum = sum * u + 1.273774834e-1f;
   return fabs(x) > 5.5507882f ? copysign(0.5f, x) : x * sum;
 }
-static inline float slope_odd_part(float x) {
-  const float u = x * x * (2 / (6.05f * 6.05f)) - 1, square = u * u;
-  float tail = -6.92887679e-3f * u + 1.613664031e-2f;
-  tail = tail * square + (-2.02457764e-3f * u - 7.978628847e-3f);
-  tail = tail * square + (-2.883625653e-2f * u + 5.778349881e-2f);
-  tail = tail * square + (-4.329390818e-2f * u + 4.149613303e-2f);
-  tail = tail * square + (-6.320760612e-2f * u + 7.089261684e-2f);
-  tail = tail * square + (-6.377607218e-2f * u + 5.613405016e-2f);
-  tail = tail * square + (-4.92024712e-2f * u + 4.339738483e-2f);
-  float sum = tail * u - 4.154626278e-2f;
-  sum = sum * u + 4.548536662e-2f;
-  sum = sum * u - 5.880372731e-2f;
-  sum = sum * u + 1.169173164e-1f;
-  return fabs(x) > 6.05f ? copysign(0.5f, x) : x * sum;
+// |x| Φ(-|x|) and gelu's slope at -|x|, by polynomials in u = 1 - 2 d / end of the distance d to
+// their ends: those of float_math.h as well.
+static inline float up_to(float end, float x) { return end < fabs(x) ? end : fabs(x); }
+static inline float gelu_(float x) {
+  const float a = up_to(5.2f, x), d = 5.2f - a, u = 1 - d * (2 / 5.2f), square = u * u;
+  float tail = -1.392577076e-3f * u - 2.313831588e-3f;
+  tail = tail * square + (8.682549931e-3f * u + 6.133668125e-3f);
+  tail = tail * square + (-2.532330342e-2f * u + 5.230399314e-3f);
+  tail = tail * square + (3.489541635e-2f * u - 4.025699198e-2f);
+  tail = tail * square + (8.548900951e-4f * u + 4.337873310e-2f);
+  float sum = tail * u - 5.400326848e-2f;
+  sum = sum * u + 3.411180526e-2f;
+  sum = sum * u - 1.179082971e-2f;
+  sum = sum * u + 1.792834373e-3f;
+  return (0 < x ? x : 0) - a * d * sum;
+}
+static inline float gelu_slope(float x) {
+  const float a = up_to(5.6f, x), d = 5.6f - a, u = 1 - d * (2 / 5.6f), square = u * u;
+  float tail = -1.797135919e-2f * u + 1.688835584e-2f;
+  tail = tail * square + (9.255273640e-2f * u - 1.079312786e-1f);
+  tail = tail * square + (-1.710167080e-1f * u + 2.966205180e-1f);
+  tail = tail * square + (6.133384258e-2f * u - 3.966307044e-1f);
+  tail = tail * square + (2.412797958e-1f * u + 1.562205553e-1f);
+  tail = tail * square + (-3.196687996e-1f * u + 1.663871109e-1f);
+  float sum = tail * u + 2.962888032e-2f;
+  sum = sum * u - 7.990514487e-2f;
+  sum = sum * u + 3.922219574e-2f;
+  sum = sum * u - 7.003050297e-3f;
+  const float slope = d * sum;
+  return x < 0 ? slope : 1 - slope;
 }
 #define erf_(x) (2 * cdf_odd_part((x) * M_SQRT2_F))
-#define gelu_(x) ((x) * (0.5f + cdf_odd_part(x)))
-#define gelu_slope(x) (0.5f + slope_odd_part(x))
 static inline float pow_(float x, float y) {
   float r = exp(y * fast_log(fabs(x)));
   bool whole = y == rint(y);

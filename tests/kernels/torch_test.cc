@@ -12,6 +12,7 @@
 
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/torch_call.h"
+#include "kernels/host/torch_peer.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 
@@ -178,6 +179,33 @@ TEST_F(Torch, SaysWhatPyTorchSaid) {
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(other.error().message, HasSubstr("PyTorch 2.10 and later"));
+}
+
+TEST_F(Torch, IsAPeerWhoseNewResultsAreFreed) {
+  const auto unnamed = OpenTorchPeer("");
+  ASSERT_FALSE(unnamed);
+  EXPECT_THAT(unnamed.error().message, HasSubstr("not named with --torch"));
+  {
+    const auto peer = OpenTorchPeer(STAND_IN_TORCH);
+    ASSERT_TRUE(peer) << peer.error().message;
+    EXPECT_EQ((*peer)->name(), "PyTorch");
+    EXPECT_THAT((*peer)->version(), testing::StartsWith("2.10 (/"));
+    const Tenants memory(4);
+    float* const planned = memory.Floats(1);
+    const OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
+    ASSERT_TRUE((*peer)->Supports(relu));
+    EXPECT_FALSE(IsLeftToTorch(relu));  // a replay's kernels stay ours
+    const auto launch = (*peer)->Prepare(relu, memory);
+    ASSERT_TRUE(launch) << launch.error().message;
+    const auto stream = *device_->CreateStream(false);
+    const int before = Ask("stand_in_torch_calls");
+    ASSERT_TRUE(stream->Enqueue(**launch));
+    ASSERT_TRUE(stream->Finish());
+    EXPECT_EQ(Ask("stand_in_torch_calls"), before + 1);
+    EXPECT_EQ(memory.Floats(1), planned);
+    EXPECT_EQ(Ask("stand_in_alive"), 1);  // the operand
+  }
+  EXPECT_EQ(Ask("stand_in_alive"), 0);
 }
 
 // Samples of which PyTorch makes something else, or that it never gets: random numbers; the order
