@@ -34,28 +34,32 @@ std::vector<std::byte> InitialBytes(const StorageLife& life) {
   // Without a known bound 0 and 1 are valid for everything that has at least two entries.
   const std::uint64_t bound =
       life.index_bound > 0 ? static_cast<std::uint64_t>(life.index_bound) : 2;
-  // A single integer is mostly a Python number that was wrapped: something divides by it.
+  // A single element is mostly a Python number that was wrapped. Something divides by integers;
+  // what is multiplied by a small number in each iteration (a momentum, by its decay) would soon be
+  // denormal, which takes processors many times as long.
   const bool single = life.bytes == SizeOf(life.dtype);
+  const auto value = [&](std::uint64_t bits) { return single ? 1.0F : SmallPositive(bits); };
   const auto index = [&](std::uint64_t bits) { return (single ? 1 : bits) % bound; };
   switch (life.dtype) {
     case DType::kFloat32:
-      FillAs<float>(bytes, seed, SmallPositive);
+      FillAs<float>(bytes, seed, value);
       break;
     case DType::kFloat64:
-      FillAs<double>(bytes, seed, SmallPositive);
+      FillAs<double>(bytes, seed, value);
       break;
     case DType::kBFloat16:
-      FillAs<std::uint16_t>(bytes, seed, [](std::uint64_t bits) {
-        const float value = SmallPositive(bits);
+      FillAs<std::uint16_t>(bytes, seed, [&](std::uint64_t bits) {
+        const float narrow = value(bits);
         std::uint32_t raw = 0;
-        std::memcpy(&raw, &value, sizeof(raw));
+        std::memcpy(&raw, &narrow, sizeof(raw));
         return raw >> 16;  // truncation is fine for arbitrary data
       });
       break;
     case DType::kFloat16:
       // 0x2800 is 2^-5 ≈ 0.031; the random mantissa keeps it below 2^-4.
-      FillAs<std::uint16_t>(bytes, seed,
-                            [](std::uint64_t bits) { return 0x2800U | (bits & 0x3ffU); });
+      FillAs<std::uint16_t>(bytes, seed, [&](std::uint64_t bits) {
+        return single ? 0x3c00U : 0x2800U | (bits & 0x3ffU);  // 0x3c00 is 1
+      });
       break;
     case DType::kInt64:
       FillAs<std::int64_t>(bytes, seed, index);

@@ -13,7 +13,8 @@
 namespace reprise {
 
 // Persistent floating-point storages start as small positive numbers (optimizer state is under a
-// square root, so never negative), persistent integers as valid indices, everything else as zero.
+// square root, so never negative), single ones as 1 (numbers that scale or divide), persistent
+// integers as valid indices, everything else as zero.
 // The values are a fixed function of incarnation and position: every run starts alike.
 class DeviceMemory final : public Bindings {
  public:

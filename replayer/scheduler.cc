@@ -75,7 +75,7 @@ struct Scheduler::Impl {
   }
 
   void Finished(std::uint32_t count) {
-    if (left.fetch_sub(count, std::memory_order_acq_rel) == count) {
+    if (left.fetch_sub(count) == count) {
       Wake();
     }
   }
@@ -108,9 +108,11 @@ struct Scheduler::Impl {
   }
 
   // Run() returns only when no task is left: a task may touch `this` after the last node is done.
-  void BeginTask() { tasks.fetch_add(1, std::memory_order_acq_rel); }
+  void BeginTask() { tasks.fetch_add(1); }
+  // Between two waits of a thread there is often no task: Run() is woken by the last one only. (Who
+  // counts `left` or sets `stopped` wakes it as well, so that one of both sees the other.)
   void EndTask() {
-    if (tasks.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (tasks.fetch_sub(1) == 1 && (left.load() == 0 || stopped.load())) {
       Wake();
     }
   }

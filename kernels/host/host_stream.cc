@@ -1,5 +1,7 @@
 #include "kernels/host/host_stream.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/parallel.h"
 
 namespace reprise {
 
@@ -28,7 +31,8 @@ void HostEvent::Complete(Status status) {
   changed_.notify_all();
 }
 
-HostStream::HostStream(bool profiling) : profiling_(profiling), thread_([this] { Work(); }) {}
+HostStream::HostStream(bool profiling)
+    : profiling_(profiling), one_core_(OwnCores() == 1), thread_([this] { Work(); }) {}
 
 HostStream::~HostStream() {
   {
@@ -47,23 +51,43 @@ void HostStream::Push(Task task) {
   changed_.notify_all();
 }
 
+void HostStream::Push(std::function<Status()> run) {
+  Push(Task{.run = std::make_shared<const std::function<Status()>>(std::move(run))});
+}
+
+// On a core that it shares with whoever enqueues, the stream begins when that one has to wait: else
+// each node would cost two changes of threads.
+void HostStream::BeginLater() {
+  const sched_param none{};
+  (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);  // or it is as it was
+}
+
 void HostStream::Work() {
+  BeginLater();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
     if (tasks_.empty()) {
       return;  // stopped, and everything enqueued has run
     }
-    const Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    Run(task);
-    lock.lock();
-    busy_ = false;
-    if (tasks_.empty()) {
-      changed_.notify_all();  // Finish() may be waiting
+    if (busy_) {
+      changed_.wait(lock, [&] { return !busy_; });  // Finish() is at it
+    } else {
+      RunFirst(lock);
     }
+  }
+}
+
+void HostStream::RunFirst(std::unique_lock<std::mutex>& lock) {
+  const Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  busy_ = true;
+  lock.unlock();
+  Run(task);
+  lock.lock();
+  busy_ = false;
+  if (tasks_.empty()) {
+    changed_.notify_all();  // Finish() may be waiting
   }
 }
 
@@ -71,7 +95,7 @@ void HostStream::Run(const Task& task) {
   const std::int64_t start_ns = task.timed ? MonotonicNs() : 0;
   Status status;
   try {
-    status = task.run();
+    status = (*task.run)();
   } catch (const std::exception& error) {
     status = EnvironmentError(std::string("a host task failed: ") + error.what());
   }
@@ -88,27 +112,27 @@ Status HostStream::Enqueue(const PreparedLaunch& launch) {
   if (host == nullptr) {
     return UsageError("a launch prepared by another backend was enqueued on the host");
   }
-  // A copy: the prepared launch may go away before the task has run.
-  Push({.run = host->run, .timed = profiling_});
+  // Shared: the prepared launch may go away before the task has run.
+  Push(Task{.run = host->run, .timed = profiling_});
   return {};
 }
 
 Status HostStream::WaitFor(std::span<const EventPtr> events) {
-  Push({.run = [kept = std::vector<EventPtr>(events.begin(), events.end())]() -> Status {
+  Push([kept = std::vector<EventPtr>(events.begin(), events.end())]() -> Status {
     for (const EventPtr& event : kept) {
       REPRISE_TRY(event->Wait());
     }
     return {};
-  }});
+  });
   return {};
 }
 
 Result<EventPtr> HostStream::Record() {
   auto event = std::make_shared<HostEvent>();
-  Push({.run = [this, event]() -> Status {
+  Push([this, event]() -> Status {
     event->Complete(first_error_);
     return {};
-  }});
+  });
   return event;
 }
 
@@ -118,10 +142,10 @@ Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* sr
     return UsageError("upload beyond the end of the buffer");
   }
   // Where the buffer is by then.
-  Push({.run = [&dst, offset_bytes, src, bytes]() -> Status {
+  Push([&dst, offset_bytes, src, bytes]() -> Status {
     std::copy_n(static_cast<const std::byte*>(src), bytes, dst.host_data() + offset_bytes);
     return {};
-  }});
+  });
   return {};
 }
 
@@ -131,10 +155,10 @@ Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_by
     return UsageError("download beyond the end of the buffer");
   }
   // host_data() hands out writable memory, hence not const; nothing is written here.
-  Push({.run = [dst, &from = const_cast<Buffer&>(src), offset_bytes, bytes]() -> Status {
+  Push([dst, &from = const_cast<Buffer&>(src), offset_bytes, bytes]() -> Status {
     std::copy_n(from.host_data() + offset_bytes, bytes, static_cast<std::byte*>(dst));
     return {};
-  }});
+  });
   return {};
 }
 
@@ -150,7 +174,7 @@ bool HostStream::Stretch(std::size_t launches, double factor) {
   if (!profiling_ || launches == 0) {
     return false;
   }
-  Push({.run = [this, launches, factor]() -> Status {
+  Push([this, launches, factor]() -> Status {
     const std::int64_t start_ns = times_.at(times_.size() - launches).start_ns;
     std::int64_t& end_ns = times_.back().end_ns;
     const auto lasts = factor * static_cast<double>(end_ns - start_ns);
@@ -159,12 +183,17 @@ bool HostStream::Stretch(std::size_t launches, double factor) {
                 std::numeric_limits<std::int64_t>::max());
     end_ns = MonotonicNs();
     return {};
-  }});
+  });
   return true;
 }
 
+// On one core the caller does what the stream has not begun, rather than change threads twice. On
+// several it does not: libraries keep threads of their own for each thread that calls them.
 Status HostStream::Finish() {
   std::unique_lock lock(mutex_);
+  while (one_core_ && !busy_ && !tasks_.empty()) {
+    RunFirst(lock);
+  }
   changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
   return std::exchange(first_error_, Status());
 }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -26,10 +27,14 @@ class HostEvent : public Event {
   Status status_;
 };
 
+// Shared with the streams that it waits in: what a function keeps, a whole call mostly, is not
+// copied each time.
 class HostLaunch : public PreparedLaunch {
  public:
-  explicit HostLaunch(std::function<Status()> run) : run(std::move(run)) {}
-  const std::function<Status()> run;
+  using Run = std::shared_ptr<const std::function<Status()>>;
+  explicit HostLaunch(std::function<Status()> function)
+      : run(std::make_shared<const std::function<Status()>>(std::move(function))) {}
+  const Run run;
 };
 
 // After a failed task the later ones still run, so that nobody waits for ever; the first error is
@@ -55,20 +60,25 @@ class HostStream : public Stream {
 
  private:
   struct Task {
-    std::function<Status()> run;
+    HostLaunch::Run run;
     bool timed = false;
   };
   void Push(Task task);
+  void Push(std::function<Status()> run);
   void Work();
+  static void BeginLater();
   void Run(const Task& task);
+  // `lock` is held before and after, not while it runs.
+  void RunFirst(std::unique_lock<std::mutex>& lock);
 
   const bool profiling_;
+  const bool one_core_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool stop_ = false;
   bool busy_ = false;
-  // Written by the stream's thread only; read after Finish().
+  // Written by who runs a task, one at a time; read after Finish().
   Status first_error_;
   std::vector<Times> times_;
   std::thread thread_;
