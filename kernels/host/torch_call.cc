@@ -4,7 +4,8 @@
 #include <array>
 #include <bit>
 #include <mutex>
-#include <unordered_map>
+#include <span>
+#include <vector>
 
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/torch_operators.h"
@@ -29,38 +30,45 @@ class TorchCall {
 
   // False if a storage is not in the host backend's memory.
   bool Bind(const Bindings& memory) {
-    for (const ValueList* values : {&call_.inputs, &call_.outputs}) {
-      for (const TensorDesc* tensor : TensorsIn(*values)) {
-        auto* buffer = dynamic_cast<HostBuffer*>(memory.Find(tensor->incarnation));
-        if (buffer == nullptr) {
-          return false;
-        }
-        const bool input = values == &call_.inputs;
-        operands_[tensor].buffer = buffer;
-        if (input) {
-          read_.push_back(tensor->incarnation);
-        }
-      }
+    const auto bind = [&](const TensorDesc* tensor, std::vector<Operand>& operands) {
+      auto* buffer = dynamic_cast<HostBuffer*>(memory.Find(tensor->incarnation));
+      operands.push_back({tensor, buffer, nullptr, {}});
+      return buffer != nullptr;
+    };
+    bool bound = true;
+    for (const TensorDesc* tensor : TensorsIn(call_.inputs)) {
+      bound = bound && bind(tensor, inputs_);
     }
-    return true;
+    for (std::size_t i = 0; bound && i < call_.outputs.size(); ++i) {
+      const TensorDesc* tensor = call_.OutputTensor(i);
+      bound = tensor == nullptr || bind(tensor, outputs_);
+      is_new_.push_back(tensor != nullptr && IsNew(i));
+    }
+    return bound;
   }
 
-  Status Run() { return op_.form == TorchForm::kDispatched ? RunDispatched() : RunFunction(); }
+  Status Run() {
+    next_input_ = 0;
+    return op_.form == TorchForm::kDispatched ? RunDispatched() : RunFunction();
+  }
 
  private:
   struct Operand {
-    HostBuffer* buffer = nullptr;
-    std::byte* at = nullptr;  // where `wrapped` is
+    const TensorDesc* desc;
+    HostBuffer* buffer;
+    std::byte* at;  // where `wrapped` is
     TorchTensor wrapped;
   };
 
   Status RunDispatched();
   Status RunFunction();
-  Result<const TorchTensor*> Wrapped(const TensorDesc& desc);
+  Result<const TorchTensor*> Wrapped(Operand& operand) const;
+  Result<const TorchTensor*> NextInput() { return Wrapped(inputs_.at(next_input_++)); }
   Result<TorchWord> WordOf(char kind, bool optional, const Value& value);
   Result<TorchWord> ListOf(char kind, const Value& value);
-  // The i-th result to where the recorded one is.
-  Status Keep(std::size_t i, TorchTensor result);
+  // The results to where the recorded ones are.
+  Status KeepAll(std::span<TorchTensor> results);
+  Status Keep(Operand& output, bool is_new, TorchTensor result);
   [[nodiscard]] bool IsNew(std::size_t i) const;
 
   const std::shared_ptr<const TorchLibrary> library_;
@@ -68,13 +76,15 @@ class TorchCall {
   void (*const function_)();  // null: dispatched
   const OpCall call_;
   const TorchResults results_;
-  std::unordered_map<const TensorDesc*, Operand> operands_;
-  std::vector<std::int64_t> read_;  // incarnations
+  std::vector<Operand> inputs_;  // tensors as they come, those of lists too
+  std::size_t next_input_ = 0;   // of the run under way
+  std::vector<Operand> outputs_;
+  std::vector<bool> is_new_;  // by result
 };
 
 // Memory moves when results are adopted, and then only.
-Result<const TorchTensor*> TorchCall::Wrapped(const TensorDesc& desc) {
-  Operand& operand = operands_.at(&desc);
+Result<const TorchTensor*> TorchCall::Wrapped(Operand& operand) const {
+  const TensorDesc& desc = *operand.desc;
   std::byte* const data = operand.buffer->host_data();
   if (operand.at != data) {
     const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
@@ -111,7 +121,7 @@ Result<TorchWord> TorchCall::WordOf(char kind, bool optional, const Value& value
   }
   switch (kind) {
     case 'T': {
-      REPRISE_ASSIGN(const TorchTensor* tensor, Wrapped(*value.AsTensor()));
+      REPRISE_ASSIGN(const TorchTensor* tensor, NextInput());
       return library_->Word(*tensor);
     }
     case 's':
@@ -150,17 +160,14 @@ Status TorchCall::RunDispatched() {
   for (std::size_t i = 0; i < op_.results; ++i) {
     results.push_back(library_->Take(stack.at(i)));
   }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    REPRISE_TRY(Keep(i, std::move(results[i])));
-  }
-  return {};
+  return KeepAll(results);
 }
 
 Status TorchCall::RunFunction() {
   const auto number = [&](std::size_t i) { return call_.inputs[i].AsNumber<double>(0); };
   std::array<void*, 3> in{};
-  for (std::size_t i = 0; i < in.size() && call_.InputTensor(i) != nullptr; ++i) {
-    REPRISE_ASSIGN(const TorchTensor* tensor, Wrapped(*call_.InputTensor(i)));
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    REPRISE_ASSIGN(const TorchTensor* tensor, NextInput());
     in.at(i) = tensor->handle();
   }
   TorchTensor made;
@@ -194,44 +201,49 @@ Status TorchCall::RunFunction() {
   if (result != nullptr) {
     made = TorchTensor(library_.get(), result);
   }
-  return made.handle() == nullptr ? Status() : Keep(0, std::move(made));
+  return made.handle() == nullptr ? Status() : KeepAll({&made, 1});
 }
 
-// No input is in its storage, and no result before it.
+// No input is in its storage, and no result before it, the last one bound.
 bool TorchCall::IsNew(std::size_t i) const {
   const std::int64_t incarnation = call_.outputs[i].AsTensor()->incarnation;
-  bool is_new = std::find(read_.begin(), read_.end(), incarnation) == read_.end();
-  for (std::size_t before = 0; is_new && before < i; ++before) {
-    const TensorDesc* other = call_.OutputTensor(before);
-    is_new = other == nullptr || other->incarnation != incarnation;
-  }
-  return is_new;
+  const auto has_it = [&](const Operand& operand) {
+    return operand.desc->incarnation == incarnation;
+  };
+  return std::none_of(inputs_.begin(), inputs_.end(), has_it) &&
+         std::none_of(outputs_.begin(), outputs_.end() - 1, has_it);
 }
 
-Status TorchCall::Keep(std::size_t i, TorchTensor result) {
-  const TensorDesc* desc = call_.OutputTensor(i);
-  if (desc == nullptr || ElementCount(desc->shape) == 0) {
+Status TorchCall::KeepAll(std::span<TorchTensor> results) {
+  std::size_t output = 0;
+  for (std::size_t i = 0; i < std::min(results.size(), call_.outputs.size()); ++i) {
+    if (call_.OutputTensor(i) != nullptr) {
+      REPRISE_TRY(Keep(outputs_[output++], is_new_[i], std::move(results[i])));
+    }
+  }
+  return {};
+}
+
+Status TorchCall::Keep(Operand& output, bool is_new, TorchTensor result) {
+  const TensorDesc& desc = *output.desc;
+  if (ElementCount(desc.shape) == 0 || (is_new && results_ == TorchResults::kDrop)) {
     return {};
   }
-  HostBuffer& buffer = *operands_.at(desc).buffer;
-  const std::int64_t offset_bytes = desc->offset * SizeOf(desc->dtype);
+  const std::int64_t offset_bytes = desc.offset * SizeOf(desc.dtype);
   std::byte* const data = result.data();
-  if (data == buffer.host_data() + offset_bytes) {
+  if (data == output.buffer->host_data() + offset_bytes) {
     return {};  // in place
   }
-  if (IsNew(i) && results_ == TorchResults::kDrop) {
-    return {};
-  }
   const std::int64_t bytes = result.storage_bytes();
-  const std::int64_t end = (desc->offset + ExtentElements(*desc)) * SizeOf(desc->dtype);
-  if (IsNew(i) && result.LooksLike(*desc) && bytes >= end) {
+  const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
+  if (is_new && result.LooksLike(desc) && bytes >= end) {
     auto owner = std::make_shared<TorchTensor>(std::move(result));
-    if (buffer.Adopt(data - offset_bytes, bytes, owner)) {
+    if (output.buffer->Adopt(data - offset_bytes, bytes, owner)) {
       return {};
     }
     result = std::move(*owner);
   }
-  REPRISE_ASSIGN(const TorchTensor* to, Wrapped(*desc));
+  REPRISE_ASSIGN(const TorchTensor* to, Wrapped(output));
   return library_->Copy(*to, result);
 }
 
