@@ -25,7 +25,8 @@ class Buffer {
   [[nodiscard]] virtual std::byte* host_data() = 0;
   // For each of several storages that take turns in this memory, a buffer of its own, where the
   // backend can make use of knowing them apart; nullptr elsewhere. The memory lives as long as any.
-  [[nodiscard]] virtual std::unique_ptr<Buffer> Tenant() { return nullptr; }
+  // `only_tasks`: whatever reads or writes this storage was lowered from a call.
+  [[nodiscard]] virtual std::unique_ptr<Buffer> Tenant(bool /*only_tasks*/) { return nullptr; }
 };
 
 // Host memory that copies to and from one device are fastest with: pinned, where its driver can.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "kernels/host/host_buffer.h"
 #include "kernels/host/torch_call.h"
 
 namespace reprise {
@@ -23,6 +24,18 @@ class BufferBindings : public HostBindings {
     return it == buffers_.end() ? std::span<std::byte>()
                                 : std::span(it->second->host_data(),
                                             static_cast<std::size_t>(it->second->size_bytes()));
+  }
+  // Where storages are told apart: once when the task is made, once when it has run.
+  template <typename Each>
+  void ForEachUsed(const Each& each) const {
+    for (auto it = buffers_.begin(); it != buffers_.end(); ++it) {
+      const bool first = std::find_if(buffers_.begin(), it, [&](const auto& entry) {
+                           return entry.second == it->second;
+                         }) == it;
+      if (auto* buffer = first ? dynamic_cast<HostBuffer*>(it->second) : nullptr) {
+        each(*buffer);
+      }
+    }
   }
 
  private:
@@ -60,19 +73,26 @@ Result<std::vector<Launch>> Kernel::Lower(const OpCall& call, const LowerContext
     return LowerToDevice(call, context);
   }
   REPRISE_ASSIGN(BufferBindings bindings, BindHost(call, context.memory));
+  std::function<Status()> run = [this, call, bindings] { return RunOnHost(call, bindings); };
   if (auto task = ByTorch(call, context.memory)) {
-    return std::vector<Launch>{
-        HostTask{[this, call, bindings = std::move(bindings), by_torch = std::move(task->run)] {
-          Status done = by_torch();
-          if (done) {
-            return done;
-          }
-          WarnOnce(call.name, done.error().message + "; our own kernel does it");
-          return RunOnHost(call, bindings);
-        }}};
+    run = [name = call.name, own = std::move(run), by_torch = std::move(task->run)] {
+      Status done = by_torch();
+      if (done) {
+        return done;
+      }
+      WarnOnce(name, done.error().message + "; our own kernel does it");
+      return own();
+    };
   }
-  return std::vector<Launch>{
-      HostTask{[this, call, bindings = std::move(bindings)] { return RunOnHost(call, bindings); }}};
+  if (TorchInUse().empty()) {
+    return std::vector<Launch>{HostTask{std::move(run)}};
+  }
+  bindings.ForEachUsed([](HostBuffer& buffer) { buffer.AddUser(); });
+  return std::vector<Launch>{HostTask{[run = std::move(run), bindings = std::move(bindings)] {
+    Status done = run();
+    bindings.ForEachUsed([](HostBuffer& buffer) { buffer.UserIsDone(); });
+    return done;
+  }}};
 }
 
 }  // namespace reprise

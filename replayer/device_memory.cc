@@ -99,7 +99,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
     memory->buffers_.push_back(std::move(*buffer));
   }
   if (!plan.shared_across_actors) {
-    memory->CreateTenants();
+    memory->CreateTenants(plan);
   }
   REPRISE_TRY(memory->Initialise(plan));
   return memory;
@@ -118,10 +118,10 @@ Status DeviceMemory::Initialise(const MemoryPlan& plan) {
   return stream->Finish();
 }
 
-void DeviceMemory::CreateTenants() {
-  for (const auto& [incarnation, buffer] : buffer_of_) {
-    if (auto tenant = buffers_[buffer]->Tenant()) {
-      tenants_.emplace(incarnation, std::move(tenant));
+void DeviceMemory::CreateTenants(const MemoryPlan& plan) {
+  for (const StorageLife& life : plan.storages) {
+    if (auto tenant = buffers_[buffer_of_.at(life.incarnation)]->Tenant(!life.transferred)) {
+      tenants_.emplace(life.incarnation, std::move(tenant));
     }
   }
 }

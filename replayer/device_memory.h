@@ -30,7 +30,7 @@ class DeviceMemory final : public Bindings {
   explicit DeviceMemory(Device& device) : device_(device) {}
   Status Initialise(const MemoryPlan& plan);
   // Only where a storage is over before the next one in its buffer begins.
-  void CreateTenants();
+  void CreateTenants(const MemoryPlan& plan);
 
   struct ScratchSlot {
     std::uint32_t stream;

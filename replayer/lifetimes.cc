@@ -86,6 +86,7 @@ class LifetimeScan {
       life.dtype = tensor.dtype;
     }
     life.last = std::max(life.last, last);
+    life.transferred = life.transferred || plan_.work[i].type == WorkType::kTransfer;
     if (executes) {
       const bool first_execution = executed_.insert(tensor.incarnation).second;
       life.actor = first_execution ? actor : life.actor;

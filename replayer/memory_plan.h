@@ -30,6 +30,7 @@ struct StorageLife {
   // before this storage is first used. Empty: nothing is promised.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> until;
   std::vector<std::uint32_t> after;
+  bool transferred = false;       // a transfer reads or writes it
   DType dtype = DType::kUnknown;  // of its first use
   std::int64_t index_bound = 0;   // integers: exclusive upper bound of valid values, 0 = none found
 };

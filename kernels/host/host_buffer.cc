@@ -41,7 +41,7 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, boo
   }
   memory->data =
       static_cast<std::byte*>(std::align(kLine, static_cast<std::size_t>(bytes), first, room));
-  return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(memory), false));
+  return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(memory), false, false));
 }
 
 bool HostBuffer::HasAdopted() const { return tenant_ && memory_->adopter == this; }
@@ -52,8 +52,22 @@ std::int64_t HostBuffer::size_bytes() const {
 
 std::byte* HostBuffer::host_data() { return HasAdopted() ? memory_->adopted : memory_->data; }
 
-std::unique_ptr<Buffer> HostBuffer::Tenant() {
-  return memory_->has_tenants ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true)) : nullptr;
+std::unique_ptr<Buffer> HostBuffer::Tenant(bool only_tasks) {
+  return memory_->has_tenants ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true, only_tasks))
+                              : nullptr;
+}
+
+void HostBuffer::AddUser() { users_left_ = ++users_; }
+
+void HostBuffer::UserIsDone() {
+  if (users_left_.fetch_sub(1) != 1) {
+    return;
+  }
+  users_left_ = users_;  // the next iteration begins after all of this one's tasks
+  if (only_tasks_ && HasAdopted()) {
+    memory_->adopter = nullptr;
+    memory_->owner.reset();
+  }
 }
 
 bool HostBuffer::Adopt(std::byte* data, std::int64_t bytes, std::shared_ptr<void> owner) {

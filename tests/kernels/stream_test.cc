@@ -1,10 +1,15 @@
 // Streams, events, buffers and times, alike on both backends.
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "core/clock.h"
+#include "kernels/host/host_stream.h"
 #include "tests/kernels/on_backend.h"
 
 namespace reprise {
@@ -208,6 +213,46 @@ TEST(HostStream, ErrorsOfTasksSurface) {
   EXPECT_FALSE(stream->Finish());
   EXPECT_TRUE(ran) << "later work still runs, so that nobody waits for ever";
   EXPECT_TRUE(stream->Finish()) << "an error is reported once";
+}
+
+// Where there is one core, who waits does what has not begun: still one at a time, and in order.
+TEST(HostStream, OnOneCoreKeepsOrderWhoeverRunsATask) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &before)) {
+      CPU_SET(core, &one);
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  {
+    HostStream stream(true);
+    std::vector<int> done;
+    int here = 0;
+    const auto self = std::this_thread::get_id();
+    int next = 0;
+    for (int round = 0; round < 300; ++round) {
+      for (int k = 0; k <= round % 4; ++k) {
+        const HostLaunch launch([&done, &here, self, number = next++]() -> Status {
+          done.push_back(number);
+          here += std::this_thread::get_id() == self ? 1 : 0;
+          return {};
+        });
+        ASSERT_TRUE(stream.Enqueue(launch));
+      }
+      if (round % 7 == 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));  // the stream's turn
+      }
+      ASSERT_TRUE(stream.Finish());
+      ASSERT_EQ(static_cast<int>(done.size()), next);
+      ASSERT_EQ(stream.TakeTimes()->size(), static_cast<std::size_t>(round % 4 + 1));
+    }
+    EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));
+    EXPECT_GT(here, 0);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 TEST(Devices, UnknownNamesAndIndicesAreUsageErrors) {

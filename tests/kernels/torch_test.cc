@@ -43,12 +43,12 @@ class Torch : public testing::Test {
 // One storage each, of `floats` numbers, which may be adopted.
 class Tenants : public Bindings {
  public:
-  explicit Tenants(std::int64_t floats)
+  explicit Tenants(std::int64_t floats, bool only_tasks = false)
       : base_(*HostBuffer::Allocate(4 * floats, true)),
         other_(*HostBuffer::Allocate(4 * floats, true)) {
-    tenants_.push_back(other_->Tenant());
+    tenants_.push_back(other_->Tenant(only_tasks));
     for (int i = 0; i < 3; ++i) {
-      tenants_.push_back(base_->Tenant());
+      tenants_.push_back(base_->Tenant(only_tasks));
     }
   }
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override {
@@ -122,6 +122,32 @@ TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
     ASSERT_TRUE(ByTorch(in_place, memory)->run());
     EXPECT_EQ(memory.Floats(2), adopted);
     EXPECT_EQ(adopted[0], 0);
+  }
+  EXPECT_EQ(Ask("stand_in_alive"), 0);
+}
+
+// Lowered calls are a storage's users: with the last one's run what was adopted goes, in every
+// iteration; where something else reads it too, it stays.
+TEST_F(Torch, FreesAResultWithItsLastUser) {
+  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  for (const bool only_tasks : {true, false}) {
+    const Tenants memory(4, only_tasks);
+    float* const planned = memory.Floats(1);
+    memory.Floats(0)[0] = 5;
+    const OpCall make{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
+    const OpCall take{"aten::relu_", {Value{FloatsIn(1, 4)}}, {Value{FloatsIn(1, 4)}}};
+    const Kernel* kernel = KernelRegistry::Builtin().Find(make);
+    ASSERT_NE(kernel, nullptr);
+    const LowerContext context{memory, device_->info(), {}};
+    const auto first = *kernel->Lower(make, context);
+    const auto second = *kernel->Lower(take, context);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      ASSERT_TRUE(std::get<HostTask>(first.front()).run());
+      EXPECT_NE(memory.Floats(1), planned);
+      EXPECT_EQ(memory.Floats(1)[0], 5);
+      ASSERT_TRUE(std::get<HostTask>(second.front()).run());
+      EXPECT_EQ(memory.Floats(1) == planned, only_tasks);
+    }
   }
   EXPECT_EQ(Ask("stand_in_alive"), 0);
 }

@@ -1,0 +1,78 @@
+#include "replayer/device_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+StorageLife Persistent(std::int64_t incarnation, DType dtype, std::int64_t elements) {
+  StorageLife life;
+  life.incarnation = incarnation;
+  life.bytes = elements * SizeOf(dtype);
+  life.last = 1;
+  life.persistent = true;
+  life.dtype = dtype;
+  return life;
+}
+
+class DeviceMemoryTest : public testing::Test {
+ protected:
+  void Create(std::vector<StorageLife> lives) {
+    device_ = *OpenDevice({.backend = "host"});
+    auto memory = DeviceMemory::Create(PlanMemory(std::move(lives), false), *device_);
+    ASSERT_TRUE(memory) << memory.error().message;
+    memory_ = std::move(*memory);
+  }
+  [[nodiscard]] double At(std::int64_t incarnation, DType dtype, std::int64_t i) const {
+    return LoadDouble(memory_->Find(incarnation)->host_data(), dtype, i);
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<DeviceMemory> memory_;
+};
+
+// What optimizers multiply by must not make everything vanish, nor what is divided by be 0.
+TEST_F(DeviceMemoryTest, NumbersThatWereWrappedAreOne) {
+  std::vector<StorageLife> lives;
+  const std::array types = {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16,
+                            DType::kInt64,   DType::kInt32,   DType::kInt16};
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    lives.push_back(Persistent(static_cast<std::int64_t>(i), types.at(i), 1));
+  }
+  Create(lives);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    EXPECT_EQ(At(static_cast<std::int64_t>(i), types.at(i), 0), 1) << Name(types.at(i));
+  }
+}
+
+TEST_F(DeviceMemoryTest, TensorsAreSmallPositiveOrValidIndices) {
+  StorageLife indices = Persistent(4, DType::kInt64, 1000);
+  indices.index_bound = 7;
+  StorageLife result = Persistent(5, DType::kFloat32, 1000);
+  result.persistent = false;
+  Create({Persistent(1, DType::kFloat32, 1000), Persistent(2, DType::kFloat16, 1000),
+          Persistent(3, DType::kBFloat16, 1000), indices, result});
+  for (const auto& [incarnation, dtype] :
+       {std::pair(1, DType::kFloat32), {2, DType::kFloat16}, {3, DType::kBFloat16}}) {
+    for (int i = 0; i < 1000; ++i) {
+      const double value = At(incarnation, dtype, i);
+      ASSERT_TRUE(value > 0 && value < 0.07) << value;
+    }
+    EXPECT_NE(At(incarnation, dtype, 0), At(incarnation, dtype, 1));
+  }
+  bool differ = false;
+  for (int i = 0; i < 1000; ++i) {
+    const double index = At(4, DType::kInt64, i);
+    ASSERT_TRUE(index >= 0 && index < 7) << index;
+    differ = differ || index != At(4, DType::kInt64, 0);
+    ASSERT_EQ(At(5, DType::kFloat32, i), 0);
+  }
+  EXPECT_TRUE(differ);
+}
+
+}  // namespace
+}  // namespace reprise
