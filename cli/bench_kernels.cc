@@ -73,6 +73,9 @@ void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases
 Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
   REPRISE_ASSIGN(const KernelBenchOptions options, OptionsOf(flags));
   if (flags.backend == "opencl") {
+    if (!flags.torch.empty()) {
+      return UsageError("--torch: a peer of the host backend's kernels; add --device host");
+    }
     REPRISE_TRY(PrepareOpenClDrivers(flags.icds));
   }
   if (flags.list) {

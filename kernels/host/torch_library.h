@@ -16,8 +16,9 @@
 
 namespace reprise {
 
-// A tensor of PyTorch's, owned; the last of what shares its memory frees that.
 class TorchLibrary;
+
+// A tensor of PyTorch's, owned; the last of what shares its memory frees that.
 class TorchTensor {
  public:
   TorchTensor() = default;
@@ -49,6 +50,7 @@ class TorchLibrary {
  public:
   // Environment error if the file does not open, or has no such interface.
   static Result<std::shared_ptr<const TorchLibrary>> Open(const std::string& path);
+  ~TorchLibrary();
   // "PyTorch 2.15 (/…/libtorch_cpu.so), 2 threads"
   [[nodiscard]] std::string Describe() const;
 
@@ -90,9 +92,6 @@ class TorchLibrary {
 
   SharedLibrary library_;
   std::unique_ptr<const Functions> f_;
-
- public:
-  ~TorchLibrary();
 };
 
 }  // namespace reprise

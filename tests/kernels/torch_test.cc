@@ -63,6 +63,29 @@ class Tenants : public Bindings {
   std::vector<std::unique_ptr<Buffer>> tenants_;  // the first has a buffer for itself
 };
 
+// A call's storages in the host backend's memory.
+class HostBuffers : public Bindings {
+ public:
+  explicit HostBuffers(const CallMemory& memory) {
+    for (const auto& [incarnation, storage] : memory.storages) {
+      const auto bytes = static_cast<std::int64_t>(storage.bytes.size());
+      const auto& buffer = buffers_[incarnation] = *HostBuffer::Allocate(bytes, false);
+      std::copy(storage.bytes.begin(), storage.bytes.end(), buffer->host_data());
+    }
+  }
+  [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override {
+    return buffers_.at(incarnation).get();
+  }
+  void CopyTo(CallMemory& memory) const {
+    for (auto& [incarnation, storage] : memory.storages) {
+      std::copy_n(Find(incarnation)->host_data(), storage.bytes.size(), storage.bytes.begin());
+    }
+  }
+
+ private:
+  std::map<std::int64_t, std::unique_ptr<HostBuffer>> buffers_;
+};
+
 TensorDesc FloatsIn(std::int64_t incarnation, std::int64_t count) {
   samples::SampleTensors t;
   TensorDesc tensor = t.Tensor(DType::kFloat32, {count});
@@ -270,24 +293,30 @@ TEST_F(Torch, TheRealOneAgreesWithTheReferences) {
   }
   const auto used = UseTorch(path);
   ASSERT_TRUE(used) << used.error().message;
-  CallRunner runner(*device_);
-  int taken = 0;
+  int agreed = 0;
+  int refused = 0;
   for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
     for (const OpCall& call : kernel->Samples()) {
       if (IsLeftToTorch(call) && !HasAnotherMeaning(*kernel, call)) {
         SCOPED_TRACE(Describe(call));
-        ++taken;
         CallMemory expected(call);
-        CallMemory actual(call);
         ASSERT_TRUE(kernel->Reference(call, expected));
-        const Status done = runner.Run(*kernel, call, actual);
-        ASSERT_TRUE(done) << done.error().message;
+        CallMemory actual(call);
+        const HostBuffers buffers(actual);
+        if (!ByTorch(call, buffers)->run()) {
+          ++refused;  // in a replay our own kernel does it
+          continue;
+        }
+        buffers.CopyTo(actual);
         EXPECT_EQ(Difference(actual, expected, ToleranceOf(*kernel, call)), "");
+        ++agreed;
       }
     }
   }
-  EXPECT_GT(taken, 500);
-  RecordProperty("calls", taken);
+  EXPECT_GT(agreed, 500);
+  EXPECT_LT(refused, agreed / 10);
+  RecordProperty("agreed", agreed);
+  RecordProperty("refused", refused);
 }
 
 }  // namespace
