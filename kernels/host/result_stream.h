@@ -68,6 +68,8 @@ class ResultStream {
 #if defined(__SSE2__)
     if constexpr (kOn == Processor::kV4) {
       StreamWideLine(to, from);
+    } else if constexpr (kOn == Processor::kV3) {
+      StreamHalves(to, from);
     } else {
       for (std::size_t k = 0; k < kLineBytes / sizeof(__m128i); ++k) {
         _mm_stream_si128(static_cast<__m128i*>(to) + k,
@@ -108,6 +110,12 @@ class ResultStream {
   // One store: it takes one place in the queue of stores, where four would take four.
   [[gnu::target("avx512f")]] static void StreamWideLine(void* to, const void* from) {
     _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+  [[gnu::target("avx2")]] static void StreamHalves(void* to, const void* from) {
+    auto* half = static_cast<__m256i*>(to);
+    const auto* own = static_cast<const __m256i*>(from);
+    _mm256_stream_si256(half, _mm256_loadu_si256(own));
+    _mm256_stream_si256(half + 1, _mm256_loadu_si256(own + 1));
   }
 #endif
   bool streams_;

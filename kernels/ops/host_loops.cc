@@ -25,25 +25,30 @@ inline double InBlocks(std::int64_t n, const Body& body) {
 }
 
 inline float Magnitude(float x) { return std::fabs(x); }
-[[gnu::always_inline]] inline Lanes Magnitude(const Lanes& x) { return x < 0 ? -x : x; }
+template <typename Floats>
+[[gnu::always_inline]] inline Floats Magnitude(const Floats& x) {
+  return x < 0 ? -x : x;
+}
 
 // The sum of of(load, i), load(x, i) being x[i], or as many from there on as fit: four vectors of
 // sums, because each addition waits for the one before, from one stretch of memory, because
 // processors fetch ahead of few.
-template <typename Of>
+template <Processor kOn, typename Of>
 [[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
-  const auto many = [](const float* x, std::int64_t i) REPRISE_INLINE { return LoadLanes(x + i); };
+  const auto many = [](const float* x, std::int64_t i)
+                        REPRISE_INLINE { return LoadLanes<kOn>(x + i); };
   const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
-  Lanes a{};
-  Lanes b{};
-  Lanes c{};
-  Lanes d{};
+  constexpr std::int64_t kStep = kLanes<kOn>;
+  Lanes<kOn> a{};
+  Lanes<kOn> b{};
+  Lanes<kOn> c{};
+  Lanes<kOn> d{};
   std::int64_t i = 0;
-  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+  for (; i + 4 * kStep <= n; i += 4 * kStep) {
     a += of(many, i);
-    b += of(many, i + kLanes);
-    c += of(many, i + 2 * kLanes);
-    d += of(many, i + 3 * kLanes);
+    b += of(many, i + kStep);
+    c += of(many, i + 2 * kStep);
+    d += of(many, i + 3 * kStep);
   }
   float total = SumOfLanes((a + b) + (c + d));
   for (; i < n; ++i) {
@@ -52,39 +57,57 @@ template <typename Of>
   return total;
 }
 
-REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i) REPRISE_INLINE { return load(x, i); });
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumOn(const float* x, std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE { return load(x, i); });
 }
-REPRISE_CLONES float BlockSumAbs(const float* x, std::int64_t n) {
-  return SumInFour(n,
-                   [=](auto load, std::int64_t i) REPRISE_INLINE { return Magnitude(load(x, i)); });
+REPRISE_BY_PROCESSOR(float, BlockSum, (const float* x, std::int64_t n), (x, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumAbsOn(const float* x, std::int64_t n) {
+  return SumInFour<kOn>(
+      n, [=](auto load, std::int64_t i) REPRISE_INLINE { return Magnitude(load(x, i)); });
 }
-REPRISE_CLONES float BlockSumSquares(const float* x, float center, std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i) REPRISE_INLINE {
+REPRISE_BY_PROCESSOR(float, BlockSumAbs, (const float* x, std::int64_t n), (x, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumSquaresOn(const float* x, float center,
+                                                      std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE {
     const auto from_center = load(x, i) - center;
     return from_center * from_center;
   });
 }
-REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float center,
-                                      std::int64_t n) {
-  return SumInFour(n, [=](auto load, std::int64_t i)
-                          REPRISE_INLINE { return load(g, i) * (load(x, i) - center); });
+REPRISE_BY_PROCESSOR(float, BlockSumSquares, (const float* x, float center, std::int64_t n),
+                     (x, center, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumProductsOn(const float* g, const float* x, float center,
+                                                       std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i)
+                               REPRISE_INLINE { return load(g, i) * (load(x, i) - center); });
 }
+REPRISE_BY_PROCESSOR(float, BlockSumProducts,
+                     (const float* g, const float* x, float center, std::int64_t n),
+                     (g, x, center, n));
+
 // Two vectors for each sum.
-REPRISE_CLONES void BlockSumGradient(const float* g, const float* x, float center, std::int64_t n,
-                                     GradientSums* sums) {
-  Lanes even_g{};
-  Lanes odd_g{};
-  Lanes even_gx{};
-  Lanes odd_gx{};
+template <Processor kOn>
+[[gnu::always_inline]] inline void BlockSumGradientOn(const float* g, const float* x, float center,
+                                                      std::int64_t n, GradientSums* sums) {
+  constexpr std::int64_t kStep = kLanes<kOn>;
+  Lanes<kOn> even_g{};
+  Lanes<kOn> odd_g{};
+  Lanes<kOn> even_gx{};
+  Lanes<kOn> odd_gx{};
   std::int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const Lanes even = LoadLanes(g + i);
-    const Lanes odd = LoadLanes(g + i + kLanes);
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    const Lanes<kOn> even = LoadLanes<kOn>(g + i);
+    const Lanes<kOn> odd = LoadLanes<kOn>(g + i + kStep);
     even_g += even;
     odd_g += odd;
-    even_gx += even * (LoadLanes(x + i) - center);
-    odd_gx += odd * (LoadLanes(x + i + kLanes) - center);
+    even_gx += even * (LoadLanes<kOn>(x + i) - center);
+    odd_gx += odd * (LoadLanes<kOn>(x + i + kStep) - center);
   }
   float sum_g = SumOfLanes(even_g + odd_g);
   float sum_gx = SumOfLanes(even_gx + odd_gx);
@@ -95,6 +118,10 @@ REPRISE_CLONES void BlockSumGradient(const float* g, const float* x, float cente
   sums->g += static_cast<double>(sum_g);
   sums->gx += static_cast<double>(sum_gx);
 }
+REPRISE_BY_PROCESSOR(void, BlockSumGradient,
+                     (const float* g, const float* x, float center, std::int64_t n,
+                      GradientSums* sums),
+                     (g, x, center, n, sums));
 
 // into += total; total = 0
 REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
@@ -107,22 +134,23 @@ REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
 }  // namespace
 
 double Sum(const float* x, std::int64_t n) {
-  return InBlocks(n, [&](std::int64_t at, std::int64_t count) { return BlockSum(x + at, count); });
+  return InBlocks(n,
+                  [&](std::int64_t at, std::int64_t count) { return BlockSumHere(x + at, count); });
 }
 double SumSquares(const float* x, float center, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    return BlockSumSquares(x + at, center, count);
+    return BlockSumSquaresHere(x + at, center, count);
   });
 }
 double SumProducts(const float* g, const float* x, float center, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    return BlockSumProducts(g + at, x + at, center, count);
+    return BlockSumProductsHere(g + at, x + at, center, count);
   });
 }
 GradientSums SumGradient(const float* g, const float* x, float center, std::int64_t n) {
   GradientSums sums;
   for (std::int64_t at = 0; at < n; at += kBlock) {
-    BlockSumGradient(g + at, x + at, center, std::min(kBlock, n - at), &sums);
+    BlockSumGradientHere(g + at, x + at, center, std::min(kBlock, n - at), &sums);
   }
   return sums;
 }
@@ -130,7 +158,7 @@ double SumOf(const float* x, Map map, std::int64_t n) {
   switch (map) {
     case Map::kMagnitude:
       return InBlocks(
-          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbs(x + at, count); });
+          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbsHere(x + at, count); });
     case Map::kSquare:
       return SumSquares(x, 0, n);
     default:

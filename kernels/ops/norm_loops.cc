@@ -51,7 +51,7 @@ REPRISE_BY_PROCESSOR(void, Channel,
                       std::int64_t n, std::int64_t ahead, const ResultStream& stream),
                      (g, x, of, dx, n, ahead, stream));
 
-// Elements whose sums are taken in float32, 16 at a time.
+// Elements whose sums are taken in float32, as many at a time as a register holds.
 constexpr std::int64_t kBlock = 65536;
 
 [[gnu::always_inline]] inline void StepByOne(const NormGradientStep& s, std::int64_t begin,
@@ -76,29 +76,35 @@ template <Processor kOn>
 [[gnu::always_inline]] inline void TakeLinesOn(const NormGradientStep& step, std::int64_t begin,
                                                std::int64_t end, const ResultStream& stream,
                                                NormSums* sums) {
+  constexpr std::int64_t kLine = ResultStream::kLineFloats;
   const NormGradientStep s = step;
   const bool writes = s.row.g != nullptr && s.dx != nullptr;
-  Lanes gw{};
-  Lanes gwh{};
-  for (std::int64_t i = begin; i < end; i += kLanes) {
-    const Lanes w = LoadLanes(s.w + i);
+  Lanes<kOn> gw{};
+  Lanes<kOn> gwh{};
+  for (std::int64_t line = begin; line < end; line += kLine) {
     if (s.next.g != nullptr) {
-      const Lanes g = LoadLanes(s.next.g + i);
-      const Lanes h = (LoadLanes(s.next.x + i) - s.next.mean) * s.next.rstd;
-      const Lanes weighted = g * w;
-      gw += weighted;
-      gwh += weighted * h;
-      StoreLanes(s.dw + i, LoadLanes(s.dw + i) + g * h);
-      StoreLanes(s.db + i, LoadLanes(s.db + i) + g);
+      for (std::int64_t i = line; i < line + kLine; i += kLanes<kOn>) {
+        const Lanes<kOn> g = LoadLanes<kOn>(s.next.g + i);
+        const Lanes<kOn> h = (LoadLanes<kOn>(s.next.x + i) - s.next.mean) * s.next.rstd;
+        const Lanes<kOn> weighted = g * LoadLanes<kOn>(s.w + i);
+        gw += weighted;
+        gwh += weighted * h;
+        StoreLanes(s.dw + i, LoadLanes<kOn>(s.dw + i) + g * h);
+        StoreLanes(s.db + i, LoadLanes<kOn>(s.db + i) + g);
+      }
       // Into the second cache: the first is full of two rows, the sums and the weights.
-      __builtin_prefetch(s.next.g + i + ResultStream::kAheadFloats, 0, 2);
-      __builtin_prefetch(s.next.x + i + ResultStream::kAheadFloats, 0, 2);
+      __builtin_prefetch(s.next.g + line + ResultStream::kAheadFloats, 0, 2);
+      __builtin_prefetch(s.next.x + line + ResultStream::kAheadFloats, 0, 2);
     }
     if (writes) {
-      const Lanes h = (LoadLanes(s.row.x + i) - s.row.mean) * s.row.rstd;
-      alignas(64) float dx[kLanes];
-      StoreLanes(dx, s.row.rstd * (LoadLanes(s.row.g + i) * w - s.mean_gw - h * s.mean_gwh));
-      stream.StoreLine<kOn>(s.dx + i, dx);
+      alignas(64) float dx[kLine];
+      for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
+        const std::int64_t i = line + k;
+        const Lanes<kOn> h = (LoadLanes<kOn>(s.row.x + i) - s.row.mean) * s.row.rstd;
+        const Lanes<kOn> weighted = LoadLanes<kOn>(s.row.g + i) * LoadLanes<kOn>(s.w + i);
+        StoreLanes(dx + k, s.row.rstd * (weighted - s.mean_gw - h * s.mean_gwh));
+      }
+      stream.StoreLine<kOn>(s.dx + line, dx);
     }
   }
   sums->gw += static_cast<double>(SumOfLanes(gw));
@@ -125,9 +131,10 @@ void WriteChannelGradient(const float* g, const float* x, const ChannelGradient&
 }
 
 NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const ResultStream& stream) {
+  constexpr std::int64_t kLine = ResultStream::kLineFloats;
   NormSums sums;
   const std::int64_t head = ResultStream::FloatsToLine(step.dx, n);
-  const std::int64_t lines_end = head + (n - head) / kLanes * kLanes;
+  const std::int64_t lines_end = head + (n - head) / kLine * kLine;
   StepByOne(step, 0, head, sums);
   for (std::int64_t at = head; at < lines_end; at += kBlock) {
     TakeLinesHere(step, at, std::min(at + kBlock, lines_end), stream, &sums);

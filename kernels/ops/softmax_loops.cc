@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/ops/host_clones.h"
 #include "kernels/ops/host_loops.h"
@@ -21,21 +20,24 @@ template <typename To, typename From>
   return to;
 }
 
-struct OfLanes {
-  using Int = SignedLanes;
-  using Bits = UnsignedLanes;
+// The integers of as many bits.
+template <typename T>
+struct Integers {
+  using Int = typename Register<sizeof(T)>::Signed;
+  using Bits = typename Register<sizeof(T)>::Unsigned;
 };
-struct OfFloat {
+template <>
+struct Integers<float> {
   using Int = std::int32_t;
   using Bits = std::uint32_t;
 };
 
-// exp(x) for one float or for 16, up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2. The polynomial is
-// the one of degree 5, 1 at 0, with the least relative error there, 9.2e-8 (found by Remez'
-// exchange). Inlined into each copy of its callers.
+// exp(x) for one float or for a register of them, up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2. The
+// polynomial is the one of degree 5, 1 at 0, with the least relative error there, 9.2e-8 (found by
+// Remez' exchange). Inlined into each copy of its callers.
 template <typename T>
 [[gnu::always_inline]] inline T ExpOf(T x) {
-  using Of = std::conditional_t<std::is_same_v<T, float>, OfFloat, OfLanes>;
+  using Of = Integers<T>;
   // By integers, since compilers keep the order of comparisons where NaN may be: negative floats
   // grow in magnitude as unsigned numbers do.
   constexpr auto kLowest = std::bit_cast<std::uint32_t>(-87.33654F);  // exp of less is not normal
@@ -57,7 +59,7 @@ template <typename T>
 // Of more than 88.3: exp(88.3).
 template <typename T>
 [[gnu::always_inline]] inline T ExpOfAny(T x) {
-  using Of = std::conditional_t<std::is_same_v<T, float>, OfFloat, OfLanes>;
+  using Of = Integers<T>;
   constexpr auto kHighest = std::bit_cast<std::int32_t>(88.3F);
   const auto bits = BitsOf<typename Of::Int>(x);  // positive floats grow as signed numbers do
   return ExpOf(BitsOf<T>(bits < kHighest ? bits : kHighest + typename Of::Int{}));
@@ -115,31 +117,36 @@ namespace {
 template <Processor kOn>
 [[gnu::always_inline]] inline SoftmaxSums TakeStepOn(const SoftmaxStep& step, std::int64_t n,
                                                      const ResultStream& stream) {
+  constexpr std::int64_t kLine = ResultStream::kLineFloats;
   const SoftmaxStep s = step;
   SoftmaxSums result{0, -std::numeric_limits<float>::infinity()};
   const std::int64_t head = ResultStream::FloatsToLine(s.y, n);
   StepByOne(s, 0, head, result);
-  Lanes sums{};
-  Lanes most = Lanes{} + result.most;
+  Lanes<kOn> sums{};
+  Lanes<kOn> most = Lanes<kOn>{} + result.most;
   std::int64_t at = head;
-  for (; at + kLanes <= n; at += kLanes) {
-    const Lanes next = LoadLanes(s.next + at);
-    most = next > most ? next : most;
-    const Lanes powers = ExpOf(LoadLanes(s.row + at) - s.top);
-    sums += powers;
-    if (s.powers != nullptr) {
-      StoreLanes(s.powers + at, powers);
+  for (; at + kLine <= n; at += kLine) {
+    for (std::int64_t i = at; i < at + kLine; i += kLanes<kOn>) {
+      const Lanes<kOn> next = LoadLanes<kOn>(s.next + i);
+      most = next > most ? next : most;
+      const Lanes<kOn> powers = ExpOf(LoadLanes<kOn>(s.row + i) - s.top);
+      sums += powers;
+      if (s.powers != nullptr) {
+        StoreLanes(s.powers + i, powers);
+      }
     }
     __builtin_prefetch(s.next + at + ResultStream::kAheadFloats);
     if (s.y != nullptr) {
-      alignas(64) float y[kLanes];
-      StoreLanes(y, LoadLanes(s.last + at) * s.scale + s.shift);
+      alignas(64) float y[kLine];
+      for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
+        StoreLanes(y + k, LoadLanes<kOn>(s.last + at + k) * s.scale + s.shift);
+      }
       stream.StoreLine<kOn>(s.y + at, y);
     }
   }
   StepByOne(s, at, n, result);
   result.powers += SumOfLanes(sums);
-  for (std::int64_t k = 0; k < kLanes; ++k) {
+  for (std::int64_t k = 0; k < kLanes<kOn>; ++k) {
     result.most = std::max(result.most, most[k]);
   }
   return result;

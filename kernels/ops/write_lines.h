@@ -18,15 +18,17 @@ template <Processor kOn, std::size_t kOperands, typename Of>
 [[gnu::always_inline]] inline void WriteLines(const ResultStream& stream, float* y, std::int64_t n,
                                               const std::array<const float*, kOperands>& operands,
                                               std::int64_t ahead, const Of& of) {
+  constexpr std::int64_t kLine = ResultStream::kLineFloats;
   const bool far = ahead > ResultStream::kAheadFloats;
   const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
-  const auto many = [](const float* x, std::int64_t i) REPRISE_INLINE { return LoadLanes(x + i); };
+  const auto many = [](const float* x, std::int64_t i)
+                        REPRISE_INLINE { return LoadLanes<kOn>(x + i); };
   const std::int64_t head = ResultStream::FloatsToLine(y, n);
   std::int64_t i = 0;
   for (; i < head; ++i) {
     y[i] = of(one, i);
   }
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + kLine <= n; i += kLine) {
     for (const float* operand : operands) {
       if (far) {
         __builtin_prefetch(operand + ahead + i, 0, 2);
@@ -34,8 +36,10 @@ template <Processor kOn, std::size_t kOperands, typename Of>
         __builtin_prefetch(operand + ahead + i);
       }
     }
-    alignas(64) float line[kLanes];
-    StoreLanes(line, of(many, i));
+    alignas(64) float line[kLine];
+    for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
+      StoreLanes(line + k, of(many, i + k));
+    }
     stream.StoreLine<kOn>(y + i, line);
   }
   for (; i < n; ++i) {
