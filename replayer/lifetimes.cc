@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "replayer/happens_before.h"
 #include "replayer/memory_plan.h"
@@ -25,7 +26,7 @@ class LifetimeScan {
       }
       Touch(i, *call);
     }
-    PropagateBounds();
+    PropagateUses();
     AddPromises();
     std::vector<StorageLife> out;
     for (auto& [incarnation, life] : lives_) {
@@ -69,6 +70,7 @@ class LifetimeScan {
       for (const auto& [incarnation, bound] : IndexBounds(call)) {
         NarrowBound(incarnation, bound);
       }
+      RememberProduct(graph_.op_class(i), call);
       RememberFlow(call);
     }
   }
@@ -138,29 +140,40 @@ class LifetimeScan {
     known = known == 0 ? bound : std::min(known, bound);
   }
 
-  // Integer values pass through copies and selections unchanged: a bound on the result binds the
-  // source (paths[randint] → slice → embedding).
+  void RememberProduct(OpClass op_class, const OpCall& call) {
+    if (op_class == OpClass::kGemm || op_class == OpClass::kConv ||
+        op_class == OpClass::kEmbedding) {
+      for (const TensorDesc* in : TensorsIn(call.inputs)) {
+        multiplied_.insert(in->incarnation);
+      }
+    }
+  }
+
+  // Values pass through copies and selections unchanged: a bound on the result binds the source
+  // (paths[randint] → slice → embedding), and a product of the result is one of the source.
   void RememberFlow(const OpCall& call) {
     const TensorDesc* out = call.OutputTensor(0);
-    if (out == nullptr || !IsIntegral(out->dtype)) {
-      return;
-    }
     static const std::set<std::string_view> pass_through = {
         "aten::copy_", "aten::index",  "aten::index_select",     "aten::gather",
         "aten::cat",   "aten::repeat", "aten::repeat_interleave"};
-    if (!pass_through.contains(call.name)) {
+    if (out == nullptr || !pass_through.contains(call.name)) {
       return;
     }
     for (const TensorDesc* in : TensorsIn(call.inputs)) {
-      if (in->dtype == out->dtype && in->incarnation != out->incarnation) {
+      const bool same =
+          in->dtype == out->dtype || (IsFloating(in->dtype) && IsFloating(out->dtype));
+      if (same && in->incarnation != out->incarnation) {
         flows_.push_back({in->incarnation, out->incarnation});
         break;  // the first tensor is the source; the others are indices
       }
     }
   }
 
-  void PropagateBounds() {
+  void PropagateUses() {
     for (auto it = flows_.rbegin(); it != flows_.rend(); ++it) {
+      if (multiplied_.contains(it->second)) {
+        multiplied_.insert(it->first);
+      }
       if (const auto bound = bounds_.find(it->second); bound != bounds_.end()) {
         NarrowBound(it->first, bound->second);
       }
@@ -169,6 +182,9 @@ class LifetimeScan {
       if (const auto it = lives_.find(incarnation); it != lives_.end()) {
         it->second.index_bound = bound;
       }
+    }
+    for (auto& [incarnation, life] : lives_) {
+      life.multiplied = multiplied_.contains(incarnation);
     }
   }
 
@@ -186,6 +202,7 @@ class LifetimeScan {
   std::set<std::int64_t> executed_;
   std::unordered_map<std::uint32_t, std::uint32_t> waited_at_;
   std::unordered_map<std::int64_t, std::int64_t> bounds_;
+  std::unordered_set<std::int64_t> multiplied_;
   std::vector<std::pair<std::int64_t, std::int64_t>> flows_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/tensor_access.h"
@@ -72,6 +74,28 @@ TEST_F(DeviceMemoryTest, TensorsAreSmallPositiveOrValidIndices) {
     ASSERT_EQ(At(5, DType::kFloat32, i), 0);
   }
   EXPECT_TRUE(differ);
+}
+
+TEST_F(DeviceMemoryTest, WhatIsMultipliedScattersAboutZero) {
+  const std::array types = {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16};
+  std::vector<StorageLife> lives;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    lives.push_back(Persistent(static_cast<std::int64_t>(i), types.at(i), 1000));
+    lives.back().multiplied = true;
+  }
+  Create(lives);
+  for (std::size_t k = 0; k < types.size(); ++k) {
+    int negative = 0;
+    double sum = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const double value = At(static_cast<std::int64_t>(k), types.at(k), i);
+      ASSERT_TRUE(value != 0 && std::abs(value) < 0.07) << value;
+      negative += value < 0 ? 1 : 0;
+      sum += value;
+    }
+    EXPECT_NEAR(negative, 500, 60) << Name(types.at(k));
+    EXPECT_NEAR(sum / 1000, 0, 0.004) << Name(types.at(k));
+  }
 }
 
 }  // namespace

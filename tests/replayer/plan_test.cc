@@ -141,6 +141,27 @@ TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
   EXPECT_FALSE(find(8).single_actor);  // the communication thread reads it
   EXPECT_EQ(find(8).last, 4U);         // until the wait
   EXPECT_EQ(find(8).bytes, 128);
+  EXPECT_TRUE(find(7).multiplied);
+}
+
+// weight → a copy in bfloat16 → a product; its momentum is no factor.
+TEST(Lifetimes, FactorsOfProductsThroughCopies) {
+  ThreadTrace trace;
+  trace.AddOp("aten::copy_", {TensorValue(2, {8, 8}, DType::kBFloat16), TensorValue(1, {8, 8})},
+              {TensorValue(2, {8, 8}, DType::kBFloat16)});
+  trace.AddOp("aten::mm",
+              {TensorValue(3, {4, 8}, DType::kBFloat16), TensorValue(2, {8, 8}, DType::kBFloat16)},
+              {TensorValue(4, {4, 8}, DType::kBFloat16)});
+  trace.AddOp("aten::mul_", {TensorValue(5, {8, 8}), TensorValue(6, {1})},
+              {TensorValue(5, {8, 8})});
+  const Graph graph = Built(trace);
+  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  ASSERT_TRUE(plan);
+  const auto lives = FindLifetimes(graph, *plan);
+  ASSERT_TRUE(lives);
+  for (const StorageLife& life : *lives) {
+    EXPECT_EQ(life.multiplied, life.incarnation <= 3) << life.incarnation;
+  }
 }
 
 }  // namespace
