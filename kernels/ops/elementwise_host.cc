@@ -99,15 +99,61 @@ std::int64_t ToNextLines(const float* to, std::int64_t n) {
   return head != 0 ? head : lines > 0 ? lines : n;
 }
 
+template <typename C>
+using Blocks = std::array<std::array<C, kBlock>, 4>;
+
+// RunPart where there is nothing to find out for each block: operands and a result that are one
+// dense row each, and nothing goes past the caches. False if that is not so.
+template <typename C>
+bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const ResultStream& stream,
+                const Blocks<C>& blocks, ElementwiseOp::Block<C> compute, C d, std::int64_t begin,
+                std::int64_t end) {
+  const auto dense = [&](std::size_t k) {
+    return sides[k].dtype == NativeType<C>() && space.strides[k][0] == 1;
+  };
+  if (space.dims != 1 || !dense(0)) {
+    return false;
+  }
+  const auto element = [&](std::size_t k) {
+    return reinterpret_cast<C*>(sides[k].data) + space.offset[k] + begin;
+  };
+  C* to = element(0);
+  std::array<const C*, 4> from = {};
+  std::array<std::int64_t, 4> step = {};
+  bool is_operand = false;
+  for (std::size_t k = 1; k < sides.size(); ++k) {
+    from[k] = sides[k].moves ? element(k) : blocks[k].data();
+    step[k] = sides[k].moves ? kBlock : 0;
+    is_operand = is_operand || from[k] == to;
+    if (sides[k].moves && (!dense(k) || Overlap<C>(from[k], to, end - begin))) {
+      return false;
+    }
+  }
+  if (stream.streams() && !is_operand) {
+    return false;
+  }
+  for (std::int64_t i = begin; i < end; i += kBlock, to += kBlock) {
+    const std::int64_t n = std::min<std::int64_t>(kBlock, end - i);
+    compute(from[1], from[2], from[3], d, to, static_cast<int>(n));
+    for (std::size_t k = 1; k < from.size(); ++k) {
+      from[k] += step[k];
+    }
+  }
+  return true;
+}
+
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
 // dense. A result that is an operand, too, never goes past the caches: its lines are in them.
 template <typename C>
 void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute,
              ElementwiseOp::Past compute_past, C d, std::int64_t begin, std::int64_t end) {
   const ResultStream stream(space.count * SizeOf(sides[0].dtype));
-  std::array<std::array<C, kBlock>, 4> blocks;
+  Blocks<C> blocks;
   for (std::size_t k = 1; k < sides.size(); ++k) {
-    blocks[k].fill(sides[k].uniform);
+    std::fill_n(blocks[k].data(), std::min<std::int64_t>(kBlock, end - begin), sides[k].uniform);
+  }
+  if (RunInPlace(sides, space, stream, blocks, compute, d, begin, end)) {
+    return;
   }
   Rows rows(space, begin);
   const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
