@@ -83,6 +83,11 @@ struct DeviceFill {
 // Host backend only: runs on the stream's thread, in order.
 struct HostTask {
   std::function<Status()> run;
+  // Around it, each may be empty, and outside the time that a profiling stream takes: what an
+  // original's host does before it calls an operation (bringing arguments together) and after
+  // (giving memory back), which a recording has between the two.
+  std::function<void()> before = {};
+  std::function<void()> after = {};
 };
 using Launch = std::variant<DeviceKernel, DeviceCopy, DeviceFill, HostTask>;
 

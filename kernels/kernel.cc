@@ -73,9 +73,10 @@ Result<std::vector<Launch>> Kernel::Lower(const OpCall& call, const LowerContext
     return LowerToDevice(call, context);
   }
   REPRISE_ASSIGN(BufferBindings bindings, BindHost(call, context.memory));
-  std::function<Status()> run = [this, call, bindings] { return RunOnHost(call, bindings); };
-  if (auto task = ByTorch(call, context.memory)) {
-    run = [name = call.name, own = std::move(run), by_torch = std::move(task->run)] {
+  HostTask task{[this, call, bindings] { return RunOnHost(call, bindings); }};
+  if (auto torch = ByTorch(call, context.memory)) {
+    task.before = std::move(torch->before);
+    task.run = [name = call.name, own = std::move(task.run), by_torch = std::move(torch->run)] {
       Status done = by_torch();
       if (done) {
         return done;
@@ -84,15 +85,13 @@ Result<std::vector<Launch>> Kernel::Lower(const OpCall& call, const LowerContext
       return own();
     };
   }
-  if (TorchInUse().empty()) {
-    return std::vector<Launch>{HostTask{std::move(run)}};
+  if (!TorchInUse().empty()) {
+    bindings.ForEachUsed([](HostBuffer& buffer) { buffer.AddUser(); });
+    task.after = [bindings = std::move(bindings)] {
+      bindings.ForEachUsed([](HostBuffer& buffer) { buffer.UserIsDone(); });
+    };
   }
-  bindings.ForEachUsed([](HostBuffer& buffer) { buffer.AddUser(); });
-  return std::vector<Launch>{HostTask{[run = std::move(run), bindings = std::move(bindings)] {
-    Status done = run();
-    bindings.ForEachUsed([](HostBuffer& buffer) { buffer.UserIsDone(); });
-    return done;
-  }}};
+  return std::vector<Launch>{std::move(task)};
 }
 
 }  // namespace reprise

@@ -51,7 +51,7 @@ class HostDevice : public Device {
 
   [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) override {
     if (const auto* task = std::get_if<HostTask>(&launch)) {
-      return std::make_unique<HostLaunch>(task->run);
+      return std::make_unique<HostLaunch>(*task);
     }
     if (const auto* copy = std::get_if<DeviceCopy>(&launch)) {
       return PrepareCopy(*copy);

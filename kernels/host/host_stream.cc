@@ -52,7 +52,7 @@ void HostStream::Push(Task task) {
 }
 
 void HostStream::Push(std::function<Status()> run) {
-  Push(Task{.run = std::make_shared<const std::function<Status()>>(std::move(run))});
+  Push(Task{.task = std::make_shared<const HostTask>(HostTask{std::move(run)})});
 }
 
 // On a core that it shares with whoever enqueues, the stream begins when that one has to wait: else
@@ -92,15 +92,24 @@ void HostStream::RunFirst(std::unique_lock<std::mutex>& lock) {
 }
 
 void HostStream::Run(const Task& task) {
-  const std::int64_t start_ns = task.timed ? MonotonicNs() : 0;
+  Times times;
   Status status;
   try {
-    status = (*task.run)();
+    if (task.task->before) {
+      task.task->before();
+    }
+    times.start_ns = MonotonicNs();
+    status = task.task->run();
+    times.end_ns = MonotonicNs();
+    if (task.task->after) {
+      task.task->after();
+    }
   } catch (const std::exception& error) {
+    times.end_ns = MonotonicNs();
     status = EnvironmentError(std::string("a host task failed: ") + error.what());
   }
   if (task.timed) {
-    times_.push_back({start_ns, MonotonicNs()});
+    times_.push_back(times);
   }
   if (!status && first_error_) {
     first_error_ = std::move(status);
@@ -113,7 +122,7 @@ Status HostStream::Enqueue(const PreparedLaunch& launch) {
     return UsageError("a launch prepared by another backend was enqueued on the host");
   }
   // Shared: the prepared launch may go away before the task has run.
-  Push(Task{.run = host->run, .timed = profiling_});
+  Push(Task{.task = host->task, .timed = profiling_});
   return {};
 }
 

@@ -31,10 +31,10 @@ class HostEvent : public Event {
 // copied each time.
 class HostLaunch : public PreparedLaunch {
  public:
-  using Run = std::shared_ptr<const std::function<Status()>>;
-  explicit HostLaunch(std::function<Status()> function)
-      : run(std::make_shared<const std::function<Status()>>(std::move(function))) {}
-  const Run run;
+  explicit HostLaunch(std::function<Status()> run) : HostLaunch(HostTask{std::move(run)}) {}
+  explicit HostLaunch(HostTask a_task)
+      : task(std::make_shared<const HostTask>(std::move(a_task))) {}
+  const std::shared_ptr<const HostTask> task;
 };
 
 // After a failed task the later ones still run, so that nobody waits for ever; the first error is
@@ -60,7 +60,7 @@ class HostStream : public Stream {
 
  private:
   struct Task {
-    HostLaunch::Run run;
+    std::shared_ptr<const HostTask> task;
     bool timed = false;
   };
   void Push(Task task);

@@ -47,8 +47,14 @@ class TorchCall {
     return bound;
   }
 
-  Status Run() {
+  // Brings the arguments together; what goes wrong, Run() says.
+  void Prepare() {
     next_input_ = 0;
+    prepared_ = op_.form == TorchForm::kDispatched ? FillStack() : FillHandles();
+  }
+  // Once after each Prepare().
+  Status Run() {
+    REPRISE_TRY(prepared_);
     return op_.form == TorchForm::kDispatched ? RunDispatched() : RunFunction();
   }
 
@@ -60,6 +66,8 @@ class TorchCall {
     TorchTensor wrapped;
   };
 
+  Status FillStack();
+  Status FillHandles();
   Status RunDispatched();
   Status RunFunction();
   Result<const TorchTensor*> Wrapped(Operand& operand) const;
@@ -77,7 +85,10 @@ class TorchCall {
   const OpCall call_;
   const TorchResults results_;
   std::vector<Operand> inputs_;  // tensors as they come, those of lists too
-  std::size_t next_input_ = 0;   // of the run under way
+  std::size_t next_input_ = 0;   // of the run under way, as the three after it
+  Status prepared_;
+  std::array<TorchWord, kStackWords> stack_{};
+  std::array<void*, 3> handles_{};
   std::vector<Operand> outputs_;
   std::vector<bool> is_new_;  // by result
 };
@@ -141,8 +152,8 @@ Result<TorchWord> TorchCall::WordOf(char kind, bool optional, const Value& value
   }
 }
 
-Status TorchCall::RunDispatched() {
-  std::array<TorchWord, kStackWords> stack{};
+Status TorchCall::FillStack() {
+  stack_.fill(TorchWord{});
   std::size_t n = 0;
   Status status;
   WalkArguments(op_, call_.inputs, [&](char kind, bool optional, const Value& value) {
@@ -151,25 +162,32 @@ Status TorchCall::RunDispatched() {
       status = tl::unexpected(word.error());
       return false;
     }
-    stack.at(n++) = *word;
+    stack_.at(n++) = *word;
     return true;
   });
-  REPRISE_TRY(status);
-  REPRISE_TRY(library_->Call(op_.name, op_.overload, stack));
+  return status;
+}
+
+Status TorchCall::RunDispatched() {
+  REPRISE_TRY(library_->Call(op_.name, op_.overload, stack_));
   std::vector<TorchTensor> results;
   for (std::size_t i = 0; i < op_.results; ++i) {
-    results.push_back(library_->Take(stack.at(i)));
+    results.push_back(library_->Take(stack_.at(i)));
   }
   return KeepAll(results);
 }
 
-Status TorchCall::RunFunction() {
-  const auto number = [&](std::size_t i) { return call_.inputs[i].AsNumber<double>(0); };
-  std::array<void*, 3> in{};
+Status TorchCall::FillHandles() {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     REPRISE_ASSIGN(const TorchTensor* tensor, NextInput());
-    in.at(i) = tensor->handle();
+    handles_.at(i) = tensor->handle();
   }
+  return {};
+}
+
+Status TorchCall::RunFunction() {
+  const auto number = [&](std::size_t i) { return call_.inputs[i].AsNumber<double>(0); };
+  const auto& in = handles_;
   TorchTensor made;
   void* result = nullptr;
   int code = 0;
@@ -295,7 +313,7 @@ std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& lib
   if (!bound->Bind(memory)) {
     return std::nullopt;
   }
-  return HostTask{[bound] { return bound->Run(); }};
+  return HostTask{.run = [bound] { return bound->Run(); }, .before = [bound] { bound->Prepare(); }};
 }
 
 std::optional<HostTask> ByTorch(const OpCall& call, const Bindings& memory) {

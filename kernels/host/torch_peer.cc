@@ -23,7 +23,7 @@ class TorchPeer : public Peer {
     if (!task) {
       return UsageError("an operand of PyTorch is not in host memory");
     }
-    return std::make_unique<HostLaunch>(std::move(task->run));
+    return std::make_unique<HostLaunch>(std::move(*task));
   }
 
  private:

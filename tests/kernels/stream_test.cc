@@ -215,6 +215,39 @@ TEST(HostStream, ErrorsOfTasksSurface) {
   EXPECT_TRUE(stream->Finish()) << "an error is reported once";
 }
 
+TEST(HostStream, WhatGoesBeforeAndAfterATaskIsNotItsTime) {
+  std::string why;
+  Device* device = TestDevice("host", &why);
+  ASSERT_NE(device, nullptr);
+  const auto stream = std::move(*device->CreateStream(true));
+  std::int64_t began_ns = 0;
+  std::int64_t prepared_ns = 0;
+  std::int64_t ended_ns = 0;
+  bool over = false;
+  const auto launch = std::move(*device->Prepare(HostTask{
+      .run = [&]() -> Status {
+        began_ns = MonotonicNs();
+        ended_ns = MonotonicNs();
+        return {};
+      },
+      .before = [&] { WaitUntilNs((prepared_ns = MonotonicNs()) + 2'000'000); },
+      .after =
+          [&] {
+            WaitUntilNs(ended_ns + 2'000'000);
+            over = true;
+          },
+  }));
+  ASSERT_TRUE(stream->Enqueue(*launch));
+  ASSERT_TRUE(stream->Finish());
+  EXPECT_TRUE(over);
+  const auto times = stream->TakeTimes();
+  ASSERT_TRUE(times);
+  ASSERT_EQ(times->size(), 1U);
+  EXPECT_GE(times->front().start_ns, prepared_ns + 2'000'000);
+  EXPECT_LE(times->front().start_ns, began_ns);
+  EXPECT_LT(times->front().end_ns, ended_ns + 2'000'000);
+}
+
 // Where there is one core, who waits does what has not begun: still one at a time, and in order.
 TEST(HostStream, OnOneCoreKeepsOrderWhoeverRunsATask) {
   cpu_set_t before;

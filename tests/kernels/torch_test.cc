@@ -19,6 +19,16 @@
 namespace reprise {
 namespace {
 
+// As a stream runs it.
+Status RunOf(const HostTask& task) {
+  task.before();
+  Status status = task.run();
+  if (task.after) {
+    task.after();
+  }
+  return status;
+}
+
 using testing::HasSubstr;
 
 class Torch : public testing::Test {
@@ -129,20 +139,20 @@ TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
     const OpCall second{"aten::add",
                         {Value{FloatsIn(0, 4)}, Value{FloatsIn(0, 4)}, samples::Double(0.5)},
                         {Value{FloatsIn(2, 4)}}};
-    ASSERT_TRUE(ByTorch(first, memory)->run());
+    ASSERT_TRUE(RunOf(*ByTorch(first, memory)));
     EXPECT_NE(memory.Floats(1), planned);
     EXPECT_EQ(memory.Floats(1)[0], 0);
     EXPECT_EQ(memory.Floats(1)[1], 2);
     EXPECT_EQ(memory.Floats(2), planned);
     const int alive = Ask("stand_in_alive");
-    ASSERT_TRUE(ByTorch(second, memory)->run());
+    ASSERT_TRUE(RunOf(*ByTorch(second, memory)));
     EXPECT_EQ(memory.Floats(1), planned);  // over; what was adopted for it is gone
     EXPECT_EQ(memory.Floats(2)[0], -1.5);
     EXPECT_EQ(memory.Floats(3), planned);
     EXPECT_LE(Ask("stand_in_alive"), alive);
     const OpCall in_place{"aten::relu_", {Value{FloatsIn(2, 4)}}, {Value{FloatsIn(2, 4)}}};
     float* const adopted = memory.Floats(2);
-    ASSERT_TRUE(ByTorch(in_place, memory)->run());
+    ASSERT_TRUE(RunOf(*ByTorch(in_place, memory)));
     EXPECT_EQ(memory.Floats(2), adopted);
     EXPECT_EQ(adopted[0], 0);
   }
@@ -165,10 +175,10 @@ TEST_F(Torch, FreesAResultWithItsLastUser) {
     const auto first = *kernel->Lower(make, context);
     const auto second = *kernel->Lower(take, context);
     for (int iteration = 0; iteration < 3; ++iteration) {
-      ASSERT_TRUE(std::get<HostTask>(first.front()).run());
+      ASSERT_TRUE(RunOf(std::get<HostTask>(first.front())));
       EXPECT_NE(memory.Floats(1), planned);
       EXPECT_EQ(memory.Floats(1)[0], 5);
-      ASSERT_TRUE(std::get<HostTask>(second.front()).run());
+      ASSERT_TRUE(RunOf(std::get<HostTask>(second.front())));
       EXPECT_EQ(memory.Floats(1) == planned, only_tasks);
     }
   }
@@ -185,7 +195,7 @@ TEST_F(Torch, CopiesAResultThatIsLaidOutOtherwise) {
   const OpCall list{"aten::cat",
                     {samples::Tensors({FloatsIn(0, 2), FloatsIn(0, 2)}), samples::Int(0)},
                     {Value{strided}}};
-  ASSERT_TRUE(ByTorch(list, memory)->run());
+  ASSERT_TRUE(RunOf(*ByTorch(list, memory)));
   EXPECT_EQ(memory.Floats(1), planned);
   EXPECT_EQ(planned[0], 3);
   EXPECT_EQ(planned[4], 3);
@@ -217,11 +227,11 @@ TEST_F(Torch, SaysWhatPyTorchSaid) {
   const Tenants memory(4);
   const OpCall gelu{
       "aten::gelu", {Value{FloatsIn(0, 4)}, samples::Text("tanh")}, {Value{FloatsIn(1, 4)}}};
-  const Status refused = ByTorch(gelu, memory)->run();
+  const Status refused = RunOf(*ByTorch(gelu, memory));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "PyTorch could not do aten::gelu: no gelu of kind tanh");
   const OpCall beyond{"aten::relu", {Value{FloatsIn(0, 5)}}, {Value{FloatsIn(1, 5)}}};
-  const Status small = ByTorch(beyond, memory)->run();
+  const Status small = RunOf(*ByTorch(beyond, memory));
   ASSERT_FALSE(small);
   EXPECT_THAT(small.error().message, HasSubstr("has 16 bytes, a tensor in it needs 20"));
   const auto other = UseTorch("libm.so.6");
@@ -303,7 +313,7 @@ TEST_F(Torch, TheRealOneAgreesWithTheReferences) {
         ASSERT_TRUE(kernel->Reference(call, expected));
         CallMemory actual(call);
         const HostBuffers buffers(actual);
-        if (!ByTorch(call, buffers)->run()) {
+        if (!RunOf(*ByTorch(call, buffers))) {
           ++refused;  // in a replay our own kernel does it
           continue;
         }
