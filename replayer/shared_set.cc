@@ -82,8 +82,12 @@ Result<TraceSet> OpenTogether(Communicator& communicator, const std::string& dir
   REPRISE_ASSIGN(const auto comm, maker.Create(all, "all"));
   GroupRounds rounds(communicator,
                      {{"all", {.ranks = all, .rank = communicator.rank()}, comm.get()}});
-  REPRISE_ASSIGN(const std::string text, rounds.Broadcast(news.Take()));
-  ByteReader reader(text);
+  // Not moved out of its Result: GCC 12 takes a moved string's bytes for unwritten ones.
+  const auto text = rounds.Broadcast(news.Take());
+  if (!text) {
+    return tl::unexpected(text.error());
+  }
+  ByteReader reader(*text);
   const bool opened = reader.Get<bool>();
   const auto kind = reader.Get<ErrorKind>();
   const std::string rest = reader.GetString();
