@@ -97,14 +97,12 @@ template <Processor kOn>
       __builtin_prefetch(s.next.x + line + ResultStream::kAheadFloats, 0, 2);
     }
     if (writes) {
-      alignas(64) float dx[kLine];
-      for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
+      WriteLine<kOn>(stream, s.dx + line, [=](std::int64_t k) REPRISE_INLINE {
         const std::int64_t i = line + k;
         const Lanes<kOn> h = (LoadLanes<kOn>(s.row.x + i) - s.row.mean) * s.row.rstd;
         const Lanes<kOn> weighted = LoadLanes<kOn>(s.row.g + i) * LoadLanes<kOn>(s.w + i);
-        StoreLanes(dx + k, s.row.rstd * (weighted - s.mean_gw - h * s.mean_gwh));
-      }
-      stream.StoreLine<kOn>(s.dx + line, dx);
+        return s.row.rstd * (weighted - s.mean_gw - h * s.mean_gwh);
+      });
     }
   }
   sums->gw += static_cast<double>(SumOfLanes(gw));

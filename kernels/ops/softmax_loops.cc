@@ -137,11 +137,9 @@ template <Processor kOn>
     }
     __builtin_prefetch(s.next + at + ResultStream::kAheadFloats);
     if (s.y != nullptr) {
-      alignas(64) float y[kLine];
-      for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
-        StoreLanes(y + k, LoadLanes<kOn>(s.last + at + k) * s.scale + s.shift);
-      }
-      stream.StoreLine<kOn>(s.y + at, y);
+      WriteLine<kOn>(stream, s.y + at, [=](std::int64_t k) REPRISE_INLINE {
+        return LoadLanes<kOn>(s.last + at + k) * s.scale + s.shift;
+      });
     }
   }
   StepByOne(s, at, n, result);

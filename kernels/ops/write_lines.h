@@ -10,6 +10,17 @@
 
 namespace reprise::loops {
 
+// The line at `to`: of(k) is its elements from k on, as many as a register holds; inlined into the
+// copy for a processor (processor.h).
+template <Processor kOn, typename Of>
+[[gnu::always_inline]] inline void WriteLine(const ResultStream& stream, float* to, const Of& of) {
+  alignas(64) float line[ResultStream::kLineFloats];
+  for (std::int64_t k = 0; k < ResultStream::kLineFloats; k += kLanes<kOn>) {
+    StoreLanes(line + k, of(k));
+  }
+  stream.StoreLine<kOn>(to, line);
+}
+
 // y[i] = of(load, i) for i in [0, n), load(x, i) being x[i], or as many from there on as fit; it is
 // inlined into the copy for a processor (processor.h). What is `ahead` elements further on in the
 // operands is fetched meanwhile: into the second cache if that is far, since the first has no room.
@@ -36,11 +47,7 @@ template <Processor kOn, std::size_t kOperands, typename Of>
         __builtin_prefetch(operand + ahead + i);
       }
     }
-    alignas(64) float line[kLine];
-    for (std::int64_t k = 0; k < kLine; k += kLanes<kOn>) {
-      StoreLanes(line + k, of(many, i + k));
-    }
-    stream.StoreLine<kOn>(y + i, line);
+    WriteLine<kOn>(stream, y + i, [=](std::int64_t k) REPRISE_INLINE { return of(many, i + k); });
   }
   for (; i < n; ++i) {
     y[i] = of(one, i);
