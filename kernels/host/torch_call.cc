@@ -187,7 +187,6 @@ Status TorchCall::FillHandles() {
 
 Status TorchCall::RunFunction() {
   const auto number = [&](std::size_t i) { return call_.inputs[i].AsNumber<double>(0); };
-  const auto& in = handles_;
   TorchTensor made;
   void* result = nullptr;
   int code = 0;
@@ -195,23 +194,23 @@ Status TorchCall::RunFunction() {
     case TorchForm::kProductInto: {
       using Function = int(void*, void*, void*, void*, double, double);
       REPRISE_ASSIGN(made, library_->New(*call_.OutputTensor(0)));
-      code = reinterpret_cast<Function*>(function_)(made.handle(), in[0], in[1], in[2], number(3),
-                                                    number(4));
+      code = reinterpret_cast<Function*>(function_)(made.handle(), handles_[0], handles_[1],
+                                                    handles_[2], number(3), number(4));
       break;
     }
     case TorchForm::kTwoTensors: {
       using Function = int(void*, void*, double, void**);
-      code = reinterpret_cast<Function*>(function_)(in[0], in[1], number(2), &result);
+      code = reinterpret_cast<Function*>(function_)(handles_[0], handles_[1], number(2), &result);
       break;
     }
     case TorchForm::kOneTensor: {
       using Function = int(void*, double, void**);
-      code = reinterpret_cast<Function*>(function_)(in[0], number(1), &result);
+      code = reinterpret_cast<Function*>(function_)(handles_[0], number(1), &result);
       break;
     }
     default: {
       using Function = int(void*, double);
-      code = reinterpret_cast<Function*>(function_)(in[0], number(1));
+      code = reinterpret_cast<Function*>(function_)(handles_[0], number(1));
       break;
     }
   }

@@ -21,7 +21,9 @@ namespace {
 
 // As a stream runs it.
 Status RunOf(const HostTask& task) {
-  task.before();
+  if (task.before) {
+    task.before();
+  }
   Status status = task.run();
   if (task.after) {
     task.after();
