@@ -48,7 +48,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
       "Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>, or srun "
-      "(docs/scale.md)");
+      "(docs/guides/clusters.md)");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();

@@ -5,7 +5,7 @@
 namespace reprise {
 
 void AddPartFlags(CLI::App& app, PartFlags& flags) {
-  constexpr const char* kGroup = "Playing a part (docs/modes.md)";
+  constexpr const char* kGroup = "Replaying a part (docs/parts.md)";
   auto* const ranks = app.add_option("--ranks", flags.ranks,
                                      "recorded ranks to play, e.g. 0-3,6; mpirun -n <how many>")
                           ->group(kGroup);

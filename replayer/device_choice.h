@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// An index into `devices`, which are all of the options' backend (docs/modes.md). Usage error where
+// An index into `devices`, which are all of the options' backend (docs/parts.md). Usage error where
 // the map has no device for the rank, or one that is not there.
 [[nodiscard]] Result<int> ChooseDevice(const ReplayOptions& options,
                                        std::span<const DeviceInfo> devices, int local_rank,

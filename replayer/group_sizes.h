@@ -1,4 +1,4 @@
-// Sizes of collectives whose group has other members than recorded (docs/modes.md).
+// Sizes of collectives whose group has other members than recorded (docs/parts.md).
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
 enum class HostGaps : std::uint8_t { kKeep, kUntraced, kScale, kDrop };
 
 // What becomes of collectives whose group has more or fewer members than recorded
-// (docs/modes.md): the whole message stays as recorded, or every member's block of it does.
+// (docs/parts.md): the whole message stays as recorded, or every member's block of it does.
 enum class GroupSizes : std::uint8_t { kKeep, kScale };
 
 struct StreamId {
@@ -47,7 +47,7 @@ struct DeviceMap {
   std::map<int, int> device_of;  // kListed
 };
 
-// Which part of the set is played, and by whom (docs/modes.md).
+// Which part of the set is played, and by whom (docs/parts.md).
 struct PartOptions {
   std::vector<std::int32_t> ranks;         // rank k of the run plays ranks[k]; empty: all
   bool one_trace = false;                  // all ranks of the run play one recorded rank

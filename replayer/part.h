@@ -1,4 +1,4 @@
-// The part of a trace set that a replay plays, put together: ranks, then nodes (docs/modes.md).
+// The part of a trace set that a replay plays, put together: ranks, then nodes (docs/parts.md).
 #pragma once
 
 #include <cstdint>

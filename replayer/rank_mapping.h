@@ -1,5 +1,5 @@
 // Which recorded rank each rank of a run plays, and what becomes of process groups and of those
-// that a transfer names (docs/modes.md). Pure functions; sizes follow in group_sizes.h.
+// that a transfer names (docs/parts.md). Pure functions; sizes follow in group_sizes.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which part of one rank's trace is played (docs/modes.md): a smaller graph, before anything is
+// Which part of one rank's trace is played (docs/parts.md): a smaller graph, before anything is
 // planned, so that plan, engine, estimate, dry run and report see a trace like any other.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A trace set in, one that says less out (docs/anonymize.md).
+// A trace set in, one that says less out (docs/policies.md).
 #pragma once
 
 #include <cstdint>

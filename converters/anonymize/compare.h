@@ -1,4 +1,4 @@
-// Whether one trace set is another under new names (docs/anonymize.md, "Equivalence").
+// Whether one trace set is another under new names (docs/policies.md, "Equivalence").
 #pragma once
 
 #include <cstdint>

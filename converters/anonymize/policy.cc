@@ -46,7 +46,7 @@ Status SetAction(const std::string& key, const std::string& value, const std::st
                                   [&](const FieldRow& row) { return row.name == key; });
   if (field == kFields.end()) {
     return BadInput(
-        fmt::format("{}: no field is called \"{}\" (docs/anonymize.md lists them)", origin, key));
+        fmt::format("{}: no field is called \"{}\" (docs/policies.md lists them)", origin, key));
   }
   const auto action = std::find(kActionNames.begin(), kActionNames.end(), value);
   const auto number = static_cast<std::size_t>(action - kActionNames.begin());

@@ -1,4 +1,4 @@
-// What a shared trace may still say, field by field. The format: docs/anonymize.md.
+// What a shared trace may still say, field by field. The format: docs/policies.md.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The list of what is in a package, its first file: manifest.json (docs/anonymize.md).
+// The list of what is in a package, its first file: manifest.json (docs/policies.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Runs side by side: one workload on several machines, generations or settings. Pure functions over
-// reports; docs/compare.md says how to read what comes out, and holds the JSON.
+// reports; docs/comparisons.md says how to read what comes out, and holds the JSON.
 #pragma once
 
 #include <cstdint>
@@ -126,7 +126,7 @@ struct Comparison {
 // For a review's page or a CI's summary.
 [[nodiscard]] std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
                                              const Comparison& comparison);
-// One JSON object (docs/compare.md). `figures`: what the HTML page draws in place of the
+// One JSON object (docs/comparisons.md). `figures`: what the HTML page draws in place of the
 // comparison.
 [[nodiscard]] std::string ComparisonJson(const std::vector<ComparedSide>& sides,
                                          const Comparison& comparison,

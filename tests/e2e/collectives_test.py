@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How collectives are made, and more ranks than processes (docs/algorithms.md, docs/modes.md)."""
+"""How collectives are made, and more ranks than processes (docs/algorithms.md, docs/parts.md)."""
 import json
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Parts of a set: ranks, steps, ranges, streams, one trace on all ranks (docs/modes.md)."""
+"""Parts of a set: ranks, steps, ranges, streams, one trace on all ranks (docs/parts.md)."""
 import json
 import pathlib
 import re
