@@ -1,4 +1,4 @@
-// reprise anonymize: a trace set that replays the same and tells little else.
+// reprise anonymize: a trace set without what identifies, with what a replay needs.
 #include "converters/anonymize/anonymize.h"
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ Result<int> RunAnonymize(const Flags& flags) {
 
 CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<Flags>();
-  app.description("Make a trace set that replays the same and tells little else");
+  app.description("Remove identifying data from a trace set and keep what a replay needs");
   app.add_option("input", flags->input, "trace set");
   app.add_option("output", flags->output, "directory to create");
   app.add_option("--policy", flags->policy,

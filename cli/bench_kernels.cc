@@ -115,7 +115,7 @@ Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
 CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* sub = bench.add_subcommand(
-      "kernels", "GFLOP/s and GB/s of the kernels, of the device's limits and of peers");
+      "kernels", "GFLOP/s and GB/s of the kernels, of the device's limits and of other libraries");
   sub->add_option("--device", flags->backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}))
       ->capture_default_str();

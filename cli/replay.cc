@@ -47,7 +47,7 @@ constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 void AddFlags(CLI::App& app, Flags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
-      "Replay a trace set, or a part of it; start it with mpirun -n <ranks to play>, or srun "
+      "Replay a trace set, or a part of it; start it with mpirun -n <ranks>, or srun "
       "(docs/guides/clusters.md)");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
@@ -69,7 +69,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "cut long transfers into chunks of this size on their way between device and "
                  "network; 0: do not (4MiB with GPUs, else 0: a CPU's tensors need no copy)");
   app.add_option("--fold", flags.fold,
-                 "play this many ranks on the processes that were started, several in each")
+                 "replay this many ranks on the processes that were started, several in each")
       ->check(CLI::PositiveNumber);
   app.add_option("--host-gaps", flags.host_gaps,
                  "keep, untraced (less what tracing took, as estimated), drop, or scale:F");

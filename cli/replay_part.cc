@@ -7,11 +7,11 @@ namespace reprise {
 void AddPartFlags(CLI::App& app, PartFlags& flags) {
   constexpr const char* kGroup = "Replaying a part (docs/parts.md)";
   auto* const ranks = app.add_option("--ranks", flags.ranks,
-                                     "recorded ranks to play, e.g. 0-3,6; mpirun -n <how many>")
+                                     "recorded ranks to replay, e.g. 0-3,6; mpirun -n <how many>")
                           ->group(kGroup);
   flags.one_trace_option =
       app.add_option("--one-trace", flags.one_trace,
-                     "all ranks play one recorded rank (RANK, or the lowest that is there), as "
+                     "all ranks replay one recorded rank (RANK, or the lowest that is there), as "
                      "data parallel")
           ->type_name("[RANK]")
           ->expected(0, 1)
@@ -22,9 +22,9 @@ void AddPartFlags(CLI::App& app, PartFlags& flags) {
                  "(with --ranks), or scale it with the members (with --one-trace)")
       ->check(CLI::IsMember({"keep", "scale"}))
       ->group(kGroup);
-  app.add_option("--steps", flags.steps, "recorded steps to play, from 0: 0,2-3")->group(kGroup);
+  app.add_option("--steps", flags.steps, "recorded steps to replay, from 0: 0,2-3")->group(kGroup);
   app.add_option("--range", flags.range,
-                 "NAME or NAME:K: play what a marked range (record_function) holds, every "
+                 "NAME or NAME:K: replay what a marked range (record_function) holds, every "
                  "occurrence or the K-th from 0; `reprise stats` lists them")
       ->group(kGroup);
   app.add_option("--streams", flags.streams,

@@ -59,7 +59,7 @@ Result<int> RunReport(const ReportFlags& flags) {
 
 CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
-  app.description("What a run says: coverage, times, transfers, energy");
+  app.description("Report on a run: coverage, times, transfers, energy");
   app.add_option("run", flags->run, "directory written by replay or monitor")->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_option("-o,--output", flags->output,
