@@ -75,9 +75,41 @@ def check(path):
             yield f"{where}: no Manager, Helper, Util: {line.strip()}"
 
 
+def counted_names(path):
+    """The counters that a file counts (core/diagnostics.h), by line: what stands first in Count(…); where
+    that is a variable, the names in the tables that it comes from."""
+    text = path.read_text()
+    names = {}
+    indirect = False
+    for call in re.finditer(r"\bCount(?:Named)?\(\s*([^;]*?)(?=,|\);)", text):
+        literals = re.findall(r'"([a-z][a-z_]*)(?:: [^"]*)?"', call.group(1))
+        for name in literals:
+            names.setdefault(name, text.count("\n", 0, call.start()) + 1)
+        indirect = indirect or call.group(1) in ("name", "counter")
+    if indirect:
+        for row in re.finditer(r'\{(?:k\w+, )?"([a-z]+(?:_[a-z0-9]+)+)"[,}]', text):
+            names.setdefault(row.group(1), text.count("\n", 0, row.start()) + 1)
+    return names
+
+
+def check_counters(files):
+    """Every counter has its sentence in core/counters.def, and every sentence a counter."""
+    said = re.findall(r"^COUNTER\((\w+),", (ROOT / "core" / "counters.def").read_text(), re.MULTILINE)
+    counted = {}
+    for path in files:
+        for name, line in counted_names(path).items():
+            counted.setdefault(name, f"{path.relative_to(ROOT).as_posix()}:{line}")
+    for name in sorted(set(counted) - set(said)):
+        yield f"{counted[name]}: counter {name} needs a line in core/counters.def"
+    for name in sorted(set(said) - set(counted)):
+        yield f"core/counters.def: nothing counts {name}"
+    for name in sorted({name for name in said if said.count(name) > 1}):
+        yield f"core/counters.def: {name} stands there twice"
+
+
 def main():
     files = sources()
-    problems = [problem for path in files for problem in check(path)]
+    problems = [problem for path in files for problem in check(path)] + list(check_counters(files))
     print("\n".join(problems))
     print(f"{len(files)} files, {len(problems)} problems")
     # A checker that finds no files checks nothing.
