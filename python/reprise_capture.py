@@ -1,20 +1,22 @@
 """Captures chosen training steps of a PyTorch job for `reprise convert`.
 
     import reprise_capture
-    capture = reprise_capture.start("capture_dir", steps=(5, 7))   # before the training loop
+    capture = reprise_capture.start("capture_dir")   # before the training loop
     ...
         optimizer.step()
-        capture.step()                                             # at the end of every step
+        capture.step()                               # at the end of every step
 
-Every rank writes, of steps 5, 6 and 7 (the first is step 0):
+Every rank writes, of steps 5, 6 and 7 (the first is step 0; `steps="10-12"` chooses others):
 
     capture_dir/rank<N>.et.json.gz      host execution trace (torch.profiler.ExecutionTraceObserver)
     capture_dir/rank<N>.kineto.json.gz  Kineto trace of the same steps
-    capture_dir/rank<N>.meta.json       which steps, and what steps take without tracing
+    capture_dir/rank<N>.meta.json       which steps, what steps take without tracing, and the
+                                        processor, device, threads and cores of the rank
 
 Copy this one file beside your script: it needs PyTorch 2.1 or newer and the standard library. It
 opens no connection, starts no process and no thread, and calls no collective. Steps that were not
-chosen run without any hook. Whatever goes wrong here is logged, and the training goes on.
+chosen run without any hook. It reports on stderr what it wrote and what went wrong; in any case
+the training goes on.
 """
 import atexit
 import contextlib
@@ -23,41 +25,53 @@ import json
 import logging
 import operator
 import os
+import platform
+import re
+import shlex
 import shutil
+import sys
 import time
 
 __all__ = ["Capture", "start"]
 
 _log = logging.getLogger("reprise_capture")
 
+_DEFAULT_STEPS = (5, 7)  # allocators and data loaders have settled by then
+
 # Steps timed after the traced ones: the converter takes the median of all untraced steps.
 _TIMED_AFTERWARDS = 10
+_WARM_UP = 2  # steps that the converter leaves out
 _RANK_VARIABLES = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
                    ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 
 
-def start(directory, steps, compress=True):
-    """Begins counting steps. `steps` is (first, last), both included, or one number.
+def start(directory="capture", steps=None, compress=True, **unknown):
+    """Begins counting steps. `steps`: a number, (first, last) with both included, several steps in
+    a row such as [5, 6, 7], or "5-7"; 5 to 7 if it is left out.
 
-    Returns a Capture in any case; one that cannot capture says why in the log and does nothing.
+    Returns a Capture in any case; one that cannot capture reports why and does nothing.
     """
+    if unknown:
+        _warn("start() has no parameter %s; it takes directory, steps and compress",
+              ", ".join(sorted(unknown)))
     return Capture(directory, steps, compress)
 
 
 class Capture:
     """Call step() at the end of every training step. Usable as a context manager."""
 
-    def __init__(self, directory, steps, compress=True):
+    def __init__(self, directory, steps=None, compress=True):
         self._tracer = None
         self._step = 0  # the step that runs now
         self._seconds = []  # by step; None where it says nothing about an untraced step
         self._written = None  # the path stem of this rank's files, once they are there
         self._directory = self._first = self._last = None
         self._compress = bool(compress)
+        self._process = os.getpid()
         self._active = False
         with _Harmless(self, "cannot begin"):
             self._directory = os.path.abspath(os.fspath(directory))
-            self._first, self._last = _step_range(steps)
+            self._first, self._last = _step_range(_DEFAULT_STEPS if steps is None else steps)
             _torch_parts()
             self._active = True
             atexit.register(self.close)
@@ -78,17 +92,12 @@ class Capture:
 
     def close(self):
         """Ends the capture; called by itself when the program ends."""
-        if not self._active:
+        if not self._active or os.getpid() != self._process:  # a fork's exit is not the training's
             return
         self._active = False
         atexit.unregister(self.close)
         with _Harmless(self, "failed while it ended"):
-            if self._written:
-                self._write_meta()
-            else:
-                _log.warning(
-                    "nothing was captured: the training ended after %d steps, before step %d was "
-                    "over (the first step is step 0)", self._step, self._last)
+            self._report_end()
         self._drop_tracer()
 
     def __enter__(self):
@@ -96,6 +105,25 @@ class Capture:
 
     def __exit__(self, *unused):
         self.close()
+
+    def _report_end(self):
+        if self._written:
+            self._write_meta()
+            if self._untraced_steps() == 0:
+                _warn("no step was timed without tracing, so reports cannot compare with it: let "
+                      "the training run for some steps after step %d", self._last)
+        elif self._step == 0:
+            _warn("nothing was captured: capture.step() was never called; call it at the end of "
+                  "every training step")
+        else:
+            _warn("nothing was captured: the training ended after %d steps, before step %d was "
+                  "over (the first step is step 0); choose earlier steps, such as steps=%d",
+                  self._step, self._last, max(self._step - 1, 0))
+
+    def _untraced_steps(self):
+        """As the converter counts them: without the first two."""
+        return sum(seconds is not None and not self._first <= step <= self._last
+                   for step, seconds in enumerate(self._seconds) if step >= _WARM_UP)
 
     def _end_step(self, seconds):
         ended, self._step = self._step, self._step + 1
@@ -133,7 +161,20 @@ class Capture:
         self._written = self._stem
         self._write_meta()
         self._drop_tracer()
-        _log.info("captured steps %d to %d: %s.*", self._first, self._last, self._stem)
+        if self._rank == 0:
+            self._report_files()
+
+    def _report_files(self):
+        steps = (f"step {self._first}" if self._first == self._last
+                 else f"steps {self._first} to {self._last}")
+        others = (f" ({self._world_size} ranks, each with its own files)"
+                  if self._world_size > 1 else "")
+        _report(f"captured {steps}{others} in {self._directory}")
+        for name in sorted(os.listdir(self._directory)):
+            if name.startswith("rank0.") and ".tmp-" not in name:
+                size = os.path.getsize(os.path.join(self._directory, name))
+                _report(f"  {name}  {size / 1e6:.2f} MB")
+        _report(f"next: reprise convert {shlex.quote(self._directory)} -o trace")
 
     def _write_meta(self):
         import torch
@@ -142,7 +183,8 @@ class Capture:
             "rank": self._rank, "world_size": self._world_size, "backend": self._backend,
             "torch": str(torch.__version__),
             "cuda": getattr(torch.version, "cuda", None), "hip": getattr(torch.version, "hip", None),
-            "threads": torch.get_num_threads(),
+            "threads": torch.get_num_threads(), "cores": _cores(),
+            "processor": _processor(), "device": _device_name(torch),
             "traced_steps": list(range(self._first, self._last + 1)),
             "step_seconds": self._seconds,
         }
@@ -177,10 +219,24 @@ class _Harmless:
     def __exit__(self, kind, error, _):
         if kind is None or not issubclass(kind, Exception):
             return False  # KeyboardInterrupt and SystemExit are the training's
-        _log.warning("the capture %s, the training goes on without it: %s: %s", self._what,
-                     kind.__name__, error)
+        _warn("the capture %s, the training goes on without it: %s: %s", self._what,
+              kind.__name__, error)
         self._capture._give_up()
         return True
+
+
+def _warn(text, *values):
+    with contextlib.suppress(Exception):  # a logger that fails is no reason to end a training
+        _log.warning("reprise_capture: " + text, *values)
+
+
+def _report(text):
+    """By the program's own logging where it shows such messages, else on stderr."""
+    with contextlib.suppress(Exception):
+        if _log.hasHandlers() and _log.isEnabledFor(logging.INFO):
+            _log.info("reprise_capture: %s", text)
+        else:
+            print(f"reprise_capture: {text}", file=sys.stderr, flush=True)
 
 
 class _Tracer:
@@ -303,14 +359,54 @@ def _rank():
 
 
 def _step_range(steps):
+    """(first, last) of whatever names steps in a row."""
+    expected = (f"steps={steps!r}: expected a step such as 5, (5, 7) or '5-7' for steps 5 to 7, or "
+                "steps in a row such as [5, 6, 7]")
+    numbers = steps
+    if isinstance(steps, str):
+        if not re.fullmatch(r"\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*", steps):
+            raise ValueError(expected)
+        numbers = [int(number) for number in re.findall(r"\d+", steps)]
     try:
-        first, last = steps
+        try:
+            numbers = list(numbers)
+        except TypeError:
+            numbers = [numbers]
+        numbers = [operator.index(number) for number in numbers]
     except TypeError:
-        first = last = steps
-    first, last = operator.index(first), operator.index(last)
-    if not 0 <= first <= last:
-        raise ValueError(f"steps={steps!r}: expected (first, last) with 0 <= first <= last")
+        raise ValueError(expected) from None
+    first, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
+    in_a_row = numbers == list(range(first, last + 1))
+    if not 0 <= first <= last or not (in_a_row or len(numbers) == 2):
+        raise ValueError(expected)
     return first, last
+
+
+def _cores():
+    """How many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count()
+
+
+def _processor():
+    """The processor's name, as Reprise has it of the machine that replays."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def _device_name(torch):
+    """Of the accelerator that this rank uses; None without one."""
+    for kind in ("cuda", "xpu"):
+        with contextlib.suppress(Exception):  # a name that is not known ends no capture
+            device = getattr(torch, kind)
+            if device.is_available():
+                return str(device.get_device_name(device.current_device()))
+    return None
 
 
 def _temporary(path):

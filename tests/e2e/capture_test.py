@@ -4,6 +4,7 @@ where PyTorch is installed (REPRISE_TORCH_PYTHON or this interpreter), for real.
 import gzip
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -26,7 +27,12 @@ def call(text):
 __version__ = "2.9.stand-in"
 version = types.SimpleNamespace(cuda=None, hip="6.0")
 def get_num_threads(): return 3
-cuda = types.SimpleNamespace(is_available=lambda: True, synchronize=lambda: call("synchronize"))
+def get_device_name(device):
+    if "NAMELESS" in os.environ:
+        raise RuntimeError("the stand-in's device has no name")
+    return f"Stand-in GPU {device}"
+cuda = types.SimpleNamespace(is_available=lambda: True, synchronize=lambda: call("synchronize"),
+                             current_device=lambda: 1, get_device_name=get_device_name)
 RANK = int(os.environ.get("STAND_IN_RANK", "-1"))
 distributed = types.SimpleNamespace(
     is_available=lambda: True, is_initialized=lambda: RANK >= 0, get_rank=lambda: RANK,
@@ -77,12 +83,14 @@ TRAINING = '''
 import glob, json, os, sys, time
 import torch, reprise_capture
 steps = eval(sys.argv[2])
-capture = reprise_capture.start(sys.argv[1], steps=steps, compress="PLAIN" not in os.environ)
+capture = reprise_capture.start(*eval(os.environ.get("START", "(sys.argv[1], steps)")),
+                                compress="PLAIN" not in os.environ, **eval(os.environ.get("MORE", "{}")))
 story = [list(torch.log)]
 for step in range(int(sys.argv[3])):
     time.sleep(0.002)
     torch.log.clear()
-    capture.step()
+    if "FORGET" not in os.environ:
+        capture.step()
     story.append(list(torch.log))
 torch.log.clear()
 if "CRASH" in os.environ:
@@ -175,6 +183,52 @@ class StandIn(program.ProgramTest):
         self.assertEqual(len(seconds), 16)
         self.assertTrue(all(value is None or value >= 0.002 for value in seconds), seconds)
 
+    def test_steps_in_every_form(self):
+        for steps in ([5, 6, 7], "5-7", "5, 6,7", (5, 7), range(5, 8)):
+            with self.subTest(steps):
+                self.train(steps, 12)
+                self.assertEqual(self.meta(0)["traced_steps"], [5, 6, 7])
+        for steps in (4, "4", [4]):
+            self.train(steps, 12)
+            self.assertEqual(self.meta(0)["traced_steps"], [4])
+        self.train(None, 12, START="(sys.argv[1],)")  # none: 5 to 7
+        self.assertEqual(self.meta(0)["traced_steps"], [5, 6, 7])
+
+    def test_an_unknown_parameter_is_named(self):
+        self.train((1, 2), 5, MORE="{'step': 3}")
+        self.assertIn("no parameter step; it takes directory, steps and compress", self.stderr)
+        self.assertEqual(self.meta(0)["traced_steps"], [1, 2])
+
+    def test_it_reports_what_it_wrote(self):
+        self.train((3, 4), 40, STAND_IN_RANK=0)
+        for text in ("captured steps 3 to 4 (4 ranks, each with its own files) in "
+                     f"{self.dir / 'capture'}\n", "  rank0.et.json.gz  0.00 MB\n",
+                     "  rank0.kineto.json.gz  0.00 MB\n", "  rank0.meta.json  0.00 MB\n",
+                     f"next: reprise convert {self.dir / 'capture'} -o trace\n"):
+            self.assertIn(text, self.stderr)
+        self.train((3, 4), 40, STAND_IN_RANK=1)
+        self.assertEqual(self.stderr, "", "one rank reports for all")
+
+    def test_no_untraced_step_is_named(self):
+        self.train((3, 4), 5)  # steps 0 and 1 never count, step 2 prepares
+        self.assertIn("no step was timed without tracing", self.stderr)
+        self.train((3, 4), 8)
+        self.assertNotIn("no step was timed without tracing", self.stderr)
+
+    def test_meta_has_the_machine(self):
+        self.train((3, 4), 12)
+        meta = self.meta(0)
+        self.assertEqual((meta["device"], meta["threads"]), ("Stand-in GPU 1", 3))
+        self.assertEqual(meta["cores"], len(os.sched_getaffinity(0)))
+        self.assertIn(f": {meta['processor']}\n", pathlib.Path("/proc/cpuinfo").read_text())
+        self.train((3, 4), 12, NAMELESS=1)
+        self.assertIsNone(self.meta(0)["device"])
+
+    def test_a_forgotten_step_is_named(self):
+        self.train((3, 4), 12, FORGET=1)
+        self.assertIn("capture.step() was never called", self.stderr)
+        self.assertEqual(self.files(), [])
+
     def test_rank_from_the_launcher_and_plain_files(self):
         self.train(3, 6, RANK=7, WORLD_SIZE=8, PLAIN=1)
         self.assertEqual(self.files(), ["rank7.et.json", "rank7.kineto.json", "rank7.meta.json"])
@@ -221,9 +275,12 @@ class StandIn(program.ProgramTest):
                         self.assertIn(off, calls, "left switched on")
 
     def test_what_cannot_be_captured_is_said(self):
-        for steps in ((5, 3), (-1, 2), "soon", 2.5, (1, 2, 3)):
+        for steps in ((5, 3), (-1, 2), "soon", 2.5, (1, 2, 4), [], "7-5"):
             self.train(steps, 3)
             self.assertIn("the capture cannot begin", self.stderr)
+            self.assertIn("expected a step such as 5, (5, 7) or '5-7'", self.stderr)
+        self.train(5, 3, START="(object(), 5)")
+        self.assertIn("the capture cannot begin, the training goes on without it: TypeError", self.stderr)
         self.train((1, 2), 5, OLD=1)
         self.assertIn("2.1 or newer", self.stderr)
         self.train((1, 2), 5, TAKEN=1)
