@@ -16,8 +16,7 @@ SOURCES = {".cc", ".h", ".cl", ".def", ".proto", ".py", ".cmake", ".txt", ".sbat
 MOST_LINES_OF_README = 130
 # Pages that are still to be written anew. The list only gets shorter.
 UNCHECKED = set("""
-README.md docs/clocks.md docs/definitions.md docs/et_format.md docs/faults.md
-docs/package_format.md docs/python.md docs/run_format.md docs/telemetry.md docs/threat_model.md
+README.md
 """.split())
 
 
