@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The documentation: how it is written, where its links lead, and that it holds what the program prints."""
+import json
 import re
 import subprocess
 import sys
@@ -153,6 +154,22 @@ class Kernels(program.ProgramTest):
 
     def test_markdown_or_json(self):
         self.run_program("list", "kernels", "--markdown", "--json", expect=2)
+
+
+class Policies(program.ProgramTest):
+    def test_table_holds_what_the_presets_do(self):
+        page = (program.ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+        header = re.search(r"^\| fields \|(.*)\|$", page, re.MULTILINE)
+        presets = re.findall(r"`(\w+)`", header.group(1))
+        self.assertEqual(len(presets), 3)
+        table = {preset: {} for preset in presets}
+        for row in page[header.end():].split("\n\n")[0].splitlines()[2:]:
+            names, *actions = (cell.strip() for cell in row.strip("|").split("|"))
+            for preset, action in zip(presets, actions):
+                table[preset].update({name: action for name in re.findall(r"`(\w+)`", names)})
+        for preset in presets:
+            fields = json.loads(self.run_program("anonymize", "--print-policy", preset).stdout)["fields"]
+            self.assertEqual(table[preset], fields, preset)
 
 
 if __name__ == "__main__":
