@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The documentation: how it is written, where its links lead, and that it holds what the program prints."""
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -127,7 +128,7 @@ class Commands(program.ProgramTest):
     def run_page(self, page, folder):
         """Runs the blocks of a page in order, in one folder that looks like the repository after a build."""
         (folder / "build").mkdir(parents=True)
-        (folder / "build" / "reprise").symlink_to(program.REPRISE)
+        (folder / "build" / "reprise").symlink_to(pathlib.Path(program.REPRISE).resolve())
         for name in ("traces", "python", "scripts", "LICENSE"):
             (folder / name).symlink_to(program.ROOT / name)
         environment = {**program.ENVIRONMENT, "PATH": f"{folder / 'build'}:{program.ENVIRONMENT['PATH']}"}
