@@ -1,4 +1,4 @@
-// Energy from samples: one rule for whoever samples and whoever reports.
+// Energy from samples: one rule for sampling and for reports.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct EnergyPoint {
   double value = 0;
 };
 
-// What lies between two times, from one to the other: between two points a total grows evenly, a
-// power changes evenly. `samples` are of one metric, by time; NaN values are passed over. Readings
-// of a total that has not changed say only that its meter has not counted yet: they are passed over
-// too, but for the first and the last. At the ends the value is interpolated to the bound where a
-// sample lies beyond it; where none does, a total counts nothing more and a power is held. Empty if
-// fewer than two samples fall inside.
+// The curve between two times as points, from one bound to the other. Between two samples a total
+// grows evenly and a power changes evenly, so that straight lines connect the points. `samples` are
+// of one metric, by time; NaN values are skipped. A reading of a total that equals the one before
+// means that the meter has not updated: it is skipped too, except the first and the last sample. At
+// each end the value is interpolated if a sample lies beyond; otherwise a total stops growing and a
+// power is held. Empty if fewer than two samples lie inside.
 [[nodiscard]] std::vector<EnergyPoint> EnergyPoints(MetricKind kind,
                                                     std::span<const Sample> samples,
                                                     std::int64_t begin_ns, std::int64_t end_ns);

@@ -1,5 +1,5 @@
-// What ran when, ready to be drawn: tracks, slices on them, arrows between slices, counters. Made
-// from a trace or from a run beside those, written by report/perfetto.
+// Tracks, slices on them, arrows between slices, and counters, ready to draw. Made from a trace or
+// from a run; written by report/perfetto.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Timeline {
     std::string name;
     AnnotationValue value;
   };
-  // Slices of a track may overlap (a writer lays such ones side by side) and may last 0 ns.
+  // Slices of a track may overlap (a writer puts these on further lanes) and may last 0 ns.
   struct Slice {
     Index track = 0;
     std::int64_t start_ns = 0;

@@ -9,9 +9,9 @@
 
 namespace reprise {
 
-// How the hosts' clocks of a run lie to that of rank 0's host: all ranks are on one host; else each
-// host has readings against rank 0's (kFactClockReadings), else against Unix time
-// (kFactWallReadings). Where it is not known for every host, they are not related.
+// How the clocks of a run's hosts relate to that of rank 0's host. Either all ranks are on one
+// host, or each host has readings against rank 0's (kFactClockReadings), or else against Unix time
+// (kFactWallReadings). If a host has none, the clocks are unrelated.
 class ClockRelation {
  public:
   // From facts that have not been moved yet.
@@ -30,7 +30,7 @@ class ClockRelation {
   bool one_host_ = false, by_wall_clock_ = false;
 };
 
-// Moves every rank; says in `notes` where wall clocks are all there is.
+// Moves every rank; adds a note where only wall clocks are known.
 void RelateClocks(RunData& run, const ClockRelation& relation);
 inline void RelateClocks(RunData& run) { RelateClocks(run, ClockRelation(run)); }
 

@@ -1,4 +1,4 @@
-// SQLite as values: RAII, Result instead of return codes. The only header that knows sqlite3.h.
+// SQLite as values: RAII, Result instead of return codes. The only header that includes sqlite3.h.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,7 +15,7 @@
 
 namespace reprise {
 
-// A prepared statement. Bind, then Run (no rows wanted) or Next until it says false.
+// A prepared statement. Bind, then Run (no rows wanted) or Next until it returns false.
 class Statement {
  public:
   Statement(sqlite3_stmt* statement, std::string file)

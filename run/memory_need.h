@@ -16,8 +16,8 @@ namespace reprise {
 [[nodiscard]] bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                                 std::int64_t memory_bytes);
 
-// Refuses (environment) ranks whose files are so large that this can't end well; says what to do
-// instead. Anything near the limit passes.
+// Environment error, with what to do instead, if the files of these ranks clearly exceed memory.
+// Anything near the limit passes.
 [[nodiscard]] Status CheckMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                                  std::int64_t memory_bytes);
 

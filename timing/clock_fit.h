@@ -1,4 +1,4 @@
-// Maps every rank's clock to rank 0's, from what causality says about matched transfers
+// Maps every rank's clock to rank 0's, from the causality of matched transfers
 // (docs/clocks.md). Pure functions over plain arrays.
 #pragma once
 
