@@ -1,4 +1,4 @@
-// What `types` and `shapes` of one side say about each value, worked out once. Only et_schema sees
+// `types` and `shapes` of one side, parsed once into a slot for each value. Only et_schema sees
 // this.
 #pragma once
 

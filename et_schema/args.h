@@ -90,7 +90,7 @@ void FormatArgs(const ValueList& inputs, const ValueList& outputs, ArgText& text
 
 // What was odd in a text but did not stop its parsing.
 struct ArgProblems {
-  std::uint32_t type_mismatch = 0;  // a value that is not what `types` says
+  std::uint32_t type_mismatch = 0;  // a value that does not match `types`
   std::uint32_t untyped = 0;        // a value without an entry in `types`
   std::uint32_t unknown_dtype = 0;
   std::uint32_t out_of_range = 0;  // integers beyond 64 bits: clamped

@@ -21,7 +21,7 @@ class ColumnsEncoder {
   using Put = std::function<Status(std::string_view)>;
   explicit ColumnsEncoder(Put put) : put_(std::move(put)) {}
   // Bad input: no sequence of messages after their lengths, a message of more than 15 MiB, or more
-  // kinds of fields than there is room for: columns can't hold that file.
+  // kinds of fields than the format allows: columns can't hold that file.
   [[nodiscard]] Status Add(std::string_view bytes);
   [[nodiscard]] Status Finish();
 

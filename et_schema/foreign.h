@@ -57,7 +57,7 @@ struct ForeignHeader {
 //   0.0.1        fields of their own for times and communication, no attributes
 //   0.0.2, 0.0.3 one list `parent`, arguments as six strings, attributes by type; perhaps a header
 //   0.0.4        today's; GlobalMetadata first
-// Which one a file is, it does not say: its messages do. The old ones are read as if they were
+// A file does not name its schema; the messages reveal it. Old files are read as if they were
 // 0.0.4: `parent` becomes data_deps, node and collective types get today's numbers.
 class ForeignReader {
  public:

@@ -11,7 +11,7 @@
 
 namespace reprise {
 
-// Memory: one message, or 128 KiB. An announced length is believed only as bytes arrive.
+// Memory: one message, or 128 KiB. Memory grows as bytes arrive, not by the announced length.
 class MessageReader {
  public:
   // Real nodes are some hundred bytes; a list of all of a model's tensors reaches megabytes.

@@ -87,7 +87,8 @@ struct Block {
 // No block has more: the encoder ends it before.
 inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 16;
 inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{16} << 20;
-// What may follow a block: no stranger gets to set up a block per message.
+// A block before another one has at least these bytes, so that hostile files cannot have a block
+// per message.
 inline constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
 // Of a message after its length: a block that is full has the least bytes then.
 inline constexpr std::uint64_t kMostMessageBytes = kMostBlockBytes - kLeastBlockBytes;

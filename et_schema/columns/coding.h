@@ -13,7 +13,7 @@
 
 namespace reprise::columns {
 
-// What a number outside of long columns says: each use has a model of its own.
+// The uses of numbers outside of long columns: each has a model of its own.
 enum class Use : std::uint8_t {
   kCount,
   kFieldKind,
