@@ -1,4 +1,4 @@
-// What the command line says about which part of a trace is played, and where: texts into options.
+// Parses texts of the command line into options: the part of a trace to replay, scales, devices.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The buffers of a replay: allocated by a MemoryPlan, filled with data that kernels can live with.
+// The buffers of a replay: allocated by a MemoryPlan, filled with data that kernels accept.
 #pragma once
 
 #include <cstdint>

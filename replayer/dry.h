@@ -5,10 +5,10 @@
 
 namespace reprise {
 
-// Needs no device and no mpirun: rank 0 simulates all ranks that are played and writes the run,
-// other ranks (if any were started) only agree; one trace on all ranks is simulated on as many as
-// were started. Durations are the recorded ones, × --time-scale; gaps are taken as --host-gaps
-// says. The manifest's option `mode` is "dry" and every record is timed.
+// Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
+// ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were
+// started. Durations are the recorded ones × --time-scale; gaps follow --host-gaps. The manifest's
+// option `mode` is "dry", and every record is timed.
 [[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                                    Communicator& communicator);
 

@@ -56,12 +56,12 @@ class Engine {
   // One thread at a time asks; any thread.
   [[nodiscard]] Progress GetProgress();
   [[nodiscard]] RankState GetState() const;
-  // Ends the run on all ranks, telling them `told`; this rank's own error is `found`. Where another
-  // rank was first, its reason is. From any thread.
+  // Ends the run on all ranks with the reason `told`; this rank's own error is `found`. If another
+  // rank failed first, the reason is that rank's. From any thread.
   void GiveUp(const Error& told, const Error& found);
   // Why the engine is unusable, if it is.
   [[nodiscard]] std::optional<Error> failure() const;
-  // WaitUntilNs, with the watchdog knowing.
+  // WaitUntilNs, which the watchdog sees as an intended wait.
   void WaitUntil(std::int64_t deadline_ns);
 
  private:
@@ -73,7 +73,7 @@ class Engine {
     double stretch;  // what is still to be waited for; 1 if the stream does
   };
 
-  // One recorded host thread or device stream. Used by whoever runs its current node.
+  // One recorded host thread or device stream. Used by the thread that runs its current node.
   struct ActorState {
     IdealTime timeline;
     std::unique_ptr<Stream> stream;  // null: nothing of this actor runs on a device

@@ -1,4 +1,4 @@
-// Exceptions of the standard library, which end here: as an error that can be told to other ranks.
+// Turns exceptions of the standard library into errors that other ranks can receive.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// Out of memory, no more threads, …: all of the environment. `where`: "while …", "at node …".
+// Out of memory, no more threads, …: environment errors. `where`: "while …", "at node …".
 [[nodiscard]] inline Error ErrorOf(const std::exception& exception, const std::string& where) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
   return {ErrorKind::kEnvironment, (memory ? "out of memory " : "") + where +

@@ -10,9 +10,9 @@ namespace reprise {
 using PlayRank =
     std::function<tl::expected<ReplayOutcome, ReplayFailure>(const ReplayRequest&, Communicator&)>;
 
-// Plays `ranks` ranks on the processes of a communicator, those of each on a thread of its own
-// (CreateFoldedCommunicators says who plays what). `play` is Replay or DryReplay. Collective; the
-// outcome is that of this process's first rank.
+// Replays `ranks` ranks on the processes of a communicator, each rank on a thread of its own
+// (CreateFoldedCommunicators assigns ranks to processes). `play` is Replay or DryReplay.
+// Collective; the outcome is that of this process's first rank.
 [[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> PlayFolded(const ReplayRequest& request,
                                                                     Communicator& processes,
                                                                     int ranks,

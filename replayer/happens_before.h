@@ -1,5 +1,5 @@
-// Which nodes are certainly over before another one starts, whatever the timing: what follows from
-// the plan's dependencies alone (vector clocks).
+// Which nodes have certainly ended before another one starts, whatever the timing: derived from the
+// plan's dependencies alone (vector clocks).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace reprise {
 
 class HappensBefore {
  public:
-  // Order in actors beyond these is not followed: less is then known, nothing wrong.
+  // The order in further actors is ignored: the result is then incomplete, but never wrong.
   static constexpr std::uint32_t kMaxActors = 16;
 
   HappensBefore(const Graph& graph, const Plan& plan);

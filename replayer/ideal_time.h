@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// A plain value; whoever runs the thread's current node may use it (nodes of a thread are ordered).
+// A plain value, used by the thread that runs the current node (nodes of a thread are ordered).
 class IdealTime {
  public:
   void Restart(std::int64_t now_ns) {

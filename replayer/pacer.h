@@ -14,11 +14,11 @@ namespace reprise {
 class Pacer {
  public:
   explicit Pacer(std::function<void(std::uint32_t node)> run);
-  ~Pacer();  // finishes the node at hand, forgets the others
+  ~Pacer();  // finishes the current node, drops the others
   void Post(std::uint32_t node);
-  // Forgets posted nodes that have not begun; returns when none is at hand.
+  // Drops posted nodes that have not started; returns when no node is running.
   void Drain();
-  // The calling thread is another pacer's, which has its own deadlines to keep.
+  // The calling thread belongs to another pacer, which has its own deadlines.
   [[nodiscard]] bool IsElsewhere() const;
 
  private:

@@ -1,4 +1,4 @@
-// The part of a trace set that a replay plays, put together: ranks, then nodes (docs/parts.md).
+// Builds the part of a trace set to replay: ranks, then nodes (docs/parts.md).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct RankPart {
 struct PartCounts {
   std::uint64_t nodes = 0, recorded_nodes = 0;
   std::uint64_t edges_cut = 0;
-  std::uint64_t outside = 0;        // transfers that reach nobody
+  std::uint64_t outside = 0;        // transfers whose other side is not replayed
   std::uint64_t other_streams = 0;  // nodes beside --streams
 
   void Add(const PartCounts& other);
@@ -45,7 +45,7 @@ struct PartCounts {
 // chosen.
 [[nodiscard]] std::map<std::string, std::string> DescribePart(const ReplayOptions& options,
                                                               const RankMapping& mapping);
-// For people, after the run; nothing where everything was played.
+// Notes for the user after the run; empty if the whole set was replayed.
 [[nodiscard]] std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet& set,
                                                  const RankMapping& mapping,
                                                  const PartCounts& counts);

@@ -23,11 +23,11 @@ struct TransferCut {
   std::int64_t step_bytes = 0;  // c1 - c0 of all chunks but the last; whole elements
 };
 
-// Nothing where the transfer is moved whole: it is not longer than a chunk, or its blocks differ. A
-// chunk is `chunk_bytes` long, all blocks of the longer side together; but pieces of blocks, each
-// a copy of its own, are not made shorter than kLeastPieceBytes (or `chunk_bytes`, if less) for it.
-// The answer is the same on every member, for it rests on what all of them know: block size and
-// group size. So an all_to_all with splits is never cut, even where this member's are equal.
+// Nothing if the transfer moves whole: it is not longer than a chunk, or its blocks differ. A chunk
+// is `chunk_bytes` long, all blocks of the longer side together. Pieces of blocks are separate
+// copies: none is shorter than kLeastPieceBytes (or `chunk_bytes`, if less). The answer depends on
+// block size and group size only, so it is the same on every member. An all_to_all with splits is
+// therefore never cut, even if this member's splits are equal.
 [[nodiscard]] std::optional<TransferCut> CutOf(const CommSpec& spec, int group_size,
                                                std::int64_t chunk_bytes);
 // An estimate, not measured: at PCIe's 25 GB/s it takes 10 µs, about what enqueueing a copy does.

@@ -1,5 +1,5 @@
-// Which recorded rank each rank of a run plays, and what becomes of process groups and of those
-// that a transfer names (docs/parts.md). Pure functions; sizes follow in group_sizes.h.
+// Which recorded rank each rank of a run replays, and how process groups and the ranks named in
+// transfers are mapped (docs/parts.md). Pure functions; sizes follow in group_sizes.h.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct MappedGroup {
 };
 
 struct RankMapping {
-  std::vector<std::int32_t> played;  // by rank of the run: the trace's rank
-  std::vector<std::int32_t> players;  // the other way round, the first that plays it; −1: none does
+  std::vector<std::int32_t> played;   // by rank of the run: the trace's rank
+  std::vector<std::int32_t> players;  // the inverse: the first that replays it; −1: none
   std::map<std::string, MappedGroup> groups;
   bool one_trace = false;
   bool assume_groups = false;
   GroupSizes sizes = GroupSizes::kKeep;
-  bool changes = false;  // false: every rank plays itself, nothing is to be rewritten
+  bool changes = false;  // false: every rank replays its own trace unchanged
 
-  // The run's rank that plays a recorded one; −1: none does.
+  // The run's rank that replays a recorded rank; −1: none.
   [[nodiscard]] std::int32_t PlayerOf(std::int32_t recorded) const;
   // Of a group id, the ranks of the run; empty: unknown.
   [[nodiscard]] std::vector<std::int32_t> RanksOf(const std::string& group) const;
@@ -43,9 +43,9 @@ struct RankMapping {
 [[nodiscard]] Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options,
                                            int size);
 
-// What rank `rank` of the run plays, from what was recorded by RankMapping::played[rank]: rank,
-// groups, roots and peers are those of the run. A transfer whose peer or root does not take part,
-// or whose group cannot be mapped, becomes one to the outside and is counted (`transfer_outside`).
+// The trace of RankMapping::played[rank], rewritten for rank `rank` of the run: rank, groups, roots
+// and peers are those of the run. A transfer whose peer or root is not replayed, or whose group
+// cannot be mapped, goes to the outside and is counted (`transfer_outside`).
 [[nodiscard]] Result<Graph> PlayAs(const Graph& graph, const RankMapping& mapping,
                                    std::int32_t rank, Diagnostics& diagnostics);
 // The same for one transfer; false: to the outside.

@@ -1,4 +1,4 @@
-// What a rank is doing and what it waits for, as it tells the others when a run stands still.
+// What a rank does and waits for, as sent to the other ranks when a run stands still.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct SequenceState {
 
 struct RankState {
   std::int32_t rank = 0;
-  bool answered = true;  // false: all that is known is the rank's number
+  bool answered = true;  // false: only the rank's number is valid
   std::string host;
   std::int64_t quiet_ns = 0;  // since the last node completed or what is known to take time ended
   std::int32_t iteration = 0;
@@ -50,8 +50,8 @@ struct RankState {
   bool operator==(const RankState&) const = default;
 };
 
-// A run that stands still, for people: `headline` names the ranks at fault as far as the states
-// tell; `table` has a row for each rank and sequence. `states` by rank, one of each.
+// Describes a run that stands still: `headline` names the ranks at fault as far as the states show
+// it; `table` has a row for each rank and sequence. `states` by rank, one of each.
 struct StandstillReport {
   std::string headline;
   std::string table;

@@ -19,7 +19,7 @@ struct ReplayRequest {
   bool force = false;
   std::string command_line;  // for the manifest
   ReplayOptions options;
-  // Called on rank 0 with a line for people; may be empty.
+  // Called on rank 0 with a line for the user; may be empty.
   std::function<void(const std::string&)> progress;
   // Asked some 20 times a second while iterations run, from another thread: whether this rank is to
   // end the run early (a signal has come), and why. May be empty.
@@ -28,7 +28,7 @@ struct ReplayRequest {
 
 struct ReplayOutcome {
   std::int64_t checked_transfers = 0;  // on this rank; --check
-  std::vector<std::string> notes;      // for people: what part of the set was played
+  std::vector<std::string> notes;      // for the user: which part of the set was replayed
 };
 
 // Collective over all ranks of `communicator`. Every rank returns the same success or an error of

@@ -1,5 +1,5 @@
-// Which part of one rank's trace is played (docs/parts.md): a smaller graph, before anything is
-// planned, so that plan, engine, estimate, dry run and report see a trace like any other.
+// Selects the part of one rank's trace to replay (docs/parts.md): a smaller graph, made before
+// planning, so that plan, engine, estimate, dry run and report see a trace like any other.
 #pragma once
 
 #include <cstdint>

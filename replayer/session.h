@@ -42,11 +42,11 @@ class Session {
   Status PrepareEngine();       // collective: allocate, compile
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
-  Status WritePreliminaryManifest();     // collective gather; so that a killed run says what it was
+  Status WritePreliminaryManifest();     // collective gather; a killed run then has its settings
   Status CompareClocks();                // collective: this host's clock against rank 0's
   Status MeasureIdle();                  // collective
   Status RunIterations();                // collective; the only stage with transfers outstanding
-  void RecordFailure(const Error& why);  // the first: so that the run on disk says why it ended
+  void RecordFailure(const Error& why);  // the first; the run on disk keeps why it ended
   Status EndRecording();                 // this rank's file is complete
   Status WriteSummary();                 // rank 0 writes run.sqlite and marks the manifest complete
   [[nodiscard]] ReplayOutcome Outcome() const;

@@ -1,5 +1,5 @@
-// What all ranks need to know of a trace set, read from disk once: ten thousand ranks that list a
-// directory of as many files are more than a shared file system bears.
+// Facts of a trace set that all ranks need, read from disk once. Ten thousand ranks that list a
+// directory of ten thousand files would overload a shared file system.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace reprise {
 
-// OpenChosen (rank_mapping.h) on rank 0; the others are told the outcome. Collective over all
+// OpenChosen (rank_mapping.h) on rank 0; the others receive the outcome. Collective over all
 // ranks.
 [[nodiscard]] Result<TraceSet> OpenTogether(Communicator& communicator,
                                             const std::string& directory, const PartOptions& part);
 // The set's ContentHash; each rank reads its share of the files. Collective over all ranks.
 [[nodiscard]] Result<std::string> HashTogether(Communicator& communicator, const TraceSet& set);
 
-// As rank 0 tells it.
+// As received from rank 0.
 [[nodiscard]] std::string EncodeSet(const TraceSet& set);
 [[nodiscard]] TraceSet DecodeSet(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Ends a run that stands still on every rank, saying who waits for whom (docs/faults.md).
+// Ends a run that stands still on every rank; reports which ranks wait for which (docs/faults.md).
 #pragma once
 
 #include <condition_variable>
@@ -29,11 +29,12 @@ struct WatchdogOptions {
   std::int64_t tick_ns = 50'000'000;       // at most; a short limit has shorter ones
 };
 
-// One per rank, on a thread of its own, while transfers may be outstanding; constructed and
-// destroyed where all ranks meet (a rank that has none any more does not answer). While any rank
-// makes progress nothing is given up, and a rank sends one note a `limit_ns` at most. How it works:
-// a rank that is quiet for `limit_ns` asks the lowest rank that answers to look; that one, once
-// quiet itself, asks all, and gives up if all have been quiet for as long or do not answer.
+// One per rank, on its own thread, while transfers may be outstanding. Constructed and destroyed
+// where all ranks meet, because a rank without one does not answer. While any rank makes progress
+// the run goes on, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
+// progress for `limit_ns` asks the lowest rank that answers to check. Once that rank has no
+// progress either, it asks all, and ends the run if all have been quiet for as long or do not
+// answer.
 class Watchdog {
  public:
   struct Callbacks {
@@ -84,7 +85,7 @@ class Watchdog {
   std::int64_t changed_ns_ = 0;  // when the mark was seen to change
   std::int64_t last_tick_ns_ = 0;
   Role role_ = Role::kNone;
-  std::int64_t next_ns_ = 0;  // when the role's patience ends
+  std::int64_t next_ns_ = 0;  // when the role's time limit ends
   int looker_ = 0;
   std::uint64_t round_ = 0;
   int answers_ = 0;
