@@ -1,5 +1,5 @@
-// From a run to its report. What takes all ranks' steps, transfers and telemetry is found from an
-// outline of the run; what takes nodes is found part by part.
+// From a run to its report. Results that need all ranks' steps, transfers and telemetry come from
+// an outline of the run; results that need nodes are computed part by part.
 #pragma once
 
 #include <cstdint>

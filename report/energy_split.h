@@ -1,5 +1,5 @@
-// Who used the energy of some meters: one sweep over time. The rule is docs/definitions.md's
-// ("Energy").
+// Splits the energy of meters among operations in one sweep over time. The rule is
+// docs/definitions.md's ("Energy").
 #pragma once
 
 #include <cstdint>

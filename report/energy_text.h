@@ -1,4 +1,4 @@
-// The console's section on who used the energy. Only report/console sees this.
+// The console's section on energy use. Only report/console sees this.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Pages that need no network and load nothing: style, scripts and data are in the one file. What
-// names in the data say is only ever text: none can become markup or script.
+// Pages that need no network and load nothing: style, scripts and data are in the one file. Names
+// in the data are always text: none can become markup or script.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Times for the HTML report that the console has no room for: of each rank, step, iteration and
-// class, and who kept whom waiting. Only report/ sees this.
+// Times that only the HTML report shows: by rank, step, iteration and class, and which ranks made
+// others wait. Only report/ sees this.
 #pragma once
 
 #include <array>

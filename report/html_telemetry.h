@@ -76,7 +76,7 @@ class TelemetryReduction {
   };
   class HostReduction;
   void FindHosts(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows);
-  // Drops the least telling metrics until all fit; says how many.
+  // Drops the least informative metrics until all fit; returns how many.
   [[nodiscard]] std::int64_t KeepMostTelling(std::size_t most);
 
   std::vector<Host> hosts_;

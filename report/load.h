@@ -1,4 +1,4 @@
-// What ran when, ready to be laid beside samples. Only report/ sees this.
+// Which nodes ran when, for comparison with samples. Only report/ sees this.
 #pragma once
 
 #include <cstdint>

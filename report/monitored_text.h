@@ -1,4 +1,4 @@
-// Runs of `reprise monitor`: nothing was replayed, so coverage and fidelity say nothing.
+// Runs of `reprise monitor`: nothing was replayed, so there is no coverage and no fidelity.
 #pragma once
 
 #include <string>

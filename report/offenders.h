@@ -1,4 +1,4 @@
-// Which operations took most more or less time than when they were recorded, and why that may be.
+// The operations that differ most from their recorded time, with a likely cause.
 #pragma once
 
 #include <cstdint>

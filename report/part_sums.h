@@ -1,4 +1,4 @@
-// What takes a run's nodes, of ranks that come in parts. Only report/ sees this.
+// Consumes the nodes of a run, part by part. Only report/ sees this.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One iteration of a run beside its recording, as one graph of all ranks: what timing/ takes. Only
-// report/ sees this.
+// One iteration of a run beside its recording, as one graph of all ranks: the input of timing/.
+// Only report/ sees this.
 #pragma once
 
 #include <cstdint>

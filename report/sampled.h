@@ -1,4 +1,4 @@
-// What the samples of a run say: energy with its source, and the range of every other metric.
+// Energy with its source, and the range of every other metric, from the samples of a run.
 #pragma once
 
 #include <optional>

@@ -37,7 +37,7 @@ class Table {
   std::vector<std::string> notes_ = {""};  // by row
 };
 
-// What a table of ranks has room for.
+// The most rows that a table of ranks shows.
 inline constexpr std::size_t kMostRankRows = 32;
 // The line below a table of so many ranks; empty where all are in it.
 [[nodiscard]] std::string RanksLeftOut(std::size_t ranks);

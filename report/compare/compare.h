@@ -1,5 +1,5 @@
-// Runs side by side: one workload on several machines, generations or settings. Pure functions over
-// reports; docs/comparisons.md says how to read what comes out, and holds the JSON.
+// Compares runs of one workload on several machines, generations or settings. Pure functions over
+// reports; docs/comparisons.md explains the results and holds the JSON.
 #pragma once
 
 #include <cstdint>
@@ -100,8 +100,8 @@ struct Setting {
 };
 
 struct Comparison {
-  // Whether repeats are runs; else they are the iterations within them, whose spread says nothing
-  // of how one run differs from the next.
+  // Whether repeats are runs; otherwise they are iterations of one run, whose spread does not show
+  // how runs differ.
   bool repeats_are_runs = false;
   std::vector<std::string> verdicts;  // of every side after the first
   std::vector<std::string> warnings;

@@ -10,7 +10,7 @@
 
 namespace reprise {
 
-// What one run says of a quantity: a value an iteration where each has one, else one value.
+// A quantity of one run: a value per iteration if each has one, else one value.
 using QuantityValues = std::vector<double>;
 
 // On what a quantity rests, so that what does not compare is not divided.
