@@ -12,7 +12,7 @@ namespace reprise {
 
 struct Finding {
   SequenceKey key;
-  // Of several findings of a sequence the lowest is told: by position, then by order.
+  // Of several findings of a sequence the lowest is reported: by position, then by order.
   std::uint64_t position = 0;
   std::int32_t order = 0;
   std::string text;
@@ -23,8 +23,8 @@ struct Findings {
   std::size_t sequences = 0;       // all, also those whose text is not among `texts`
 };
 
-// Collective over all ranks; the same on all. Costs 8 bytes a rank where nobody found anything,
-// else no more texts in all than are told, from each rank at least one.
+// Collective over all ranks; the same on all. Costs 8 bytes a rank without findings; otherwise only
+// the reported texts travel, from each rank at least one.
 [[nodiscard]] Result<Findings> GatherFindings(Communicator& communicator,
                                               std::vector<Finding> mine);
 

@@ -22,7 +22,7 @@ namespace reprise {
 // The return code of an MPI call as a Status: EnvironmentError with the call and MPI's text.
 [[nodiscard]] Status CheckMpi(int code, const char* call);
 
-// How a reduction is told to MPI.
+// How a reduction is expressed in MPI.
 struct MpiReduction {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
@@ -63,7 +63,7 @@ class MpiState {
   [[nodiscard]] Result<bool> WaitFor(MPI_Request& request, std::int64_t deadline_ns,
                                      bool heed_abort);
 
-  // Memory that MPI may still touch although nobody waits any more: kept to the process's end.
+  // Memory that MPI may still access after a wait was given up: kept to the process's end.
   void Keep(std::vector<std::byte> bytes);
   // A transfer was dropped before it was done. MPI may then still write into memory that is gone:
   // no progress must be made any more.

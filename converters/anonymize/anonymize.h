@@ -1,4 +1,4 @@
-// A trace set in, one that says less out (docs/policies.md).
+// Turns a trace set into one without identifying data (docs/policies.md).
 #pragma once
 
 #include <cstdint>

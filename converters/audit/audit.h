@@ -1,4 +1,4 @@
-// What a trace set still says: every field, every string, and what of it should not be shared.
+// Lists what a trace set reveals: every field, every string, and what should not be shared.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What shapes and transfers alone tell of a model: no policy that replays can hide it.
+// What shapes and transfers alone reveal of a model: no policy that allows replay can hide it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a linked trace says of a collective.
+// Reads a collective from a linked trace.
 #pragma once
 
 #include "converters/chakra/linked_nodes.h"

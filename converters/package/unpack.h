@@ -1,4 +1,4 @@
-// A package back into a trace set. Packages come from strangers: nothing in one is believed.
+// Turns a package back into a trace set. Packages may be hostile: every value in one is checked.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Storage ids are reused after free: says which incarnation of a storage each tensor is.
+// Storage ids are reused after free: finds the incarnation of each tensor's storage.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What an operation returned, where the capture says only what it was given: Kineto's events.
+// Infers the results of operations from their inputs, for captures without results: Kineto's
+// events.
 #pragma once
 
 #include <cstddef>

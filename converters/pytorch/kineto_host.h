@@ -9,7 +9,7 @@
 
 namespace reprise::pytorch {
 
-// What a cpu_op event says of its arguments (recorded with record_shapes=True).
+// The arguments in a cpu_op event (recorded with record_shapes=True).
 [[nodiscard]] std::unique_ptr<KinetoArguments> ReadKinetoArguments(simdjson::dom::element args);
 
 // One node for every event, linked by a record-function id that it sets in both. Shapes, types and

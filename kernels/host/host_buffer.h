@@ -12,7 +12,8 @@ namespace reprise {
 // Not thread-safe: who adopts and who reads are ordered by their streams and events.
 class HostBuffer final : public Buffer {
  public:
-  // Zeros; environment error if there is no such room. `has_tenants`: a library may bring results.
+  // Zeros; environment error if there is not so much memory. `has_tenants`: a library may bring
+  // results.
   static Result<std::unique_ptr<HostBuffer>> Allocate(std::int64_t bytes, bool has_tenants);
   [[nodiscard]] std::int64_t size_bytes() const override;
   [[nodiscard]] std::byte* host_data() override;

@@ -20,8 +20,8 @@ struct ElementwiseOp {
   template <typename T>
   using Block = void (*)(const T* a, const T* b, const T* c, T d, T* out, int n);
   Block<float> run_float = nullptr;
-  // The same, past the caches: `out` begins a line, and n is a multiple of kPastFloats. `ahead`:
-  // see ResultStream, which must be there until all parts of the result are written.
+  // The same, by non-temporal stores: `out` begins a line, and n is a multiple of kPastFloats.
+  // `ahead`: see ResultStream, which must be there until all parts of the result are written.
   using Past = void (*)(const float* a, const float* b, const float* c, float d, float* out, int n,
                         ResultStream::Ahead ahead);
   static constexpr int kPastFloats = 64;

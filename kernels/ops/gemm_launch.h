@@ -1,4 +1,4 @@
-// Matrix products for whoever needs one: gemm, convolution, attention.
+// Launches of matrix products, for gemm, convolution and attention.
 #pragma once
 
 #include <array>

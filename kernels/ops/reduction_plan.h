@@ -1,5 +1,5 @@
 // Reductions over dimensions: which elements, and the launches of reduction.cl. For the reduction
-// family, and for whoever needs a total (losses).
+// family, and for kernels that need a total (losses).
 #pragma once
 
 #include <optional>

@@ -37,8 +37,8 @@ struct SoftmaxSums {
 
 // dx = y (g - sum); dx may be g.
 void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
-// The same, and log-softmax's dx = g - exp(y) sum, past the caches where `stream` does, while what
-// is `ahead` elements further on in the operands is fetched.
+// The same, and log-softmax's dx = g - exp(y) sum, by non-temporal stores where `stream` does; what
+// is `ahead` elements further on in the operands is prefetched.
 void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
                           std::int64_t ahead, const ResultStream& stream);
 void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
