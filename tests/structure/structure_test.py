@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the house to its plan: which folder may include which, and where third-party headers stay.
+"""Checks which folder may include which, and where third-party headers stay.
 
 The table is docs/architecture.md's; a violation names file, line and rule.
 """
