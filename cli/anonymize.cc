@@ -15,12 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct AnonymizeFlags {
   std::string input, output, policy = "replay", print_policy, durations, shapes, salt_file, names;
   bool force = false, json = false, verify = false, verify_only = false;
 };
 
-Result<AnonymizeRequest> MakeRequest(const Flags& flags) {
+Result<AnonymizeRequest> MakeRequest(const AnonymizeFlags& flags) {
   if (flags.input.empty() || flags.output.empty()) {
     return UsageError("give a trace set and the directory to write");
   }
@@ -87,7 +87,7 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report) {
   }
 }
 
-Result<int> Verify(const Flags& flags) {
+Result<int> Verify(const AnonymizeFlags& flags) {
   REPRISE_ASSIGN(const auto difference, FirstDifference(flags.input, flags.output));
   if (difference) {
     fmt::print(stderr, "not the same: {}\n", *difference);
@@ -98,7 +98,7 @@ Result<int> Verify(const Flags& flags) {
   return 0;
 }
 
-Result<int> RunAnonymize(const Flags& flags) {
+Result<int> RunAnonymize(const AnonymizeFlags& flags) {
   if (!flags.print_policy.empty()) {
     REPRISE_ASSIGN(const std::string text, PolicyText(flags.print_policy));
     fmt::print("{}", text);
@@ -120,7 +120,7 @@ Result<int> RunAnonymize(const Flags& flags) {
 }  // namespace
 
 CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AnonymizeFlags>();
   app.description("Remove identifying data from a trace set and keep what a replay needs");
   app.add_option("input", flags->input, "trace set");
   app.add_option("output", flags->output, "directory to create");

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-using Difference = std::optional<std::string>;
+using DifferenceFound = std::optional<std::string>;
 
 bool SameWork(const Work& a, const Work& b) {
   return a.type == b.type && a.mode == b.mode && a.kernel == b.kernel && a.actor == b.actor &&
@@ -18,7 +18,7 @@ bool SameWork(const Work& a, const Work& b) {
          a.releases == b.releases && a.counts == b.counts && a.alone == b.alone;
 }
 
-Result<Difference> PlansDiffer(const Graph& a, const Graph& b) {
+Result<DifferenceFound> PlansDiffer(const Graph& a, const Graph& b) {
   ReplayOptions options;
   options.assume_groups = true;
   REPRISE_ASSIGN(const Plan plan_a, BuildPlan(a, options, KernelRegistry::Builtin()));
@@ -26,33 +26,34 @@ Result<Difference> PlansDiffer(const Graph& a, const Graph& b) {
   const std::int32_t rank = a.metadata().rank;
   for (Graph::Index i = 0; i < a.size(); ++i) {
     if (!SameWork(plan_a.work[i], plan_b.work[i])) {
-      return Difference(fmt::format("rank {}: node {} ({}) and node {} are planned differently",
-                                    rank, a.id(i), a.name(i), b.id(i)));
+      return DifferenceFound(
+          fmt::format("rank {}: node {} ({}) and node {} are planned differently", rank, a.id(i),
+                      a.name(i), b.id(i)));
     }
   }
   if (plan_a.transfers != plan_b.transfers) {
-    return Difference(fmt::format("rank {}: transfers are issued in another order", rank));
+    return DifferenceFound(fmt::format("rank {}: transfers are issued in another order", rank));
   }
   if (plan_a.deps != plan_b.deps || plan_a.dep_offset != plan_b.dep_offset ||
       plan_a.tail_ns != plan_b.tail_ns) {
-    return Difference(fmt::format("rank {}: the plans' dependencies or ends differ", rank));
+    return DifferenceFound(fmt::format("rank {}: the plans' dependencies or ends differ", rank));
   }
-  return Difference();
+  return DifferenceFound();
 }
 
 }  // namespace
 
-Result<Difference> FirstDifference(const std::string& original, const std::string& result) {
+Result<DifferenceFound> FirstDifference(const std::string& original, const std::string& result) {
   REPRISE_ASSIGN(const TraceSet a, TraceSet::OpenPresent(original));
   REPRISE_ASSIGN(const TraceSet b, TraceSet::OpenPresent(result));
   SetComparison comparison;
-  if (Difference difference = comparison.Groups(a, b)) {
+  if (DifferenceFound difference = comparison.Groups(a, b)) {
     return difference;
   }
   for (const auto& [rank, path] : a.files) {
     REPRISE_ASSIGN(const Graph graph_a, Graph::Load(path));
     REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.files.at(rank)));
-    REPRISE_ASSIGN(Difference difference, comparison.Rank(graph_a, graph_b));
+    REPRISE_ASSIGN(DifferenceFound difference, comparison.Rank(graph_a, graph_b));
     if (!difference) {
       REPRISE_ASSIGN(difference, PlansDiffer(graph_a, graph_b));
     }
@@ -60,7 +61,7 @@ Result<Difference> FirstDifference(const std::string& original, const std::strin
       return difference;
     }
   }
-  return Difference();
+  return DifferenceFound();
 }
 
 }  // namespace reprise

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct AuditFlags {
   std::string path, names;
   bool json = false, all = false;
 };
@@ -35,7 +35,7 @@ LocalNames NamesOfThisMachine() {
   return names;
 }
 
-Json ToJson(const Flags& flags, const AuditReport& report) {
+Json ToJson(const AuditFlags& flags, const AuditReport& report) {
   Json findings = Json::array();
   for (const Finding& finding : report.findings) {
     findings.push_back({{"kind", finding.kind},
@@ -70,7 +70,7 @@ std::string Printable(std::string_view text) {
   return out + (text.size() > kMost ? "..." : "");
 }
 
-void Print(const Flags& flags, const AuditReport& report) {
+void Print(const AuditFlags& flags, const AuditReport& report) {
   constexpr std::size_t kMostShown = 12;
   fmt::print("{}: {} files, {} nodes\nfields and strings:\n", flags.path, report.files,
              report.census.nodes);
@@ -106,7 +106,7 @@ void Print(const Flags& flags, const AuditReport& report) {
 }  // namespace
 
 CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AuditFlags>();
   app.description("Show what a trace set still says; exit 1 if some of it should not be shared");
   app.add_option("path", flags->path, "trace set")->required();
   app.add_option("--public-names", flags->names, "a file with more names that may stay");

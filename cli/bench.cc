@@ -18,7 +18,7 @@
 namespace reprise {
 namespace {
 
-struct Flags {
+struct BenchFlags {
   std::string name;
   std::string min_size = "32M";
   std::string max_size = "32M";
@@ -67,7 +67,7 @@ Result<std::vector<ReduceOp>> ParseOps(const std::string& text) {
   return std::vector<ReduceOp>{*op};
 }
 
-Result<BenchOptions> OptionsOf(const Flags& flags) {
+Result<BenchOptions> OptionsOf(const BenchFlags& flags) {
   BenchOptions options;
   const auto kind = ParseCommKind(flags.name);
   if (!kind) {
@@ -114,7 +114,7 @@ void PrintHeader(const BenchOptions& options, int ranks, std::size_t hosts) {
   fmt::print("\n");
 }
 
-void PrintTiming(const std::optional<BenchTiming>& timing) {
+void PrintBenchTiming(const std::optional<BenchTiming>& timing) {
   if (!timing) {
     fmt::print(" {:>9} {:>7} {:>7} {:>7}", "N/A", "N/A", "N/A", "N/A");
     return;
@@ -127,8 +127,8 @@ void PrintTiming(const std::optional<BenchTiming>& timing) {
 void PrintRow(const BenchRow& row) {
   fmt::print("  {:>11} {:>13} {:>9} {:>6} {:>6}", row.bytes, row.count, Name(row.dtype),
              row.op ? Name(*row.op) : "none", row.root.value_or(-1));
-  PrintTiming(row.out_of_place);
-  PrintTiming(row.in_place);
+  PrintBenchTiming(row.out_of_place);
+  PrintBenchTiming(row.in_place);
   fmt::print("\n");
   (void)std::fflush(stdout);
 }
@@ -198,7 +198,7 @@ void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
   fmt::print("{}\n", json.dump(2));
 }
 
-Result<int> Bench(Communicator& communicator, const Flags& flags) {
+Result<int> Bench(Communicator& communicator, const BenchFlags& flags) {
   const bool prints = communicator.rank() == 0;
   REPRISE_ASSIGN(const BenchOptions options, OptionsOf(flags));
   REPRISE_TRY(ValidateBench(options, communicator.size()));
@@ -225,7 +225,7 @@ Result<int> Bench(Communicator& communicator, const Flags& flags) {
   return totals.wrong > 0 ? 1 : 0;
 }
 
-Result<int> BenchCollectives(const CommandContext& context, const Flags& flags) {
+Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& flags) {
   int argc = context.argc;
   char** argv = context.argv;
   REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
@@ -248,7 +248,7 @@ Result<int> BenchCollectives(const CommandContext& context, const Flags& flags) 
 CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   app.description("measure collectives and kernels as the replay runs them");
   app.require_subcommand(1);
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<BenchFlags>();
   CLI::App* sub = app.add_subcommand("collectives", "busbw of one kind; start it with mpirun -n N");
   sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
   sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();

@@ -17,7 +17,7 @@
 namespace reprise {
 namespace {
 
-struct Flags {
+struct BenchKernelsFlags {
   std::string backend = "opencl";
   int device_index = 0;
   std::vector<std::string> icds;
@@ -33,7 +33,7 @@ struct Flags {
   bool list = false;
 };
 
-Result<KernelBenchOptions> OptionsOf(const Flags& flags) {
+Result<KernelBenchOptions> OptionsOf(const BenchKernelsFlags& flags) {
   KernelBenchOptions options;
   options.filter = flags.filter;
   REPRISE_ASSIGN(options.dtypes, ParseFloatingTypes(flags.dtypes));
@@ -45,7 +45,7 @@ Result<KernelBenchOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-Result<int> List(const Flags& flags, const KernelBenchOptions& options) {
+Result<int> List(const BenchKernelsFlags& flags, const KernelBenchOptions& options) {
   REPRISE_ASSIGN(const auto devices, ListDevices(flags.backend));
   const auto index = static_cast<std::size_t>(flags.device_index);
   if (index >= devices.size()) {
@@ -70,7 +70,7 @@ void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases
   }
 }
 
-Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
+Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags& flags) {
   REPRISE_ASSIGN(const KernelBenchOptions options, OptionsOf(flags));
   if (flags.backend == "opencl") {
     if (!flags.torch.empty()) {
@@ -113,7 +113,7 @@ Result<int> BenchKernels(const CommandContext& context, const Flags& flags) {
 }  // namespace
 
 CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<BenchKernelsFlags>();
   CLI::App* sub = bench.add_subcommand(
       "kernels", "GFLOP/s and GB/s of the kernels, of the device's limits and of other libraries");
   sub->add_option("--device", flags->backend, "opencl or host")

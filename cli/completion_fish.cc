@@ -6,7 +6,7 @@
 namespace reprise {
 namespace {
 
-std::string Quote(const std::string& text) {
+std::string QuoteForFish(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
     escaped += c == '\\' ? "\\\\" : std::string(1, c);
@@ -29,7 +29,7 @@ std::string Option(const CommandFacts& command, const OptionFacts& option) {
   } else if (option.needs_value) {
     line += " -r -F";
   }
-  return fmt::format("{} -d {}\n", line, Quote(FirstLine(option.help)));
+  return fmt::format("{} -d {}\n", line, QuoteForFish(FirstLine(option.help)));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string FishCompletion(const CommandFacts& program) {
     }
     for (const CommandFacts& below : command->commands) {
       script += fmt::format("{} -f -a {} -d {}\n", At(*command), below.name,
-                            Quote(FirstLine(below.description)));
+                            QuoteForFish(FirstLine(below.description)));
     }
     if (const auto words = NextWords(*command); command->commands.empty() && !words.empty()) {
       script += fmt::format("{} -f -a '{}'\n", At(*command), fmt::join(words, " "));

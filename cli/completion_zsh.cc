@@ -25,10 +25,10 @@ std::string Escape(const std::string& text) {
   return out;
 }
 
-std::string Quote(const std::string& text) { return QuoteForShell(text, "'\\''"); }
+std::string QuoteForZsh(const std::string& text) { return QuoteForShell(text, "'\\''"); }
 
 // ":TEXT:(full dry)" or ":TEXT:_files"; "::" where the value may be left out.
-std::string Value(const OptionFacts& option) {
+std::string ZshValue(const OptionFacts& option) {
   return option.type.empty()
              ? ""
              : fmt::format("{}{}:{}", option.needs_value ? ":" : "::", Escape(option.type),
@@ -44,17 +44,17 @@ std::string Specifications(const CommandFacts& command) {
     for (const std::string& name : option.names) {
       const std::string others =
           option.repeats ? "*" : fmt::format("({})", fmt::join(option.names, " "));
-      text += fmt::format(" \\\n    {}",
-                          Quote(others + name + "[" + Escape(option.help) + "]" + Value(option)));
+      text += fmt::format(" \\\n    {}", QuoteForZsh(others + name + "[" + Escape(option.help) +
+                                                     "]" + ZshValue(option)));
     }
   }
   for (const OptionFacts& positional : command.positionals) {
     text += fmt::format(
         " \\\n    {}",
-        Quote(fmt::format("{}:{}:{}", positional.repeats ? "*" : "", Escape(positional.positional),
-                          positional.choices.empty()
-                              ? "_files"
-                              : fmt::format("({})", fmt::join(positional.choices, " ")))));
+        QuoteForZsh(fmt::format(
+            "{}:{}:{}", positional.repeats ? "*" : "", Escape(positional.positional),
+            positional.choices.empty() ? "_files"
+                                       : fmt::format("({})", fmt::join(positional.choices, " ")))));
   }
   return text;
 }
@@ -67,7 +67,7 @@ std::string Function(const CommandFacts& command) {
   std::string names;
   std::string cases;
   for (const CommandFacts& below : command.commands) {
-    names += fmt::format("\n        {}", Quote(below.name + ":" + Escape(below.description)));
+    names += fmt::format("\n        {}", QuoteForZsh(below.name + ":" + Escape(below.description)));
     cases += fmt::format("\n        {}) {} ;;", below.name, FunctionName(below));
   }
   return fmt::format(R"({}() {{

@@ -182,7 +182,7 @@ Status ExportRun(const ExportFlags& flags, std::ostream& out) {
 // A directory of one file per metric, with an index.
 Status ExportCsv(const ExportFlags& flags) {
   REPRISE_ASSIGN(const RunData run, ReadRun(flags.input));
-  const SampleTable table = TabulateSamples(run);
+  const ExportedSamples table = TabulateSamples(run);
   if (table.series.empty()) {
     return UsageError(fmt::format("{} has no telemetry", flags.input));
   }

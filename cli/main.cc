@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/environment.h"
 #include "cli/version.h"
 #include "core/log.h"
 
@@ -18,11 +19,6 @@ struct Command {
   CLI::App* app;
   CommandBody body;
 };
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 CommandContext ReadContext(int argc, char** argv) {
   CommandContext context{.argc = argc, .argv = argv, .command_line = {}, .cache_directory = {}};

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <optional>
 
+#include "cli/environment.h"
 #include "kernels/device.h"
 
 namespace reprise {
@@ -14,11 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kRegistryVariable = "OCL_ICD_VENDORS";
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // As the loader reads them: OCL_ICD_VENDORS before OPENCL_VENDOR_PATH.
 IcdPlaces ReadPlaces() {

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct PackFlags {
   std::string path, output, licence;
   std::vector<std::string> runs;
   bool force = false, json = false, plain = false;
@@ -43,7 +43,7 @@ Result<std::string> Summary(const std::string& run) {
   return summary.dump(1) + "\n";
 }
 
-Result<int> RunPack(const Flags& flags) {
+Result<int> RunPack(const PackFlags& flags) {
   PackRequest request{.directory = flags.path,
                       .output = flags.output,
                       .licence_file = flags.licence,
@@ -86,7 +86,7 @@ Result<int> RunPack(const Flags& flags) {
 }  // namespace
 
 CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PackFlags>();
   app.description("Put a trace set into one file to share");
   app.add_option("path", flags->path, "trace set")->required();
   app.add_option("-o,--output", flags->output, "file to write, e.g. name.reprise")->required();

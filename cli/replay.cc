@@ -25,7 +25,7 @@
 namespace reprise {
 namespace {
 
-struct Flags {
+struct ReplayFlags {
   ReplayRequest request;
   std::string mode = "full";
   std::string ops, comms, host_gaps = "keep", memory = "own";
@@ -44,7 +44,7 @@ struct Flags {
 
 constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(CLI::App& app, ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
       "Replay a trace set, or a part of it; start it with mpirun -n <ranks>, or srun "
@@ -121,7 +121,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::PositiveNumber);
 }
 
-Status Interpret(Flags& flags) {
+Status Interpret(ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
   const auto* const mode = std::find(std::begin(kModes), std::end(kModes), flags.mode);
   ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kModes)), options);
@@ -167,7 +167,7 @@ void LimitCpuDeviceThreads(const Communicator& communicator) {
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
 }
 
-Result<int> RunReplay(Flags& flags, const CommandContext& context) {
+Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
   REPRISE_TRY(Interpret(flags));
   ReplayRequest& request = flags.request;
   request.command_line = context.command_line;
@@ -231,7 +231,7 @@ Result<int> RunReplay(Flags& flags, const CommandContext& context) {
 }  // namespace
 
 CommandBody RegisterReplay(CLI::App& app, const CommandContext& context) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayFlags>();
   AddFlags(app, *flags);
   return [flags, &context] { return RunReplay(*flags, context); };
 }

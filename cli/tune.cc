@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct TuneFlags {
   int device_index = 0;
   std::string backend = "opencl";
   std::vector<std::string> icds;
@@ -68,7 +68,7 @@ struct Destination {
   std::vector<DeviceTuning> devices;
 };
 
-Result<Destination> FindDestination(const CommandContext& context, const Flags& flags) {
+Result<Destination> FindDestination(const CommandContext& context, const TuneFlags& flags) {
   Destination to;
   std::error_code error;
   if (!flags.output.empty()) {
@@ -99,7 +99,7 @@ Status Write(const Destination& to) {
   return file.Commit();
 }
 
-void Report(const Flags& flags, const DeviceInfo& device, const TuneResult& result,
+void Report(const TuneFlags& flags, const DeviceInfo& device, const TuneResult& result,
             const std::string& path) {
   std::vector<std::string> without;
   for (const DType dtype : result.without_tiles) {
@@ -130,7 +130,7 @@ void Report(const Flags& flags, const DeviceInfo& device, const TuneResult& resu
   fmt::print("{}\n", path.empty() ? "nothing to write" : "written to " + path);
 }
 
-Result<int> Tune(const CommandContext& context, Flags& flags) {
+Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
   REPRISE_ASSIGN(flags.tune.dtypes, ParseFloatingTypes(flags.dtypes));
   flags.tune.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   REPRISE_ASSIGN(Destination to, FindDestination(context, flags));
@@ -164,7 +164,7 @@ Result<int> Tune(const CommandContext& context, Flags& flags) {
 
 CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
   app.description("measure the tile sizes of matrix products on a device and keep the best");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TuneFlags>();
   app.add_option("--device", flags->backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}))
       ->capture_default_str();

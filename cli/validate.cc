@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct ValidateFlags {
   std::vector<std::string> paths;
   bool timing = false;
   bool json = false;
@@ -197,7 +197,7 @@ Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Find
   return {};
 }
 
-Result<Findings> Check(const Subject& subject, const Flags& flags) {
+Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   Findings findings;
   for (const std::string& file : subject.files) {
     REPRISE_TRY(CheckFile(file, findings));
@@ -237,7 +237,8 @@ Json ToJson(const TimingRow& row) {
   return json;
 }
 
-void PrintJson(const std::vector<std::pair<Subject, Findings>>& results, const Flags& flags) {
+void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
+               const ValidateFlags& flags) {
   Json json;
   json["ok"] = std::all_of(results.begin(), results.end(),
                            [](const auto& result) { return result.second.Ok(); });
@@ -303,7 +304,7 @@ void PrintText(const Subject& subject, const Findings& findings) {
   fmt::print("  {}\n", findings.Ok() ? "ok" : "FAILED");
 }
 
-Result<int> RunValidate(const Flags& flags) {
+Result<int> RunValidate(const ValidateFlags& flags) {
   std::vector<std::pair<Subject, Findings>> results;
   bool ok = true;
   for (const std::string& path : flags.paths) {
@@ -325,7 +326,7 @@ Result<int> RunValidate(const Flags& flags) {
 }  // namespace
 
 CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ValidateFlags>();
   app.description(
       "Check trace files and sets: well formed, ranks agree, timing reproduces the recording");
   app.add_option("PATH", flags->paths, "trace set directories or .et files")->required();

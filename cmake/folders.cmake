@@ -1,3 +1,10 @@
+# Sources are compiled in batches: one parse of the headers for eight files. A name in an anonymous namespace
+# must therefore be the folder's only one. OFF: each file alone, for quick rebuilds of one that changes often.
+option(REPRISE_UNITY "compile sources in batches" ON)
+# reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
+function(reprise_batches target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
 # reprise_folder(NAME DEPS...): a static library reprise_NAME of NAME/**/*.cc that may see DEPS.
 # NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
 function(reprise_folder name)
@@ -7,6 +14,7 @@ function(reprise_folder name)
     return()
   endif()
   add_library(reprise_${name} STATIC ${sources})
+  reprise_batches(reprise_${name})
   target_include_directories(reprise_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   foreach(dep IN LISTS ARGN)
     target_link_libraries(reprise_${name} PUBLIC reprise_${dep})

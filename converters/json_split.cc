@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
 constexpr std::size_t kEnd = std::string_view::npos;
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // Walks over JSON text by structure alone. Positions are kEnd once the text ended too early.
 class Walker {
@@ -18,7 +18,7 @@ class Walker {
   explicit Walker(std::string_view text) : text_(text) {}
 
   std::size_t SkipSpace(std::size_t at) const {
-    while (at < text_.size() && IsSpace(text_[at])) {
+    while (at < text_.size() && IsJsonSpace(text_[at])) {
       ++at;
     }
     return at < text_.size() ? at : kEnd;
@@ -229,7 +229,7 @@ Result<std::vector<std::string_view>> SplitElements(const TextFile& file, bool m
   REPRISE_TRY(SplitArray(file, Walker(file.text()), at, out));
   if (more_follow) {
     std::size_t end = at - 1;  // the ']' in place of a comma
-    while (IsSpace(file.text()[end - 1])) {
+    while (IsJsonSpace(file.text()[end - 1])) {
       --end;
     }
     if (file.text()[end - 1] == ',' || end == 1) {

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
@@ -19,8 +21,6 @@ constexpr std::size_t kNone = std::string_view::npos;
 // Parsed text and its tape should stay in a core's cache.
 constexpr std::size_t kBatchBytes = 128 << 10;
 constexpr std::size_t kMostFrameBytes = 64 << 20;
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 std::string NewBuffer(std::string used, std::size_t bytes) {
   used.resize(std::max(used.size(), bytes + 1 + TextFile::kPadding));
@@ -58,7 +58,7 @@ void JsonStream::ReadFrameByte(char c) {
     }
     return;
   }
-  const bool was_after_colon = std::exchange(after_colon_, after_colon_ && IsSpace(c));
+  const bool was_after_colon = std::exchange(after_colon_, after_colon_ && IsJsonSpace(c));
   switch (c) {
     case '"':
       in_string_ = true;
@@ -92,7 +92,7 @@ Status JsonStream::ReadFrame() {
   while (begin_ != end_ && state_ == State::kFrame) {
     const char c = chunk_[begin_++];
     ++at_byte_;
-    const bool space = IsSpace(c);
+    const bool space = IsJsonSpace(c);
     if (object_ended_ && space) {
       ++left_out_bytes_;
       continue;

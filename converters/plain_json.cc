@@ -10,6 +10,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
@@ -50,8 +52,6 @@ const char* NextStop(const char* at, const char* end) {
   }
   return end;
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 const char* SkipDigits(const char* at) {
   while (IsDigit(*at)) {

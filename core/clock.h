@@ -5,6 +5,8 @@
 
 namespace reprise {
 
+inline constexpr std::int64_t kNsPerUs = 1000;
+
 // Nanoseconds of CLOCK_MONOTONIC. Comparable between processes of one host, not between hosts.
 [[nodiscard]] std::int64_t MonotonicNs();
 

@@ -7,7 +7,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 11> kKindNames = {
+constexpr std::array<std::string_view, 11> kCommKindNames = {
     "all_reduce", "reduce",         "all_gather", "gather", "scatter", "broadcast",
     "all_to_all", "reduce_scatter", "barrier",    "send",   "recv"};
 constexpr std::array<std::string_view, 9> kOpNames = {"sum",  "avg", "min",  "max",       "prod",
@@ -26,7 +26,7 @@ std::string Squeeze(std::string_view text) {
 
 }  // namespace
 
-std::string_view Name(CommKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view Name(CommKind kind) { return kCommKindNames.at(static_cast<std::size_t>(kind)); }
 std::string_view Name(ReduceOp op) { return kOpNames.at(static_cast<std::size_t>(op)); }
 
 std::optional<CommKind> ParseCommKind(std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Metric {
   std::string help;
   std::int64_t period_ns = 0;  // between readings, as asked for; set by the sampler
 };
+
+// The value of a metric that could not be read.
+inline constexpr double kNoReading = std::numeric_limits<double>::quiet_NaN();
 
 // What the bits of a state metric mean, lowest first: the names between the commas, which may be
 // empty. Views into `states`; none for "".

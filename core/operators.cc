@@ -8,19 +8,19 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKindNames = {"work", "composite", "metadata", "wait",
-                                                        "comm"};
+constexpr std::array<std::string_view, 5> kOpKindNames = {"work", "composite", "metadata", "wait",
+                                                          "comm"};
 constexpr std::array<std::string_view, 20> kClassNames = {
     "other",   "gemm", "attention", "conv",     "norm", "elementwise", "reduction",
     "softmax", "loss", "embedding", "index",    "sort", "copy",        "fill",
     "random",  "pool", "optimizer", "metadata", "comm", "host"};
 
-struct Row {
+struct OperatorRow {
   std::string_view name;
   OpInfo info;
 };
 
-constexpr Row kRows[] = {
+constexpr OperatorRow kOperatorRows[] = {
 #define OPERATOR(name, op_class, kind) {name, {OpClass::op_class, OpKind::kind}},
 #include "core/operators.def"
 #undef OPERATOR
@@ -28,9 +28,9 @@ constexpr Row kRows[] = {
 
 struct Table {
   std::unordered_map<std::string_view, OpInfo> exact;
-  std::vector<Row> prefixes;
+  std::vector<OperatorRow> prefixes;
   Table() {
-    for (const Row& row : kRows) {
+    for (const OperatorRow& row : kOperatorRows) {
       if (row.name.ends_with('*')) {
         prefixes.push_back({row.name.substr(0, row.name.size() - 1), row.info});
       } else {
@@ -52,7 +52,7 @@ std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std:
 
 }  // namespace
 
-std::string_view Name(OpKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view Name(OpKind kind) { return kOpKindNames.at(static_cast<std::size_t>(kind)); }
 std::string_view Name(OpClass op_class) {
   return kClassNames.at(static_cast<std::size_t>(op_class));
 }
@@ -60,7 +60,7 @@ std::optional<OpClass> ParseOpClass(std::string_view name) {
   return ParseName<OpClass>(kClassNames, name);
 }
 std::optional<OpKind> ParseOpKind(std::string_view name) {
-  return ParseName<OpKind>(kKindNames, name);
+  return ParseName<OpKind>(kOpKindNames, name);
 }
 
 std::optional<OpInfo> FindOperator(std::string_view name) {
@@ -68,8 +68,8 @@ std::optional<OpInfo> FindOperator(std::string_view name) {
   if (const auto it = kTable.exact.find(name); it != kTable.exact.end()) {
     return it->second;
   }
-  const Row* best = nullptr;
-  for (const Row& row : kTable.prefixes) {
+  const OperatorRow* best = nullptr;
+  for (const OperatorRow& row : kTable.prefixes) {
     if (name.starts_with(row.name) && (best == nullptr || row.name.size() > best->name.size())) {
       best = &row;
     }

@@ -1,6 +1,7 @@
 // The operator table: what each recorded operator is. One line per operator in operators.def.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,6 +40,7 @@ enum class OpClass : std::uint8_t {
   kComm,
   kHost,
 };
+inline constexpr std::size_t kOpClassCount = static_cast<std::size_t>(OpClass::kHost) + 1;
 
 struct OpInfo {
   OpClass op_class = OpClass::kOther;

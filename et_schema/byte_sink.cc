@@ -15,13 +15,13 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+constexpr std::size_t kSinkChunkBytes = std::size_t{1} << 16;
 
 class PlainSink : public ByteSink {
  public:
   PlainSink(std::string path, std::string temporary, FileDescriptor fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {
-    pending_.reserve(kChunkBytes);
+    pending_.reserve(kSinkChunkBytes);
   }
   PlainSink(const PlainSink&) = delete;
   PlainSink& operator=(const PlainSink&) = delete;
@@ -33,7 +33,7 @@ class PlainSink : public ByteSink {
 
   Status Write(std::string_view bytes) override {
     pending_.append(bytes);
-    return pending_.size() < kChunkBytes ? Status{} : Flush();
+    return pending_.size() < kSinkChunkBytes ? Status{} : Flush();
   }
 
   Result<bool> Patch(std::uint64_t offset, std::string_view bytes) override {
@@ -85,7 +85,7 @@ class PlainSink : public ByteSink {
 class GzipSink : public ByteSink {
  public:
   explicit GzipSink(std::unique_ptr<ByteSink> below)
-      : below_(std::move(below)), buffer_(kChunkBytes, '\0') {
+      : below_(std::move(below)), buffer_(kSinkChunkBytes, '\0') {
     constexpr int kGzipWindowBits = 15 + 16;  // no name and no time in the header: reproducible
     constexpr int kMemoryLevel = 8;
     ready_ = deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindowBits,

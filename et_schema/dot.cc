@@ -52,7 +52,7 @@ std::string_view StyleOf(const Graph& graph, Graph::Index i) {
              : "shape=box, style=rounded";
 }
 
-void WriteNode(const Graph& graph, Graph::Index i, std::ostream& out) {
+void WriteDotNode(const Graph& graph, Graph::Index i, std::ostream& out) {
   const std::string name = Quoted(graph.name(i));
   // The label is the quoted name with a second line before its closing quote.
   out << fmt::format(
@@ -84,7 +84,7 @@ Result<GraphTextSummary> WriteDot(std::span<const Graph* const> graphs,
     const std::int32_t rank = graph->metadata().rank;
     out << fmt::format("  subgraph cluster_rank{} {{\n    label=\"rank {}\";\n", rank, rank);
     Walk(
-        *graph, step, summary, [&](Graph::Index i) { WriteNode(*graph, i, out); },
+        *graph, step, summary, [&](Graph::Index i) { WriteDotNode(*graph, i, out); },
         [&](Graph::Index i, std::size_t d) { WriteEdge(*graph, i, d, out); });
     out << "  }\n";
   }

@@ -52,7 +52,7 @@ std::string Escaped(std::string_view text) {
   return out;
 }
 
-void WriteNode(const Graph& graph, Graph::Index i, std::ostream& out) {
+void WriteGraphMlNode(const Graph& graph, Graph::Index i, std::ostream& out) {
   const auto data = [&out](std::string_view key, const auto& value) {
     out << "<data key=\"" << key << "\">" << value << "</data>";
   };
@@ -78,7 +78,7 @@ Result<GraphTextSummary> WriteGraphMl(std::span<const Graph* const> graphs,
   out << kHead;
   for (const Graph* graph : graphs) {
     Walk(
-        *graph, step, summary, [&](Graph::Index i) { WriteNode(*graph, i, out); },
+        *graph, step, summary, [&](Graph::Index i) { WriteGraphMlNode(*graph, i, out); },
         [&](Graph::Index i, std::size_t d) {
           out << fmt::format(
               "    <edge source=\"{}\" target=\"{}\"><data key=\"reason\">{}</data>"

@@ -7,7 +7,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+constexpr std::size_t kReadChunkBytes = std::size_t{1} << 16;
 constexpr std::size_t kMaxVarintBytes = 10;
 
 }  // namespace
@@ -27,10 +27,10 @@ Result<bool> MessageReader::Ensure(std::uint64_t bytes) {
   end_ -= begin_;
   begin_ = 0;
   while (end_ < bytes) {
-    if (buffer_.size() - end_ < kChunkBytes) {
-      buffer_.resize(std::max(buffer_.size() * 2, 2 * kChunkBytes));
+    if (buffer_.size() - end_ < kReadChunkBytes) {
+      buffer_.resize(std::max(buffer_.size() * 2, 2 * kReadChunkBytes));
     }
-    REPRISE_ASSIGN(const std::size_t got, source_->Read({buffer_.data() + end_, kChunkBytes}));
+    REPRISE_ASSIGN(const std::size_t got, source_->Read({buffer_.data() + end_, kReadChunkBytes}));
     if (got == 0) {
       return false;
     }

@@ -12,7 +12,7 @@ namespace reprise {
 namespace {
 
 constexpr std::uint32_t kNodeTypes = 8;
-constexpr std::int64_t kInferredBit = 128;
+constexpr std::int64_t kInferredReason = 128;
 constexpr auto kLastReason = static_cast<std::int64_t>(EdgeReason::kCommWait);
 
 std::int64_t MicrosToNs(std::uint64_t micros) {
@@ -155,14 +155,14 @@ void NodeDecoder::DecodeDeps(NodeView& view) {
   }
   for (std::size_t i = 0; i < view.deps.size(); ++i) {
     const std::int64_t number = i < reasons.size() ? reasons[i] : 0;
-    const std::int64_t reason = number & ~kInferredBit;
+    const std::int64_t reason = number & ~kInferredReason;
     const bool known = reason >= 0 && reason <= kLastReason;
     if (!known) {
       Count("unknown_edge_reason");
     }
     view.deps[i] = {.node_id = raw_.data_deps[i],
                     .reason = known ? static_cast<EdgeReason>(reason) : EdgeReason::kUnknown,
-                    .inferred = known && (number & kInferredBit) != 0};
+                    .inferred = known && (number & kInferredReason) != 0};
   }
   for (const std::uint64_t id : raw_.ctrl_deps) {
     const auto& data = raw_.data_deps;

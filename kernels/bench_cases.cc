@@ -17,9 +17,9 @@ using Dims = std::vector<std::int64_t>;
 constexpr int kManyCores = 16;
 constexpr int kManyUnits = 64;  // of a GPU
 
-class Cases {
+class ProductCases {
  public:
-  Cases(DType dtype, std::vector<KernelBenchCase>& cases) : dtype_(dtype), cases_(cases) {}
+  ProductCases(DType dtype, std::vector<KernelBenchCase>& cases) : dtype_(dtype), cases_(cases) {}
 
   void Add(std::string title, OpCall call) {
     cases_.push_back({std::move(title), dtype_, std::move(call)});
@@ -106,7 +106,7 @@ class Cases {
   std::vector<KernelBenchCase>& cases_;
 };
 
-void AppendProducts(Cases& cases, int scale) {
+void AppendProducts(ProductCases& cases, int scale) {
   for (const std::int64_t size : {1024, 2048, 4096}) {
     cases.AddProduct("mm", size, size, size, false, false);
   }
@@ -142,7 +142,7 @@ int KernelBenchScale(const DeviceInfo& device) {
 
 std::vector<KernelBenchCase> KernelBenchCases(DType dtype, int scale) {
   std::vector<KernelBenchCase> list;
-  Cases cases(dtype, list);
+  ProductCases cases(dtype, list);
   AppendProducts(cases, scale);
   cases.AddAttention({scale, 12, 512, 64}, true);
   cases.AddAttention({scale, 8, 1024, 64}, false);

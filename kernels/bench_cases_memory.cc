@@ -11,9 +11,9 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr std::int64_t kWidth = 768;
 
-class Cases {
+class MemoryCases {
  public:
-  Cases(DType dtype, int scale, std::vector<KernelBenchCase>& cases)
+  MemoryCases(DType dtype, int scale, std::vector<KernelBenchCase>& cases)
       : dtype_(dtype), scale_(scale), tokens_(std::int64_t{2048} * scale), cases_(cases) {}
 
   void AddLayerNorm();
@@ -46,7 +46,7 @@ class Cases {
 
 Value All() { return Value{ValueList{Bool(true), Bool(true), Bool(true)}}; }
 
-void Cases::AddLayerNorm() {
+void MemoryCases::AddLayerNorm() {
   SampleTensors s;
   const auto t = [&](const Dims& shape) { return Value{s.Tensor(dtype_, shape)}; };
   const Dims shape = {tokens_, kWidth};
@@ -60,7 +60,7 @@ void Cases::AddLayerNorm() {
                               {y, t({kWidth}), t({kWidth})}});
 }
 
-void Cases::AddBatchNorm() {
+void MemoryCases::AddBatchNorm() {
   SampleTensors s;
   constexpr std::int64_t kChannels = 64;
   const auto image = [&] { return Value{s.Tensor(dtype_, {8 * scale_, kChannels, 56, 56})}; };
@@ -77,7 +77,7 @@ void Cases::AddBatchNorm() {
        {y, channel(), channel()}});
 }
 
-void Cases::AddSoftmax() {
+void MemoryCases::AddSoftmax() {
   const auto add = [&](const std::string& title, const std::string& name, const Dims& shape) {
     SampleTensors s;
     const auto t = [&] { return Value{s.Tensor(dtype_, shape)}; };
@@ -89,7 +89,7 @@ void Cases::AddSoftmax() {
   add("log_softmax", "log_softmax", {64 * scale_, 50257});
 }
 
-void Cases::AddElementwise() {
+void MemoryCases::AddElementwise() {
   SampleTensors s;
   const auto t = [&] { return Value{s.Tensor(dtype_, {tokens_, kWidth})}; };
   const Value a = t(), b = t(), out = t(), mask{s.Tensor(DType::kBool, {tokens_, kWidth})};
@@ -102,7 +102,7 @@ void Cases::AddElementwise() {
   Add("dropout", {"aten::native_dropout", {a, Double(0.1), Bool(true)}, {out, mask}});
 }
 
-void Cases::AddRandom() {
+void MemoryCases::AddRandom() {
   SampleTensors s;
   const Value out{s.Tensor(dtype_, {tokens_, kWidth})};
   const Value ids{s.Tensor(DType::kInt64, {tokens_, kWidth})};
@@ -112,7 +112,7 @@ void Cases::AddRandom() {
   Add("random integers", {"aten::random_", {ids, Int(0), Int(50257), None()}, {ids}});
 }
 
-void Cases::AddReductions() {
+void MemoryCases::AddReductions() {
   SampleTensors s;
   const Value x{s.Tensor(dtype_, {tokens_, kWidth})};
   const auto out = [&](const Dims& shape) { return Value{s.Tensor(dtype_, shape)}; };
@@ -123,7 +123,7 @@ void Cases::AddReductions() {
 }
 
 // The parameters of transformer layers of width 512.
-void Cases::AddOptimizers() {
+void MemoryCases::AddOptimizers() {
   SampleTensors s;
   const auto list = [&] {
     std::vector<TensorDesc> tensors;
@@ -155,7 +155,7 @@ void Cases::AddOptimizers() {
   Add("foreach norm", {"aten::_foreach_norm", {grads, Int(2), None()}, {numbers(dtype_)}});
 }
 
-void Cases::AddEmbedding() {
+void MemoryCases::AddEmbedding() {
   SampleTensors s;
   constexpr std::int64_t kRows = 32000;
   const Value table{s.Tensor(dtype_, {kRows, kWidth})};
@@ -166,7 +166,7 @@ void Cases::AddEmbedding() {
       {"aten::embedding_dense_backward", {rows, ids, Int(kRows), Int(-1), Bool(false)}, {table}});
 }
 
-void Cases::AddIndexing() {
+void MemoryCases::AddIndexing() {
   SampleTensors s;
   const Value x{s.Tensor(dtype_, {tokens_, kWidth})};
   const Value rows{s.Tensor(dtype_, {tokens_ / 2, kWidth})};
@@ -180,7 +180,7 @@ void Cases::AddIndexing() {
   Add("scatter_add", {"aten::scatter_add_", {x, Int(1), picks, picked}, {x}});
 }
 
-void Cases::AddCopies() {
+void MemoryCases::AddCopies() {
   SampleTensors s;
   const Value flat{s.Tensor(dtype_, {tokens_, kWidth})};
   const Value same{s.Tensor(dtype_, {tokens_, kWidth})};
@@ -199,7 +199,7 @@ void Cases::AddCopies() {
   Add("cat", {"aten::cat", {Tensors({part, *same.AsTensor(), part}), Int(1)}, {wide}});
 }
 
-void Cases::AddSorting() {
+void MemoryCases::AddSorting() {
   SampleTensors s;
   const Dims shape = {64 * scale_, 4096};
   const Dims few = {64 * scale_, 50};
@@ -213,7 +213,7 @@ void Cases::AddSorting() {
 }
 
 // ResNet's first pooling, and a UNet's way down.
-void Cases::AddPooling() {
+void MemoryCases::AddPooling() {
   SampleTensors s;
   const auto image = [&](std::int64_t size) {
     return Value{s.Tensor(dtype_, {4 * scale_, 64, size, size})};
@@ -237,7 +237,7 @@ void Cases::AddPooling() {
 }  // namespace
 
 void AppendMemoryBoundCases(DType dtype, int scale, std::vector<KernelBenchCase>& list) {
-  Cases cases(dtype, scale, list);
+  MemoryCases cases(dtype, scale, list);
   cases.AddLayerNorm();
   cases.AddBatchNorm();
   cases.AddSoftmax();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 #include "kernels/device.h"
 
 namespace reprise {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Work of one call. FLOPs: a multiply-add counts 2, a transcendental 1. Bytes: each operand read
 // once, each result written once (what a perfect cache would move).

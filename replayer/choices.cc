@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
@@ -20,18 +22,6 @@ std::optional<Number> ToNumber(std::string_view text) {
   return error == std::errc{} && at == end && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) {
-      return parts;
-    }
-    text.remove_prefix(at + 1);
-  }
-}
-
 struct FactorFlag {
   const char* name;
   double least;
@@ -42,7 +32,7 @@ struct FactorFlag {
 // "0.5", "gemm=0.5,comm=2" or both: "0.5,gemm=1".
 Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_rest,
                     std::map<OpClass, double>& by_class) {
-  for (const std::string_view part : Split(text, ',')) {
+  for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
     const auto factor =
@@ -72,7 +62,7 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
 Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::string_view flag) {
   constexpr std::int32_t kMost = 1 << 20;  // a typing error, not a job
   std::vector<std::int32_t> numbers;
-  for (const std::string_view part : Split(text, ',')) {
+  for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t dash = part.find('-');
     const auto first = ToNumber<std::int32_t>(part.substr(0, dash));
     const auto last =
@@ -106,7 +96,7 @@ std::string NumbersText(const std::vector<std::int32_t>& numbers) {
 }
 
 Status ParseStreams(std::string_view text, ReplayOptions& options) {
-  for (const std::string_view part : Split(text, ',')) {
+  for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t slash = part.find('/');
     const auto device = ToNumber<std::int32_t>(part.substr(0, slash));
     const auto stream = slash == std::string_view::npos
@@ -138,7 +128,7 @@ Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {
     return {};
   }
   map.kind = DeviceMap::Kind::kListed;
-  for (const std::string_view part : Split(text, ',')) {
+  for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t colon = part.find(':');
     const auto rank = ToNumber<int>(part.substr(0, colon));
     const auto device =

@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::uint32_t kForever = UINT32_MAX;
+constexpr std::uint32_t kLivesToTheEnd = UINT32_MAX;
 
 class LifetimeScan {
  public:
@@ -58,7 +58,7 @@ class LifetimeScan {
     std::uint32_t last = i;
     if (work.type == WorkType::kTransfer) {
       const auto it = waited_at_.find(i);
-      last = it == waited_at_.end() ? kForever : std::max<std::uint32_t>(it->second, i);
+      last = it == waited_at_.end() ? kLivesToTheEnd : std::max<std::uint32_t>(it->second, i);
     }
     for (const TensorDesc* tensor : TensorsIn(call.inputs)) {
       Use(i, last, *tensor, true, executes);
@@ -94,7 +94,7 @@ class LifetimeScan {
       life.actor = first_execution ? actor : life.actor;
       life.single_actor = life.single_actor && life.actor == actor;
       any_shared_ = any_shared_ || !life.single_actor;
-      NoteUse(tensor.incarnation, i, last == kForever ? i : last);
+      NoteUse(tensor.incarnation, i, last == kLivesToTheEnd ? i : last);
     }
     const std::int64_t end_elements = tensor.offset + ExtentElements(tensor);
     life.bytes = std::max(life.bytes, end_elements * SizeOf(tensor.dtype));
@@ -111,7 +111,7 @@ class LifetimeScan {
     ActorUse& mine = of(plan_.work[user].actor);
     mine.first = std::min(mine.first, user);
     ActorUse& last = of(plan_.work[over].actor);
-    last.last = last.last == kForever ? over : std::max(last.last, over);
+    last.last = last.last == kLivesToTheEnd ? over : std::max(last.last, over);
   }
 
   void AddPromises() {
@@ -122,12 +122,12 @@ class LifetimeScan {
     for (const auto& [incarnation, uses] : uses_) {
       StorageLife& life = lives_.at(incarnation);
       for (const ActorUse& use : uses) {
-        if (use.last != kForever) {
+        if (use.last != kLivesToTheEnd) {
           life.until.emplace_back(use.actor, order.Position(use.last));
         }
-        if (use.first != kForever) {
+        if (use.first != kLivesToTheEnd) {
           const auto before = order.Before(use.first);
-          life.after.resize(before.size(), kForever);
+          life.after.resize(before.size(), kLivesToTheEnd);
           std::transform(before.begin(), before.end(), life.after.begin(), life.after.begin(),
                          [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); });
         }
@@ -190,8 +190,8 @@ class LifetimeScan {
 
   struct ActorUse {
     std::uint32_t actor = 0;
-    Graph::Index first = kForever;  // its first node that uses the storage
-    Graph::Index last = kForever;   // its last that uses it, or waits for a transfer that does
+    Graph::Index first = kLivesToTheEnd;  // its first node that uses the storage
+    Graph::Index last = kLivesToTheEnd;  // its last that uses it, or waits for a transfer that does
   };
 
   const Graph& graph_;

@@ -7,13 +7,14 @@
 namespace reprise {
 namespace {
 
-constexpr std::uint32_t kForever = UINT32_MAX;
+constexpr std::uint32_t kUsedToTheEnd = UINT32_MAX;
 
 std::int64_t PeakBytes(const std::vector<StorageLife>& storages) {
   std::map<std::uint64_t, std::int64_t> change;
   for (const StorageLife& life : storages) {
     change[life.persistent ? 0 : life.first] += life.bytes;
-    change[static_cast<std::uint64_t>(life.persistent ? kForever : life.last) + 1] -= life.bytes;
+    change[static_cast<std::uint64_t>(life.persistent ? kUsedToTheEnd : life.last) + 1] -=
+        life.bytes;
   }
   std::int64_t live = 0;
   std::int64_t peak = 0;
@@ -66,7 +67,7 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   std::vector<std::pair<std::uint32_t, Tenants>> shared;  // buffers of several storages
   for (const StorageLife* life : by_size) {
     std::pair<std::uint32_t, Tenants>* home = nullptr;
-    const bool reusable = !life->persistent && life->last != kForever;
+    const bool reusable = !life->persistent && life->last != kUsedToTheEnd;
     const std::size_t tries = reusable ? std::min(shared.size(), kMostTried) : 0;
     for (std::size_t k = 0; k < tries && home == nullptr; ++k) {
       auto& candidate = shared[shared.size() - 1 - k];

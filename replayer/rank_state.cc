@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
@@ -18,18 +20,6 @@ std::string Plain(std::string_view text) {
   std::replace_if(
       plain.begin(), plain.end(), [](char c) { return c == kField || c == kLine; }, ' ');
   return plain;
-}
-
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) {
-      return parts;
-    }
-    text.remove_prefix(end + 1);
-  }
 }
 
 template <typename T>
@@ -87,8 +77,8 @@ std::string RankState::Encode(std::size_t max_bytes) const {
 
 RankState RankState::Decode(std::string_view text) {
   RankState state;
-  const std::vector<std::string_view> lines = Split(text, kLine);
-  const std::vector<std::string_view> fields = Split(lines[0], kField);
+  const std::vector<std::string_view> lines = SplitText(text, kLine);
+  const std::vector<std::string_view> fields = SplitText(lines[0], kField);
   if (fields.size() < 7) {
     return state;
   }
@@ -100,7 +90,7 @@ RankState RankState::Decode(std::string_view text) {
   state.host = fields[5];
   state.last = fields[6];
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::vector<std::string_view> parts = Split(lines[i], kField);
+    const std::vector<std::string_view> parts = SplitText(lines[i], kField);
     if (i == 1) {
       for (const std::string_view node : parts) {
         if (!node.empty()) {

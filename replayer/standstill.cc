@@ -16,7 +16,7 @@ using At = SequenceState::At;
 constexpr std::size_t kMostRanks = 100;
 constexpr std::size_t kMostNamed = 8;
 
-std::string Seconds(std::int64_t ns) {
+std::string TenthsOfSeconds(std::int64_t ns) {
   return fmt::format("{:.1f} s", static_cast<double>(ns) * 1e-9);
 }
 
@@ -174,7 +174,7 @@ class Standstill {
             ? fmt::format("iteration {} is over", state.iteration)
             : fmt::format("{} nodes left of iteration {}", state.nodes_left, state.iteration);
     text += fmt::format("\n{:>5}  {}: {}; nothing completed for {} after {}", state.rank,
-                        state.host, place, Seconds(state.quiet_ns),
+                        state.host, place, TenthsOfSeconds(state.quiet_ns),
                         state.last.empty() ? "the beginning" : state.last);
     for (const std::string& node : state.at_hand) {
       text += fmt::format("\n         in {}", node);

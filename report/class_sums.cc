@@ -32,7 +32,7 @@ bool CanStretch(const NodeInfo& node) {
          (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
 }
 
-std::int64_t MedianPass(const Passes& passes_ns) {
+std::int64_t MedianOfPasses(const Passes& passes_ns) {
   std::vector<std::int64_t> values_ns;
   values_ns.reserve(passes_ns.size());
   for (const auto& [iteration, sum_ns] : passes_ns) {
@@ -104,9 +104,9 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
         AddPasses(rank, records, class_passes_ns[node.op_class]);
       }
     }
-    all_.replayed_ns += MedianPass(passes_ns);
+    all_.replayed_ns += MedianOfPasses(passes_ns);
     for (const auto& [op_class, of_class_ns] : class_passes_ns) {
-      by_class_[op_class].replayed_ns += MedianPass(of_class_ns);
+      by_class_[op_class].replayed_ns += MedianOfPasses(of_class_ns);
     }
   }
 }

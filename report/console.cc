@@ -13,7 +13,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostCollectives = 24;
 
 double Percent(double fraction) { return 100 * fraction; }
@@ -193,14 +192,14 @@ std::string NoteLines(const Report& report, const Style& style) {
   }
   std::string text = Heading(style, "Notes", "");
   for (const std::string& note : report.notes) {
-    text += Wrap("  - " + note, kWidth, 4);
+    text += Wrap("  - " + note, kConsoleWidth, 4);
   }
   std::string counters;
   for (const auto& [name, count] : report.diagnostics) {
     counters += fmt::format("{}{} {}", counters.empty() ? "" : ", ", name, count);
   }
   if (!counters.empty()) {
-    text += Wrap("  - counted: " + counters, kWidth, 4);
+    text += Wrap("  - counted: " + counters, kConsoleWidth, 4);
   }
   return text;
 }

@@ -13,12 +13,11 @@ namespace {
 using Index = std::uint32_t;
 using Kind = DifferenceRow::Kind;
 
-constexpr std::size_t kClasses = static_cast<std::size_t>(OpClass::kHost) + 1;
 // Parts of timing/attribution: one for each class, then these.
-constexpr std::size_t kHostPart = kClasses;
-constexpr std::size_t kWakeUpPart = kClasses + 1;
-constexpr std::size_t kOrderPart = kClasses + 2;
-constexpr std::size_t kParts = kClasses + 3;
+constexpr std::size_t kHostPart = kOpClassCount;
+constexpr std::size_t kWakeUpPart = kOpClassCount + 1;
+constexpr std::size_t kOrderPart = kOpClassCount + 2;
+constexpr std::size_t kParts = kOpClassCount + 3;
 
 std::size_t DurationPart(const RunTiming& timing, Index i) {
   const NodeInfo* node = timing.nodes[i];

@@ -9,7 +9,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostClasses = 10;
 constexpr std::size_t kMostTransfers = 8;
 constexpr std::size_t kMostRanks = 16;
@@ -60,7 +59,7 @@ std::string StepLines(const EnergyAttribution& all) {
     if (of) {
       text += Wrap(fmt::format("  {:.0f} {} a step, {} {}/J ({})", of->per_step, name,
                                NumberText(of->per_joule), name, of->from),
-                   kWidth, 4);
+                   kConsoleWidth, 4);
     }
   };
   amount(all.tokens, "tokens");

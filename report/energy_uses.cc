@@ -11,7 +11,6 @@ namespace {
 
 // A class that ran for less than this many updates of its meters is told by few readings.
 constexpr std::int64_t kFewUpdates = 5;
-constexpr std::size_t kClasses = static_cast<std::size_t>(OpClass::kHost) + 1;
 
 }  // namespace
 
@@ -57,7 +56,7 @@ EnergyUses::EnergyUses(std::span<const MeasuredRank> outline, const TransferMatc
   const Sum empty{.iterations = std::vector<double>(iterations_.size())};
   by_rank_.assign(outline.size(), empty);
   by_phase_.assign(kPhases.size(), empty);
-  by_class_.assign(kClasses, empty);
+  by_class_.assign(kOpClassCount, empty);
   by_transfer_.assign(transfers_.size(), empty);
 }
 

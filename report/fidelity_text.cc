@@ -7,8 +7,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kWidth = 100;
-constexpr std::size_t kMostRows = 16;
+constexpr std::size_t kMostFidelityRows = 16;
 
 std::string Signed(std::int64_t ns) {
   return (ns < 0 ? "-" : "+") + DurationText(ns < 0 ? -ns : ns);
@@ -20,8 +19,6 @@ std::optional<double> ErrorOf(std::int64_t replayed_ns, std::int64_t recorded_ns
                              1)
              : std::nullopt;
 }
-
-std::string Percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
 
 std::string Meaning(DifferenceRow::Kind kind) {
   switch (kind) {
@@ -46,7 +43,7 @@ std::string DifferenceTable(const Difference& difference, const Style& style) {
   std::int64_t rest_ns = 0;
   for (std::size_t i = 0; i < difference.rows.size(); ++i) {
     const DifferenceRow& row = difference.rows[i];
-    if (i >= kMostRows) {
+    if (i >= kMostFidelityRows) {
       rest_ns += row.ns;
       continue;
     }
@@ -73,10 +70,10 @@ std::string NodeLine(const NodeErrors& nodes) {
       fmt::format("  Error of {} nodes, weighted by their recorded time: 5 % of it below {}, "
                   "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |error| "
                   "{:.1f} %; {:.1f} % of the time within 10 %",
-                  nodes.nodes, Percent(nodes.p05), Percent(nodes.p25), Percent(nodes.p50),
-                  Percent(nodes.p75), Percent(nodes.p95), 100 * nodes.mean_absolute,
+                  nodes.nodes, ErrorText(nodes.p05), ErrorText(nodes.p25), ErrorText(nodes.p50),
+                  ErrorText(nodes.p75), ErrorText(nodes.p95), 100 * nodes.mean_absolute,
                   100 * nodes.within_tenth),
-      kWidth, 2);
+      kConsoleWidth, 2);
 }
 
 // Each row's cause is a line below it.
@@ -104,7 +101,7 @@ std::string PathTable(const FidelityDetails& details, const Style& style) {
 std::string ActorTable(const FidelityDetails& details, const Style& style) {
   Table table(
       {"thread or stream", "nodes", "busy", "replayed", "error", "gaps", "replayed", "order"});
-  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
     const ActorRow& row = details.actors[i];
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
@@ -116,15 +113,16 @@ std::string ActorTable(const FidelityDetails& details, const Style& style) {
       table.Empty()
           ? ""
           : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
-  if (details.actors.size() > kMostRows) {
-    text += fmt::format("  .. and {} more; --json has all\n", details.actors.size() - kMostRows);
+  if (details.actors.size() > kMostFidelityRows) {
+    text += fmt::format("  .. and {} more; --json has all\n",
+                        details.actors.size() - kMostFidelityRows);
   }
   return text;
 }
 
 std::string OverlapTable(const FidelityDetails& details, const Style& style) {
   Table table({"rank", "group", "transfers", "replayed", "exposed", "replayed", "error"});
-  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
     const OverlapRow& row = details.overlap[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
@@ -136,8 +134,9 @@ std::string OverlapTable(const FidelityDetails& details, const Style& style) {
                                              "exposed: no operation of the rank runs meanwhile; "
                                              "waiting for other ranks included") +
                                          table.Text(2);
-  if (details.overlap.size() > kMostRows) {
-    text += fmt::format("  .. and {} more; --json has all\n", details.overlap.size() - kMostRows);
+  if (details.overlap.size() > kMostFidelityRows) {
+    text += fmt::format("  .. and {} more; --json has all\n",
+                        details.overlap.size() - kMostFidelityRows);
   }
   return text;
 }
@@ -150,7 +149,7 @@ std::string FidelityText(const FidelityDetails& details, const Style& style) {
     text += DifferenceTable(*details.difference, style);
   } else {
     text += Heading(style, "What the difference is made of", "") +
-            Wrap("  not known: " + details.why_not, kWidth, 2);
+            Wrap("  not known: " + details.why_not, kConsoleWidth, 2);
   }
   if (details.nodes) {
     text += Heading(style, "Nodes", "") + NodeLine(*details.nodes);

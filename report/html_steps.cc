@@ -105,14 +105,14 @@ void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
 }
 
 std::vector<std::size_t> StepClassSums::ClassesInOrder() const {
-  std::array<std::int64_t, kClasses> recorded_ns{};
+  std::array<std::int64_t, kOpClassCount> recorded_ns{};
   for (const auto& [unused, sum] : recorded_) {
-    for (std::size_t c = 0; c < kClasses; ++c) {
+    for (std::size_t c = 0; c < kOpClassCount; ++c) {
       recorded_ns[c] += sum.class_ns[c];
     }
   }
   std::vector<std::size_t> classes;
-  for (std::size_t c = 0; c < kClasses; ++c) {
+  for (std::size_t c = 0; c < kOpClassCount; ++c) {
     if (present_[c]) {
       classes.push_back(c);
     }

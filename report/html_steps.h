@@ -40,10 +40,9 @@ class StepClassSums {
   [[nodiscard]] StepClasses Finish(std::size_t most_cells) const;
 
  private:
-  static constexpr std::size_t kClasses = static_cast<std::size_t>(OpClass::kHost) + 1;
   struct Sum {
     std::int64_t step_ns = 0;
-    std::array<std::int64_t, kClasses> class_ns{};
+    std::array<std::int64_t, kOpClassCount> class_ns{};
   };
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // rank, step, iteration
   void AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
@@ -53,7 +52,7 @@ class StepClassSums {
                                                         std::int64_t& left_out) const;
 
   std::map<Key, Sum> recorded_, replayed_;
-  std::array<bool, kClasses> present_{};
+  std::array<bool, kOpClassCount> present_{};
 };
 
 // A rank in its collectives with others. Times are per pass over the trace: the mean of iterations.

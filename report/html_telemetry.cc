@@ -170,7 +170,7 @@ class TelemetryReduction::HostReduction {
       AddOperations(ranks_, r, {.compute = true, .transfers = &transfers}, load);
     }
     out.bin_ns = (window_.second - window_.first) / static_cast<std::int64_t>(bins) + 1;
-    std::vector<std::vector<double>> running(static_cast<std::size_t>(OpClass::kHost) + 1);
+    std::vector<std::vector<double>> running(kOpClassCount);
     for (std::size_t i = 0; i < load.times.size(); ++i) {
       const Execution& execution = load.executions[i];
       const OpClass op_class = ranks_[execution.rank].data().nodes[execution.node].op_class;

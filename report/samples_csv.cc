@@ -60,8 +60,8 @@ std::optional<double> UnixSeconds(const RunData& run, std::int64_t time_ns) {
 
 }  // namespace
 
-SampleTable TabulateSamples(const RunData& run) {
-  SampleTable table{.zero_ns = INT64_MAX};
+ExportedSamples TabulateSamples(const RunData& run) {
+  ExportedSamples table{.zero_ns = INT64_MAX};
   std::set<std::string> taken;
   for (const RankData& rank : run.ranks) {
     std::map<std::int32_t, std::vector<Sample>> by_metric;
@@ -88,7 +88,7 @@ SampleTable TabulateSamples(const RunData& run) {
   return table;
 }
 
-void WriteSeriesCsv(const SampleTable& table, const SampleSeries& series, std::ostream& out) {
+void WriteSeriesCsv(const ExportedSamples& table, const SampleSeries& series, std::ostream& out) {
   out << "time,value\n";
   for (const Sample& sample : series.samples) {
     out << fmt::format("{:.6f},{}\n", static_cast<double>(sample.time_ns - table.zero_ns) * 1e-9,
@@ -96,7 +96,7 @@ void WriteSeriesCsv(const SampleTable& table, const SampleSeries& series, std::o
   }
 }
 
-void WriteIndexCsv(const SampleTable& table, std::ostream& out) {
+void WriteIndexCsv(const ExportedSamples& table, std::ostream& out) {
   out << "file,host,device,metric,unit,kind,source,modelled,states,unix_time_of_zero,help\n";
   for (const SampleSeries& series : table.series) {
     const Metric& metric = *series.metric;

@@ -19,7 +19,7 @@ struct SampleSeries {
   std::vector<Sample> samples;  // by time, without unreadable ones
 };
 
-struct SampleTable {
+struct ExportedSamples {
   std::vector<SampleSeries> series;  // those without samples are left out
   std::int64_t zero_ns = 0;          // the run's first sample: time 0 in all files
   // Of zero_ns in Unix time; nothing where the run does not say. Hosts whose clocks are not related
@@ -28,10 +28,10 @@ struct SampleTable {
 };
 
 // Borrows from `run`.
-[[nodiscard]] SampleTable TabulateSamples(const RunData& run);
+[[nodiscard]] ExportedSamples TabulateSamples(const RunData& run);
 // "time,value": seconds since zero, and the value in the metric's unit; totals as they are.
-void WriteSeriesCsv(const SampleTable& table, const SampleSeries& series, std::ostream& out);
+void WriteSeriesCsv(const ExportedSamples& table, const SampleSeries& series, std::ostream& out);
 // One line a file: what is in it.
-void WriteIndexCsv(const SampleTable& table, std::ostream& out);
+void WriteIndexCsv(const ExportedSamples& table, std::ostream& out);
 
 }  // namespace reprise

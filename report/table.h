@@ -9,6 +9,9 @@
 
 namespace reprise {
 
+// Bytes of a line, at most.
+inline constexpr std::size_t kConsoleWidth = 100;
+
 // ANSI sequences, or nothing where the output is no terminal.
 struct Style {
   std::string bold, dim, reset;

@@ -17,10 +17,10 @@ bool IsGaugeOfPower(const Metric& metric) {
 }
 
 // One rank that samples, with its host's ranks.
-class Examination {
+class ThermalExamination {
  public:
-  Examination(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
-              std::size_t sampled_by, const TransferSummary& transfers, ThermalDetails& out)
+  ThermalExamination(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
+                     std::size_t sampled_by, const TransferSummary& transfers, ThermalDetails& out)
       : ranks_(ranks),
         data_(ranks[sampled_by].data()),
         host_(rank_rows[sampled_by].host),
@@ -111,7 +111,7 @@ ThermalDetails ExamineThermal(std::span<const MeasuredRank> ranks,
   ThermalDetails details;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r].data().samples.empty()) {
-      Examination(ranks, rank_rows, r, transfers, details).Run();
+      ThermalExamination(ranks, rank_rows, r, transfers, details).Run();
     }
   }
   return details;

@@ -8,9 +8,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMostIntervals = 8;
-constexpr std::size_t kMostRows = 12;
+constexpr std::size_t kMostThermalRows = 12;
 
 std::string Modelled(bool modelled) { return modelled ? " (modelled)" : ""; }
 
@@ -79,10 +78,10 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
                           ClockText(row.unthrottled_hertz), row.unthrottled_from);
       lost = true;
     }
-    text += Wrap(line, kWidth, 4) + IntervalTable(row);
+    text += Wrap(line, kConsoleWidth, 4) + IntervalTable(row);
   }
   if (!never.empty()) {
-    text += Wrap(fmt::format("  never: {}", fmt::join(never, ", ")), kWidth, 4);
+    text += Wrap(fmt::format("  never: {}", fmt::join(never, ", ")), kConsoleWidth, 4);
   }
   if (lost) {
     text +=
@@ -94,7 +93,7 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
 
 std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
-  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
     table.Add({Fit(row.device, 18) + " " + Fit(row.metric, 14) + Modelled(row.modelled),
                NumberText(row.mean_watts) + " W",
@@ -107,16 +106,16 @@ std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
                                    : Heading(style, "Power peaks",
                                              "stretches above mean + 2 standard deviations") +
                                          table.Text();
-  if (thermal.peaks.size() > kMostRows) {
-    text +=
-        fmt::format("  .. and {} rows more; --json has all\n", thermal.peaks.size() - kMostRows);
+  if (thermal.peaks.size() > kMostThermalRows) {
+    text += fmt::format("  .. and {} rows more; --json has all\n",
+                        thermal.peaks.size() - kMostThermalRows);
   }
   return text;
 }
 
 std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
-  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
     const HeatingRow& row = thermal.heating[i];
     table.Add({Fit(row.device, 24) + " " + Fit(row.metric, 20) + Modelled(row.modelled),
                Fit(row.host, 12), fmt::format("{:.1f} C", row.begin_celsius),
@@ -124,9 +123,9 @@ std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
                fmt::format("{:+.1f}", row.celsius_per_minute)});
   }
   std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
-  if (thermal.heating.size() > kMostRows) {
-    text +=
-        fmt::format("  .. and {} rows more; --json has all\n", thermal.heating.size() - kMostRows);
+  if (thermal.heating.size() > kMostThermalRows) {
+    text += fmt::format("  .. and {} rows more; --json has all\n",
+                        thermal.heating.size() - kMostThermalRows);
   }
   return text;
 }

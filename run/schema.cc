@@ -28,7 +28,7 @@ CREATE TABLE samples(rank INTEGER, metric INTEGER, time_ns INTEGER, value REAL);
 CREATE TABLE facts(rank INTEGER, name TEXT, value TEXT, PRIMARY KEY(rank, name));
 )sql";
 
-constexpr std::string_view kNodeColumns = R"sql(
+constexpr std::string_view kNodeTableSql = R"sql(
   rank INTEGER, node_id INTEGER, name TEXT, class TEXT, kind TEXT, actor TEXT, mode TEXT,
   kernel TEXT, flops REAL, bytes REAL, step INTEGER, recorded_start_ns INTEGER,
   recorded_duration_ns INTEGER, counts_for_coverage INTEGER, recorded_elapsed_ns INTEGER,
@@ -65,14 +65,14 @@ std::string RankSchema() {
       "PRAGMA user_version={};{}CREATE TABLE node_info({});"
       "CREATE TABLE records(rank INTEGER, node_id INTEGER, iteration INTEGER, step INTEGER,"
       " mode TEXT, start_ns INTEGER, duration_ns INTEGER);{}",
-      kRunSchemaVersion, kShared, kNodeColumns, kNodesView);
+      kRunSchemaVersion, kShared, kNodeTableSql, kNodesView);
 }
 
 std::string MergedSchema() {
   return fmt::format(
       "PRAGMA user_version={};{}CREATE TABLE nodes({}, replayed_start_ns INTEGER,"
       " replayed_duration_ns INTEGER);",
-      kRunSchemaVersion, kShared, kNodeColumns);
+      kRunSchemaVersion, kShared, kNodeTableSql);
 }
 
 std::string ManifestPath(const std::string& directory) { return directory + "/manifest.json"; }

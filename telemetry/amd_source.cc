@@ -13,8 +13,6 @@
 namespace reprise {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
 // One reading of a GPU, from which its metrics are taken.
 struct Snapshot {
   std::optional<AmdMetricsTable> table;
@@ -30,13 +28,13 @@ bool IsFilled(const AmdMetricsTable& table) {
 
 template <typename Number>
 double Known(Number number, double scale) {
-  return number == std::numeric_limits<Number>::max() ? kUnknown
+  return number == std::numeric_limits<Number>::max() ? kNoReading
                                                       : static_cast<double>(number) * scale;
 }
 
 template <typename Number, std::size_t kSize>
 double SumKnown(const std::array<Number, kSize>& numbers, double scale) {
-  double sum = kUnknown;
+  double sum = kNoReading;
   for (const Number number : numbers) {
     if (number != std::numeric_limits<Number>::max()) {
       sum = (std::isnan(sum) ? 0 : sum) + static_cast<double>(number) * scale;
@@ -47,7 +45,7 @@ double SumKnown(const std::array<Number, kSize>& numbers, double scale) {
 
 template <auto kMember, int kPerUnit = 1>
 double FromTable(const Snapshot& s) {
-  return s.table ? Known((*s.table).*kMember, 1.0 / kPerUnit) : kUnknown;
+  return s.table ? Known((*s.table).*kMember, 1.0 / kPerUnit) : kNoReading;
 }
 
 double Temperature(const Snapshot& s) {
@@ -60,7 +58,7 @@ constexpr double kMega = 1e6;
 // Newer GPUs have several clocks, of the parts that are there: their mean.
 double GfxClock(const Snapshot& s) {
   if (!s.table) {
-    return kUnknown;
+    return kNoReading;
   }
   const auto& clocks = s.table->current_gfxclks;
   const auto known = static_cast<double>(
@@ -69,34 +67,34 @@ double GfxClock(const Snapshot& s) {
 }
 
 double MemoryClock(const Snapshot& s) {
-  return s.table ? Known(s.table->current_uclk, kMega) : kUnknown;
+  return s.table ? Known(s.table->current_uclk, kMega) : kNoReading;
 }
 
 constexpr double kBytesPerKilobyte = 1024;
 
 double XgmiTx(const Snapshot& s) {
-  return s.table ? SumKnown(s.table->xgmi_write_data_acc, kBytesPerKilobyte) : kUnknown;
+  return s.table ? SumKnown(s.table->xgmi_write_data_acc, kBytesPerKilobyte) : kNoReading;
 }
 
 double XgmiRx(const Snapshot& s) {
-  return s.table ? SumKnown(s.table->xgmi_read_data_acc, kBytesPerKilobyte) : kUnknown;
+  return s.table ? SumKnown(s.table->xgmi_read_data_acc, kBytesPerKilobyte) : kNoReading;
 }
 
-double Energy(const Snapshot& s) { return s.joules.value_or(kUnknown); }
+double Energy(const Snapshot& s) { return s.joules.value_or(kNoReading); }
 
 double ThrottleReasons(const Snapshot& s) {
   const auto reasons = s.throttling->reasons();
-  return s.table && reasons ? *reasons : kUnknown;
+  return s.table && reasons ? *reasons : kNoReading;
 }
 
 template <AmdLimit kLimit>
 double ThrottleTime(const Snapshot& s) {
-  return s.table ? s.throttling->Seconds(kLimit).value_or(kUnknown) : kUnknown;
+  return s.table ? s.throttling->Seconds(kLimit).value_or(kNoReading) : kNoReading;
 }
 
 template <AmdReading kWhat>
 double FromCall(const Snapshot& s) {
-  return s.gpu->Read(kWhat).value_or(kUnknown);
+  return s.gpu->Read(kWhat).value_or(kNoReading);
 }
 
 struct MetricSpec {

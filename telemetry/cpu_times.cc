@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
+
+#include "core/metrics.h"
 
 namespace reprise {
 namespace {
@@ -79,7 +80,7 @@ double UtilizationMeter::Update(std::string_view proc_stat) {
 
 double UtilizationMeter::Update(const std::optional<CpuTimes>& now) {
   if (!now) {
-    return std::numeric_limits<double>::quiet_NaN();
+    return kNoReading;
   }
   // iowait may step back by a little; so may, then, the total.
   if (last_ && now->total > last_->total) {
@@ -91,7 +92,7 @@ double UtilizationMeter::Update(const std::optional<CpuTimes>& now) {
   } else if (!last_) {
     last_ = now;
   }
-  return known_ ? fraction_ : std::numeric_limits<double>::quiet_NaN();
+  return known_ ? fraction_ : kNoReading;
 }
 
 }  // namespace reprise

@@ -1,7 +1,6 @@
 #include "telemetry/nvml_metrics.h"
 
 #include <array>
-#include <limits>
 
 namespace reprise::nvml {
 namespace {
@@ -164,7 +163,7 @@ double RawValue(const FieldValue& field) {
     case kUnsignedShort:
       return field.value.as_unsigned_short;
     default:
-      return std::numeric_limits<double>::quiet_NaN();
+      return kNoReading;
   }
 }
 

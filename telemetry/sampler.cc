@@ -96,7 +96,7 @@ void Sampler::Impl::Add(const SourceKind& kind) {
 // A failed reading leaves no sample; it is counted, except that nothing that needs a difference can
 // have a value at the first tick.
 void Sampler::Impl::Read(Part& part, std::vector<Sample>& samples) {
-  std::fill(part.values.begin(), part.values.end(), std::numeric_limits<double>::quiet_NaN());
+  std::fill(part.values.begin(), part.values.end(), kNoReading);
   const std::int64_t before_ns = MonotonicNs();
   part.source->Read(part.values);
   const std::int64_t took_ns = MonotonicNs() - before_ns;

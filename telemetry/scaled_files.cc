@@ -1,15 +1,13 @@
 #include "telemetry/scaled_files.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace reprise {
 
 void ScaledFilesSource::Read(std::span<double> values) {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto number = files_[i].first.Number();
-    values[i] = number ? static_cast<double>(*number) * files_[i].second
-                       : std::numeric_limits<double>::quiet_NaN();
+    values[i] = number ? static_cast<double>(*number) * files_[i].second : kNoReading;
   }
 }
 

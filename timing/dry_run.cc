@@ -26,9 +26,6 @@ struct Wiring {
   }
 };
 
-std::span<const Index> DepsOf(const TimingGraph& graph, Index i) {
-  return {graph.deps.data() + graph.dep_offset[i], graph.deps.data() + graph.dep_offset[i + 1]};
-}
 std::int32_t MatchOf(const TimingGraph& graph, Index i) {
   return graph.match.empty() ? -1 : graph.match[i];
 }
@@ -50,7 +47,7 @@ Status Check(const TimingGraph& graph) {
     if (graph.dep_offset[i] > graph.dep_offset[i + 1]) {
       return BadInput(fmt::format("timing graph: dependency offsets of node {} decrease", i));
     }
-    for (const Index dep : DepsOf(graph, i)) {
+    for (const Index dep : graph.DepsOf(i)) {
       if (dep >= n) {
         return BadInput(fmt::format("timing graph: node {} depends on {}, beyond {}", i, dep, n));
       }
@@ -94,7 +91,7 @@ void ConnectMembers(const TimingGraph& graph, Wiring& wiring) {
 void ConnectDependents(const TimingGraph& graph, Wiring& wiring) {
   const auto dependents = [&graph](const auto& add) {
     for (Index i = 0; i < graph.size(); ++i) {
-      for (const Index dep : DepsOf(graph, i)) {
+      for (const Index dep : graph.DepsOf(i)) {
         add(dep, i);
       }
     }
@@ -120,7 +117,7 @@ class Ordering {
     waiting_.resize(n_);
     missing_.resize(wiring.member_offset.size() - 1);
     for (Index i = 0; i < n_; ++i) {
-      waiting_[i] = static_cast<Index>(DepsOf(graph, i).size());
+      waiting_[i] = static_cast<Index>(graph.DepsOf(i).size());
       if (const std::int32_t m = MatchOf(graph, i); m >= 0) {
         ++missing_[m].members;
         missing_[m].roots += IsRoot(graph, i) ? 1 : 0;
@@ -191,7 +188,7 @@ class Ordering {
   // Something that a node which never ended waits for, and that never ended (or started) either.
   [[nodiscard]] Index BlockerOf(Index i) const {
     if (phase_[i] == Phase::kPending) {
-      for (const Index dep : DepsOf(graph_, i)) {
+      for (const Index dep : graph_.DepsOf(i)) {
         if (phase_[dep] != Phase::kEnded) {
           return dep;
         }
@@ -298,7 +295,7 @@ Schedule EventOrder::Run(const NodeTimes& times) const {
                                                                : start_ns);
       continue;
     }
-    const std::span<const Index> deps = DepsOf(graph, i);
+    const std::span<const Index> deps = graph.DepsOf(i);
     std::int64_t ready_ns = deps.empty() ? 0 : schedule.end_ns[deps.front()];
     for (const Index dep : deps) {
       ready_ns = std::max(ready_ns, schedule.end_ns[dep]);
@@ -339,7 +336,7 @@ std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedu
       at = last;
       path.push_back(at);
     }
-    const std::span<const Index> deps = DepsOf(graph, at);
+    const std::span<const Index> deps = graph.DepsOf(at);
     if (deps.empty()) {
       return path;
     }

@@ -28,6 +28,9 @@ struct TimingGraph {
   std::vector<std::uint8_t> root;  // 1: its arrival is what members of need kRoot wait for
 
   [[nodiscard]] std::size_t size() const { return duration_ns.size(); }
+  [[nodiscard]] std::span<const std::uint32_t> DepsOf(std::uint32_t node) const {
+    return {deps.data() + dep_offset[node], deps.data() + dep_offset[node + 1]};
+  }
 };
 
 struct Schedule {

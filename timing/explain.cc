@@ -16,14 +16,10 @@ struct Latest {
   Index node = kNone;
 };
 
-std::span<const Index> DepsOf(const TimingGraph& graph, Index i) {
-  return {graph.deps.data() + graph.dep_offset[i], graph.deps.data() + graph.dep_offset[i + 1]};
-}
-
 // Among dependencies that end together, one on another actor wins: it is what was waited for.
 Latest LatestDependency(const TimingGraph& graph, const Recording& recording, Index i) {
   Latest latest;
-  for (const Index dep : DepsOf(graph, i)) {
+  for (const Index dep : graph.DepsOf(i)) {
     const std::int64_t end_ns = recording.end_ns[dep];
     if (end_ns > latest.end_ns ||
         (end_ns == latest.end_ns && recording.actor[dep] != recording.actor[i])) {
@@ -169,7 +165,7 @@ class Explainer {
   }
 
   void CheckEdges(Index i) {
-    for (const Index dep : DepsOf(graph_, i)) {
+    for (const Index dep : graph_.DepsOf(i)) {
       if (recording_.end_ns[dep] > recording_.start_ns[i]) {
         Violation(dep, i, recording_.end_ns[dep] - recording_.start_ns[i]);
       }

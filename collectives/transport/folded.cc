@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kMostInProcess = 64;
 // Of what one rank has for another: the algorithms', then one for send and recv.
-constexpr int kPairTag = kMessageTags;
+constexpr int kFoldedPairTag = kMessageTags;
 constexpr int kTagsOfPair = 1024;
-static_assert(kPairTag < kTagsOfPair);
+static_assert(kFoldedPairTag < kTagsOfPair);
 static_assert(kMostInProcess * kMostInProcess * kTagsOfPair <= kTransportTags);
 
 // Who plays whom: rank r of `ranks` lives in the process whose block holds it.
@@ -118,10 +118,11 @@ class FoldedGroupComm final : public GroupComm {
     in = in.first(static_cast<std::size_t>(layout.in_bytes));
     out = out.first(static_cast<std::size_t>(layout.out_bytes));
     if (spec.kind == CommKind::kSend) {
-      return in.empty() ? std::make_unique<DoneTransfer>() : Send(layout.peer, kPairTag, in);
+      return in.empty() ? std::make_unique<DoneTransfer>() : Send(layout.peer, kFoldedPairTag, in);
     }
     if (spec.kind == CommKind::kRecv) {
-      return out.empty() ? std::make_unique<DoneTransfer>() : Recv(layout.peer, kPairTag, out);
+      return out.empty() ? std::make_unique<DoneTransfer>()
+                         : Recv(layout.peer, kFoldedPairTag, out);
     }
     if (size() > 1) {
       return UsageError(fmt::format(

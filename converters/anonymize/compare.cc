@@ -11,7 +11,7 @@ namespace reprise {
 namespace {
 
 using Index = Graph::Index;
-using Difference = std::optional<std::string>;
+using DifferenceFound = std::optional<std::string>;
 
 bool SameValue(const Value& a, const Value& b, bool results, Renaming<std::int64_t>& incarnations);
 
@@ -56,9 +56,9 @@ class RankComparison {
  public:
   RankComparison(const Graph& a, const Graph& b, SetComparison& set) : a_(a), b_(b), set_(set) {}
 
-  Result<Difference> Run() {
+  Result<DifferenceFound> Run() {
     if (a_.size() != b_.size()) {
-      return Difference(
+      return DifferenceFound(
           fmt::format("rank {}: {} nodes became {}", a_.metadata().rank, a_.size(), b_.size()));
     }
     for (Index i = 0; i < a_.size(); ++i) {
@@ -69,11 +69,13 @@ class RankComparison {
         REPRISE_ASSIGN(what, Arguments(i));
       }
       if (what != nullptr) {
-        return Difference(fmt::format("rank {}: node {} ({}) and node {} differ in {}",
-                                      a_.metadata().rank, a_.id(i), a_.name(i), b_.id(i), what));
+        return DifferenceFound(fmt::format("rank {}: node {} ({}) and node {} differ in {}",
+                                           a_.metadata().rank, a_.id(i), a_.name(i), b_.id(i),
+                                           what));
       }
     }
-    return a_.order().size() == b_.order().size() ? Difference() : Difference("the order");
+    return a_.order().size() == b_.order().size() ? DifferenceFound()
+                                                  : DifferenceFound("the order");
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "converters/anonymize/embedded.h"
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -23,10 +24,6 @@ constexpr std::string_view kSectionNames[] = {"names",      "optimizers", "kerne
                                               "nccl words", "strings",    "header words"};
 constexpr std::string_view kAnonymousNamespace = "(anonymous namespace)";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
-}
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 bool TakePrefix(std::string_view& text, std::string_view prefix) {

@@ -33,7 +33,7 @@ Status CheckRequest(const ConvertRequest& request) {
   return {};
 }
 
-Result<ConvertReport> Convert(const ConvertRequest& request) {
+Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   REPRISE_TRY(CheckRequest(request));
   const std::int32_t ranks = *request.world_size;
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(request.input_file));
@@ -80,7 +80,7 @@ ConverterKind AstraTextConverter() {
   return {.name = "astra_text",
           .help = "ASTRA-sim text workloads (a parallelism type, then a line a layer); --ranks N",
           .sniff = &astra_text::LooksLikeWorkload,
-          .convert = &astra_text::Convert};
+          .convert = &astra_text::ConvertAstraText};
 }
 
 }  // namespace reprise

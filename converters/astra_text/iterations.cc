@@ -12,9 +12,9 @@ namespace {
 // A node to wait for: nothing before it was made.
 using Id = std::optional<std::uint64_t>;
 
-class Builder {
+class IterationBuilder {
  public:
-  Builder(const Workload& workload, std::int32_t world_size, Diagnostics& diagnostics)
+  IterationBuilder(const Workload& workload, std::int32_t world_size, Diagnostics& diagnostics)
       : workload_(workload),
         world_size_(world_size),
         diagnostics_(diagnostics),
@@ -220,7 +220,7 @@ class Builder {
 
 std::vector<Node> BuildIterations(const Workload& workload, std::int32_t passes,
                                   std::int32_t world_size, Diagnostics& diagnostics) {
-  return Builder(workload, world_size, diagnostics).Run(passes);
+  return IterationBuilder(workload, world_size, diagnostics).Run(passes);
 }
 
 }  // namespace reprise::astra_text

@@ -14,16 +14,16 @@ struct TypeRow {
   std::string_view word;
   Parallelism parallelism;
 };
-constexpr TypeRow kTypes[] = {{"MICRO", Parallelism::kMicro},
-                              {"DATA", Parallelism::kData},
-                              {"MODEL", Parallelism::kModel},
-                              {"HYBRID_DATA_MODEL", Parallelism::kHybrid},
-                              {"HYBRID_MODEL_DATA", Parallelism::kHybrid},
-                              {"HYBRID_TRANSFORMER", Parallelism::kHybrid},
-                              {"HYBRID_CUSTOMIZED", Parallelism::kHybrid},
-                              {"HYBRID_DLRM", Parallelism::kDlrm},
-                              {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
-                              {"DISTRIBUTED_INFERENCE", Parallelism::kInference}};
+constexpr TypeRow kWorkloadTypes[] = {{"MICRO", Parallelism::kMicro},
+                                      {"DATA", Parallelism::kData},
+                                      {"MODEL", Parallelism::kModel},
+                                      {"HYBRID_DATA_MODEL", Parallelism::kHybrid},
+                                      {"HYBRID_MODEL_DATA", Parallelism::kHybrid},
+                                      {"HYBRID_TRANSFORMER", Parallelism::kHybrid},
+                                      {"HYBRID_CUSTOMIZED", Parallelism::kHybrid},
+                                      {"HYBRID_DLRM", Parallelism::kDlrm},
+                                      {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
+                                      {"DISTRIBUTED_INFERENCE", Parallelism::kInference}};
 
 std::vector<std::string_view> Words(std::string_view line) {
   constexpr std::string_view kSpace = " \t\r\f\v";
@@ -90,7 +90,7 @@ class Parser {
 
   Status ReadType(Workload& out) {
     std::string known;
-    for (const TypeRow& row : kTypes) {
+    for (const TypeRow& row : kWorkloadTypes) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", row.word);
     }
     const auto parallelism = NextLine() ? ParseParallelism(words_[0]) : std::nullopt;
@@ -178,7 +178,7 @@ class Parser {
 }  // namespace
 
 std::optional<Parallelism> ParseParallelism(std::string_view word) {
-  for (const TypeRow& row : kTypes) {
+  for (const TypeRow& row : kWorkloadTypes) {
     if (row.word == word) {
       return row.parallelism;
     }

@@ -13,6 +13,7 @@
 #include "converters/anonymize/keyed_hash.h"
 #include "converters/anonymize/vocabulary.h"
 #include "core/operators.h"
+#include "core/text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 
@@ -20,11 +21,6 @@ namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 bool IsCounterName(std::string_view text) {
   return std::all_of(text.begin(), text.end(),

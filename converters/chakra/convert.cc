@@ -126,7 +126,7 @@ void Summarise(const std::vector<RankTrace>& traces,
 }
 
 // What --strict does not let pass.
-Status CheckStrict(const Diagnostics& diagnostics) {
+Status CheckChakraLosses(const Diagnostics& diagnostics) {
   constexpr std::array<std::string_view, 9> kLosses = {
       "dangling_dependency",   "dependency_ends_too_late", "operation_without_time",
       "transfer_without_peer", "comm_without_type",        "group_unknown",
@@ -205,7 +205,7 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
                                 request.force);
 }
 
-Result<ConvertReport> Convert(const ConvertRequest& request) {
+Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   REPRISE_ASSIGN(const Inputs inputs, FindInputs(request));
   REPRISE_ASSIGN(const OutputFiles output, OpenOutput(request, inputs));
   REPRISE_ASSIGN(const auto given, GroupsBeside(inputs.directory));
@@ -222,7 +222,7 @@ Result<ConvertReport> Convert(const ConvertRequest& request) {
   REPRISE_TRY(Finish(traces, metadata, world_size));
   Summarise(traces, groups, report);
   if (request.strict) {
-    REPRISE_TRY(CheckStrict(report.diagnostics));
+    REPRISE_TRY(CheckChakraLosses(report.diagnostics));
   }
   for (std::size_t i = 0; i < traces.size(); ++i) {
     REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(traces[i].nodes, metadata[i], output));
@@ -241,7 +241,7 @@ ConverterKind ChakraConverter() {
       .name = "chakra",
       .help = "MLCommons Chakra: .et of schemas 0.0.1 to 0.0.4, their JSON, linked PyTorch JSON",
       .sniff = &chakra::LooksLikeChakra,
-      .convert = &chakra::Convert};
+      .convert = &chakra::ConvertChakra};
 }
 
 }  // namespace reprise

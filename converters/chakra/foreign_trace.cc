@@ -33,9 +33,9 @@ bool IsHostOperation(const ForeignNode& node) {
   return attribute != nullptr && attribute->AsInt(0) != 0;
 }
 
-class Builder {
+class ForeignTraceBuilder {
  public:
-  explicit Builder(RankTrace& trace) : trace_(trace) {}
+  explicit ForeignTraceBuilder(RankTrace& trace) : trace_(trace) {}
 
   Status Run(std::vector<ForeignNode>& nodes) {
     Look(nodes);
@@ -175,7 +175,7 @@ Status BuildNodes(const std::string& schema, const ForeignHeader& header,
     }
   }
   trace.recorded_operations = nodes.size();
-  return Builder(trace).Run(nodes);
+  return ForeignTraceBuilder(trace).Run(nodes);
 }
 
 }  // namespace reprise::chakra

@@ -15,7 +15,7 @@ namespace {
 using Ranks = std::vector<std::int32_t>;
 
 // Above 0, as simulators want it.
-bool IsNumber(const std::string& name) {
+bool IsGroupNumber(const std::string& name) {
   std::int32_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   return error == std::errc{} && end == name.data() + name.size() && number > 0 &&
@@ -54,10 +54,10 @@ class Table {
 
  private:
   std::string NewId(const std::string& name, bool everybody) {
-    if (everybody && !groups_.contains("0") && (name == "0" || !IsNumber(name))) {
+    if (everybody && !groups_.contains("0") && (name == "0" || !IsGroupNumber(name))) {
       return "0";
     }
-    if (IsNumber(name) && !groups_.contains(name)) {
+    if (IsGroupNumber(name) && !groups_.contains(name)) {
       return name;
     }
     std::int32_t number = 1;
@@ -72,17 +72,17 @@ class Table {
   std::map<std::string, ProcessGroup> groups_;
 };
 
-class Assigner {
+class GroupAssigner {
  public:
-  Assigner(std::span<RankTrace> traces, const std::map<std::string, ProcessGroup>& given,
-           std::int32_t world_size, Diagnostics& diagnostics)
+  GroupAssigner(std::span<RankTrace> traces, const std::map<std::string, ProcessGroup>& given,
+                std::int32_t world_size, Diagnostics& diagnostics)
       : traces_(traces), given_(given), table_(world_size), diagnostics_(diagnostics) {}
 
   std::map<std::string, ProcessGroup> Run() {
     // Numbers first, so that names do not take them.
     for (const bool numbers : {true, false}) {
       for (const auto& [name, group] : given_) {
-        if ((name == "0" || IsNumber(name)) == numbers) {
+        if ((name == "0" || IsGroupNumber(name)) == numbers) {
           table_.Add(name, group.description, group.ranks);
         }
       }
@@ -184,7 +184,7 @@ std::map<std::string, ProcessGroup> AssignGroups(std::span<RankTrace> traces,
                                                  const std::map<std::string, ProcessGroup>& given,
                                                  std::int32_t world_size,
                                                  Diagnostics& diagnostics) {
-  return Assigner(traces, given, world_size, diagnostics).Run();
+  return GroupAssigner(traces, given, world_size, diagnostics).Run();
 }
 
 }  // namespace reprise::chakra

@@ -168,9 +168,10 @@ std::optional<AttributeValue> TypedValue(const std::string& key, element value) 
   return Scalar(value);
 }
 
-class Reader {
+class JsonNodeReader {
  public:
-  Reader(const TextFile& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+  JsonNodeReader(const TextFile& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
 
   Result<JsonTrace> Read() {
     REPRISE_ASSIGN(const std::vector<std::string_view> values, SplitValues(file_));
@@ -371,7 +372,7 @@ class Reader {
 }  // namespace
 
 Result<JsonTrace> ReadJsonTrace(const TextFile& file, Diagnostics& diagnostics) {
-  return Reader(file, diagnostics).Read();
+  return JsonNodeReader(file, diagnostics).Read();
 }
 
 }  // namespace reprise::chakra

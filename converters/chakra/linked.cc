@@ -15,14 +15,15 @@
 namespace reprise::chakra {
 namespace {
 
-using Index = std::size_t;
+using NodeIndex = std::size_t;
 
-class Builder {
+class LinkedTraceBuilder {
  public:
-  Builder(LinkedTrace linked, RankTrace& trace) : all_(std::move(linked.nodes)), trace_(trace) {}
+  LinkedTraceBuilder(LinkedTrace linked, RankTrace& trace)
+      : all_(std::move(linked.nodes)), trace_(trace) {}
 
   Status Run() {
-    for (Index i = 0; i < all_.size(); ++i) {
+    for (NodeIndex i = 0; i < all_.size(); ++i) {
       if (!by_id_.emplace(all_[i].id, i).second) {
         return BadInput(fmt::format("{}: two nodes have the id {}", trace_.path, all_[i].id));
       }
@@ -33,7 +34,7 @@ class Builder {
     for (auto& [thread, operations] : threads_) {
       BuildThread(operations);
     }
-    for (const Index i : device_) {
+    for (const NodeIndex i : device_) {
       BuildDevice(i);
     }
     AddWaits();
@@ -41,7 +42,9 @@ class Builder {
   }
 
  private:
-  [[nodiscard]] std::int64_t End(Index i) const { return all_[i].start_ns + all_[i].duration_ns; }
+  [[nodiscard]] std::int64_t End(NodeIndex i) const {
+    return all_[i].start_ns + all_[i].duration_ns;
+  }
 
   void ReadGroups(const LinkedNode& node) {
     if (node.name.find("process_group:init") != std::string::npos && !node.inputs.empty()) {
@@ -55,7 +58,7 @@ class Builder {
 
   // Threads by start, callers before callees.
   void Sort() {
-    for (Index i = 0; i < all_.size(); ++i) {
+    for (NodeIndex i = 0; i < all_.size(); ++i) {
       const LinkedNode& node = all_[i];
       if (node.start_ns < 0) {
         trace_.diagnostics.Count("operation_without_time",
@@ -66,7 +69,7 @@ class Builder {
         device_.push_back(i);
       }
     }
-    const auto earlier = [&](Index a, Index b) {
+    const auto earlier = [&](NodeIndex a, NodeIndex b) {
       const LinkedNode& x = all_[a];
       const LinkedNode& y = all_[b];
       return x.start_ns != y.start_ns         ? x.start_ns < y.start_ns
@@ -77,16 +80,16 @@ class Builder {
       std::sort(operations.begin(), operations.end(), earlier);
     }
     std::sort(device_.begin(), device_.end(), earlier);
-    for (const Index i : device_) {
+    for (const NodeIndex i : device_) {
       kernels_[all_[i].caller].push_back(i);
     }
   }
 
   // The operations of one thread that become nodes: each first of its branch that is no frame.
-  void BuildThread(const std::vector<Index>& operations) {
-    std::unordered_set<Index> frames;
-    std::vector<Index> open;
-    for (const Index i : operations) {
+  void BuildThread(const std::vector<NodeIndex>& operations) {
+    std::unordered_set<NodeIndex> frames;
+    std::vector<NodeIndex> open;
+    for (const NodeIndex i : operations) {
       Close(open, i);
       // Unknown operators with something inside are frames.
       if (!open.empty() && !FindOperator(all_[open.back()].name)) {
@@ -95,8 +98,8 @@ class Builder {
       open.push_back(i);
     }
     open.clear();
-    std::optional<Index> carrier;
-    for (const Index i : operations) {
+    std::optional<NodeIndex> carrier;
+    for (const NodeIndex i : operations) {
       if (carrier && all_[i].start_ns < End(*carrier)) {
         if (End(i) > End(*carrier)) {
           trace_.diagnostics.Count(
@@ -116,13 +119,13 @@ class Builder {
     }
   }
 
-  void Close(std::vector<Index>& open, Index next) const {
+  void Close(std::vector<NodeIndex>& open, NodeIndex next) const {
     while (!open.empty() && End(open.back()) <= all_[next].start_ns) {
       open.pop_back();
     }
   }
 
-  OpInfo InfoOf(Index i, bool frame) {
+  OpInfo InfoOf(NodeIndex i, bool frame) {
     const LinkedNode& node = all_[i];
     if (const auto known = FindOperator(node.name)) {
       // The transfer itself is the kernel.
@@ -135,11 +138,11 @@ class Builder {
   }
 
   // Kernels of an operation inside a carrier were launched by the carrier.
-  void Carry(Index inner, Index carrier) { carried_[all_[inner].id] = carrier; }
+  void Carry(NodeIndex inner, NodeIndex carrier) { carried_[all_[inner].id] = carrier; }
 
   // One node, or pieces cut at the starts of the kernels that it launches; kernels are known by the
   // operations inside, which come later: cutting is done with all kernels of the interval.
-  void BuildHost(Index i, const OpInfo& info) {
+  void BuildHost(NodeIndex i, const OpInfo& info) {
     LinkedNode& from = all_[i];
     std::vector<std::int64_t> cuts;
     CollectCuts(i, cuts);
@@ -178,19 +181,19 @@ class Builder {
   }
 
   // Starts of the kernels that were launched from inside an operation's interval, by caller.
-  void CollectCuts(Index carrier, std::vector<std::int64_t>& cuts) {
-    const auto add = [&](Index operation) {
+  void CollectCuts(NodeIndex carrier, std::vector<std::int64_t>& cuts) {
+    const auto add = [&](NodeIndex operation) {
       const auto kernels = kernels_.find(all_[operation].id);
       if (kernels != kernels_.end()) {
-        for (const Index kernel : kernels->second) {
+        for (const NodeIndex kernel : kernels->second) {
           cuts.push_back(all_[kernel].start_ns);
         }
       }
     };
-    const std::vector<Index>& operations = threads_.at(all_[carrier].thread);
+    const std::vector<NodeIndex>& operations = threads_.at(all_[carrier].thread);
     auto at =
         std::lower_bound(operations.begin(), operations.end(), all_[carrier].start_ns,
-                         [&](Index i, std::int64_t start) { return all_[i].start_ns < start; });
+                         [&](NodeIndex i, std::int64_t start) { return all_[i].start_ns < start; });
     for (; at != operations.end() &&
            all_[*at].start_ns < std::max(End(carrier), all_[carrier].start_ns + 1);
          ++at) {
@@ -221,7 +224,7 @@ class Builder {
     return it == by_id_.end() ? std::string() : all_[it->second].name;
   }
 
-  void BuildDevice(Index i) {
+  void BuildDevice(NodeIndex i) {
     LinkedNode& from = all_[i];
     Node node;
     node.id = from.id;
@@ -254,7 +257,7 @@ class Builder {
       return std::nullopt;
     }
     const auto carried = carried_.find(kernel.caller);
-    const Index holder = carried == carried_.end() ? caller->second : carried->second;
+    const NodeIndex holder = carried == carried_.end() ? caller->second : carried->second;
     if (pieces_.contains(holder)) {
       return EndedBy(holder, kernel.start_ns);
     }
@@ -263,10 +266,10 @@ class Builder {
     if (thread == threads_.end()) {
       return std::nullopt;
     }
-    const std::vector<Index>& operations = thread->second;
+    const std::vector<NodeIndex>& operations = thread->second;
     auto at =
         std::upper_bound(operations.begin(), operations.end(), kernel.start_ns,
-                         [&](std::int64_t start, Index i) { return start < all_[i].start_ns; });
+                         [&](std::int64_t start, NodeIndex i) { return start < all_[i].start_ns; });
     while (at != operations.begin() && all_[*(at - 1)].start_ns >= all_[holder].start_ns) {
       if (const auto found = EndedBy(*--at, kernel.start_ns)) {
         return found;
@@ -276,7 +279,8 @@ class Builder {
   }
 
   // An operation's last piece that ended by then.
-  [[nodiscard]] std::optional<std::uint64_t> EndedBy(Index operation, std::int64_t by_ns) const {
+  [[nodiscard]] std::optional<std::uint64_t> EndedBy(NodeIndex operation,
+                                                     std::int64_t by_ns) const {
     const auto pieces = pieces_.find(operation);
     std::optional<std::uint64_t> found;
     if (pieces != pieces_.end()) {
@@ -354,13 +358,14 @@ class Builder {
 
   std::vector<LinkedNode> all_;
   RankTrace& trace_;
-  std::unordered_map<std::uint64_t, Index> by_id_;
+  std::unordered_map<std::uint64_t, NodeIndex> by_id_;
   std::uint64_t next_id_ = 0;
-  std::map<std::int64_t, std::vector<Index>> threads_;
-  std::vector<Index> device_;
-  std::unordered_map<std::uint64_t, std::vector<Index>> kernels_;  // by caller's id
-  std::unordered_map<std::uint64_t, Index> carried_;  // id of an operation inside another → which
-  std::unordered_map<Index, std::vector<std::pair<std::int64_t, std::uint64_t>>> pieces_;
+  std::map<std::int64_t, std::vector<NodeIndex>> threads_;
+  std::vector<NodeIndex> device_;
+  std::unordered_map<std::uint64_t, std::vector<NodeIndex>> kernels_;  // by caller's id
+  std::unordered_map<std::uint64_t, NodeIndex>
+      carried_;  // id of an operation inside another → which
+  std::unordered_map<NodeIndex, std::vector<std::pair<std::int64_t, std::uint64_t>>> pieces_;
 };
 
 }  // namespace
@@ -370,7 +375,7 @@ Status ReadLinked(const TextFile& file, RankTrace& trace) {
   trace.captured = true;
   trace.source = fmt::format("chakra linked {}", linked.schema);
   trace.recorded_operations = linked.nodes.size();
-  return Builder(std::move(linked), trace).Run();
+  return LinkedTraceBuilder(std::move(linked), trace).Run();
 }
 
 }  // namespace reprise::chakra

@@ -24,9 +24,10 @@ void SetIncarnations(ValueList& values) {
   }
 }
 
-class Reader {
+class LinkedNodeReader {
  public:
-  Reader(const TextFile& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+  LinkedNodeReader(const TextFile& file, Diagnostics& diagnostics)
+      : file_(file), diagnostics_(diagnostics) {}
 
   Result<LinkedTrace> Read() {
     REPRISE_ASSIGN(const SplitJson json, SplitObject(file_, "nodes"));
@@ -184,7 +185,7 @@ class Reader {
 }  // namespace
 
 Result<LinkedTrace> ReadLinkedNodes(const TextFile& file, Diagnostics& diagnostics) {
-  return Reader(file, diagnostics).Read();
+  return LinkedNodeReader(file, diagnostics).Read();
 }
 
 }  // namespace reprise::chakra

@@ -5,7 +5,7 @@
 namespace reprise::chakra {
 namespace {
 
-std::int64_t Times(std::int64_t count, std::int64_t bytes) {
+std::int64_t BytesOf(std::int64_t count, std::int64_t bytes) {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   return std::min(count, kMost) * bytes;
 }
@@ -13,7 +13,7 @@ std::int64_t Times(std::int64_t count, std::int64_t bytes) {
 std::int64_t Sum(const ValueList& values) {
   std::int64_t bytes = 0;
   for (const TensorDesc* tensor : TensorsIn(values)) {
-    bytes += Times(std::max<std::int64_t>(tensor->elements, 0), SizeOf(tensor->dtype));
+    bytes += BytesOf(std::max<std::int64_t>(tensor->elements, 0), SizeOf(tensor->dtype));
   }
   return bytes;
 }
@@ -27,8 +27,8 @@ void FillLinkedTransfer(CommKind kind, const LinkedNode& from, Node& node) {
   spec.async = true;
   spec.dtype = ParseDType(from.dtype);
   const std::int64_t bytes = SizeOf(spec.dtype);
-  spec.in_bytes = from.in_elements >= 0 ? Times(from.in_elements, bytes) : Sum(node.inputs);
-  spec.out_bytes = from.out_elements >= 0 ? Times(from.out_elements, bytes) : spec.in_bytes;
+  spec.in_bytes = from.in_elements >= 0 ? BytesOf(from.in_elements, bytes) : Sum(node.inputs);
+  spec.out_bytes = from.out_elements >= 0 ? BytesOf(from.out_elements, bytes) : spec.in_bytes;
   if (spec.dtype == DType::kUnknown) {
     const auto tensors = TensorsIn(node.inputs);
     spec.dtype = tensors.empty() ? DType::kUnknown : tensors.front()->dtype;

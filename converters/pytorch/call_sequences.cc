@@ -41,8 +41,6 @@ std::uint32_t HashShapes(const ValueList& inputs) {
   return hash.Get();
 }
 
-bool IsTransferRecord(std::string_view name) { return name.starts_with("gloo:"); }
-
 std::vector<CallSequence> LongestFirst(std::map<std::int64_t, CallSequence>&& threads) {
   std::vector<CallSequence> out;
   for (auto& [thread, sequence] : threads) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "converters/pytorch/host_trace.h"
@@ -20,6 +21,11 @@ struct CallSequence {
 struct CallSequences {
   std::vector<CallSequence> host, kineto;  // longest first
 };
+
+// A transfer as gloo records it, in either file.
+[[nodiscard]] inline bool IsTransferRecord(std::string_view name) {
+  return name.starts_with("gloo:");
+}
 
 // Leaves out what can't be compared: host records that are not linkable, and on both sides gloo's
 // transfers, which the host trace counts to the thread that issued them.

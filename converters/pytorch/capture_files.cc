@@ -27,9 +27,9 @@ struct Sniffed {
   NamedCapture capture;
 };
 
-class Finder {
+class CaptureFinder {
  public:
-  explicit Finder(std::string directory) : directory_(std::move(directory)) {}
+  explicit CaptureFinder(std::string directory) : directory_(std::move(directory)) {}
 
   Result<std::vector<RankFiles>> Run() {
     REPRISE_TRY(ListFiles());
@@ -167,7 +167,7 @@ class Finder {
 }  // namespace
 
 Result<std::vector<RankFiles>> FindCaptures(const std::string& directory) {
-  return Finder(directory).Run();
+  return CaptureFinder(directory).Run();
 }
 
 CaptureKind KindOf(const std::string& path) { return SniffText(ReadHead(path, kHeadBytes)).kind; }

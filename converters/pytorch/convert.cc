@@ -107,7 +107,7 @@ void Summarise(const std::vector<RankCapture>& ranks,
 }
 
 // What --strict does not let pass.
-Status CheckStrict(const Diagnostics& diagnostics) {
+Status CheckCaptureLosses(const Diagnostics& diagnostics) {
   for (const char* name :
        {"operation_without_host_record", "host_record_without_time", "group_unknown",
         "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
@@ -152,7 +152,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   }));
   Summarise(ranks, groups, report);
   if (request.strict) {
-    REPRISE_TRY(CheckStrict(report.diagnostics));
+    REPRISE_TRY(CheckCaptureLosses(report.diagnostics));
   }
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     TraceMetadata metadata = Describe(ranks[i], clocks);
@@ -167,7 +167,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   return report;
 }
 
-Result<ConvertReport> Convert(const ConvertRequest& request) {
+Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   if (request.input_directory.empty()) {
     RankFiles files{
         .rank = request.rank, .host = request.host_trace, .kineto = request.device_trace};
@@ -208,7 +208,7 @@ ConverterKind PyTorchConverter() {
   return {.name = "pytorch",
           .help = "PyTorch host traces (ExecutionTraceObserver) with Kineto traces",
           .sniff = &pytorch::LooksLikeCapture,
-          .convert = &pytorch::Convert};
+          .convert = &pytorch::ConvertPyTorch};
 }
 
 }  // namespace reprise

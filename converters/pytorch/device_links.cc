@@ -11,10 +11,10 @@
 namespace reprise::pytorch {
 namespace {
 
-class Linker {
+class DeviceLinker {
  public:
-  Linker(const KinetoTrace& kineto, const std::vector<Classified>& roles, OperationList& list,
-         const std::string& label, Diagnostics& diagnostics)
+  DeviceLinker(const KinetoTrace& kineto, const std::vector<Classified>& roles, OperationList& list,
+               const std::string& label, Diagnostics& diagnostics)
       : kineto_(kineto), roles_(roles), list_(list), label_(label), diagnostics_(diagnostics) {}
 
   DeviceLinks Run() {
@@ -147,7 +147,7 @@ class Linker {
 
 DeviceLinks LinkDevice(const KinetoTrace& kineto, const std::vector<Classified>& roles,
                        OperationList& list, const std::string& label, Diagnostics& diagnostics) {
-  DeviceLinks links = Linker(kineto, roles, list, label, diagnostics).Run();
+  DeviceLinks links = DeviceLinker(kineto, roles, list, label, diagnostics).Run();
   FindWaitSources(kineto.device, links, label, diagnostics);
   return links;
 }

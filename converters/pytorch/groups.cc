@@ -36,7 +36,7 @@ void AssignIndices(RankCapture& rank) {
   }
 }
 
-InferenceTransfer Describe(const RankCapture& rank, const TransferRecord& transfer) {
+InferenceTransfer DescribeForInference(const RankCapture& rank, const TransferRecord& transfer) {
   return {.rank = rank.rank,
           .worker = transfer.worker,
           .start_ns = transfer.start_ns,
@@ -50,7 +50,7 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
       if (!transfer.group_recorded) {
-        unnamed.push_back(Describe(rank, transfer));
+        unnamed.push_back(DescribeForInference(rank, transfer));
         owners.emplace_back(&rank, &transfer);
       }
     }

@@ -15,13 +15,13 @@ namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
-using Member = simdjson::simdjson_result<element>;
+using JsonMember = simdjson::simdjson_result<element>;
 
 // The members of these names, found in one walk; of two of a name, the first.
 template <std::size_t kCount>
-std::array<Member, kCount> FindMembers(element root, const std::string_view (&names)[kCount]) {
-  std::array<Member, kCount> out;
-  out.fill(Member(simdjson::NO_SUCH_FIELD));
+std::array<JsonMember, kCount> FindMembers(element root, const std::string_view (&names)[kCount]) {
+  std::array<JsonMember, kCount> out;
+  out.fill(JsonMember(simdjson::NO_SUCH_FIELD));
   simdjson::dom::object object;
   if (root.get(object) != simdjson::SUCCESS) {
     return out;
@@ -29,7 +29,7 @@ std::array<Member, kCount> FindMembers(element root, const std::string_view (&na
   for (const auto& [key, value] : object) {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (key == names[i] && out[i].error() != simdjson::SUCCESS) {
-        out[i] = Member(element(value));
+        out[i] = JsonMember(element(value));
       }
     }
   }
@@ -51,7 +51,7 @@ void ReadAttributes(const simdjson::dom::array& attributes, HostFields<element>&
 }
 
 // The caller is not needed to read a trace: one that makes no sense is none.
-std::uint64_t Caller(const Member& ctrl_deps, const Member& parent) {
+std::uint64_t Caller(const JsonMember& ctrl_deps, const JsonMember& parent) {
   std::uint64_t caller = 0;
   if (ctrl_deps.get(caller) != simdjson::SUCCESS && parent.get(caller) != simdjson::SUCCESS) {
     return 0;
@@ -59,7 +59,7 @@ std::uint64_t Caller(const Member& ctrl_deps, const Member& parent) {
   return caller;
 }
 
-Status CheckId(const Member& id, const TextFile& file, std::size_t at_byte, HostNode& node) {
+Status CheckId(const JsonMember& id, const TextFile& file, std::size_t at_byte, HostNode& node) {
   if (id.get(node.id) != simdjson::SUCCESS || node.id >= kNodeIdLimit) {
     return BadInput(fmt::format(
         "{}: the node at byte {} has no id, or one that is no whole number from 0 to 2^62: not a "

@@ -75,14 +75,14 @@ std::int64_t Process(const TextFile& file, const SplitJson& json) {
 }
 
 // What one batch of nodes holds.
-struct Part {
+struct HostTracePart {
   std::vector<HostNode> nodes;
   std::vector<std::uint8_t> oddities;
 };
 
 // One thread's.
-struct Reader {
-  explicit Reader(StringPool& pool) : strings(pool) {}
+struct HostTraceReader {
+  explicit HostTraceReader(StringPool& pool) : strings(pool) {}
   PlainNodes plain;
   BatchStrings strings;
   std::size_t usual_nodes = 0;
@@ -90,7 +90,7 @@ struct Reader {
 
 // What PlainNodes gave up on: damage, old versions, NaN, …
 Status ReadUnusual(const JsonBatch& batch, simdjson::dom::parser& parser, BatchStrings& strings,
-                   Part& part) {
+                   HostTracePart& part) {
   return VisitElements(
       batch, parser,
       [&](simdjson::dom::element root, std::size_t index, ElementPlaces& places,
@@ -105,8 +105,8 @@ Status ReadUnusual(const JsonBatch& batch, simdjson::dom::parser& parser, BatchS
       });
 }
 
-Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, Reader& reader,
-                 Part& part) {
+Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, HostTraceReader& reader,
+                 HostTracePart& part) {
   part.nodes.reserve(reader.usual_nodes);
   if (!reader.plain.Read(batch, reader.strings, part.nodes, part.oddities)) {
     part = {};
@@ -117,15 +117,15 @@ Status ReadNodes(const JsonBatch& batch, simdjson::dom::parser& parser, Reader& 
 }
 
 // Frees parts as it goes: there is never room for all of them twice.
-std::vector<std::uint8_t> Join(std::vector<Part>& parts, HostTrace& trace) {
+std::vector<std::uint8_t> Join(std::vector<HostTracePart>& parts, HostTrace& trace) {
   std::size_t nodes = 0;
-  for (const Part& part : parts) {
+  for (const HostTracePart& part : parts) {
     nodes += part.nodes.size();
   }
   std::vector<std::uint8_t> oddities;
   oddities.reserve(nodes);
   trace.nodes.reserve(nodes);
-  for (Part& part : parts) {
+  for (HostTracePart& part : parts) {
     trace.nodes.insert(trace.nodes.end(), std::make_move_iterator(part.nodes.begin()),
                        std::make_move_iterator(part.nodes.end()));
     oddities.insert(oddities.end(), part.oddities.begin(), part.oddities.end());
@@ -139,11 +139,12 @@ std::vector<std::uint8_t> Join(std::vector<Part>& parts, HostTrace& trace) {
 Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   HostTrace trace;
   trace.strings = std::make_shared<StringPool>();
-  std::vector<Part> parts;
-  oneapi::tbb::enumerable_thread_specific<Reader> readers([&] { return Reader(*trace.strings); });
+  std::vector<HostTracePart> parts;
+  oneapi::tbb::enumerable_thread_specific<HostTraceReader> readers(
+      [&] { return HostTraceReader(*trace.strings); });
   const auto read = [&](const JsonBatch& batch,
                         simdjson::dom::parser& parser) -> Result<std::function<void()>> {
-    const auto part = std::make_shared<Part>();
+    const auto part = std::make_shared<HostTracePart>();
     REPRISE_TRY(ReadNodes(batch, parser, readers.local(), *part));
     return [&parts, part] { parts.push_back(std::move(*part)); };
   };

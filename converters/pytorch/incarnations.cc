@@ -117,9 +117,10 @@ std::vector<Event> InOrder(const OperationList& list) {
   return events;
 }
 
-class Assigner {
+class IncarnationAssigner {
  public:
-  Assigner(const std::string& label, std::uint64_t highest_node_id, Diagnostics& diagnostics)
+  IncarnationAssigner(const std::string& label, std::uint64_t highest_node_id,
+                      Diagnostics& diagnostics)
       : label_(label), diagnostics_(diagnostics), storages_(highest_node_id) {}
 
   [[nodiscard]] std::int64_t count() const { return next_; }
@@ -217,7 +218,7 @@ bool MayAllocate(const HostNode& node, Role role) {
 std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Classified>& roles,
                                 const std::string& label, HostTrace& host,
                                 Diagnostics& diagnostics) {
-  Assigner assigner(label, host.highest_id, diagnostics);
+  IncarnationAssigner assigner(label, host.highest_id, diagnostics);
   for (const Event& event : InOrder(list)) {
     const auto i = static_cast<std::size_t>(event.operation);
     const Operation& op = list.operations[i];

@@ -9,13 +9,13 @@
 #include "converters/json_stream.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/shape_hash.h"
+#include "core/clock.h"
 
 namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
 
-constexpr std::int64_t kNsPerUs = 1000;
 // Beyond this a time is damage (3e15 µs are the year 2065); three of them still add up.
 constexpr std::int64_t kMostUs = 3'000'000'000'000'000;
 constexpr std::int64_t kMostRanks = 1 << 24;
@@ -43,7 +43,7 @@ bool ReadMicroseconds(element value, std::int64_t& ns) {
   return true;
 }
 
-std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
+std::int64_t WholeNumberOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
   std::int64_t out = 0;
   return value.get(out) == simdjson::SUCCESS ? out : fallback;
 }
@@ -115,7 +115,7 @@ Members FindMembers(element root) {
 }
 
 // What one batch of events holds. Times are those of the file, without its base.
-struct Part {
+struct KinetoPart {
   std::vector<KinetoEvent> events;
   DeviceTrace device;
   std::vector<std::size_t> damaged;  // byte offsets
@@ -124,7 +124,7 @@ struct Part {
 
 class BatchOfEvents {
  public:
-  BatchOfEvents(bool with_arguments, StringPool& strings, Part& part)
+  BatchOfEvents(bool with_arguments, StringPool& strings, KinetoPart& part)
       : with_arguments_(with_arguments), strings_(strings), part_(part) {}
 
   // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
@@ -159,10 +159,10 @@ class BatchOfEvents {
       return Outcome::kOther;
     }
     if (part_.events.empty()) {
-      part_.process = IntegerOr(members.process, -1);
+      part_.process = WholeNumberOr(members.process, -1);
     }
     part_.events.push_back({.name = strings_.Intern(name),
-                            .thread = IntegerOr(members.thread, -1),
+                            .thread = WholeNumberOr(members.thread, -1),
                             .start_ns = start_ns,
                             .end_ns = start_ns + duration_ns,
                             .annotation = annotation});
@@ -183,10 +183,10 @@ class BatchOfEvents {
     if (args.get(object) != simdjson::SUCCESS) {
       return;
     }
-    event.rf_id = IntegerOr(args["Record function id"], -1);
-    event.external_id = IntegerOr(args["External id"], -1);
-    event.ev_idx = IntegerOr(args["Ev Idx"], -1);
-    event.seq_id = IntegerOr(args["Sequence number"], -1);
+    event.rf_id = WholeNumberOr(args["Record function id"], -1);
+    event.external_id = WholeNumberOr(args["External id"], -1);
+    event.ev_idx = WholeNumberOr(args["Ev Idx"], -1);
+    event.seq_id = WholeNumberOr(args["Sequence number"], -1);
     event.input_shapes = HashInputDims(args["Input Dims"]);
     if (name == "record_param_comms") {
       event.comm = ReadKinetoComm(args);
@@ -198,7 +198,7 @@ class BatchOfEvents {
 
   bool with_arguments_;
   BatchStrings strings_;
-  Part& part_;
+  KinetoPart& part_;
 };
 
 template <typename T>
@@ -208,11 +208,11 @@ void AppendTo(std::vector<T>& to, std::vector<T>& from) {
 }
 
 // Frees parts as it goes: there is never room for all of them twice.
-void Join(std::vector<Part>& parts, KinetoTrace& trace) {
+void Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
   std::size_t events = 0;
   std::size_t calls = 0;
   std::size_t device_events = 0;
-  for (const Part& part : parts) {
+  for (const KinetoPart& part : parts) {
     events += part.events.size();
     calls += part.device.calls.size();
     device_events += part.device.events.size();
@@ -220,7 +220,7 @@ void Join(std::vector<Part>& parts, KinetoTrace& trace) {
   trace.events.reserve(events);
   trace.device.calls.reserve(calls);
   trace.device.events.reserve(device_events);
-  for (Part& part : parts) {
+  for (KinetoPart& part : parts) {
     if (trace.events.empty()) {
       trace.process = part.process;  // events of other processes are rare and not followed
     }
@@ -266,8 +266,8 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
   }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
-    trace.rank = IntegerOr(root["rank"], -1);
-    trace.world_size = IntegerOr(root["world_size"], -1);
+    trace.rank = WholeNumberOr(root["rank"], -1);
+    trace.world_size = WholeNumberOr(root["world_size"], -1);
     if (trace.rank > kMostRanks || trace.world_size > kMostRanks) {
       return BadInput(fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank,
                                   trace.world_size));
@@ -284,10 +284,10 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
 Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnostics& diagnostics) {
   KinetoTrace trace;
   trace.strings = std::make_shared<StringPool>();
-  std::vector<Part> parts;
+  std::vector<KinetoPart> parts;
   const auto read = [&](const JsonBatch& batch,
                         simdjson::dom::parser& parser) -> Result<std::function<void()>> {
-    const auto part = std::make_shared<Part>();
+    const auto part = std::make_shared<KinetoPart>();
     BatchOfEvents events(with_arguments, *trace.strings, *part);
     REPRISE_TRY(VisitElements(
         batch, parser,
@@ -305,7 +305,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   if (frame.element_error) {
     return tl::unexpected<Error>(*frame.element_error);
   }
-  for (const Part& part : parts) {
+  for (const KinetoPart& part : parts) {
     for (const std::size_t at_byte : part.damaged) {
       diagnostics.Count("kineto_event_without_time",
                         fmt::format("{}: byte {}", source.path(), at_byte));

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "converters/pytorch/call_sequences.h"
 #include "converters/pytorch/thread_pairs.h"
 
 namespace reprise::pytorch {
@@ -15,11 +16,9 @@ namespace {
 // Start and duration of whole-µs files are cut off, each by less than one.
 constexpr std::int64_t kCutNs = 2000;
 
-bool IsTransferRecord(std::string_view name) { return name.starts_with("gloo:"); }
-
-class Linker {
+class AlignmentLinker {
  public:
-  Linker(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice)
+  AlignmentLinker(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice)
       : host_(host), kineto_(kineto), paired_(PairThreads(host, kineto, choice)) {}
 
   Result<AlignedEvents> Run(const std::string& label) {
@@ -216,7 +215,7 @@ class Linker {
     report.repeat = main.chosen + 1;
     report.choice = paired_.why;
     std::vector<std::int64_t> durations;
-    for (const Repeat& repeat : main.repeats) {
+    for (const ThreadRepeat& repeat : main.repeats) {
       durations.push_back(paired_.StepNs(repeat));
     }
     report.repeat_ns = durations[main.chosen];
@@ -243,7 +242,7 @@ bool IsLinkable(const HostNode& node) {
 
 Result<AlignedEvents> LinkByAlignment(const HostTrace& host, const KinetoTrace& kineto,
                                       RepeatChoice choice, const std::string& label) {
-  return Linker(host, kineto, choice).Run(label);
+  return AlignmentLinker(host, kineto, choice).Run(label);
 }
 
 }  // namespace reprise::pytorch

@@ -20,7 +20,7 @@ std::string Lower(std::string_view text) {
 }
 
 // The words of "nccldevkernel_allreduce_sum_f32_ring_ll(…)" before its arguments.
-std::vector<std::string> Words(std::string_view name) {
+std::vector<std::string> NcclWords(std::string_view name) {
   std::vector<std::string> words;
   std::string word;
   for (const char c : Lower(name.substr(0, name.find('(')))) {
@@ -50,7 +50,7 @@ constexpr std::array kKinds = {
     Spelling<CommKind>{"broadcast", CommKind::kBroadcast},
     Spelling<CommKind>{"reduce", CommKind::kReduce},
 };
-constexpr std::array kTypes = {
+constexpr std::array kNcclTypes = {
     Spelling<DType>{"float", DType::kFloat32},  Spelling<DType>{"f32", DType::kFloat32},
     Spelling<DType>{"half", DType::kFloat16},   Spelling<DType>{"f16", DType::kFloat16},
     Spelling<DType>{"double", DType::kFloat64}, Spelling<DType>{"f64", DType::kFloat64},
@@ -287,7 +287,7 @@ bool IsNcclKernel(std::string_view name) {
 
 NcclName ParseNcclName(std::string_view name) {
   NcclName out;
-  const std::vector<std::string> words = Words(name);
+  const std::vector<std::string> words = NcclWords(name);
   bool moves_bytes = false;
   for (const std::string& word : words) {
     moves_bytes |= word.find("sendrecv") != std::string::npos;
@@ -298,7 +298,7 @@ NcclName ParseNcclName(std::string_view name) {
     }
   }
   for (const std::string& word : words) {
-    for (const auto& [text, dtype] : kTypes) {
+    for (const auto& [text, dtype] : kNcclTypes) {
       out.dtype = word == text ? dtype : out.dtype;
     }
     for (const auto& [text, op] : kOps) {

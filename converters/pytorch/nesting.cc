@@ -8,11 +8,10 @@
 
 #include "converters/pytorch/id_index.h"
 #include "converters/pytorch/sort_runs.h"
+#include "core/clock.h"
 
 namespace reprise::pytorch {
 namespace {
-
-constexpr std::int64_t kNsPerUs = 1000;
 
 bool IsLoose(const Operation& op) {
   return op.transfer && (op.name->starts_with("gloo:send") || op.name->starts_with("gloo:recv"));

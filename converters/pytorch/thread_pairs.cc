@@ -88,7 +88,7 @@ class Pairing {
     if (repeats.size() == 1) {
       return take(0, "only one");
     }
-    const Repeat& best = main.Best();
+    const ThreadRepeat& best = main.Best();
     if (choice_ == RepeatChoice::kMedian) {
       return take(MedianOf(repeats, best.matched()), "median");
     }
@@ -106,7 +106,7 @@ class Pairing {
   }
 
   // Of those that are (nearly) complete.
-  [[nodiscard]] std::size_t MedianOf(const std::vector<Repeat>& repeats,
+  [[nodiscard]] std::size_t MedianOf(const std::vector<ThreadRepeat>& repeats,
                                      std::size_t most_matched) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < repeats.size(); ++i) {
@@ -122,16 +122,16 @@ class Pairing {
 
   // What ran at the same time. A thread that has nothing near is not of this step.
   void FollowOnOtherThreads() {
-    const Repeat main = out_.pairs.front().Chosen();
+    const ThreadRepeat main = out_.pairs.front().Chosen();
     const std::int64_t duration = main.end_ns - main.start_ns;
     for (std::size_t p = 1; p < out_.pairs.size();) {
       const auto& repeats = out_.pairs[p].repeats;
-      const auto common = [&](const Repeat& r) {  // negative: how far apart
+      const auto common = [&](const ThreadRepeat& r) {  // negative: how far apart
         return std::min(r.end_ns, main.end_ns) - std::max(r.start_ns, main.start_ns);
       };
-      const auto nearest =
-          std::max_element(repeats.begin(), repeats.end(),
-                           [&](const Repeat& a, const Repeat& b) { return common(a) < common(b); });
+      const auto nearest = std::max_element(
+          repeats.begin(), repeats.end(),
+          [&](const ThreadRepeat& a, const ThreadRepeat& b) { return common(a) < common(b); });
       if (common(*nearest) < -duration) {
         out_.pairs.erase(out_.pairs.begin() + static_cast<std::ptrdiff_t>(p));
         continue;
@@ -216,11 +216,11 @@ class Pairing {
 
 }  // namespace
 
-std::int64_t PairedThreads::StepNs(const Repeat& main) const {
+std::int64_t PairedThreads::StepNs(const ThreadRepeat& main) const {
   std::int64_t start_ns = main.start_ns;
   std::int64_t end_ns = main.end_ns;
   for (std::size_t p = 1; p < pairs.size(); ++p) {
-    for (const Repeat& other : pairs[p].repeats) {
+    for (const ThreadRepeat& other : pairs[p].repeats) {
       if (other.start_ns < main.end_ns && main.start_ns < other.end_ns) {
         start_ns = std::min(start_ns, other.start_ns);
         end_ns = std::max(end_ns, other.end_ns);

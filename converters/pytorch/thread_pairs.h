@@ -18,16 +18,17 @@ namespace reprise::pytorch {
 struct ThreadPair {
   const CallSequence* host = nullptr;
   const CallSequence* kineto = nullptr;
-  std::vector<Repeat> repeats;  // in order of time
+  std::vector<ThreadRepeat> repeats;  // in order of time
   std::size_t chosen = 0;
 
-  [[nodiscard]] const Repeat& Best() const {
-    return *std::max_element(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) {
-      return std::pair(a.matched(), a.alignment.same_shapes) <
-             std::pair(b.matched(), b.alignment.same_shapes);
-    });
+  [[nodiscard]] const ThreadRepeat& Best() const {
+    return *std::max_element(repeats.begin(), repeats.end(),
+                             [](const ThreadRepeat& a, const ThreadRepeat& b) {
+                               return std::pair(a.matched(), a.alignment.same_shapes) <
+                                      std::pair(b.matched(), b.alignment.same_shapes);
+                             });
   }
-  [[nodiscard]] const Repeat& Chosen() const { return repeats[chosen]; }
+  [[nodiscard]] const ThreadRepeat& Chosen() const { return repeats[chosen]; }
 };
 
 struct PairedThreads {
@@ -41,7 +42,7 @@ struct PairedThreads {
   std::string why;                   // the repeat was taken: "sequence numbers", …
 
   // A repeat on the first pair, with what the other threads did at the same time: the step.
-  [[nodiscard]] std::int64_t StepNs(const Repeat& main) const;
+  [[nodiscard]] std::int64_t StepNs(const ThreadRepeat& main) const;
 };
 
 // Empty where nothing at all fits; what fits badly is returned too, for the message.

@@ -22,9 +22,9 @@ double SameNumbers(const HostTrace& host, const CallSequence& left, const Kineto
   return both < kFewest ? -1 : static_cast<double>(same) / both;
 }
 
-Repeat MakeRepeat(const HostTrace& host, const CallSequence& left, const KinetoTrace& kineto,
-                  const CallSequence& right, Alignment alignment) {
-  Repeat out;
+ThreadRepeat MakeRepeat(const HostTrace& host, const CallSequence& left, const KinetoTrace& kineto,
+                        const CallSequence& right, Alignment alignment) {
+  ThreadRepeat out;
   out.start_ns = std::numeric_limits<std::int64_t>::max();
   out.end_ns = std::numeric_limits<std::int64_t>::min();
   for (std::int32_t i = alignment.right_first; i < alignment.right_last; ++i) {
@@ -39,7 +39,7 @@ Repeat MakeRepeat(const HostTrace& host, const CallSequence& left, const KinetoT
 }
 
 // A repeat may lack a part (the profiler started or stopped inside); not most of it.
-bool IsRepeat(const Repeat& repeat, std::size_t left, std::size_t right) {
+bool IsRepeat(const ThreadRepeat& repeat, std::size_t left, std::size_t right) {
   return repeat.alignment.Agreement() >= kLeastAgreement &&
          repeat.matched() * 2 >= std::min(left, right);
 }
@@ -52,10 +52,10 @@ bool Overlap(const Alignment& a, const Alignment& b) {
   return common * 10 > shorter;
 }
 
-std::vector<Repeat> RepeatsAt(const std::vector<Anchor>& anchors, const HostTrace& host,
-                              const CallSequence& left, const KinetoTrace& kineto,
-                              const CallSequence& right) {
-  std::vector<Repeat> all;
+std::vector<ThreadRepeat> RepeatsAt(const std::vector<Anchor>& anchors, const HostTrace& host,
+                                    const CallSequence& left, const KinetoTrace& kineto,
+                                    const CallSequence& right) {
+  std::vector<ThreadRepeat> all;
   for (const Anchor& anchor : anchors) {
     Alignment alignment = AlignFrom(left.tokens, right.tokens, anchor);
     if (!alignment.pairs.empty()) {
@@ -63,37 +63,38 @@ std::vector<Repeat> RepeatsAt(const std::vector<Anchor>& anchors, const HostTrac
       all.back().sure = IsRepeat(all.back(), left.tokens.size(), right.tokens.size());
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const Repeat& a, const Repeat& b) {
+  std::stable_sort(all.begin(), all.end(), [](const ThreadRepeat& a, const ThreadRepeat& b) {
     if (a.sure != b.sure) {
       return a.sure;
     }
     return a.IsRecordedStep() != b.IsRecordedStep() ? a.IsRecordedStep()
                                                     : a.matched() > b.matched();
   });
-  std::vector<Repeat> out;
-  for (Repeat& repeat : all) {
+  std::vector<ThreadRepeat> out;
+  for (ThreadRepeat& repeat : all) {
     const bool first = out.empty();
-    const bool apart = std::none_of(out.begin(), out.end(), [&](const Repeat& other) {
+    const bool apart = std::none_of(out.begin(), out.end(), [&](const ThreadRepeat& other) {
       return Overlap(repeat.alignment, other.alignment);
     });
     if (first || (repeat.sure && apart)) {
       out.push_back(std::move(repeat));
     }
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Repeat& a, const Repeat& b) { return a.start_ns < b.start_ns; });
+  std::stable_sort(out.begin(), out.end(), [](const ThreadRepeat& a, const ThreadRepeat& b) {
+    return a.start_ns < b.start_ns;
+  });
   return out;
 }
 
 }  // namespace
 
-std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
-                                const KinetoTrace& kineto, const CallSequence& right) {
+std::vector<ThreadRepeat> FindRepeats(const HostTrace& host, const CallSequence& left,
+                                      const KinetoTrace& kineto, const CallSequence& right) {
   return RepeatsAt(FindAnchors(left.tokens, right.tokens), host, left, kineto, right);
 }
 
-std::vector<Repeat> CompareFromStart(const HostTrace& host, const CallSequence& left,
-                                     const KinetoTrace& kineto, const CallSequence& right) {
+std::vector<ThreadRepeat> CompareFromStart(const HostTrace& host, const CallSequence& left,
+                                           const KinetoTrace& kineto, const CallSequence& right) {
   return RepeatsAt({Anchor{}}, host, left, kineto, right);
 }
 

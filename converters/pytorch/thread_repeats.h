@@ -14,7 +14,7 @@ namespace reprise::pytorch {
 // Below this the two sides of a span are not the same calls (docs/definitions.md).
 constexpr double kLeastAgreement = 0.9;
 
-struct Repeat {
+struct ThreadRepeat {
   Alignment alignment;
   std::int64_t start_ns = 0, end_ns = 0;
   // Of the pairs with an autograd sequence number on both sides, how many have the same; −1: too
@@ -31,13 +31,15 @@ struct Repeat {
 
 // Repeats that do not overlap, in order of time, of at least kLeastAgreement each. If there are
 // none, the one that comes nearest to it (for the message), if any.
-[[nodiscard]] std::vector<Repeat> FindRepeats(const HostTrace& host, const CallSequence& left,
-                                              const KinetoTrace& kineto, const CallSequence& right);
+[[nodiscard]] std::vector<ThreadRepeat> FindRepeats(const HostTrace& host, const CallSequence& left,
+                                                    const KinetoTrace& kineto,
+                                                    const CallSequence& right);
 
 // The same where no run of calls tells a place, because the thread does the same over and over:
 // compared from the start on.
-[[nodiscard]] std::vector<Repeat> CompareFromStart(const HostTrace& host, const CallSequence& left,
-                                                   const KinetoTrace& kineto,
-                                                   const CallSequence& right);
+[[nodiscard]] std::vector<ThreadRepeat> CompareFromStart(const HostTrace& host,
+                                                         const CallSequence& left,
+                                                         const KinetoTrace& kineto,
+                                                         const CallSequence& right);
 
 }  // namespace reprise::pytorch

@@ -19,9 +19,9 @@ bool ByTime(const Item& a, const Item& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
 }
 
-class Builder {
+class TimelineBuilder {
  public:
-  explicit Builder(RankCapture& rank) : rank_(rank), waited_(rank.transfers.size(), false) {
+  explicit TimelineBuilder(RankCapture& rank) : rank_(rank), waited_(rank.transfers.size(), false) {
     // What waits for NCCL is on a stream: device_links.h.
     for (std::size_t t = 0; t < rank.transfers.size(); ++t) {
       waited_[t] = rank.transfers[t].device_event >= 0 || rank.transfers[t].carrier >= 0;
@@ -394,6 +394,6 @@ bool UsesData(const RankCapture& rank, const Item& item) {
   return rank.list.operations[i].host >= 0 && rank.roles[i].info.kind != OpKind::kMetadata;
 }
 
-Timeline BuildTimeline(RankCapture& rank) { return Builder(rank).Run(); }
+Timeline BuildTimeline(RankCapture& rank) { return TimelineBuilder(rank).Run(); }
 
 }  // namespace reprise::pytorch

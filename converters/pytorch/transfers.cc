@@ -8,10 +8,10 @@
 namespace reprise::pytorch {
 namespace {
 
-class Finder {
+class TransferFinder {
  public:
-  Finder(const OperationList& list, const std::vector<Classified>& roles, const HostTrace& host,
-         const KinetoTrace& kineto)
+  TransferFinder(const OperationList& list, const std::vector<Classified>& roles,
+                 const HostTrace& host, const KinetoTrace& kineto)
       : list_(list), roles_(roles), host_(host), kineto_(kineto) {
     for (std::size_t i = 0; i < list.operations.size(); ++i) {
       if (roles[i].role == Role::kCommCall) {
@@ -99,7 +99,7 @@ void NameGroup(const HostNode* record, const KinetoEvent* event, TransferRecord&
   transfer.group_recorded = !transfer.group_name.empty();
 }
 
-TransferRecord Describe(const Finder& finder, std::int32_t call, std::int32_t leaf) {
+TransferRecord Describe(const TransferFinder& finder, std::int32_t call, std::int32_t leaf) {
   TransferRecord out{.call = call, .leaf = leaf};
   const std::int32_t record = call < 0 ? -1 : finder.RecordIn(call);
   const HostNode* record_node = finder.HostOf(record);
@@ -126,7 +126,7 @@ std::vector<TransferRecord> FindTransfers(const OperationList& list,
                                           const std::vector<Classified>& roles,
                                           const HostTrace& host, const KinetoTrace& kineto,
                                           const std::string& label, Diagnostics& diagnostics) {
-  const Finder finder(list, roles, host, kineto);
+  const TransferFinder finder(list, roles, host, kineto);
   std::vector<TransferRecord> out;
   std::map<std::int32_t, std::size_t> by_call;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
@@ -161,7 +161,7 @@ void FindIssuedTransfers(const OperationList& list, const std::vector<Classified
       found[static_cast<std::size_t>(transfer.call)] = true;
     }
   }
-  const Finder finder(list, roles, host, kineto);
+  const TransferFinder finder(list, roles, host, kineto);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
     if (roles[static_cast<std::size_t>(i)].role != Role::kCommCall ||
         found[static_cast<std::size_t>(i)]) {

@@ -12,9 +12,9 @@
 namespace reprise {
 namespace {
 
-using Sgemm = void(const char*, const char*, const int*, const int*, const int*, const float*,
-                   const float*, const int*, const float*, const int*, const float*, float*,
-                   const int*);
+using FortranSgemm = void(const char*, const char*, const int*, const int*, const int*,
+                          const float*, const float*, const int*, const float*, const int*,
+                          const float*, float*, const int*);
 // Some take an int and some return nothing: 64 bits serve both in the calling conventions of 64-bit
 // systems, and what is returned is not looked at.
 using SetThreads = int(std::int64_t);
@@ -23,7 +23,7 @@ using Config = char*();
 
 struct Blas {
   std::string path;
-  Sgemm* sgemm = nullptr;
+  FortranSgemm* sgemm = nullptr;
   SetThreads* set_threads = nullptr;  // null: it cannot be told
   std::string name;
 };
@@ -73,7 +73,7 @@ Status UseBlas(const std::string& path) {
   if (!library) {
     return EnvironmentError(fmt::format("--blas: {}", library.error().message));
   }
-  auto* sgemm = library->Find<Sgemm>("sgemm_");
+  auto* sgemm = library->Find<FortranSgemm>("sgemm_");
   if (sgemm == nullptr) {
     return EnvironmentError(
         fmt::format("--blas: {} has no sgemm_; a BLAS has (libtorch_cpu.so, libmkl_rt.so.2, "

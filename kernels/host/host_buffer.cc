@@ -6,7 +6,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kCacheLineBytes = 64;
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
@@ -33,14 +33,14 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, boo
   auto memory = std::make_shared<Memory>();
   memory->bytes = bytes;
   memory->has_tenants = has_tenants;
-  std::size_t room = static_cast<std::size_t>(bytes) + kLine;
+  std::size_t room = static_cast<std::size_t>(bytes) + kCacheLineBytes;
   memory->whole.reset(std::calloc(room, 1));  // untouched pages then cost nothing
   void* first = memory->whole.get();
   if (first == nullptr) {
     return EnvironmentError("out of host memory: " + std::to_string(bytes) + " bytes");
   }
-  memory->data =
-      static_cast<std::byte*>(std::align(kLine, static_cast<std::size_t>(bytes), first, room));
+  memory->data = static_cast<std::byte*>(
+      std::align(kCacheLineBytes, static_cast<std::size_t>(bytes), first, room));
   return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(memory), false, false));
 }
 

@@ -10,15 +10,15 @@ namespace {
 
 // cblas.h's, without needing it.
 enum : int { kRowMajor = 101, kNoTranspose = 111, kTranspose = 112 };
-using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int, float,
-                   float*, int);
+using CblasSgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int,
+                        float, float*, int);
 using Dgemm = void(int, int, int, int, int, int, double, const double*, int, const double*, int,
                    double, double*, int);
 using GetConfig = char*();
 
 class OpenBlasPeer : public Peer {
  public:
-  OpenBlasPeer(Sgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
+  OpenBlasPeer(CblasSgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
       : sgemm_(sgemm), dgemm_(dgemm), name_(std::move(name)), version_(std::move(version)) {}
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::string version() const override { return version_; }
@@ -38,7 +38,7 @@ class OpenBlasPeer : public Peer {
   static Result<std::unique_ptr<PreparedLaunch>> Bind(Gemm* gemm, const BlasProduct& p,
                                                       const Bindings& memory);
 
-  Sgemm* sgemm_;
+  CblasSgemm* sgemm_;
   Dgemm* dgemm_;
   std::string name_;
   std::string version_;
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Peer>> OpenOpenBlas() {
   if (!library) {
     return EnvironmentError("OpenBLAS: " + library.error().message);
   }
-  auto* sgemm = library->Find<Sgemm>("cblas_sgemm");
+  auto* sgemm = library->Find<CblasSgemm>("cblas_sgemm");
   auto* dgemm = library->Find<Dgemm>("cblas_dgemm");
   const std::string file = library->FileOf("cblas_sgemm");
   if (sgemm == nullptr || dgemm == nullptr) {

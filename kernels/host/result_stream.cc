@@ -7,7 +7,8 @@
 namespace reprise {
 namespace {
 
-constexpr auto kLine = static_cast<std::int64_t>(ResultStream::kLineFloats * sizeof(float));
+constexpr auto kResultLineBytes =
+    static_cast<std::int64_t>(ResultStream::kLineFloats * sizeof(float));
 
 // What is smaller is read faster where it was written. Measured with chains of relu and add on two
 // cores of 2 MiB each: as fast either way at 4 MiB, 15 % faster at 6 MiB, 30 % slower at 2 MiB.
@@ -38,9 +39,9 @@ namespace {
 template <Processor kOn>
 [[gnu::always_inline]] inline void CopyLinesOn(std::byte* to, const std::byte* from,
                                                std::int64_t lines, ResultStream::Ahead ahead) {
-  for (std::int64_t i = 0; i < lines; ++i, to += kLine, from += kLine) {
+  for (std::int64_t i = 0; i < lines; ++i, to += kResultLineBytes, from += kResultLineBytes) {
     for (const void* operand : ahead) {
-      __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kLine);
+      __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kResultLineBytes);
     }
     ResultStream::StreamLine<kOn>(to, from);
   }
@@ -55,16 +56,17 @@ REPRISE_BY_PROCESSOR(void, CopyLines,
 void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead) const {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine);
-  const std::int64_t head = std::min(bytes, (kLine - into_line) % kLine);
-  const std::int64_t lines = streams_ ? (bytes - head) / kLine : 0;
+  const auto into_line =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kResultLineBytes);
+  const std::int64_t head = std::min(bytes, (kResultLineBytes - into_line) % kResultLineBytes);
+  const std::int64_t lines = streams_ ? (bytes - head) / kResultLineBytes : 0;
   if (lines == 0) {
     std::memcpy(out, in, static_cast<std::size_t>(bytes));
     return;
   }
   std::memcpy(out, in, static_cast<std::size_t>(head));
   CopyLinesHere(out + head, in + head, lines, ahead);
-  const std::int64_t done = head + lines * kLine;
+  const std::int64_t done = head + lines * kResultLineBytes;
   std::memcpy(out + done, in + done, static_cast<std::size_t>(bytes - done));
 }
 

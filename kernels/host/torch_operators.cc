@@ -23,7 +23,7 @@ constexpr const char* ArgumentsOf(TorchForm form) {
   {name, overload, arguments, results, TorchForm::kDispatched},
 #define TORCH_FUNCTION(name, function, form) \
   {name, function, ArgumentsOf(TorchForm::form), 1, TorchForm::form},
-constexpr TorchOperator kOperators[] = {
+constexpr TorchOperator kTorchOperators[] = {
 #include "kernels/host/torch_operators.def"
 };
 #undef TORCH_OPERATOR
@@ -107,7 +107,7 @@ const TorchOperator* FindTorchOperator(const TorchLibrary& library, const OpCall
   using Table = std::unordered_multimap<std::string_view, const TorchOperator*>;
   static const Table by_name = [] {
     Table table;
-    for (const TorchOperator& op : kOperators) {
+    for (const TorchOperator& op : kTorchOperators) {
       table.emplace(op.name, &op);
     }
     return table;

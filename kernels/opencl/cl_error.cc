@@ -12,7 +12,7 @@ struct Named {
 
 #define NAMED(code) \
   Named { code, #code }
-constexpr std::array kNames = {
+constexpr std::array kClErrorNames = {
     NAMED(CL_DEVICE_NOT_FOUND),
     NAMED(CL_DEVICE_NOT_AVAILABLE),
     NAMED(CL_COMPILER_NOT_AVAILABLE),
@@ -61,7 +61,7 @@ bool IsResourceError(cl_int code) {
 
 std::string ClErrorName(cl_int code) {
   std::string text = "error " + std::to_string(code);
-  for (const Named& named : kNames) {
+  for (const Named& named : kClErrorNames) {
     if (named.code == code) {
       text = std::string(named.name) + " (" + std::to_string(code) + ")";
     }

@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 constexpr int kScoresSlot = 0;
 constexpr int kScoreGradsSlot = 1;
-constexpr int kPartSlot = 2;
+constexpr int kAttentionPartSlot = 2;
 constexpr std::int64_t kCpuElementsPerItem = 4096;
-constexpr std::size_t kGpuGroup = 64;
+constexpr std::size_t kAttentionGpuGroup = 64;
 
 // The same struct as in attention.cl.
 struct AttentionArgs {
@@ -107,7 +107,7 @@ class AttentionLowering {
     p.batch = {heads_.heads, heads_.batches};
     p.alpha = alpha;
     p.triangle = a_.causal ? triangle : GemmTriangle::kAll;
-    return AppendGemm(p, context_, kPartSlot, launches_);
+    return AppendGemm(p, context_, kAttentionPartSlot, launches_);
   }
 
   [[nodiscard]] Status AppendForward() {
@@ -155,7 +155,7 @@ class AttentionLowering {
       p.c = p.d;
       p.beta = 1;
     }
-    return AppendGemm(p, context_, kPartSlot, launches_);
+    return AppendGemm(p, context_, kAttentionPartSlot, launches_);
   }
 
   [[nodiscard]] AttentionArgs RowArgs() const {
@@ -200,7 +200,7 @@ class AttentionLowering {
     launch.program = "attention.cl";
     launch.entry = std::move(entry);
     launch.options = std::string("-DACC_NAME=float32") +
-                     (cpu ? " -DV=16 -DL=1" : " -DV=4 -DL=" + std::to_string(kGpuGroup)) +
+                     (cpu ? " -DV=16 -DL=1" : " -DV=4 -DL=" + std::to_string(kAttentionGpuGroup)) +
                      TypeOption("T", a_.q->dtype) +
                      TypeOption("MASK", a_.mask != nullptr ? a_.mask->dtype : DType::kFloat32);
     REPRISE_ASSIGN(const GemmOperand scores, Scores(kScoresSlot));
@@ -228,7 +228,7 @@ class AttentionLowering {
     const std::int64_t groups =
         cpu ? std::clamp<std::int64_t>(args.rows * a_.keys / kCpuElementsPerItem, 1, units * 4)
             : args.rows;
-    launch.local = {cpu ? 1 : kGpuGroup, 1, 1};
+    launch.local = {cpu ? 1 : kAttentionGpuGroup, 1, 1};
     launch.global = {static_cast<std::size_t>(std::min(groups, args.rows)) * launch.local[0], 1, 1};
     launches_.emplace_back(std::move(launch));
     return {};

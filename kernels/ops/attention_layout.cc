@@ -5,7 +5,7 @@ namespace {
 
 using Layout = AttentionLayout;
 
-constexpr std::array kLayouts = {
+constexpr std::array kAttentionLayouts = {
     // (query, key, value, dropout_p, is_causal, attn_mask, scale)
     Layout{"aten::_scaled_dot_product_flash_attention_for_cpu", false, 0, 1, 2, 5, 3, 4, 6, -1, 0,
            1},
@@ -105,17 +105,17 @@ constexpr std::array kLayouts = {
            {6, 18, -1, -1, -1}},
 };
 
-constexpr auto kNames = [] {
-  std::array<std::string_view, kLayouts.size()> names;
+constexpr auto kAttentionNames = [] {
+  std::array<std::string_view, kAttentionLayouts.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kLayouts[i].name;
+    names[i] = kAttentionLayouts[i].name;
   }
   return names;
 }();
 
 }  // namespace
 
-std::span<const AttentionLayout> AttentionLayouts() { return kLayouts; }
-std::span<const std::string_view> AttentionOperators() { return kNames; }
+std::span<const AttentionLayout> AttentionLayouts() { return kAttentionLayouts; }
+std::span<const std::string_view> AttentionOperators() { return kAttentionNames; }
 
 }  // namespace reprise

@@ -8,39 +8,39 @@ namespace reprise {
 namespace {
 
 // Where each operator has its arguments; -1: it has no such argument.
-struct Layout {
+struct ConvLayout {
   std::string_view name;
   int input, weight, bias, stride, padding, dilation, transposed, groups;
 };
 constexpr int kBackwardGrad = 0;
 constexpr int kAlways = -2;  // of `transposed`
-constexpr std::array kLayouts = {
+constexpr std::array kConvLayouts = {
     // (self, weight, bias, padding, stride, dilation, groups)
-    Layout{"aten::mkldnn_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
+    ConvLayout{"aten::mkldnn_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
     // (self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32)
-    Layout{"aten::cudnn_convolution", 0, 1, -1, 3, 2, 4, -1, 5},
+    ConvLayout{"aten::cudnn_convolution", 0, 1, -1, 3, 2, 4, -1, 5},
     // (self, weight, bias, padding, stride, dilation, groups, benchmark, deterministic)
-    Layout{"aten::miopen_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
+    ConvLayout{"aten::miopen_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
     // (self, weight, kernel_size, bias, stride, padding)
-    Layout{"aten::_slow_conv2d_forward", 0, 1, 3, 4, 5, -1, -1, -1},
-    Layout{"aten::thnn_conv2d", 0, 1, 3, 4, 5, -1, -1, -1},
+    ConvLayout{"aten::_slow_conv2d_forward", 0, 1, 3, 4, 5, -1, -1, -1},
+    ConvLayout{"aten::thnn_conv2d", 0, 1, 3, 4, 5, -1, -1, -1},
     // (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    Layout{"aten::convolution_overrideable", 0, 1, 2, 3, 4, 5, 6, 8},
-    Layout{"aten::_convolution", 0, 1, 2, 3, 4, 5, 6, 8},
+    ConvLayout{"aten::convolution_overrideable", 0, 1, 2, 3, 4, 5, 6, 8},
+    ConvLayout{"aten::_convolution", 0, 1, 2, 3, 4, 5, 6, 8},
     // (self, weight, padding, output_padding, stride, dilation, groups, benchmark, …)
-    Layout{"aten::cudnn_convolution_transpose", 0, 1, -1, 4, 2, 5, kAlways, 6},
+    ConvLayout{"aten::cudnn_convolution_transpose", 0, 1, -1, 4, 2, 5, kAlways, 6},
     // (self, weight, bias, padding, output_padding, stride, dilation, groups, …)
-    Layout{"aten::miopen_convolution_transpose", 0, 1, 2, 5, 3, 6, kAlways, 7},
+    ConvLayout{"aten::miopen_convolution_transpose", 0, 1, 2, 5, 3, 6, kAlways, 7},
     // (self, weight, kernel_size, bias, stride, padding, output_padding, dilation)
-    Layout{"aten::slow_conv_transpose2d", 0, 1, 3, 4, 5, 7, kAlways, -1},
+    ConvLayout{"aten::slow_conv_transpose2d", 0, 1, 3, 4, 5, 7, kAlways, -1},
     // (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
     //  output_padding, groups, output_mask)
-    Layout{"aten::convolution_backward", 1, 2, -1, 4, 5, 6, 7, 9},
+    ConvLayout{"aten::convolution_backward", 1, 2, -1, 4, 5, 6, 7, 9},
 };
-constexpr auto kNames = [] {
-  std::array<std::string_view, kLayouts.size()> names;
+constexpr auto kConvNames = [] {
+  std::array<std::string_view, kConvLayouts.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kLayouts[i].name;
+    names[i] = kConvLayouts[i].name;
   }
   return names;
 }();
@@ -50,8 +50,8 @@ const TensorDesc* Input(const OpCall& call, int i) {
 }
 
 // Two numbers; one stands for both dimensions, or for the only one.
-std::optional<ConvCall::Pair> PairOf(const OpCall& call, int i, bool one_dimension,
-                                     std::int64_t absent) {
+std::optional<ConvCall::Pair> ConvPairOf(const OpCall& call, int i, bool one_dimension,
+                                         std::int64_t absent) {
   if (i < 0) {
     return ConvCall::Pair{absent, absent};
   }
@@ -143,12 +143,12 @@ bool SetTensors(const OpCall& call, const TensorDesc* near, const TensorDesc* we
 
 }  // namespace
 
-std::span<const std::string_view> ConvOperators() { return kNames; }
+std::span<const std::string_view> ConvOperators() { return kConvNames; }
 
 std::optional<ConvCall> ParseConv(const OpCall& call) {
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(),
-                                   [&](const Layout& l) { return l.name == call.name; });
-  if (layout == kLayouts.end()) {
+  const auto layout = std::find_if(kConvLayouts.begin(), kConvLayouts.end(),
+                                   [&](const ConvLayout& l) { return l.name == call.name; });
+  if (layout == kConvLayouts.end()) {
     return std::nullopt;
   }
   ConvCall c;
@@ -173,9 +173,9 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
     return std::nullopt;
   }
   const bool one_dimension = input->shape.size() == 3;
-  const auto stride = PairOf(call, layout->stride, one_dimension, 1);
-  const auto padding = PairOf(call, layout->padding, one_dimension, 0);
-  const auto dilation = PairOf(call, layout->dilation, one_dimension, 1);
+  const auto stride = ConvPairOf(call, layout->stride, one_dimension, 1);
+  const auto padding = ConvPairOf(call, layout->padding, one_dimension, 0);
+  const auto dilation = ConvPairOf(call, layout->dilation, one_dimension, 1);
   if (!stride || !padding || !dilation) {
     return std::nullopt;
   }

@@ -10,11 +10,11 @@
 namespace reprise {
 namespace {
 
-constexpr int kPartSlot = 0;
+constexpr int kConvPartSlot = 0;
 constexpr int kInputSlot = 1;
 constexpr int kGradSlot = 2;
 constexpr int kWeightPartsSlot = 3;
-constexpr std::size_t kGpuGroup = 256;
+constexpr std::size_t kConvGpuGroup = 256;
 
 // The same structs as in conv.cl.
 struct PadArgs {
@@ -94,7 +94,7 @@ class ConvLowering {
     launch.entry = std::move(entry);
     launch.options =
         std::string("-DACC_NAME=float32") +
-        (context_.device.is_cpu ? " -DV=16 -DL=1" : " -DV=4 -DL=" + std::to_string(kGpuGroup)) +
+        (context_.device.is_cpu ? " -DV=16 -DL=1" : " -DV=4 -DL=" + std::to_string(kConvGpuGroup)) +
         TypeOption("T", c_.weight.tensor->dtype);
     return launch;
   }
@@ -185,7 +185,7 @@ class ConvLowering {
     if (!c_.transposed) {
       REPRISE_TRY(AddBias(p));
     }
-    return AppendGemm(p, context_, kPartSlot, launches_);
+    return AppendGemm(p, context_, kConvPartSlot, launches_);
   }
 
   // Rows are channels of a group.
@@ -246,7 +246,7 @@ class ConvLowering {
     if (c_.transposed) {
       REPRISE_TRY(AddBias(p));
     }
-    return AppendGemm(p, context_, kPartSlot, launches_);
+    return AppendGemm(p, context_, kConvPartSlot, launches_);
   }
 
   // weight gradient (o; c, i, j) = output gradient (o; image, y, x) × input under the window. Few
@@ -272,14 +272,14 @@ class ConvLowering {
     p.b.batch[1] = images * x.strides[0];
     if (parts == 1) {
       p.d = Operand(w, 0, c_.out_channels * w.strides[0], {w.strides[0], 0, 0}, Weights(w));
-      return AppendGemm(p, context_, kPartSlot, launches_);
+      return AppendGemm(p, context_, kConvPartSlot, launches_);
     }
     const std::int64_t count = c_.groups * p.m * p.n;
     Images pieces;
     REPRISE_ASSIGN(pieces.buffer, context_.scratch(kWeightPartsSlot, parts * count * 4));
     p.d = Operand(pieces, 0, p.m * p.n, {p.n, 0, 0}, {1, c_.kernel[1], taps});
     p.d.batch[1] = count;
-    REPRISE_TRY(AppendGemm(p, context_, kPartSlot, launches_));
+    REPRISE_TRY(AppendGemm(p, context_, kConvPartSlot, launches_));
     SumArgs args = {w.offset, {}, c_.in_channels, c_.kernel[0], c_.kernel[1], count, parts};
     std::copy(w.strides.begin(), w.strides.end(), args.to);
     DeviceKernel launch = Start("conv_sum_parts");
@@ -322,7 +322,7 @@ class ConvLowering {
     launch.args = {g.buffer, nullptr, StructArg(args)};
     REPRISE_ASSIGN(launch.args[1], BufferOf(*c_.bias_grad, context_));
     const bool cpu = context_.device.is_cpu;
-    launch.local = {cpu ? 1 : kGpuGroup, 1, 1};
+    launch.local = {cpu ? 1 : kConvGpuGroup, 1, 1};
     const std::int64_t units = std::max(1, context_.device.compute_units);
     const std::int64_t groups = cpu ? std::min(args.channels, units * 2) : args.channels;
     launch.global = {static_cast<std::size_t>(groups) * launch.local[0], 1, 1};

@@ -13,7 +13,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 12> kOperators = {
+constexpr std::array<std::string_view, 12> kEdgePadOperators = {
     "aten::reflection_pad1d",           "aten::reflection_pad2d",
     "aten::reflection_pad3d",           "aten::replication_pad1d",
     "aten::replication_pad2d",          "aten::replication_pad3d",
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 12> kOperators = {
 
 using Triple = std::array<std::int64_t, 3>;
 
-struct Parsed {
+struct EdgePadCall {
   bool backward = false, reflect = false;
   const TensorDesc* in = nullptr;   // backward: the gradient that is written
   const TensorDesc* out = nullptr;  // backward: the gradient that is read
@@ -34,7 +34,7 @@ struct Parsed {
 };
 
 // As input_of in edge_pad.cl.
-std::int64_t Parsed::InputOf(std::size_t d, std::int64_t o) const {
+std::int64_t EdgePadCall::InputOf(std::size_t d, std::int64_t o) const {
   const std::int64_t n = in_size[d];
   const std::int64_t i = o - before[d];
   const std::int64_t mirrored = std::abs(i) >= n ? 2 * (n - 1) - std::abs(i) : std::abs(i);
@@ -42,7 +42,7 @@ std::int64_t Parsed::InputOf(std::size_t d, std::int64_t o) const {
 }
 
 // Sizes by the recorded shapes, checked against `pad`: (before, after) from the last dimension on.
-bool SetSizes(const std::vector<std::int64_t>& pad, std::size_t dims, Parsed& p) {
+bool SetSizes(const std::vector<std::int64_t>& pad, std::size_t dims, EdgePadCall& p) {
   const std::size_t rank = p.in->shape.size();
   if (pad.size() != 2 * dims || p.out->shape.size() != rank || rank < dims ||
       p.in->dtype != p.out->dtype || !IsFloatKernelType(p.in->dtype)) {
@@ -73,8 +73,8 @@ bool SetSizes(const std::vector<std::int64_t>& pad, std::size_t dims, Parsed& p)
 
 // reflection_pad2d(self, padding), …_backward(grad_output, self, padding). Negative padding, which
 // cuts off, is not taken.
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<EdgePadCall> ParseEdgePad(const OpCall& call) {
+  EdgePadCall p;
   p.backward = call.name.ends_with("_backward");
   p.reflect = call.name.starts_with("aten::reflection");
   p.in = p.backward ? call.OutputTensor(0) : call.InputTensor(0);
@@ -88,11 +88,15 @@ std::optional<Parsed> Parse(const OpCall& call) {
 class EdgePad final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "edge_pad"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override { return kOperators; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    return kEdgePadOperators;
+  }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseEdgePad(call).has_value();
+  }
   // Backward: an addition for each element of the output.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseEdgePad(call);
     if (!p) {
       return {};
     }
@@ -100,7 +104,7 @@ class EdgePad final : public Kernel {
             BytesOf(*p->in) + BytesOf(*p->out)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const EdgePadCall p = *ParseEdgePad(call);
     REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
     const TensorDesc& target = p.backward ? *p.in : *p.out;
     Doubles to(static_cast<std::size_t>(Count(target)), 0);
@@ -119,7 +123,7 @@ class EdgePad final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const EdgePadCall p = *ParseEdgePad(call);
     RowLowering rows(context, "edge_pad.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype)));
     DenseOperand in;

@@ -8,18 +8,18 @@ namespace reprise {
 namespace {
 
 // As in elementwise.cl.
-enum class Mode : std::int32_t { kValue, kOneElement, kTensor };
+enum class OperandMode : std::int32_t { kValue, kOneElement, kTensor };
 struct Args {
   IndexSpace space;
   std::array<std::int64_t, 4> value = {};
-  std::array<Mode, 4> mode = {};
+  std::array<OperandMode, 4> mode = {};
   std::array<std::int32_t, 4> type = {};
   std::int32_t op = 0;
   std::int32_t result_type = 0;
   std::int32_t past_caches = 0;
 };
 
-std::int64_t Bits(const ElementwiseCall::Operand& operand, ComputeType type) {
+std::int64_t BitsOf(const ElementwiseCall::Operand& operand, ComputeType type) {
   switch (type) {
     case ComputeType::kInteger:
       return operand.integer;
@@ -66,11 +66,12 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
     const ElementwiseCall::Operand& operand = call.operands[k];
     Buffer* buffer = out;  // never read
     if (operand.tensor == nullptr) {
-      args.value[k] = Bits(operand, type);
+      args.value[k] = BitsOf(operand, type);
     } else {
       REPRISE_ASSIGN(buffer, BufferOf(*operand.tensor, context));
       reads_result = reads_result || buffer == out;
-      args.mode[k] = ElementCount(operand.tensor->shape) == 1 ? Mode::kOneElement : Mode::kTensor;
+      args.mode[k] = ElementCount(operand.tensor->shape) == 1 ? OperandMode::kOneElement
+                                                              : OperandMode::kTensor;
       args.type[k] = static_cast<std::int32_t>(operand.tensor->dtype);
     }
     if (k < 3) {

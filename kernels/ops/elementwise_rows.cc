@@ -1,15 +1,16 @@
 #include "kernels/ops/elementwise_rows.h"
 
+#include "kernels/kernel.h"
+
 namespace reprise {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = ElementwiseRow::kLargest;
-using Argument = ElementwiseRow::Argument;
+using RowArgument = ElementwiseRow::Argument;
 
 // Argument i, required; and optional with a default.
-constexpr Argument A(int i) { return {.index = i}; }
-constexpr Argument D(int i, double fallback) {
+constexpr RowArgument A(int i) { return {.index = i}; }
+constexpr RowArgument D(int i, double fallback) {
   return {.index = i, .optional = true, .fallback = fallback};
 }
 constexpr auto kFloats = ElementwiseRow::kFloats;

@@ -11,12 +11,12 @@
 namespace reprise {
 namespace {
 
-struct Index {
+struct ElementwiseIndex {
   std::unordered_map<std::string_view, const ElementwiseRow*> rows;
   std::vector<std::string_view> names;
   std::vector<std::unique_ptr<std::string>> in_place;
 
-  Index() {
+  ElementwiseIndex() {
     for (const ElementwiseRow& row : ElementwiseRows()) {
       Add(row.aten, row);
       // In-place spellings that the operator table knows: aten::add_ and the like.
@@ -34,8 +34,8 @@ struct Index {
   }
 };
 
-const Index& TheIndex() {
-  static const Index index;
+const ElementwiseIndex& TheIndex() {
+  static const ElementwiseIndex index;
   return index;
 }
 

@@ -14,7 +14,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct EmbeddingCall {
   const TensorDesc* table = nullptr;  // weight (rows, width), or its gradient
   const TensorDesc* index = nullptr;
   const TensorDesc* rows = nullptr;  // result (index shape, width), or its gradient
@@ -25,8 +25,8 @@ bool IsBackward(const OpCall& call) { return call.name == "aten::embedding_dense
 
 // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 // embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<EmbeddingCall> ParseEmbedding(const OpCall& call) {
+  EmbeddingCall p;
   const bool backward = IsBackward(call);
   p.index = call.InputTensor(1);
   p.table = backward ? call.OutputTensor(0) : call.InputTensor(0);
@@ -53,11 +53,13 @@ class Embedding final : public Kernel {
         "aten::embedding", "aten::embedding_dense_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseEmbedding(call).has_value();
+  }
   // Lookups move the rows that are named, not the table. The gradient writes the whole table and
   // adds each row once.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<Parsed> p = Parse(call);
+    const std::optional<EmbeddingCall> p = ParseEmbedding(call);
     if (!p) {
       return {};
     }
@@ -69,7 +71,7 @@ class Embedding final : public Kernel {
     return {static_cast<double>(Count(*p->rows)), rows + index + BytesOf(*p->table)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const EmbeddingCall p = *ParseEmbedding(call);
     REPRISE_ASSIGN(const Integers index, ReadIntegers(*p.index, memory));
     const auto width = static_cast<std::size_t>(p.table->shape[1]);
     const auto row_of = [&](std::size_t j) {
@@ -96,7 +98,7 @@ class Embedding final : public Kernel {
     return WriteDoubles(*p.table, memory, table);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const EmbeddingCall p = *ParseEmbedding(call);
     if (Count(*p.rows) == 0 || !IsContiguous(*p.table) || !IsContiguous(*p.rows) ||
         (IsBackward(call) && !AreFloats({p.table}))) {
       return Reference(call, memory);
@@ -139,7 +141,7 @@ class Embedding final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const EmbeddingCall p = *ParseEmbedding(call);
     RowLowering rows(context, "index_read.cl");
     IndexRows job;
     job.table_rows = p.table->shape[0];

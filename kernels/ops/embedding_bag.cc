@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kMean = 1;
 constexpr std::int32_t kMax = 2;
 
-struct Parsed {
+struct EmbeddingBagCall {
   bool backward = false;
   const TensorDesc* table = nullptr;    // weight (rows, D); backward: its gradient, written
   const TensorDesc* bags = nullptr;     // result (bags, D); backward: its gradient
@@ -34,13 +34,13 @@ struct Parsed {
 };
 
 // The tensor if it is there, of the indices' dtype and of so many elements.
-const TensorDesc* Sized(const TensorDesc* tensor, const Parsed& p, std::int64_t count) {
+const TensorDesc* Sized(const TensorDesc* tensor, const EmbeddingBagCall& p, std::int64_t count) {
   return tensor != nullptr && tensor->dtype == p.indices->dtype && Count(*tensor) == count
              ? tensor
              : nullptr;
 }
 
-bool SetForward(const OpCall& call, Parsed& p) {
+bool SetForward(const OpCall& call, EmbeddingBagCall& p) {
   p.table = call.InputTensor(0);
   p.bags = call.OutputTensor(0);
   p.offsets = call.InputTensor(2);
@@ -50,7 +50,7 @@ bool SetForward(const OpCall& call, Parsed& p) {
   return p.offsets != nullptr && p.offsets->dtype == p.indices->dtype;
 }
 
-bool SetBackward(const OpCall& call, Parsed& p) {
+bool SetBackward(const OpCall& call, EmbeddingBagCall& p) {
   p.backward = true;
   p.table = call.OutputTensor(0);
   p.bags = call.InputTensor(0);
@@ -64,8 +64,8 @@ bool SetBackward(const OpCall& call, Parsed& p) {
 //                include_last_offset, padding_idx) -> output, offset2bag, bag_size, max_indices
 // _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights,
 //                               scale_grad_by_freq, mode, per_sample_weights, padding_idx)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<EmbeddingBagCall> ParseEmbeddingBag(const OpCall& call) {
+  EmbeddingBagCall p;
   p.indices = call.InputTensor(1);
   if (p.indices == nullptr || !IsIndexType(p.indices->dtype) || Rank(*p.indices) != 1) {
     return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<Parsed> Parse(const OpCall& call) {
   return weighted && known && fits ? std::optional(p) : std::nullopt;
 }
 
-Integers StartsOf(const Parsed& p, const Integers& offsets) {
+Integers StartsOf(const EmbeddingBagCall& p, const Integers& offsets) {
   Integers starts;
   std::int64_t start = 0;
   for (const std::int64_t offset : offsets) {
@@ -112,10 +112,12 @@ class EmbeddingBag final : public Kernel {
         "aten::_embedding_bag_dense_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseEmbeddingBag(call).has_value();
+  }
   // As an embedding: rows that are named, one operation each; the gradient writes the whole table.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseEmbeddingBag(call);
     if (!p) {
       return {};
     }
@@ -125,12 +127,12 @@ class EmbeddingBag final : public Kernel {
             moved * SizeOf(p->table->dtype) + BytesOf(*p->bags) + BytesOf(*p->indices) + table};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const EmbeddingBagCall p = *ParseEmbeddingBag(call);
     return p.backward ? Backward(p, memory) : Forward(p, memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const EmbeddingBagCall p = *ParseEmbeddingBag(call);
     RowLowering rows(context, "embedding_bag.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.table->dtype}, {"I", p.indices->dtype}},
                               AccumulatorOf(p.table->dtype)));
@@ -140,13 +142,13 @@ class EmbeddingBag final : public Kernel {
   [[nodiscard]] std::vector<OpCall> Samples() const override;
 
  private:
-  static Status Forward(const Parsed& p, const HostBindings& memory);
-  static Status Backward(const Parsed& p, const HostBindings& memory);
-  static Status LowerForward(const Parsed& p, RowLowering& rows);
-  static Status LowerBackward(const Parsed& p, RowLowering& rows);
+  static Status Forward(const EmbeddingBagCall& p, const HostBindings& memory);
+  static Status Backward(const EmbeddingBagCall& p, const HostBindings& memory);
+  static Status LowerForward(const EmbeddingBagCall& p, RowLowering& rows);
+  static Status LowerBackward(const EmbeddingBagCall& p, RowLowering& rows);
 };
 
-Status EmbeddingBag::Forward(const Parsed& p, const HostBindings& memory) {
+Status EmbeddingBag::Forward(const EmbeddingBagCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles table, ReadDoubles(*p.table, memory));
   REPRISE_ASSIGN(const Integers indices, ReadIntegers(*p.indices, memory));
   REPRISE_ASSIGN(const Integers offsets, ReadIntegers(*p.offsets, memory));
@@ -190,7 +192,7 @@ Status EmbeddingBag::Forward(const Parsed& p, const HostBindings& memory) {
   return p.largest == nullptr ? Status{} : WriteIntegers(*p.largest, memory, largest);
 }
 
-Status EmbeddingBag::Backward(const Parsed& p, const HostBindings& memory) {
+Status EmbeddingBag::Backward(const EmbeddingBagCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles grad, ReadDoubles(*p.bags, memory));
   REPRISE_ASSIGN(const Integers sizes, ReadIntegers(*p.sizes, memory));
   const auto width = static_cast<std::size_t>(p.width());
@@ -223,7 +225,7 @@ Status EmbeddingBag::Backward(const Parsed& p, const HostBindings& memory) {
   return WriteDoubles(*p.table, memory, table);
 }
 
-Status EmbeddingBag::LowerForward(const Parsed& p, RowLowering& rows) {
+Status EmbeddingBag::LowerForward(const EmbeddingBagCall& p, RowLowering& rows) {
   REPRISE_ASSIGN(const DenseOperand table, rows.Read(*p.table));
   REPRISE_ASSIGN(const DenseOperand indices, rows.Read(*p.indices));
   REPRISE_ASSIGN(const DenseOperand offsets, rows.Read(*p.offsets));
@@ -243,7 +245,7 @@ Status EmbeddingBag::LowerForward(const Parsed& p, RowLowering& rows) {
   return {};
 }
 
-Status EmbeddingBag::LowerBackward(const Parsed& p, RowLowering& rows) {
+Status EmbeddingBag::LowerBackward(const EmbeddingBagCall& p, RowLowering& rows) {
   REPRISE_ASSIGN(const DenseOperand grad, rows.Read(*p.bags));
   REPRISE_ASSIGN(const DenseOperand sizes, rows.Read(*p.sizes));
   REPRISE_ASSIGN(const DenseOperand table, rows.Write(*p.table));

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct ExtremaCall {
   const TensorDesc* x = nullptr;
   const TensorDesc* values = nullptr;  // nullptr for argmax, argmin
   const TensorDesc* indices = nullptr;
@@ -19,8 +19,8 @@ struct Parsed {
 };
 
 // max(self, dim, keepdim) -> (values, indices); argmax(self, dim?, keepdim) -> indices
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<ExtremaCall> ParseExtrema(const OpCall& call) {
+  ExtremaCall p;
   const bool only_index = call.name.starts_with("aten::arg");
   p.largest = call.name == "aten::max" || call.name == "aten::argmax";
   p.x = call.InputTensor(0);
@@ -57,7 +57,9 @@ class Extrema final : public Kernel {
                                                                    "aten::argmax", "aten::argmin"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseExtrema(call).has_value();
+  }
   // One comparison per element.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const TensorDesc* x = call.InputTensor(0);
@@ -100,7 +102,7 @@ void Find(const std::vector<T>& x, std::size_t rows, bool largest, std::vector<T
 }
 
 Status Extrema::Reference(const OpCall& call, const HostBindings& memory) const {
-  const Parsed p = *Parse(call);
+  const ExtremaCall p = *ParseExtrema(call);
   const TensorDesc view = ReducedLast(*p.x, p.reduced);
   const auto rows = static_cast<std::size_t>(Count(*p.indices));
   Integers indices;
@@ -122,7 +124,7 @@ Status Extrema::Reference(const OpCall& call, const HostBindings& memory) const 
 
 Result<std::vector<Launch>> Extrema::LowerToDevice(const OpCall& call,
                                                    const LowerContext& context) const {
-  const Parsed p = *Parse(call);
+  const ExtremaCall p = *ParseExtrema(call);
   RowLowering rows(context, "extrema.cl");
   REPRISE_TRY(rows.UseTypes({{"X", p.x->dtype}}, AccumulatorOf(p.x->dtype)));
   const ReductionShape shape = ShapeReduction(*p.x, p.reduced);

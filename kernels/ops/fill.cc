@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOperators = {
+constexpr std::array<std::string_view, 6> kFillOperators = {
     "aten::fill_",         "aten::zero_",  "aten::_foreach_zero_",
     "aten::scalar_tensor", "aten::arange", "aten::linspace"};
 
@@ -141,7 +141,9 @@ Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
 class FillKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "fill"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override { return kOperators; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    return kFillOperators;
+  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     if (IsSequence(call)) {
       const std::optional<Sequence> sequence = ParseSequence(call);

@@ -17,7 +17,7 @@ struct Operator {
   Form form;
   bool addend;  // (self, a, b, beta, alpha) instead of (a, b)
 };
-constexpr std::array kOperators = {
+constexpr std::array kGemmOperators = {
     Operator{"aten::mm", Form::kMatrix, false},    Operator{"aten::addmm", Form::kMatrix, true},
     Operator{"aten::addmm_", Form::kMatrix, true}, Operator{"aten::bmm", Form::kBatch, false},
     Operator{"aten::baddbmm", Form::kBatch, true}, Operator{"aten::baddbmm_", Form::kBatch, true},
@@ -25,10 +25,10 @@ constexpr std::array kOperators = {
     Operator{"aten::addmv_", Form::kVector, true}, Operator{"aten::dot", Form::kDot, false},
     Operator{"aten::vdot", Form::kDot, false},
 };
-constexpr auto kNames = [] {
-  std::array<std::string_view, kOperators.size()> names;
+constexpr auto kGemmNames = [] {
+  std::array<std::string_view, kGemmOperators.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kOperators[i].name;
+    names[i] = kGemmOperators[i].name;
   }
   return names;
 }();
@@ -113,12 +113,12 @@ bool Fits(const MatrixView& v, std::int64_t rows, std::int64_t columns) {
 
 }  // namespace
 
-std::span<const std::string_view> ProductOperators() { return kNames; }
+std::span<const std::string_view> ProductOperators() { return kGemmNames; }
 
 std::optional<Product> ParseProduct(const OpCall& call) {
-  const auto op = std::find_if(kOperators.begin(), kOperators.end(),
+  const auto op = std::find_if(kGemmOperators.begin(), kGemmOperators.end(),
                                [&](const Operator& o) { return o.name == call.name; });
-  if (op == kOperators.end()) {
+  if (op == kGemmOperators.end()) {
     return std::nullopt;
   }
   const std::size_t first = op->addend ? 1 : 0;

@@ -8,7 +8,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
+constexpr std::array<std::string_view, 4> kTileLayouts = {"nn", "nt", "tn", "tt"};
 constexpr std::array<std::string_view, 3> kSizes = {"small", "medium", "large"};
 
 // Static local memory that NVIDIA's OpenCL grants, whatever the device has.
@@ -92,7 +92,7 @@ Status CheckCpu(const GemmTile& t) {
 }  // namespace
 
 std::string_view GemmLayout(bool a_row_major, bool b_row_major) {
-  return kLayouts[(a_row_major ? 0U : 2U) + (b_row_major ? 0U : 1U)];
+  return kTileLayouts[(a_row_major ? 0U : 2U) + (b_row_major ? 0U : 1U)];
 }
 
 std::string_view GemmSizeClass(std::int64_t result_elements) {
@@ -102,7 +102,7 @@ std::string_view GemmSizeClass(std::int64_t result_elements) {
 }
 
 bool IsGemmLayout(std::string_view layout) {
-  return std::find(kLayouts.begin(), kLayouts.end(), layout) != kLayouts.end();
+  return std::find(kTileLayouts.begin(), kTileLayouts.end(), layout) != kTileLayouts.end();
 }
 bool IsGemmSizeClass(std::string_view size) {
   return std::find(kSizes.begin(), kSizes.end(), size) != kSizes.end();

@@ -36,7 +36,7 @@ std::optional<std::pair<TensorDesc, TensorDesc>> Halves(const TensorDesc& tensor
 }
 
 // glu(self, dim=-1), glu_backward(grad_output, self, dim)
-std::optional<Gated> Parse(const OpCall& call) {
+std::optional<Gated> ParseGlu(const OpCall& call) {
   const bool backward = call.name == "aten::glu_backward";
   const TensorDesc* self = call.InputTensor(backward ? 1 : 0);
   const TensorDesc* result = call.OutputTensor(0);
@@ -91,7 +91,7 @@ class Glu final : public Kernel {
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const auto gated = Parse(call);
+    const auto gated = ParseGlu(call);
     if (!gated) {
       return false;
     }
@@ -99,7 +99,7 @@ class Glu final : public Kernel {
     return std::all_of(steps.begin(), steps.end(), CanRun);
   }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto gated = Parse(call);
+    const auto gated = ParseGlu(call);
     if (!gated) {
       return {};
     }
@@ -117,7 +117,7 @@ class Glu final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Gated gated = *Parse(call);
+    const Gated gated = *ParseGlu(call);
     std::vector<Launch> launches;
     for (const ElementwiseCall& step : gated.Steps()) {
       REPRISE_ASSIGN(Launch launch, LowerElementwise(step, context));
@@ -144,7 +144,7 @@ class Glu final : public Kernel {
 
  private:
   static Status Run(const OpCall& call, const HostBindings& memory, bool exact) {
-    const Gated gated = *Parse(call);
+    const Gated gated = *ParseGlu(call);
     for (const ElementwiseCall& step : gated.Steps()) {
       REPRISE_TRY(RunElementwise(step, memory, exact));
     }

@@ -13,9 +13,9 @@ namespace {
 enum class Padding : std::int32_t { kZeros, kBorder, kReflection };  // as PyTorch numbers them
 
 // A multiply-add for each of four pixels; places and weights are shared by the channels.
-constexpr double kFlops = 8;
+constexpr double kGridSampleFlops = 8;
 
-struct Parsed {
+struct GridSampleCall {
   bool backward = false, nearest = false, corners = false;
   Padding padding = Padding::kZeros;
   const TensorDesc* image = nullptr;
@@ -29,8 +29,8 @@ struct Parsed {
 // grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
 // …_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
 // output_mask)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<GridSampleCall> ParseGridSample(const OpCall& call) {
+  GridSampleCall p;
   p.backward = call.name.ends_with("_backward");
   const std::size_t first = p.backward ? 1 : 0;
   p.image = call.InputTensor(first);
@@ -89,7 +89,7 @@ Place Reflect(Place p, double low, double span) {
   return {(odd ? span - extra : extra) + low, (from < 0) != odd ? -p.slope : p.slope};
 }
 
-Place PlaceOf(const Parsed& p, double x, std::int64_t extent) {
+Place PlaceOf(const GridSampleCall& p, double x, std::int64_t extent) {
   const auto n = static_cast<double>(extent);
   Place place{};
   place.slope = (p.corners ? n - 1 : n) / 2;
@@ -111,7 +111,7 @@ struct Tap {
   double weight = 0, by_x = 0, by_y = 0;
 };
 
-std::array<Tap, 4> TapsOf(const Parsed& p, double grid_x, double grid_y) {
+std::array<Tap, 4> TapsOf(const GridSampleCall& p, double grid_x, double grid_y) {
   const Place x = PlaceOf(p, grid_x, p.width);
   const Place y = PlaceOf(p, grid_y, p.height);
   const double left = p.nearest ? std::nearbyint(x.at) : std::floor(x.at);
@@ -145,14 +145,16 @@ class GridSample final : public Kernel {
         "aten::grid_sampler_2d", "aten::grid_sampler_2d_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseGridSample(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseGridSample(call);
     if (!p) {
       return {};
     }
     const double products = (p->image_grad != nullptr ? 1 : 0) + (p->grid_grad != nullptr ? 3 : 0);
-    return {kFlops * (p->backward ? products : 1) * static_cast<double>(Count(*p->out)),
+    return {kGridSampleFlops * (p->backward ? products : 1) * static_cast<double>(Count(*p->out)),
             OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
@@ -162,7 +164,7 @@ class GridSample final : public Kernel {
 };
 
 Status GridSample::Reference(const OpCall& call, const HostBindings& memory) const {
-  const Parsed p = *Parse(call);
+  const GridSampleCall p = *ParseGridSample(call);
   REPRISE_ASSIGN(const Doubles image, ReadDoubles(*p.image, memory));
   REPRISE_ASSIGN(const Doubles grid, ReadDoubles(*p.grid, memory));
   Doubles out(static_cast<std::size_t>(Count(*p.out)), 0);
@@ -200,7 +202,7 @@ Status GridSample::Reference(const OpCall& call, const HostBindings& memory) con
 
 Result<std::vector<Launch>> GridSample::LowerToDevice(const OpCall& call,
                                                       const LowerContext& context) const {
-  const Parsed p = *Parse(call);
+  const GridSampleCall p = *ParseGridSample(call);
   RowLowering rows(context, "grid_sample.cl");
   const DType accumulator = AccumulatorOf(p.image->dtype);
   REPRISE_TRY(rows.UseTypes({{"X", p.image->dtype}}, accumulator));

@@ -11,8 +11,8 @@ namespace reprise {
 namespace {
 
 // Operations per element, as layer norm's.
-constexpr double kForwardFlops = 8;
-constexpr double kBackwardFlops = 14;
+constexpr double kGroupNormForwardFlops = 8;
+constexpr double kGroupNormBackwardFlops = 14;
 
 // `depth` channels of n elements make a group, `groups` groups an image.
 struct Extents {
@@ -20,7 +20,7 @@ struct Extents {
   [[nodiscard]] std::int64_t rows() const { return images * groups; }
   [[nodiscard]] std::int64_t channels() const { return groups * depth; }
 };
-struct Parsed {
+struct GroupNormCall {
   NormOperands op;
   Extents extents;
   double eps = 0;
@@ -35,8 +35,8 @@ bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
 // native_group_norm(input, weight?, bias?, N, C, HxW, group, eps) -> (y, mean, rstd)
 // native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, mask[3])
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
+  GroupNormCall p;
   const bool backward = IsBackward(call);
   p.op.x = call.InputTensor(backward ? 1 : 0);
   p.op.weight = call.InputTensor(backward ? 4 : 1);
@@ -80,28 +80,33 @@ class GroupNorm final : public Kernel {
         "aten::native_group_norm", "aten::native_group_norm_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseGroupNorm(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const TensorDesc* x = call.InputTensor(IsBackward(call) ? 1 : 0);
     const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    return {elements * (IsBackward(call) ? kBackwardFlops : kForwardFlops), OperandBytes(call)};
+    return {elements * (IsBackward(call) ? kGroupNormBackwardFlops : kGroupNormForwardFlops),
+            OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsBackward(call) ? ReferenceBackward(*Parse(call), memory)
-                            : ReferenceForward(*Parse(call), memory);
+    return IsBackward(call) ? ReferenceBackward(*ParseGroupNorm(call), memory)
+                            : ReferenceForward(*ParseGroupNorm(call), memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    return IsBackward(call) ? LowerBackward(*Parse(call), context)
-                            : LowerForward(*Parse(call), context);
+    return IsBackward(call) ? LowerBackward(*ParseGroupNorm(call), context)
+                            : LowerForward(*ParseGroupNorm(call), context);
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override;
 
  private:
-  static Status ReferenceForward(const Parsed& p, const HostBindings& memory);
-  static Status ReferenceBackward(const Parsed& p, const HostBindings& memory);
-  static Result<std::vector<Launch>> LowerForward(const Parsed& p, const LowerContext& context);
-  static Result<std::vector<Launch>> LowerBackward(const Parsed& p, const LowerContext& context);
+  static Status ReferenceForward(const GroupNormCall& p, const HostBindings& memory);
+  static Status ReferenceBackward(const GroupNormCall& p, const HostBindings& memory);
+  static Result<std::vector<Launch>> LowerForward(const GroupNormCall& p,
+                                                  const LowerContext& context);
+  static Result<std::vector<Launch>> LowerBackward(const GroupNormCall& p,
+                                                   const LowerContext& context);
 };
 
 // body(element, row, channel) for every element.
@@ -116,7 +121,7 @@ void ForEach(const Extents& e, Body&& body) {
   }
 }
 
-Status GroupNorm::ReferenceForward(const Parsed& p, const HostBindings& memory) {
+Status GroupNorm::ReferenceForward(const GroupNormCall& p, const HostBindings& memory) {
   const Extents& e = p.extents;
   REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.op.x, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.op.weight, memory, e.channels(), 1));
@@ -141,7 +146,7 @@ Status GroupNorm::ReferenceForward(const Parsed& p, const HostBindings& memory) 
   return WriteDoubles(*p.op.rstd, memory, rstd);
 }
 
-Status GroupNorm::ReferenceBackward(const Parsed& p, const HostBindings& memory) {
+Status GroupNorm::ReferenceBackward(const GroupNormCall& p, const HostBindings& memory) {
   const Extents& e = p.extents;
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*p.g, memory));
   REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.op.x, memory));
@@ -171,7 +176,8 @@ Status GroupNorm::ReferenceBackward(const Parsed& p, const HostBindings& memory)
   return WriteDoublesIf(p.db, memory, db);
 }
 
-Result<std::vector<Launch>> GroupNorm::LowerForward(const Parsed& p, const LowerContext& context) {
+Result<std::vector<Launch>> GroupNorm::LowerForward(const GroupNormCall& p,
+                                                    const LowerContext& context) {
   const Extents& e = p.extents;
   RowLowering rows(context, "group_norm.cl");
   REPRISE_TRY(p.op.UseTypes(rows));
@@ -187,7 +193,8 @@ Result<std::vector<Launch>> GroupNorm::LowerForward(const Parsed& p, const Lower
   return std::move(rows).Take();
 }
 
-Result<std::vector<Launch>> GroupNorm::LowerBackward(const Parsed& p, const LowerContext& context) {
+Result<std::vector<Launch>> GroupNorm::LowerBackward(const GroupNormCall& p,
+                                                     const LowerContext& context) {
   const Extents& e = p.extents;
   RowLowering rows(context, "group_norm.cl");
   REPRISE_TRY(p.op.UseTypes(rows));

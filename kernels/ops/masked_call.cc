@@ -5,7 +5,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 10> kOperators = {
+constexpr std::array<std::string_view, 10> kMaskedOperators = {
     "aten::where",           "aten::nonzero",      "aten::masked_select", "aten::masked_scatter",
     "aten::masked_scatter_", "aten::index",        "aten::index_put",     "aten::_index_put_impl_",
     "aten::index_put_",      "aten::_unsafe_index"};
@@ -76,7 +76,7 @@ std::optional<MaskedCall> ParseSelect(const OpCall& call) {
 }
 
 // masked_scatter(self, mask, source): in place the mask broadcasts to self.
-std::optional<MaskedCall> ParseScatter(const OpCall& call) {
+std::optional<MaskedCall> ParseMaskedScatter(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* mask = call.InputTensor(1);
   const TensorDesc* source = call.InputTensor(2);
@@ -179,7 +179,7 @@ std::optional<MaskedCall> FillOf(MaskedCall m, const TensorDesc& value, std::int
 }
 
 // index_put_(self, [mask], values, accumulate)
-std::optional<MaskedCall> ParsePut(const OpCall& call) {
+std::optional<MaskedCall> ParseMaskedPut(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* values = call.InputTensor(2);
   const bool in_place = call.name.ends_with('_');
@@ -216,7 +216,7 @@ std::optional<MaskedCall> ParsePut(const OpCall& call) {
 
 }  // namespace
 
-std::span<const std::string_view> MaskedOperators() { return kOperators; }
+std::span<const std::string_view> MaskedOperators() { return kMaskedOperators; }
 
 std::optional<MaskedCall> ParseMasked(const OpCall& call) {
   std::optional<MaskedCall> m;
@@ -227,11 +227,11 @@ std::optional<MaskedCall> ParseMasked(const OpCall& call) {
   } else if (call.name == "aten::masked_select") {
     m = ParseSelect(call);
   } else if (call.name.starts_with("aten::masked_scatter")) {
-    m = ParseScatter(call);
+    m = ParseMaskedScatter(call);
   } else if (call.name == "aten::index" || call.name == "aten::_unsafe_index") {
     m = ParseIndex(call);
   } else {
-    m = ParsePut(call);
+    m = ParseMaskedPut(call);
   }
   return m;
 }

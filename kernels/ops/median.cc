@@ -14,10 +14,10 @@
 namespace reprise {
 namespace {
 
-enum class Mode : std::int32_t { kRank, kMedian, kNanMedian };  // as in sort.cl
+enum class MedianMode : std::int32_t { kRank, kMedian, kNanMedian };  // as in sort.cl
 
-struct Parsed {
-  Mode mode = Mode::kMedian;
+struct MedianCall {
+  MedianMode mode = MedianMode::kMedian;
   TensorDesc lines;  // self, the line's dimension last
   const TensorDesc* values = nullptr;
   const TensorDesc* indices = nullptr;  // none where the median is of all elements
@@ -26,12 +26,12 @@ struct Parsed {
 
 // median(self), median(self, dim, keepdim) -> (values, indices), nanmedian alike;
 // kthvalue(self, k, dim=-1, keepdim)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<MedianCall> ParseMedian(const OpCall& call) {
+  MedianCall p;
   const bool by_rank = call.name == "aten::kthvalue";
-  p.mode = by_rank                          ? Mode::kRank
-           : call.name == "aten::nanmedian" ? Mode::kNanMedian
-                                            : Mode::kMedian;
+  p.mode = by_rank                          ? MedianMode::kRank
+           : call.name == "aten::nanmedian" ? MedianMode::kNanMedian
+                                            : MedianMode::kMedian;
   const TensorDesc* self = call.InputTensor(0);
   p.values = call.OutputTensor(0);
   p.indices = call.OutputTensor(1);
@@ -62,14 +62,14 @@ bool IsNan(std::int64_t /*value*/) { return false; }
 
 // Where one line has its answer; its index among elements that are equal is the lowest.
 template <typename T>
-std::int64_t Pick(const Parsed& p, const T* line) {
+std::int64_t Pick(const MedianCall& p, const T* line) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(p.n));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const auto nans = std::count_if(line, line + p.n, [](T value) { return IsNan(value); });
   std::int64_t at = p.rank;
-  if (p.mode == Mode::kMedian) {
+  if (p.mode == MedianMode::kMedian) {
     at = nans > 0 ? p.n - nans : (p.n - 1) / 2;
-  } else if (p.mode == Mode::kNanMedian) {
+  } else if (p.mode == MedianMode::kNanMedian) {
     at = std::max<std::int64_t>(p.n - nans - 1, 0) / 2;
   }
   std::nth_element(order.begin(), order.begin() + at, order.end(),
@@ -89,14 +89,16 @@ class Median final : public Kernel {
         "aten::median", "aten::nanmedian", "aten::kthvalue"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseMedian(call).has_value();
+  }
   // A comparison an element: what selecting takes, within a small factor.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const TensorDesc* self = call.InputTensor(0);
     return {self == nullptr ? 0 : static_cast<double>(Count(*self)), OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const MedianCall p = *ParseMedian(call);
     if (IsFloating(p.lines.dtype)) {
       REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.lines, memory));
       return PickAll(p, x, memory);
@@ -106,7 +108,7 @@ class Median final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const MedianCall p = *ParseMedian(call);
     const DType dtype = p.lines.dtype;
     RowLowering rows(context, "sort.cl");
     REPRISE_TRY(rows.UseTypes({{"X", dtype}, {"I", DType::kInt64}}, AccumulatorOf(dtype)));
@@ -126,7 +128,7 @@ class Median final : public Kernel {
 
  private:
   template <typename T>
-  static Status PickAll(const Parsed& p, const std::vector<T>& x, const HostBindings& memory) {
+  static Status PickAll(const MedianCall& p, const std::vector<T>& x, const HostBindings& memory) {
     REPRISE_ASSIGN(const Bits bits, ReadBits(p.lines, memory));
     const std::int64_t lines = Count(p.lines) / p.n;
     Integers indices(static_cast<std::size_t>(lines));

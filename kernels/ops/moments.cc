@@ -16,9 +16,9 @@ constexpr std::int32_t kRoot = 1;
 constexpr std::int32_t kWantMean = 2;
 // Operations per element: mean 1, variance 3; log-sum-exp: maximum 1, difference, exponential,
 // sum 3.
-constexpr double kFlops = 4;
+constexpr double kMomentsFlops = 4;
 
-struct Parsed {
+struct MomentsCall {
   TensorDesc view;  // rows of what becomes one result each
   const TensorDesc* y = nullptr;
   const TensorDesc* mean = nullptr;
@@ -31,8 +31,8 @@ struct Parsed {
 
 // var(self, unbiased), var(self, dim, unbiased, keepdim), var(self, dim?, *, correction?, keepdim);
 // logsumexp(self, dim, keepdim)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<MomentsCall> ParseMoments(const OpCall& call) {
+  MomentsCall p;
   const TensorDesc* x = call.InputTensor(0);
   p.y = call.OutputTensor(0);
   p.exponential = call.name == "aten::logsumexp";
@@ -84,13 +84,15 @@ class Moments final : public Kernel {
         "aten::var", "aten::std", "aten::var_mean", "aten::logsumexp"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseMoments(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const TensorDesc* x = call.InputTensor(0);
-    return {x == nullptr ? 0 : static_cast<double>(Count(*x)) * kFlops, OperandBytes(call)};
+    return {x == nullptr ? 0 : static_cast<double>(Count(*x)) * kMomentsFlops, OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const MomentsCall p = *ParseMoments(call);
     REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.view, memory));
     const auto n = static_cast<std::size_t>(p.n);
     Doubles y;
@@ -113,7 +115,7 @@ class Moments final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const MomentsCall p = *ParseMoments(call);
     RowLowering rows(context, "moments.cl");
     REPRISE_TRY(
         rows.UseTypes({{"X", p.view.dtype}, {"Y", p.y->dtype}}, AccumulatorOf(p.view.dtype)));

@@ -6,6 +6,7 @@
 
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
+#include "kernels/ops/loss_reduction.h"
 #include "kernels/ops/rows.h"
 #include "kernels/samples.h"
 
@@ -13,11 +14,8 @@ namespace reprise {
 namespace {
 
 // at::Reduction.
-constexpr std::int32_t kReduceNone = 0;
-constexpr std::int32_t kReduceMean = 1;
-constexpr std::int32_t kReduceSum = 2;
 
-struct Parsed {
+struct NllLossCall {
   const TensorDesc* x = nullptr;  // (images, classes, positions)
   const TensorDesc* target = nullptr;
   const TensorDesc* weight = nullptr;
@@ -32,7 +30,7 @@ struct Parsed {
 
 bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
-bool TypesFit(const Parsed& p) {
+bool TypesFit(const NllLossCall& p) {
   if (p.x == nullptr || p.target == nullptr || p.total == nullptr || p.loss == nullptr ||
       !IsFloatKernelType(p.x->dtype) || !IsIndexType(p.target->dtype)) {
     return false;
@@ -47,10 +45,10 @@ bool TypesFit(const Parsed& p) {
 
 // nll_loss_forward(self, target, weight?, reduction, ignore_index) -> (output, total_weight)
 // nll_loss_backward(grad, self, target, weight?, reduction, ignore_index, total_weight)
-std::optional<Parsed> Parse(const OpCall& call) {
+std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
   const bool backward = IsBackward(call);
   const std::size_t first = backward ? 1 : 0;
-  Parsed p;
+  NllLossCall p;
   p.x = call.InputTensor(first);
   p.target = call.InputTensor(first + 1);
   p.weight = call.InputTensor(first + 2);
@@ -85,11 +83,13 @@ class NllLoss final : public Kernel {
         "aten::nll_loss2d_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseNllLoss(call).has_value();
+  }
   // Only one prediction of each row is touched: 2 operations (weight, sum), and its target, are all
   // that the forward pass does; the backward pass writes the whole gradient.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<Parsed> p = Parse(call);
+    const std::optional<NllLossCall> p = ParseNllLoss(call);
     if (!p) {
       return {};
     }
@@ -99,8 +99,8 @@ class NllLoss final : public Kernel {
     return {2 * rows, bytes};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsBackward(call) ? ReferenceBackward(*Parse(call), memory)
-                            : ReferenceForward(*Parse(call), memory);
+    return IsBackward(call) ? ReferenceBackward(*ParseNllLoss(call), memory)
+                            : ReferenceForward(*ParseNllLoss(call), memory);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
@@ -108,13 +108,13 @@ class NllLoss final : public Kernel {
   [[nodiscard]] std::vector<OpCall> Samples() const override;
 
  private:
-  static Status ReferenceForward(const Parsed& p, const HostBindings& memory);
-  static Status ReferenceBackward(const Parsed& p, const HostBindings& memory);
+  static Status ReferenceForward(const NllLossCall& p, const HostBindings& memory);
+  static Status ReferenceBackward(const NllLossCall& p, const HostBindings& memory);
 };
 
 // body(row, class, index of the prediction) for every row that is not ignored.
 template <typename Body>
-void ForTargets(const Parsed& p, const Integers& targets, Body&& body) {
+void ForTargets(const NllLossCall& p, const Integers& targets, Body&& body) {
   for (std::int64_t row = 0; row < p.rows(); ++row) {
     const std::int64_t target = targets[static_cast<std::size_t>(row)];
     if (target == p.ignore) {
@@ -129,7 +129,7 @@ void ForTargets(const Parsed& p, const Integers& targets, Body&& body) {
 
 // `x` is anything indexed by position.
 template <typename Predictions>
-Status Forward(const Parsed& p, const Predictions& x, const HostBindings& memory) {
+Status Forward(const NllLossCall& p, const Predictions& x, const HostBindings& memory) {
   REPRISE_ASSIGN(const Integers targets, ReadIntegers(*p.target, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, p.classes, 1));
   Doubles losses(static_cast<std::size_t>(p.rows()), 0);
@@ -150,7 +150,7 @@ Status Forward(const Parsed& p, const Predictions& x, const HostBindings& memory
 
 // `dx` is anything indexed by position, all zero.
 template <typename Gradient>
-Status Backward(const Parsed& p, Gradient& dx, const HostBindings& memory) {
+Status Backward(const NllLossCall& p, Gradient& dx, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*p.loss, memory));
   REPRISE_ASSIGN(const Integers targets, ReadIntegers(*p.target, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, p.classes, 1));
@@ -163,19 +163,19 @@ Status Backward(const Parsed& p, Gradient& dx, const HostBindings& memory) {
   return {};
 }
 
-Status NllLoss::ReferenceForward(const Parsed& p, const HostBindings& memory) {
+Status NllLoss::ReferenceForward(const NllLossCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
   return Forward(p, x, memory);
 }
 
-Status NllLoss::ReferenceBackward(const Parsed& p, const HostBindings& memory) {
+Status NllLoss::ReferenceBackward(const NllLossCall& p, const HostBindings& memory) {
   Doubles dx(static_cast<std::size_t>(Count(*p.dx)), 0);
   REPRISE_TRY(Backward(p, dx, memory));
   return WriteDoubles(*p.dx, memory, dx);
 }
 
 Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const {
-  const Parsed p = *Parse(call);
+  const NllLossCall p = *ParseNllLoss(call);
   if (!AreFloats({p.x}) || Count(*p.x) == 0) {
     return Reference(call, memory);
   }
@@ -191,7 +191,7 @@ Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const 
 
 Result<std::vector<Launch>> NllLoss::LowerToDevice(const OpCall& call,
                                                    const LowerContext& context) const {
-  const Parsed p = *Parse(call);
+  const NllLossCall p = *ParseNllLoss(call);
   RowLowering rows(context, "loss.cl");
   REPRISE_TRY(
       rows.UseTypes({{"X", p.x->dtype}, {"I", p.target->dtype}}, AccumulatorOf(p.x->dtype)));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/ops/host_values.h"
+#include "kernels/ops/loss_reduction.h"
 #include "kernels/ops/reduction_plan.h"
 #include "kernels/samples.h"
 
@@ -12,9 +13,6 @@ namespace reprise {
 namespace {
 
 // at::Reduction.
-constexpr std::int64_t kReduceNone = 0;
-constexpr std::int64_t kReduceMean = 1;
-constexpr std::int64_t kReduceSum = 2;
 
 // Values as in loss.cl.
 enum class LossKind : std::int32_t {
@@ -40,9 +38,9 @@ constexpr std::array kRules = {
     LossRule{"aten::binary_cross_entropy_with_logits", LossKind::kCrossEntropyLogits, 2, 3, 4, -1},
 };
 // Operations per element, a transcendental counting 1.
-constexpr double kFlops = 4;
+constexpr double kPointwiseLossFlops = 4;
 
-struct Parsed {
+struct PointwiseLossCall {
   LossKind kind = LossKind::kMse;
   bool backward = false;
   std::int64_t reduction = kReduceMean;
@@ -59,8 +57,8 @@ std::optional<TensorDesc> ExpandedArgument(const OpCall& call, int at, const Ten
   return tensor == nullptr || tensor->dtype != x.dtype ? std::nullopt : Expanded(*tensor, x.shape);
 }
 
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<PointwiseLossCall> ParsePointwiseLoss(const OpCall& call) {
+  PointwiseLossCall p;
   std::string_view name = call.name;
   p.backward = name.ends_with("_backward");
   if (p.backward) {
@@ -109,7 +107,7 @@ std::optional<Parsed> Parse(const OpCall& call) {
 // Softplus without overflow.
 double LogOnePlusExp(double v) { return std::log1p(std::exp(-std::fabs(v))) + std::max(v, 0.0); }
 
-double LossOf(const Parsed& p, double x, double t, double positive) {
+double LossOf(const PointwiseLossCall& p, double x, double t, double positive) {
   const double d = std::fabs(x - t);
   switch (p.kind) {
     case LossKind::kMse:
@@ -128,7 +126,7 @@ double LossOf(const Parsed& p, double x, double t, double positive) {
   return 0;
 }
 
-double SlopeOf(const Parsed& p, double x, double t) {
+double SlopeOf(const PointwiseLossCall& p, double x, double t) {
   const double d = x - t;
   switch (p.kind) {
     case LossKind::kMse:
@@ -159,10 +157,12 @@ class PointwiseLoss final : public Kernel {
         "aten::binary_cross_entropy_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParsePointwiseLoss(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<Parsed> p = Parse(call);
-    return {p ? static_cast<double>(p->n()) * kFlops : 0, OperandBytes(call)};
+    const std::optional<PointwiseLossCall> p = ParsePointwiseLoss(call);
+    return {p ? static_cast<double>(p->n()) * kPointwiseLossFlops : 0, OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
@@ -171,7 +171,7 @@ class PointwiseLoss final : public Kernel {
 };
 
 Status PointwiseLoss::Reference(const OpCall& call, const HostBindings& memory) const {
-  const Parsed p = *Parse(call);
+  const PointwiseLossCall p = *ParsePointwiseLoss(call);
   REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
   REPRISE_ASSIGN(const Doubles t, ReadDoubles(p.t, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight ? &*p.weight : nullptr, memory, p.n(), 1));
@@ -198,7 +198,7 @@ Status PointwiseLoss::Reference(const OpCall& call, const HostBindings& memory) 
 
 Result<std::vector<Launch>> PointwiseLoss::LowerToDevice(const OpCall& call,
                                                          const LowerContext& context) const {
-  const Parsed p = *Parse(call);
+  const PointwiseLossCall p = *ParsePointwiseLoss(call);
   RowLowering rows(context, "loss.cl");
   const DType accumulator = AccumulatorOf(p.x.dtype);
   REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"I", DType::kInt64}}, accumulator));

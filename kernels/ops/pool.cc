@@ -27,10 +27,10 @@ void ForEachWindow(const PoolCall& p, std::int64_t begin, std::int64_t end, Body
 }
 
 // Pixels inside a window along one dimension: from `begin` on, `step` apart.
-struct Taps {
+struct PoolTaps {
   std::int64_t begin, end, step;
 };
-Taps TapsOf(const PoolCall& p, std::size_t d, std::int64_t o) {
+PoolTaps TapsOf(const PoolCall& p, std::size_t d, std::int64_t o) {
   const PoolCall::Window window = p.WindowOf(d, o);
   const std::int64_t step = p.dilation[d];
   const std::int64_t before = window.begin < 0 ? (-window.begin + step - 1) / step : 0;
@@ -40,8 +40,8 @@ Taps TapsOf(const PoolCall& p, std::size_t d, std::int64_t o) {
 // Calls body(y, x) for every pixel of the input in a window, row by row.
 template <typename Body>
 void ForEachPixel(const PoolCall& p, std::int64_t oy, std::int64_t ox, Body&& body) {
-  const Taps rows = TapsOf(p, 0, oy);
-  const Taps columns = TapsOf(p, 1, ox);
+  const PoolTaps rows = TapsOf(p, 0, oy);
+  const PoolTaps columns = TapsOf(p, 1, ox);
   for (std::int64_t y = rows.begin; y < rows.end; y += rows.step) {
     for (std::int64_t x = columns.begin; x < columns.end; x += columns.step) {
       body(y, x);
@@ -52,7 +52,7 @@ void ForEachPixel(const PoolCall& p, std::int64_t oy, std::int64_t ox, Body&& bo
 // Is the pixel one of those that the window looks at? Indices may be synthetic.
 bool IsTap(const PoolCall& p, std::int64_t pixel, std::int64_t oy, std::int64_t ox) {
   const auto is = [&](std::size_t d, std::int64_t at, std::int64_t o) {
-    const Taps taps = TapsOf(p, d, o);
+    const PoolTaps taps = TapsOf(p, d, o);
     return at >= taps.begin && at < taps.end && (at - taps.begin) % taps.step == 0;
   };
   return pixel >= 0 && is(0, pixel / p.in_size[1], oy) && is(1, pixel % p.in_size[1], ox);
@@ -113,7 +113,7 @@ void Backward(const PoolCall& p, const HostTensor& in, const HostTensor& out,
 }
 
 // A pixel takes about as long as moving so many bytes.
-constexpr double kBytesWorth = 50;
+constexpr double kPoolBytesWorth = 50;
 
 // The same struct as in pool.cl.
 struct PoolArgs {
@@ -229,7 +229,7 @@ Status PoolKernel::Run(const PoolCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p.output.tensor, memory));
   const TensorDesc* index = p.index.tensor != nullptr ? p.index.tensor : p.output.tensor;
   REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
-  const double work = static_cast<double>(p.in_size[0] * p.in_size[1]) * kBytesWorth;
+  const double work = static_cast<double>(p.in_size[0] * p.in_size[1]) * kPoolBytesWorth;
   InParts(p.images * p.channels, GrainOf(work), [&](std::int64_t begin, std::int64_t end) {
     if (p.backward) {
       Backward(p, in, out, indices, begin, end);

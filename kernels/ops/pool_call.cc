@@ -9,7 +9,7 @@ namespace reprise {
 namespace {
 
 // Where each operator has its arguments; -1: it has no such argument.
-struct Layout {
+struct PoolLayout {
   std::string_view name;
   PoolCall::Kind kind;
   bool backward;
@@ -18,36 +18,38 @@ struct Layout {
   bool adaptive = false;
 };
 using Kind = PoolCall::Kind;
-constexpr std::array kLayouts = {
+constexpr std::array kPoolLayouts = {
     // (self, kernel_size, stride, padding, dilation, ceil_mode) -> output, indices
-    Layout{"aten::max_pool2d_with_indices", Kind::kMax, false, 1, 2, 3, 4, -1, -1},
+    PoolLayout{"aten::max_pool2d_with_indices", Kind::kMax, false, 1, 2, 3, 4, -1, -1},
     // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
-    Layout{"aten::max_pool2d_with_indices_backward", Kind::kMax, true, 2, 3, 4, 5, -1, -1, 7},
+    PoolLayout{"aten::max_pool2d_with_indices_backward", Kind::kMax, true, 2, 3, 4, 5, -1, -1, 7},
     // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    Layout{"aten::avg_pool2d", Kind::kAverage, false, 1, 2, 3, -1, 5, 6},
+    PoolLayout{"aten::avg_pool2d", Kind::kAverage, false, 1, 2, 3, -1, 5, 6},
     // (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     //  divisor_override)
-    Layout{"aten::avg_pool2d_backward", Kind::kAverage, true, 2, 3, 4, -1, 6, 7},
+    PoolLayout{"aten::avg_pool2d_backward", Kind::kAverage, true, 2, 3, 4, -1, 6, 7},
     // (self, output_size)
-    Layout{"aten::_adaptive_avg_pool2d", Kind::kAverage, false, -1, -1, -1, -1, -1, -1, -1, true},
+    PoolLayout{"aten::_adaptive_avg_pool2d", Kind::kAverage, false, -1, -1, -1, -1, -1, -1, -1,
+               true},
     // (grad_output, self)
-    Layout{"aten::_adaptive_avg_pool2d_backward", Kind::kAverage, true, -1, -1, -1, -1, -1, -1, -1,
-           true},
+    PoolLayout{"aten::_adaptive_avg_pool2d_backward", Kind::kAverage, true, -1, -1, -1, -1, -1, -1,
+               -1, true},
     // (self, output_size) -> output, indices
-    Layout{"aten::adaptive_max_pool2d", Kind::kMax, false, -1, -1, -1, -1, -1, -1, -1, true},
+    PoolLayout{"aten::adaptive_max_pool2d", Kind::kMax, false, -1, -1, -1, -1, -1, -1, -1, true},
     // (grad_output, self, indices)
-    Layout{"aten::adaptive_max_pool2d_backward", Kind::kMax, true, -1, -1, -1, -1, -1, -1, 2, true},
+    PoolLayout{"aten::adaptive_max_pool2d_backward", Kind::kMax, true, -1, -1, -1, -1, -1, -1, 2,
+               true},
 };
-constexpr auto kNames = [] {
-  std::array<std::string_view, kLayouts.size()> names;
+constexpr auto kPoolNames = [] {
+  std::array<std::string_view, kPoolLayouts.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kLayouts[i].name;
+    names[i] = kPoolLayouts[i].name;
   }
   return names;
 }();
 
 // Two numbers, or one for both; `absent` where there are none.
-PoolCall::Pair PairOf(const OpCall& call, int i, const PoolCall::Pair& absent) {
+PoolCall::Pair PoolPairOf(const OpCall& call, int i, const PoolCall::Pair& absent) {
   const auto values =
       i < 0 ? std::vector<std::int64_t>() : call.InputInts(static_cast<std::size_t>(i));
   if (values.empty()) {
@@ -114,22 +116,22 @@ double PoolCall::DivisorOf(std::int64_t oy, std::int64_t ox) const {
   return static_cast<double>(std::max<std::int64_t>(1, (y.end - y.begin) * (x.end - x.begin)));
 }
 
-std::span<const std::string_view> PoolOperators() { return kNames; }
+std::span<const std::string_view> PoolOperators() { return kPoolNames; }
 
 std::optional<PoolCall> ParsePool(const OpCall& call) {
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(),
-                                   [&](const Layout& l) { return l.name == call.name; });
-  if (layout == kLayouts.end()) {
+  const auto layout = std::find_if(kPoolLayouts.begin(), kPoolLayouts.end(),
+                                   [&](const PoolLayout& l) { return l.name == call.name; });
+  if (layout == kPoolLayouts.end()) {
     return std::nullopt;
   }
   PoolCall p;
   p.kind = layout->kind;
   p.adaptive = layout->adaptive;
   p.backward = layout->backward;
-  p.kernel = PairOf(call, layout->kernel, {1, 1});
-  p.stride = PairOf(call, layout->stride, p.kernel);
-  p.padding = PairOf(call, layout->padding, {0, 0});
-  p.dilation = PairOf(call, layout->dilation, {1, 1});
+  p.kernel = PoolPairOf(call, layout->kernel, {1, 1});
+  p.stride = PoolPairOf(call, layout->stride, p.kernel);
+  p.padding = PoolPairOf(call, layout->padding, {0, 0});
+  p.dilation = PoolPairOf(call, layout->dilation, {1, 1});
   p.count_padding = IntOf(call, layout->count_padding, 1) != 0;
   p.divisor = IntOf(call, layout->divisor, 0);
   const auto input = Images(p.backward ? call.OutputTensor(0) : call.InputTensor(0));

@@ -12,7 +12,7 @@ namespace reprise {
 namespace {
 
 // A pixel of a window takes about as long as moving so many bytes.
-constexpr double kBytesWorth = 8;
+constexpr double kPoolHostBytesWorth = 8;
 
 // The planes of one call.
 struct Planes {
@@ -167,7 +167,7 @@ Result<bool> RunPoolOnHost(const PoolCall& p, const HostBindings& memory) {
       p.backward ? (largest ? LargestGradient : AverageGradient) : (largest ? Largest : Average);
   const double taps = static_cast<double>(p.out_size[0] * p.out_size[1]) *
                       static_cast<double>(p.kernel[0] * p.kernel[1]);
-  InParts(p.images * p.channels, GrainOf(kBytesWorth * taps),
+  InParts(p.images * p.channels, GrainOf(kPoolHostBytesWorth * taps),
           [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t plane = begin; plane < end; ++plane) {
               run(planes, plane);

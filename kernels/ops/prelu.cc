@@ -13,7 +13,7 @@ using Steps = std::vector<ElementwiseCall>;
 
 // _prelu_kernel_backward(grad_output, self, weight) -> (grad of self, grad of weight), both of
 // self's shape; the weight broadcasts. Steps point into `call`.
-std::optional<Steps> Parse(const OpCall& call) {
+std::optional<Steps> ParsePrelu(const OpCall& call) {
   const TensorDesc* grad = call.InputTensor(0);
   const TensorDesc* self = call.InputTensor(1);
   const TensorDesc* weight = call.InputTensor(2);
@@ -47,10 +47,12 @@ class PreluBackward final : public Kernel {
     static constexpr std::array<std::string_view, 1> kOperators = {"aten::_prelu_kernel_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParsePrelu(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     Cost cost{0, OperandBytes(call)};
-    const Steps steps = Parse(call).value_or(Steps());
+    const Steps steps = ParsePrelu(call).value_or(Steps());
     for (const ElementwiseCall& step : steps) {
       cost.flops += reprise::CostOf(step).flops;
     }
@@ -64,7 +66,7 @@ class PreluBackward final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Steps steps = *Parse(call);
+    const Steps steps = *ParsePrelu(call);
     std::vector<Launch> launches;
     for (const ElementwiseCall& step : steps) {
       REPRISE_ASSIGN(Launch launch, LowerElementwise(step, context));
@@ -93,7 +95,7 @@ class PreluBackward final : public Kernel {
 
  private:
   static Status Run(const OpCall& call, const HostBindings& memory, bool exact) {
-    const Steps steps = *Parse(call);
+    const Steps steps = *ParsePrelu(call);
     for (const ElementwiseCall& step : steps) {
       REPRISE_TRY(RunElementwise(step, memory, exact));
     }

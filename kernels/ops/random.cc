@@ -17,7 +17,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 10> kOperators = {
+constexpr std::array<std::string_view, 10> kRandomOperators = {
     "aten::random_",    "aten::uniform_",      "aten::normal_", "aten::bernoulli_",
     "aten::bernoulli",  "aten::exponential_",  "aten::cauchy_", "aten::log_normal_",
     "aten::geometric_", "aten::native_dropout"};
@@ -86,7 +86,7 @@ constexpr std::array kRealKinds = {
     RealKind{"aten::geometric_", RandomKind::kGeometric, 0.5, 0},
 };
 
-std::optional<RandomCall> Parse(const OpCall& call) {
+std::optional<RandomCall> ParseRandom(const OpCall& call) {
   RandomCall parsed;
   parsed.out = call.OutputTensor(0) != nullptr ? call.OutputTensor(0) : call.InputTensor(0);
   if (parsed.out == nullptr || !IsKernelType(parsed.out->dtype)) {
@@ -297,12 +297,14 @@ Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
 class Random : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "random"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override { return kOperators; }
+  [[nodiscard]] std::span<const std::string_view> operators() const override {
+    return kRandomOperators;
+  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     if (ParseDropout(call) && call.name == "aten::native_dropout") {
       return true;
     }
-    const std::optional<RandomCall> parsed = Parse(call);
+    const std::optional<RandomCall> parsed = ParseRandom(call);
     return parsed && SpaceOf(*parsed).has_value();
   }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
@@ -316,7 +318,7 @@ class Random : public Kernel {
       const std::optional<Dropout> dropout = ParseDropout(call);
       return dropout ? RunDropout(*dropout, memory) : Unsupported(call);
     }
-    const std::optional<RandomCall> parsed = Parse(call);
+    const std::optional<RandomCall> parsed = ParseRandom(call);
     return parsed ? RunRandom(*parsed, memory) : Unsupported(call);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
@@ -325,7 +327,7 @@ class Random : public Kernel {
       if (dropout && AreFloats({dropout->in}) && ElementCount(dropout->in->shape) > 0) {
         return RunDropoutFast(*dropout, memory);
       }
-    } else if (const std::optional<RandomCall> parsed = Parse(call);
+    } else if (const std::optional<RandomCall> parsed = ParseRandom(call);
                parsed && IsDrawnByLoops(*parsed)) {
       return parsed->kind == RandomKind::kIntegers ? RunByLoops<std::int64_t>(*parsed, memory)
                                                    : RunByLoops<float>(*parsed, memory);
@@ -335,7 +337,7 @@ class Random : public Kernel {
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     const std::optional<Dropout> dropout = ParseDropout(call);
-    const std::optional<RandomCall> parsed = Parse(call);
+    const std::optional<RandomCall> parsed = ParseRandom(call);
     if (call.name == "aten::native_dropout" ? !dropout : !parsed) {
       return tl::unexpected(Unsupported(call).error());
     }

@@ -27,14 +27,12 @@ struct Part {
   Meaning meaning;
   const TensorDesc* y = nullptr;
 };
-struct Parsed {
+struct ReductionCall {
   const TensorDesc* x = nullptr;
   std::vector<bool> reduced;
   std::vector<Part> parts;
   DType accumulator = DType::kFloat32;
 };
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double Keep(double v) { return v; }
 double Truth(double v) { return v != 0 ? 1 : 0; }
@@ -116,7 +114,7 @@ std::optional<std::size_t> DimsArgument(std::string_view op, const OpCall& call)
 }
 
 // Integers and bool are computed in int64 unless the result is floating, as PyTorch converts first.
-bool ChooseAccumulator(Parsed& p, const TensorDesc& y, const Meaning& meaning) {
+bool ChooseAccumulator(ReductionCall& p, const TensorDesc& y, const Meaning& meaning) {
   const bool truth = std::string_view(meaning.steps.first).ends_with("_true");
   if (!IsKernelType(p.x->dtype) || !IsKernelType(y.dtype)) {
     return false;
@@ -133,8 +131,8 @@ bool ChooseAccumulator(Parsed& p, const TensorDesc& y, const Meaning& meaning) {
   return true;
 }
 
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<ReductionCall> ParseReduction(const OpCall& call) {
+  ReductionCall p;
   p.x = call.InputTensor(0);
   if (p.x == nullptr || !call.name.starts_with("aten::")) {
     return std::nullopt;
@@ -289,7 +287,7 @@ class Reduction final : public Kernel {
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::optional<Parsed> p = Parse(call);
+    const std::optional<ReductionCall> p = ParseReduction(call);
     // int64 programs have no absolute values and powers.
     return p && (p->accumulator != DType::kInt64 || !IsNorm(call));
   }
@@ -300,7 +298,7 @@ class Reduction final : public Kernel {
     return {elements * (IsNorm(call) ? 2 : 1), OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const ReductionCall p = *ParseReduction(call);
     const TensorDesc view = ReducedLast(*p.x, p.reduced);
     for (const Part& part : p.parts) {
       const auto rows = static_cast<std::size_t>(Count(*part.y));
@@ -319,7 +317,7 @@ class Reduction final : public Kernel {
     return {};
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const ReductionCall p = *ParseReduction(call);
     const std::optional<loops::Map> map = FastMap(p.parts.front().meaning);
     if (!map || p.parts.size() != 1 || !AreFloats({p.x, p.parts[0].y}) || Count(*p.x) == 0) {
       return Reference(call, memory);
@@ -335,7 +333,7 @@ class Reduction final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const ReductionCall p = *ParseReduction(call);
     RowLowering rows(context, "reduction.cl");
     ReductionJob job;
     job.shape = ShapeReduction(*p.x, p.reduced);

@@ -10,8 +10,6 @@ namespace {
 using samples::Bool, samples::Double, samples::Int, samples::Ints, samples::None,
     samples::SampleTensors;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Every overload that captures show, and each shape class: rows, columns, scattered dimensions,
 // all.
 void AddFloatSamples(DType dtype, std::vector<OpCall>& calls) {

@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct RepeatInterleaveCall {
   const TensorDesc* self = nullptr;     // none: the result is the sources' indices themselves
   const TensorDesc* repeats = nullptr;  // none: every element `times` times
   const TensorDesc* out = nullptr;
@@ -20,8 +20,8 @@ struct Parsed {
 };
 
 // repeat_interleave(repeats, output_size), (self, repeats tensor or int, dim, output_size).
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<RepeatInterleaveCall> ParseRepeatInterleave(const OpCall& call) {
+  RepeatInterleaveCall p;
   p.out = call.OutputTensor(0);
   const TensorDesc* first = call.InputTensor(0);
   if (p.out == nullptr || first == nullptr) {
@@ -60,7 +60,7 @@ std::optional<Parsed> Parse(const OpCall& call) {
 }
 
 // Which element each of the results repeats.
-Result<Integers> Sources(const Parsed& p, const HostBindings& memory) {
+Result<Integers> Sources(const RepeatInterleaveCall& p, const HostBindings& memory) {
   Integers sources;
   if (p.repeats != nullptr) {
     REPRISE_ASSIGN(const Integers repeats, ReadIntegers(*p.repeats, memory));
@@ -86,10 +86,12 @@ class RepeatInterleave final : public Kernel {
     static constexpr std::array<std::string_view, 1> kOperators = {"aten::repeat_interleave"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseRepeatInterleave(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override { return {0, OperandBytes(call)}; }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const RepeatInterleaveCall p = *ParseRepeatInterleave(call);
     REPRISE_ASSIGN(const Integers sources, Sources(p, memory));
     if (p.self == nullptr) {
       return WriteIntegers(*p.out, memory, sources);
@@ -106,7 +108,7 @@ class RepeatInterleave final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const RepeatInterleaveCall p = *ParseRepeatInterleave(call);
     RowLowering rows(context, "index_read.cl");
     const DType elements = p.self == nullptr ? DType::kInt64 : p.self->dtype;
     rows.UseBits(elements, p.repeats == nullptr ? DType::kInt64 : p.repeats->dtype);

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct ScanCall {
   const TensorDesc* self = nullptr;
   const TensorDesc* out = nullptr;
   std::int64_t outer = 1, n = 1, inner = 1;  // the dense operands' shape around the dimension
@@ -17,8 +17,8 @@ struct Parsed {
 };
 
 // cumsum(self, dim, dtype); in place the result is self.
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<ScanCall> ParseScan(const OpCall& call) {
+  ScanCall p;
   p.self = call.InputTensor(0);
   p.out = call.OutputTensor(0);
   if (p.self == nullptr || p.out == nullptr || !IsKernelType(p.self->dtype) ||
@@ -47,15 +47,17 @@ class Scan final : public Kernel {
                                                                    "aten::cumprod"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseScan(call).has_value();
+  }
   // One operation an element.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseScan(call);
     return p ? Cost{static_cast<double>(Count(*p->self)), BytesOf(*p->self) + BytesOf(*p->out)}
              : Cost{};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const ScanCall p = *ParseScan(call);
     if (IsFloating(p.out->dtype)) {
       REPRISE_ASSIGN(Doubles values, ReadDoubles(*p.self, memory));
       Accumulate(p, values);
@@ -67,7 +69,7 @@ class Scan final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const ScanCall p = *ParseScan(call);
     RowLowering rows(context, "scan.cl");
     REPRISE_TRY(
         rows.UseTypes({{"X", p.self->dtype}, {"Y", p.out->dtype}}, AccumulatorOf(p.out->dtype)));
@@ -98,7 +100,7 @@ class Scan final : public Kernel {
 
  private:
   template <typename T>
-  static void Accumulate(const Parsed& p, std::vector<T>& values) {
+  static void Accumulate(const ScanCall& p, std::vector<T>& values) {
     for (std::int64_t line = 0; line < p.outer * p.inner; ++line) {
       const std::int64_t begin = line / p.inner * p.n * p.inner + line % p.inner;
       for (std::int64_t i = 1; i < p.n; ++i) {

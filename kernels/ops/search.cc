@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct SearchCall {
   const TensorDesc* boundaries = nullptr;  // one row for all values, or one for each of their rows
   const TensorDesc* values = nullptr;
   const TensorDesc* out = nullptr;
@@ -20,9 +20,9 @@ struct Parsed {
 
 // bucketize(self, boundaries, *, out_int32, right)
 // searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter)
-std::optional<Parsed> Parse(const OpCall& call) {
+std::optional<SearchCall> ParseSearch(const OpCall& call) {
   const bool bucketize = call.name == "aten::bucketize";
-  Parsed p;
+  SearchCall p;
   p.boundaries = call.InputTensor(bucketize ? 1 : 0);
   p.values = call.InputTensor(bucketize ? 0 : 1);
   p.out = call.OutputTensor(0);
@@ -45,7 +45,8 @@ std::optional<Parsed> Parse(const OpCall& call) {
 }
 
 template <typename T>
-Integers Places(const Parsed& p, const std::vector<T>& boundaries, const std::vector<T>& values) {
+Integers Places(const SearchCall& p, const std::vector<T>& boundaries,
+                const std::vector<T>& values) {
   Integers places;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t row = p.rows == 1 ? 0 : static_cast<std::int64_t>(i) / p.width * p.n;
@@ -73,17 +74,19 @@ class Search final : public Kernel {
                                                                    "aten::searchsorted"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseSearch(call).has_value();
+  }
   // One comparison for each halving.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseSearch(call);
     return p ? Cost{static_cast<double>(Count(*p->values)) *
                         std::log2(static_cast<double>(p->n) + 1),
                     OperandBytes(call)}
              : Cost{};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const SearchCall p = *ParseSearch(call);
     if (IsFloating(p.values->dtype)) {
       REPRISE_ASSIGN(const Doubles boundaries, ReadDoubles(*p.boundaries, memory));
       REPRISE_ASSIGN(const Doubles values, ReadDoubles(*p.values, memory));
@@ -95,7 +98,7 @@ class Search final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const SearchCall p = *ParseSearch(call);
     RowLowering rows(context, "search.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.values->dtype}, {"Y", p.out->dtype}},
                               AccumulatorOf(p.values->dtype)));

@@ -23,12 +23,12 @@ namespace {
 // products 2 and 2, or a sum 1, exponential, product and difference 3.
 constexpr double kSoftmaxFlops = 7;
 constexpr double kLogSoftmaxFlops = 5;
-constexpr double kBackwardFlops = 4;
+constexpr double kSoftmaxBackwardFlops = 4;
 
 constexpr std::int32_t kLogarithm = 1;
 constexpr std::int32_t kSafe = 2;
 
-struct Parsed {
+struct SoftmaxCall {
   bool backward = false;
   std::int32_t flags = 0;
   // The dimension moved last. Forward reads x; backward reads g and y (in x), writes dx (in y).
@@ -38,8 +38,8 @@ struct Parsed {
 };
 
 // _softmax(self, dim, half_to_float), _softmax_backward_data(grad, output, dim, input_dtype)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<SoftmaxCall> ParseSoftmax(const OpCall& call) {
+  SoftmaxCall p;
   p.backward = call.name.ends_with("_backward_data");
   p.flags = (call.name.starts_with("aten::_log") ? kLogarithm : 0) |
             (call.name == "aten::_safe_softmax" ? kSafe : 0);
@@ -164,17 +164,19 @@ class Softmax final : public Kernel {
         "aten::_softmax_backward_data", "aten::_log_softmax_backward_data"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseSoftmax(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
     const TensorDesc* x = call.InputTensor(0);
     const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    const double flops = call.name.ends_with("_backward_data") ? kBackwardFlops
+    const double flops = call.name.ends_with("_backward_data") ? kSoftmaxBackwardFlops
                          : call.name.starts_with("aten::_log") ? kLogSoftmaxFlops
                                                                : kSoftmaxFlops;
     return {elements * flops, OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const SoftmaxCall p = *ParseSoftmax(call);
     REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
     REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
     Doubles y(x.size());
@@ -189,7 +191,7 @@ class Softmax final : public Kernel {
     return WriteDoubles(p.y, memory, y);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const SoftmaxCall p = *ParseSoftmax(call);
     if (!AreFloats({&p.g, &p.x, &p.y})) {
       return Reference(call, memory);
     }
@@ -212,7 +214,7 @@ class Softmax final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const SoftmaxCall p = *ParseSoftmax(call);
     RowLowering rows(context, "softmax.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype)));
     REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));

@@ -15,9 +15,9 @@ namespace reprise {
 namespace {
 
 // Sorting an element takes about as long as moving so many bytes.
-constexpr double kBytesWorth = 100;
+constexpr double kSortBytesWorth = 100;
 
-struct Parsed {
+struct SortCall {
   const TensorDesc* self = nullptr;
   const TensorDesc* values = nullptr;  // none for argsort
   const TensorDesc* indices = nullptr;
@@ -28,8 +28,8 @@ struct Parsed {
 
 // sort(self, dim, descending), sort.stable(self, stable, dim, descending), argsort alike;
 // topk(self, k, dim, largest, sorted). A stable order is a valid answer to all of them.
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<SortCall> ParseSort(const OpCall& call) {
+  SortCall p;
   p.self = call.InputTensor(0);
   const bool argsort = call.name == "aten::argsort";
   p.values = argsort ? nullptr : call.OutputTensor(0);
@@ -87,10 +87,12 @@ class Sort final : public Kernel {
                                                                    "aten::topk"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseSort(call).has_value();
+  }
   // Comparisons of a merge sort: n log2 n a line. Bytes: read once, results written once.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseSort(call);
     if (!p) {
       return {};
     }
@@ -98,7 +100,7 @@ class Sort final : public Kernel {
     return {static_cast<double>(Count(*p->self)) * std::log2(n), OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const SortCall p = *ParseSort(call);
     const TensorDesc self = Lines(*p.self, p.dim);
     if (IsFloating(p.self->dtype)) {
       REPRISE_ASSIGN(const Doubles keys, ReadDoubles(self, memory));
@@ -108,7 +110,7 @@ class Sort final : public Kernel {
     return SortLines(p, keys, memory);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const SortCall p = *ParseSort(call);
     const TensorDesc self = Lines(*p.self, p.dim);
     if (AreFloats({p.self})) {
       REPRISE_ASSIGN(const FloatsIn keys, FloatsIn::Read(self, memory));
@@ -123,7 +125,7 @@ class Sort final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const SortCall p = *ParseSort(call);
     RowLowering rows(context, "sort.cl");
     REPRISE_TRY(
         rows.UseTypes({{"X", p.self->dtype}, {"I", DType::kInt64}}, AccumulatorOf(p.self->dtype)));
@@ -174,7 +176,8 @@ class Sort final : public Kernel {
 
  private:
   template <typename T>
-  static Status SortLines(const Parsed& p, const std::vector<T>& keys, const HostBindings& memory) {
+  static Status SortLines(const SortCall& p, const std::vector<T>& keys,
+                          const HostBindings& memory) {
     REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
     const std::int64_t n = ExtentOf(*p.self, p.dim);
     Integers indices;
@@ -190,14 +193,14 @@ class Sort final : public Kernel {
   }
   // What SortLines does, lines side by side.
   template <typename Key, typename Values>
-  static Status SortByKey(const Parsed& p, const Values& x, const HostBindings& memory) {
+  static Status SortByKey(const SortCall& p, const Values& x, const HostBindings& memory) {
     REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
     const std::int64_t n = ExtentOf(*p.self, p.dim);
     const std::int64_t lines = n == 0 ? 0 : Count(*p.self) / n;
     Integers indices(static_cast<std::size_t>(lines * p.k));
     Bits values(indices.size());
     const Key flip = p.descending ? ~Key{0} : Key{0};
-    InParts(lines, GrainOf(kBytesWorth * static_cast<double>(n)), [&](auto begin, auto end) {
+    InParts(lines, GrainOf(kSortBytesWorth * static_cast<double>(n)), [&](auto begin, auto end) {
       std::vector<SortItem<Key>> items;
       for (std::int64_t line = begin; line < end; ++line) {
         items.resize(static_cast<std::size_t>(n));
@@ -216,7 +219,7 @@ class Sort final : public Kernel {
     });
     return Write(p, indices, values, memory);
   }
-  static Status Write(const Parsed& p, const Integers& indices, const Bits& values,
+  static Status Write(const SortCall& p, const Integers& indices, const Bits& values,
                       const HostBindings& memory) {
     REPRISE_TRY(WriteIntegers(Lines(*p.indices, p.dim), memory, indices));
     return p.values == nullptr ? Status{} : WriteBits(Lines(*p.values, p.dim), memory, values);

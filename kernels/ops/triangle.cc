@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-struct Parsed {
+struct TriangleCall {
   const TensorDesc* self = nullptr;
   const TensorDesc* out = nullptr;
   std::int64_t batch = 0, m = 0, n = 0;
@@ -23,8 +23,8 @@ struct Parsed {
 };
 
 // tril(self, diagonal=0); in place the result is self.
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<TriangleCall> ParseTriangle(const OpCall& call) {
+  TriangleCall p;
   p.self = call.InputTensor(0);
   p.out = call.OutputTensor(0) != nullptr ? call.OutputTensor(0) : p.self;
   if (p.self == nullptr || Rank(*p.self) < 2 || p.out->shape != p.self->shape ||
@@ -47,13 +47,15 @@ class Triangle final : public Kernel {
                                                                    "aten::triu", "aten::triu_"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseTriangle(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseTriangle(call);
     return p ? Cost{0, BytesOf(*p->self) + BytesOf(*p->out)} : Cost{};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const TriangleCall p = *ParseTriangle(call);
     REPRISE_ASSIGN(Bits values, ReadBits(*p.self, memory));
     for (std::size_t k = 0; k < values.size(); ++k) {
       const auto at = static_cast<std::int64_t>(k);
@@ -65,7 +67,7 @@ class Triangle final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const TriangleCall p = *ParseTriangle(call);
     RowLowering rows(context, "triangle.cl");
     rows.UseBits(p.self->dtype, DType::kInt64);
     REPRISE_ASSIGN(const DenseOperand self, rows.Read(*p.self));

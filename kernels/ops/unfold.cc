@@ -13,7 +13,7 @@ namespace {
 
 using Pair = std::array<std::int64_t, 2>;  // y, x
 
-struct Parsed {
+struct UnfoldCall {
   bool fold = false;
   const TensorDesc* image = nullptr;
   const TensorDesc* columns = nullptr;
@@ -33,7 +33,7 @@ bool SetPair(const OpCall& call, std::size_t i, std::int64_t least, Pair& to) {
 
 // The shapes that the sizes imply: (images, channels, y, x) and (images, channels × taps, windows),
 // or both without images.
-bool SetSizes(Parsed& p) {
+bool SetSizes(UnfoldCall& p) {
   const Dims& image = p.image->shape;
   const Dims& columns = p.columns->shape;
   const std::size_t rank = image.size();
@@ -57,8 +57,8 @@ bool SetSizes(Parsed& p) {
 
 // im2col(self, kernel_size, dilation, padding, stride)
 // col2im(self, output_size, kernel_size, dilation, padding, stride)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<UnfoldCall> ParseUnfold(const OpCall& call) {
+  UnfoldCall p;
   p.fold = call.name == "aten::col2im";
   p.image = p.fold ? call.OutputTensor(0) : call.InputTensor(0);
   p.columns = p.fold ? call.InputTensor(0) : call.OutputTensor(0);
@@ -80,10 +80,12 @@ class Unfold final : public Kernel {
     static constexpr std::array<std::string_view, 2> kOperators = {"aten::im2col", "aten::col2im"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseUnfold(call).has_value();
+  }
   // Back: an addition for each element of the columns.
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseUnfold(call);
     if (!p) {
       return {};
     }
@@ -91,7 +93,7 @@ class Unfold final : public Kernel {
             BytesOf(*p->image) + BytesOf(*p->columns)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const UnfoldCall p = *ParseUnfold(call);
     REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.fold ? *p.columns : *p.image, memory));
     const TensorDesc& target = p.fold ? *p.image : *p.columns;
     Doubles to(static_cast<std::size_t>(Count(target)), 0);
@@ -115,7 +117,7 @@ class Unfold final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const UnfoldCall p = *ParseUnfold(call);
     RowLowering rows(context, "unfold.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.image->dtype}}, AccumulatorOf(p.image->dtype)));
     DenseOperand image;

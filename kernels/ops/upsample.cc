@@ -13,37 +13,37 @@ namespace reprise {
 namespace {
 
 // How an output pixel is made; the same numbers in upsample.cl.
-enum class Mode : std::int32_t { kNearest, kNearestExact, kLinear, kCubic };
+enum class UpsampleMode : std::int32_t { kNearest, kNearestExact, kLinear, kCubic };
 
 // Which input pixels along one dimension: `count` of them, with weights.
-struct Taps {
+struct UpsampleTaps {
   std::array<std::int64_t, 4> at = {};
   std::array<double, 4> weight = {1, 0, 0, 0};
   std::size_t count = 1;
 };
 
-struct Parsed {
+struct UpsampleCall {
   bool backward = false, corners = false;
-  Mode mode = Mode::kNearest;
+  UpsampleMode mode = UpsampleMode::kNearest;
   const TensorDesc* in = nullptr;   // backward: the gradient that is written
   const TensorDesc* out = nullptr;  // backward: the gradient that is read
   std::int64_t planes = 0;
   std::array<std::int64_t, 2> in_size = {}, out_size = {};  // y, x
   std::array<float, 2> factor = {};  // input pixels for each output pixel; 0: by the sizes
 
-  [[nodiscard]] Taps TapsOf(std::size_t d, std::int64_t o) const;
+  [[nodiscard]] UpsampleTaps TapsOf(std::size_t d, std::int64_t o) const;
   [[nodiscard]] std::int64_t NearestOf(std::size_t d, std::int64_t o) const;
 };
 
 // In float for every type, as PyTorch does.
-std::int64_t Parsed::NearestOf(std::size_t d, std::int64_t o) const {
+std::int64_t UpsampleCall::NearestOf(std::size_t d, std::int64_t o) const {
   const std::int64_t in_n = in_size[d];
   const std::int64_t out_n = out_size[d];
   const float scale =
       factor[d] > 0 ? factor[d] : static_cast<float>(in_n) / static_cast<float>(out_n);
-  const float place = static_cast<float>(o) + (mode == Mode::kNearestExact ? 0.5F : 0.0F);
+  const float place = static_cast<float>(o) + (mode == UpsampleMode::kNearestExact ? 0.5F : 0.0F);
   const auto at = std::min(static_cast<std::int64_t>(std::floor(place * scale)), in_n - 1);
-  if (mode == Mode::kNearestExact) {
+  if (mode == UpsampleMode::kNearestExact) {
     return at;
   }
   return out_n == in_n ? o : out_n == 2 * in_n ? o / 2 : at;
@@ -54,10 +54,10 @@ double NearWeight(double x) { return (1.25 * x - 2.25) * x * x + 1; }
 double FarWeight(double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; }
 
 // As in upsample.cl.
-Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
+UpsampleTaps UpsampleCall::TapsOf(std::size_t d, std::int64_t o) const {
   const std::int64_t in_n = in_size[d];
   const std::int64_t out_n = out_size[d];
-  if (mode == Mode::kNearest || mode == Mode::kNearestExact) {
+  if (mode == UpsampleMode::kNearest || mode == UpsampleMode::kNearestExact) {
     return {.at = {NearestOf(d, o)}};
   }
   const double by_corners =
@@ -66,7 +66,7 @@ Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
       factor[d] > 0 ? factor[d] : static_cast<double>(in_n) / static_cast<double>(out_n);
   const auto index = static_cast<double>(o);
   const double place = corners ? index * by_corners : by_sizes * (index + 0.5) - 0.5;
-  if (mode == Mode::kLinear) {
+  if (mode == UpsampleMode::kLinear) {
     const double inside = std::max(place, 0.0);
     const std::int64_t first = std::min(static_cast<std::int64_t>(inside), in_n - 1);
     const double w = std::clamp(inside - static_cast<double>(first), 0.0, 1.0);
@@ -74,8 +74,8 @@ Taps Parsed::TapsOf(std::size_t d, std::int64_t o) const {
   }
   const double below = std::floor(place);
   const double w = place - below;
-  Taps taps{.weight = {FarWeight(1 + w), NearWeight(w), NearWeight(1 - w), FarWeight(2 - w)},
-            .count = 4};
+  UpsampleTaps taps{
+      .weight = {FarWeight(1 + w), NearWeight(w), NearWeight(1 - w), FarWeight(2 - w)}, .count = 4};
   for (std::size_t k = 0; k < taps.count; ++k) {
     const auto at = static_cast<std::int64_t>(below) + static_cast<std::int64_t>(k) - 1;
     taps.at[k] = std::clamp<std::int64_t>(at, 0, in_n - 1);
@@ -95,7 +95,7 @@ float FactorOf(const OpCall& call, std::size_t first, std::size_t d, std::size_t
   return scale > 0 ? static_cast<float>(1 / scale) : 0;
 }
 
-bool SetSizes(Parsed& p) {
+bool SetSizes(UpsampleCall& p) {
   if (p.in == nullptr || p.out == nullptr || Rank(*p.in) != Rank(*p.out) ||
       p.in->dtype != p.out->dtype || !IsFloatKernelType(p.in->dtype) ||
       p.in->shape[0] != p.out->shape[0] || p.in->shape[1] != p.out->shape[1]) {
@@ -111,14 +111,14 @@ bool SetSizes(Parsed& p) {
 // upsample_nearest2d(self, output_size, scales_h, scales_w), or (input, output_size, scale_factors)
 // upsample_bilinear2d(self, output_size, align_corners, scales…)
 // …_backward(grad_output, output_size, input_size, [align_corners,] scales…)
-std::optional<Parsed> Parse(const OpCall& call) {
-  Parsed p;
+std::optional<UpsampleCall> ParseUpsample(const OpCall& call) {
+  UpsampleCall p;
   p.backward = call.name.ends_with("_backward");
   const auto is = [&](std::string_view name) { return call.name.starts_with(name); };
-  p.mode = is("aten::upsample_bicubic")                                   ? Mode::kCubic
-           : is("aten::upsample_bilinear") || is("aten::upsample_linear") ? Mode::kLinear
-           : is("aten::_upsample_nearest_exact")                          ? Mode::kNearestExact
-                                                                          : Mode::kNearest;
+  p.mode = is("aten::upsample_bicubic")                                   ? UpsampleMode::kCubic
+           : is("aten::upsample_bilinear") || is("aten::upsample_linear") ? UpsampleMode::kLinear
+           : is("aten::_upsample_nearest_exact") ? UpsampleMode::kNearestExact
+                                                 : UpsampleMode::kNearest;
   p.in = p.backward ? call.OutputTensor(0) : call.InputTensor(0);
   p.out = p.backward ? call.InputTensor(0) : call.OutputTensor(0);
   const bool lines = call.name.find("1d") != std::string::npos;
@@ -126,7 +126,7 @@ std::optional<Parsed> Parse(const OpCall& call) {
     return std::nullopt;
   }
   std::size_t next = p.backward ? 3 : 2;
-  if (p.mode == Mode::kLinear || p.mode == Mode::kCubic) {
+  if (p.mode == UpsampleMode::kLinear || p.mode == UpsampleMode::kCubic) {
     p.corners = TruthOr(Argument(call, next++), false);
   }
   for (std::size_t d = 0; d < 2; ++d) {
@@ -156,27 +156,31 @@ class Upsample final : public Kernel {
         "aten::upsample_bicubic2d_backward"};
     return kOperators;
   }
-  [[nodiscard]] bool Supports(const OpCall& call) const override { return Parse(call).has_value(); }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseUpsample(call).has_value();
+  }
   [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = Parse(call);
+    const auto p = ParseUpsample(call);
     if (!p) {
       return {};
     }
     // A multiply-add a tap; places and weights are the same for a whole row or column.
-    const double taps = p->mode == Mode::kCubic ? 16 : p->mode == Mode::kLinear ? 4 : 0;
+    const double taps = p->mode == UpsampleMode::kCubic    ? 16
+                        : p->mode == UpsampleMode::kLinear ? 4
+                                                           : 0;
     const double flops = taps > 0 ? 2 * taps : p->backward ? 1 : 0;
     return {flops * static_cast<double>(Count(*p->out)), BytesOf(*p->in) + BytesOf(*p->out)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const Parsed p = *Parse(call);
+    const UpsampleCall p = *ParseUpsample(call);
     REPRISE_ASSIGN(Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
     const TensorDesc& target = p.backward ? *p.in : *p.out;
     Doubles to(static_cast<std::size_t>(Count(target)), 0);
     for (std::int64_t row = 0; row < p.planes * p.out_size[0]; ++row) {
-      const Taps y = p.TapsOf(0, row % p.out_size[0]);
+      const UpsampleTaps y = p.TapsOf(0, row % p.out_size[0]);
       const std::int64_t plane = row / p.out_size[0] * p.in_size[0];
       for (std::int64_t ox = 0; ox < p.out_size[1]; ++ox) {
-        const Taps x = p.TapsOf(1, ox);
+        const UpsampleTaps x = p.TapsOf(1, ox);
         const auto out = static_cast<std::size_t>(row * p.out_size[1] + ox);
         for (std::size_t k = 0; k < y.count * x.count; ++k) {
           const std::size_t j = k / x.count;
@@ -190,7 +194,7 @@ class Upsample final : public Kernel {
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    const Parsed p = *Parse(call);
+    const UpsampleCall p = *ParseUpsample(call);
     RowLowering rows(context, "upsample.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype)));
     DenseOperand in;

@@ -32,9 +32,10 @@ std::string OptionOf(const RunManifest& manifest, const std::string& name) {
   return found == manifest.options.end() ? "not given" : found->second;
 }
 
-class Examination {
+class SettingsExamination {
  public:
-  Examination(const ComparedRun& base, const std::string& label) : base_(base), label_(label) {}
+  SettingsExamination(const ComparedRun& base, const std::string& label)
+      : base_(base), label_(label) {}
 
   void Examine(const ComparedRun& run, const std::string& label) {
     const RunManifest& a = base_.report.manifest;
@@ -106,7 +107,7 @@ class Examination {
 }  // namespace
 
 std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& sides) {
-  Examination examination(sides.front().runs.front(), sides.front().label);
+  SettingsExamination examination(sides.front().runs.front(), sides.front().label);
   for (const ComparedSide& side : sides) {
     for (const ComparedRun& run : side.runs) {
       examination.Examine(run, side.runs.size() == 1 ? side.label : side.label + ", " + run.path);

@@ -11,9 +11,9 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostTransfers = 16;
+constexpr std::size_t kMostTransferRows = 16;
 // Parts smaller than this share of their whole are counted instead of shown; JSON has all.
-constexpr double kTelling = 0.005;
+constexpr double kShareRowShown = 0.005;
 constexpr double kLittle = 0.001;  // likewise, of the first side's step
 
 // Whether it is next to nothing of its group on every side.
@@ -25,7 +25,7 @@ bool IsSmall(const ComparedRow& row, const Comparison& comparison) {
         whole += other.cells[s].quantity->value;
       }
     }
-    if (row.cells[s].quantity && row.cells[s].quantity->value >= kTelling * whole) {
+    if (row.cells[s].quantity && row.cells[s].quantity->value >= kShareRowShown * whole) {
       return false;
     }
   }
@@ -85,7 +85,7 @@ class Presenter {
       }
       table.rows.push_back(std::move(cells));
     }
-    AddSmall(small, kTelling, table);
+    AddSmall(small, kShareRowShown, table);
     return table;
   }
 
@@ -123,9 +123,9 @@ class Presenter {
         .header = Header("transfer"),
         .rows = {}};
     for (const ComparedTransfer& row : comparison_.transfers) {
-      if (table.rows.size() == kMostTransfers) {
+      if (table.rows.size() == kMostTransferRows) {
         table.rows.push_back(
-            {fmt::format(".. and {} more", comparison_.transfers.size() - kMostTransfers)});
+            {fmt::format(".. and {} more", comparison_.transfers.size() - kMostTransferRows)});
         break;
       }
       std::vector<std::string> cells = {

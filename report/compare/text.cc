@@ -9,7 +9,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 // The first side and two others fit beside each other.
 constexpr std::size_t kBeside = 2;
 
@@ -78,13 +77,13 @@ std::string ComparisonText(const std::vector<ComparedSide>& sides, const Compari
   const Style style = MakeStyle(colour);
   std::string text;
   for (const std::string& verdict : comparison.verdicts) {
-    text += style.bold + Wrap(verdict, kWidth, 2) + style.reset;
+    text += style.bold + Wrap(verdict, kConsoleWidth, 2) + style.reset;
   }
   for (const std::string& warning : comparison.warnings) {
-    text += Wrap("warning: " + warning, kWidth, 9);
+    text += Wrap("warning: " + warning, kConsoleWidth, 9);
   }
   const std::string tight = sides.size() > kBeside ? " ~: no difference shown." : "";
-  text += style.dim + Wrap(HowMeasured(comparison) + tight, kWidth, 0) + style.reset;
+  text += style.dim + Wrap(HowMeasured(comparison) + tight, kConsoleWidth, 0) + style.reset;
   for (const auto& positions : SidesTogether(sides.size(), kBeside)) {
     for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
       text += Aligned(table, style);

@@ -11,7 +11,7 @@ namespace reprise {
 namespace {
 
 // A part of the difference that is less than this share of it is not worth a word.
-constexpr double kTelling = 0.1;
+constexpr double kSharePartNamed = 0.1;
 constexpr std::size_t kMostParts = 3;
 
 const ComparedRow* FindRow(const Comparison& comparison, const std::string& name) {
@@ -20,7 +20,7 @@ const ComparedRow* FindRow(const Comparison& comparison, const std::string& name
   return found == comparison.rows.end() ? nullptr : &*found;
 }
 
-std::string Interval(const Ratio& ratio) {
+std::string RatioInterval(const Ratio& ratio) {
   return ratio.low ? fmt::format(" ({:.3g} to {:.3g})", *ratio.low, *ratio.high)
                    : std::string(" (no interval: one value)");
 }
@@ -30,11 +30,11 @@ std::string TimeText(const std::string& label, const std::string& base, const Co
   const std::string modelled = cell.modelled ? "modelled: " : "";
   if (ratio.low && !ratio.Differs()) {
     return fmt::format("{}no difference in time shown between {} and {}: {:.3g}x{}", modelled,
-                       label, base, ratio.value, Interval(ratio));
+                       label, base, ratio.value, RatioInterval(ratio));
   }
   if (ratio.value > 1) {
     return fmt::format("{}{} is {:.3g}x slower than {}{}", modelled, label, ratio.value, base,
-                       Interval(ratio));
+                       RatioInterval(ratio));
   }
   Ratio speed{.value = 1 / ratio.value};
   if (ratio.low) {
@@ -42,7 +42,7 @@ std::string TimeText(const std::string& label, const std::string& base, const Co
     speed.high = 1 / *ratio.low;
   }
   return fmt::format("{}{} is {:.3g}x faster than {}{}", modelled, label, speed.value, base,
-                     Interval(speed));
+                     RatioInterval(speed));
 }
 
 std::string EnergyText(const Comparison& comparison, std::size_t position) {
@@ -51,7 +51,7 @@ std::string EnergyText(const Comparison& comparison, std::size_t position) {
     return {};
   }
   const ComparedCell& cell = row->cells[position];
-  return fmt::format(", at {:.3g}x the energy{}{}", cell.ratio->value, Interval(*cell.ratio),
+  return fmt::format(", at {:.3g}x the energy{}{}", cell.ratio->value, RatioInterval(*cell.ratio),
                      cell.modelled ? " (modelled)" : "");
 }
 
@@ -61,7 +61,7 @@ std::string PartsText(const DifferenceParts& difference) {
   std::size_t named = 0;
   for (const DifferenceParts::Part& part : difference.parts) {
     const double share = part.seconds / difference.seconds;
-    if (share >= kTelling && named < kMostParts) {
+    if (share >= kSharePartNamed && named < kMostParts) {
       text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
                           named == 0 ? " of the difference is" : "", part.name);
       ++named;

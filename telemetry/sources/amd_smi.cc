@@ -11,22 +11,22 @@
 namespace reprise {
 namespace {
 
-using Status = unsigned;  // amdsmi_status_t
-constexpr Status kSuccess = 0;
-constexpr Status kNoPermission = 10;
-constexpr Status kDriverNotLoaded = 34;
+using AmdSmiStatus = unsigned;  // amdsmi_status_t
+constexpr AmdSmiStatus kAmdSmiSuccess = 0;
+constexpr AmdSmiStatus kNoPermission = 10;
+constexpr AmdSmiStatus kDriverNotLoaded = 34;
 constexpr std::uint64_t kInitGpus = 1U << 1;  // AMDSMI_INIT_AMD_GPUS
 constexpr int kProcessorGpu = 1;              // AMDSMI_PROCESSOR_TYPE_AMD_GPU
-constexpr int kMemoryVram = 0;                // AMDSMI_MEM_TYPE_VRAM
+constexpr int kAmdSmiMemoryVram = 0;          // AMDSMI_MEM_TYPE_VRAM
 constexpr int kClockGfx = 0;                  // AMDSMI_CLK_TYPE_GFX
 constexpr std::uint32_t kOldestRelease = 24;
 constexpr std::uint32_t kNewestRelease = 26;
 
-struct Version {  // amdsmi_version_t begins so: 24 has a year there, later releases the major
-                  // version
+struct AmdSmiVersion {  // amdsmi_version_t begins so: 24 has a year there, later releases the major
+                        // version
   std::uint32_t release, minor;
 };
-struct ErrorCount {  // amdsmi_error_count_t
+struct AmdSmiErrorCount {  // amdsmi_error_count_t
   std::uint64_t corrected, uncorrected;
 };
 struct PowerCap {  // amdsmi_power_cap_info_t: microwatts
@@ -44,28 +44,29 @@ using Processor = void*;
 
 // Pointers to structures are void* here: they grow, so all are read through AmdMemory. Null: the
 // release has no such function (only those after the blank line may be).
-struct Api {
-  Status (*init)(std::uint64_t flags) = nullptr;
-  Status (*shut_down)() = nullptr;
-  Status (*version)(void*) = nullptr;
-  Status (*sockets)(std::uint32_t* count, Socket*) = nullptr;
-  Status (*processors)(Socket, std::uint32_t* count, Processor*) = nullptr;
-  Status (*processor_type)(Processor, int*) = nullptr;
-  Status (*bdf)(Processor, std::uint64_t*) = nullptr;
-  Status (*metrics)(Processor, void*) = nullptr;
+struct AmdSmiApi {
+  AmdSmiStatus (*init)(std::uint64_t flags) = nullptr;
+  AmdSmiStatus (*shut_down)() = nullptr;
+  AmdSmiStatus (*version)(void*) = nullptr;
+  AmdSmiStatus (*sockets)(std::uint32_t* count, Socket*) = nullptr;
+  AmdSmiStatus (*processors)(Socket, std::uint32_t* count, Processor*) = nullptr;
+  AmdSmiStatus (*processor_type)(Processor, int*) = nullptr;
+  AmdSmiStatus (*bdf)(Processor, std::uint64_t*) = nullptr;
+  AmdSmiStatus (*metrics)(Processor, void*) = nullptr;
 
-  Status (*uuid)(Processor, unsigned* length, char*) = nullptr;
-  Status (*asic_info)(Processor, void*) = nullptr;
-  Status (*energy)(Processor, std::uint64_t*, float* microjoules, std::uint64_t* ns) = nullptr;
-  Status (*power_cap)(Processor, std::uint32_t sensor, void*) = nullptr;
-  Status (*memory_usage)(Processor, int type, std::uint64_t* bytes) = nullptr;
-  Status (*clock_info)(Processor, int type, void*) = nullptr;
-  Status (*ecc)(Processor, void*) = nullptr;
-  Status (*pcie_replays)(Processor, std::uint64_t*) = nullptr;
+  AmdSmiStatus (*uuid)(Processor, unsigned* length, char*) = nullptr;
+  AmdSmiStatus (*asic_info)(Processor, void*) = nullptr;
+  AmdSmiStatus (*energy)(Processor, std::uint64_t*, float* microjoules,
+                         std::uint64_t* ns) = nullptr;
+  AmdSmiStatus (*power_cap)(Processor, std::uint32_t sensor, void*) = nullptr;
+  AmdSmiStatus (*memory_usage)(Processor, int type, std::uint64_t* bytes) = nullptr;
+  AmdSmiStatus (*clock_info)(Processor, int type, void*) = nullptr;
+  AmdSmiStatus (*ecc)(Processor, void*) = nullptr;
+  AmdSmiStatus (*pcie_replays)(Processor, std::uint64_t*) = nullptr;
 };
 
-Result<Api> LoadApi(const VendorLibrary& library) {
-  Api api;
+Result<AmdSmiApi> LoadAmdSmiApi(const VendorLibrary& library) {
+  AmdSmiApi api;
   RequiredSymbols need(library);
   need("amdsmi_init", api.init);
   need("amdsmi_shut_down", api.shut_down);
@@ -91,24 +92,25 @@ Result<Api> LoadApi(const VendorLibrary& library) {
 class AmdSmiLibrary {
  public:
   static Result<std::shared_ptr<AmdSmiLibrary>> Open(const SourceOptions& options);
-  AmdSmiLibrary(VendorLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
+  AmdSmiLibrary(VendorLibrary library, const AmdSmiApi& api)
+      : library_(std::move(library)), api_(api) {}
   ~AmdSmiLibrary() { (void)api_.shut_down(); }
   AmdSmiLibrary(const AmdSmiLibrary&) = delete;
   AmdSmiLibrary& operator=(const AmdSmiLibrary&) = delete;
-  [[nodiscard]] const Api& api() const { return api_; }
+  [[nodiscard]] const AmdSmiApi& api() const { return api_; }
   [[nodiscard]] const std::string& path() const { return library_.path(); }
   // One GPU a socket: where it is partitioned, the partitions share its meters.
   [[nodiscard]] std::vector<Processor> Gpus() const;
 
  private:
   VendorLibrary library_;
-  Api api_;
+  AmdSmiApi api_;
 };
 
-Status CheckVersion(const Api& api, std::uint32_t& release) {
+AmdSmiStatus CheckVersion(const AmdSmiApi& api, std::uint32_t& release) {
   AmdMemory memory;
-  const Status status = api.version(memory.Cleared());
-  release = memory.As<Version>().release;
+  const AmdSmiStatus status = api.version(memory.Cleared());
+  release = memory.As<AmdSmiVersion>().release;
   return status;
 }
 
@@ -117,15 +119,15 @@ Result<std::shared_ptr<AmdSmiLibrary>> AmdSmiLibrary::Open(const SourceOptions& 
                  VendorLibrary::Open(options, "amd_smi",
                                      {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
                                       "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"}));
-  REPRISE_ASSIGN(const Api api, LoadApi(library));
+  REPRISE_ASSIGN(const AmdSmiApi api, LoadAmdSmiApi(library));
   std::uint32_t release = 0;
-  if (CheckVersion(api, release) != kSuccess || release < kOldestRelease ||
+  if (CheckVersion(api, release) != kAmdSmiSuccess || release < kOldestRelease ||
       release > kNewestRelease) {
     return EnvironmentError(
         fmt::format("{}: release {} of AMD SMI, whose structures are not known here ({} to {} are)",
                     library.path(), release, kOldestRelease, kNewestRelease));
   }
-  if (const Status status = api.init(kInitGpus); status != kSuccess) {
+  if (const AmdSmiStatus status = api.init(kInitGpus); status != kAmdSmiSuccess) {
     const char* advice = "";
     if (status == kDriverNotLoaded) {
       advice = ": load the amdgpu driver, or give the container /dev/kfd and /dev/dri";
@@ -142,7 +144,7 @@ std::vector<Processor> AmdSmiLibrary::Gpus() const {
   std::uint32_t count = 0;
   (void)api_.sockets(&count, nullptr);
   std::vector<Socket> sockets(count);
-  if (api_.sockets(&count, sockets.data()) != kSuccess) {
+  if (api_.sockets(&count, sockets.data()) != kAmdSmiSuccess) {
     return {};
   }
   std::vector<Processor> gpus;
@@ -150,12 +152,12 @@ std::vector<Processor> AmdSmiLibrary::Gpus() const {
     std::uint32_t processors = 0;
     (void)api_.processors(socket, &processors, nullptr);
     std::vector<Processor> found(processors);
-    if (api_.processors(socket, &processors, found.data()) != kSuccess) {
+    if (api_.processors(socket, &processors, found.data()) != kAmdSmiSuccess) {
       continue;
     }
     const auto gpu = std::find_if(found.begin(), found.end(), [this](Processor processor) {
       int type = 0;
-      return api_.processor_type(processor, &type) == kSuccess && type == kProcessorGpu;
+      return api_.processor_type(processor, &type) == kAmdSmiSuccess && type == kProcessorGpu;
     });
     if (gpu != found.end()) {
       gpus.push_back(*gpu);
@@ -166,17 +168,17 @@ std::vector<Processor> AmdSmiLibrary::Gpus() const {
 
 class AmdSmiGpu : public AmdGpu {
  public:
-  AmdSmiGpu(const Api& api, Processor gpu) : api_(api), gpu_(gpu) {}
+  AmdSmiGpu(const AmdSmiApi& api, Processor gpu) : api_(api), gpu_(gpu) {}
 
   bool ReadTable(AmdMemory& memory) override {
-    return api_.metrics(gpu_, memory.Cleared()) == kSuccess;
+    return api_.metrics(gpu_, memory.Cleared()) == kAmdSmiSuccess;
   }
   std::optional<AmdEnergy> ReadEnergy() override {
     AmdEnergy energy;
     float microjoules = 0;
     std::uint64_t time_ns = 0;
     if (api_.energy == nullptr ||
-        api_.energy(gpu_, &energy.count, &microjoules, &time_ns) != kSuccess) {
+        api_.energy(gpu_, &energy.count, &microjoules, &time_ns) != kAmdSmiSuccess) {
       return std::nullopt;
     }
     energy.joules_per_count = microjoules * 1e-6;
@@ -189,7 +191,7 @@ class AmdSmiGpu : public AmdGpu {
   template <typename Structure, typename Call, typename... Arguments>
   std::optional<Structure> Filled(Call call, Arguments... arguments) const {
     AmdMemory memory;
-    if (call == nullptr || call(gpu_, arguments..., memory.Cleared()) != kSuccess) {
+    if (call == nullptr || call(gpu_, arguments..., memory.Cleared()) != kAmdSmiSuccess) {
       return std::nullopt;
     }
     return memory.As<Structure>();
@@ -197,13 +199,13 @@ class AmdSmiGpu : public AmdGpu {
   template <typename Call, typename... Arguments>
   std::optional<double> Number(Call call, Arguments... arguments) const {
     std::uint64_t number = 0;
-    if (call == nullptr || call(gpu_, arguments..., &number) != kSuccess) {
+    if (call == nullptr || call(gpu_, arguments..., &number) != kAmdSmiSuccess) {
       return std::nullopt;
     }
     return static_cast<double>(number);
   }
 
-  const Api& api_;
+  const AmdSmiApi& api_;
   Processor gpu_;
 };
 
@@ -215,7 +217,7 @@ std::optional<double> AmdSmiGpu::Read(AmdReading what) {
       }
       return std::nullopt;
     case AmdReading::kMemoryUsedBytes:
-      return Number(api_.memory_usage, kMemoryVram);
+      return Number(api_.memory_usage, kAmdSmiMemoryVram);
     case AmdReading::kMaxClockHertz:
       if (const auto clock = Filled<ClockInfo>(api_.clock_info, kClockGfx)) {
         return static_cast<double>(clock->max) * 1e6;
@@ -223,7 +225,7 @@ std::optional<double> AmdSmiGpu::Read(AmdReading what) {
       return std::nullopt;
     case AmdReading::kEccCorrected:
     case AmdReading::kEccUncorrected:
-      if (const auto errors = Filled<ErrorCount>(api_.ecc)) {
+      if (const auto errors = Filled<AmdSmiErrorCount>(api_.ecc)) {
         return static_cast<double>(what == AmdReading::kEccCorrected ? errors->corrected
                                                                      : errors->uncorrected);
       }
@@ -234,20 +236,20 @@ std::optional<double> AmdSmiGpu::Read(AmdReading what) {
   return std::nullopt;
 }
 
-MeteredDevice Identify(const Api& api, Processor gpu) {
+MeteredDevice Identify(const AmdSmiApi& api, Processor gpu) {
   MeteredDevice identity;
   std::uint64_t bdf = 0;  // amdsmi_bdf_t: function 3 bits, device 5, bus 8, domain 48
-  if (api.bdf(gpu, &bdf) == kSuccess) {
+  if (api.bdf(gpu, &bdf) == kAmdSmiSuccess) {
     identity.pci_bus_id = NormalizePciBusId(
         fmt::format("{:x}:{:x}:{:x}.{:x}", bdf >> 16, bdf >> 8 & 0xFF, bdf >> 3 & 0x1F, bdf & 7));
   }
   std::array<char, 64> uuid{};
   unsigned length = uuid.size();
-  if (api.uuid != nullptr && api.uuid(gpu, &length, uuid.data()) == kSuccess) {
+  if (api.uuid != nullptr && api.uuid(gpu, &length, uuid.data()) == kAmdSmiSuccess) {
     identity.uuid = NormalizeUuid(uuid.data());
   }
   AmdMemory memory;
-  if (api.asic_info != nullptr && api.asic_info(gpu, memory.Cleared()) == kSuccess) {
+  if (api.asic_info != nullptr && api.asic_info(gpu, memory.Cleared()) == kAmdSmiSuccess) {
     Name name = memory.As<Name>();
     name.text.back() = '\0';
     identity.name = name.text.data();
@@ -262,7 +264,7 @@ SourceKind::Opened OpenAmdSmi(const SourceOptions& options) {
   if (!library) {
     return {nullptr, library.error().message};
   }
-  const Api& api = (*library)->api();
+  const AmdSmiApi& api = (*library)->api();
   auto source = std::make_unique<AmdSource>("amd_smi", *library);
   for (Processor gpu : (*library)->Gpus()) {
     source->Add(std::make_unique<AmdSmiGpu>(api, gpu), Identify(api, gpu));

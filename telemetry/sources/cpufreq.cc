@@ -1,7 +1,6 @@
 // CPU clock: cpu0/cpufreq/scaling_cur_freq 3400000 (kHz).
 #include <fmt/format.h>
 
-#include <limits>
 #include <vector>
 
 #include "telemetry/pseudo_file.h"
@@ -36,7 +35,7 @@ class CpufreqSource : public Source {
         ++count;
       }
     }
-    values[0] = count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+    values[0] = count > 0 ? sum / count : kNoReading;
   }
 
  private:

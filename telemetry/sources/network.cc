@@ -14,13 +14,13 @@
 namespace reprise {
 namespace {
 
-struct Counter {
+struct NetworkCounter {
   const char* file;
   const char* metric;
   const char* unit;
   const char* help;
 };
-constexpr std::array<Counter, 4> kCounters{{
+constexpr std::array<NetworkCounter, 4> kNetworkCounters{{
     {"tx_bytes", "network_tx", "bytes", "sent"},
     {"rx_bytes", "network_rx", "bytes", "received"},
     {"tx_dropped", "network_tx_dropped", "count", "packets that were not sent"},
@@ -45,7 +45,7 @@ SourceKind::Opened OpenNetwork(const SourceOptions& options) {
   const std::string directory = options.root + "/sys/class/net";
   auto source = std::make_unique<ScaledFilesSource>("network");
   for (const std::string& interface : Interfaces(directory)) {
-    for (const Counter& counter : kCounters) {
+    for (const NetworkCounter& counter : kNetworkCounters) {
       source->Add(fmt::format("{}/{}/statistics/{}", directory, interface, counter.file), 1,
                   {.name = counter.metric,
                    .unit = counter.unit,

@@ -2,7 +2,6 @@
 // meters of their own: the GPU that they are parts of is read.
 #include <fmt/format.h>
 
-#include <limits>
 #include <vector>
 
 #include "telemetry/nvml_api.h"
@@ -12,8 +11,6 @@
 
 namespace reprise {
 namespace {
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 class NvmlSource : public Source {
  public:
@@ -106,10 +103,10 @@ void NvmlSource::ChooseColumns(Gpu& gpu) const {
 
 // A driver that knows no scopes gives the GPU's power for the memory's.
 void NvmlSource::DropCopiedMemoryPower(Gpu& gpu) const {
-  double power = kUnknown;
+  double power = kNoReading;
   for (std::size_t i = 0; i < gpu.columns.size(); ++i) {
     const Column& column = gpu.columns[i];
-    double raw = kUnknown;
+    double raw = kNoReading;
     if (column.spec->field != nvml::kPowerInstant || ReadRaw(gpu, column, &raw) != nvml::kSuccess) {
       continue;
     }
@@ -168,14 +165,14 @@ void NvmlSource::Read(std::span<double> values) {
     ReadFields(gpu);
     bool lost = false;  // then further calls only cost time
     for (Column& column : gpu.columns) {
-      double raw = kUnknown;
+      double raw = kNoReading;
       const nvml::Return result = lost ? nvml::kGpuIsLost : ReadRaw(gpu, column, &raw);
       lost = result == nvml::kGpuIsLost;
       if (result != nvml::kSuccess) {
-        raw = kUnknown;
+        raw = kNoReading;
       } else if (IsTotal(column.spec->kind)) {
         raw = raw >= 0 ? static_cast<double>(column.total.Update(static_cast<std::uint64_t>(raw)))
-                       : kUnknown;
+                       : kNoReading;
       }
       values[next++] = raw * column.spec->scale;
     }

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "telemetry/cpu_times.h"
@@ -12,8 +11,6 @@
 
 namespace reprise {
 namespace {
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // The number after `key` at the beginning of a line: "MemTotal:  16 kB", "ctxt 12345".
 std::optional<std::int64_t> FieldOf(std::string_view text, std::string_view key) {
@@ -30,7 +27,7 @@ double MemoryUsedBytes(PseudoFile& meminfo) {
   const auto total = text ? FieldOf(*text, "MemTotal:") : std::nullopt;
   const auto available = text ? FieldOf(*text, "MemAvailable:") : std::nullopt;
   constexpr double kBytesPerKib = 1024;
-  return total && available ? static_cast<double>(*total - *available) * kBytesPerKib : kUnknown;
+  return total && available ? static_cast<double>(*total - *available) * kBytesPerKib : kNoReading;
 }
 
 // "12345 678 90 …": pages in all, pages resident.
@@ -40,7 +37,7 @@ double ResidentBytes(PseudoFile& statm) {
   const auto pages = ParseNumber(text) && blank != std::string_view::npos
                          ? ParseNumber(text.substr(blank))
                          : std::nullopt;
-  return pages ? static_cast<double>(*pages * sysconf(_SC_PAGESIZE)) : kUnknown;
+  return pages ? static_cast<double>(*pages * sysconf(_SC_PAGESIZE)) : kNoReading;
 }
 
 // "some avg10=0.00 avg60=0.00 avg300=0.00 total=5677744": microseconds in which some task waited.
@@ -50,7 +47,7 @@ double PressureSeconds(PseudoFile& pressure) {
   const std::size_t at = text.find(kKey);
   const auto total =
       at == std::string_view::npos ? std::nullopt : ParseNumber(text.substr(at + kKey.size()));
-  return total ? static_cast<double>(*total) * 1e-6 : kUnknown;
+  return total ? static_cast<double>(*total) * 1e-6 : kNoReading;
 }
 
 class ProcfsSource : public Source {
@@ -92,7 +89,7 @@ class ProcfsSource : public Source {
     const std::string_view stat = stat_.Text().value_or("");
     values[0] = meter_.Update(stat);
     const auto switches = FieldOf(stat, "ctxt ");
-    values[1] = switches ? static_cast<double>(*switches) : kUnknown;
+    values[1] = switches ? static_cast<double>(*switches) : kNoReading;
     for (std::size_t i = 0; i < readings_.size(); ++i) {
       values[2 + i] = readings_[i].convert(readings_[i].file);
     }
@@ -125,7 +122,7 @@ class ProcfsSource : public Source {
 
   // One pass: the kernel lists cores in the order of their numbers, without those that are offline.
   void ReadCores(std::string_view stat, std::span<double> values) {
-    std::fill(values.begin(), values.end(), kUnknown);
+    std::fill(values.begin(), values.end(), kNoReading);
     std::size_t next = 0;
     while (const auto now = NextCore(stat)) {
       while (next < cores_.size() && cores_[next].number < now->core) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "telemetry/pseudo_file.h"
@@ -28,7 +27,7 @@ class Zone {
   double ReadJoules() {
     const std::optional<std::int64_t> now = energy_.Number();
     if (!now || *now < 0) {
-      return std::numeric_limits<double>::quiet_NaN();
+      return kNoReading;
     }
     return static_cast<double>(total_uj_.Update(static_cast<std::uint64_t>(*now))) *
            kJoulesPerMicrojoule;

@@ -12,40 +12,40 @@
 namespace reprise {
 namespace {
 
-using Status = unsigned;  // rsmi_status_t
-constexpr Status kSuccess = 0;
-constexpr int kMemoryVram = 0;             // RSMI_MEM_TYPE_VRAM
-constexpr std::uint64_t kBlockMemory = 1;  // RSMI_GPU_BLOCK_UMC
+using RsmiStatus = unsigned;  // rsmi_status_t
+constexpr RsmiStatus kRsmiSuccess = 0;
+constexpr int kRsmiMemoryVram = 0;             // RSMI_MEM_TYPE_VRAM
+constexpr std::uint64_t kRsmiBlockMemory = 1;  // RSMI_GPU_BLOCK_UMC
 // Of the library: 5 to 7, and 1, which distributions give it.
-constexpr std::array<std::uint32_t, 4> kKnownVersions = {1, 5, 6, 7};
+constexpr std::array<std::uint32_t, 4> kKnownRsmiVersions = {1, 5, 6, 7};
 
-struct Version {  // rsmi_version_t begins so
+struct RsmiVersion {  // rsmi_version_t begins so
   std::uint32_t major;
 };
-struct ErrorCount {  // rsmi_error_count_t
+struct RsmiErrorCount {  // rsmi_error_count_t
   std::uint64_t corrected, uncorrected;
 };
 
 // Null: the release has no such function (only those after the blank line may be).
-struct Api {
-  Status (*init)(std::uint64_t flags) = nullptr;
-  Status (*shut_down)() = nullptr;
-  Status (*version)(void*) = nullptr;
-  Status (*count)(std::uint32_t*) = nullptr;
-  Status (*pci_id)(std::uint32_t gpu, std::uint64_t*) = nullptr;
-  Status (*metrics)(std::uint32_t gpu, void*) = nullptr;
+struct RsmiApi {
+  RsmiStatus (*init)(std::uint64_t flags) = nullptr;
+  RsmiStatus (*shut_down)() = nullptr;
+  RsmiStatus (*version)(void*) = nullptr;
+  RsmiStatus (*count)(std::uint32_t*) = nullptr;
+  RsmiStatus (*pci_id)(std::uint32_t gpu, std::uint64_t*) = nullptr;
+  RsmiStatus (*metrics)(std::uint32_t gpu, void*) = nullptr;
 
-  Status (*name)(std::uint32_t gpu, char*, std::size_t length) = nullptr;
-  Status (*energy)(std::uint32_t gpu, std::uint64_t*, float* microjoules,
-                   std::uint64_t* ns) = nullptr;
-  Status (*power_cap)(std::uint32_t gpu, std::uint32_t sensor, std::uint64_t* uw) = nullptr;
-  Status (*memory_usage)(std::uint32_t gpu, int type, std::uint64_t* bytes) = nullptr;
-  Status (*ecc)(std::uint32_t gpu, std::uint64_t block, void*) = nullptr;
-  Status (*pcie_replays)(std::uint32_t gpu, std::uint64_t*) = nullptr;
+  RsmiStatus (*name)(std::uint32_t gpu, char*, std::size_t length) = nullptr;
+  RsmiStatus (*energy)(std::uint32_t gpu, std::uint64_t*, float* microjoules,
+                       std::uint64_t* ns) = nullptr;
+  RsmiStatus (*power_cap)(std::uint32_t gpu, std::uint32_t sensor, std::uint64_t* uw) = nullptr;
+  RsmiStatus (*memory_usage)(std::uint32_t gpu, int type, std::uint64_t* bytes) = nullptr;
+  RsmiStatus (*ecc)(std::uint32_t gpu, std::uint64_t block, void*) = nullptr;
+  RsmiStatus (*pcie_replays)(std::uint32_t gpu, std::uint64_t*) = nullptr;
 };
 
-Result<Api> LoadApi(const VendorLibrary& library) {
-  Api api;
+Result<RsmiApi> LoadRsmiApi(const VendorLibrary& library) {
+  RsmiApi api;
   RequiredSymbols need(library);
   need("rsmi_init", api.init);
   need("rsmi_shut_down", api.shut_down);
@@ -67,16 +67,17 @@ Result<Api> LoadApi(const VendorLibrary& library) {
 class RocmSmiLibrary {
  public:
   static Result<std::shared_ptr<RocmSmiLibrary>> Open(const SourceOptions& options);
-  RocmSmiLibrary(VendorLibrary library, const Api& api) : library_(std::move(library)), api_(api) {}
+  RocmSmiLibrary(VendorLibrary library, const RsmiApi& api)
+      : library_(std::move(library)), api_(api) {}
   ~RocmSmiLibrary() { (void)api_.shut_down(); }
   RocmSmiLibrary(const RocmSmiLibrary&) = delete;
   RocmSmiLibrary& operator=(const RocmSmiLibrary&) = delete;
-  [[nodiscard]] const Api& api() const { return api_; }
+  [[nodiscard]] const RsmiApi& api() const { return api_; }
   [[nodiscard]] const std::string& path() const { return library_.path(); }
 
  private:
   VendorLibrary library_;
-  Api api_;
+  RsmiApi api_;
 };
 
 Result<std::shared_ptr<RocmSmiLibrary>> RocmSmiLibrary::Open(const SourceOptions& options) {
@@ -85,18 +86,19 @@ Result<std::shared_ptr<RocmSmiLibrary>> RocmSmiLibrary::Open(const SourceOptions
       VendorLibrary::Open(options, "rocm_smi",
                           {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
                            "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so"}));
-  REPRISE_ASSIGN(const Api api, LoadApi(library));
+  REPRISE_ASSIGN(const RsmiApi api, LoadRsmiApi(library));
   AmdMemory memory;
-  const Status version_status = api.version(memory.Cleared());
-  const std::uint32_t version = memory.As<Version>().major;
-  if (version_status != kSuccess ||
-      std::find(kKnownVersions.begin(), kKnownVersions.end(), version) == kKnownVersions.end()) {
+  const RsmiStatus version_status = api.version(memory.Cleared());
+  const std::uint32_t version = memory.As<RsmiVersion>().major;
+  if (version_status != kRsmiSuccess ||
+      std::find(kKnownRsmiVersions.begin(), kKnownRsmiVersions.end(), version) ==
+          kKnownRsmiVersions.end()) {
     return EnvironmentError(
         fmt::format("{}: version {} of ROCm SMI, whose structures are not known here (1 and 5 to "
                     "7 are)",
                     library.path(), version));
   }
-  if (const Status status = api.init(0); status != kSuccess) {
+  if (const RsmiStatus status = api.init(0); status != kRsmiSuccess) {
     return EnvironmentError(
         fmt::format("{}: rsmi_init failed ({}): is the amdgpu driver loaded, and the user in the "
                     "groups video and render?",
@@ -107,17 +109,17 @@ Result<std::shared_ptr<RocmSmiLibrary>> RocmSmiLibrary::Open(const SourceOptions
 
 class RocmSmiGpu : public AmdGpu {
  public:
-  RocmSmiGpu(const Api& api, std::uint32_t gpu) : api_(api), gpu_(gpu) {}
+  RocmSmiGpu(const RsmiApi& api, std::uint32_t gpu) : api_(api), gpu_(gpu) {}
 
   bool ReadTable(AmdMemory& memory) override {
-    return api_.metrics(gpu_, memory.Cleared()) == kSuccess;
+    return api_.metrics(gpu_, memory.Cleared()) == kRsmiSuccess;
   }
   std::optional<AmdEnergy> ReadEnergy() override {
     AmdEnergy energy;
     float microjoules = 0;
     std::uint64_t time_ns = 0;
     if (api_.energy == nullptr ||
-        api_.energy(gpu_, &energy.count, &microjoules, &time_ns) != kSuccess) {
+        api_.energy(gpu_, &energy.count, &microjoules, &time_ns) != kRsmiSuccess) {
       return std::nullopt;
     }
     energy.joules_per_count = microjoules * 1e-6;
@@ -129,13 +131,13 @@ class RocmSmiGpu : public AmdGpu {
   template <typename Call, typename... Arguments>
   std::optional<double> Number(Call call, double scale, Arguments... arguments) const {
     std::uint64_t number = 0;
-    if (call == nullptr || call(gpu_, arguments..., &number) != kSuccess) {
+    if (call == nullptr || call(gpu_, arguments..., &number) != kRsmiSuccess) {
       return std::nullopt;
     }
     return static_cast<double>(number) * scale;
   }
 
-  const Api& api_;
+  const RsmiApi& api_;
   std::uint32_t gpu_;
 };
 
@@ -144,16 +146,17 @@ std::optional<double> RocmSmiGpu::Read(AmdReading what) {
     case AmdReading::kPowerCapWatts:
       return Number(api_.power_cap, 1e-6, std::uint32_t{0});
     case AmdReading::kMemoryUsedBytes:
-      return Number(api_.memory_usage, 1, kMemoryVram);
+      return Number(api_.memory_usage, 1, kRsmiMemoryVram);
     case AmdReading::kMaxClockHertz:
       return std::nullopt;  // only in a structure whose layout changed between releases
     case AmdReading::kEccCorrected:
     case AmdReading::kEccUncorrected: {
       AmdMemory memory;
-      if (api_.ecc == nullptr || api_.ecc(gpu_, kBlockMemory, memory.Cleared()) != kSuccess) {
+      if (api_.ecc == nullptr ||
+          api_.ecc(gpu_, kRsmiBlockMemory, memory.Cleared()) != kRsmiSuccess) {
         return std::nullopt;
       }
-      const auto errors = memory.As<ErrorCount>();
+      const auto errors = memory.As<RsmiErrorCount>();
       return static_cast<double>(what == AmdReading::kEccCorrected ? errors.corrected
                                                                    : errors.uncorrected);
     }
@@ -163,15 +166,15 @@ std::optional<double> RocmSmiGpu::Read(AmdReading what) {
   return std::nullopt;
 }
 
-MeteredDevice Identify(const Api& api, std::uint32_t gpu) {
+MeteredDevice Identify(const RsmiApi& api, std::uint32_t gpu) {
   MeteredDevice identity;
   std::uint64_t id = 0;  // domain from bit 32, partition 28, bus 8, device 3, function 0
-  if (api.pci_id(gpu, &id) == kSuccess) {
+  if (api.pci_id(gpu, &id) == kRsmiSuccess) {
     identity.pci_bus_id = NormalizePciBusId(
         fmt::format("{:x}:{:x}:{:x}.{:x}", id >> 32, id >> 8 & 0xFF, id >> 3 & 0x1F, id & 7));
   }
   std::array<char, 128> name{};
-  if (api.name != nullptr && api.name(gpu, name.data(), name.size() - 1) == kSuccess) {
+  if (api.name != nullptr && api.name(gpu, name.data(), name.size() - 1) == kRsmiSuccess) {
     identity.name = name.data();
   }
   return identity;
@@ -188,7 +191,7 @@ SourceKind::Opened OpenRocmSmi(const SourceOptions& options) {
   if (!library) {
     return {nullptr, library.error().message};
   }
-  const Api& api = (*library)->api();
+  const RsmiApi& api = (*library)->api();
   auto source = std::make_unique<AmdSource>("rocm_smi", *library);
   std::uint32_t count = 0;
   (void)api.count(&count);

@@ -28,7 +28,7 @@ TEST(SamplesCsv, OneFileAMetricWithTimesFromTheFirstSample) {
                   {1, 1'500'000'000, 7},
                   {0, 1'750'000'000, 240},
                   {2, 1'000'000'000, std::nan("")}};
-  const SampleTable table = TabulateSamples(run);
+  const ExportedSamples table = TabulateSamples(run);
   ASSERT_EQ(table.series.size(), 2U);
   EXPECT_EQ(table.series[0].file, "node-1.gpu-0000-01-00-0.power.watts.csv");
   EXPECT_EQ(table.series[1].file, "node-1.gpu-0000-01-00-0.power.watts.2.csv");

@@ -1,0 +1,34 @@
+// Small questions about text that several folders ask.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+// ASCII, whatever the locale.
+[[nodiscard]] constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+// Digits alone, at least one.
+[[nodiscard]] constexpr bool IsNumber(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+}
+// What JSON takes for a blank.
+[[nodiscard]] constexpr bool IsJsonSpace(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+// The parts between separators, empty ones too; never an empty list. Views into `text`.
+[[nodiscard]] inline std::vector<std::string_view> SplitText(std::string_view text,
+                                                             char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace reprise
