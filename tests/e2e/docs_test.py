@@ -5,7 +5,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import unittest
 
 import markdown_page
 import program
@@ -17,10 +16,6 @@ PAGES = [README, program.ROOT / "traces" / "README.md", *sorted((program.ROOT / 
 NOT_ON_THE_START_PAGE = [program.ROOT / "CHANGELOG.md", program.ROOT / "bench" / "peers" / "README.md"]
 SOURCES = {".cc", ".h", ".cl", ".def", ".proto", ".py", ".cmake", ".txt", ".sbatch", ""}
 MOST_LINES_OF_README = 130
-# Pages that are still to be written anew. The list only gets shorter.
-UNCHECKED = set("""
-README.md
-""".split())
 
 
 def name_of(page):
@@ -34,13 +29,9 @@ def parsed(page):
 class Prose(program.ProgramTest):
     def test_pages(self):
         terms = prose.banned_terms()
-        pages = [page for page in [*PAGES, *NOT_ON_THE_START_PAGE] if name_of(page) not in UNCHECKED]
-        faults = [f"{name_of(page)}:{line}: {fault}" for page in pages
+        faults = [f"{name_of(page)}:{line}: {fault}" for page in [*PAGES, *NOT_ON_THE_START_PAGE]
                   for line, fault in prose.faults(page.read_text(encoding="utf-8"), terms)]
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
-
-    def test_unchecked_pages_are_there(self):
-        self.assertLessEqual(UNCHECKED, {name_of(page) for page in PAGES})
 
     def test_a_fault_is_found(self):
         words = " ".join(["word"] * 31)
@@ -59,7 +50,6 @@ class Prose(program.ProgramTest):
             text = re.sub(r"--[\w-]+", "", self.run_program(*command, "--help").stdout)
             self.assertEqual(prose.terms_in(text, terms), [], " ".join(["reprise", *command, "--help"]))
 
-    @unittest.skipIf("README.md" in UNCHECKED, "the README is still to be written anew")
     def test_readme_is_short(self):
         self.assertLessEqual(len(README.read_text(encoding="utf-8").splitlines()), MOST_LINES_OF_README)
 
@@ -100,8 +90,7 @@ class Links(program.ProgramTest):
 class Commands(program.ProgramTest):
     """Blocks of commands in the README and the guides: `<!-- run -->` or `<!-- not run: REASON -->` above each."""
 
-    PAGES = [page for page in [README, *sorted((program.ROOT / "docs" / "guides").glob("*.md"))]
-             if name_of(page) not in UNCHECKED]
+    PAGES = [README, *sorted((program.ROOT / "docs" / "guides").glob("*.md"))]
 
     def test_every_block_is_marked(self):
         wrong = []
