@@ -32,7 +32,7 @@ endforeach()
 install(FILES scripts/slurm/reprise.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/slurm)
 install(FILES python/reprise_capture.py DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/python)
 install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
-install(DIRECTORY traces/gloo/gpt_ddp4 DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
+install(DIRECTORY traces/quickstart DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/version.h)
 file(STRINGS core/version.h version_line REGEX "kVersion = ")

@@ -80,15 +80,15 @@ class BundleTest(unittest.TestCase):
 
     def test_replay(self):
         """As root, with fewer cores than ranks and no ssh: nothing for the user to guess."""
-        done = self.inside("cd /; PATH=\"$OLDPWD/bin\"; mpirun -n 4 reprise replay "
-                           "\"$OLDPWD/share/reprise/traces/gpt_ddp4\" -o /tmp/run --device host --check "
+        done = self.inside("cd /; PATH=\"$OLDPWD/bin\"; mpirun -n 2 reprise replay "
+                           "\"$OLDPWD/share/reprise/traces/quickstart\" -o /tmp/run --device host --check "
                            "--iterations 1; code=$?; cd \"$OLDPWD\"; exit $code")
         self.assertIn("every transfer correct", done.stdout)
         self.assertEqual(done.stderr, "")
         self.assertIn("Replay coverage", self.inside("bin/reprise report /tmp/run").stdout)
 
     def test_converts(self):
-        self.inside("bin/reprise convert share/reprise/captures/gpt_ddp4 -o /tmp/trace && "
+        self.inside("bin/reprise convert share/reprise/captures/quickstart -o /tmp/trace && "
                     "bin/reprise validate /tmp/trace --timing")
 
     def test_older_glibc_is_named(self):

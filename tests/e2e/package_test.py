@@ -63,7 +63,7 @@ class Package(program.ProgramTest):
                      "share/doc/reprise/copyright", "share/doc/reprise/changelog.gz", "share/doc/reprise/README.md",
                      "share/doc/reprise/docs/install.md", "share/doc/reprise/licences/libcli11-dev.txt",
                      "share/reprise/slurm/reprise.sbatch", "share/reprise/python/reprise_capture.py",
-                     "share/reprise/captures/gpt_ddp4/rank3.kineto.json.gz"):
+                     "share/reprise/captures/quickstart/rank1.kineto.json.gz"):
             self.assertIn(f"usr/{name}", files)
         unexpected = [name for name in files if not re.match(
             r"usr/(bin/reprise$|share/(man|bash-completion|zsh|fish|doc/reprise|reprise)/)", name)]
@@ -79,7 +79,7 @@ class Package(program.ProgramTest):
 
     def test_runs(self):
         self.assertEqual(self.packaged("--version"), self.run_program("--version").stdout)
-        self.packaged("convert", self.root / "usr/share/reprise/captures/gpt_ddp4", "-o", "trace")
+        self.packaged("convert", self.root / "usr/share/reprise/captures/quickstart", "-o", "trace")
         self.packaged("replay", "trace", "-o", "run", "--mode", "dry")
         self.assertIn("Replay coverage", self.packaged("report", "run"))
 

@@ -7,6 +7,7 @@ import program
 
 # Case → ranks and iterations; the single-rank ones are there for their operators.
 CASES = {
+    "quickstart": 2,
     "gloo/gpt_ddp4": 4,
     "gloo_comms/gpt_tp4": 4,
     "gloo_comms/gpt_pp4": 4,
