@@ -38,9 +38,9 @@ install_packages() {
     fi
     sudo=(sudo)
   fi
-  echo "installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
+  echo "installing ${#missing[@]} Debian packages: ${missing[*]}" | fold -s -w 98 >&2
   "${sudo[@]}" apt-get update -qq >/dev/null
   # Standard error stays: it says why an installation failed.
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
