@@ -5,10 +5,10 @@ Each host is a set of namespaces held by a process; all of it is within namespac
 link to the switch can be slowed (tc's token bucket).
 """
 import pathlib
-import shutil
 import subprocess
 
 import namespaces
+import program
 
 NETWORK = "10.213.7"
 # Hosts share what cores there are: whoever waits has to let others run.
@@ -47,9 +47,9 @@ class Hosts:
 
         `clock_step_s`: how far each host's monotonic clock is ahead of the host's before it.
         """
-        for tool in ("unshare", "nsenter", "ip", "tc", "mpirun"):
-            if shutil.which(tool) is None:
-                raise Unavailable(f"{tool} is not installed")
+        lacking = program.missing("unshare", "nsenter", "ip", "tc", "mpirun")
+        if lacking:
+            raise Unavailable(f"{', '.join(lacking)} not installed (scripts/packages.txt, group [cluster])")
         if not namespaces.inside():
             raise Unavailable("no PID or network namespace may be created here")
         self.directory = pathlib.Path(directory)

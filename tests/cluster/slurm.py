@@ -5,14 +5,13 @@ is touched, and the kernel ends every daemon and job step with them.
 """
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import time
 
 import namespaces
+import program
 
-TOOLS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "squeue", "sinfo", "unshare")
 ADDRESS = "10.213.8.1"
 CONFIGURATION = """
 ClusterName=reprise
@@ -48,9 +47,9 @@ class Unavailable(Exception):
 
 def missing():
     """What this machine lacks for a cluster; None: nothing."""
-    for tool in TOOLS:
-        if shutil.which(tool) is None:
-            return f"{tool} is not installed (scripts/packages.txt, group [cluster])"
+    lacking = program.missing("munged", "slurmctld", "slurmd", "srun", "sbatch", "squeue", "sinfo", "ip", "unshare")
+    if lacking:
+        return f"{', '.join(lacking)} not installed (scripts/packages.txt, group [cluster])"
     if os.geteuid() != 0:
         return "slurmd needs root"
     return None

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """What is made from the option tables: --version, the manual page, the completions of shells. About 5 s."""
 import re
-import shutil
 import subprocess
 import sys
-import unittest
 
 import program
 
@@ -61,8 +59,7 @@ class Manual(program.ProgramTest):
         self.assertTrue(page.isascii())
         for macro in ("SH NAME", "SH OPTIONS", "SH COMMANDS", "SS reprise replay", "SH EXIT STATUS"):
             self.assertIn(f"\n.{macro}\n", page)
-        if shutil.which("groff") is None:
-            self.skipTest("no groff (scripts/packages.txt, [test])")
+        program.need("groff")
         done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-cbou"], input=page, capture_output=True, text=True,
                               check=True, encoding="utf-8")
         self.assertEqual(done.stderr, "")
@@ -116,15 +113,13 @@ class Completion(program.ProgramTest):
         self.assertEqual(self.offered("reprise", "stats", ""), set())
 
     def test_bash_script_is_clean(self):
-        if shutil.which("shellcheck") is None:
-            self.skipTest("no shellcheck")
+        program.need("shellcheck")
         subprocess.run(["shellcheck", "--shell=bash", self.script("bash")], check=True)
 
     def test_other_shells_read_theirs(self):
+        program.need("zsh", "fish")
         for shell in ("zsh", "fish"):
             with self.subTest(shell):
-                if shutil.which(shell) is None:
-                    self.skipTest(f"no {shell}")
                 subprocess.run([shell, "-n", self.script(shell)], check=True)
 
     def test_unknown_shell(self):

@@ -5,25 +5,19 @@ import gzip
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 import program
 
 BUILD = pathlib.Path(program.REPRISE).resolve().parent
-NEEDED = ("cpack", "dpkg-deb", "dpkg-shlibdeps", "gzip")
-MISSING = [tool for tool in NEEDED if shutil.which(tool) is None]
-if not (BUILD / "CPackConfig.cmake").exists():
-    MISSING.append(f"{BUILD}/CPackConfig.cmake")
 
 
-@unittest.skipIf(MISSING, f"missing: {', '.join(MISSING)}")
 class Package(program.ProgramTest):
     @classmethod
     def setUpClass(cls):
+        program.need("cpack", "dpkg-deb", "dpkg-shlibdeps", "file", "gzip")  # CPack starts the last four
         cls.scratch = tempfile.TemporaryDirectory(prefix="reprise_package_")
         cls.root = pathlib.Path(cls.scratch.name) / "root"
         made = subprocess.run(["cpack", "--config", BUILD / "CPackConfig.cmake", "-B", cls.scratch.name],

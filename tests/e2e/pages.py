@@ -1,13 +1,10 @@
 """What the tests of HTML pages share: opening them, looking at them, names that would do harm."""
 import os
 import pathlib
-import unittest
 
-import browser
 import program
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>'\");DROP TABLE nodes;--\u2028"
-NEEDS_CHROMIUM = unittest.skipUnless(browser.CHROMIUM, "Chromium is not installed (Debian: chromium)")
 
 
 def shot(page, name):

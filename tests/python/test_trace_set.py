@@ -165,8 +165,8 @@ class Files(unittest.TestCase):
 
 
 class Descriptor(unittest.TestCase):
-    @unittest.skipIf(shutil.which("protoc") is None, "no protoc")
     def test_is_that_of_et_def_proto(self):
+        made.program.need("protoc")
         root = made.program.ROOT
         out = made.DIRECTORY / "et_def.binpb"
         subprocess.run(["protoc", f"--descriptor_set_out={out}", f"-I{root}/et_schema", "et_def.proto"], check=True)
