@@ -8,6 +8,9 @@ import subprocess
 import tempfile
 import time
 
+import program
+
+# Debian's name comes first.
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -15,6 +18,8 @@ class Page:
     """One page; `problems` are its console errors, exceptions and requests that leave the file."""
 
     def __init__(self, width=1180, height=900):
+        if CHROMIUM is None:
+            program.need("chromium")
         self.problems, self.requests = [], []
         self._profile = tempfile.TemporaryDirectory(prefix="reprise_chromium_", ignore_cleanup_errors=True)
         to_read, self._write = os.pipe()
@@ -105,6 +110,12 @@ class Page:
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
+
+    def wait_for(self, expression):
+        """Its value, as soon as that is true: what the page does after the call that caused it."""
+        found = []
+        program.wait_until(lambda: found.append(self.evaluate(expression)) or found[-1], expression, within_s=60)
+        return found[-1]
 
     def emulate(self, theme="light", media="screen"):
         self._call("Emulation.setEmulatedMedia", media=media,

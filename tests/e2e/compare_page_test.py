@@ -5,7 +5,6 @@ Set REPRISE_SHOTS to a directory to keep screenshots.
 """
 import json
 import re
-import time
 
 import browser
 import pages
@@ -16,7 +15,6 @@ FIGURES = ["parallelism", "optimizations", "microbatch", "heatmap"]
 CHARTS = ["ratios", "steps", "differences", "parts", "energy", "collectives"]
 
 
-@pages.NEEDS_CHROMIUM
 class InBrowser(pages.PageTest):
     def write(self, directory, **settings):
         run = self.dir / directory
@@ -35,8 +33,7 @@ class InBrowser(pages.PageTest):
     def row(self, page, section, name):
         """The cells of a table's row, opened if it is folded."""
         page.evaluate(f"document.querySelectorAll('#{section} details').forEach(d => {{ d.open = true; }})")
-        time.sleep(0.2)
-        return page.evaluate(f"[...document.querySelectorAll('#{section} tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+        return page.wait_for(f"[...document.querySelectorAll('#{section} tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
                              f".find(cells => cells[0] === {json.dumps(name)})")
 
     def test_sides_with_repeats(self):

@@ -63,11 +63,12 @@ class Monitor(program.ProgramTest):
 
     def test_a_signal_reaches_the_command(self):
         run = self.dir / "run"
-        command = [program.REPRISE, "monitor", "-o", str(run), "--", "sleep", "60"]
+        started = self.dir / "started"
+        command = [program.REPRISE, "monitor", "-o", str(run), "--", "sh", "-c", f"touch {started}; exec sleep 600"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(1)
+            program.wait_until(started.exists, "a started command", while_running=process)
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(20), 128 + signal.SIGTERM)
+            self.assertEqual(process.wait(60), 128 + signal.SIGTERM)
         self.assertEqual(facts(run)["exit_code"], str(128 + signal.SIGTERM))
 
     def test_what_cannot_be_started_leaves_nothing(self):
@@ -113,16 +114,22 @@ class Monitor(program.ProgramTest):
     def test_prometheus_is_served_on_loopback(self):
         root = machine(self.dir / "root")
         command = [program.REPRISE, "monitor", "--prometheus", "0", "--telemetry-root", str(root),
-                   "--duration", "30"]
+                   "--duration", "300"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             url = process.stderr.readline().split()[-1]
             self.assertRegex(url, r"^http://127\.0\.0\.1:[1-9]\d*/metrics$")
-            time.sleep(0.3)
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                self.assertIn("version=0.0.4", answer.headers["Content-Type"])
-                text = answer.read().decode()
+            text = ""
+
+            def sampled():
+                nonlocal text
+                with urllib.request.urlopen(url, timeout=60) as answer:
+                    self.assertIn("version=0.0.4", answer.headers["Content-Type"])
+                    text = answer.read().decode()
+                return "reprise_temperature_celsius{" in text and "energy_joules" in text
+
+            program.wait_until(sampled, "a sample of each metric", while_running=process)
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(60), 0)
         self.assertRegex(text, r'(?m)^reprise_temperature_celsius\{device="[^"]+",host="[^"]+",'
                                r'source="thermal"\} 41$')
         self.assertIn("# TYPE reprise_package_energy_joules_total counter\n", text)
@@ -131,9 +138,8 @@ class Monitor(program.ProgramTest):
 
     def test_live_view(self):
         root = machine(self.dir / "root")
-        shown = self.run_program("monitor", "--interval", 0.2, "--duration", 0.5,
-                                 "--telemetry-root", root).stdout
-        self.assertEqual(shown.count("device"), 3)
+        shown = self.run_program("monitor", "--interval", 0.2, "--duration", 2, "--telemetry-root", root).stdout
+        self.assertIn(shown.count("device"), range(2, 12))  # ten, and that at the end; fewer where others hold the cores
         self.assertRegex(shown, r"temperature +thermal +41\.0 +41\.0 +41\.0 +41\.0 +celsius")
         self.assertNotIn("\x1b", shown)  # no terminal
 
@@ -169,7 +175,9 @@ class Monitor(program.ProgramTest):
         with open(out / index["temperature"]["file"], newline="") as file:
             lines = list(csv.reader(file))
         self.assertEqual(lines[0], ["time", "value"])
-        self.assertGreater(len(lines), 8)
+        (samples,), = rows(run / "run.sqlite", "SELECT count(*) FROM samples JOIN metrics USING (metric) WHERE source = 'thermal'")
+        self.assertGreaterEqual(samples, 2)
+        self.assertEqual(len(lines), 1 + samples)
         self.assertEqual({line[1] for line in lines[1:]}, {"41"})
         times = [float(line[0]) for line in lines[1:]]
         self.assertEqual(times, sorted(times))
@@ -219,7 +227,7 @@ class Replay(program.ConvertedTest):
         counts = dict(rows(run / "rank0.sqlite",
                            "SELECT m.source, count(*) FROM samples s JOIN metrics m USING (metric) "
                            f"WHERE s.time_ns BETWEEN {begin_ns} AND {end_ns} GROUP BY m.source"))
-        self.assertGreater(counts["rapl"], 3 * counts["thermal"])
+        self.assertGreater(counts["rapl"], counts["thermal"])  # five times as many, where nothing else runs
         periods = dict(rows(run / "rank0.sqlite", "SELECT source, period_ns FROM metrics"))
         self.assertEqual((periods["rapl"], periods["thermal"]), (20_000_000, 100_000_000))
         self.assertNotIn("idle_begin_ns", facts(run, rank=1))

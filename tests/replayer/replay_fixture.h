@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -21,7 +22,8 @@ class ReplayTest : public ::testing::Test {
   void SetUp() override {
     directory_ =
         fs::path(::testing::TempDir()) /
-        ("replay_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+        ("replay_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+         "_" + std::to_string(getpid()));
     fs::remove_all(directory_);
     fs::create_directories(directory_ / "set");
   }

@@ -1,6 +1,7 @@
 // Replays of traces with device streams, on the host backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +23,8 @@ class StreamsTest : public ::testing::Test {
   void SetUp() override {
     directory_ =
         fs::path(::testing::TempDir()) /
-        ("streams_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+        ("streams_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+         "_" + std::to_string(getpid()));
     fs::remove_all(directory_);
     fs::create_directories(directory_ / "set");
     request_.set_directory = (directory_ / "set").string();

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -24,6 +26,14 @@ using ::testing::Pair;
 bool HasSource(const Sampler& sampler, const std::string& source) {
   return std::any_of(sampler.metrics().begin(), sampler.metrics().end(),
                      [&](const Metric& metric) { return metric.source == source; });
+}
+
+bool HoldsWithinAMinute(const std::function<bool()>& condition) {
+  const std::int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
+  while (!condition() && MonotonicNs() < deadline_ns) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return condition();
 }
 
 TEST(Sampler, ModelStandsInOnlyWhereNothingMeasuresPower) {
@@ -64,18 +74,22 @@ TEST(Sampler, SamplesAtItsPeriodUntilStopped) {
   root.WriteAll();
   const auto sampler = Sampler::Open({.period_ns = 5'000'000, .sources = {.root = root.path()}});
   std::vector<std::vector<Sample>> ticks;
+  std::atomic<int> ticked = 0;
   const std::int64_t begin_ns = MonotonicNs();
-  sampler->Start([&](const std::vector<Sample>& samples) { ticks.push_back(samples); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  sampler->Start([&](const std::vector<Sample>& samples) {
+    ticks.push_back(samples);
+    ++ticked;
+  });
+  ASSERT_TRUE(HoldsWithinAMinute([&] { return ticked >= 20; }));
   sampler->Stop();
   const std::int64_t end_ns = MonotonicNs();
   sampler->Stop();
   // Every period is either a tick or missed, which each source counts; plus the last of Stop.
   const auto missed = static_cast<std::int64_t>(sampler->diagnostics().CountOf("missed_tick"));
   const auto count = static_cast<std::int64_t>(ticks.size());
-  EXPECT_GE(count + missed, 200 / 5);
+  const std::int64_t sampled_ns = ticks.back().front().time_ns - ticks.front().front().time_ns;
+  EXPECT_GE(count + missed, sampled_ns / 5'000'000);
   EXPECT_LE(count, (end_ns - begin_ns) / 5'000'000 + 2);
-  ASSERT_GE(count, 3);
   std::int64_t last_ns = begin_ns;
   for (const auto& samples : ticks) {
     ASSERT_FALSE(samples.empty());
@@ -92,7 +106,8 @@ TEST(Sampler, SamplesAtItsPeriodUntilStopped) {
 TEST(Sampler, ASourceMayHaveAPeriodOfItsOwn) {
   const FixtureRoot root;
   root.WriteAll();
-  const auto sampler = Sampler::Open({.period_ns = 1'000'000'000,
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  const auto sampler = Sampler::Open({.period_ns = kHourNs,
                                       .source_periods_ns = {{"thermal", 5'000'000}},
                                       .sources = {.root = root.path()}});
   std::map<std::string, int> readings;
@@ -103,13 +118,14 @@ TEST(Sampler, ASourceMayHaveAPeriodOfItsOwn) {
       ++readings[sampler->metrics()[static_cast<std::size_t>(sample.metric)].source];
     }
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(HoldsWithinAMinute([&] {
+    const std::lock_guard lock(mutex);
+    return readings["thermal"] >= 10;
+  }));
   sampler->Stop();
   for (const Metric& metric : sampler->metrics()) {
-    EXPECT_EQ(metric.period_ns, metric.source == "thermal" ? 5'000'000 : 1'000'000'000);
+    EXPECT_EQ(metric.period_ns, metric.source == "thermal" ? 5'000'000 : kHourNs);
   }
-  const auto missed = static_cast<int>(sampler->diagnostics().CountOf("missed_tick"));
-  EXPECT_GE(readings["thermal"] + missed, 40);
   EXPECT_EQ(readings["cpufreq"], 2) << "one value: at the beginning and at the end";
 }
 
@@ -162,10 +178,12 @@ TEST(Sampler, ASlowDriverDelaysOnlyItself) {
       ++readings[metric.name + " of " + metric.device];
     }
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  ASSERT_TRUE(HoldsWithinAMinute([&] {
+    const std::lock_guard lock(mutex);
+    return readings["power of gpu-0000:01:00.0"] >= 4;
+  }));
   sampler->Stop();
   EXPECT_GT(readings["temperature of acpitz"], 2 * readings["power of gpu-0000:01:00.0"]);
-  EXPECT_GE(readings["power of gpu-0000:01:00.0"], 2);
   EXPECT_GT(sampler->diagnostics().CountOf("slow_reading"), 0U);
   EXPECT_GT(sampler->diagnostics().CountOf("missed_tick"), 0U);
 }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "tests/timing/graph_builder.h"
 
@@ -159,13 +159,14 @@ TEST(DryRun, MillionNodesTakeWellUnderASecond) {
     if (i > 100) nodes[i].deps.push_back(i - 100);
   }
   const TimingGraph graph = MakeGraph(nodes);
-  const auto start = std::chrono::steady_clock::now();
+  // Of the processor: what else runs does not count.
+  const std::clock_t start = std::clock();
   const auto schedule = DryRun(graph);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const double took_s = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   ASSERT_TRUE(schedule);
   EXPECT_EQ(schedule->makespan_ns, 3LL * kNodes - 1);
-  RecordProperty("seconds", std::to_string(took.count()));
-  EXPECT_LT(took.count(), 5);  // loose: sanitizers and busy machines; 0.16 s on a busy machine
+  RecordProperty("seconds", std::to_string(took_s));
+  EXPECT_LT(took_s, 5);  // loose: sanitizers; 0.16 s without
 }
 
 }  // namespace
