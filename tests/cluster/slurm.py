@@ -98,7 +98,7 @@ class Cluster:
             for name in ("spool", "tmp"):  # of its own: PMIx makes a directory for each job in it
                 (self.directory / f"{name}.node{i}").mkdir()
             self._daemon("slurmd", "-D", "-N", f"node{i}")
-        self._wait(lambda: self._idle() == self.nodes, 30, "nodes do not come up")
+        self._wait(lambda: self._idle() == self.nodes, 120, "nodes do not come up")
 
     def _daemon(self, *command):
         log = open(self.directory / f"{command[0]}.{len(self._daemons)}.out", "w")

@@ -18,6 +18,7 @@ RANKS = 4
 AT_FAULT = 2
 CHECK_FAILED, BAD_INPUT, ENVIRONMENT = 1, 3, 4
 WATCHDOG_S = 2
+SOON_S = 50  # on a loaded machine, and before the watchdog's default of a minute
 
 
 def rank_processes(parent):
@@ -36,11 +37,14 @@ def rank_processes(parent):
 
 
 def is_stopped(pid):
-    """Whether every thread of a process stands still; fails where the process ended."""
-    states = [stat.read_text().rsplit(")", 1)[1].split()[0] for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    """Whether every thread of a process stands still; fails where the process has ended."""
+    states = set()
+    for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # a thread that ended meanwhile
+            states.add(stat.read_text().rsplit(")", 1)[1].split()[0])
     if not states or "Z" in states:
         raise ProcessLookupError(pid)
-    return set(states) == {"T"}
+    return states == {"T"}
 
 
 class FaultTest(program.ConvertedTest):
@@ -56,21 +60,24 @@ class FaultTest(program.ConvertedTest):
                 str(self.run_path), *map(str, options)]
 
     @contextlib.contextmanager
-    def replaying(self, *options, **kwargs):
-        """A replay that has begun to record on every rank."""
+    def started(self, *options, **kwargs):
         replay = subprocess.Popen(self.command(*options, **kwargs), env=program.ENVIRONMENT, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            self.wait_for_records(replay, kwargs.get("ranks", RANKS))
             yield replay
         finally:
             replay.kill()
             replay.communicate()
 
-    def wait_for_records(self, replay, ranks, more_than=0):
-        """Until every rank has recorded more steps than so many."""
-        program.wait_until(lambda: all(self.steps(rank) > more_than for rank in range(ranks)), "records of every rank",
-                           while_running=replay)
+    @contextlib.contextmanager
+    def replaying(self, *options, **kwargs):
+        """A replay that has begun to record on every rank."""
+        with self.started(*options, **kwargs) as replay:
+            program.wait_until(lambda: self.all_recorded(kwargs.get("ranks", RANKS)), "records of every rank", while_running=replay)
+            yield replay
+
+    def all_recorded(self, ranks):
+        return all(self.steps(rank) > 0 for rank in range(ranks))
 
     def steps(self, rank):
         file = self.run_path / f"rank{rank}.sqlite"
@@ -109,7 +116,7 @@ class LostRank(FaultTest):
     def test_stopped_rank_is_named_by_the_watchdog(self):
         with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
             os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGSTOP)
-            code, errors = self.end_within(replay, 20)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertEqual(code, CHECK_FAILED, errors)
         self.assertIn(f"no progress on any rank for {WATCHDOG_S} s: rank {AT_FAULT} does not answer",
                       errors)
@@ -121,7 +128,7 @@ class LostRank(FaultTest):
         """The rank that would look after the others."""
         with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
             os.kill(rank_processes(replay.pid)[0], signal.SIGSTOP)
-            code, errors = self.end_within(replay, 25)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertEqual(code, CHECK_FAILED, errors)
         self.assertIn("rank 0 does not answer", errors)
         self.check_kept("rank 0 does not answer")
@@ -129,7 +136,7 @@ class LostRank(FaultTest):
     def test_killed_rank_ends_the_run(self):
         with self.replaying("--iterations", 100000) as replay:
             os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGKILL)
-            code, errors = self.end_within(replay, 15)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertNotEqual(code, 0, errors)
         self.assertRegex(errors, rf"rank {AT_FAULT} .*signal 9")  # mpirun's own words
         self.check_kept(f"ended early: rank {AT_FAULT} first, killed", "ended by SIGTERM")
@@ -137,43 +144,49 @@ class LostRank(FaultTest):
     def test_terminated_rank_tells_the_others(self):
         with self.replaying("--iterations", 100000) as replay:
             os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGTERM)
-            code, errors = self.end_within(replay, 15)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertNotEqual(code, 0, errors)
         self.assertIn(f"rank {AT_FAULT}: ended by SIGTERM", errors)
         self.check_kept(f"ended early: rank {AT_FAULT}: ended by SIGTERM")
 
 
 class PausedRank(FaultTest):
-    def pause(self, pid, for_s):
-        os.kill(pid, signal.SIGSTOP)
-        program.wait_until(lambda: is_stopped(pid), "a stopped rank")
-        time.sleep(for_s)  # the fault itself
-        os.kill(pid, signal.SIGCONT)
+    def pause(self, replay, for_s):
+        """Stops one rank for so long; false where the replay is over."""
+        try:
+            pid = rank_processes(replay.pid)[AT_FAULT]
+            os.kill(pid, signal.SIGSTOP)
+            program.wait_until(lambda: is_stopped(pid), "a stopped rank")
+            time.sleep(for_s)  # the fault itself
+            os.kill(pid, signal.SIGCONT)
+        except (KeyError, ProcessLookupError):
+            return False
+        return True
 
-    def check_goes_on(self, replay):
-        """Every rank takes further steps, and the run ends only because it is interrupted."""
-        before = max(map(self.steps, range(RANKS)))
-        self.wait_for_records(replay, RANKS, more_than=before + 1)
-        os.kill(replay.pid, signal.SIGINT)
-        _, errors = self.end_within(replay, 60)
-        self.assertNotIn("no progress", errors)
-        notes = "\n".join(self.run_json("report", self.run_path)["notes"])
-        self.assertIn("ended early: ", notes)
-        self.assertNotIn("no progress", notes)
+    def check_survives(self, pauses, for_s, *options):
+        """A replay of which one rank is stopped so often ends as any other. One that ends before was too short: again."""
+        for iterations in (8, 32, 128, 512):
+            shutil.rmtree(self.run_path, ignore_errors=True)
+            with self.started("--iterations", iterations, *options) as replay:
+                program.wait_until(lambda: self.all_recorded(RANKS) or replay.poll() is not None, "records of every rank")
+                lasted = True
+                for _ in range(pauses):
+                    lasted = lasted and self.pause(replay, for_s)
+                    time.sleep(0.1)  # what is left to it to run
+                code, errors = self.end_within(replay, 300)
+            self.assertEqual(code, 0, errors)
+            notes = "\n".join(self.run_json("report", self.run_path)["notes"])
+            self.assertNotIn("not merged", notes)
+            if lasted:
+                return
+        self.fail(f"{iterations} iterations are over before {pauses} pauses of {for_s} s")
 
     def test_stop_of_five_seconds_is_survived(self):
-        with self.replaying("--iterations", 100000) as replay:
-            self.pause(rank_processes(replay.pid)[AT_FAULT], 5)
-            self.check_goes_on(replay)
+        self.check_survives(1, 5)
 
     def test_slow_rank_is_waited_for(self):
-        """A tenth of the time to run; its pauses together are twice the watchdog's patience."""
-        with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
-            pid = rank_processes(replay.pid)[AT_FAULT]
-            for _ in range(5):
-                self.pause(pid, 0.9)
-                time.sleep(0.1)
-            self.check_goes_on(replay)
+        """A tenth of the time to run; its pauses alone are half the watchdog's patience."""
+        self.check_survives(5, 0.9, "--watchdog", WATCHDOG_S)
 
 
 class Exhausted(FaultTest):
@@ -183,11 +196,11 @@ class Exhausted(FaultTest):
         start = self.script(f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -v {self.idle_kb() + 200_000}')
         begin = time.monotonic()
         done = subprocess.run(self.command("--device", "host", ranks=2, prefix=[start]),
-                              env=program.ENVIRONMENT, capture_output=True, text=True, timeout=60,
+                              env=program.ENVIRONMENT, capture_output=True, text=True, timeout=120,
                               check=False)
         self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
         self.assertIn("rank 1: out of memory while allocating", done.stderr)
-        self.assertLess(time.monotonic() - begin, 30)
+        self.assertLess(time.monotonic() - begin, SOON_S)
 
     def large_transfers(self):
         """Two ranks that reduce 512 MB."""
@@ -217,7 +230,7 @@ class Exhausted(FaultTest):
         with self.replaying("--iterations", 100000) as replay:
             size = (self.run_path / f"rank{AT_FAULT}.sqlite-wal").stat().st_size
             resource.prlimit(rank_processes(replay.pid)[AT_FAULT], resource.RLIMIT_FSIZE, (size, size))
-            code, errors = self.end_within(replay, 30)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertEqual(code, ENVIRONMENT, errors)
         self.assertRegex(errors, rf"rank {AT_FAULT}: .*rank{AT_FAULT}\.sqlite")
         self.check_kept(f"rank {AT_FAULT}: ")
@@ -226,7 +239,7 @@ class Exhausted(FaultTest):
 class BadStart(FaultTest):
     def replay_fails(self, *command, env=None):
         done = subprocess.run(command, env={**program.ENVIRONMENT, **(env or {})}, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=120, check=False)
         self.assertNotEqual(done.returncode, 0)
         return done
 
@@ -257,7 +270,7 @@ class Interrupted(FaultTest):
     def test_ctrl_c_keeps_what_was_recorded(self):
         with self.replaying("--iterations", 100000) as replay:
             os.kill(replay.pid, signal.SIGINT)
-            code, errors = self.end_within(replay, 15)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertNotEqual(code, 0, errors)
         self.check_kept("ended early: ")
 
@@ -265,7 +278,7 @@ class Interrupted(FaultTest):
         self.trace = self.convert("gloo/gpt_single")
         with self.replaying("--iterations", 100000, ranks=1) as replay:
             os.kill(replay.pid, signal.SIGINT)
-            code, errors = self.end_within(replay, 15)
+            code, errors = self.end_within(replay, SOON_S)
         self.assertEqual(code, 128 + signal.SIGINT, errors)
         self.assertIn("ended by SIGINT", errors)
         report = self.run_json("report", self.run_path)
