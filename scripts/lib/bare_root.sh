@@ -4,7 +4,7 @@
 #   scripts/lib/bare_root.sh --possible                  exit code 0, or 4 and the reason on standard error
 # The checkout is mounted at its own path, with empty build directories (--with-build: with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
-# The bare system and downloaded packages are kept in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
+# The bare system, downloaded packages and, while it is used, the root are in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 checkout=$PWD
@@ -85,7 +85,7 @@ case ${1:-} in
 esac
 possible
 [ -d "$cache/template" ] || make_template
-root=$(mktemp -d)
+root=$(mktemp -d "$cache/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 cp -a "$cache/template/." "$root"
 copy_network_settings "$root"
