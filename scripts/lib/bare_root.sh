@@ -84,7 +84,11 @@ case ${1:-} in
   --with-build) shift; export hidden='' ;;
 esac
 possible
-[ -d "$cache/template" ] || make_template
+mkdir -p "$cache"
+(
+  flock 9  # one makes the template, others wait for it
+  [ -d "$cache/template" ] || make_template
+) 9>"$cache/lock"
 root=$(mktemp -d "$cache/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 cp -a "$cache/template/." "$root"
