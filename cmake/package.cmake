@@ -23,7 +23,7 @@ install(FILES ${generated}/reprise.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fis
 install(FILES ${generated}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.png)
 # Of libraries that are compiled in from headers or embedded; the others are packages of their own.
 foreach(library IN ITEMS nlohmann-json3-dev libcli11-dev libexpected-dev opencl-clhpp-headers node-d3)
   install(FILES /usr/share/doc/${library}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences
