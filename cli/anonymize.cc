@@ -125,19 +125,22 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
   app.add_option("input", flags->input, "trace set");
   app.add_option("output", flags->output, "directory to create");
   app.add_option("--policy", flags->policy,
-                 "replay (default), simulate, statistics, or a file of your own");
-  app.add_option("--print-policy", flags->print_policy, "show a preset's file and end");
+                 "replay (default), simulate, statistics, or a policy file");
+  app.add_option("--print-policy", flags->print_policy, "print the file of a preset and exit");
   app.add_option("--durations", flags->durations,
-                 "keep, grid:NS, or scale (by a secret factor); default: the policy's");
-  app.add_option("--shapes", flags->shapes,
-                 "keep, grid:N, or scale; other than keep, a replay is no longer the same");
-  app.add_option("--salt-file", flags->salt_file,
-                 "same file, same names in every set; created if missing (default: a salt that is "
-                 "thrown away)");
-  app.add_option("--public-names", flags->names, "a file with more names that may stay");
+                 "keep, grid:NS, or scale (by a secret factor); default: as in the policy");
+  app.add_option(
+      "--shapes", flags->shapes,
+      "keep, grid:N, or scale; with grid and scale the replay differs from the original");
+  app.add_option(
+      "--salt-file", flags->salt_file,
+      "file with the salt, created if missing; sets with the same salt get the same names "
+      "(default: a random salt that is not stored)");
+  app.add_option("--public-names", flags->names, "file with further names to keep");
   app.add_flag("--verify", flags->verify,
                "compare the result with the original; exit 1 if it differs");
-  app.add_flag("--verify-only", flags->verify_only, "only compare a result that is there");
+  app.add_flag("--verify-only", flags->verify_only,
+               "only compare an existing result with the original");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunAnonymize(*flags); };

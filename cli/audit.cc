@@ -107,11 +107,12 @@ void Print(const AuditFlags& flags, const AuditReport& report) {
 
 CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<AuditFlags>();
-  app.description("Show what a trace set still says; exit 1 if some of it should not be shared");
+  app.description(
+      "List the strings and fields in a trace set; exit 1 if some should not be shared");
   app.add_option("path", flags->path, "trace set")->required();
-  app.add_option("--public-names", flags->names, "a file with more names that may stay");
-  app.add_flag("--all", flags->all, "every string and finding, however many");
-  app.add_flag("--json", flags->json, "machine-readable result on stdout; always all");
+  app.add_option("--public-names", flags->names, "file with further names to accept");
+  app.add_flag("--all", flags->all, "print every string and finding");
+  app.add_flag("--json", flags->json, "machine-readable result on stdout, always complete");
   return [flags]() -> Result<int> {
     const AuditRequest request{
         .directory = flags->path, .local = NamesOfThisMachine(), .public_names = flags->names};

@@ -246,10 +246,11 @@ Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& fl
 }  // namespace
 
 CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
-  app.description("measure collectives and kernels as the replay runs them");
+  app.description("Measure collectives and kernels as a replay runs them");
   app.require_subcommand(1);
   const auto flags = std::make_shared<BenchFlags>();
-  CLI::App* sub = app.add_subcommand("collectives", "busbw of one kind; start it with mpirun -n N");
+  CLI::App* sub = app.add_subcommand(
+      "collectives", "Measure time and busbw of one collective; start it with mpirun -n N");
   sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
   sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();
   sub->add_option("-e,--maxbytes", flags->max_size, "largest size")->capture_default_str();
@@ -257,7 +258,7 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option("-f,--stepfactor", flags->factor, "factor between sizes; 1: use the increment")
       ->capture_default_str();
   sub->add_option("-n,--iters", flags->iterations, "timed iterations")->capture_default_str();
-  sub->add_option("-w,--warmup_iters", flags->warmup, "iterations before")->capture_default_str();
+  sub->add_option("-w,--warmup_iters", flags->warmup, "warm-up iterations")->capture_default_str();
   sub->add_option("-c,--check", flags->check, "check results: 0 or 1")->capture_default_str();
   sub->add_option("-d,--datatype", flags->dtype, "element type, or all")->capture_default_str();
   sub->add_option("-o,--op", flags->op, "sum, prod, min, max, avg, …, or all")
@@ -265,7 +266,7 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option("-r,--root", flags->root, "root rank")->capture_default_str();
   sub->add_option(
       "--algo", flags->algorithms,
-      "NAME[,chunk=SIZE][,channels=N][,node=N]: how it is made; reprise list algorithms");
+      "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N]; `reprise list algorithms` lists them");
   AddSweepFlags(*sub, flags->sweep);
   sub->add_flag("--json", flags->json, "results as JSON");
   const CommandBody kernels = AddBenchKernels(app, context);

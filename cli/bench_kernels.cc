@@ -115,11 +115,12 @@ Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags&
 CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   const auto flags = std::make_shared<BenchKernelsFlags>();
   CLI::App* sub = bench.add_subcommand(
-      "kernels", "GFLOP/s and GB/s of the kernels, of the device's limits and of other libraries");
+      "kernels",
+      "Measure GFLOP/s and GB/s of the kernels, the device limits and baseline libraries");
   sub->add_option("--device", flags->backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}))
       ->capture_default_str();
-  sub->add_option("--device-index", flags->device_index, "which one: see reprise devices")
+  sub->add_option("--device-index", flags->device_index, "its number in `reprise devices`")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   AddIcdOption(*sub, flags->icds);
@@ -127,23 +128,24 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   AddBlasOption(*sub, flags->blas);
   sub->add_option(
       "--torch", flags->torch,
-      "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a peer of most kernels");
+      "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a baseline for most kernels");
   sub->add_option("--filter", flags->filter,
-                  "only cases with this in their name, kernel or operator");
-  sub->add_option("--dtype", flags->dtypes, "float32,float64,float16,bfloat16: one or more")
+                  "only cases with this text in their name, kernel or operator");
+  sub->add_option("--dtype", flags->dtypes, "one or more of float32,float64,float16,bfloat16")
       ->capture_default_str();
-  sub->add_option("--repeat", flags->repeats, "repeats, of which the median is shown")
+  sub->add_option("--repeat", flags->repeats, "repeats; the median is shown")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  sub->add_option("--min-time-ms", flags->min_time_ms, "of all repeats of a case together")
+  sub->add_option("--min-time-ms", flags->min_time_ms,
+                  "least time for all repeats of a case together")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
-                  "cases of which one run takes longer even at the device's limits are skipped")
+                  "skip cases whose single run takes longer at the device limits")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   sub->add_option("--peers", flags->peers,
-                  "on, off: measure CLBlast, OpenBLAS, PyTorch where they are")
+                  "measure CLBlast, OpenBLAS and PyTorch where they are installed")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   sub->add_flag("--list", flags->list, "show the cases without running them");

@@ -108,17 +108,17 @@ Result<std::vector<std::int64_t>> ParseChunks(const std::vector<std::string>& te
 void AddSweepFlags(CLI::App& app, SweepFlags& flags) {
   auto* const sweep = app.add_flag(
       "--sweep", flags.sweep,
-      "every algorithm x chunk x channels, and a bare MPI loop, measured in turn: one table");
-  app.add_option("--chunks", flags.chunks, "longest messages to try")
+      "measure every algorithm, chunk size and channel count, and a loop of the MPI call, in turn");
+  app.add_option("--chunks", flags.chunks, "chunk sizes to try")
       ->delimiter(',')
       ->needs(sweep)
       ->capture_default_str();
-  app.add_option("--channels", flags.channels, "chunks under way at a time to try")
+  app.add_option("--channels", flags.channels, "numbers of channels (chunks in flight) to try")
       ->delimiter(',')
       ->needs(sweep)
       ->check(CLI::Range(1, kMostChannels))
       ->capture_default_str();
-  app.add_option("--rounds", flags.rounds, "how often each is measured, in turn")
+  app.add_option("--rounds", flags.rounds, "measurements of each, in turn")
       ->needs(sweep)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

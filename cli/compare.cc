@@ -127,32 +127,33 @@ Result<int> RunCompare(const CompareFlags& flags) {
 
 CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CompareFlags>();
-  app.description("Runs side by side: time, energy, power and temperature, and what differs");
-  app.add_option("runs", flags->sides,
-                 "two or more, the first is what the others are compared with: RUN, LABEL=RUN, "
-                 "LABEL=RUN,RUN,… (repeats), or a directory of repeats")
+  app.description("Compare runs: time, energy, power, temperature, and where they differ");
+  app.add_option(
+         "runs", flags->sides,
+         "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
+         "the first is the baseline")
       ->required()
       ->type_name("[LABEL=]RUN[,RUN]");
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
   app.add_option("-o,--output", flags->output,
-                 "also as one HTML page with charts, which needs no network")
+                 "also write one HTML page with charts, which needs no network")
       ->type_name("FILE.html");
   app.add_option("--figure", flags->figures,
-                 "the page holds this figure instead (repeatable); sweeps allow other traces")
+                 "show this figure on the page instead; the runs may have different traces")
       ->check(CLI::IsMember({"parallelism", "optimizations", "microbatch", kHeatMap}))
       ->allow_extra_args(false);
-  app.add_option("--fail-if", flags->conditions,
-                 "exit 1 where a ratio to the first run is so: 'time>1.05', 'energy.low>1', "
-                 "'class.gemm>1.1 || temperature.value>85' (repeatable)")
+  app.add_option(
+         "--fail-if", flags->conditions,
+         "exit 1 if a condition on ratios to the baseline holds: 'time>1.05', 'energy.low>1', "
+         "'class.gemm>1.1 || temperature.value>85'")
       ->allow_extra_args(false)
       ->type_name("EXPR");
-  app.add_option("--allow", flags->allow,
-                 "compare although these differ: trace, part, mode, coverage, iterations")
+  app.add_option("--allow", flags->allow, "compare runs that differ in these")
       ->delimiter(',')
       ->check(CLI::IsMember({"trace", "part", "mode", "coverage", "iterations"}))
       ->allow_extra_args(false);
-  app.add_flag("--quiet", flags->quiet, "with -o: no text");
+  app.add_flag("--quiet", flags->quiet, "with -o: print no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
   return [flags] { return RunCompare(*flags); };
 }

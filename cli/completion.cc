@@ -19,9 +19,9 @@ std::string QuoteForShell(const std::string& text, const std::string& quote) {
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 CommandBody RegisterCompletion(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("print what a shell needs to complete commands: bash, zsh or fish");
+  app.description("Print the completion script of a shell");
   auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "source <(reprise completion bash)")
+  app.add_option("shell", *shell, "shell; in bash: source <(reprise completion bash)")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   return [&app, shell]() -> Result<int> {

@@ -138,30 +138,30 @@ void Print(const ConvertReport& report) {
 }  // namespace
 
 CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("Turn captured traces into a trace set");
+  app.description("Convert captured traces to a trace set");
   auto flags = std::make_shared<ConvertFlags>();
   app.add_option("input", flags->input,
-                 "a directory with the captures of all ranks, or a file; `reprise list formats` "
-                 "shows what is read");
-  app.add_option("-o,--output", flags->output,
-                 "directory to create (one rank: perhaps an .et file)")
+                 "directory with the captures of all ranks, or one file; `reprise list formats` "
+                 "lists the formats");
+  app.add_option("-o,--output", flags->output, "directory to create; for one rank also an .et file")
       ->required();
-  app.add_option("--name", flags->name, "name of the trace set (default: the directory's)");
-  app.add_option("--host-trace", flags->host_trace, "one rank: its host trace");
-  app.add_option("--device-trace", flags->device_trace, "one rank: its Kineto trace");
-  app.add_option("--rank", flags->rank, "one rank: its number (default: as the files say)")
+  app.add_option("--name", flags->name, "name of the trace set (default: name of the input)");
+  app.add_option("--host-trace", flags->host_trace, "for one rank: its host trace");
+  app.add_option("--device-trace", flags->device_trace, "for one rank: its Kineto trace");
+  app.add_option("--rank", flags->rank,
+                 "for one rank: its number (default: the number in the files)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--repeat", flags->repeat,
-                 "where the Kineto file holds the host trace's step several times: take the one "
-                 "that was recorded (else the best match), or the one of median duration")
+                 "which step to take where the Kineto file holds several: the one that the host "
+                 "trace recorded (else the best match), or the one of median duration")
       ->check(CLI::IsMember({"recorded", "median"}));
-  app.add_option("--format", flags->format, "format of the input (default: recognised)");
-  app.add_option("--ranks", flags->ranks, "workloads for any number of ranks: how many to write")
+  app.add_option("--format", flags->format, "format of the input (default: detected)");
+  app.add_option("--ranks", flags->ranks, "for text workloads: number of ranks to write")
       ->check(CLI::PositiveNumber);
-  app.add_option("--passes", flags->passes, "workloads: how many iterations (default: 1)")
+  app.add_option("--passes", flags->passes, "for text workloads: number of iterations (default: 1)")
       ->check(CLI::PositiveNumber);
   app.add_flag("--force", flags->force, "replace an output that exists");
-  app.add_flag("--strict", flags->strict, "fail where something would be lost");
+  app.add_flag("--strict", flags->strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
   return [flags]() -> Result<int> {
     GiveMemoryBack();

@@ -171,7 +171,7 @@ void PrintDrivers(const IcdSearch& search) {
 }  // namespace
 
 CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("list the devices that kernels can run on");
+  app.description("List the devices that kernels can run on");
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "machine-readable output");
   auto icds = std::make_shared<std::vector<std::string>>();

@@ -244,26 +244,25 @@ Result<int> RunExport(const ExportFlags& flags) {
 CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ExportFlags>();
   app.description(
-      "Write a trace or a run as JSON, Graphviz, GraphML or a Perfetto trace, a run's telemetry as "
-      "CSV");
-  app.add_option("input", flags->input, "directory of a trace set or of a run, or an .et file")
+      "Export a trace or a run: JSON, Graphviz, GraphML, Perfetto, or telemetry as CSV");
+  app.add_option("input", flags->input, "directory of a trace set or a run, or an .et file")
       ->required();
-  app.add_option(
-         "--to", flags->format,
-         "json, dot, graphml (traces), perfetto (traces and runs) or csv (telemetry of runs)")
+  app.add_option("--to", flags->format,
+                 "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs")
       ->required()
       ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv"}));
   app.add_option("-o,--output", flags->output,
-                 "file to write, compressed if it ends in .gz or .zst; csv: a directory")
+                 "file to write, compressed if its name ends in .gz or .zst; for csv a directory")
       ->required();
-  app.add_option("--rank", flags->rank, "this rank only")->check(CLI::NonNegativeNumber);
-  app.add_option("--step", flags->step, "this recorded step only, counted from 0")
+  app.add_option("--rank", flags->rank, "export only this rank")->check(CLI::NonNegativeNumber);
+  app.add_option("--step", flags->step, "export only this recorded step, counted from 0")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--iteration", flags->iteration, "runs: this iteration only, counted from 0")
+  app.add_option("--iteration", flags->iteration,
+                 "for runs: export only this iteration, counted from 0")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--max-nodes", flags->max_nodes, "dot: refuse larger graphs")
+  app.add_option("--max-nodes", flags->max_nodes, "for dot: refuse larger graphs")
       ->capture_default_str();
-  app.add_flag("--all", flags->all, "dot: whatever its size");
+  app.add_flag("--all", flags->all, "for dot: accept any size");
   app.add_flag("--force", flags->force, "replace an output that exists");
   return [flags] { return RunExport(*flags); };
 }

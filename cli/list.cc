@@ -90,9 +90,9 @@ struct Registry {
 constexpr Registry kRegistries[] = {
     {"kernels", "the kernels and the operators that they run", Kernels},
     {"collectives", "the transfers between ranks", Collectives},
-    {"algorithms", "what --algo can make collectives of", Algorithms},
+    {"algorithms", "the algorithms of collectives, for --algo", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},
-    {"sources", "the telemetry sources, and what this machine has of them", nullptr},
+    {"sources", "the telemetry sources, and those of this machine", nullptr},
 };
 
 std::string Text(const Json& value) {
@@ -151,7 +151,7 @@ void PrintTable(const Json& rows) {
 }  // namespace
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("list what is built in: kernels, collectives, algorithms, formats, sources");
+  app.description("List the built-in kernels, collectives, algorithms, formats or sources");
   struct Flags {
     std::string what;
     bool json = false;
@@ -167,7 +167,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   }
   app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
   CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
-  app.add_flag("--markdown", flags->markdown, "a table for a Markdown page")->excludes(json);
+  app.add_flag("--markdown", flags->markdown, "print a Markdown table")->excludes(json);
   AddSourceFlags(app, flags->sources);
   return [flags]() -> Result<int> {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags->sources));

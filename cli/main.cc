@@ -40,12 +40,12 @@ std::string SubcommandName(std::string name) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Replays training execution traces: converts, replays, records, reports."};
-  app.set_version_flag("--version", VersionText, "version, commit, backends and libraries");
+  CLI::App app{"Converts, replays and measures execution traces of PyTorch training jobs."};
+  app.set_version_flag("--version", VersionText, "print version, commit, backends and libraries");
   app.require_subcommand(1);
   app.fallthrough(false);
   bool verbose = false;
-  app.add_flag("-v,--verbose", verbose, "more messages on stderr");
+  app.add_flag("-v,--verbose", verbose, "print more messages on stderr");
   const CommandContext context = ReadContext(argc, argv);
   std::vector<Command> commands;
 #define COMMAND(name)                                              \

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
+#include "cli/manual.h"
 #include "cli/option_tree.h"
 #include "core/version.h"
 
@@ -10,11 +11,11 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kBeforeCommands = R"(.SH DESCRIPTION
-Reprise takes the execution traces of a PyTorch job, converts them to MLCommons Chakra's .et format and replays them
-on any machine: real kernels through OpenCL, real collectives over MPI, in the order and with the overlap of the
-original, while it records power, temperature and utilisation.
+Reprise converts the execution traces of a PyTorch job to MLCommons Chakra's .et format and replays them on any machine.
+A replay runs real kernels through OpenCL and real collectives over MPI, in the order and with the overlap of the
+original. It records power, temperature and utilisation.
 .PP
-A trace set is a directory with one .et file a rank; a run is the directory that replay writes.
+A trace set is a directory with one .et file for each rank. A run is the directory that replay writes.
 .SH EXAMPLES
 .EX
 reprise convert capture \-o trace
@@ -24,30 +25,7 @@ reprise report run
 .EE
 )";
 
-constexpr std::string_view kAfterCommands = R"(.SH EXIT STATUS
-.TP
-.B 0
-done
-.TP
-.B 1
-a check failed: validation, a transfer's result
-.TP
-.B 2
-wrong usage, or an output that exists (\-\-force replaces it)
-.TP
-.B 3
-a file is damaged, of the wrong kind, or contradicts another
-.TP
-.B 4
-the machine lacks something: a device, memory, a permission
-.SH ENVIRONMENT
-.TP
-.B OCL_ICD_VENDORS
-where OpenCL drivers are registered, if not in /etc/OpenCL/vendors; then no other driver is looked for
-.TP
-.B XDG_CACHE_HOME
-where reprise/tuning.json is kept, which tune writes and replay reads; else $HOME/.cache
-.SH SEE ALSO
+constexpr std::string_view kSeeAlso = R"(.SH SEE ALSO
 .BR mpirun (1),
 .BR srun (1),
 /usr/share/doc/reprise
@@ -104,34 +82,19 @@ std::string Title(const OptionFacts& option) {
 }
 
 std::string Entry(const OptionFacts& option) {
-  std::vector<std::string> remarks;
-  if (option.required) {
-    remarks.emplace_back("required");
-  }
-  if (!option.limits.empty()) {
-    remarks.push_back(option.limits);
-  }
-  if (!option.default_value.empty()) {
-    remarks.push_back("default: " + option.default_value);
-  }
   std::string text = fmt::format(".TP\n{}\n{}\n", Title(option), Roff(option.help));
-  if (!remarks.empty()) {
-    text += Roff(fmt::format("({})", fmt::join(remarks, "; "))) + "\n";
+  if (const std::string remarks = ManualRemarks(option); !remarks.empty()) {
+    text += Roff("(" + remarks + ")") + "\n";
   }
   return text;
 }
 
-bool IsHelp(const OptionFacts& option) {
-  return !option.names.empty() && option.names.back() == "--help";
-}
-
-// Of commands without --help, which is the same for all and among the program's own.
 std::string Options(const CommandFacts& command) {
   std::string text;
   std::string group;
   for (const auto* list : {&command.positionals, &command.options}) {
     for (const OptionFacts& option : *list) {
-      if (IsHelp(option) && command.path != command.name) {
+      if (!ManualShows(option, command)) {
         continue;
       }
       // CLI11's own headings of options and positionals say nothing that the names do not.
@@ -141,6 +104,15 @@ std::string Options(const CommandFacts& command) {
       group = option.group;
       text += Entry(option);
     }
+  }
+  return text;
+}
+
+template <std::size_t kCount>
+std::string ManualSection(std::string_view heading, const ManualEntry (&entries)[kCount]) {
+  std::string text = fmt::format(".SH {}\n", heading);
+  for (const ManualEntry& entry : entries) {
+    text += fmt::format(".TP\n.B {}\n{}\n", entry.name, Roff(entry.text));
   }
   return text;
 }
@@ -169,15 +141,38 @@ std::string Page(const CommandFacts& program) {
                           Options(*command));
     }
   }
-  return page + std::string(kAfterCommands);
+  return page + ManualSection("EXIT STATUS", kManualExitCodes) +
+         ManualSection("ENVIRONMENT", kManualEnvironment) + std::string(kSeeAlso);
 }
 
 }  // namespace
 
+std::string ManualRemarks(const OptionFacts& option) {
+  std::vector<std::string> remarks;
+  if (option.required) {
+    remarks.emplace_back("required");
+  }
+  if (!option.limits.empty()) {
+    remarks.push_back(option.limits);
+  }
+  if (!option.default_value.empty()) {
+    remarks.push_back("default: " + option.default_value);
+  }
+  return fmt::format("{}", fmt::join(remarks, "; "));
+}
+
+bool ManualShows(const OptionFacts& option, const CommandFacts& command) {
+  const bool is_help = !option.names.empty() && option.names.back() == "--help";
+  return !is_help || command.path == command.name;
+}
+
 CommandBody RegisterMan(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("print the manual page; reprise man | man -l -");
-  return [&app]() -> Result<int> {
-    fmt::print("{}", Page(DescribeCommands(*app.get_parent())));
+  app.description("Print the manual page; read it with: reprise man | man -l -");
+  auto markdown = std::make_shared<bool>(false);
+  app.add_flag("--markdown", *markdown, "print docs/command_line.md instead");
+  return [&app, markdown]() -> Result<int> {
+    const CommandFacts program = DescribeCommands(*app.get_parent());
+    fmt::print("{}", *markdown ? MarkdownManual(program) : Page(program));
     return 0;
   };
 }

@@ -157,16 +157,17 @@ CommandBody RegisterMonitor(CLI::App& app, const CommandContext& context) {
   MonitorTarget& target = flags->target;
   target.command_line = context.command_line;
   app.description(
-      "Record power, temperature, clocks and utilisation around any program, or show them live; "
+      "Record power, temperature, clocks and utilisation of any program, or show them live; "
       "under mpirun, srun or torchrun each rank writes its part of one run");
-  app.add_option("command", target.command, "program to watch, with its arguments; after --");
+  app.add_option("command", target.command, "program to watch and its arguments, after --");
   app.add_option("-o,--output", target.directory, "run directory to write");
-  app.add_flag("--force", target.force, "overwrite a run that is there");
+  app.add_flag("--force", target.force, "replace an existing run");
   app.add_option("--prometheus", flags->prometheus,
-                 "serve http://127.0.0.1:PORT/metrics; ADDRESS:PORT for others to reach it");
-  app.add_option("--interval", flags->interval_s, "seconds between live tables (1)")
+                 "serve http://127.0.0.1:PORT/metrics; ADDRESS:PORT serves other hosts too");
+  app.add_option("--interval", flags->interval_s, "seconds between live tables (default: 1)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--duration", flags->duration_s, "seconds to go on for; without it until Ctrl-C")
+  app.add_option("--duration", flags->duration_s,
+                 "stop after this many seconds (default: at Ctrl-C)")
       ->check(CLI::PositiveNumber);
   AddSamplingFlags(app, flags->sampling);
   return [flags] { return RunMonitor(*flags); };

@@ -94,9 +94,10 @@ class TemporaryRegistry {
 }  // namespace
 
 void AddIcdOption(CLI::App& app, std::vector<std::string>& icds) {
-  app.add_option("--icd", icds,
-                 "an OpenCL driver that is not registered: its library, an .icd file, or a "
-                 "directory of those; may be repeated")
+  app.add_option(
+         "--icd", icds,
+         "OpenCL driver that is not registered: its library, an .icd file, or a directory of "
+         "those")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

@@ -90,12 +90,12 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Put a trace set into one file to share");
   app.add_option("path", flags->path, "trace set")->required();
   app.add_option("-o,--output", flags->output, "file to write, e.g. name.reprise")->required();
-  app.add_option("--license,--licence", flags->licence, "file with the licence's text")
+  app.add_option("--license,--licence", flags->licence, "file with the licence text")
       ->check(CLI::ExistingFile);
   app.add_option("--run", flags->runs,
-                 "a run whose summary goes along: times, coverage, energy; no hosts, no names");
+                 "run whose summary to include: times, coverage, energy; no host names");
   app.add_flag("--plain", flags->plain,
-               "store .et files as they are, larger: `tar --zstd -x` gives them back too");
+               "store .et files unencoded: larger, but `tar --zstd -x` can unpack them");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunPack(*flags); };

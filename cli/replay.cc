@@ -47,77 +47,84 @@ constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
 void AddFlags(CLI::App& app, ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
-      "Replay a trace set, or a part of it; start it with mpirun -n <ranks>, or srun "
+      "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
       "(docs/guides/clusters.md)");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
-  app.add_flag("--force", flags.request.force, "overwrite a run that is there");
+  app.add_flag("--force", flags.request.force, "replace an existing run");
   app.add_option("--mode", flags.mode,
                  "full: everything real; compute: transfers timed; comm: operations timed; dry: "
-                 "nothing runs, the schedule is simulated")
+                 "simulate the schedule, execute nothing")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kModes), std::end(kModes))));
   app.add_option("--ops", flags.ops,
-                 "real|surrogate|timed|skip, or CLASS=MODE,…; rest: what is not named");
+                 "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
   app.add_option("--comms", flags.comms,
-                 "real|timed|skip, or COLLECTIVE=MODE,…; rest: what is not named");
-  app.add_option("--algo", flags.algorithms,
-                 "[KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N], again for more: how "
-                 "collectives are made; `reprise list algorithms`")
+                 "real|timed|skip, or COLLECTIVE=MODE,…; collective rest: all others");
+  app.add_option(
+         "--algo", flags.algorithms,
+         "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]; "
+         "`reprise list algorithms` lists them")
       ->take_all();
   app.add_option("--staging-chunk", flags.staging_chunk,
-                 "cut long transfers into chunks of this size on their way between device and "
-                 "network; 0: do not (4MiB with GPUs, else 0: a CPU's tensors need no copy)");
+                 "chunk size for copies between device and network; 0: one copy for each transfer "
+                 "(default: 4MiB with GPUs, else 0)");
   app.add_option("--fold", flags.fold,
                  "replay this many ranks on the processes that were started, several in each")
       ->check(CLI::PositiveNumber);
   app.add_option("--host-gaps", flags.host_gaps,
-                 "keep, untraced (less what tracing took, as estimated), drop, or scale:F");
-  app.add_option("--time-scale", flags.time_scale,
-                 "factor on the time of timed nodes (of all in --mode dry), or CLASS=F,…; comm: "
-                 "transfers, rest: what is not named");
-  app.add_option("--stretch", flags.stretch,
-                 "factor, at least 1, on the time of executed operations of host threads, or "
-                 "CLASS=F,…: after each, the thread waits; `report` says which would fit");
+                 "host time between operations: keep, untraced (without the estimated cost of "
+                 "tracing), drop, or scale:F");
+  app.add_option(
+      "--time-scale", flags.time_scale,
+      "factor on the time of timed nodes (in --mode dry of all nodes), or CLASS=F,…; class "
+      "comm: transfers, class rest: all others");
+  app.add_option(
+      "--stretch", flags.stretch,
+      "factor (at least 1) on the time of executed operations of host threads, or CLASS=F,…; "
+      "the thread waits after each; `reprise report` suggests factors");
   app.add_option("--device", options.backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}));
   auto* const index = app.add_option("--device-index", options.device_index,
-                                     "which of `reprise devices`, per backend; for all ranks")
+                                     "device of all ranks: its number in `reprise devices`")
                           ->check(CLI::NonNegativeNumber);
   app.add_option("--device-map", flags.part.device_map,
-                 "device of each local rank: 0:0,1:0,2:1, round-robin, or packed (neighbours "
-                 "share); without it GPUs take turns")
+                 "device of each local rank: 0:0,1:0,2:1, or round-robin, or packed (neighbours "
+                 "share a device); default: round-robin over GPUs")
       ->excludes(index);
   AddIcdOption(app, flags.icds);
   AddTuningOptions(app, flags.tuning);
   AddBlasOption(app, options.blas);
   AddTorchOption(app, options.torch);
   AddPartFlags(app, flags.part);
-  app.add_option("--warmup", options.warmup, "iterations not counted (1)")
+  app.add_option("--warmup", options.warmup, "warm-up iterations, not measured (default: 1)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--iterations", options.iterations, "iterations counted (3)")
+  app.add_option("--iterations", options.iterations, "measured iterations (default: 3)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--memory", flags.memory,
-                 "own: storages alias only where that is safe; share: "
-                 "also across threads and streams")
+  app.add_option(
+         "--memory", flags.memory,
+         "which storages may share a buffer; own: those whose uses are ordered by dependencies; "
+         "share: also those that the recording used one after the other (correct times, wrong "
+         "contents)")
       ->check(CLI::IsMember({"own", "share"}));
   app.add_flag("--check", options.check,
                "send exactly representable data and verify every transfer's result");
-  app.add_flag("--allow-slow", options.allow_slow, "run although it takes over 20 times as long");
+  app.add_flag("--allow-slow", options.allow_slow,
+               "run even if the replay takes over 20 times as long as the recording");
   app.add_flag("--assume-groups", options.assume_groups,
                "accept guessed process groups where the capture names none");
-  app.add_option("--watchdog", flags.watchdog_s, "seconds without progress before giving up (60)")
+  app.add_option("--watchdog", flags.watchdog_s,
+                 "abort after this many seconds without progress (default: 60)")
       ->check(CLI::PositiveNumber);
   AddSamplingFlags(app, flags.sampling);
   flags.idle_option =
-      app.add_option(
-             "--idle", flags.idle_s,
-             "seconds without anything running, before the run, to know idle power (2 where "
-             "power is measured, else 0)")
+      app.add_option("--idle", flags.idle_s,
+                     "seconds to measure idle power before the replay (default: 2 where power is "
+                     "measured, else 0)")
           ->check(CLI::NonNegativeNumber);
   app.add_option("--until-steady", flags.until_steady_s,
-                 "warm up until temperatures settle (change by less than 2 degrees a minute), at "
-                 "most so many seconds")
+                 "warm up until temperatures change by less than 2 degrees a minute, at most this "
+                 "many seconds")
       ->check(CLI::PositiveNumber);
 }
 

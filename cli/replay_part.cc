@@ -5,30 +5,35 @@
 namespace reprise {
 
 void AddPartFlags(CLI::App& app, PartFlags& flags) {
-  constexpr const char* kGroup = "Replaying a part (docs/parts.md)";
-  auto* const ranks = app.add_option("--ranks", flags.ranks,
-                                     "recorded ranks to replay, e.g. 0-3,6; mpirun -n <how many>")
-                          ->group(kGroup);
+  constexpr const char* kGroup = "Replay a part of the trace set (docs/parts.md)";
+  auto* const ranks =
+      app.add_option("--ranks", flags.ranks,
+                     "recorded ranks to replay, e.g. 0-3,6; start as many processes")
+          ->group(kGroup);
   flags.one_trace_option =
-      app.add_option("--one-trace", flags.one_trace,
-                     "all ranks replay one recorded rank (RANK, or the lowest that is there), as "
-                     "data parallel")
+      app.add_option(
+             "--one-trace", flags.one_trace,
+             "all processes replay the same recorded rank (default: the lowest), as in data "
+             "parallelism")
           ->type_name("[RANK]")
           ->expected(0, 1)
           ->excludes(ranks)
           ->group(kGroup);
-  app.add_option("--group-sizes", flags.group_sizes,
-                 "collectives whose group has other members than recorded: keep the whole message "
-                 "(with --ranks), or scale it with the members (with --one-trace)")
+  app.add_option(
+         "--group-sizes", flags.group_sizes,
+         "collectives of groups with fewer or more members: keep the recorded size (default "
+         "with --ranks), or scale it with the members (default with --one-trace)")
       ->check(CLI::IsMember({"keep", "scale"}))
       ->group(kGroup);
-  app.add_option("--steps", flags.steps, "recorded steps to replay, from 0: 0,2-3")->group(kGroup);
-  app.add_option("--range", flags.range,
-                 "NAME or NAME:K: replay what a marked range (record_function) holds, every "
-                 "occurrence or the K-th from 0; `reprise stats` lists them")
+  app.add_option("--steps", flags.steps, "recorded steps to replay, counted from 0, e.g. 0,2-3")
+      ->group(kGroup);
+  app.add_option(
+         "--range", flags.range,
+         "NAME or NAME:K: replay a marked range (record_function): every occurrence, or the "
+         "K-th from 0; `reprise stats` lists the ranges")
       ->group(kGroup);
   app.add_option("--streams", flags.streams,
-                 "device streams to execute, e.g. 0/7; others take their recorded time")
+                 "device streams to execute, e.g. 0/7; the others take their recorded time")
       ->group(kGroup);
 }
 

@@ -63,13 +63,14 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("run", flags->run, "directory written by replay or monitor")->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_option("-o,--output", flags->output,
-                 "also as one HTML page with charts, which needs no network")
+                 "also write one HTML page with charts, which needs no network")
       ->type_name("FILE.html");
-  app.add_option("--memory", flags->memory,
-                 "most memory to take, e.g. 8GiB (default: the machine's): a run that would take "
-                 "more is read host by host")
+  app.add_option(
+         "--memory", flags->memory,
+         "memory limit, e.g. 8GiB (default: the machine's memory); a run that needs more is "
+         "read host by host")
       ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--quiet", flags->quiet, "with -o: no text");
+  app.add_flag("--quiet", flags->quiet, "with -o: print no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
   return [flags] { return RunReport(*flags); };
 }

@@ -63,17 +63,17 @@ Status ParsePeriods(const std::string& text, SamplerOptions& options) {
 }  // namespace
 
 void AddSourceFlags(CLI::App& app, SamplingFlags& flags) {
-  app.add_option("--telemetry-library", flags.libraries,
-                 "SOURCE=FILE, again for more: a vendor's library that is installed elsewhere")
+  app.add_option("--telemetry-library", flags.libraries, "SOURCE=FILE: path of a vendor library")
       ->take_all();
-  app.add_option("--telemetry-root", flags.root,
-                 "directory in front of /proc and /sys: a container's view of its host");
+  app.add_option(
+      "--telemetry-root", flags.root,
+      "directory that holds proc and sys, e.g. where a container mounts those of its host");
 }
 
 void AddSamplingFlags(CLI::App& app, SamplingFlags& flags) {
   app.add_option("--sample-period", flags.periods,
-                 "telemetry: milliseconds between readings, from 5 on; MS,SOURCE=MS,… for sources "
-                 "with a period of their own; off: none");
+                 "milliseconds between telemetry readings, at least 5; MS,SOURCE=MS,… sets single "
+                 "sources; off: no telemetry");
   AddSourceFlags(app, flags);
 }
 

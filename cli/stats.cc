@@ -105,7 +105,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
 }  // namespace
 
 CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("show what is in a trace: nodes, edges, transfers, groups, steps");
+  app.description("Show the contents of a trace: nodes, edges, transfers, groups, steps");
   struct Flags {
     std::string path;
     bool json = false;

@@ -163,19 +163,19 @@ Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
 }  // namespace
 
 CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
-  app.description("measure the tile sizes of matrix products on a device and keep the best");
+  app.description("Measure the tile sizes of matrix products on a device and store the best");
   auto flags = std::make_shared<TuneFlags>();
   app.add_option("--device", flags->backend, "opencl or host")
       ->check(CLI::IsMember({"opencl", "host"}))
       ->capture_default_str();
-  app.add_option("--device-index", flags->device_index, "which one: see reprise devices")
+  app.add_option("--device-index", flags->device_index, "its number in `reprise devices`")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   AddIcdOption(app, flags->icds);
-  app.add_option("--dtype", flags->dtypes, "float32,bfloat16,float16: one or more")
+  app.add_option("--dtype", flags->dtypes, "one or more of float32,bfloat16,float16")
       ->capture_default_str();
   app.add_option("--size", flags->tune.sizes,
-                 "of square products; several are kept apart as small, medium, large")
+                 "sizes of square products; the best tiles are stored for small, medium and large")
       ->delimiter(',')
       ->check(CLI::Range(16, 32768));
   app.add_option("--layout", flags->tune.layouts,
@@ -183,16 +183,17 @@ CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
       ->delimiter(',')
       ->check(CLI::IsMember({"nn", "nt", "tn", "tt"}))
       ->capture_default_str();
-  app.add_option("--repeat", flags->tune.repeats, "repeats, of which the median counts")
+  app.add_option("--repeat", flags->tune.repeats, "repeats; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--min-time-ms", flags->min_time_ms, "of all repeats of a measurement together")
+  app.add_option("--min-time-ms", flags->min_time_ms,
+                 "least time for all repeats of a measurement together")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_flag("--allow-tf32", flags->allow_tf32, "also float32 products on tensor cores");
+  app.add_flag("--allow-tf32", flags->allow_tf32, "also measure float32 products on tensor cores");
   app.add_option("-o,--output", flags->output,
-                 "file to write (tuning.json in the cache directory, which replay reads)");
-  app.add_flag("--force", flags->force, "replace a file that is there");
+                 "file to write (default: tuning.json in the cache directory, which replay reads)");
+  app.add_flag("--force", flags->force, "replace an existing file");
   app.add_flag("--json", flags->json, "results as JSON");
   return [flags, &context] { return Tune(context, *flags); };
 }

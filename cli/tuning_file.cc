@@ -89,13 +89,13 @@ bool SameKind(const TunedGemm& a, const TunedGemm& b) {
 }  // namespace
 
 void AddTuningOptions(CLI::App& app, TuningFlags& flags) {
-  app.add_option(
-      "--tuning", flags.file,
-      "tile sizes that reprise tune measured (its own file, if there is one); none: what "
-      "is built in");
-  app.add_flag("--allow-tf32", flags.allow_tf32,
-               "float32 products on tensor cores, which round their inputs to 10 bits; as "
-               "torch.backends.cuda.matmul.allow_tf32, which traces do not record");
+  app.add_option("--tuning", flags.file,
+                 "file of tile sizes that `reprise tune` wrote (default: the one in the cache "
+                 "directory); none: built-in sizes");
+  app.add_flag(
+      "--allow-tf32", flags.allow_tf32,
+      "compute float32 products on tensor cores, which round the inputs to 10 bits, as with "
+      "torch.backends.cuda.matmul.allow_tf32");
 }
 
 std::string DefaultTuningPath(const CommandContext& context) {

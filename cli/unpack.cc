@@ -11,16 +11,17 @@ namespace reprise {
 
 CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   auto request = std::make_shared<UnpackRequest>();
-  app.description("Verify a package of `pack` and write its trace set");
+  app.description("Verify a package and write its trace set");
   app.add_option("package", request->package, "file that `pack` wrote")->required();
   app.add_option("-o,--output", request->directory, "directory to create")->required();
-  app.add_option("--max-bytes", request->limits.bytes, "refuse more bytes unpacked")
+  app.add_option("--max-bytes", request->limits.bytes, "limit on unpacked bytes")
       ->capture_default_str();
-  app.add_option("--max-files", request->limits.files, "refuse more files")->capture_default_str();
-  app.add_option("--max-ratio", request->limits.ratio, "refuse more bytes for one that is packed")
+  app.add_option("--max-files", request->limits.files, "limit on files")->capture_default_str();
+  app.add_option("--max-ratio", request->limits.ratio,
+                 "limit on unpacked bytes for each packed byte")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--force", request->force, "replace what an earlier unpack wrote");
+  app.add_flag("--force", request->force, "replace the output of an earlier unpack");
   return [request]() -> Result<int> {
     REPRISE_ASSIGN(const PackageManifest manifest, Unpack(*request));
     fmt::print("{}: {} files, all as their checksums say\n", request->directory,

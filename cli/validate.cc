@@ -331,7 +331,8 @@ CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
       "Check trace files and sets: well formed, ranks agree, timing reproduces the recording");
   app.add_option("PATH", flags->paths, "trace set directories or .et files")->required();
   app.add_flag("--timing", flags->timing,
-               "dry run from edges, durations and delays, per rank and for a set");
+               "simulate each rank and the set from edges, durations and delays, and compare with "
+               "the recording");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunValidate(*flags); };
 }

@@ -68,8 +68,9 @@ class Manual(program.ProgramTest):
         self.assertIn("real|surrogate|timed|skip, or CLASS=MODE,…;", text)
 
     def test_has_what_help_has(self):
-        """Every option of every command, on the page and in the three completions."""
+        """Every option of every command, on the two pages and in the three completions."""
         page = self.run_program("man").stdout.replace("\\-", "-")
+        markdown = self.run_program("man", "--markdown").stdout
         shells = [self.run_program("completion", shell).stdout for shell in ("bash", "zsh", "fish")]
         commands = re.findall(r"^  ([a-z]+) {2,}", self.run_program("--help").stdout, re.MULTILINE)
         self.assertIn("replay", commands)
@@ -77,8 +78,10 @@ class Manual(program.ProgramTest):
             options = set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", self.run_program(*command, "--help").stdout, re.MULTILINE))
             self.assertIn("--help", options)
             section = page.split(f".SS reprise {' '.join(command)}\n")[1].split("\n.S")[0]
+            rows = markdown.split(f"\n## reprise {' '.join(command)}\n")[1].split("\n## ")[0]
             for option in options - {"--help"}:
                 self.assertIn(f"\\fB{option}\\fR", section, command)
+                self.assertIn(f"`{option}`", rows, command)
                 for script in shells:
                     self.assertIn(option[2:], script, command)
 

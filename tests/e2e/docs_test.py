@@ -12,6 +12,7 @@ import prose
 
 README = program.ROOT / "README.md"
 KERNELS = program.ROOT / "docs" / "kernels.md"
+COMMAND_LINE = program.ROOT / "docs" / "command_line.md"
 PAGES = [README, program.ROOT / "traces" / "README.md", *sorted((program.ROOT / "docs").rglob("*.md"))]
 NOT_ON_THE_START_PAGE = [program.ROOT / "CHANGELOG.md", program.ROOT / "bench" / "peers" / "README.md"]
 SOURCES = {".cc", ".h", ".cl", ".def", ".proto", ".py", ".cmake", ".txt", ".sbatch", ""}
@@ -160,6 +161,13 @@ class Policies(program.ProgramTest):
         for preset in presets:
             fields = json.loads(self.run_program("anonymize", "--print-policy", preset).stdout)["fields"]
             self.assertEqual(table[preset], fields, preset)
+
+
+class CommandLine(program.ProgramTest):
+    def test_page_is_what_the_program_prints(self):
+        printed = self.run_program("man", "--markdown").stdout
+        self.assertEqual(COMMAND_LINE.read_text(encoding="utf-8"), printed,
+                         "refresh the page: build/reprise man --markdown > docs/command_line.md")
 
 
 if __name__ == "__main__":
