@@ -18,6 +18,7 @@
 #include "collectives/communicator.h"
 #include "core/bytes.h"
 #include "core/log.h"
+#include "core/parallel.h"
 #include "replayer/choices.h"
 #include "replayer/dry.h"
 #include "replayer/fold.h"
@@ -165,11 +166,14 @@ Status Interpret(ReplayFlags& flags) {
   return {};
 }
 
-// PoCL starts a thread per core in every process; ranks that share a host share its cores. Must be
-// set before the first OpenCL call. What the user has set stays.
+// Every process would start a thread per core; ranks that share a host share its cores. Must be set
+// before the first OpenCL call. OMP_NUM_THREADS, as for the recorded job, is how a user sets it.
 void LimitCpuDeviceThreads(const Communicator& communicator) {
   const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  const int threads = std::max(cores / std::max(communicator.local_size(), 1), 1);
+  const char* const wanted = std::getenv("OMP_NUM_THREADS");
+  const int own = wanted == nullptr ? 0 : std::atoi(wanted);
+  const int threads = own > 0 ? own : std::max(cores / std::max(communicator.local_size(), 1), 1);
+  LimitOwnCores(threads);
   setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 0);
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
 }
@@ -219,10 +223,7 @@ Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
       }
       return Fail(error.kind, "");  // it has been said
     }
-    // Before the ranks part: one that lacks the memory even for that ends all of them.
-    fmt::print(stderr, "reprise: {}\n", error.message);
-    communicator->AbortNow(static_cast<int>(error.kind));
-    return Fail(error.kind, "");
+    return tl::unexpected<Error>(error);
   }
   if (communicator->rank() == 0) {
     if (request.options.check) {

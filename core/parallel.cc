@@ -4,10 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <future>
 #include <vector>
 
 namespace reprise {
+namespace {
+
+std::atomic<int> most_cores = INT_MAX;
+
+}  // namespace
 
 std::vector<int> OwnCoreNumbers() {
   cpu_set_t set;
@@ -23,7 +29,9 @@ std::vector<int> OwnCoreNumbers() {
   return numbers.empty() ? std::vector<int>{0} : numbers;
 }
 
-int OwnCores() { return static_cast<int>(OwnCoreNumbers().size()); }
+int OwnCores() { return std::min(static_cast<int>(OwnCoreNumbers().size()), most_cores.load()); }
+
+void LimitOwnCores(int most) { most_cores = std::max(most, 1); }
 
 void ForEachInParallel(std::size_t count, const std::function<void(std::size_t)>& task) {
   const auto cores = static_cast<std::size_t>(OwnCores());

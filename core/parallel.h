@@ -11,6 +11,8 @@ namespace reprise {
 // some. Never empty.
 [[nodiscard]] std::vector<int> OwnCoreNumbers();
 [[nodiscard]] int OwnCores();
+// From now on OwnCores is at most so many: ranks that share a host share its cores.
+void LimitOwnCores(int most);
 
 // Calls task(0) … task(count − 1), each once, on at most as many threads as there are cores, the
 // caller's among them; they are begun in this order. Returns when all have ended. What a task

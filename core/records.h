@@ -40,6 +40,7 @@ struct NodeInfo {
   std::string actor;            // "thread 1", "stream 0/7", "group 0"
   ReplayMode mode = ReplayMode::kReal;
   std::string kernel;  // which kernel or collective ran it; surrogate's name
+  std::string shape;   // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
   double flops = 0;
   double bytes = 0;
   std::int32_t step = 0;

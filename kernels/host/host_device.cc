@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "core/parallel.h"
+#include "core/processor_name.h"
 #include "kernels/host/blas.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_stream.h"
@@ -19,18 +19,6 @@ namespace {
 
 bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
   return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
-}
-
-// "model name	: Intel(R) Xeon(R) Processor @ 2.50GHz"
-std::string CpuName() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) {
-      const auto colon = line.find(": ");
-      return colon == std::string::npos ? line : line.substr(colon + 2);
-    }
-  }
-  return "CPU";
 }
 
 class HostDevice : public Device {
@@ -106,7 +94,7 @@ class HostDevice : public Device {
 DeviceInfo DescribeHost() {
   DeviceInfo info;
   info.backend = "host";
-  info.name = CpuName();
+  info.name = ProcessorName();
   info.platform = "host";
   utsname kernel{};
   if (uname(&kernel) == 0) {

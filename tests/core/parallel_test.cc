@@ -25,5 +25,14 @@ TEST(ForEachInParallel, WhatATaskThrowsIsSeen) {
   EXPECT_THROW(ForEachInParallel(100, fail_in_the_middle), std::runtime_error);
 }
 
+// Whatever is asked for, one core remains, and no core is added.
+TEST(OwnCores, CanBeLimited) {
+  const int cores = OwnCores();
+  LimitOwnCores(0);
+  EXPECT_EQ(OwnCores(), 1);
+  LimitOwnCores(1'000'000);
+  EXPECT_EQ(OwnCores(), cores);
+}
+
 }  // namespace
 }  // namespace reprise
