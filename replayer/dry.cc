@@ -125,6 +125,7 @@ Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, st
   writer->SetFact("modelled", "true");
   if (!graph.metadata().steps.empty()) {
     writer->SetFact(kFactFirstStepNs, std::to_string(graph.metadata().steps.front().start_ns));
+    writer->SetFact(kFactRecordedStepsNs, StepTimesText(graph.metadata().steps));
   }
   writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
   writer->SetFact(kFactTraceBaseNs,

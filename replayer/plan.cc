@@ -1,10 +1,12 @@
 #include "replayer/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "replayer/phases.h"
@@ -33,6 +35,17 @@ std::string NameOf(const Actor& actor, const CommSpec* comm) {
 std::int64_t RecordedTransferNs(const Graph& graph, Graph::Index i, const Work& work) {
   const std::int64_t transfer_ns = graph.transfer_ns(i);
   return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
+}
+
+// "[8,64] [64,64]": of the tensors among the inputs, the first few of long lists.
+std::string ShapesText(const OpCall& call) {
+  constexpr std::size_t kMost = 4;
+  const std::vector<const TensorDesc*> tensors = TensorsIn(call.inputs);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(tensors.size(), kMost); ++i) {
+    text += fmt::format("{}[{}]", i == 0 ? "" : " ", fmt::join(tensors[i]->shape, ","));
+  }
+  return tensors.size() > kMost ? text + fmt::format(" and {} more", tensors.size() - kMost) : text;
 }
 
 class Planner {
@@ -122,6 +135,7 @@ class Planner {
       return BadInput(
           fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), call.error().message));
     }
+    work.shapes = NumberOfShapes(*call);
     const Kernel* kernel = registry_.Find(*call);
     work.cost = kernel != nullptr ? kernel->CostOf(*call) : EstimateCost(*call);
     if (work.mode == ReplayMode::kReal) {
@@ -137,6 +151,14 @@ class Planner {
       Stretch(i, work);
     }
     return {};
+  }
+
+  std::uint32_t NumberOfShapes(const OpCall& call) {
+    const auto [at, added] = shapes_.try_emplace(ShapesText(call), plan_.shapes.size());
+    if (added) {
+      plan_.shapes.push_back(at->first);
+    }
+    return at->second;
   }
 
   // On a device's queue waiting would be a round trip to the host. A thread's nodes it waits for
@@ -263,6 +285,7 @@ class Planner {
   const ReplayOptions& options_;
   const KernelRegistry& registry_;
   Plan plan_;
+  std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
   std::map<std::string, std::uint32_t> actor_index_;
 };
 
@@ -312,6 +335,7 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     info.actor = plan.actors[work.actor].name;
     info.mode = work.mode;
     info.kernel = KernelName(work);
+    info.shape = plan.shapes[work.shapes];
     info.flops = work.cost.flops;
     info.bytes = work.cost.bytes;
     info.step = work.step;

@@ -33,10 +33,11 @@ struct Work {
   std::int64_t host_ns = 0;  // time the node itself takes without executing anything
   double stretch = 1;        // an executed node of a thread lasts so many times as long
   std::int32_t step = 0;
-  bool joins = false;     // waits for another actor: the thread's time is settled before it
-  bool releases = false;  // settled after it: another actor waits for it, or it is stretched
-  bool counts = false;    // in coverage's denominator
-  bool alone = false;     // a transfer that meets nobody here: takes its recorded time
+  std::uint32_t shapes = 0;  // index into Plan::shapes
+  bool joins = false;        // waits for another actor: the thread's time is settled before it
+  bool releases = false;     // settled after it: another actor waits for it, or it is stretched
+  bool counts = false;       // in coverage's denominator
+  bool alone = false;        // a transfer that meets nobody here: takes its recorded time
 };
 
 struct PlanActor {
@@ -50,7 +51,8 @@ struct PlanActor {
 struct Plan {
   std::vector<Work> work;
   std::vector<PlanActor> actors;
-  std::vector<std::uint32_t> dep_offset;  // trace edges plus order within threads and streams
+  std::vector<std::string> shapes = {""};  // each once, of operations' inputs: "[8,64] [64,64]"
+  std::vector<std::uint32_t> dep_offset;   // trace edges plus order within threads and streams
   std::vector<std::uint32_t> deps;
   DependencyGraph dependencies;
   std::int64_t tail_ns = 0;  // from the last node's end to the end of its step, after --host-gaps

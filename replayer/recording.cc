@@ -1,5 +1,6 @@
 // Session's recording half: the run directory, what is written into it, the manifest.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/parallel.h"
+#include "core/processor_name.h"
 #include "core/version.h"
 #include "replayer/phases.h"
 #include "replayer/run_directory.h"
@@ -76,6 +78,7 @@ Status Session::BeginRecording() {
   writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs(*graph_)));
   if (const auto& steps = graph_->metadata().steps; !steps.empty()) {
     writer_->SetFact(kFactFirstStepNs, std::to_string(steps.front().start_ns));
+    writer_->SetFact(kFactRecordedStepsNs, StepTimesText(steps));
   }
   writer_->SetFact(kFactTraceBaseNs,
                    std::to_string(graph_->metadata().base_ns + graph_->metadata().clock_offset_ns));
@@ -94,6 +97,7 @@ Status Session::BeginRecording() {
     writer_->SetFact("device_clock_uncertainty_ns",
                      std::to_string(device_->clock_uncertainty_ns()));
   }
+  RecordReplayingMachine();
   RecordBatch(FindStepBatch(*graph_, FindPhases(*graph_)), groups_, *writer_);
   for (const auto& [name, counter] : plan_.diagnostics.Snapshot()) {
     writer_->SetFact("diagnostic." + name, std::to_string(counter.count));
@@ -123,28 +127,36 @@ Status Session::EndRecording() {
   return writer_->Close();
 }
 
-// Threads that want a core at the same time: a CPU device's workers (the host thread waits for
-// them, so it does not count beside them) and the communication thread.
-int Session::RunnableThreads() const {
+// A CPU device's workers (the host thread waits for them, so it does not count beside them), else
+// the host thread. The communication thread mostly waits.
+int Session::ComputeThreads() const {
   const bool cpu_device = device_ != nullptr && device_->info().is_cpu;
-  const int host = cpu_device ? std::max(device_->info().compute_units, 1) : 1;
-  return host + (plan_.transfers.empty() ? 0 : 1);
+  return cpu_device ? std::max(device_->info().compute_units, 1) : 1;
+}
+
+void Session::RecordReplayingMachine() {
+  writer_->SetFact(kFactProcessor, ProcessorName());
+  if (device_ != nullptr) {
+    writer_->SetFact(kFactComputesOn, device_->info().is_cpu ? "cpu" : device_->info().name);
+  }
+  writer_->SetFact(kFactComputeThreads, std::to_string(ComputeThreads()));
+  writer_->SetFact(kFactCores, fmt::format("{}", fmt::join(OwnCoreNumbers(), ",")));
 }
 
 Result<RunManifest> Session::MakeManifest() {
   const ReplayOptions& options = request_.options;
   RunManifest manifest;
-  // One line per rank: host, runnable threads, recorded and untraced step, device, cores.
+  // One line per rank: host, compute threads, recorded and untraced step, device, cores.
   const std::string device =
       device_ == nullptr ? "none"
                          : fmt::format("{}{}: {}", device_->info().backend,
                                        devices_ > 1 ? fmt::format(":{}", device_index_) : "",
                                        device_->info().name);
-  REPRISE_ASSIGN(const auto rows,
-                 communicator_.AllGather(fmt::format("{}\t{}\t{}\t{}\t{}\t{}", communicator_.host(),
-                                                     RunnableThreads(), RecordedStepNs(*graph_),
-                                                     graph_->metadata().untraced_step_ns, device,
-                                                     fmt::join(OwnCoreNumbers(), ","))));
+  REPRISE_ASSIGN(
+      const auto rows,
+      communicator_.AllGather(fmt::format(
+          "{}\t{}\t{}\t{}\t{}\t{}", communicator_.host(), ComputeThreads(), RecordedStepNs(*graph_),
+          graph_->metadata().untraced_step_ns, device, fmt::join(OwnCoreNumbers(), ","))));
   std::map<std::string, int> threads_of_host;
   std::map<std::string, std::set<std::string>> cores_of_host;
   for (const std::string& row : rows) {

@@ -47,4 +47,12 @@ std::string UtcNow() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
+std::string StepTimesText(const std::vector<Step>& steps) {
+  std::string text;
+  for (const Step& step : steps) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", step.duration_ns);
+  }
+  return text;
+}
+
 }  // namespace reprise

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/result.h"
+#include "et_schema/node.h"
 
 namespace reprise {
 
@@ -12,5 +14,8 @@ namespace reprise {
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
 // "2026-05-01T12:00:00Z", for manifests.
 [[nodiscard]] std::string UtcNow();
+
+// "454000000,762000000", for kFactRecordedStepsNs.
+[[nodiscard]] std::string StepTimesText(const std::vector<Step>& steps);
 
 }  // namespace reprise

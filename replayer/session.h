@@ -54,7 +54,8 @@ class Session {
  private:
   [[nodiscard]] bool UsesDevice() const;
   Status CountOwnKernels();  // those that --torch could not replace
-  [[nodiscard]] int RunnableThreads() const;
+  [[nodiscard]] int ComputeThreads() const;
+  void RecordReplayingMachine();
   [[nodiscard]] Status CheckSize() const;
   [[nodiscard]] std::string DeviceKey() const;
   Result<DeviceLimits> SharedLimits();

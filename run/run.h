@@ -30,7 +30,7 @@ struct RunManifest {
   std::map<std::string, std::string> versions;  // MPI library, OpenCL platform, driver, kernel
   std::vector<std::string> hosts;               // by rank
   std::vector<std::string> devices;             // by rank: "opencl: <name>"
-  bool oversubscribed = false;                  // more runnable threads than cores on some host
+  bool oversubscribed = false;                  // more compute threads than cores on some host
   bool complete = false;                        // set by MergeRun
   std::int64_t untraced_step_ns = -1;
   std::int64_t recorded_step_ns = 0;  // longest rank
@@ -93,6 +93,14 @@ inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
 inline constexpr char kFactModelled[] = "modelled";
 // This rank's recorded step.
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
+// The time of each of them, in order: "454000000,762000000".
+inline constexpr char kFactRecordedStepsNs[] = "recorded_steps_ns";
+// What this rank computes on: the host's processor, "cpu" or the accelerator's name, how many
+// threads at a time, and the numbers of the cores that they may use: "0,1".
+inline constexpr char kFactProcessor[] = "processor";
+inline constexpr char kFactComputesOn[] = "computes_on";
+inline constexpr char kFactComputeThreads[] = "compute_threads";
+inline constexpr char kFactCores[] = "cores";
 // Where this rank's first recorded step begins, in its recorded times.
 inline constexpr char kFactFirstStepNs[] = "first_step_ns";
 // Why the run ended early, as this rank was told (its first line), and when (Unix ns).
@@ -103,6 +111,14 @@ inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
 inline constexpr char kFactStepTokens[] = "step_tokens";
 inline constexpr char kFactStepSamples[] = "step_samples";
 inline constexpr char kFactStepBatchRanks[] = "step_batch_ranks";
+// What the recorded job ran on (RecordedMachine); absent where its capture does not say.
+inline constexpr char kFactRecordedProcessor[] = "recorded_processor";
+inline constexpr char kFactRecordedDevice[] = "recorded_device";
+inline constexpr char kFactRecordedFramework[] = "recorded_framework";
+inline constexpr char kFactRecordedThreads[] = "recorded_threads";
+inline constexpr char kFactRecordedCores[] = "recorded_cores";
+// Why `replay` chose the device that it used, where the user named none.
+inline constexpr char kFactDeviceReason[] = "device_reason";
 // What 0 of this rank's recorded times is on the recording's common clock.
 inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 

@@ -40,6 +40,7 @@ NodeInfo Gemm(std::uint64_t id) {
           .actor = "thread 1",
           .mode = ReplayMode::kReal,
           .kernel = "gemm_f32",
+          .shape = "[2,3] [3,4]",
           .flops = 2e6,
           .bytes = 12e3,
           .step = 1,
@@ -321,6 +322,22 @@ TEST_F(RunTest, RunsWithoutPhasesAreReadAndSaidToBe) {
                             return note.find("did not tell phases") != std::string::npos;
                           }),
             1);
+}
+
+TEST_F(RunTest, RunsWithoutShapesAreRead) {
+  WriteRun(Directory(), 2);
+  const auto with = ReadRun(Directory());
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_EQ(with->ranks[0].nodes.at(0).shape, "[2,3] [3,4]");
+  for (const char* file : {"rank0.sqlite", "rank1.sqlite"}) {
+    Query(File(file),
+          "DROP VIEW nodes; ALTER TABLE node_info DROP COLUMN shape; PRAGMA user_version=5",
+          SQLITE_OPEN_READWRITE);
+  }
+  const auto without = ReadRun(Directory());
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_EQ(without->ranks[0].nodes.at(0).name, "aten::mm");
+  EXPECT_EQ(without->ranks[0].nodes.at(0).shape, "");
 }
 
 TEST_F(RunTest, OtherDirectoriesAreRefused) {
