@@ -31,3 +31,16 @@ def classes(nodes):
     table["gb_per_s"] = table["bytes"] / replayed_ns.where(replayed_ns > 0)
     table.loc[table.index == "comm", ["gflop_per_s", "gb_per_s"]] = float("nan")
     return pandas.DataFrame(table).sort_values("recorded_ns", ascending=False)
+
+
+def shapes(nodes):
+    """By operation and shapes of its inputs, largest difference first; of operations that were replayed."""
+    measured = nodes[nodes["counts_for_coverage"] & (nodes["class"] != "comm") & nodes["replayed_duration_ns"].notna()]
+    times = {"recorded_duration_ns": "recorded_ns", "recorded_tracing_ns": "tracing_ns",
+             "replayed_duration_ns": "replayed_ns"}
+    groups = measured.fillna({"shape": ""}).groupby(["name", "shape"])
+    table = groups[list(times)].sum().rename(columns=times)
+    table.insert(0, "count", groups.size())
+    table["ratio"] = table["replayed_ns"] / table["recorded_ns"].where(table["recorded_ns"] > 0)
+    order = (table["replayed_ns"] - table["recorded_ns"]).abs().sort_values(ascending=False, kind="stable").index
+    return pandas.DataFrame(table).loc[order]

@@ -143,6 +143,12 @@ class Run:
         member's)."""
         return measures.classes(self.nodes(ranks))
 
+    def shapes(self, ranks=None):
+        """Recorded and replayed time of one pass, by operation and shapes of its inputs.
+
+        What tracing took of the recorded time, as estimated, is in `tracing_ns`."""
+        return measures.shapes(self.nodes(ranks))
+
     # --- reading ------------------------------------------------------------------------------------
 
     def _read_manifest(self):

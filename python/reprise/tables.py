@@ -12,7 +12,7 @@ from reprise import columns
 
 # The newest schema that was known when this was written. Later ones are read as well: columns that
 # are new are passed through under their names.
-NEWEST_SCHEMA = 5
+NEWEST_SCHEMA = 6
 
 BOOLEANS = {"warmup", "inferred", "op_recorded", "async", "counts_for_coverage", "modelled", "closed"}
 INTEGERS = {"rank", "metric", "iteration", "step"}
@@ -23,7 +23,7 @@ IDS = {"node_id", "from_node", "to_node"}
 COLUMNS = {name: columns_of.split() for name, columns_of in {
     "ranks": "rank host device pid closed",
     "nodes": "rank node_id name class kind actor mode kernel flops bytes step recorded_start_ns recorded_duration_ns "
-             "counts_for_coverage recorded_elapsed_ns recorded_delay_ns phase recorded_tracing_ns "
+             "counts_for_coverage recorded_elapsed_ns recorded_delay_ns phase recorded_tracing_ns shape "
              "replayed_start_ns replayed_duration_ns",
     "records": "rank node_id iteration step mode start_ns duration_ns",
     "steps": "rank iteration warmup step start_ns duration_ns",

@@ -38,6 +38,13 @@ class AgreesWithReport(unittest.TestCase):
                 self.assertAlmostEqual(mine["replayed_ns"], row["replayed_ns"], delta=row["count"])
                 self.assertAlmostEqual(mine["flops"], row["flops"])
                 self.assertAlmostEqual(mine["gb_per_s"], row["gb_per_s"], places=3)
+        shapes = run.shapes()
+        self.assertEqual(len(shapes), len(report["shapes"]))
+        for row in report["shapes"]:
+            mine = shapes.loc[(row["name"], row["shape"])]
+            self.assertEqual((mine["count"], mine["recorded_ns"], mine["tracing_ns"]),
+                             (row["count"], row["recorded_ns"], row["tracing_ns"]))
+            self.assertAlmostEqual(mine["replayed_ns"], row["replayed_ns"], delta=row["count"])
         info = run.rank_info()
         self.assertEqual(list(info["host"]), [row["host"] for row in report["ranks"]])
         self.assertEqual(list(info["device"]), [row["device"] for row in report["ranks"]])
@@ -235,7 +242,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(run.notes, [])
         made.change(path / "run.sqlite", "ALTER TABLE nodes ADD COLUMN colour TEXT DEFAULT 'blue';"
                                          "PRAGMA user_version=99")
-        with self.assertWarnsRegex(reprise.DamagedWarning, "schema 99, newer than 5"):
+        with self.assertWarnsRegex(reprise.DamagedWarning, "schema 99, newer than 6"):
             self.assertEqual(set(reprise.Run(path).nodes()["colour"]), {"blue"})
 
     def test_older(self):
@@ -246,7 +253,7 @@ class Schemas(unittest.TestCase):
             ALTER TABLE metrics DROP COLUMN kind; ALTER TABLE metrics DROP COLUMN states;
             ALTER TABLE metrics DROP COLUMN period_ns;
             ALTER TABLE nodes DROP COLUMN recorded_delay_ns; ALTER TABLE nodes DROP COLUMN recorded_elapsed_ns; ALTER TABLE nodes DROP COLUMN phase;
-            ALTER TABLE nodes DROP COLUMN recorded_tracing_ns;
+            ALTER TABLE nodes DROP COLUMN recorded_tracing_ns; ALTER TABLE nodes DROP COLUMN shape;
             DROP TABLE meters; PRAGMA user_version = 1""")
         run, now = reprise.Run(path), reprise.Run(made.real_run())
         self.assertEqual(list(run.metrics()["kind"]), list(now.metrics()["kind"]))
