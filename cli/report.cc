@@ -1,7 +1,8 @@
-// reprise report RUN [--json] [-o FILE.html]
+// reprise report RUN [--full | --section NAME | --json] [-o FILE.html]
 #include "report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -20,13 +21,35 @@ namespace {
 struct ReportFlags {
   std::string run;
   std::string output;
+  std::string section;
   std::int64_t memory = 0;
   bool json = false;
+  bool full = false;
+  bool same_machine = false;
   bool quiet = false;
   bool force = false;
 };
 
+Result<std::string> TextOf(const Report& report, const ReportFlags& flags) {
+  const bool colour = isatty(STDOUT_FILENO) == 1;
+  if (flags.json) {
+    return JsonText(report);
+  }
+  if (!flags.section.empty()) {
+    return SectionText(report, flags.section, colour);
+  }
+  if (flags.full) {
+    return FullText(report, colour);
+  }
+  return ShortText(report, colour) +
+         fmt::format("\nMore: reprise report {} with --full, --section NAME or -o page.html\n",
+                     flags.run);
+}
+
 Result<int> RunReport(const ReportFlags& flags) {
+  if (!flags.section.empty()) {
+    REPRISE_TRY(FindSection(flags.section));  // before a large run is read
+  }
   std::optional<OutputFile> page;
   if (!flags.output.empty()) {
     if (!flags.output.ends_with(".html")) {
@@ -40,17 +63,17 @@ Result<int> RunReport(const ReportFlags& flags) {
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
-  REPRISE_ASSIGN(const Analysis analysis,
-                 AnalyzeRun(flags.run, {.page = page.has_value(), .memory_bytes = flags.memory}));
+  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(flags.run, {.page = page.has_value(),
+                                                                 .same_machine = flags.same_machine,
+                                                                 .memory_bytes = flags.memory}));
   const Report& report = analysis.report;
   if (page) {
     page->stream() << HtmlText(report, *analysis.page);
     REPRISE_TRY(page->Commit());
   }
-  if (flags.json) {
-    fmt::print("{}", JsonText(report));
-  } else if (!flags.quiet) {
-    fmt::print("{}", ConsoleText(report, isatty(STDOUT_FILENO) == 1));
+  if (flags.json || !flags.quiet) {
+    REPRISE_ASSIGN(const std::string text, TextOf(report, flags));
+    fmt::print("{}", text);
   }
   return 0;
 }
@@ -59,9 +82,15 @@ Result<int> RunReport(const ReportFlags& flags) {
 
 CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
-  app.description("Report on a run: coverage, times, transfers, energy");
+  app.description("Report on a run: how long its step took beside the job, and why");
   app.add_option("run", flags->run, "directory written by replay or monitor")->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
+  app.add_flag("--full", flags->full, "every section");
+  app.add_option("--section", flags->section,
+                 fmt::format("one section: {}", fmt::join(SectionNames(), ", ")))
+      ->type_name("NAME");
+  app.add_flag("--same-machine", flags->same_machine,
+               "the run was recorded on this machine: differences are errors");
   app.add_option("-o,--output", flags->output,
                  "also write one HTML page with charts, which needs no network")
       ->type_name("FILE.html");

@@ -73,16 +73,18 @@ std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
 void CollectFacts(const RunData& run, Report& report) {
   std::map<std::string, std::set<std::int32_t>> unavailable;
+  std::set<std::string> missing;
   for (const RankData& rank : run.ranks) {
     for (const auto& [name, value] : rank.facts) {
       constexpr std::string_view kTelemetry = "telemetry.";
       if (name.starts_with(kTelemetry)) {
+        missing.insert(name.substr(kTelemetry.size()));
         unavailable["no telemetry from " + name.substr(kTelemetry.size()) + ": " + value].insert(
             rank.rank);
         continue;
       }
       if (name == kFactExitCode && value != "0") {
-        report.notes.push_back(
+        report.failed_commands.push_back(
             fmt::format("rank {}: the command ended with exit code {}", rank.rank, value));
       }
       const bool counter = name.starts_with("diagnostic.") || name.starts_with("trace.") ||
@@ -97,6 +99,7 @@ void CollectFacts(const RunData& run, Report& report) {
   for (const auto& [text, unused] : unavailable) {
     report.notes.push_back(text);
   }
+  report.missing_sources.assign(missing.begin(), missing.end());
   const bool modelled = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
     const auto found = rank.facts.find(kFactModelled);
     return found != rank.facts.end() && found->second == "true";
@@ -133,10 +136,6 @@ void AddNotes(std::int64_t never_ran, Report& report) {
   if (never_ran > 0) {
     report.notes.push_back(fmt::format(
         "{} nodes that were planned to run have no record; they count as skipped", never_ran));
-  }
-  if (report.manifest.oversubscribed) {
-    report.notes.emplace_back(
-        "oversubscribed: more threads than cores; the step error is shown, not claimed");
   }
   const auto unrelated =
       std::count_if(report.collectives.begin(), report.collectives.end(),
@@ -198,6 +197,10 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
   CollectFacts(*outline.data, report);
+  report.recorded_on = RecordingMachine(*outline.data);
+  report.replayed_on = ReplayingMachine(*outline.data);
+  report.host_loads = HostLoads(*outline.data);
+  report.recorded_steps_ns = RecordedStepsNs(*outline.data);
   AddNotes(sums.never_ran(), report);
 }
 
@@ -211,6 +214,7 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
   REPRISE_TRY(add_parts(sums));
   analysis.page = sums.Finish();
   Conclude(outline, sums, analysis.report);
+  analysis.report.verdict = FindVerdict(analysis.report, options.same_machine);
   return analysis;
 }
 

@@ -20,6 +20,7 @@ struct Analysis {
 
 struct AnalysisOptions {
   bool page = false;
+  bool same_machine = false;  // the user knows that the run was recorded where it was replayed
   HtmlLimits limits;
   // A run that would take more memory is read host by host, which is slower and leaves out what
   // moved the step's end and the critical path. 0: what the machine has.

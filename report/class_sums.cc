@@ -54,6 +54,7 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
       auto& [row, work] = sums_[node.*key_];
       ++row.count;
       row.recorded_ns += node.recorded_duration_ns;
+      row.tracing_ns += node.recorded_tracing_ns;
       work = work || node.op_class != OpClass::kComm;
       // A transfer's time counts from the last arrival, as it does in the recording.
       const auto own_ns = transfers.MedianOwnNs(r, i);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
+#include "report/console_lines.h"
 #include "report/energy_text.h"
 #include "report/fidelity_text.h"
 #include "report/monitored_text.h"
@@ -14,17 +16,7 @@ namespace reprise {
 namespace {
 
 constexpr std::size_t kMostCollectives = 24;
-
-double Percent(double fraction) { return 100 * fraction; }
-
-std::string Headline(const Report& report, const Style& style) {
-  const Coverage& coverage = report.coverage;
-  return fmt::format(
-      "{}Replay coverage {:.1f} % real, {:.1f} % surrogate, {:.1f} % timed, {:.1f} % skipped{}"
-      " ({:.1f} % of the step)\n",
-      style.bold, Percent(coverage.real), Percent(coverage.surrogate), Percent(coverage.timed),
-      Percent(coverage.skipped), style.reset, Percent(report.coverage_of_step));
-}
+constexpr std::size_t kMostShapes = 40;
 
 std::string StretchText(const std::vector<ClassFactor>& factors) {
   std::string text;
@@ -34,67 +26,91 @@ std::string StretchText(const std::vector<ClassFactor>& factors) {
   return text;
 }
 
-std::string StepLines(const Report& report, const Style& style) {
-  std::string text =
-      fmt::format("{}Step time{}       recorded {}, replayed {} (median of {} iterations",
-                  style.bold, style.reset, DurationText(report.step_time_recorded_ns),
-                  DurationText(report.step_time_replayed_ns), report.iterations);
+// Replayed beside recorded: the step, and operations alone.
+std::string RatioLines(const Report& report, const Style& style) {
+  const Verdict& verdict = report.verdict;
+  const auto text = [&verdict](std::optional<double> error) {
+    return IsError(verdict) ? ErrorText(error)
+                            : NumberText(error ? std::optional(1 + *error) : std::nullopt);
+  };
+  const Fidelity& fidelity = report.fidelity;
+  std::string lines = Label(IsError(verdict) ? "Error" : "Ratio", style) +
+                      fmt::format("step {} against the traced step", text(fidelity.step_error));
+  lines += report.step_time_untraced_ns
+               ? fmt::format(", {} against the untraced one\n", text(fidelity.untraced_error))
+               : "; untraced step time unknown\n";
+  lines += Label("", style) + fmt::format("operations {}", text(fidelity.work_error));
+  if (fidelity.untraced_work_error) {
+    lines += fmt::format(", {} without the {} that tracing took of them (estimated)",
+                         text(fidelity.untraced_work_error), DurationText(report.work_tracing_ns));
+  }
+  lines += "\n";
+  if (!report.stretches.empty()) {
+    lines += Wrap(
+        fmt::format("{}operations would last as long{} with --stretch {}", std::string(16, ' '),
+                    report.work_tracing_ns > 0 ? ", without tracing," : "",
+                    StretchText(report.stretches)),
+        kConsoleWidth, 16);
+  }
+  return lines;
+}
+
+std::string StepSection(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest)) {
+    return MonitoredHead(report, style);
+  }
+  std::string text = "\n" + CoverageLine(report, style) + Label("Step time", style);
+  text += fmt::format("recorded {}, replayed {} (median of {} iterations",
+                      DurationText(report.step_time_recorded_ns),
+                      DurationText(report.step_time_replayed_ns), report.iterations);
   if (report.step_time_replayed_min_ns) {
     text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
                         DurationText(report.step_time_replayed_max_ns));
   }
-  text += fmt::format(")\n{}Error{}           work {}, step {}{}", style.bold, style.reset,
-                      ErrorText(report.fidelity.work_error), ErrorText(report.fidelity.step_error),
-                      report.manifest.oversubscribed ? " (oversubscribed)" : "");
-  text += report.step_time_untraced_ns
-              ? fmt::format(", {} against {} untraced\n", ErrorText(report.fidelity.untraced_error),
-                            DurationText(report.step_time_untraced_ns))
-              : "; untraced step time unknown\n";
-  if (report.fidelity.untraced_work_error) {
-    text += fmt::format(
-        "                work {} without the {} that tracing took of it (estimated)\n",
-        ErrorText(report.fidelity.untraced_work_error), DurationText(report.work_tracing_ns));
-  }
-  if (!report.stretches.empty()) {
-    text += fmt::format("                operations would last as long{} with --stretch {}\n",
-                        report.work_tracing_ns > 0 ? ", without tracing," : "",
-                        StretchText(report.stretches));
-  }
-  text += fmt::format("{}Recorded time{}   covered {}, host {}, wait {}, gaps {} (all ranks)\n",
-                      style.bold, style.reset, DurationText(report.coverage.recorded_ns),
-                      DurationText(report.host_ns), DurationText(report.wait_ns),
-                      DurationText(report.delay_ns));
-  return text;
+  return text + ")\n" + RatioLines(report, style) + Label("Recorded time", style) +
+         fmt::format("covered {}, host {}, wait {}, gaps {} (all ranks)\n",
+                     DurationText(report.coverage.recorded_ns), DurationText(report.host_ns),
+                     DurationText(report.wait_ns), DurationText(report.delay_ns));
 }
 
-std::string EnergyLine(const Report& report, const Style& style) {
-  std::string text = fmt::format("{}Energy{}          ", style.bold, style.reset);
-  if (!report.energy_joules) {
-    return text + "unknown: no source, or too few samples\n";
-  }
-  text += fmt::format("{} J over {}, {} W mean, source: {}", NumberText(report.energy_joules),
-                      DurationText(report.measured_ns), NumberText(report.mean_watts),
-                      report.energy_source);
-  return text + "\n";
-}
-
-std::string ClassTable(const Report& report, const Style& style) {
-  Table table({"class", "nodes", "recorded", "replayed", "error", "GFLOP/s", "GB/s"});
+std::string ClassSection(const Report& report, const Style& style) {
+  Table table({"class", "nodes", "recorded", "tracing", "replayed", RatioName(report.verdict),
+               "GFLOP/s", "GB/s"});
   for (const ClassRow& row : report.classes) {
-    std::optional<double> error;
-    if (row.replayed_ns && row.recorded_ns > 0) {
-      error = static_cast<double>(*row.replayed_ns) / static_cast<double>(row.recorded_ns) - 1;
-    }
     table.Add({row.name, fmt::format("{}", row.count), DurationText(row.recorded_ns),
-               DurationText(row.replayed_ns), ErrorText(error),
+               DurationText(row.tracing_ns), DurationText(row.replayed_ns),
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns),
                row.flops > 0 ? NumberText(row.gflop_per_s) : "-",
                row.bytes > 0 ? NumberText(row.gb_per_s) : "-"});
   }
-  return table.Empty() ? ""
-                       : Heading(style, "By class", "one pass, all ranks, medians") + table.Text();
+  return table.Empty()
+             ? ""
+             : Heading(style, "By class", "one pass, all ranks, medians; recorded with tracing") +
+                   table.Text();
 }
 
-std::string CollectiveTable(const Report& report, const Style& style) {
+std::string ShapeSection(const Report& report, const Style& style) {
+  Table table({"operation", "shapes of inputs", "count", "recorded", "replayed",
+               RatioName(report.verdict)});
+  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
+    const ShapeRow& row = report.shapes[i];
+    table.Add({Fit(row.name, 26), row.shape.empty() ? "-" : Fit(row.shape, 34),
+               fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns),
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
+  }
+  std::string text =
+      table.Empty() ? ""
+                    : Heading(style, "Operations by shape", "largest difference first; all ranks") +
+                          table.Text(2);
+  if (report.shapes.size() > kMostShapes) {
+    text +=
+        fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMostShapes);
+  }
+  return text;
+}
+
+std::string CollectiveSection(const Report& report, const Style& style) {
   if (report.collectives.empty()) {
     return "";
   }
@@ -128,65 +144,50 @@ std::string CollectiveTable(const Report& report, const Style& style) {
   return text;
 }
 
-std::string RankTable(const Report& report, const Style& style) {
+std::string RankSection(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest)) {
+    return MonitoredRanks(report, style);
+  }
   Table table({"rank", "host", "device", "recorded", "replayed", "real", "host", "wait", "gaps"});
   for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.host, 12), Fit(row.device, 22),
                DurationText(row.step_time_recorded_ns), DurationText(row.step_time_replayed_ns),
-               fmt::format("{:.1f} %", Percent(row.coverage.real)), DurationText(row.host_ns),
+               fmt::format("{:.1f} %", 100 * row.coverage.real), DurationText(row.host_ns),
                DurationText(row.wait_ns), DurationText(row.delay_ns)});
   }
   return Heading(style, "Ranks", "step times; host, wait and gaps as recorded") + table.Text(3) +
          RanksLeftOut(report.ranks.size());
 }
 
-std::string EnergyTable(const Report& report, const Style& style) {
+std::string EnergyRows(const Report& report) {
   Table table({"device", "metric", "host", "source", "energy", "mean power", ""});
   for (const EnergyRow& row : report.energy) {
     table.Add({Fit(row.device, 20), Fit(row.metric, 16), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
                NumberText(row.mean_watts) + " W", row.in_total ? "" : "(within another)"});
   }
-  return table.Empty() ? "" : Heading(style, "Energy", "measured iterations") + table.Text(4);
+  return table.Empty() ? "" : table.Text(4);
 }
 
-// Units that people read: hertz as GHz, bytes scaled, fractions as percent.
-std::string MetricText(double value, const MetricRow& row) {
-  if (row.unit == "bytes" && !row.is_rate) {
-    return BytesText(static_cast<std::int64_t>(value));
-  }
-  if (row.unit == "hertz") {
-    return NumberText(value * 1e-9) + " GHz";
-  }
-  if (row.unit == "fraction" || (row.unit == "seconds" && row.is_rate)) {
-    return fmt::format("{:.1f} %", Percent(value));
-  }
-  if (row.unit == "celsius") {
-    return fmt::format("{:.1f} C", value);
-  }
-  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) +
-         (row.is_rate ? "/s" : "");
+std::string EnergySection(const Report& report, const Style& style) {
+  return "\n" + EnergyLine(report, style) + EnergyRows(report) +
+         (report.attribution ? EnergyText(*report.attribution, style) : "");
 }
 
-std::string MetricTable(const Report& report, const Style& style) {
-  Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
-  for (const MetricRow& row : report.metrics) {
-    if (row.device.starts_with("cpu-")) {
-      continue;  // single cores, of which there may be hundreds, are in --json
-    }
-    table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
-               row.source + (row.modelled ? " (modelled)" : ""),
-               row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
-               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
-  }
+std::string ThermalSection(const Report& report, const Style& style) {
+  return ThermalText(report.thermal, style);
+}
+
+std::string MetricSection(const Report& report, const Style& style) {
+  const std::string rows = MetricRows(report, report.metrics.size());
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
                                         [](const MetricRow& row) { return row.unit == "celsius"; });
-  return (table.Empty() ? "" : Heading(style, "Telemetry", "measured iterations") + table.Text(4)) +
+  return (rows.empty() ? "" : Heading(style, "Telemetry", "measured iterations") + rows) +
          (temperatures ? "" : "  temperatures: no source on this machine\n");
 }
 
-std::string NoteLines(const Report& report, const Style& style) {
+std::string NoteSection(const Report& report, const Style& style) {
   if (report.notes.empty() && report.diagnostics.empty()) {
     return "";
   }
@@ -204,20 +205,61 @@ std::string NoteLines(const Report& report, const Style& style) {
   return text;
 }
 
+struct ReportSection {
+  const char* name;
+  std::string (*text)(const Report&, const Style&);  // empty: the run has nothing for it
+};
+
+constexpr ReportSection kReportSections[] = {
+    {"verdict", VerdictLines},        {"step", StepSection},
+    {"classes", ClassSection},        {"shapes", ShapeSection},
+    {"difference", DifferenceText},   {"nodes", NodeErrorsText},
+    {"operations", OffendersText},    {"critical-path", CriticalPathText},
+    {"threads", ActorsText},          {"overlap", OverlapText},
+    {"transfers", CollectiveSection}, {"ranks", RankSection},
+    {"energy", EnergySection},        {"thermal", ThermalSection},
+    {"telemetry", MetricSection},     {"notes", NoteSection},
+};
+
+const ReportSection* FindRow(const std::string& name) {
+  const auto* const found =
+      std::find_if(std::begin(kReportSections), std::end(kReportSections),
+                   [&name](const ReportSection& section) { return section.name == name; });
+  return found == std::end(kReportSections) ? nullptr : found;
+}
+
 }  // namespace
 
-std::string ConsoleText(const Report& report, bool colour) {
+std::string FullText(const Report& report, bool colour) {
   const Style style = MakeStyle(colour);
-  if (IsMonitored(report.manifest)) {
-    return MonitoredText(report, style) + EnergyLine(report, style) + EnergyTable(report, style) +
-           ThermalText(report.thermal, style) + MetricTable(report, style) +
-           NoteLines(report, style);
+  std::string text;
+  for (const ReportSection& section : kReportSections) {
+    text += section.text(report, style);
   }
-  return Headline(report, style) + StepLines(report, style) + EnergyLine(report, style) +
-         ClassTable(report, style) + FidelityText(report.details, style) +
-         CollectiveTable(report, style) + RankTable(report, style) + EnergyTable(report, style) +
-         (report.attribution ? EnergyText(*report.attribution, style) : "") +
-         ThermalText(report.thermal, style) + MetricTable(report, style) + NoteLines(report, style);
+  return text;
+}
+
+Status FindSection(const std::string& name) {
+  if (FindRow(name) == nullptr) {
+    return UsageError(
+        fmt::format("report: --section '{}' is none of {}", name, fmt::join(SectionNames(), ", ")));
+  }
+  return {};
+}
+
+Result<std::string> SectionText(const Report& report, const std::string& name, bool colour) {
+  REPRISE_TRY(FindSection(name));
+  const std::string text = FindRow(name)->text(report, MakeStyle(colour));
+  return text.empty() ? fmt::format("{}: this run has nothing for it\n", name)
+                      : text.substr(text.front() == '\n' ? 1 : 0);
+}
+
+std::vector<std::string> SectionNames() {
+  std::vector<std::string> names;
+  for (const ReportSection& section : kReportSections) {
+    names.emplace_back(section.name);
+  }
+  return names;
 }
 
 }  // namespace reprise

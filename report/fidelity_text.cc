@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "report/monitored_text.h"
+
 namespace reprise {
 namespace {
 
@@ -11,13 +13,6 @@ constexpr std::size_t kMostFidelityRows = 16;
 
 std::string Signed(std::int64_t ns) {
   return (ns < 0 ? "-" : "+") + DurationText(ns < 0 ? -ns : ns);
-}
-
-std::optional<double> ErrorOf(std::int64_t replayed_ns, std::int64_t recorded_ns) {
-  return recorded_ns > 0
-             ? std::optional(static_cast<double>(replayed_ns) / static_cast<double>(recorded_ns) -
-                             1)
-             : std::nullopt;
 }
 
 std::string Meaning(DifferenceRow::Kind kind) {
@@ -56,8 +51,8 @@ std::string DifferenceTable(const Difference& difference, const Style& style) {
     table.Add({"others", Signed(rest_ns), ""});
   }
   const std::int64_t all_ns = difference.replayed_ns - difference.recorded_ns;
-  table.Add(
-      {"all", Signed(all_ns), ErrorText(ErrorOf(difference.replayed_ns, difference.recorded_ns))});
+  table.Add({"all", Signed(all_ns),
+             ErrorText(static_cast<double>(all_ns) / static_cast<double>(difference.recorded_ns))});
   return Heading(style, "What the difference is made of",
                  fmt::format("iteration {}, one pass: recorded {}, replayed {}",
                              difference.iteration, DurationText(difference.recorded_ns),
@@ -65,23 +60,27 @@ std::string DifferenceTable(const Difference& difference, const Style& style) {
          table.Text();
 }
 
-std::string NodeLine(const NodeErrors& nodes) {
-  return Wrap(
-      fmt::format("  Error of {} nodes, weighted by their recorded time: 5 % of it below {}, "
-                  "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |error| "
-                  "{:.1f} %; {:.1f} % of the time within 10 %",
-                  nodes.nodes, ErrorText(nodes.p05), ErrorText(nodes.p25), ErrorText(nodes.p50),
-                  ErrorText(nodes.p75), ErrorText(nodes.p95), 100 * nodes.mean_absolute,
-                  100 * nodes.within_tenth),
-      kConsoleWidth, 2);
+std::string NodeLine(const NodeErrors& nodes, bool error) {
+  return Wrap(fmt::format("  {} of {} nodes, weighted by their recorded time: 5 % of it below {}, "
+                          "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |{}| "
+                          "{:.1f} %; {:.1f} % of the time within 10 %",
+                          error ? "Error" : "Difference", nodes.nodes, ErrorText(nodes.p05),
+                          ErrorText(nodes.p25), ErrorText(nodes.p50), ErrorText(nodes.p75),
+                          ErrorText(nodes.p95), error ? "error" : "difference",
+                          100 * nodes.mean_absolute, 100 * nodes.within_tenth),
+              kConsoleWidth, 2);
 }
 
+}  // namespace
+
 // Each row's cause is a line below it.
-std::string OffenderTable(const FidelityDetails& details, const Style& style) {
-  Table table({"operation", "count", "recorded", "replayed", "error"});
+std::string OffendersText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"operation", "count", "recorded", "replayed", RatioName(report.verdict)});
   for (const OffenderRow& row : details.offenders) {
     table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
-               DurationText(row.replayed_ns), ErrorText(ErrorOf(row.replayed_ns, row.recorded_ns))},
+               DurationText(row.replayed_ns),
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)},
               row.cause);
   }
   return table.Empty()
@@ -89,23 +88,25 @@ std::string OffenderTable(const FidelityDetails& details, const Style& style) {
              : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
 }
 
-std::string PathTable(const FidelityDetails& details, const Style& style) {
-  Table table({"on the critical path", "recorded", "replayed", "error"});
+std::string CriticalPathText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"on the critical path", "recorded", "replayed", RatioName(report.verdict)});
   for (const PathRow& row : details.critical_path) {
     table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
-               ErrorText(ErrorOf(row.replayed_ns, row.recorded_ns))});
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
   }
   return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
 }
 
-std::string ActorTable(const FidelityDetails& details, const Style& style) {
-  Table table(
-      {"thread or stream", "nodes", "busy", "replayed", "error", "gaps", "replayed", "order"});
+std::string ActorsText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"thread or stream", "nodes", "busy", "replayed", RatioName(report.verdict), "gaps",
+               "replayed", "order"});
   for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
     const ActorRow& row = details.actors[i];
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
-               ErrorText(ErrorOf(row.replayed_busy_ns, row.recorded_busy_ns)),
+               RatioText(report.verdict, row.replayed_busy_ns, row.recorded_busy_ns),
                DurationText(row.recorded_gaps_ns), DurationText(row.replayed_gaps_ns),
                row.order_changes == 0 ? "kept" : fmt::format("{} changed", row.order_changes)});
   }
@@ -120,14 +121,16 @@ std::string ActorTable(const FidelityDetails& details, const Style& style) {
   return text;
 }
 
-std::string OverlapTable(const FidelityDetails& details, const Style& style) {
-  Table table({"rank", "group", "transfers", "replayed", "exposed", "replayed", "error"});
+std::string OverlapText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table(
+      {"rank", "group", "transfers", "replayed", "exposed", "replayed", RatioName(report.verdict)});
   for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
     const OverlapRow& row = details.overlap[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
                DurationText(row.replayed_exposed_ns),
-               ErrorText(ErrorOf(row.replayed_exposed_ns, row.recorded_exposed_ns))});
+               RatioText(report.verdict, row.replayed_exposed_ns, row.recorded_exposed_ns)});
   }
   std::string text = table.Empty() ? ""
                                    : Heading(style, "Overlap",
@@ -141,21 +144,20 @@ std::string OverlapTable(const FidelityDetails& details, const Style& style) {
   return text;
 }
 
-}  // namespace
+std::string DifferenceText(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest)) {
+    return "";
+  }
+  return report.details.difference
+             ? DifferenceTable(*report.details.difference, style)
+             : Heading(style, "What the difference is made of", "") +
+                   Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
+}
 
-std::string FidelityText(const FidelityDetails& details, const Style& style) {
-  std::string text;
-  if (details.difference) {
-    text += DifferenceTable(*details.difference, style);
-  } else {
-    text += Heading(style, "What the difference is made of", "") +
-            Wrap("  not known: " + details.why_not, kConsoleWidth, 2);
-  }
-  if (details.nodes) {
-    text += Heading(style, "Nodes", "") + NodeLine(*details.nodes);
-  }
-  return text + OffenderTable(details, style) + PathTable(details, style) +
-         ActorTable(details, style) + OverlapTable(details, style);
+std::string NodeErrorsText(const Report& report, const Style& style) {
+  return report.details.nodes ? Heading(style, "Nodes", "") +
+                                    NodeLine(*report.details.nodes, IsError(report.verdict))
+                              : "";
 }
 
 }  // namespace reprise

@@ -1,13 +1,19 @@
-// The console's section on fidelity. Only report/console sees this.
+// The console's sections on fidelity; empty where a run has nothing for one. Only report/console
+// sees this.
 #pragma once
 
 #include <string>
 
-#include "report/fidelity.h"
+#include "report/report.h"
 #include "report/table.h"
 
 namespace reprise {
 
-[[nodiscard]] std::string FidelityText(const FidelityDetails& details, const Style& style);
+[[nodiscard]] std::string DifferenceText(const Report& report, const Style& style);
+[[nodiscard]] std::string NodeErrorsText(const Report& report, const Style& style);
+[[nodiscard]] std::string OffendersText(const Report& report, const Style& style);
+[[nodiscard]] std::string CriticalPathText(const Report& report, const Style& style);
+[[nodiscard]] std::string ActorsText(const Report& report, const Style& style);
+[[nodiscard]] std::string OverlapText(const Report& report, const Style& style);
 
 }  // namespace reprise

@@ -152,6 +152,7 @@ Report CutToLimits(Report report, const HtmlLimits& limits,
   cutter.Cut("collectives", most, report.collectives, [](const CollectiveRow& row) {
     return row.count * row.replayed_ns.value_or(row.recorded_ns);
   });
+  cutter.Cut("shapes", most, report.shapes);  // the largest difference comes first
   cutter.Cut("ranks", limits.ranks, report.ranks, [](const RankRow& row) {
     return row.step_time_replayed_ns.value_or(row.step_time_recorded_ns.value_or(0));
   });
@@ -192,7 +193,6 @@ std::string HtmlDataJson(const Report& report, const PageDetails& details,
   }
   Json json;
   json["report"] = ReportJson(cut);
-  json["iterations_asked"] = cut.manifest.iterations;
   json["steps"] = {{"classes", steps.classes},
                    {"recorded", RowsJson(steps.recorded, StepJson)},
                    {"replayed", RowsJson(steps.replayed, StepJson)}};

@@ -22,11 +22,46 @@ Json ClassJson(const ClassRow& row) {
   return {{"name", row.name},
           {"count", row.count},
           {"recorded_ns", row.recorded_ns},
+          {"tracing_ns", row.tracing_ns},
           {"replayed_ns", OrNull(row.replayed_ns)},
           {"flops", row.flops},
           {"bytes", row.bytes},
           {"gflop_per_s", OrNull(row.gflop_per_s)},
           {"gb_per_s", OrNull(row.gb_per_s)}};
+}
+
+Json ShapeJson(const ShapeRow& row) {
+  return {{"name", row.name},
+          {"class", row.op_class},
+          {"shape", row.shape},
+          {"count", row.count},
+          {"recorded_ns", row.recorded_ns},
+          {"tracing_ns", row.tracing_ns},
+          {"replayed_ns", row.replayed_ns}};
+}
+
+Json VerdictJson(const Verdict& verdict) {
+  return {{"kind", Name(verdict.kind)},
+          {"text", verdict.text},
+          {"replayed_ns", OrNull(verdict.replayed_ns)},
+          {"job_ns", OrNull(verdict.job_ns)},
+          {"untraced", verdict.untraced},
+          {"ratio", OrNull(verdict.ratio)},
+          {"mostly", verdict.mostly.empty() ? Json(nullptr) : Json(verdict.mostly)},
+          {"mostly_ns", verdict.mostly_ns},
+          {"mostly_ratio", OrNull(verdict.mostly_ratio)},
+          {"operation_speed", OrNull(verdict.operation_speed)},
+          {"warnings", verdict.warnings}};
+}
+
+Json MachineJson(const Machine& machine) {
+  return {
+      {"processor", machine.processor}, {"device", machine.device}, {"threads", machine.threads}};
+}
+
+Json LoadJson(const HostLoad& load) {
+  return {
+      {"host", load.host}, {"ranks", load.ranks}, {"threads", load.threads}, {"cores", load.cores}};
 }
 
 Json CollectiveJson(const CollectiveRow& row) {
@@ -99,9 +134,14 @@ Json ManifestJson(const RunManifest& manifest) {
 
 Json ReportJson(const Report& report) {
   Json json;
+  json["verdict"] = VerdictJson(report.verdict);
   json["coverage"] = CoverageJson(report.coverage);
   json["coverage_of_step"] = report.coverage_of_step;
   json["oversubscribed"] = report.manifest.oversubscribed;
+  json["recorded_on"] = MachineJson(report.recorded_on);
+  json["replayed_on"] = MachineJson(report.replayed_on);
+  json["host_loads"] = RowsJson(report.host_loads, LoadJson);
+  json["recorded_steps_ns"] = report.recorded_steps_ns;
   json["step_time_recorded_ns"] = OrNull(report.step_time_recorded_ns);
   json["step_time_untraced_ns"] = OrNull(report.step_time_untraced_ns);
   json["step_time_replayed_ns"] = OrNull(report.step_time_replayed_ns);
@@ -125,6 +165,7 @@ Json ReportJson(const Report& report) {
   AddFidelityJson(report.details, json["fidelity"]);
   json["classes"] = RowsJson(report.classes, ClassJson);
   json["phases"] = RowsJson(report.phases, ClassJson);
+  json["shapes"] = RowsJson(report.shapes, ShapeJson);
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);
   json["ranks"] = RowsJson(report.ranks, RankJson);
   json["device_limits"] = RowsJson(report.device_limits, LimitJson);

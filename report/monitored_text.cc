@@ -19,17 +19,18 @@ bool IsMonitored(const RunManifest& manifest) {
   return OptionOr(manifest, "mode", "") == kMonitorMode;
 }
 
-std::string MonitoredText(const Report& report, const Style& style) {
-  std::string text =
-      fmt::format("{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold,
-                  style.reset, Fit(OptionOr(report.manifest, "monitored", "this host"), 80),
-                  style.bold, style.reset, DurationText(report.step_time_replayed_ns),
-                  report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s",
-                  OptionOr(report.manifest, "launcher", "").empty()
-                      ? ""
-                      : " of " + OptionOr(report.manifest, "launcher", ""));
+std::string MonitoredHead(const Report& report, const Style& style) {
+  const std::string launcher = OptionOr(report.manifest, "launcher", "");
+  return fmt::format("\n{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold,
+                     style.reset, Fit(OptionOr(report.manifest, "monitored", "this host"), 80),
+                     style.bold, style.reset, DurationText(report.step_time_replayed_ns),
+                     report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s",
+                     launcher.empty() ? "" : " of " + launcher);
+}
+
+std::string MonitoredRanks(const Report& report, const Style& style) {
   if (report.ranks.size() < 2) {
-    return text;
+    return "";
   }
   Table table({"rank", "host", "time"});
   for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
@@ -37,7 +38,7 @@ std::string MonitoredText(const Report& report, const Style& style) {
     table.Add(
         {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
   }
-  return text + Heading(style, "Ranks", "the command's time on each") + table.Text(2) +
+  return Heading(style, "Ranks", "the command's time on each") + table.Text(2) +
          RanksLeftOut(report.ranks.size());
 }
 

@@ -9,7 +9,9 @@
 namespace reprise {
 
 [[nodiscard]] bool IsMonitored(const RunManifest& manifest);
-// What was watched, how long, on which ranks: in place of coverage, step times and ranks.
-[[nodiscard]] std::string MonitoredText(const Report& report, const Style& style);
+// In place of coverage and step times: what was watched, and how long.
+[[nodiscard]] std::string MonitoredHead(const Report& report, const Style& style);
+// The command's time on each rank; empty for one.
+[[nodiscard]] std::string MonitoredRanks(const Report& report, const Style& style);
 
 }  // namespace reprise

@@ -45,6 +45,7 @@ void PartSums::Add(const MeasuredRun& part) {
       [&] {
         classes_.Add(part.ranks, part.transfers);
         phases_.Add(part.ranks, part.transfers);
+        shapes_.Add(part.ranks);
         work_.Add(part.ranks);
       },
       [&] {
@@ -73,6 +74,7 @@ std::optional<PageDetails> PartSums::Finish() {
   report_.details = fidelity_.Finish();
   report_.classes = classes_.Finish();
   report_.phases = phases_.Finish();
+  report_.shapes = shapes_.Finish();
   report_.attribution = energy_.Finish();
   if (!telemetry_) {
     return std::nullopt;

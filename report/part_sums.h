@@ -12,6 +12,7 @@
 #include "report/html_telemetry.h"
 #include "report/measured_run.h"
 #include "report/report.h"
+#include "report/shape_sums.h"
 
 namespace reprise {
 
@@ -39,6 +40,7 @@ class PartSums {
   EnergyAttributor energy_;
   ClassSums<OpClass> classes_{&NodeInfo::op_class};
   ClassSums<Phase> phases_{&NodeInfo::phase};
+  ShapeSums shapes_;
   WorkTimes work_;
   StepClassSums steps_;
   std::optional<TelemetryReduction> telemetry_;  // for the page

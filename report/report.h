@@ -1,4 +1,5 @@
-// What a run says, as plain values: computed once, then written to the console or as JSON.
+// The results of a run, as plain values: computed once, then written to the console, the page or as
+// JSON.
 // docs/definitions.md defines the measures, docs/run_format.md the JSON.
 #pragma once
 
@@ -8,9 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "core/result.h"
 #include "report/energy.h"
 #include "report/fidelity.h"
+#include "report/machines.h"
 #include "report/thermal.h"
+#include "report/verdict.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -27,9 +31,20 @@ struct ClassRow {
   std::string name;
   std::int64_t count = 0;
   std::int64_t recorded_ns = 0;
+  std::int64_t tracing_ns = 0;              // of recorded_ns: what tracing took, estimated
   std::optional<std::int64_t> replayed_ns;  // sum of the nodes' medians
   double flops = 0, bytes = 0;
   std::optional<double> gflop_per_s, gb_per_s;  // as replayed; none where nothing ran
+};
+
+// All calls of one operation with tensors of the same shapes: one pass over the trace, all ranks.
+struct ShapeRow {
+  std::string name, op_class;
+  std::string shape;  // of its inputs, "[8,64] [64,64]"; empty: not recorded
+  std::int64_t count = 0;
+  std::int64_t recorded_ns = 0;
+  std::int64_t tracing_ns = 0;   // of recorded_ns: what tracing took, estimated
+  std::int64_t replayed_ns = 0;  // sum of the calls' medians
 };
 
 struct ClassFactor {
@@ -111,7 +126,11 @@ struct Fidelity {
 };
 
 struct Report {
+  Verdict verdict;
   RunManifest manifest;
+  Machine recorded_on, replayed_on;
+  std::vector<HostLoad> host_loads;             // by name; empty in runs of earlier versions
+  std::vector<std::int64_t> recorded_steps_ns;  // each recorded step's, of its longest rank
   Coverage coverage;
   double coverage_of_step = 0;
   std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
@@ -127,6 +146,7 @@ struct Report {
   FidelityDetails details;
   std::vector<ClassRow> classes;  // by recorded time, longest first
   std::vector<ClassRow> phases;   // likewise, of the phases that have any node
+  std::vector<ShapeRow> shapes;   // of measured operations, by |difference|
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;
   std::vector<DeviceLimitRow> device_limits;  // by name; none in runs that did not measure them
@@ -140,14 +160,26 @@ struct Report {
   std::optional<EnergyAttribution> attribution;
   ThermalDetails thermal;
   std::map<std::string, std::int64_t> diagnostics;  // counters of all ranks together
+  std::vector<std::string> failed_commands;         // "rank 3: the command ended with exit code 7"
+  std::vector<std::string> missing_sources;         // of telemetry; `notes` has why
   std::vector<std::string> notes;
 };
 
 // Of a run in memory; report/analysis.h has what is too large for that.
 [[nodiscard]] Report Analyze(const RunData& run);
 
-// For people: coverage first, at most 100 columns.
-[[nodiscard]] std::string ConsoleText(const Report& report, bool colour);
+// For people. Lines have at most 100 columns.
+// The verdict, what it rests on and what changes its reading: at most 40 lines.
+[[nodiscard]] std::string ShortText(const Report& report, bool colour);
+// All sections.
+[[nodiscard]] std::string FullText(const Report& report, bool colour);
+// Usage: there is no such section.
+[[nodiscard]] Status FindSection(const std::string& name);
+// One section; says so where the run has nothing for it. Usage: there is no such section.
+[[nodiscard]] Result<std::string> SectionText(const Report& report, const std::string& name,
+                                              bool colour);
+// In the order of FullText.
+[[nodiscard]] std::vector<std::string> SectionNames();
 // For programs: one JSON object.
 [[nodiscard]] std::string JsonText(const Report& report);
 

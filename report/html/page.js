@@ -4,7 +4,7 @@ const address = readAddress();
 const filters = Object.fromEntries(FILTERS.map((name) => [name, address.get(name) || '']));
 const SECTIONS = [...FIRST_SECTIONS, ...TIME_SECTIONS, ...RUN_SECTIONS, ...TELEMETRY_SECTIONS, ...ENERGY_SECTIONS, ...LAST_SECTIONS];
 // What a program that was only watched has nothing of.
-const ONLY_REPLAYS = new Set(['step-time', 'overlap', 'critical-path', 'stragglers', 'busbw', 'roofline', 'offenders']);
+const ONLY_REPLAYS = new Set(['step-time', 'overlap', 'critical-path', 'stragglers', 'busbw', 'roofline', 'offenders', 'shapes']);
 
 function keepFilters() {
   writeAddress(FILTERS.filter((name) => filters[name] !== '').map((name) => [name, filters[name]]));

@@ -13,20 +13,6 @@ function energyCards(report) {
     attribution ? per(attribution.tokens, 'Tokens') : null, attribution ? per(attribution.samples, 'Samples') : null];
 }
 
-// What is missing, before any number.
-function warnings(data) {
-  const { report } = data;
-  const list = [];
-  if (!report.run.complete) list.push('This run is not complete: it was killed, it failed, or it is still being written. What follows is what could be read.');
-  const missing = report.run.world_size - report.ranks.length - (data.left_out.ranks || 0);
-  if (missing > 0) list.push(`${plural(missing, 'rank')} of ${report.run.world_size} left no file that could be read.`);
-  if (!isMonitor(report) && report.iterations < data.iterations_asked) {
-    list.push(`${report.iterations} of ${plural(data.iterations_asked, 'iteration')} finished on every rank.`);
-  }
-  if (report.oversubscribed) list.push('Oversubscribed: more threads than cores. The step error is shown, not claimed.');
-  return list;
-}
-
 function drawMonitored(box, data) {
   const { report } = data;
   box.append(note('This run watched a program (reprise monitor). Nothing was replayed, so coverage and fidelity mean nothing here.'),
@@ -34,6 +20,24 @@ function drawMonitored(box, data) {
     cards(card('Measured time', duration(report.measured_ns)),
       card('Processes', count(report.run.world_size), `on ${plural(new Set(report.ranks.map((r) => r.host)).size, 'host')}`),
       ...energyCards(report)));
+}
+
+// A replay on another machine than the recorded one has no error: verdict.h.
+const isError = (report) => report.verdict.kind !== 'speed';
+const ratioName = (report) => (isError(report) ? 'error' : 'ratio');
+const ratioText = (report, relation) => (isError(report) ? error(relation) : known(relation) ? number(1 + relation) : UNKNOWN);
+const ratioColumn = (report) => column(ratioName(report), (r) => ratioText(report, relative(r.replayed_ns, r.recorded_ns)));
+
+function ratioCards(report) {
+  const { fidelity } = report;
+  const untraced = known(fidelity.untraced_error);
+  const name = isError(report) ? 'Error' : 'Replayed / recorded';
+  return [
+    card(`${name}, step`, ratioText(report, untraced ? fidelity.untraced_error : fidelity.step_error),
+      untraced ? `against the untraced step; ${ratioText(report, fidelity.step_error)} against the traced one` : 'with tracing in the recorded step'),
+    card(`${name}, operations`, ratioText(report, known(fidelity.untraced_work_error) ? fidelity.untraced_work_error : fidelity.work_error),
+      known(fidelity.untraced_work_error) ? `what tracing took deducted (estimated); ${ratioText(report, fidelity.work_error)} with it` : 'with what tracing took'),
+  ];
 }
 
 function drawReplaySummary(box, data) {
@@ -45,24 +49,20 @@ function drawReplaySummary(box, data) {
     text: `Of ${duration(report.covered_ns)} recorded time of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
     format: percent, items: kinds.map(([name, paint]) => ({ name, colour: paint })),
   });
-  const { nodes } = fidelity;
   box.append(cards(
     card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
       `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown'),
     card('Step, replayed', duration(report.step_time_replayed_ns), `median of ${plural(report.iterations, 'iteration')}, ` +
       `${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}`),
-    card('Error of the step', error(fidelity.step_error), report.oversubscribed ? 'oversubscribed: shown, not claimed' :
-      known(fidelity.untraced_error) ? `${error(fidelity.untraced_error)} against the untraced step` : 'replayed against recorded'),
-    card('Error of the work', error(fidelity.work_error), known(fidelity.untraced_work_error) ?
-      `${error(fidelity.untraced_work_error)} without what tracing took (estimated)` : 'operations alone'),
-    nodes ? card('Errors of nodes', percent(nodes.mean_absolute_error), `mean of ${count(nodes.count)}; ${percent(nodes.within_tenth)} of the time within 10 %`) : null,
+    ...ratioCards(report),
     card('Ranks', count(report.run.world_size), `on ${plural(Math.max(1, new Set(report.ranks.map((r) => r.host)).size), 'host')}`),
     ...energyCards(report)));
   if (fidelity.difference_unknown_because) box.append(note(`No attribution of the difference: ${fidelity.difference_unknown_because}`));
 }
 
 function drawSummary(box, data) {
-  for (const text of warnings(data)) box.append(warning(text));
+  box.append(element('p', { class: 'verdict' }, data.report.verdict.text));
+  for (const text of data.report.verdict.warnings) box.append(warning(text));
   if (isMonitor(data.report)) drawMonitored(box, data);
   else drawReplaySummary(box, data);
 }
@@ -172,10 +172,23 @@ function drawHeatMap(box, data, filters) {
 function drawOffenders(box, data, filters) {
   const rows = data.report.fidelity.offenders.filter((row) => matches(filters.class, row.class));
   if (rows.length === 0) return 'No operation was measured.';
-  box.append(note('The operations whose replayed time differs most from the recorded one.'));
+  const { nodes } = data.report.fidelity;
+  box.append(note('The operations whose replayed time differs most from the recorded one.' + (nodes ?
+    ` Of ${count(nodes.count)} nodes, ${percent(nodes.within_tenth)} of the recorded time is replayed within 10 %.` : '')));
   box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class), textColumn('kernel', (r) => shortened(r.kernel, 80)),
     column('count', (r) => count(r.count)), column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
-    column('error', (r) => error(relative(r.replayed_ns, r.recorded_ns))), textColumn('likely cause', (r) => r.likely_cause)], rows));
+    ratioColumn(data.report), textColumn('likely cause', (r) => r.likely_cause)], rows));
+  return undefined;
+}
+
+function drawShapes(box, data, filters) {
+  const rows = data.report.shapes.filter((row) => matches(filters.class, row.class));
+  if (rows.length === 0) return 'No operation was measured.';
+  box.append(note('The calls of each operation, by the shapes of its inputs; the largest difference comes first. All ranks, one pass.'));
+  box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class),
+    textColumn('shapes of inputs', (r) => shortened(r.shape, 100) || UNKNOWN), column('count', (r) => count(r.count)),
+    column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)), ratioColumn(data.report)],
+  rows.slice(0, 100)));
   return undefined;
 }
 
@@ -210,6 +223,7 @@ const RUN_SECTIONS = [
   { id: 'busbw', title: 'Bandwidth of transfers', uses: [], draw: drawBusbw, left_out: ['collectives'] },
   { id: 'roofline', title: 'Roofline by class', uses: ['class'], draw: drawRoofline },
   { id: 'offenders', title: 'Operations that differ most', uses: ['class'], draw: drawOffenders },
+  { id: 'shapes', title: 'Operations by shape', uses: ['class'], draw: drawShapes, left_out: ['shapes'] },
   { id: 'heat-map', title: 'Heat map of ranks', uses: ['rank'], draw: drawHeatMap, left_out: ['ranks'] },
 ];
 const LAST_SECTIONS = [

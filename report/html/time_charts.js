@@ -62,7 +62,7 @@ function drawSteps(box, data, filters) {
   const names = classes.filter((name) => matches(filters.class, name));
   const columns = [textColumn('rank', (row) => String(row.rank)), textColumn('class', (row) => row.name),
     column('recorded', (row) => duration(row.recorded)), column('replayed', (row) => duration(row.replayed)),
-    column('error', (row) => error(relative(row.replayed, row.recorded)))];
+    column(ratioName(data.report), (row) => ratioText(data.report, relative(row.replayed, row.recorded)))];
   const tableRows = (list) => list.flatMap((rank) => [{ rank, name: 'step', recorded: (recorded.get(rank) || {}).step,
     replayed: (replayed.get(rank) || {}).step }, ...names.map((name) => {
     const of = (side) => (side.has(rank) ? side.get(rank).classes[classes.indexOf(name)].ns : null);
@@ -122,7 +122,7 @@ function drawPath(box, data, filters) {
     title: 'Critical path by class', format: duration, items: classItems(path.map((row) => row.name)),
     columns: [textColumn('class', (row) => row.name), column('recorded', (row) => duration(row.recorded_ns)),
       column('replayed', (row) => duration(row.replayed_ns)),
-      column('error', (row) => error(relative(row.replayed_ns, row.recorded_ns)))],
+      ratioColumn(data.report)],
     rows: path,
   });
   if (!fidelity.difference || fidelity.difference.parts.length === 0) return undefined;

@@ -84,7 +84,7 @@ class BundleTest(unittest.TestCase):
                            "--iterations 1; code=$?; cd \"$OLDPWD\"; exit $code")
         self.assertIn("every transfer correct", done.stdout)
         self.assertEqual(done.stderr, "")
-        self.assertIn("Replay coverage", self.inside("bin/reprise report /tmp/run").stdout)
+        self.assertIn("Coverage  ", self.inside("bin/reprise report /tmp/run").stdout)
 
     def test_converts(self):
         self.inside("bin/reprise convert share/reprise/captures/quickstart -o /tmp/trace && "

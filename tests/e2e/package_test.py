@@ -75,7 +75,7 @@ class Package(program.ProgramTest):
         self.assertEqual(self.packaged("--version"), self.run_program("--version").stdout)
         self.packaged("convert", self.root / "usr/share/reprise/captures/quickstart", "-o", "trace")
         self.packaged("replay", "trace", "-o", "run", "--mode", "dry")
-        self.assertIn("Replay coverage", self.packaged("report", "run"))
+        self.assertIn("Coverage  ", self.packaged("report", "run"))
 
 
 if __name__ == "__main__":

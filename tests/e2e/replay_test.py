@@ -40,7 +40,28 @@ class ReplayTest(program.ProgramTest):
         self.assertGreater(report["step_time_replayed_ns"], 0)
         self.assertGreater(report["step_time_recorded_ns"], 0)
         self.assertGreater(report["energy_joules"], 0)
+        self.check_report(run, report, ranks)
         self.check_transfers(trace, run, ranks)
+
+    def check_report(self, run, report, ranks):
+        """The verdict comes first; the short report keeps to its size."""
+        verdict = report["verdict"]
+        self.assertEqual(verdict["kind"], "speed")  # the captures name no machine
+        self.assertEqual(verdict["untraced"], report["step_time_untraced_ns"] is not None)
+        self.assertEqual(report["recorded_on"]["processor"], "")
+        self.assertTrue(report["replayed_on"]["processor"])
+        self.assertEqual([load["ranks"] for load in report["host_loads"]], [ranks])
+        load = report["host_loads"][0]
+        self.assertEqual(report["oversubscribed"], load["threads"] > load["cores"])
+        self.assertTrue(any(row["shape"].startswith("[") for row in report["shapes"]) or not report["shapes"])
+        text = self.run_program("report", run).stdout
+        self.assertTrue(" ".join(text.split()).startswith(verdict["text"]), text)
+        self.assertLessEqual(len(text.splitlines()), 40)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+        self.assertIn("rror", self.run_program("report", run, "--same-machine").stdout)
+        self.assertIn("shapes", self.run_program("report", run, "--section", "shape", expect=2).stderr)
+        full = self.run_program("report", run, "--full").stdout
+        self.assertIn(self.run_program("report", run, "--section", "ranks").stdout, full)
 
     def check_transfers(self, trace, run, ranks):
         """Every transfer of the trace ran once an iteration, with the recorded bytes."""

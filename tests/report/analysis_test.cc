@@ -189,7 +189,7 @@ TEST(Analyze, FactsBecomeCountersAndNotes) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("simulated")));
   EXPECT_EQ(report.diagnostics.at("diagnostic.surrogate_no_kernel"), 5);
   EXPECT_THAT(report.notes, Contains(HasSubstr("rapl: permission denied")));
-  EXPECT_THAT(report.notes, Contains(HasSubstr("oversubscribed")));
+  EXPECT_THAT(report.verdict.warnings, Contains(HasSubstr("Oversubscribed")));
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST(EnergyAttribution, StepsSpread) {
   EXPECT_NEAR(all.step_joules->median, 0.305, 1e-9);
   EXPECT_NEAR(all.step_joules->half_range, 0.1, 1e-9);
   EXPECT_NEAR(all.step_joules->standard_error, 0.1 / std::sqrt(3), 1e-9);
-  EXPECT_THAT(ConsoleText(Analyze(run), false), HasSubstr("MODELLED"));
+  EXPECT_THAT(FullText(Analyze(run), false), HasSubstr("MODELLED"));
 }
 
 // Two ranks at a time halve the power between them; a wait and what was only waited for get none.
@@ -253,7 +253,7 @@ TEST(EnergyAttribution, GapsAreNobodysAndAreSaid) {
 TEST(EnergyAttribution, NoSamplesIsNoAttribution) {
   const Report report = Analyze(MakeWorkers(1));
   EXPECT_FALSE(report.attribution);
-  EXPECT_THAT(ConsoleText(report, false), ::testing::Not(HasSubstr("Who used the energy")));
+  EXPECT_THAT(FullText(report, false), ::testing::Not(HasSubstr("Who used the energy")));
   EXPECT_THAT(JsonText(report), HasSubstr("\"attribution\": null"));
 }
 
@@ -291,7 +291,7 @@ TEST(EnergyAttribution, AMeterThatUpdatesSeldom) {
   EXPECT_NEAR(SumOf(all.ranks), 3.005 * 0.6, 1e-9);
   EXPECT_GT(all.meters[0].boundary_joules.value_or(0), 0);
   EXPECT_TRUE(all.classes.back().use.estimate);  // 6 ms of elementwise against 10 ms updates
-  EXPECT_THAT(ConsoleText(Analyze(run), false), HasSubstr("a rough estimate"));
+  EXPECT_THAT(FullText(Analyze(run), false), HasSubstr("a rough estimate"));
 }
 
 TEST(EnergyAttribution, TokensAndSamplesAreInferredAndSharedBatchesCountOnce) {

@@ -152,7 +152,7 @@ TEST(Fidelity, ARunWithoutDelaysSaysSo) {
 
 TEST(Fidelity, TextKeepsToTheWidthAndJsonHasAll) {
   const Report report = Analyze(MakeTwoSidedRun());
-  const std::string text = ConsoleText(report, false);
+  const std::string text = FullText(report, false);
   EXPECT_THAT(text, HasSubstr("What the difference is made of"));
   EXPECT_THAT(text, HasSubstr("transport"));
   for (std::size_t at = 0; at < text.size();) {

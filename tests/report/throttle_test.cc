@@ -128,7 +128,7 @@ TEST(Throttling, GapsAreNotThrottling) {
 
 TEST(Throttling, ConsoleAndJson) {
   const Report report = Analyze(MakeThrottled());
-  const std::string text = ConsoleText(report, false);
+  const std::string text = FullText(report, false);
   EXPECT_THAT(text, HasSubstr("16.7 % of the time (2 intervals), power_cap 4.00 ms"));
   EXPECT_THAT(text, HasSubstr("lost: an estimate"));
   EXPECT_THAT(JsonText(report), HasSubstr("\"unthrottled_from\": \"busy samples\""));
@@ -136,10 +136,10 @@ TEST(Throttling, ConsoleAndJson) {
   for (Sample& sample : run.ranks[0].samples) {
     sample.value = sample.metric == 0 ? 0 : sample.value;
   }
-  EXPECT_THAT(ConsoleText(Analyze(run), false), HasSubstr("never: gpu-0000:01:00.0"));
+  EXPECT_THAT(FullText(Analyze(run), false), HasSubstr("never: gpu-0000:01:00.0"));
   run.ranks[0].metrics.clear();
   run.ranks[0].samples.clear();
-  const std::string nothing = ConsoleText(Analyze(run), false);
+  const std::string nothing = FullText(Analyze(run), false);
   EXPECT_THAT(nothing, ::testing::Not(HasSubstr("Throttling")));
   EXPECT_THAT(nothing, ::testing::Not(HasSubstr("Heating")));
 }

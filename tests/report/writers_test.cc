@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "report/analysis.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "tests/report/synthetic_run.h"
@@ -61,31 +62,34 @@ Report LargeReport() {
   return Analyze(run);
 }
 
-TEST(Console, CoverageIsTheFirstLine) {
-  const std::vector<std::string> lines = Lines(ConsoleText(Analyze(MakeRun()), false));
-  EXPECT_THAT(lines.at(0), StartsWith("Replay coverage 80.0 % real, 20.0 % surrogate, 0.0 % timed, "
+TEST(Console, TheVerdictIsFirstThenCoverageAndStep) {
+  const Report report = AnalyzeRun(MeasuredRun(MakeRun()), {.same_machine = true}).report;
+  EXPECT_THAT(FullText(report, false), StartsWith("Replay 1.60 us; your job 800 ns untraced: "));
+  const std::vector<std::string> lines = Lines(SectionText(report, "step", false).value());
+  EXPECT_THAT(lines.at(0), StartsWith("Coverage        80.0 % real, 20.0 % surrogate, 0.0 % timed, "
                                       "0.0 % skipped"));
   EXPECT_THAT(lines.at(1), HasSubstr("recorded 1.00 us, replayed 1.60 us"));
-  EXPECT_THAT(lines.at(2), HasSubstr("work +100.0 %, step +60.0 %"));
+  EXPECT_THAT(lines.at(2), HasSubstr("step +60.0 % against the traced step, +100.0 % against the"));
+  EXPECT_THAT(lines.at(3), HasSubstr("operations +100.0 %"));
 }
 
 TEST(Console, FitsIntoAHundredColumnsAndColoursOnlyWhereAsked) {
   for (const Report& report : {Analyze(MakeRun()), LargeReport()}) {
-    const std::string text = ConsoleText(report, false);
+    const std::string text = FullText(report, false);
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
     for (const std::string& line : Lines(text)) {
       EXPECT_LE(line.size(), 100U) << line;
     }
-    EXPECT_THAT(ConsoleText(report, true), HasSubstr("\x1b[1m"));
+    EXPECT_THAT(FullText(report, true), HasSubstr("\x1b[1m"));
   }
-  EXPECT_THAT(ConsoleText(LargeReport(), false), HasSubstr("17 rows more"));
-  EXPECT_THAT(ConsoleText(LargeReport(), false), HasSubstr("model (modelled)"));
+  EXPECT_THAT(FullText(LargeReport(), false), HasSubstr("17 rows more"));
+  EXPECT_THAT(FullText(LargeReport(), false), HasSubstr("model (modelled)"));
 }
 
 TEST(Console, SaysWhatIsUnknown) {
   RunData run;
   run.ranks.resize(1);
-  const std::string text = ConsoleText(Analyze(run), false);
+  const std::string text = FullText(Analyze(run), false);
   EXPECT_THAT(text, HasSubstr("recorded -, replayed -"));
   EXPECT_THAT(text, HasSubstr("untraced step time unknown"));
   EXPECT_THAT(text, HasSubstr("Energy          unknown"));

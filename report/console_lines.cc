@@ -1,0 +1,84 @@
+#include "report/console_lines.h"
+
+#include <fmt/format.h>
+
+namespace reprise {
+namespace {
+
+// Units that people read: hertz as GHz, bytes scaled, fractions as percent.
+std::string MetricText(double value, const MetricRow& row) {
+  if (row.unit == "bytes" && !row.is_rate) {
+    return BytesText(static_cast<std::int64_t>(value));
+  }
+  if (row.unit == "hertz") {
+    return NumberText(value * 1e-9) + " GHz";
+  }
+  if (row.unit == "fraction" || (row.unit == "seconds" && row.is_rate)) {
+    return fmt::format("{:.1f} %", 100 * value);
+  }
+  if (row.unit == "celsius") {
+    return fmt::format("{:.1f} C", value);
+  }
+  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) +
+         (row.is_rate ? "/s" : "");
+}
+
+}  // namespace
+
+std::string Label(const std::string& name, const Style& style) {
+  return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
+}
+
+std::string VerdictLines(const Report& report, const Style& style) {
+  std::string text = style.bold + Wrap(report.verdict.text, kConsoleWidth, 0);
+  text.insert(text.size() - 1, style.reset);
+  for (const std::string& warning : report.verdict.warnings) {
+    text += Wrap("  ! " + warning, kConsoleWidth, 4);
+  }
+  return text;
+}
+
+std::string CoverageLine(const Report& report, const Style& style) {
+  const Coverage& coverage = report.coverage;
+  return Label("Coverage", style) +
+         fmt::format(
+             "{:.1f} % real, {:.1f} % surrogate, {:.1f} % timed, {:.1f} % skipped ({:.1f} % of the "
+             "step)\n",
+             100 * coverage.real, 100 * coverage.surrogate, 100 * coverage.timed,
+             100 * coverage.skipped, 100 * report.coverage_of_step);
+}
+
+std::string EnergyLine(const Report& report, const Style& style) {
+  if (!report.energy_joules) {
+    return Label("Energy", style) + "unknown: no source, or too few samples\n";
+  }
+  return Label("Energy", style) + fmt::format("{} J over {}, {} W mean, source: {}\n",
+                                              NumberText(report.energy_joules),
+                                              DurationText(report.measured_ns),
+                                              NumberText(report.mean_watts), report.energy_source);
+}
+
+std::string MetricRows(const Report& report, std::size_t most) {
+  Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
+  std::size_t left_out = 0;
+  std::size_t shown = 0;
+  for (const MetricRow& row : report.metrics) {
+    if (row.device.starts_with("cpu-")) {
+      continue;  // single cores, of which there may be hundreds, are in --json
+    }
+    if (shown == most) {
+      ++left_out;
+      continue;
+    }
+    ++shown;
+    table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
+               row.source + (row.modelled ? " (modelled)" : ""),
+               row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
+               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
+  }
+  return table.Empty() ? ""
+                       : table.Text(4) + (left_out > 0 ? fmt::format("  .. and {} more\n", left_out)
+                                                       : std::string());
+}
+
+}  // namespace reprise

@@ -1,0 +1,21 @@
+// Lines that the short report and the sections share. Only report/ sees this.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "report/report.h"
+#include "report/table.h"
+
+namespace reprise {
+
+// What begins a line of the summary: 16 columns.
+[[nodiscard]] std::string Label(const std::string& name, const Style& style);
+// The verdict, then its warnings.
+[[nodiscard]] std::string VerdictLines(const Report& report, const Style& style);
+[[nodiscard]] std::string CoverageLine(const Report& report, const Style& style);
+[[nodiscard]] std::string EnergyLine(const Report& report, const Style& style);
+// A table of metrics, those of single cores left out; at most so many.
+[[nodiscard]] std::string MetricRows(const Report& report, std::size_t most);
+
+}  // namespace reprise

@@ -1,0 +1,40 @@
+#include "report/shape_sums.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace reprise {
+
+void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto replayed_ns = rank.MedianDurationNs(i);
+      if (!node.counts_for_coverage || node.op_class == OpClass::kComm || !replayed_ns) {
+        continue;
+      }
+      ShapeRow& row = rows_[{node.name, node.shape}];
+      row.op_class = Name(node.op_class);
+      ++row.count;
+      row.recorded_ns += node.recorded_duration_ns;
+      row.tracing_ns += node.recorded_tracing_ns;
+      row.replayed_ns += *replayed_ns;
+    }
+  }
+}
+
+std::vector<ShapeRow> ShapeSums::Finish() const {
+  std::vector<ShapeRow> rows;
+  rows.reserve(rows_.size());
+  for (const auto& [key, sum] : rows_) {
+    rows.push_back(sum);
+    rows.back().name = key.first;
+    rows.back().shape = key.second;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ShapeRow& a, const ShapeRow& b) {
+    return std::abs(a.replayed_ns - a.recorded_ns) > std::abs(b.replayed_ns - b.recorded_ns);
+  });
+  return rows;
+}
+
+}  // namespace reprise

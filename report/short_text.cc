@@ -1,0 +1,185 @@
+// The report as `reprise report` and the end of a replay print it: at most 40 lines.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/console_lines.h"
+#include "report/monitored_text.h"
+#include "report/report.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kLabelWidth = 16;
+constexpr std::size_t kMostShortClasses = 5;
+constexpr std::size_t kMostShortMetrics = 12;
+constexpr std::size_t kMostShortWarnings = 5;
+
+// A line of the summary; what does not fit goes below it, indented.
+std::string SummaryLine(const std::string& name, const std::string& text, const Style& style) {
+  const std::string wrapped =
+      Wrap(std::string(kLabelWidth, ' ') + text, kConsoleWidth, kLabelWidth);
+  return Label(name, style) + wrapped.substr(kLabelWidth);
+}
+
+std::string ShortVerdict(const Report& report, const Style& style) {
+  Report shown;
+  shown.verdict.text = report.verdict.text;
+  const auto& warnings = report.verdict.warnings;
+  const std::size_t most = std::min(warnings.size(), kMostShortWarnings);
+  shown.verdict.warnings.assign(warnings.begin(),
+                                warnings.begin() + static_cast<std::ptrdiff_t>(most));
+  return VerdictLines(shown, style) +
+         (warnings.size() > most
+              ? fmt::format("  ! {} more: --section verdict\n", warnings.size() - most)
+              : "") +
+         "\n";
+}
+
+std::string StepLine(const Report& report, const Style& style) {
+  std::string text = "replayed " + DurationText(report.step_time_replayed_ns);
+  if (report.step_time_replayed_min_ns) {
+    text += fmt::format(" (median of {}, {} to {})", report.iterations,
+                        DurationText(report.step_time_replayed_min_ns),
+                        DurationText(report.step_time_replayed_max_ns));
+  }
+  text += "; job ";
+  text += report.step_time_untraced_ns ? DurationText(report.step_time_untraced_ns) + " untraced, "
+                                       : "unknown untraced, ";
+  return SummaryLine("Step", text + DurationText(report.step_time_recorded_ns) + " traced", style);
+}
+
+std::string OperationLine(const Report& report, const Style& style) {
+  const Fidelity& fidelity = report.fidelity;
+  const bool deducted = fidelity.untraced_work_error.has_value();
+  const auto error = deducted ? fidelity.untraced_work_error : fidelity.work_error;
+  if (!error) {
+    return "";
+  }
+  const std::string ratio = IsError(report.verdict) ? PercentChangeText(*error) + " against"
+                                                    : NumberText(1 + *error) + " of";
+  return SummaryLine("Operations",
+                     fmt::format("{} their recorded time{}", ratio,
+                                 deducted ? ", what tracing took of it deducted (estimated)"
+                                          : ", with what tracing took of it"),
+                     style);
+}
+
+std::int64_t UntracedNs(const ClassRow& row) { return row.recorded_ns - row.tracing_ns; }
+
+// The largest, without what tracing took of them.
+std::string ShortClasses(const Report& report, const Style& style) {
+  if (report.classes.empty()) {
+    return "";
+  }
+  std::vector<const ClassRow*> rows;
+  for (const ClassRow& row : report.classes) {
+    rows.push_back(&row);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow* a, const ClassRow* b) {
+    return std::max(UntracedNs(*a), a->replayed_ns.value_or(0)) >
+           std::max(UntracedNs(*b), b->replayed_ns.value_or(0));
+  });
+  const std::size_t most = std::min(rows.size(), kMostShortClasses);
+  Table table({"class", "nodes", "recorded", "replayed", RatioName(report.verdict)});
+  for (std::size_t i = 0; i < most; ++i) {
+    table.Add({rows[i]->name, fmt::format("{}", rows[i]->count), DurationText(UntracedNs(*rows[i])),
+               DurationText(rows[i]->replayed_ns),
+               RatioText(report.verdict, rows[i]->replayed_ns, UntracedNs(*rows[i]))});
+  }
+  const std::string which =
+      rows.size() > most ? fmt::format("the largest {} of {}, ", most, rows.size()) : std::string();
+  return Heading(style, "Classes",
+                 which + "all ranks" +
+                     (report.work_tracing_ns > 0 ? ", what tracing took deducted" : "")) +
+         table.Text();
+}
+
+std::string TransferLine(const Report& report, const Style& style) {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  std::int64_t recorded_ns = 0;
+  std::int64_t replayed_ns = 0;
+  for (const CollectiveRow& row : report.collectives) {
+    count += row.count;
+    bytes += row.count * row.bytes;
+    recorded_ns += row.count * row.recorded_ns;
+    replayed_ns += row.count * row.replayed_ns.value_or(0);
+  }
+  return count == 0 ? ""
+                    : SummaryLine("Transfers",
+                                  fmt::format("{}, {} in all: recorded {}, replayed {}, from the "
+                                              "last arrival on",
+                                              count, BytesText(bytes), DurationText(recorded_ns),
+                                              DurationText(replayed_ns)),
+                                  style);
+}
+
+std::string RankLine(const Report& report, const Style& style) {
+  std::set<std::string> hosts;
+  const RankRow* slowest = nullptr;
+  const RankRow* fastest = nullptr;
+  for (const RankRow& row : report.ranks) {
+    hosts.insert(row.host);
+    if (row.step_time_replayed_ns) {
+      slowest = slowest == nullptr || row.step_time_replayed_ns > slowest->step_time_replayed_ns
+                    ? &row
+                    : slowest;
+      fastest = fastest == nullptr || row.step_time_replayed_ns < fastest->step_time_replayed_ns
+                    ? &row
+                    : fastest;
+    }
+  }
+  std::string text = fmt::format("{} on {} host{}", report.ranks.size(), hosts.size(),
+                                 hosts.size() == 1 ? "" : "s");
+  if (slowest != nullptr && report.ranks.size() > 1) {
+    text += fmt::format(": slowest rank {} with {}, fastest rank {} with {}", slowest->rank,
+                        DurationText(slowest->step_time_replayed_ns), fastest->rank,
+                        DurationText(fastest->step_time_replayed_ns));
+  }
+  return SummaryLine("Ranks", text, style);
+}
+
+// One line, however much is missing.
+std::string MissingLine(const Report& report, const Style& style) {
+  std::vector<std::string> missing;
+  const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
+                                        [](const MetricRow& row) { return row.unit == "celsius"; });
+  if (!temperatures) {
+    missing.emplace_back("temperatures");
+  }
+  missing.insert(missing.end(), report.missing_sources.begin(), report.missing_sources.end());
+  if (missing.empty()) {
+    return "";
+  }
+  std::string text = fmt::format("{}", fmt::join(missing, ", "));
+  constexpr std::size_t kRoom = 50;
+  if (text.size() > kRoom) {
+    text = text.substr(0, text.rfind(", ", kRoom)) + ", ..";
+  }
+  return SummaryLine("Not measured", text + " (why: --section notes)", style);
+}
+
+std::string ShortMonitored(const Report& report, const Style& style) {
+  const std::string metrics = MetricRows(report, kMostShortMetrics);
+  return ShortVerdict(report, style) + RankLine(report, style) + EnergyLine(report, style) +
+         MissingLine(report, style) +
+         (metrics.empty() ? "" : Heading(style, "Telemetry", "") + metrics);
+}
+
+}  // namespace
+
+std::string ShortText(const Report& report, bool colour) {
+  const Style style = MakeStyle(colour);
+  if (IsMonitored(report.manifest)) {
+    return ShortMonitored(report, style);
+  }
+  return ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
+         OperationLine(report, style) + TransferLine(report, style) + RankLine(report, style) +
+         EnergyLine(report, style) + MissingLine(report, style) + ShortClasses(report, style);
+}
+
+}  // namespace reprise

@@ -1,0 +1,251 @@
+#include "report/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "report/monitored_text.h"
+#include "report/report.h"
+#include "report/table.h"
+#include "report/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+// Below this, step times count as equal.
+constexpr double kEqualRatio = 0.02;
+// Of the difference: a smaller cause is not worth a sentence.
+constexpr double kLeastShare = 0.2;
+
+// What one side does not say tells machines not apart, but the processor must be known.
+bool IsSameMachine(const Machine& recorded, const Machine& replayed) {
+  const auto may_be_equal = [](const std::string& a, const std::string& b) {
+    return a.empty() || b.empty() || a == b;
+  };
+  return !recorded.processor.empty() && recorded.processor == replayed.processor &&
+         may_be_equal(recorded.device, replayed.device) &&
+         may_be_equal(recorded.threads, replayed.threads);
+}
+
+std::string ThreadsText(const std::string& threads) {
+  return threads.empty() ? "" : threads + (threads == "1" ? " thread" : " threads");
+}
+
+// Where the job was recorded, as far as that differs from where it was replayed.
+std::string RecordedWhere(const Machine& recorded, const Machine& replayed) {
+  const bool other_device = !recorded.device.empty() && recorded.device != replayed.device;
+  if (other_device && recorded.device != "cpu") {
+    return "on " + Fit(recorded.device, 40);
+  }
+  if (recorded.processor.empty()) {
+    return "on an unknown machine";
+  }
+  if (other_device || recorded.processor != replayed.processor) {
+    return "on " + Fit(recorded.processor, 50);
+  }
+  return fmt::format("with {} a rank, here {}", ThreadsText(recorded.threads), replayed.threads);
+}
+
+struct Cause {
+  std::string name;
+  std::int64_t recorded_ns = 0, replayed_ns = 0;
+  [[nodiscard]] std::int64_t ApartNs() const { return replayed_ns - recorded_ns; }
+};
+
+// Operations, and transfers as one, all ranks and recorded steps together.
+std::vector<Cause> FindCauses(const Report& report, bool untraced) {
+  std::map<std::string, Cause> by_name;
+  for (const ShapeRow& row : report.shapes) {
+    Cause& cause = by_name[row.name];
+    cause.name = row.name;
+    cause.recorded_ns += row.recorded_ns - (untraced ? row.tracing_ns : 0);
+    cause.replayed_ns += row.replayed_ns;
+  }
+  std::vector<Cause> causes;
+  causes.reserve(by_name.size() + 1);
+  for (auto& [name, cause] : by_name) {
+    causes.push_back(std::move(cause));
+  }
+  for (const ClassRow& row : report.classes) {
+    if (row.name == Name(OpClass::kComm) && row.replayed_ns) {
+      causes.push_back({"transfers", row.recorded_ns, *row.replayed_ns});
+    }
+  }
+  return causes;
+}
+
+// What the difference is mostly made of, where something stands out.
+void FindMostly(const Report& report, Verdict& verdict) {
+  const std::int64_t apart_ns = *verdict.replayed_ns - *verdict.job_ns;
+  if (std::abs(*verdict.ratio - 1) < kEqualRatio) {
+    return;
+  }
+  const std::int64_t sign = apart_ns < 0 ? -1 : 1;
+  const std::vector<Cause> causes = FindCauses(report, verdict.untraced);
+  const auto largest = std::max_element(
+      causes.begin(), causes.end(),
+      [sign](const Cause& a, const Cause& b) { return sign * a.ApartNs() < sign * b.ApartNs(); });
+  std::int64_t passes = 0;
+  for (const RankRow& row : report.ranks) {
+    passes += std::max<std::int64_t>(row.recorded_steps, 1);
+  }
+  if (largest == causes.end() || passes == 0) {
+    return;
+  }
+  const std::int64_t cause_ns = largest->ApartNs() / passes;
+  if (static_cast<double>(sign * cause_ns) <
+      kLeastShare * static_cast<double>(std::abs(apart_ns))) {
+    return;
+  }
+  verdict.mostly = largest->name;
+  verdict.mostly_ns = cause_ns;
+  if (largest->recorded_ns > 0) {
+    verdict.mostly_ratio =
+        static_cast<double>(largest->replayed_ns) / static_cast<double>(largest->recorded_ns);
+  }
+}
+
+// Only where operations ran.
+std::optional<double> OperationSpeed(const Report& report) {
+  const auto error = report.fidelity.untraced_work_error ? report.fidelity.untraced_work_error
+                                                         : report.fidelity.work_error;
+  if (!error || *error <= -1 || report.coverage.real + report.coverage.surrogate < 0.5 ||
+      HasOption(report.manifest, "ops", "timed") || HasOption(report.manifest, "ops", "skip")) {
+    return std::nullopt;
+  }
+  return 1 / (1 + *error);
+}
+
+std::string MostlyText(const Verdict& verdict, std::size_t ranks) {
+  if (verdict.mostly.empty()) {
+    return "";
+  }
+  const std::int64_t ns = verdict.mostly_ns;
+  std::string text = fmt::format(" Mostly {} ({}{}{}", Fit(verdict.mostly, 40), ns < 0 ? "-" : "+",
+                                 DurationText(std::abs(ns)), ranks > 1 ? " on each rank" : "");
+  if (verdict.mostly_ratio && *verdict.mostly_ratio > 0) {
+    text += ", " + TimesText(*verdict.mostly_ratio);
+  }
+  return text + ").";
+}
+
+std::string ReplayText(const Report& report, const Verdict& verdict) {
+  if (!verdict.replayed_ns) {
+    return "No iteration was finished on every rank: nothing is measured.";
+  }
+  std::string text =
+      fmt::format("{} {}", verdict.kind == Verdict::Kind::kSimulated ? "Simulated" : "Replay",
+                  DurationText(verdict.replayed_ns));
+  if (!verdict.ratio) {
+    return text + "; how long the job's step took is unknown.";
+  }
+  text += fmt::format("; your job {} {}", DurationText(verdict.job_ns),
+                      verdict.untraced ? "untraced" : "with tracing");
+  if (verdict.kind == Verdict::Kind::kSpeed) {
+    text += fmt::format(", recorded {}: {}.", RecordedWhere(report.recorded_on, report.replayed_on),
+                        TimesText(*verdict.ratio));
+  } else {
+    text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
+  }
+  text += MostlyText(verdict, report.ranks.size());
+  if (verdict.kind == Verdict::Kind::kSpeed && verdict.operation_speed) {
+    text += fmt::format(" This machine runs the recorded operations {}.",
+                        TimesText(1 / *verdict.operation_speed));
+  }
+  return text;
+}
+
+std::string MonitoredSentence(const Report& report) {
+  const auto monitored = report.manifest.options.find("monitored");
+  return fmt::format(
+      "{} ran for {} on {} rank{}.",
+      monitored == report.manifest.options.end() ? "This host" : Fit(monitored->second, 60),
+      DurationText(report.step_time_replayed_ns ? *report.step_time_replayed_ns
+                                                : report.measured_ns),
+      report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s");
+}
+
+Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool same_machine) {
+  if (IsMonitored(report.manifest)) {
+    return Verdict::Kind::kMonitored;
+  }
+  if (!verdict.ratio) {
+    return Verdict::Kind::kUnknown;
+  }
+  if (HasOption(report.manifest, "mode", "dry")) {
+    return Verdict::Kind::kSimulated;
+  }
+  return same_machine || IsSameMachine(report.recorded_on, report.replayed_on)
+             ? Verdict::Kind::kError
+             : Verdict::Kind::kSpeed;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kError:
+      return "error";
+    case Verdict::Kind::kSpeed:
+      return "speed";
+    case Verdict::Kind::kSimulated:
+      return "simulated";
+    case Verdict::Kind::kMonitored:
+      return "monitored";
+    case Verdict::Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Verdict FindVerdict(const Report& report, bool same_machine) {
+  Verdict verdict;
+  verdict.replayed_ns = report.step_time_replayed_ns;
+  verdict.untraced = report.step_time_untraced_ns.has_value();
+  verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
+  if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0) {
+    verdict.ratio =
+        static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
+  }
+  verdict.kind = KindOf(report, verdict, same_machine);
+  verdict.warnings = VerdictWarnings(report, verdict);
+  if (verdict.kind == Verdict::Kind::kMonitored) {
+    verdict.text = MonitoredSentence(report);
+    return verdict;
+  }
+  if (verdict.ratio) {
+    FindMostly(report, verdict);
+    verdict.operation_speed = OperationSpeed(report);
+  }
+  verdict.text = ReplayText(report, verdict);
+  return verdict;
+}
+
+std::string RatioText(const Verdict& verdict, std::optional<std::int64_t> replayed_ns,
+                      std::int64_t recorded_ns) {
+  if (!replayed_ns || recorded_ns <= 0) {
+    return "-";
+  }
+  const double ratio = static_cast<double>(*replayed_ns) / static_cast<double>(recorded_ns);
+  return IsError(verdict) ? ErrorText(ratio - 1) : NumberText(ratio);
+}
+
+std::string PercentChangeText(double fraction) {
+  const double percent = 100 * fraction;
+  return std::abs(percent) < 9.95 ? fmt::format("{:+.1f} %", percent)
+                                  : fmt::format("{:+.0f} %", percent);
+}
+
+std::string TimesText(double ratio) {
+  const double times = ratio < 1 ? 1 / ratio : ratio;
+  if (times < 1.005) {
+    return "as long";
+  }
+  const int digits = times < 1.995 ? 2 : times < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f} times as {}", times, digits, ratio < 1 ? "fast" : "long");
+}
+
+}  // namespace reprise

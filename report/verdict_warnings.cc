@@ -1,0 +1,112 @@
+#include "report/verdict_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/report.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+// Longest over shortest: repeats beyond this spread widely.
+constexpr double kWideSpread = 1.2;
+constexpr double kLeastRealCoverage = 0.9;
+
+std::string OversubscribedText(const std::vector<HostLoad>& loads) {
+  const auto busiest =
+      std::max_element(loads.begin(), loads.end(), [](const HostLoad& a, const HostLoad& b) {
+        return a.threads * std::max(b.cores, 1) < b.threads * std::max(a.cores, 1);
+      });
+  if (busiest == loads.end()) {
+    return "Oversubscribed: more threads than cores. Ranks wait for each other's cores.";
+  }
+  const std::string what =
+      fmt::format("Oversubscribed: the {} rank{} on host {} compute with {} threads on {} core{}. ",
+                  busiest->ranks, busiest->ranks == 1 ? "" : "s", Fit(busiest->host, 20),
+                  busiest->threads, busiest->cores, busiest->cores == 1 ? "" : "s");
+  if (busiest->ranks > busiest->cores) {
+    return what +
+           fmt::format("Use {} cores a host or more, or fewer ranks on each host.", busiest->ranks);
+  }
+  const std::int32_t threads = std::max(busiest->cores / std::max(busiest->ranks, 1), 1);
+  return what + fmt::format("Set OMP_NUM_THREADS={}.", threads);
+}
+
+void AddRecordedSpread(const Report& report, std::vector<std::string>& warnings) {
+  const auto& steps_ns = report.recorded_steps_ns;
+  if (steps_ns.empty()) {
+    return;
+  }
+  const auto [shortest, longest] = std::minmax_element(steps_ns.begin(), steps_ns.end());
+  if (static_cast<double>(*longest) > kWideSpread * static_cast<double>(*shortest)) {
+    warnings.push_back(fmt::format(
+        "The {} recorded steps took {} to {}, with tracing. The job was unsteady: a single number "
+        "for its step is uncertain.",
+        steps_ns.size(), DurationText(*shortest), DurationText(*longest)));
+  }
+}
+
+void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
+  const auto shortest_ns = report.step_time_replayed_min_ns;
+  const auto longest_ns = report.step_time_replayed_max_ns;
+  if (shortest_ns && longest_ns &&
+      static_cast<double>(*longest_ns) > kWideSpread * static_cast<double>(*shortest_ns)) {
+    warnings.push_back(
+        fmt::format("The replay's {} iterations took {} to {}. More of them give a "
+                    "steadier median: --iterations.",
+                    report.iterations, DurationText(shortest_ns), DurationText(longest_ns)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
+  const RunManifest& manifest = report.manifest;
+  std::vector<std::string> warnings;
+  if (!manifest.complete) {
+    warnings.emplace_back("The run is not complete: it was killed, it failed, or it still runs.");
+  }
+  const auto missing = manifest.world_size - static_cast<std::int64_t>(report.ranks.size());
+  if (missing > 0) {
+    warnings.push_back(fmt::format("{} rank{} of {} left no file that could be read.", missing,
+                                   missing == 1 ? "" : "s", manifest.world_size));
+  }
+  if (verdict.kind == Verdict::Kind::kMonitored) {
+    warnings.insert(warnings.end(), report.failed_commands.begin(), report.failed_commands.end());
+    return warnings;
+  }
+  if (report.iterations > 0 && report.iterations < manifest.iterations) {
+    warnings.push_back(fmt::format("{} of {} iterations finished on every rank.", report.iterations,
+                                   manifest.iterations));
+  }
+  if (manifest.oversubscribed) {
+    warnings.push_back(OversubscribedText(report.host_loads));
+  }
+  AddRecordedSpread(report, warnings);
+  AddReplaySpread(report, warnings);
+  if (verdict.ratio && !verdict.untraced) {
+    warnings.emplace_back(
+        "The job's step has the time that tracing took in it: the capture does not say how long a "
+        "step takes untraced.");
+  } else if (verdict.untraced && HasOption(manifest, "host_gap_factor", "1") &&
+             report.work_tracing_ns > 0) {
+    warnings.emplace_back(
+        "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
+        "untraced deducts it.");
+  }
+  if (report.coverage.recorded_ns > 0 && report.coverage.real < kLeastRealCoverage) {
+    warnings.push_back(
+        fmt::format("{:.1f} % of the recorded time was not replayed as the real operation.",
+                    100 * (1 - report.coverage.real)));
+  }
+  return warnings;
+}
+
+bool HasOption(const RunManifest& manifest, const std::string& name, std::string_view value) {
+  const auto found = manifest.options.find(name);
+  return found != manifest.options.end() && found->second == value;
+}
+
+}  // namespace reprise

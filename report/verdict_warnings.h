@@ -1,0 +1,23 @@
+// What changes how a verdict reads. Only report/verdict sees this.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/run.h"
+
+namespace reprise {
+
+struct Report;
+struct Verdict;
+
+// The most important first. `verdict` has its kind and its times.
+[[nodiscard]] std::vector<std::string> VerdictWarnings(const Report& report,
+                                                       const Verdict& verdict);
+
+// Whether the run had this option, with this value.
+[[nodiscard]] bool HasOption(const RunManifest& manifest, const std::string& name,
+                             std::string_view value);
+
+}  // namespace reprise

@@ -1,0 +1,263 @@
+// The sentence that a report begins with, and what stands below it.
+#include "report/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/analysis.h"
+#include "report/report.h"
+#include "tests/report/synthetic_run.h"
+
+namespace reprise {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Optional;
+using ::testing::StartsWith;
+
+constexpr char kRecorder[] = "AMD EPYC 7742 64-Core Processor";
+
+void SetFacts(RunData& run, const std::string& name, const std::string& value) {
+  for (RankData& rank : run.ranks) {
+    rank.facts[name] = value;
+  }
+}
+
+// Recorded and replayed on one processor with one thread a rank.
+RunData MakeRunOnOneMachine() {
+  RunData run = MakeRun();
+  run.manifest.iterations = 3;
+  for (RankData& rank : run.ranks) {
+    rank.nodes[1].mode = ReplayMode::kReal;
+    for (NodeRecord& record : rank.records) {
+      record.mode = ReplayMode::kReal;
+    }
+  }
+  SetFacts(run, kFactRecordedProcessor, kRecorder);
+  SetFacts(run, kFactRecordedThreads, "1");
+  SetFacts(run, kFactProcessor, kRecorder);
+  SetFacts(run, kFactComputesOn, "cpu");
+  SetFacts(run, kFactComputeThreads, "1");
+  SetFacts(run, kFactCores, "0,1");
+  return run;
+}
+
+Verdict VerdictOf(const RunData& run, bool same_machine = false) {
+  return AnalyzeRun(MeasuredRun(run), {.same_machine = same_machine}).report.verdict;
+}
+
+std::size_t CountLines(const std::string& text) {
+  std::size_t lines = 0;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line); ++lines) {
+    EXPECT_LE(line.size(), 100U) << line;
+  }
+  return lines;
+}
+
+TEST(Verdict, OnTheSameMachineItIsAnErrorAndNamesTheOperation) {
+  const Verdict verdict = VerdictOf(MakeRunOnOneMachine());
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kError);
+  EXPECT_THAT(verdict.ratio, Optional(2.0));  // 1,600 ns beside 800 ns untraced
+  EXPECT_EQ(verdict.mostly, "op1");           // 1,200 ns beside 600 ns on each rank
+  EXPECT_EQ(verdict.mostly_ns, 600);
+  EXPECT_EQ(verdict.text,
+            "Replay 1.60 us; your job 800 ns untraced: +100 %. Mostly op1 (+600 ns on each rank, "
+            "2.0 times as long).");
+  EXPECT_THAT(verdict.warnings, IsEmpty());
+}
+
+TEST(Verdict, OnAnotherMachineThereIsNoError) {
+  RunData run = MakeRunOnOneMachine();
+  SetFacts(run, kFactProcessor, "Intel(R) Xeon(R) Processor");
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kSpeed);
+  EXPECT_FALSE(IsError(verdict));
+  EXPECT_THAT(verdict.text, StartsWith("Replay 1.60 us; your job 800 ns untraced, recorded on AMD "
+                                       "EPYC 7742 64-Core Processor: 2.0 times as long."));
+  EXPECT_THAT(verdict.text,
+              HasSubstr("This machine runs the recorded operations 2.0 times as long."));
+  const std::string text = ShortText(Analyze(run), false) + FullText(Analyze(run), false);
+  EXPECT_THAT(text, Not(HasSubstr("rror")));
+  EXPECT_THAT(text, HasSubstr("ratio"));
+  EXPECT_EQ(VerdictOf(run, /*same_machine=*/true).kind, Verdict::Kind::kError);
+}
+
+TEST(Verdict, AnUnknownRecorderAndOtherThreadsAreNotTheSameMachine) {
+  EXPECT_THAT(VerdictOf(MakeRun()).text, HasSubstr("recorded on an unknown machine"));
+  RunData run = MakeRunOnOneMachine();
+  SetFacts(run, kFactComputeThreads, "2");
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("recorded with 1 thread a rank, here 2"));
+  SetFacts(run, kFactRecordedDevice, "NVIDIA H200");
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("recorded on NVIDIA H200"));
+}
+
+TEST(Verdict, AFasterMachineIsSaidToBeFaster) {
+  RunData run = MakeRun();
+  run.manifest.untraced_step_ns = 4'800;
+  for (RankData& rank : run.ranks) {
+    rank.nodes[0].recorded_duration_ns = 6'000;
+  }
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_THAT(verdict.text, HasSubstr("3.0 times as fast"));
+  EXPECT_THAT(verdict.text, HasSubstr("Mostly op1 (-4.80 us on each rank, 5.0 times as fast)"));
+  EXPECT_THAT(verdict.text, HasSubstr("runs the recorded operations 3.9 times as fast"));
+}
+
+TEST(Verdict, WithoutAnUntracedStepTheTracedOneCountsAndSaysSo) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.untraced_step_ns = -1;
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_THAT(verdict.text, StartsWith("Replay 1.60 us; your job 1.00 us with tracing: +60 %."));
+  EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("tracing took")));
+}
+
+TEST(Verdict, WhatTracingTookIsDeductedFromOperations) {
+  RunData run = MakeRunOnOneMachine();
+  for (RankData& rank : run.ranks) {
+    rank.nodes[0].recorded_tracing_ns = 300;
+  }
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("op1 (+900 ns on each rank, 4.0 times as long)"));
+  run.manifest.untraced_step_ns = -1;
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("op1 (+600 ns on each rank, 2.0 times as long)"));
+}
+
+TEST(Verdict, NothingMeasuredAndNothingRecorded) {
+  RunData run = MakeRun();
+  run.manifest.recorded_step_ns = 0;
+  run.manifest.untraced_step_ns = -1;
+  SetFacts(run, kFactRecordedStepNs, "0");
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("how long the job's step took is unknown"));
+  for (RankData& rank : run.ranks) {
+    rank.steps.clear();
+  }
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("nothing is measured"));
+}
+
+TEST(Verdict, OversubscribedNamesThreadsCoresAndWhatToChange) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.oversubscribed = true;
+  SetFacts(run, kFactComputeThreads, "2");
+  const Verdict fewer_threads = VerdictOf(run);
+  EXPECT_EQ(fewer_threads.text.find("Replay 1.60 us"), 0U);  // the number stays
+  EXPECT_THAT(fewer_threads.warnings,
+              Contains("Oversubscribed: the 2 ranks on host h compute with 4 threads on 2 cores. "
+                       "Set OMP_NUM_THREADS=1."));
+  SetFacts(run, kFactCores, "0");
+  EXPECT_THAT(VerdictOf(run).warnings,
+              Contains(HasSubstr("on 1 core. Use 2 cores a host or more, or fewer ranks")));
+}
+
+TEST(Verdict, RecordedStepsThatDifferWidelyAreWarnedAbout) {
+  RunData run = MakeRunOnOneMachine();
+  SetFacts(run, kFactRecordedStepsNs, "454000000,600000000,700000000");
+  run.ranks[1].facts[kFactRecordedStepsNs] = "450000000,500000000,762000000";
+  EXPECT_THAT(VerdictOf(run).warnings,
+              ElementsAre(HasSubstr("The 3 recorded steps took 454 ms to 762 ms")));
+  SetFacts(run, kFactRecordedStepsNs, "454000000,460000000");
+  EXPECT_THAT(VerdictOf(run).warnings, IsEmpty());
+}
+
+TEST(Verdict, ReplayedIterationsThatDifferWidelyAreWarnedAbout) {
+  RunData run = MakeRunOnOneMachine();
+  run.ranks[0].steps[3].duration_ns = 5'000;
+  EXPECT_THAT(VerdictOf(run).warnings,
+              Contains(HasSubstr("The replay's 3 iterations took 1.50 us to 5.00 us")));
+}
+
+TEST(Verdict, JsonHasTheSameText) {
+  const Report report = Analyze(MakeRunOnOneMachine());
+  const auto json = nlohmann::json::parse(JsonText(report));
+  EXPECT_EQ(json.at("verdict").at("text"), report.verdict.text);
+  EXPECT_EQ(json.at("verdict").at("kind"), "error");
+  EXPECT_EQ(json.at("verdict").at("ratio"), 2.0);
+}
+
+TEST(Short, BeginsWithTheVerdictAndKeepsToFortyLines) {
+  const Report report = Analyze(MakeRunOnOneMachine());
+  const std::string text = ShortText(report, false);
+  EXPECT_THAT(text, StartsWith("Replay 1.60 us; your job 800 ns untraced: +100 %."));
+  EXPECT_THAT(text, HasSubstr("Coverage        100.0 % real"));
+  EXPECT_THAT(text, HasSubstr("Ranks           2 on 1 host: slowest rank"));
+  EXPECT_LE(CountLines(text), 40U);
+}
+
+TEST(Short, ALargeRunKeepsToFortyLinesToo) {
+  RunData run = MakeRun();
+  run.manifest.oversubscribed = true;
+  run.manifest.iterations = 9;
+  run.manifest.complete = false;
+  run.manifest.untraced_step_ns = -1;
+  run.manifest.hosts.clear();
+  run.ranks.clear();
+  for (int r = 0; r < 64; ++r) {
+    RankData& rank = run.ranks.emplace_back(MakeRank(r));
+    for (int c = 0; c < static_cast<int>(OpClass::kComm); ++c) {
+      rank.nodes.push_back(MakeNode(100 + static_cast<std::uint64_t>(c), static_cast<OpClass>(c),
+                                    OpKind::kWork, "thread 1", 1'000 + c, 10));
+      rank.nodes.back().name = std::string(120, 'n');
+    }
+    rank.facts[kFactRecordedStepsNs] = "1,2";
+    for (int s = 0; s < 20; ++s) {
+      rank.facts["telemetry.source" + std::to_string(s)] =
+          "a reason that takes some words, which " + std::string(60, 'w');
+    }
+    rank.host = std::string(80, 'h') + std::to_string(r);
+  }
+  const Report report = Analyze(run);
+  EXPECT_LE(CountLines(ShortText(report, false)), 40U);
+  EXPECT_THAT(ShortText(report, false), HasSubstr("64 on 64 hosts"));
+  CountLines(FullText(report, false));
+}
+
+TEST(Short, AMonitoredRunHasNoReplayInIt) {
+  RunData run = MakeRun();
+  run.manifest.options = {{"mode", kMonitorMode}, {"monitored", "python train.py"}};
+  const std::string text = ShortText(Analyze(run), false);
+  EXPECT_THAT(text, StartsWith("python train.py ran for 1.60 us on 2 ranks."));
+  EXPECT_THAT(text, Not(HasSubstr("Coverage")));
+  EXPECT_THAT(text, Not(HasSubstr("Replay")));
+  EXPECT_LE(CountLines(text), 40U);
+}
+
+TEST(Sections, EachIsPartOfTheFullReport) {
+  const Report report = Analyze(MakeRunOnOneMachine());
+  const std::string full = FullText(report, false);
+  for (const std::string& name : SectionNames()) {
+    const auto text = SectionText(report, name, false);
+    ASSERT_TRUE(text) << name;
+    if (text->find("nothing for it") == std::string::npos) {
+      EXPECT_THAT(full, HasSubstr(*text)) << name;
+    }
+  }
+  const auto none = SectionText(report, "nonsense", false);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(none.error().message, HasSubstr("shapes"));
+}
+
+TEST(Sections, ShapesTellCallsOfOneOperationApart) {
+  RunData run = MakeRun();
+  for (RankData& rank : run.ranks) {
+    rank.nodes[0].name = rank.nodes[1].name = "aten::mm";
+    rank.nodes[0].shape = "[8,64] [64,64]";
+    rank.nodes[1].shape = "[2,2] [2,2]";
+  }
+  const Report report = Analyze(run);
+  ASSERT_EQ(report.shapes.size(), 2U);
+  EXPECT_EQ(report.shapes[0].shape, "[8,64] [64,64]");
+  EXPECT_EQ(report.shapes[0].count, 2);
+  EXPECT_EQ(report.shapes[0].recorded_ns, 1'200);
+  EXPECT_EQ(report.shapes[0].replayed_ns, 2'400);
+  EXPECT_THAT(SectionText(report, "shapes", false).value(), HasSubstr("[2,2] [2,2]"));
+}
+
+}  // namespace
+}  // namespace reprise
