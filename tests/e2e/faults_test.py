@@ -73,7 +73,11 @@ class FaultTest(program.ConvertedTest):
     def replaying(self, *options, **kwargs):
         """A replay that has begun to record on every rank."""
         with self.started(*options, **kwargs) as replay:
-            program.wait_until(lambda: self.all_recorded(kwargs.get("ranks", RANKS)), "records of every rank", while_running=replay)
+            try:
+                program.wait_until(lambda: self.all_recorded(kwargs.get("ranks", RANKS)), "records of every rank", while_running=replay)
+            except AssertionError as error:
+                replay.kill()
+                raise AssertionError(f"{error}\n{replay.communicate()[1]}") from error
             yield replay
 
     def all_recorded(self, ranks):
