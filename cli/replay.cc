@@ -223,7 +223,10 @@ Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
       }
       return Fail(error.kind, "");  // it has been said
     }
-    return tl::unexpected<Error>(error);
+    // Before the ranks part: one that lacks the memory even for that ends all of them.
+    fmt::print(stderr, "reprise: {}\n", error.message);
+    communicator->AbortNow(static_cast<int>(error.kind));
+    return Fail(error.kind, "");
   }
   if (communicator->rank() == 0) {
     if (request.options.check) {
