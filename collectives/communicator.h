@@ -91,15 +91,15 @@ class Communicator {
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
   // lowest failing rank with its number in the message. How no rank runs into a hang alone.
   [[nodiscard]] Status Agree(const Status& mine);
-  // While running: tells the others that this rank gives up. From then on everything blocking or
+  // While running: notifies the others that this rank gives up. From then on everything blocking or
   // outstanding on every rank ends with that reason ("rank 3: <message>", same kind). A rank that
   // leaves early for any reason of its own calls this first, or the others wait for it for ever.
   // Call it while the buffers of this rank's unfinished transfers still exist. The first reason
   // stays; raising again is harmless. From any thread.
   virtual void RaiseAbort(const Error& why) = 0;
   void RaiseAbort(const std::string& why) { RaiseAbort(Error{ErrorKind::kCheckFailed, why}); }
-  // The reason; nothing while nobody has raised. Cheap enough to poll every millisecond. From any
-  // thread.
+  // The reason; nothing while no rank has raised an abort. Cheap enough to poll every millisecond.
+  // From any thread.
   [[nodiscard]] virtual std::optional<Error> PollAbort() = 0;
   // Sends a note without waiting for its receiver, who may be stopped or gone. What is longer than
   // kNoteBytes may be cut. Notes of one sender arrive in order; none after an abort. From any

@@ -52,7 +52,7 @@ inline constexpr int kPremulFactor = 2;
 enum class GroupCertainty : std::uint8_t {
   kRecorded,  // the capture names it
   kInferred,  // the only assignment consistent with membership, sizes and times
-  kUnknown,   // several fit; replay refuses unless told
+  kUnknown,   // several fit; replay refuses by default
 };
 
 // One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's.
@@ -75,7 +75,7 @@ struct CommSpec {
   ReduceOp op = ReduceOp::kSum;
   bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
   bool async = false;        // the issuing call returned before the transfer ended
-  // A replay without those on the other side: it takes its recorded time and reaches nobody. Never
+  // The other side is not replayed: the transfer takes its recorded time and moves no data. Never
   // in files.
   bool outside = false;
   bool operator==(const CommSpec&) const = default;

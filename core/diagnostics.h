@@ -1,4 +1,4 @@
-// Named counters for what was odd but survivable: nothing is lost silently.
+// Named counters of oddities that do not stop the program: nothing is lost silently.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct ClockReading {
 // first to the last, as far as clocks drift. Immutable.
 class HostClock {
  public:
-  // Two hosts' clocks are not known to drift apart faster (two crystals of 50 ppm each).
+  // Bound of the drift between the clocks of two hosts (two crystals of 50 ppm each).
   static constexpr double kMostDrift = 100e-6;
 
   // Sorted by time here; none: the reference itself.

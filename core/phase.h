@@ -1,4 +1,4 @@
-// Parts of a training step: by whom an operation was asked for (docs/definitions.md, "Phases").
+// Phases of a training step, to which operations belong (docs/definitions.md, "Phases").
 #pragma once
 
 #include <array>

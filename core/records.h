@@ -1,4 +1,4 @@
-// Plain structs that travel between folders: what ran, what was sampled.
+// Plain structs that folders share: executed nodes and samples.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct NodeRecord {
   // this rank issued it.
 };
 
-// What is known of a node before it runs; written once per rank.
+// Properties of a node that are fixed before it runs; written once per rank.
 struct NodeInfo {
   std::uint64_t node_id = 0;
   std::string name;

@@ -31,8 +31,8 @@ struct TensorDesc {
   bool operator==(const TensorDesc&) const = default;
 };
 
-// A value in a place of its own: most arguments are numbers, which would otherwise each take the
-// room of a tensor (136 bytes for 16). Never null except after a move.
+// A value on the heap. Most arguments are numbers: a tensor stored inline would make each of them
+// take 136 bytes instead of 16. Null only after a move.
 template <typename T>
 class Boxed {
  public:

@@ -50,7 +50,7 @@ class Graph {
   [[nodiscard]] std::int64_t duration_ns(Index i) const;
   [[nodiscard]] std::int64_t delay_ns(Index i) const;
   [[nodiscard]] std::int64_t transfer_ns(Index i) const;
-  // Whatever the file says, not more than the duration or delay, and not less than 0.
+  // Clamped to [0, duration or delay], whatever the file holds.
   [[nodiscard]] std::int64_t tracing_ns(Index i) const;
   [[nodiscard]] std::int64_t tracing_delay_ns(Index i) const;
   [[nodiscard]] std::int32_t step(Index i) const;

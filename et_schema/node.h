@@ -65,7 +65,7 @@ struct Actor {
 };
 [[nodiscard]] std::string_view Name(Actor::Kind kind);  // "thread", "stream", "group"
 
-// What the profiler says of a device event beyond its times.
+// What the profiler records of a device event besides its times.
 struct DeviceWork {
   std::int64_t correlation = -1;        // one launch → its kernels
   bool launch_recorded = true;          // false: launched before the capture began, or lost
@@ -107,7 +107,7 @@ struct Node {
   ValueList inputs, outputs;      // schema order; tensors with shapes, strides, incarnations
   bool results_inferred = false;  // `outputs` were concluded from `inputs`, not recorded
   std::string op_schema;
-  // Device nodes: the operation that launched it ("aten::mm"), which `name` does not tell. Where
+  // Device nodes: the operation that launched it ("aten::mm"), which is not in `name`. Where
   // one operation launched several, the longest has its arguments.
   std::string op;
   std::optional<DeviceWork> device_work;  // kernel, memcpy, memset and nothing else

@@ -18,7 +18,7 @@ struct ProcessGroup {
   bool operator==(const ProcessGroup&) const = default;
 };
 
-// A directory listing only; Graphs are loaded by whoever needs them (replay: one per process).
+// A directory listing only; callers load the Graphs that they need (replay: one per process).
 struct TraceSet {
   std::string directory;
   std::string name;
@@ -29,7 +29,7 @@ struct TraceSet {
 
   // Fails (bad input) on no trace, on a missing rank (names it), on two files for a rank.
   static Result<TraceSet> Open(const std::string& directory);
-  // The same, for those to whom some ranks are enough (captures of one rank of many are common).
+  // The same for callers that need only some ranks (captures of one rank of many are common).
   static Result<TraceSet> OpenPresent(const std::string& directory);
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;

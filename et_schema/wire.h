@@ -86,7 +86,7 @@ class WireCursor {
     }
   }
 
-  // Steps over a field that nobody asked for.
+  // Skips a field.
   [[nodiscard]] bool Skip(std::uint32_t field, WireType type, int depth = 0) {
     std::uint64_t bits = 0;
     std::string_view bytes;

@@ -25,9 +25,9 @@ struct StorageLife {
   // Used by one thread or stream only: in-order execution makes reuse safe without synchronising.
   bool single_actor = true;
   std::uint32_t actor = 0;
-  // Else, what the dependencies promise: of each actor that uses it, the position of its last use
-  // (of a transfer: of who waits for it); and, by actor, up to which position its nodes are over
-  // before this storage is first used. Empty: nothing is promised.
+  // Otherwise, the order that dependencies guarantee. For each actor that uses the storage: the
+  // position of its last use (of a transfer: of the node that waits for it). And by actor: up to
+  // which position its nodes have ended before the first use. Empty: no guarantee.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> until;
   std::vector<std::uint32_t> after;
   bool transferred = false;       // a transfer reads or writes it
@@ -42,7 +42,7 @@ struct MemoryPlan {
   std::vector<std::int64_t> buffer_bytes;
   std::int64_t original_peak_bytes = 0;  // largest sum of live storages at any position
   std::int64_t planned_bytes = 0;        // sum of buffer_bytes
-  bool shared_across_actors = false;     // as PlanMemory was told
+  bool shared_across_actors = false;     // as passed to PlanMemory
 };
 
 // Lifetimes of every storage that an executed node touches. A transfer's storages live until the

@@ -47,10 +47,10 @@ struct DeviceMap {
   std::map<int, int> device_of;  // kListed
 };
 
-// Which part of the set is played, and by whom (docs/parts.md).
+// Which part of the set is replayed, and on which ranks (docs/parts.md).
 struct PartOptions {
-  std::vector<std::int32_t> ranks;         // rank k of the run plays ranks[k]; empty: all
-  bool one_trace = false;                  // all ranks of the run play one recorded rank
+  std::vector<std::int32_t> ranks;         // rank k of the run replays ranks[k]; empty: all
+  bool one_trace = false;                  // all ranks of the run replay one recorded rank
   std::optional<std::int32_t> trace_rank;  // which; absent: the lowest that is there
   std::optional<GroupSizes> group_sizes;   // absent: keep with `ranks`, scale with `one_trace`
   std::vector<std::int32_t> steps;         // recorded steps, by index; empty: all

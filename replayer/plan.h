@@ -37,7 +37,7 @@ struct Work {
   bool joins = false;        // waits for another actor: the thread's time is settled before it
   bool releases = false;     // settled after it: another actor waits for it, or it is stretched
   bool counts = false;       // in coverage's denominator
-  bool alone = false;        // a transfer that meets nobody here: takes its recorded time
+  bool alone = false;        // a transfer whose other side is not replayed: recorded time
 };
 
 struct PlanActor {
@@ -72,7 +72,7 @@ struct Plan {
 // Mean over the trace's steps; a trace without steps is one.
 [[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);
 
-// What the plan says of each node, for the run on disk.
+// The plan's entry of each node, for the run on disk.
 [[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);
 [[nodiscard]] std::vector<EdgeInfo> DescribeEdges(const Graph& graph);
 

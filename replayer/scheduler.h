@@ -23,10 +23,10 @@ struct DependencyGraph {
                                           std::span<const std::uint32_t> deps);
 };
 
-// What a node's body says when it returns.
+// What a node's body returns.
 enum class NodeState : std::uint8_t {
   kDone,     // finished; its successors may start
-  kPending,  // somebody else (communication thread, pacer) will call Scheduler::Complete
+  kPending,  // another thread (communication, pacer) calls Scheduler::Complete
 };
 
 // Bodies run as TBB tasks and must never block (MPI, OpenCL, time): on two cores an arena has one

@@ -47,12 +47,12 @@ struct TransferEnergyRow {
 struct MeterEnergyRow {
   std::string host, device, metric, source;
   bool modelled = false;
-  std::vector<std::int32_t> ranks;  // whose operations share it; empty: nobody's, all is idle
+  std::vector<std::int32_t> ranks;  // whose operations share it; empty: none, all is idle
   double joules = 0;
   double idle_joules = 0;  // while none of their operations ran
   // Joules beyond idle power over the measured time, and that power before the run.
   std::optional<double> idle_watts, above_idle_joules;
-  // While it was not read: in `joules`, by interpolation, but in nobody's share.
+  // While it was not read: in `joules`, by interpolation, but in no share.
   std::int64_t gaps = 0, gap_ns = 0;
   double gap_joules = 0;
   std::optional<std::int64_t> update_ns;  // median time between changes of its value

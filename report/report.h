@@ -109,7 +109,7 @@ struct RankRow {
   std::int64_t recorded_steps = 1;
 };
 
-// What a device did before the run, measured with it to one rank alone: a float32 GEMM and a copy.
+// Rates of a device, measured before the run by one rank alone: a float32 GEMM and a copy.
 struct DeviceLimitRow {
   std::string device;                    // as in RankRow
   std::vector<std::int32_t> ranks;       // that used a device of this name

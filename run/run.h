@@ -78,15 +78,15 @@ class RankWriter {
 // of each host has them.
 inline constexpr char kFactClockReadings[] = "clock_readings";
 inline constexpr char kFactWallReadings[] = "wall_readings";
-// When nothing ran, before the run: where idle power is found (as samples' times, so of the same
-// clock). Ranks that sample have them.
+// The window before the run in which nothing ran, for idle power, on the samples' clock. Ranks that
+// sample have it.
 inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
 inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
 // How the monitored command ended on this rank.
 inline constexpr char kFactExitCode[] = "exit_code";
 // CPU time that sampling took in this process.
 inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
-// What this rank's device did before the run, to one rank alone: a float32 GEMM and a copy.
+// Rates of this rank's device, measured before the run by one rank alone: a float32 GEMM, a copy.
 inline constexpr char kFactDeviceFlopsPerSecond[] = "device_flops_per_second";
 inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
 // "true" where the times come from a simulated clock.
@@ -103,7 +103,7 @@ inline constexpr char kFactComputeThreads[] = "compute_threads";
 inline constexpr char kFactCores[] = "cores";
 // Where this rank's first recorded step begins, in its recorded times.
 inline constexpr char kFactFirstStepNs[] = "first_step_ns";
-// Why the run ended early, as this rank was told (its first line), and when (Unix ns).
+// Why the run ended early, as this rank received it (its first line), and when (Unix ns).
 inline constexpr char kFactEndedBy[] = "ended_by";
 inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
 // What one step of this rank works on, inferred from the trace, each with "<name>_from" saying how;

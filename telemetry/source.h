@@ -18,7 +18,7 @@ namespace reprise {
 // Where a source looks. Tests inject a fixture root; nothing below reads the environment.
 struct SourceOptions {
   std::string root;  // what comes before "/proc" and "/sys"
-  // Whether the sampling process is one whose own use of the machine is of interest.
+  // Whether to report the sampling process's own use of the machine.
   bool own_process = true;
   // Shared library to load in place of a source's usual ones, by the source's name.
   std::map<std::string, std::string> libraries;
@@ -33,12 +33,12 @@ class Source {
   virtual ~Source() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual const std::vector<Metric>& metrics() const = 0;
-  // What it reads, as far as another source or a compute device may be the same thing.
+  // The devices that it meters, to match them with compute devices and with other sources.
   [[nodiscard]] virtual std::vector<MeteredDevice> devices() const { return {}; }
-  // Asks a driver, which may take its time: the sampler gives it a thread of its own.
+  // Read may block in a driver: the sampler then reads the source in a thread of its own.
   [[nodiscard]] virtual bool MayBlock() const { return false; }
-  // Read more often it would say nothing new: so often it is read unless a period is asked for by
-  // its name.
+  // The shortest period that brings new values. The sampler uses it unless the user sets a period
+  // for this source by name.
   [[nodiscard]] virtual std::int64_t LeastPeriodNs() const { return 0; }
   // values[i] belongs to metrics()[i]; NaN where a reading failed (counted by the sampler).
   virtual void Read(std::span<double> values) = 0;

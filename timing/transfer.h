@@ -14,7 +14,7 @@ namespace reprise {
 enum class ArrivalNeed : std::uint8_t {
   kAll,   // every member's
   kRoot,  // the root's: receivers of broadcast and scatter; a recv needs its send
-  kOwn,   // nobody else's: a buffered send, the root of a broadcast, a contributor to a reduce
+  kOwn,   // its own only: a buffered send, the root of a broadcast, a contributor to a reduce
 };
 
 struct TransferMember {

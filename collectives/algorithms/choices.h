@@ -1,4 +1,4 @@
-// Which algorithm carries which collective: what `--algo` says.
+// Which algorithm runs which collective: the choices of `--algo`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Links the two files of one rank by the order of their calls, where no ids tell.
+// Links the two files of one rank by the order of their calls, where there are no ids.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ void InParts(std::int64_t count, std::int64_t grain,
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / std::max(bytes, 1.0)));
 }
 
-// memcpy; large ones past the caches (result_stream.h).
+// memcpy; large ones by non-temporal stores (result_stream.h).
 void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 }  // namespace reprise

@@ -62,7 +62,7 @@ class ResultStream {
       std::memcpy(to, from, kLineBytes);
     }
   }
-  // The same, past the caches in any case; `from` may begin anywhere.
+  // The same, always by non-temporal stores; `from` may begin anywhere.
   template <Processor kOn>
   [[gnu::always_inline]] static void StreamLine(void* to, const void* from) {
 #if defined(__SSE2__)
