@@ -1,19 +1,93 @@
 #include "cli/library_options.h"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/environment.h"
+
 namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Found without an import of torch, which takes seconds.
+constexpr const char* kWhereTorchLies =
+    "import importlib.util as u; s = u.find_spec(\"torch\"); print(s.origin if s else \"\")";
+
+std::string ActivePython() {
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = Environment(name); !prefix.empty()) {
+      const fs::path python = fs::path(prefix) / "bin" / "python3";
+      std::error_code error;
+      if (fs::exists(python, error)) {
+        return python.string();
+      }
+    }
+  }
+  return "python3";
+}
+
+std::string ShellQuoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+// The first line that a command prints; empty where it fails.
+std::string FirstLineOf(const std::string& command) {
+  const auto close = [](std::FILE* pipe) { static_cast<void>(pclose(pipe)); };
+  const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);
+  std::string text;
+  std::array<char, 512> part{};
+  while (pipe != nullptr && std::fgets(part.data(), part.size(), pipe.get()) != nullptr) {
+    text += part.data();
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
 
 void AddBlasOption(CLI::App& app, std::string& blas) {
   app.add_option(
       "--blas", blas,
-      "with --device host: BLAS library for float32 products in place of oneDNN, e.g. that of "
+      "on the host backend: BLAS library for float32 products in place of oneDNN, e.g. that of "
       "the original: libtorch_cpu.so, libmkl_rt.so.2, libopenblas.so.0");
 }
 
 void AddTorchOption(CLI::App& app, std::string& torch) {
   app.add_option(
       "--torch", torch,
-      "with --device host: PyTorch's libtorch_cpu.so (2.10 or later); its operators replace "
-      "Reprise's kernels where its C interface has them");
+      "on the host backend: PyTorch's libtorch_cpu.so (2.10 or later); its operators replace "
+      "Reprise's kernels where its C interface has them; auto: that of the active Python");
+}
+
+Result<std::string> FindTorch(const std::string& torch) {
+  if (torch != "auto") {
+    return torch;
+  }
+  const std::string python = ActivePython();
+  const std::string origin = FirstLineOf(
+      fmt::format("{} -c {} 2>/dev/null", ShellQuoted(python), ShellQuoted(kWhereTorchLies)));
+  constexpr const char* kHowToGoOn =
+      "activate the environment that has it, or name the library: --torch "
+      "…/site-packages/torch/lib/libtorch_cpu.so";
+  if (origin.empty()) {
+    return UsageError(fmt::format("--torch auto: {} has no PyTorch; {}", python, kHowToGoOn));
+  }
+  const fs::path library = fs::path(origin).parent_path() / "lib" / "libtorch_cpu.so";
+  std::error_code error;
+  if (!fs::exists(library, error)) {
+    return UsageError(fmt::format("--torch auto: {} has PyTorch in {}, but there is no {}; {}",
+                                  python, fs::path(origin).parent_path().string(), library.string(),
+                                  kHowToGoOn));
+  }
+  return library.string();
 }
 
 }  // namespace reprise

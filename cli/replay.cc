@@ -2,17 +2,21 @@
 #include "replayer/replay.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/library_options.h"
 #include "cli/opencl_drivers.h"
+#include "cli/replay_backend.h"
 #include "cli/replay_part.h"
+#include "cli/replay_progress.h"
+#include "cli/replay_runs.h"
+#include "cli/run_report.h"
 #include "cli/sampling_flags.h"
 #include "cli/tuning_file.h"
 #include "collectives/communicator.h"
@@ -29,7 +33,7 @@ namespace {
 struct ReplayFlags {
   ReplayRequest request;
   std::string mode = "full";
-  std::string ops, comms, host_gaps = "keep", memory = "own";
+  std::string ops, comms, host_gaps = "auto", memory = "own", device = "auto";
   std::string time_scale, stretch;
   std::vector<std::string> icds;
   std::vector<std::string> algorithms;
@@ -37,6 +41,8 @@ struct ReplayFlags {
   std::string staging_chunk;
   TuningFlags tuning;
   PartFlags part;
+  RunsFlags runs;
+  bool quiet = false, json = false;
   double watchdog_s = 60;
   SamplingFlags sampling;
   double idle_s = 0, until_steady_s = 0;
@@ -49,11 +55,14 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
       "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
-      "(docs/guides/clusters.md)");
+      "(docs/guides/clusters.md), or let --processes start mpirun");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddRunsFlags(app, flags.runs);
+  auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
+  app.add_flag("--json", flags.json, "report at the end as one JSON object")->excludes(quiet);
   app.add_option("--mode", flags.mode,
                  "full: everything real; compute: transfers timed; comm: operations timed; dry: "
                  "simulate the schedule, execute nothing")
@@ -75,7 +84,8 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->check(CLI::PositiveNumber);
   app.add_option("--host-gaps", flags.host_gaps,
                  "host time between operations: keep, untraced (without the estimated cost of "
-                 "tracing), drop, or scale:F");
+                 "tracing), drop, scale:F, or auto: untraced where the capture has the estimate, "
+                 "but not in --mode dry (default: auto)");
   app.add_option(
       "--time-scale", flags.time_scale,
       "factor on the time of timed nodes (in --mode dry of all nodes), or CLASS=F,…; class "
@@ -84,8 +94,9 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       "--stretch", flags.stretch,
       "factor (at least 1) on the time of executed operations of host threads, or CLASS=F,…; "
       "the thread waits after each; `reprise report` suggests factors");
-  app.add_option("--device", options.backend, "opencl or host")
-      ->check(CLI::IsMember({"opencl", "host"}));
+  app.add_option("--device", flags.device,
+                 "opencl, host, or auto: a GPU by OpenCL, else host (default: auto)")
+      ->check(CLI::IsMember({"auto", "opencl", "host"}));
   auto* const index = app.add_option("--device-index", options.device_index,
                                      "device of all ranks: its number in `reprise devices`")
                           ->check(CLI::NonNegativeNumber);
@@ -178,13 +189,47 @@ void LimitCpuDeviceThreads(const Communicator& communicator) {
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
 }
 
-Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
-  REPRISE_TRY(Interpret(flags));
+// Ends the process, here or soon.
+Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
+  const Error& error = failure.error;
+  if (!failure.while_running) {
+    // Before the ranks part: one that lacks the memory even for that ends all of them.
+    fmt::print(stderr, "reprise: {}\n", error.message);
+    communicator.AbortNow(static_cast<int>(error.kind));
+    return Fail(error.kind, "");
+  }
+  const int signal_code = InterruptExitCode();
+  // mpirun sends its signal to every rank; one of them reports it.
+  if (signal_code == 0 || communicator.rank() == 0) {
+    LogError(error.message);
+  }
+  communicator.AbortNow(signal_code != 0 ? signal_code : static_cast<int>(error.kind));
+  if (signal_code != 0) {
+    return signal_code;
+  }
+  return Fail(error.kind, "");  // it has been said
+}
+
+Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
+  const ReplayRequest& request = flags.request;
+  std::FILE* const notes = flags.json || flags.quiet ? stderr : stdout;
+  if (request.options.check) {
+    fmt::print(notes, "check: every transfer correct ({} verified on rank 0)\n",
+               outcome.checked_transfers);
+  }
+  for (const std::string& note : outcome.notes) {
+    fmt::print(notes, "{}\n", note);
+  }
+  return flags.quiet ? Status{} : PrintRunReport(request.run_directory, flags.json);
+}
+
+Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
   int argc = context.argc;
   char** argv = context.argv;
+  Result<std::string> torch = FindTorch(request.options.torch);  // before MPI
   // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
   // call: before the number of threads is limited and drivers are named.
   setenv("HWLOC_COMPONENTS", "-opencl", 0);
@@ -193,53 +238,43 @@ Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
   LimitCpuDeviceThreads(*communicator);
-  if (request.options.backend == "opencl" && request.options.preset != ReplayPreset::kDry) {
-    const Result<IcdSearch> search = PrepareOpenClDrivers(flags.icds);
-    REPRISE_TRY(communicator->Agree(search ? Status{} : tl::unexpected<Error>(search.error())));
-    auto tuning = ReadTuning(context, flags.tuning);
-    REPRISE_TRY(communicator->Agree(tuning ? Status{} : tl::unexpected<Error>(tuning.error())));
-    request.options.tuning = std::move(*tuning);
-    request.options.allow_tf32 = flags.tuning.allow_tf32;
+  REPRISE_TRY(communicator->Agree(torch ? Status{} : tl::unexpected<Error>(torch.error())));
+  request.options.torch = std::move(*torch);
+  REPRISE_TRY(communicator->Agree(
+      PrepareBackend({flags.device, flags.icds, flags.tuning}, context, request)));
+  const bool first = communicator->rank() == 0;
+  if (first && !request.device_reason.empty() && !flags.quiet) {
+    fmt::print(stderr, "device: {} ({})\n", request.options.backend, request.device_reason);
   }
-  if (isatty(STDERR_FILENO) != 0) {
-    request.progress = [](const std::string& line) { fmt::print(stderr, "reprise: {}\n", line); };
+  std::optional<ReplayProgressLine> line;
+  if (first && (line.emplace(), line->shown())) {
+    request.progress = [&line](const ReplayProgress& progress) { line->Show(progress); };
   }
   CatchInterrupts();
   request.interrupted = PendingInterrupt;
-  const auto play = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
-  const auto outcome = flags.fold > 0 ? PlayFolded(request, *communicator, flags.fold, play)
-                                      : play(request, *communicator);
+  const auto replay = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
+  const auto outcome = flags.fold > 0 ? PlayFolded(request, *communicator, flags.fold, replay)
+                                      : replay(request, *communicator);
+  line.reset();
   if (!outcome) {
-    const Error& error = outcome.error().error;
-    if (outcome.error().while_running) {
-      const int signal_code = InterruptExitCode();
-      // mpirun sends its signal to every rank: one of them speaks.
-      if (signal_code == 0 || communicator->rank() == 0) {
-        LogError(error.message);
-      }
-      communicator->AbortNow(signal_code != 0 ? signal_code : static_cast<int>(error.kind));
-      if (signal_code != 0) {
-        return signal_code;
-      }
-      return Fail(error.kind, "");  // it has been said
-    }
-    // Before the ranks part: one that lacks the memory even for that ends all of them.
-    fmt::print(stderr, "reprise: {}\n", error.message);
-    communicator->AbortNow(static_cast<int>(error.kind));
-    return Fail(error.kind, "");
+    return EndEarly(outcome.error(), *communicator);
   }
-  if (communicator->rank() == 0) {
-    if (request.options.check) {
-      fmt::print("check: every transfer correct ({} verified on rank 0)\n",
-                 outcome->checked_transfers);
-    }
-    for (const std::string& note : outcome->notes) {
-      fmt::print("{}\n", note);
-    }
-    fmt::print("run written to {}; see: reprise report {}\n", request.run_directory,
-               request.run_directory);
+  communicator.reset();  // the other ranks need not wait for the report
+  if (first) {
+    REPRISE_TRY(ReportOutcome(flags, *outcome));
   }
   return 0;
+}
+
+Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
+  REPRISE_TRY(Interpret(flags));
+  return StartsProcesses(flags.runs) ? RunAsProcesses(flags.runs,
+                                                      {.request = flags.request,
+                                                       .fold = flags.fold,
+                                                       .quiet = flags.quiet,
+                                                       .json = flags.json},
+                                                      context)
+                                     : RunOnRank(flags, context);
 }
 
 }  // namespace

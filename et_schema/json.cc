@@ -156,6 +156,7 @@ Json ToJson(const TraceMetadata& metadata) {
           {"ranges", std::move(ranges)},
           {"untraced_step_ns", metadata.untraced_step_ns},
           {"tracing_call_ns", metadata.tracing_call_ns},
+          {"machine", reprise::ToJson(metadata.machine)},
           {"clock_offset_ns", metadata.clock_offset_ns},
           {"clock_drift", metadata.clock_drift},
           {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},
@@ -168,6 +169,17 @@ std::string Dump(const Json& json) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json ToJson(const RecordedMachine& machine) {
+  if (machine == RecordedMachine{}) {
+    return nullptr;
+  }
+  return {{"processor", machine.processor},
+          {"device", machine.device},
+          {"framework", machine.framework},
+          {"threads", machine.threads},
+          {"cores", machine.cores}};
+}
 
 nlohmann::ordered_json ToJson(const LinkReport& link) {
   using Json = nlohmann::ordered_json;

@@ -26,5 +26,7 @@ namespace reprise {
 
 // How a rank was linked; null if nothing was.
 [[nodiscard]] nlohmann::ordered_json ToJson(const LinkReport& link);
+// Null where the capture says nothing of it.
+[[nodiscard]] nlohmann::ordered_json ToJson(const RecordedMachine& machine);
 
 }  // namespace reprise

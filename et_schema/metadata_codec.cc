@@ -34,6 +34,9 @@ class MetadataDecoder {
     if (raw.name.starts_with("link_")) {
       return AddLink(raw, out.link);
     }
+    if (raw.name.starts_with("machine_")) {
+      return AddMachine(raw, out.machine);
+    }
     if (raw.name == "clock_drift") {
       return raw.AsDouble(out.clock_drift);
     }
@@ -97,6 +100,27 @@ class MetadataDecoder {
     if (raw.name == "link_threads" && raw.AsInts(numbers)) {
       SetLinkThreads(numbers, link);
       return true;
+    }
+    return false;
+  }
+
+  static bool AddMachine(const RawAttribute& raw, RecordedMachine& machine) {
+    std::string_view text;
+    std::int64_t number = 0;
+    for (const auto& [name, to] : {std::pair("machine_processor", &machine.processor),
+                                   std::pair("machine_device", &machine.device),
+                                   std::pair("machine_framework", &machine.framework)}) {
+      if (raw.name == name && raw.AsText(text)) {
+        *to = Clean(text);
+        return true;
+      }
+    }
+    for (const auto& [name, to] : {std::pair("machine_threads", &machine.threads),
+                                   std::pair("machine_cores", &machine.cores)}) {
+      if (raw.name == name && raw.AsInt(number)) {
+        *to = static_cast<std::int32_t>(number);
+        return true;
+      }
     }
     return false;
   }

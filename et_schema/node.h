@@ -137,6 +137,16 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// What a rank of the recorded job ran on, as its capture says; empty and 0 where it does not.
+struct RecordedMachine {
+  std::string processor;     // "AMD EPYC 7742 64-Core Processor"
+  std::string device;        // the rank's accelerator, "NVIDIA H100 80GB HBM3"; empty: none
+  std::string framework;     // "PyTorch 2.10.0+cpu"
+  std::int32_t threads = 0;  // that one operator may use
+  std::int32_t cores = 0;    // that the rank may use
+  bool operator==(const RecordedMachine&) const = default;
+};
+
 // Once per file, in Chakra's GlobalMetadata.
 struct TraceMetadata {
   std::string version;  // schema version of this file
@@ -150,6 +160,7 @@ struct TraceMetadata {
   std::int64_t untraced_step_ns = -1;
   // What tracing cost for each call that it recorded, as estimated; 0: unknown.
   std::int64_t tracing_call_ns = 0;
+  RecordedMachine machine;
   // Offset that maps this rank's clock to rank 0's, its drift, and their uncertainty
   // (docs/definitions.md); set by the converter once the ranks of a set were matched.
   std::int64_t clock_offset_ns = 0;

@@ -47,6 +47,18 @@ void FillLink(const LinkReport& link, Attributes& attributes) {
   attributes.TextList("link_unmatched", link.unmatched);
 }
 
+void FillMachine(const RecordedMachine& machine, Attributes& attributes) {
+  for (const auto& [name, text] : {std::pair("machine_processor", &machine.processor),
+                                   std::pair("machine_device", &machine.device),
+                                   std::pair("machine_framework", &machine.framework)}) {
+    if (!text->empty()) {
+      attributes.Text(name, *text);
+    }
+  }
+  attributes.Int64Unless("machine_threads", machine.threads, 0);
+  attributes.Int64Unless("machine_cores", machine.cores, 0);
+}
+
 void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
   out.TextField(global_field::kVersion, metadata.version);
   Attributes attributes(out, global_field::kAttr);
@@ -57,6 +69,7 @@ void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
   attributes.Text("source", metadata.source);
   attributes.Int64("untraced_step_ns", metadata.untraced_step_ns);
   attributes.Int64Unless("tracing_call_ns", metadata.tracing_call_ns, 0);
+  FillMachine(metadata.machine, attributes);
   attributes.Int64("clock_offset_ns", metadata.clock_offset_ns);
   attributes.Double("clock_drift", metadata.clock_drift);
   attributes.Int64("clock_uncertainty_ns", metadata.clock_uncertainty_ns);

@@ -38,6 +38,19 @@ int Default(const ReplayOptions& options, std::span<const DeviceInfo> devices, i
 
 }  // namespace
 
+BackendChoice ChooseBackend(std::span<const DeviceInfo> opencl) {
+  for (const DeviceInfo& device : opencl) {
+    if (!device.is_cpu) {
+      return {"opencl", fmt::format("a GPU: {}", device.name)};
+    }
+  }
+  if (opencl.empty()) {
+    return {"host", "this machine has no OpenCL device"};
+  }
+  return {"host", fmt::format("this machine has no GPU; {}, OpenCL's device on its CPU, is slower",
+                              opencl.front().platform)};
+}
+
 Result<int> ChooseDevice(const ReplayOptions& options, std::span<const DeviceInfo> devices,
                          int local_rank, int local_size) {
   const auto count = static_cast<int>(devices.size());

@@ -128,13 +128,15 @@ Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, st
     writer->SetFact(kFactRecordedStepsNs, StepTimesText(graph.metadata().steps));
   }
   writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
+  RecordMachine(graph.metadata().machine, *writer);
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
   return writer->Close();
 }
 
 Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
-  const ReplayOptions& options = request.options;
+  ReplayOptions options = request.options;
+  options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
   REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
   SimulatedSet simulated;

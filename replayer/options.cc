@@ -55,6 +55,7 @@ double ReplayOptions::GapFactor() const {
   switch (host_gaps) {
     case HostGaps::kKeep:
     case HostGaps::kUntraced:
+    case HostGaps::kAuto:
       return 1.0;
     case HostGaps::kScale:
       return host_gap_scale;
@@ -123,8 +124,10 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
 }
 
 Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
-  constexpr std::pair<std::string_view, HostGaps> kNames[] = {
-      {"keep", HostGaps::kKeep}, {"untraced", HostGaps::kUntraced}, {"drop", HostGaps::kDrop}};
+  constexpr std::pair<std::string_view, HostGaps> kNames[] = {{"auto", HostGaps::kAuto},
+                                                              {"keep", HostGaps::kKeep},
+                                                              {"untraced", HostGaps::kUntraced},
+                                                              {"drop", HostGaps::kDrop}};
   for (const auto& [name, gaps] : kNames) {
     if (text == name) {
       options.host_gaps = gaps;
@@ -139,7 +142,8 @@ Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
   if (error != std::errc{} || end != text.data() + text.size() || factor < 0) {
     return UsageError(
-        "--host-gaps: expected keep, untraced, drop, or scale with a factor, e.g. scale:0.5");
+        "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
+        "scale:0.5");
   }
   options.host_gaps = HostGaps::kScale;
   options.host_gap_scale = factor;

@@ -22,8 +22,9 @@ namespace reprise {
 enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
 
 // kUntraced: as recorded, less what tracing took (as the converter estimated), timed operations
-// too.
-enum class HostGaps : std::uint8_t { kKeep, kUntraced, kScale, kDrop };
+// too. kAuto: kUntraced where the traces of all ranks have that estimate, else kKeep (which a
+// simulation keeps in any case: it is compared with what was recorded).
+enum class HostGaps : std::uint8_t { kKeep, kUntraced, kScale, kDrop, kAuto };
 
 // What becomes of collectives whose group has more or fewer members than recorded
 // (docs/parts.md): the whole message stays as recorded, or every member's block of it does.
@@ -118,7 +119,7 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
 // wrong and what is possible.
 [[nodiscard]] Status ParseOpModes(std::string_view text, ReplayOptions& options);
 [[nodiscard]] Status ParseCommModes(std::string_view text, ReplayOptions& options);
-// "keep", "untraced", "drop", "scale:0.5" (or just "0.5").
+// "auto", "keep", "untraced", "drop", "scale:0.5" (or just "0.5").
 [[nodiscard]] Status ParseHostGaps(std::string_view text, ReplayOptions& options);
 
 }  // namespace reprise

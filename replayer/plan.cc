@@ -56,8 +56,9 @@ class Planner {
   Result<Plan> Build() {
     if (untraced() && graph_.metadata().tracing_call_ns == 0) {
       return UsageError(fmt::format(
-          "--host-gaps untraced: the trace of rank {} does not say what tracing took: it was "
-          "captured without times, or converted by another program or version",
+          "--host-gaps untraced: the trace of rank {} has no estimate of what tracing took: it was "
+          "captured without times, or converted by another program or version; --host-gaps keep "
+          "replays the host times as recorded",
           graph_.metadata().rank));
     }
     plan_.work.resize(graph_.size());

@@ -98,6 +98,10 @@ Status Session::BeginRecording() {
                      std::to_string(device_->clock_uncertainty_ns()));
   }
   RecordReplayingMachine();
+  RecordMachine(graph_->metadata().machine, *writer_);
+  if (!request_.device_reason.empty()) {
+    writer_->SetFact(kFactDeviceReason, request_.device_reason);
+  }
   RecordBatch(FindStepBatch(*graph_, FindPhases(*graph_)), groups_, *writer_);
   for (const auto& [name, counter] : plan_.diagnostics.Snapshot()) {
     writer_->SetFact("diagnostic." + name, std::to_string(counter.count));

@@ -18,11 +18,12 @@ struct Stage {
 // All ranks pass these together: each ends with an agreement, so none runs into a hang alone.
 constexpr Stage kPreparation[] = {
     {&Session::OpenTrace, "reading the trace"},
+    {&Session::PlanWork, "planning"},
     {&Session::CreateGroups, "creating process groups"},
     {&Session::MatchRanks, "matching transfers across ranks"},
     {&Session::OpenDevice, "opening the device"},
     {&Session::EstimateCost, "estimating time and memory"},
-    {&Session::PrepareEngine, "allocating tensors and compiling kernels"},
+    {&Session::PrepareEngine, "compiling kernels"},
     {&Session::CreateRunDirectory, "creating the run directory"},
     {&Session::BeginRecording, "starting the recording"},
     {&Session::WritePreliminaryManifest, "writing the manifest"},
@@ -55,7 +56,7 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
   auto session = std::make_unique<Session>(request, communicator);
   for (const Stage& stage : kPreparation) {
     if (request.progress && communicator.rank() == 0) {
-      request.progress(stage.what);
+      request.progress({.stage = stage.what});
     }
     if (const Status agreed = communicator.Agree(Passed(*session, stage, communicator)); !agreed) {
       return failure(agreed, false);

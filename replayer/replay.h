@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -13,14 +14,23 @@
 
 namespace reprise {
 
+// What rank 0 does now.
+struct ReplayProgress {
+  std::string_view stage;      // "compiling kernels", …; of iterations "warm-up" or "iteration"
+  std::int32_t iteration = 0;  // that has ended, from 1; 0: none, the stage begins
+  std::int32_t of = 0;         // so many
+  std::int64_t step_ns = 0;    // which that iteration took on this rank
+};
+
 struct ReplayRequest {
   std::string set_directory;
   std::string run_directory;  // created; refused if it holds a run, unless `force`
   bool force = false;
   std::string command_line;  // for the manifest
   ReplayOptions options;
-  // Called on rank 0 with a line for the user; may be empty.
-  std::function<void(const std::string&)> progress;
+  std::string device_reason;  // why the options' backend, where the user named none; for the run
+  // Called on rank 0; may be empty.
+  std::function<void(const ReplayProgress&)> progress;
   // Asked some 20 times a second while iterations run, from another thread: whether this rank is to
   // end the run early (a signal has come), and why. May be empty.
   std::function<std::optional<Error>()> interrupted;

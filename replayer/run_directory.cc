@@ -43,6 +43,19 @@ Status PrepareRunDirectory(const std::string& directory, bool force) {
   return {};
 }
 
+void RecordMachine(const RecordedMachine& machine, RankWriter& writer) {
+  const auto count = [](std::int32_t value) { return value > 0 ? std::to_string(value) : ""; };
+  for (const auto& [fact, value] : {std::pair(kFactRecordedProcessor, machine.processor),
+                                    std::pair(kFactRecordedDevice, machine.device),
+                                    std::pair(kFactRecordedFramework, machine.framework),
+                                    std::pair(kFactRecordedThreads, count(machine.threads)),
+                                    std::pair(kFactRecordedCores, count(machine.cores))}) {
+    if (!value.empty()) {
+      writer.SetFact(fact, value);
+    }
+  }
+}
+
 std::string UtcNow() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

@@ -6,12 +6,15 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
+#include "run/run.h"
 
 namespace reprise {
 
 // Creates it. One that is not empty is a usage error unless `force`, which removes an earlier run's
 // files and nothing else.
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
+// The facts of the recorded job's machine, as far as its capture has them.
+void RecordMachine(const RecordedMachine& machine, RankWriter& writer);
 // "2026-05-01T12:00:00Z", for manifests.
 [[nodiscard]] std::string UtcNow();
 

@@ -26,9 +26,10 @@ Status Session::CheckSize() const {
           ? fmt::format("the trace set {} has {} ranks", request_.set_directory, needed)
           : fmt::format("--ranks chooses {} rank{}", needed, needed == 1 ? "" : "s");
   return UsageError(fmt::format(
-      "{}, but {} were started: use mpirun -n {} reprise replay …, or --fold {} to play several in "
-      "each process",
-      what, started, needed, needed));
+      "{}, but {} {} started: use mpirun -n {} reprise replay {} -o {} …, or the same without "
+      "mpirun and with --processes {}; --fold {} replays several in each process",
+      what, started, started == 1 ? "was" : "were", needed, request_.set_directory,
+      request_.run_directory, needed, needed));
 }
 
 Status Session::OpenTrace() {
@@ -36,9 +37,28 @@ Status Session::OpenTrace() {
   REPRISE_ASSIGN(set_, OpenTogether(communicator_, request_.set_directory, options.part));
   REPRISE_ASSIGN(mapping_, MapRanks(set_, options, communicator_.size()));
   REPRISE_TRY(CheckSize());
-  REPRISE_ASSIGN(RankPart part, LoadPart(set_, mapping_, communicator_.rank(), options));
-  REPRISE_ASSIGN(plan_, BuildPlan(part.graph, options, KernelRegistry::Builtin()));
-  part_ = CountPart(part, plan_, options);
+  REPRISE_ASSIGN(loaded_, LoadPart(set_, mapping_, communicator_.rank(), options));
+  return {};
+}
+
+Status Session::ResolveHostGaps() {
+  if (request_.options.host_gaps != HostGaps::kAuto) {
+    return {};
+  }
+  const bool estimated = loaded_->graph.metadata().tracing_call_ns > 0;
+  REPRISE_ASSIGN(const auto all, communicator_.AllGather(estimated ? "estimated" : std::string()));
+  const bool everywhere =
+      std::none_of(all.begin(), all.end(), [](const auto& row) { return row.empty(); });
+  request_.options.host_gaps = everywhere ? HostGaps::kUntraced : HostGaps::kKeep;
+  return {};
+}
+
+Status Session::PlanWork() {
+  REPRISE_TRY(ResolveHostGaps());  // before anything can fail
+  RankPart part = std::move(*loaded_);
+  loaded_.reset();
+  REPRISE_ASSIGN(plan_, BuildPlan(part.graph, request_.options, KernelRegistry::Builtin()));
+  part_ = CountPart(part, plan_, request_.options);
   plan_.diagnostics.Merge(part.diagnostics);
   graph_.emplace(std::move(part.graph));
   return {};
@@ -259,10 +279,10 @@ Status Session::Iterate() {
     writer_->AppendRecords(std::move(result.records));
     REPRISE_TRY(writer_->status());  // a full disk ends the run now, not after hours
     if (request_.progress && communicator_.rank() == 0) {
-      request_.progress(fmt::format("{} {} of {}: {:.1f} ms", warmup ? "warm-up" : "iteration",
-                                    warmup ? iteration + 1 : iteration - warmups + 1,
-                                    warmup ? warmups : options.iterations,
-                                    static_cast<double>(replay_ns) * 1e-6));
+      request_.progress({.stage = warmup ? "warm-up" : "iteration",
+                         .iteration = warmup ? iteration + 1 : iteration - warmups + 1,
+                         .of = warmup ? warmups : options.iterations,
+                         .step_ns = replay_ns});
     }
     REPRISE_TRY(CompareClocksAfter(iteration + 1, total));
   }

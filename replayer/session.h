@@ -34,7 +34,8 @@ class Session {
   Session(const ReplayRequest& request, Communicator& communicator)
       : request_(request), communicator_(communicator) {}
 
-  Status OpenTrace();           // trace set, this rank's graph, plan
+  Status OpenTrace();           // trace set, this rank's graph
+  Status PlanWork();            // collective: ranks agree on host gaps, then plan
   Status CreateGroups();        // collective
   Status MatchRanks();          // collective within each group: fit sizes, match
   Status OpenDevice();          // device, memory plan
@@ -52,6 +53,7 @@ class Session {
   [[nodiscard]] ReplayOutcome Outcome() const;
 
  private:
+  Status ResolveHostGaps();  // collective
   [[nodiscard]] bool UsesDevice() const;
   Status CountOwnKernels();  // those that --torch could not replace
   [[nodiscard]] int ComputeThreads() const;
@@ -70,10 +72,11 @@ class Session {
   Result<bool> WarmsUpFurther(std::int64_t since_ns);  // collective
   Status CompareClocksAfter(std::int32_t iterations, std::int32_t total);
 
-  const ReplayRequest& request_;
+  ReplayRequest request_;  // a copy, in which the ranks resolve what is left open
   Communicator& communicator_;
   TraceSet set_;
   RankMapping mapping_;
+  std::optional<RankPart> loaded_;  // until it is planned
   std::optional<Graph> graph_;
   PartCounts part_;  // of all ranks, once matched
   Plan plan_;

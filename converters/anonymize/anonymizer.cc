@@ -59,6 +59,11 @@ TraceMetadata Anonymizer::Header() {
   if (Keep(Field::kTracingCallNs, in.tracing_call_ns > 0)) {
     out.tracing_call_ns = setting_.times.At(in.tracing_call_ns);
   }
+  if (Keep(Field::kMachine, in.machine != RecordedMachine{})) {
+    out.machine = in.machine;
+    // "+cu126" of a release is public; the name of a private build after the '+' need not be.
+    out.machine.framework = in.machine.framework.substr(0, in.machine.framework.find('+'));
+  }
   if (Keep(Field::kDiagnostics, !in.diagnostics.empty())) {
     out.diagnostics = in.diagnostics;
   }

@@ -81,7 +81,8 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
       step.start_ns = step.duration_ns = 0;
     }
   }
-  metadata.untraced_step_ns = rank.untraced_step_ns;
+  metadata.untraced_step_ns = rank.meta.untraced_step_ns;
+  metadata.machine = rank.meta.machine;
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
   metadata.clock_offset_ns = clocks.OffsetAt(rank.rank, rank.base_ns);
   metadata.clock_drift = clock.drift;

@@ -12,11 +12,10 @@
 
 namespace reprise::pytorch {
 
-Result<std::int64_t> ReadUntracedStep(const std::string& path) {
+namespace {
+
+std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
   constexpr std::int64_t kWarmUpSteps = 2;
-  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path));
-  simdjson::dom::parser parser;
-  REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
   simdjson::dom::array traced_steps;
   simdjson::dom::array step_seconds;
   if (root["step_seconds"].get(step_seconds) != simdjson::SUCCESS) {
@@ -48,6 +47,36 @@ Result<std::int64_t> ReadUntracedStep(const std::string& path) {
   const double median =
       seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
   return std::llround(median * 1e9);
+}
+
+std::string MetaText(const simdjson::dom::element& root, std::string_view key) {
+  std::string_view text;
+  return root[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key) {
+  constexpr std::int64_t kMost = 1'000'000;  // more is damage
+  std::int64_t count = 0;
+  return root[key].get(count) == simdjson::SUCCESS && count > 0 && count <= kMost
+             ? static_cast<std::int32_t>(count)
+             : 0;
+}
+
+}  // namespace
+
+Result<CaptureMeta> ReadMeta(const std::string& path) {
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path));
+  simdjson::dom::parser parser;
+  REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
+  CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root), .machine = {}};
+  meta.machine.processor = MetaText(root, "processor");
+  meta.machine.device = MetaText(root, "device");
+  if (const std::string version = MetaText(root, "torch"); !version.empty()) {
+    meta.machine.framework = "PyTorch " + version;
+  }
+  meta.machine.threads = MetaCount(root, "threads");
+  meta.machine.cores = MetaCount(root, "cores");
+  return meta;
 }
 
 }  // namespace reprise::pytorch

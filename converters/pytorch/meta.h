@@ -5,11 +5,18 @@
 #include <string>
 
 #include "core/result.h"
+#include "et_schema/node.h"
 
 namespace reprise::pytorch {
 
-// Median of `step_seconds` over the steps not in `traced_steps`, without the first two (warm-up),
-// in nanoseconds. -1 if the file lacks them or no step is left.
-[[nodiscard]] Result<std::int64_t> ReadUntracedStep(const std::string& path);
+struct CaptureMeta {
+  // Median of `step_seconds` over the steps not in `traced_steps`, without the first two (warm-up).
+  // -1 if the file lacks them or no step is left.
+  std::int64_t untraced_step_ns = -1;
+  RecordedMachine
+      machine;  // "processor", "device", "torch", "threads", "cores"; each may be absent
+};
+
+[[nodiscard]] Result<CaptureMeta> ReadMeta(const std::string& path);
 
 }  // namespace reprise::pytorch

@@ -166,7 +166,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   rank.ranges = FindRanges(rank, rank.diagnostics);
   MergeGroups(rank);
   if (!files.meta.empty()) {
-    REPRISE_ASSIGN(rank.untraced_step_ns, ReadUntracedStep(files.meta));
+    REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta));
   }
   rank.kineto.events = std::vector<KinetoEvent>();  // linked: nobody looks at them again
   return rank;

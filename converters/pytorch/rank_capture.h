@@ -8,6 +8,7 @@
 #include "converters/pytorch/device_links.h"
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
+#include "converters/pytorch/meta.h"
 #include "converters/pytorch/operations.h"
 #include "converters/pytorch/roles.h"
 #include "converters/pytorch/transfers.h"
@@ -38,7 +39,7 @@ struct RankCapture {
   std::vector<Step> steps;                    // relative to base_ns
   std::vector<Range> ranges;                  // relative to base_ns
   std::vector<std::int32_t> step_operations;  // their operations; empty: no ProfilerStep
-  std::int64_t untraced_step_ns = -1;
+  CaptureMeta meta;
   Diagnostics diagnostics;
 };
 

@@ -34,7 +34,7 @@ struct Callees {
 
 // By the shortest step: what else made another one longer is not the tracing's doing.
 double Scale(const RankCapture& rank, double cost_per_call_ns) {
-  if (rank.untraced_step_ns <= 0 || rank.steps.empty()) {
+  if (rank.meta.untraced_step_ns <= 0 || rank.steps.empty()) {
     return 1;
   }
   std::int64_t traced_ns = INT64_MAX;
@@ -44,7 +44,7 @@ double Scale(const RankCapture& rank, double cost_per_call_ns) {
   const double calls =
       static_cast<double>(rank.list.operations.size()) / static_cast<double>(rank.steps.size());
   const double scale =
-      static_cast<double>(traced_ns - rank.untraced_step_ns) / (cost_per_call_ns * calls);
+      static_cast<double>(traced_ns - rank.meta.untraced_step_ns) / (cost_per_call_ns * calls);
   return scale >= 1 / kMostScale && scale <= kMostScale ? scale : 1;
 }
 

@@ -75,6 +75,8 @@ TEST_P(RealCaptures, ConvertAndReproduceTheRecording) {
     ASSERT_TRUE(trace);
     EXPECT_EQ(trace->metadata.rank, rank);
     EXPECT_GT(trace->metadata.untraced_step_ns, 0);
+    EXPECT_EQ(trace->metadata.machine.threads, 1);
+    EXPECT_EQ(trace->metadata.machine.framework.find("PyTorch "), 0U);
     ASSERT_FALSE(trace->metadata.steps.empty());
     ExpectEquation(*trace);
     // The last thread node ends with the last step: no host time is lost at the end.

@@ -97,9 +97,9 @@ TEST(TracingCost, AddsUpToTheUntracedStepWhereThatIsNear) {
   const std::int64_t step_ns = recording.rank.steps[0].duration_ns;
   const double measured_ns = static_cast<double>(step_ns - Recording::UntracedNs());
   const double calls = 4 * kLayers;
-  recording.rank.untraced_step_ns = step_ns - std::llround(1.25 * measured_ns);
+  recording.rank.meta.untraced_step_ns = step_ns - std::llround(1.25 * measured_ns);
   EXPECT_NEAR(EstimateTracingCost(recording.rank).PerCall() * calls, 1.25 * measured_ns, calls);
-  recording.rank.untraced_step_ns = step_ns - std::llround(0.25 * measured_ns);
+  recording.rank.meta.untraced_step_ns = step_ns - std::llround(0.25 * measured_ns);
   EXPECT_NEAR(EstimateTracingCost(recording.rank).PerCall() * calls, measured_ns, calls);
 }
 

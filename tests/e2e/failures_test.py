@@ -70,9 +70,9 @@ class ConvertFailures(program.ProgramTest):
 
 
 class ReplayFailures(program.ConvertedTest):
-    def fail_everywhere(self, trace, expect, *needles, ranks=4, env=None, lines=None):
+    def fail_everywhere(self, trace, expect, *needles, ranks=4, env=None, args=()):
         """Every rank says it (mpirun adds its own words) and the exit code is right."""
-        done = self.run_program("replay", trace, "-o", self.dir / "run", ranks=ranks, expect=expect,
+        done = self.run_program("replay", trace, "-o", self.dir / "run", *args, ranks=ranks, expect=expect,
                                 env=env, timeout=120)
         for needle in needles:
             self.assertIn(needle, done.stderr)
@@ -116,7 +116,12 @@ class ReplayFailures(program.ConvertedTest):
 
     def test_no_opencl_device(self):
         self.fail_everywhere(self.trace, ENVIRONMENT, "OpenCL", "--device host", "--icd",
-                             env=self.no_drivers())
+                             env=self.no_drivers(), args=("--device", "opencl"))
+
+    def test_without_opencl_the_host_backend_is_chosen(self):
+        done = self.run_program("replay", self.trace, "-o", self.dir / "run", "--iterations", "1", ranks=4,
+                                env=self.no_drivers())
+        self.assertIn("device: host (this machine has no OpenCL device)", done.stderr)
 
     def test_devices_without_opencl_explains(self):
         done = self.run_program("devices", env=self.no_drivers())

@@ -182,7 +182,7 @@ class ModesTest(program.ProgramTest):
         self.run_program("convert", "--host-trace",
                          program.TRACES / "gloo/resnet18/rank0.et.json.gz", "-o", alone / "alone.0.et")
         text = self.replay(alone, *DRY, "--host-gaps", "untraced", expect=2)
-        self.assertIn("does not say what tracing took", text)
+        self.assertIn("has no estimate of what tracing took", text)
 
     def test_time_scale_by_class(self):
         trace = self.convert("gloo/gpt_ddp4")

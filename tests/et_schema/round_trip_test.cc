@@ -23,6 +23,11 @@ TraceMetadata SomeMetadata() {
   metadata.ranges = {{"forward", 1, -5, 60, 0}, {"block", 1, 0, 20, 0}, {"forward", 2, 95, 1, 1}};
   metadata.untraced_step_ns = 99;
   metadata.tracing_call_ns = 7;
+  metadata.machine = {.processor = "Processor @ 2.50GHz",
+                      .device = "GPU 80GB",
+                      .framework = "PyTorch 2.10.0",
+                      .threads = 4,
+                      .cores = 16};
   metadata.clock_offset_ns = -12;
   metadata.clock_drift = 1.25e-6;
   metadata.clock_uncertainty_ns = 40;

@@ -114,8 +114,8 @@ TEST_F(StreamsTest, MemoryStaysFlatOverIterations) {
   const StreamTrace trace = PingPong(50'000, ids);
   std::vector<std::int64_t> resident;
   request_.options.iterations = 5;
-  request_.progress = [&](const std::string& line) {
-    if (line.starts_with("iteration")) {
+  request_.progress = [&](const ReplayProgress& progress) {
+    if (progress.stage == "iteration") {
       resident.push_back(ResidentBytes());
     }
   };

@@ -1,0 +1,31 @@
+#include "cli/run_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/terminal.h"
+#include "report/analysis.h"
+#include "report/report.h"
+#include "run/manifest.h"
+
+namespace reprise {
+
+Status PrintRunReport(const std::string& run, bool json) {
+  REPRISE_ASSIGN(const RunManifest manifest, ReadManifest(run));
+  const bool large = manifest.world_size > kMostRanksInFull;
+  if (large && !json) {
+    fmt::print("run of {} ranks written to {}; see: reprise report {}\n", manifest.world_size, run,
+               run);
+    return {};
+  }
+  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run));
+  if (json) {
+    fmt::print("{}", JsonText(analysis.report));
+    return {};
+  }
+  fmt::print("{}\nrun written to {}; all of the report: reprise report {} --full\n",
+             ShortText(analysis.report, ShownOnTerminal(STDOUT_FILENO)), run, run);
+  return {};
+}
+
+}  // namespace reprise
