@@ -9,6 +9,7 @@
 
 #include "cli/anonymize_verify.h"
 #include "cli/commands.h"
+#include "cli/verbose.h"
 
 namespace reprise {
 namespace {
@@ -64,10 +65,15 @@ Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
           {"unknown_dropped", std::move(unknown)}};
 }
 
-void Print(const AnonymizeRequest& request, const AnonymizeReport& report) {
+void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool verbose) {
+  std::uint64_t nodes = 0;
   for (const AnonymizeReport::Rank& rank : report.ranks) {
-    fmt::print("{}: {} nodes\n", rank.path, rank.nodes);
+    nodes += rank.nodes;
+    if (verbose) {
+      fmt::print("{}: {} nodes\n", rank.path, rank.nodes);
+    }
   }
+  fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, report.ranks.size(), nodes);
   fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", request.policy.name,
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
   for (const Action action : {Action::kKeep, Action::kMap, Action::kCoarsen, Action::kDrop}) {
@@ -82,7 +88,7 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report) {
                fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));
   }
   for (const auto& [name, counter] : report.unknown.Snapshot()) {
-    fmt::print("dropped, not known: {} x {}{}\n", counter.count, name,
+    fmt::print("dropped, not known: {}, {} times{}\n", name, counter.count,
                counter.examples.empty() ? "" : ", e.g. " + counter.examples.front());
   }
 }
@@ -98,7 +104,7 @@ Result<int> Verify(const AnonymizeFlags& flags) {
   return 0;
 }
 
-Result<int> RunAnonymize(const AnonymizeFlags& flags) {
+Result<int> RunAnonymize(const AnonymizeFlags& flags, bool verbose) {
   if (!flags.print_policy.empty()) {
     REPRISE_ASSIGN(const std::string text, PolicyText(flags.print_policy));
     fmt::print("{}", text);
@@ -112,7 +118,7 @@ Result<int> RunAnonymize(const AnonymizeFlags& flags) {
   if (flags.json) {
     fmt::print("{}\n", ToJson(request, report).dump(1));
   } else {
-    Print(request, report);
+    Print(request, report, verbose);
   }
   return flags.verify ? Verify(flags) : Result<int>(0);
 }
@@ -123,7 +129,7 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
   auto flags = std::make_shared<AnonymizeFlags>();
   app.description("Remove identifying data from a trace set and keep what a replay needs");
   app.add_option("input", flags->input, "trace set");
-  app.add_option("output", flags->output, "directory to create");
+  app.add_option("-o,--output,output", flags->output, "directory to create");
   app.add_option("--policy", flags->policy,
                  "replay (default), simulate, statistics, or a policy file");
   app.add_option("--print-policy", flags->print_policy, "print the file of a preset and exit");
@@ -143,7 +149,7 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
                "only compare an existing result with the original");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
-  return [flags] { return RunAnonymize(*flags); };
+  return [&app, flags] { return RunAnonymize(*flags, IsVerbose(app)); };
 }
 
 }  // namespace reprise

@@ -5,11 +5,14 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cli/commands.h"
+#include "cli/verbose.h"
 
 namespace reprise {
 namespace {
@@ -70,37 +73,59 @@ std::string Printable(std::string_view text) {
   return out + (text.size() > kMost ? "..." : "");
 }
 
-void Print(const AuditFlags& flags, const AuditReport& report) {
-  constexpr std::size_t kMostShown = 12;
-  fmt::print("{}: {} files, {} nodes\nfields and strings:\n", flags.path, report.files,
-             report.census.nodes);
+constexpr std::size_t kMostAuditLines = 12;
+
+void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
+  if (report.findings.empty()) {
+    fmt::print("{}: safe to share: no private name, path, secret or time of day in {} files\n",
+               flags.path, report.files);
+    return;
+  }
+  fmt::print("{}: do not share yet: {} finding{} in {} files\n", flags.path, report.findings.size(),
+             report.findings.size() == 1 ? "" : "s", report.files);
+}
+
+void PrintFindings(const AuditReport& report, bool all) {
+  const std::size_t shown =
+      all ? report.findings.size() : std::min(report.findings.size(), kMostAuditLines);
+  for (const Finding& finding : std::span(report.findings).first(shown)) {
+    fmt::print("  {} in {}{}{} ({} times)\n", finding.kind, Printable(finding.field),
+               finding.text.empty() ? "" : ": ", Printable(finding.text), finding.count);
+  }
+  if (shown < report.findings.size()) {
+    fmt::print("  {} more findings; --all shows them\n", report.findings.size() - shown);
+  }
+}
+
+void PrintFields(const AuditReport& report, bool all) {
+  fmt::print("fields and strings of {} nodes:\n", report.census.nodes);
   for (const auto& [name, field] : report.census.fields) {
     fmt::print("  {} x {}\n", field.count, Printable(name));
     std::size_t shown = 0;
     for (const auto& [text, count] : field.texts) {
-      if (!flags.all && shown++ == kMostShown) {
-        fmt::print("      ... {} more; --all shows them\n", field.texts.size() - kMostShown);
+      if (!all && shown++ == kMostAuditLines) {
+        fmt::print("      {} more; --all shows them\n", field.texts.size() - kMostAuditLines);
         break;
       }
       fmt::print("      {} x '{}'\n", count, Printable(text));
     }
   }
+}
+
+void Print(const AuditFlags& flags, const AuditReport& report, bool verbose) {
+  PrintVerdict(flags, report);
+  PrintFindings(report, flags.all);
   for (const ShapeFact& fact : report.facts) {
     fmt::print("can be read from shapes: {} {} ({})\n", fact.name, fact.value, fact.from);
   }
-  std::size_t shown = 0;
-  for (const Finding& finding : report.findings) {
-    if (!flags.all && shown++ == 4 * kMostShown) {
-      fmt::print("... {} more findings; --all shows them\n",
-                 report.findings.size() - 4 * kMostShown);
-      break;
-    }
-    fmt::print("finding: {} in {}{}{} ({} times)\n", finding.kind, Printable(finding.field),
-               finding.text.empty() ? "" : ": ", Printable(finding.text), finding.count);
+  if (!report.findings.empty()) {
+    fmt::print("remove them: reprise anonymize {} shared --verify\n", flags.path);
   }
-  fmt::print("{}\n", report.findings.empty()
-                         ? "nothing found that names anyone or anything of one's own"
-                         : fmt::format("{} findings", report.findings.size()));
+  if (verbose || flags.all) {
+    PrintFields(report, flags.all);
+  } else {
+    fmt::print("-v shows every field and its strings\n");
+  }
 }
 
 }  // namespace
@@ -113,7 +138,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--public-names", flags->names, "file with further names to accept");
   app.add_flag("--all", flags->all, "print every string and finding");
   app.add_flag("--json", flags->json, "machine-readable result on stdout, always complete");
-  return [flags]() -> Result<int> {
+  return [&app, flags]() -> Result<int> {
     const AuditRequest request{
         .directory = flags->path, .local = NamesOfThisMachine(), .public_names = flags->names};
     REPRISE_ASSIGN(const AuditReport report, AuditSet(request));
@@ -121,7 +146,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
       fmt::print("{}\n",
                  ToJson(*flags, report).dump(1, ' ', false, Json::error_handler_t::replace));
     } else {
-      Print(*flags, report);
+      Print(*flags, report, IsVerbose(app));
     }
     return report.findings.empty() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
   };

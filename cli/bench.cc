@@ -13,6 +13,7 @@
 #include "cli/bench_sweep.h"
 #include "cli/commands.h"
 #include "core/bytes.h"
+#include "core/nearest.h"
 #include "core/version.h"
 
 namespace reprise {
@@ -72,7 +73,8 @@ Result<BenchOptions> OptionsOf(const BenchFlags& flags) {
   const auto kind = ParseCommKind(flags.name);
   if (!kind) {
     return UsageError(
-        fmt::format("unknown collective '{}': see reprise list collectives", flags.name));
+        fmt::format("unknown collective '{}'{} (`reprise list collectives` shows them)", flags.name,
+                    DidYouMeanCollective(flags.name)));
   }
   options.kind = IsPointToPoint(*kind) ? CommKind::kSend : *kind;
   REPRISE_ASSIGN(options.min_bytes, ParseSize(flags.min_size));

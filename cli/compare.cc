@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/compared_sides.h"
 #include "cli/output_file.h"
+#include "cli/verbose.h"
 #include "report/compare/condition.h"
 #include "report/html.h"
 
@@ -90,7 +91,7 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
   return passed;
 }
 
-Result<int> RunCompare(const CompareFlags& flags) {
+Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
   REPRISE_TRY(CheckFlags(flags));
   std::vector<Condition> conditions;
   for (const std::string& text : flags.conditions) {
@@ -115,7 +116,7 @@ Result<int> RunCompare(const CompareFlags& flags) {
   } else if (flags.markdown) {
     fmt::print("{}", ComparisonMarkdown(sides, comparison));
   } else if (!flags.quiet) {
-    fmt::print("{}", ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1));
+    fmt::print("{}", ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1, verbose));
   }
   for (const std::string& violation : violations) {
     fmt::print(stderr, "reprise: compare: {}\n", violation);
@@ -155,7 +156,7 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
       ->allow_extra_args(false);
   app.add_flag("--quiet", flags->quiet, "with -o: print no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
-  return [flags] { return RunCompare(*flags); };
+  return [&app, flags] { return RunCompare(*flags, IsVerbose(app)); };
 }
 
 }  // namespace reprise

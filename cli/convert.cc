@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/counter_lines.h"
 #include "cli/link_summary.h"
+#include "cli/verbose.h"
 #include "converters/converter.h"
+#include "core/nearest.h"
 #include "et_schema/json.h"
 
 namespace reprise {
@@ -69,8 +72,12 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
   if (!flags.format.empty()) {
     const ConverterKind* kind = FindConverter(flags.format);
     if (kind == nullptr) {
-      return UsageError(
-          fmt::format("no format is called {}; `reprise list formats` shows them", flags.format));
+      std::vector<std::string> names;
+      for (const ConverterKind& known : BuiltinConverters()) {
+        names.emplace_back(known.name);
+      }
+      return UsageError(fmt::format("no format is called {}{} (`reprise list formats` shows them)",
+                                    flags.format, DidYouMean(flags.format, names)));
     }
     return kind;
   }
@@ -113,7 +120,7 @@ nlohmann::json ToJson(const ConvertReport& report) {
           {"diagnostics", diagnostics}};
 }
 
-void Print(const ConvertReport& report) {
+void PrintConvertedRanks(const ConvertReport& report) {
   for (const ConvertedRank& rank : report.ranks) {
     fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", rank.path,
                rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
@@ -124,14 +131,36 @@ void Print(const ConvertReport& report) {
   for (const auto& [group, count] : report.groups) {
     fmt::print("group {}: {} transfers\n", group, count);
   }
+}
+
+void PrintCounts(const std::string& output, const ConvertReport& report) {
+  ConvertedRank all{};
+  std::vector<const LinkReport*> links;
+  for (const ConvertedRank& rank : report.ranks) {
+    all.recorded_operations += rank.recorded_operations;
+    all.nodes += rank.nodes;
+    all.edges += rank.edges;
+    all.transfers += rank.transfers;
+    links.push_back(&rank.link);
+  }
+  fmt::print("{}: {} rank{}, {} operations -> {} nodes, {} edges, {} transfers in {} group{}\n",
+             output, report.ranks.size(), report.ranks.size() == 1 ? "" : "s",
+             all.recorded_operations, all.nodes, all.edges, all.transfers, report.groups.size(),
+             report.groups.size() == 1 ? "" : "s");
+  if (const std::string linked = Summary(links); !linked.empty()) {
+    fmt::print("{}\n", linked);
+  }
+}
+
+void Print(const std::string& output, const ConvertReport& report, bool verbose) {
+  verbose ? PrintConvertedRanks(report) : PrintCounts(output, report);
   if (report.inferred_groups + report.unknown_groups > 0) {
     fmt::print("process groups of transfers: {} recorded, {} inferred, {} unknown{}\n",
                report.recorded_groups, report.inferred_groups, report.unknown_groups,
                report.unknown_groups > 0 ? " (replay will refuse these)" : "");
   }
-  for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
-    fmt::print("note: {} x {}{}\n", counter.count, name,
-               counter.examples.empty() ? "" : ", e.g. " + counter.examples.front());
+  for (const std::string& line : CounterLines(report.diagnostics.Snapshot(), verbose)) {
+    fmt::print("note: {}\n", line);
   }
 }
 
@@ -163,7 +192,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--strict", flags->strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
-  return [flags]() -> Result<int> {
+  return [&app, flags]() -> Result<int> {
     GiveMemoryBack();
     REPRISE_ASSIGN(const ConvertRequest request, MakeRequest(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
@@ -173,7 +202,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     if (flags->json) {
       fmt::print("{}\n", ToJson(report).dump(1));
     } else {
-      Print(report);
+      Print(flags->output, report, IsVerbose(app));
     }
     return 0;
   };

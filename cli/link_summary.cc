@@ -2,17 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 namespace reprise {
+namespace {
+
+std::string LinkedShare(const std::string& method, std::uint64_t matched,
+                        std::uint64_t host_records) {
+  const double share =
+      host_records == 0 ? 0
+                        : 100.0 * static_cast<double>(matched) / static_cast<double>(host_records);
+  return fmt::format("linked by {}: {} of {} host records have a time ({:.2f} %)", method, matched,
+                     host_records, share);
+}
+
+}  // namespace
 
 std::string Summary(const LinkReport& link) {
   if (link.method.empty()) {
     return {};
   }
-  const double share = link.host_records == 0 ? 0
-                                              : 100.0 * static_cast<double>(link.matched) /
-                                                    static_cast<double>(link.host_records);
-  std::string out = fmt::format("linked by {}: {} of {} host records have a time ({:.2f} %)",
-                                link.method, link.matched, link.host_records, share);
+  std::string out = LinkedShare(link.method, link.matched, link.host_records);
   if (link.repeats > 1) {
     constexpr double kNsPerMs = 1e6;
     out += fmt::format("; repeat {} of {} ({}), {:.3f} ms, median of all {:.3f} ms", link.repeat,
@@ -20,6 +31,27 @@ std::string Summary(const LinkReport& link) {
                        static_cast<double>(link.repeat_median_ns) / kNsPerMs);
   }
   return out;
+}
+
+std::string Summary(const std::vector<const LinkReport*>& links) {
+  std::set<std::string> methods;
+  std::uint64_t matched = 0;
+  std::uint64_t host_records = 0;
+  std::uint64_t repeats = 1;
+  for (const LinkReport* link : links) {
+    if (!link->method.empty()) {
+      methods.insert(link->method);
+      matched += link->matched;
+      host_records += link->host_records;
+      repeats = std::max(repeats, link->repeats);
+    }
+  }
+  if (methods.empty()) {
+    return {};
+  }
+  const std::string out =
+      LinkedShare(methods.size() == 1 ? *methods.begin() : "several ways", matched, host_records);
+  return repeats == 1 ? out : fmt::format("{}; one of up to {} repeats taken", out, repeats);
 }
 
 }  // namespace reprise

@@ -9,6 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/environment.h"
+#include "cli/examples.h"
+#include "cli/given_path.h"
+#include "cli/launched_rank.h"
+#include "cli/usage_message.h"
+#include "cli/verbose.h"
 #include "cli/version.h"
 #include "core/log.h"
 
@@ -39,13 +44,32 @@ std::string SubcommandName(std::string name) {
   return name;
 }
 
+// Help and version on stdout, what is wrong on stderr; of several ranks only the first prints.
+int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
+  const bool first = FindLaunchedRank().rank == 0;
+  if (error.get_exit_code() == 0) {
+    return first ? app.exit(error) : 0;
+  }
+  if (first) {
+    fmt::print(stderr, "reprise: {}\n", UsageMessage(app, error));
+  }
+  return static_cast<int>(ErrorKind::kUsage);
+}
+
+// The same line of every rank of a launch says the same once: what the command line is alone.
+int EndWith(const Error& error, bool same_on_all_ranks) {
+  if (!error.message.empty() && (!same_on_all_ranks || FindLaunchedRank().rank == 0)) {
+    fmt::print(stderr, "reprise: {}\n", error.message);
+  }
+  return static_cast<int>(error.kind);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{"Converts, replays and measures execution traces of PyTorch training jobs."};
   app.set_version_flag("--version", VersionText, "print version, commit, backends and libraries");
   app.require_subcommand(1);
   app.fallthrough(false);
-  bool verbose = false;
-  app.add_flag("-v,--verbose", verbose, "print more messages on stderr");
+  ShowExamplesInHelp(app);
   const CommandContext context = ReadContext(argc, argv);
   std::vector<Command> commands;
 #define COMMAND(name)                                              \
@@ -56,29 +80,26 @@ int Main(int argc, char** argv) {
   }
 #include "cli/commands.def"
 #undef COMMAND
+  AddVerboseFlags(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);  // prints help, version or the complaint
-    return code == 0 ? 0 : static_cast<int>(ErrorKind::kUsage);
+    return EndParsing(app, error);
   }
-  SetLog(verbose ? LogLevel::kDebug : LogLevel::kInfo);
   for (const Command& command : commands) {
     if (!command.app->parsed()) {
       continue;
+    }
+    SetLog(IsVerbose(*command.app) ? LogLevel::kDebug : LogLevel::kInfo);
+    if (const Status given = CheckGivenPaths(*command.app); !given) {
+      return EndWith(given.error(), /*same_on_all_ranks=*/true);
     }
     const Result<int> code = command.body();
     if (std::fflush(stdout) != 0) {
       fmt::print(stderr, "reprise: could not write all of the output\n");
       return static_cast<int>(ErrorKind::kEnvironment);
     }
-    if (!code) {
-      if (!code.error().message.empty()) {
-        fmt::print(stderr, "reprise: {}\n", code.error().message);
-      }
-      return static_cast<int>(code.error().kind);
-    }
-    return *code;
+    return code ? *code : EndWith(code.error(), code.error().kind == ErrorKind::kUsage);
   }
   return static_cast<int>(ErrorKind::kUsage);
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
+#include "cli/examples.h"
 #include "cli/manual.h"
 #include "cli/option_tree.h"
 #include "core/version.h"
@@ -16,13 +17,6 @@ A replay runs real kernels through OpenCL and real collectives over MPI, in the 
 original. It records power, temperature and utilisation.
 .PP
 A trace set is a directory with one .et file for each rank. A run is the directory that replay writes.
-.SH EXAMPLES
-.EX
-reprise convert capture \-o trace
-reprise validate trace \-\-timing
-mpirun \-n 4 reprise replay trace \-o run
-reprise report run
-.EE
 )";
 
 constexpr std::string_view kSeeAlso = R"(.SH SEE ALSO
@@ -117,6 +111,15 @@ std::string ManualSection(std::string_view heading, const ManualEntry (&entries)
   return text;
 }
 
+std::string Examples(const std::string& command_path) {
+  std::string text;
+  for (const Example& example : ExamplesOf(command_path)) {
+    text += fmt::format("{}\n.br\n.RS 4\n{}\n.RE\n", Bold(std::string(example.line)),
+                        Roff(example.what));
+  }
+  return text.empty() ? text : ".PP\n" + text;
+}
+
 std::string Page(const CommandFacts& program) {
   std::string page = fmt::format(
       ".TH REPRISE 1 \"\" \"reprise {}\" \"User Commands\"\n.SH NAME\nreprise \\- {}\n"
@@ -134,11 +137,12 @@ std::string Page(const CommandFacts& program) {
     }
     page += usage + "\n.br\n";
   }
-  page += fmt::format("{}.SH OPTIONS\n{}.SH COMMANDS\n", kBeforeCommands, Options(program));
+  page += fmt::format("{}.SH EXAMPLES\n{}.SH OPTIONS\n{}.SH COMMANDS\n", kBeforeCommands,
+                      Examples(program.path), Options(program));
   for (const CommandFacts* command : commands) {
     if (command != &program) {
-      page += fmt::format(".SS {}\n{}\n{}", Roff(command->path), Roff(command->description),
-                          Options(*command));
+      page += fmt::format(".SS {}\n{}\n{}{}", Roff(command->path), Roff(command->description),
+                          Examples(command->path), Options(*command));
     }
   }
   return page + ManualSection("EXIT STATUS", kManualExitCodes) +
@@ -162,8 +166,9 @@ std::string ManualRemarks(const OptionFacts& option) {
 }
 
 bool ManualShows(const OptionFacts& option, const CommandFacts& command) {
-  const bool is_help = !option.names.empty() && option.names.back() == "--help";
-  return !is_help || command.path == command.name;
+  const std::string name = option.names.empty() ? "" : option.names.back();
+  const bool of_all = name == "--help" || name == "--verbose";
+  return !of_all || command.path == command.name;
 }
 
 CommandBody RegisterMan(CLI::App& app, const CommandContext& /*context*/) {

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "converters/anonymize/anonymize.h"
+#include "core/output_path.h"
 #include "report/analysis.h"
 
 namespace reprise {
@@ -17,8 +20,23 @@ using Json = nlohmann::ordered_json;
 struct PackFlags {
   std::string path, output, licence;
   std::vector<std::string> runs;
-  bool force = false, json = false, plain = false;
+  bool force = false, json = false, plain = false, not_anonymized = false;
 };
+
+// A package is made to be handed on: what names people and machines goes in only on request.
+Status CheckAnonymized(const PackFlags& flags) {
+  std::error_code error;
+  const std::filesystem::path set = flags.path;
+  if (flags.not_anonymized || !std::filesystem::is_directory(set, error) ||
+      std::filesystem::exists(set / kAnonymizedFile, error)) {
+    return {};
+  }
+  return UsageError(fmt::format(
+      "{0} is not anonymized: names, hosts and times would be in the package. Remove them first: "
+      "reprise anonymize {0} shared; reprise pack shared -o {1}. Or pack it as it is: add "
+      "--not-anonymized",
+      flags.path, flags.output));
+}
 
 // Of the report only what names no host, path, command or operation: a list of what stays.
 Result<std::string> Summary(const std::string& run) {
@@ -44,6 +62,8 @@ Result<std::string> Summary(const std::string& run) {
 }
 
 Result<int> RunPack(const PackFlags& flags) {
+  REPRISE_TRY(CheckAnonymized(flags));
+  REPRISE_TRY(CreateParents(flags.output));
   PackRequest request{.directory = flags.path,
                       .output = flags.output,
                       .licence_file = flags.licence,
@@ -96,6 +116,8 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
                  "run whose summary to include: times, coverage, energy; no host names");
   app.add_flag("--plain", flags->plain,
                "store .et files unencoded: larger, but `tar --zstd -x` can unpack them");
+  app.add_flag("--not-anonymized", flags->not_anonymized,
+               "pack a set that `anonymize` did not write, with all its names and times");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunPack(*flags); };

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/trace_stats.h"
+#include "cli/verbose.h"
 #include "et_schema/json.h"
 
 namespace reprise {
@@ -114,7 +115,7 @@ CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<Flags>();
   app.add_option("path", flags->path, "an .et file, or the directory of a trace set")->required();
   app.add_flag("--json", flags->json, "machine-readable output");
-  return [flags]() -> Result<int> {
+  return [&app, flags]() -> Result<int> {
     REPRISE_ASSIGN(const TraceStats stats, CollectTraceStats(flags->path));
     if (flags->json) {
       constexpr int kIndent = 2;
@@ -122,7 +123,7 @@ CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
           "{}\n",
           ToJson(flags->path, stats).dump(kIndent, ' ', false, Json::error_handler_t::replace));
     } else {
-      PrintTraceStats(flags->path, stats);
+      PrintTraceStats(flags->path, stats, IsVerbose(app));
     }
     return 0;
   };

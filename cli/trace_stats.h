@@ -62,7 +62,7 @@ struct TraceStats {
 // say.
 [[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path);
 
-// To stdout.
-void PrintTraceStats(const std::string& path, const TraceStats& stats);
+// To stdout: a handful of lines whatever the number of ranks; with `verbose` everything.
+void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verbose);
 
 }  // namespace reprise

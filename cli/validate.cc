@@ -11,6 +11,8 @@
 
 #include "cli/commands.h"
 #include "cli/timing_check.h"
+#include "cli/timing_text.h"
+#include "cli/verbose.h"
 #include "collectives/communicator.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -264,47 +266,29 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-double Milliseconds(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
-
-void PrintTiming(const std::vector<TimingRow>& rows) {
-  fmt::print("  {:<8}{:>13}{:>13}{:>9}{:>10}{:>23}{:>12}{:>11}  {}\n", "scope", "recorded ms",
-             "dry run ms", "error", "violated", "unexplained ms", "wakeup ms", "clock us",
-             "verdict");
-  for (const TimingRow& row : rows) {
-    fmt::print(
-        "  {:<8}{:>13.3f}{:>13.3f}{:>8.3f}%{:>10}{:>13.3f} ({:>5.2f}%){:>13.3f}{:>11.1f}  {}\n",
-        row.rank ? fmt::format("rank {}", *row.rank) : "set", Milliseconds(row.recorded_ns),
-        Milliseconds(row.dry_run_ns), 100 * row.error, row.violated_edges,
-        Milliseconds(row.unexplained_ns), 100 * row.unexplained_fraction(),
-        Milliseconds(row.wakeup_ns), static_cast<double>(row.clock_uncertainty_ns) / 1e3,
-        row.Ok() ? "ok" : "FAILED");
+void PrintMessages(const char* what, const std::vector<std::string>& messages, bool verbose) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMost);
+  for (std::size_t i = 0; i < shown; ++i) {
+    fmt::print("  {}: {}\n", what, messages[i]);
   }
-  for (const TimingRow& row : rows) {
-    for (const std::string& detail : row.Ok() ? std::vector<std::string>{} : row.details) {
-      fmt::print("    {}: {}\n", row.rank ? fmt::format("rank {}", *row.rank) : "set", detail);
-    }
+  if (shown < messages.size()) {
+    fmt::print("  {} more {}s; -v lists them\n", messages.size() - shown, what);
   }
-  fmt::print(
-      "  ok means: error at most {:g} %, no violated edge, unexplained under {:g} % of the step\n",
-      100 * TimingLimits::kError, 100 * TimingLimits::kUnexplained);
 }
 
-void PrintText(const Subject& subject, const Findings& findings) {
+void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
   fmt::print("{}: {} file{}, {} nodes, {} edges\n", subject.path, subject.files.size(),
              subject.files.size() == 1 ? "" : "s", findings.nodes, findings.edges);
-  for (const std::string& error : findings.errors) {
-    fmt::print("  error: {}\n", error);
-  }
-  for (const std::string& warning : findings.warnings) {
-    fmt::print("  warning: {}\n", warning);
-  }
+  PrintMessages("error", findings.errors, verbose);
+  PrintMessages("warning", findings.warnings, verbose);
   if (!findings.timing.empty()) {
-    PrintTiming(findings.timing);
+    verbose ? PrintTimingTable(findings.timing) : PrintTimingSummary(findings.timing);
   }
   fmt::print("  {}\n", findings.Ok() ? "ok" : "FAILED");
 }
 
-Result<int> RunValidate(const ValidateFlags& flags) {
+Result<int> RunValidate(const ValidateFlags& flags, bool verbose) {
   std::vector<std::pair<Subject, Findings>> results;
   bool ok = true;
   for (const std::string& path : flags.paths) {
@@ -317,7 +301,7 @@ Result<int> RunValidate(const ValidateFlags& flags) {
     PrintJson(results, flags);
   } else {
     for (const auto& [subject, findings] : results) {
-      PrintText(subject, findings);
+      PrintText(subject, findings, verbose);
     }
   }
   return ok ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
@@ -334,7 +318,7 @@ CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
                "simulate each rank and the set from edges, durations and delays, and compare with "
                "the recording");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
-  return [flags] { return RunValidate(*flags); };
+  return [&app, flags] { return RunValidate(*flags, IsVerbose(app)); };
 }
 
 }  // namespace reprise

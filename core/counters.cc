@@ -39,7 +39,7 @@ CounterName SplitCounterName(std::string_view name) {
   return out;
 }
 
-CounterSentence Describe(std::string_view base, std::int64_t count,
+CounterSentence SentenceOf(std::string_view base, std::int64_t count,
                          const std::vector<std::string_view>& details) {
   constexpr std::size_t kMostDetails = 3;
   const auto* const meaning =
@@ -100,7 +100,7 @@ std::vector<CounterSentence> DescribeCounters(const std::map<std::string, std::i
   std::vector<CounterSentence> sentences;
   sentences.reserve(sums.size());
   for (const auto& [base, sum] : sums) {
-    sentences.push_back(Describe(base, sum.count, sum.details));
+    sentences.push_back(SentenceOf(base, sum.count, sum.details));
   }
   std::stable_sort(sentences.begin(), sentences.end(),
                    [](const auto& a, const auto& b) { return a.weight > b.weight; });

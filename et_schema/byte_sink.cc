@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/output_path.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/file_descriptor.h"
 
@@ -169,6 +170,7 @@ class ZstdSink : public ByteSink {
 }  // namespace
 
 Result<std::unique_ptr<ByteSink>> ByteSink::Create(const std::string& path) {
+  REPRISE_TRY(CreateParents(path));
   std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
   constexpr mode_t kMode = 0666;
   FileDescriptor fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));

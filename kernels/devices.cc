@@ -1,6 +1,7 @@
 // The backends by name.
 #include <algorithm>
 
+#include "core/nearest.h"
 #include "kernels/device.h"
 #include "kernels/host/host_device.h"
 #include "kernels/opencl/opencl_device.h"
@@ -9,7 +10,8 @@ namespace reprise {
 namespace {
 
 Error UnknownBackend(const std::string& backend) {
-  return {ErrorKind::kUsage, "unknown device backend '" + backend + "' (opencl or host)"};
+  return {ErrorKind::kUsage, "unknown device backend '" + backend + "' (opencl or host)" +
+                                 DidYouMean(backend, {"opencl", "host"})};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "core/nearest.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -49,9 +50,9 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
       by_class[*op_class] = *factor;
     } else {
       return UsageError(fmt::format(
-          "{}: '{}' is not an operator class; `reprise list kernels` shows them, {}rest what is "
-          "not named",
-          flag.name, key, flag.note));
+          "{}: '{}' is not an operator class{} (`reprise list kernels` shows them, {}rest what is "
+          "not named)",
+          flag.name, key, DidYouMeanClass(key), flag.note));
     }
   }
   return {};

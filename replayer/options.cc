@@ -5,6 +5,8 @@
 #include <charconv>
 #include <functional>
 
+#include "core/nearest.h"
+
 namespace reprise {
 namespace {
 
@@ -21,8 +23,9 @@ Status ForEachMode(std::string_view text, const char* flag,
         equals == std::string_view::npos ? item : item.substr(equals + 1);
     const auto mode = ParseReplayMode(mode_text);
     if (!mode) {
-      return UsageError(fmt::format(
-          "{}: '{}' is not a mode; expected real, surrogate, timed or skip", flag, mode_text));
+      return UsageError(
+          fmt::format("{}: '{}' is not a mode; expected real, surrogate, timed or skip{}", flag,
+                      mode_text, DidYouMean(mode_text, {"real", "surrogate", "timed", "skip"})));
     }
     REPRISE_TRY(one(key, *mode));
   }
@@ -99,8 +102,9 @@ Status ParseOpModes(std::string_view text, ReplayOptions& options) {
     }
     const auto op_class = ParseOpClass(key);
     if (!op_class) {
-      return UsageError(fmt::format(
-          "--ops: '{}' is not an operator class; `reprise list kernels` shows them", key));
+      return UsageError(
+          fmt::format("--ops: '{}' is not an operator class{} (`reprise list kernels` shows them)",
+                      key, DidYouMeanClass(key)));
     }
     options.op_modes[*op_class] = mode;
     return {};
@@ -115,8 +119,9 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
     }
     const auto kind = ParseCommKind(key);
     if (!kind) {
-      return UsageError(fmt::format(
-          "--comms: '{}' is not a collective; `reprise list collectives` shows them", key));
+      return UsageError(
+          fmt::format("--comms: '{}' is not a collective{} (`reprise list collectives` shows them)",
+                      key, DidYouMeanCollective(key)));
     }
     options.comm_modes[*kind] = mode;
     return {};

@@ -9,16 +9,17 @@
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "core/bytes.h"
+#include "core/nearest.h"
 
 namespace reprise {
 namespace {
 
 constexpr std::string_view kOwn = "mpi";
 
-std::vector<std::string_view> Names() {
-  std::vector<std::string_view> names = {kOwn};
+std::vector<std::string> Names() {
+  std::vector<std::string> names = {std::string(kOwn)};
   for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
-    names.push_back(algorithm->name());
+    names.emplace_back(algorithm->name());
   }
   return names;
 }
@@ -79,8 +80,8 @@ Result<AlgorithmChoice> ParseAlgorithm(std::string_view text) {
   const std::string_view name = text.substr(0, comma);
   choice.algorithm = AlgorithmRegistry::Builtin().Find(name);
   if (choice.algorithm == nullptr && name != kOwn) {
-    return UsageError(fmt::format("--algo: unknown algorithm '{}'; there are {}", name,
-                                  fmt::join(Names(), ", ")));
+    return UsageError(fmt::format("--algo: unknown algorithm '{}'; there are {}{}", name,
+                                  fmt::join(Names(), ", "), DidYouMean(name, Names())));
   }
   for (std::size_t at = comma; at < text.size();) {
     const std::size_t end = std::min(text.find(',', at + 1), text.size());
@@ -103,7 +104,8 @@ Status AlgorithmChoices::Add(std::string_view text) {
     entry.kind = ParseCommKind(kind);
     if (!entry.kind || IsPointToPoint(*entry.kind)) {
       return UsageError(
-          fmt::format("--algo: '{}' is no collective: see reprise list collectives", kind));
+          fmt::format("--algo: '{}' is no collective{} (`reprise list collectives` shows them)",
+                      kind, DidYouMeanCollective(kind)));
     }
     text.remove_prefix(equals + 1);
   }

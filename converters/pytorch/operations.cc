@@ -134,22 +134,26 @@ void AddOperations(const HostTrace& host, const KinetoTrace& kineto, const Align
   }
 }
 
-void CountUnusedHostRecords(const HostTrace& host, const AlignedEvents& match,
-                            const std::string& label, LinkReport& report,
-                            Diagnostics& diagnostics) {
+// Only records that could have a partner count as matched: Kineto shows the observer's own frames
+// and the start of process groups, too.
+void CountHostRecords(const HostTrace& host, const AlignedEvents& match, const std::string& label,
+                      LinkReport& report, Diagnostics& diagnostics) {
   std::vector<bool> used(host.nodes.size(), false);
   for (const std::int32_t node : match.host_of_event) {
     if (node >= 0) {
       used[static_cast<std::size_t>(node)] = true;
     }
   }
+  report.matched = 0;
   for (std::size_t i = 0; i < host.nodes.size(); ++i) {
     const HostNode& node = host.nodes[i];
     if (!IsLinkable(node)) {
       continue;
     }
     ++report.host_records;
-    if (!used[i]) {
+    if (used[i]) {
+      report.matched += report.method.empty() ? 0 : 1;  // a host trace alone has no times
+    } else {
       std::string what = fmt::format("{} record function {}", *node.name, node.rf_id);
       diagnostics.Count("host_record_without_time", fmt::format("{}: {}", label, what));
       AddExample(report, fmt::format("host thread {}: {} (node {})", node.thread, what, node.id));
@@ -166,7 +170,8 @@ void Summarise(const HostTrace& host, OperationList& list) {
   for (const OperationThread& thread : list.threads) {
     LinkReport::Thread row{.timed = thread.kineto_id};
     for (std::int32_t i = thread.first; i < thread.last; ++i) {
-      row.matched += list.operations[static_cast<std::size_t>(i)].host >= 0 ? 1 : 0;
+      const std::int32_t node = list.operations[static_cast<std::size_t>(i)].host;
+      row.matched += node >= 0 && IsLinkable(host.nodes[static_cast<std::size_t>(node)]) ? 1 : 0;
       ++row.timed_records;
     }
     // Workers of gloo run what is counted to the threads that issued it.
@@ -204,7 +209,7 @@ Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& k
   list.link = match.report;
   list.operations.reserve(kineto.events.size());
   AddOperations(host, kineto, match, label, list, diagnostics);
-  CountUnusedHostRecords(host, match, label, list.link, diagnostics);
+  CountHostRecords(host, match, label, list.link, diagnostics);
   NestOperations(host, kineto, match.order, label, list, diagnostics);
   Summarise(host, list);
   return list;

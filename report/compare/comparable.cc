@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "report/compare/rows.h"
 
@@ -13,7 +15,7 @@ namespace {
 // Real coverage that differs by no more is the same work.
 constexpr double kCoverageTolerance = 0.01;
 
-// Whether an option decides which part of the trace was played, and how fast.
+// Whether an option decides which part of the trace was replayed, and how fast.
 bool ChoosesPart(const std::string& option) {
   static constexpr std::array kOptions = {"one_trace", "ranks", "group_sizes",
                                           "steps",     "range", "streams"};
@@ -30,6 +32,57 @@ bool ChoosesMode(const std::string& option) {
 std::string OptionOf(const RunManifest& manifest, const std::string& name) {
   const auto found = manifest.options.find(name);
   return found == manifest.options.end() ? "not given" : found->second;
+}
+
+// What a comparison reads of a recording: operations by class, transfers and steps. A set that
+// was anonymized has other bytes and names than its original, and the same of these.
+struct RecordedWork {
+  // By class, and by collective, members and bytes: how many, and their recorded time.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> parts;
+  std::vector<std::int64_t> rank_steps_ns;
+};
+
+RecordedWork WorkOf(const Report& report) {
+  RecordedWork work;
+  for (const ClassRow& row : report.classes) {
+    work.parts[row.name] = {row.count, row.recorded_ns};
+  }
+  for (const CollectiveRow& row : report.collectives) {
+    auto& [count, recorded_ns] =
+        work.parts[fmt::format("{} of {} bytes on {} ranks", row.name, row.bytes, row.group_size)];
+    count += row.count;
+    recorded_ns += row.recorded_ns;
+  }
+  for (const RankRow& rank : report.ranks) {
+    work.rank_steps_ns.push_back(rank.step_time_recorded_ns.value_or(0));
+  }
+  return work;
+}
+
+// The first difference in words; nothing where the runs replayed the same recorded work. Without
+// recorded times there is too little to tell that two are the same.
+std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) {
+  const RecordedWork of_a = WorkOf(a);
+  const RecordedWork of_b = WorkOf(b);
+  for (const RecordedWork* work : {&of_a, &of_b}) {
+    for (const auto& [name, unused] : work->parts) {
+      const auto in_a = of_a.parts.find(name);
+      const auto in_b = of_b.parts.find(name);
+      if (in_a == of_a.parts.end() || in_b == of_b.parts.end()) {
+        return fmt::format("only one has {}", name);
+      }
+      if (in_a->second != in_b->second) {
+        return fmt::format("{}: {} in {} ns, and {} in {} ns", name, in_a->second.first,
+                           in_a->second.second, in_b->second.first, in_b->second.second);
+      }
+    }
+  }
+  if (of_a.rank_steps_ns != of_b.rank_steps_ns) {
+    return "their recorded steps differ";
+  }
+  const bool timed = std::any_of(of_a.rank_steps_ns.begin(), of_a.rank_steps_ns.end(),
+                                 [](std::int64_t step_ns) { return step_ns > 0; });
+  return timed ? std::nullopt : std::optional<std::string>("they have no recorded steps");
 }
 
 class SettingsExamination {
@@ -52,8 +105,7 @@ class SettingsExamination {
       return;
     }
     if (a.trace_hash != b.trace_hash) {
-      Add("trace", fmt::format("{} played the trace '{}', {} '{}': their contents differ", label_,
-                               a.trace_name, label, b.trace_name));
+      ExamineWork(run, label);
     }
     if (IsMonitored(run.report) && OptionOf(a, "monitored") != OptionOf(b, "monitored")) {
       Add("trace", fmt::format("{} and {} watched different programs: '{}' and '{}'", label_, label,
@@ -75,6 +127,15 @@ class SettingsExamination {
   std::vector<Incomparable> Take() { return std::move(found_); }
 
  private:
+  // Other files may hold the same work: an anonymized set and its original.
+  void ExamineWork(const ComparedRun& run, const std::string& label) {
+    if (const auto difference = FindWorkDifference(base_.report, run.report)) {
+      Add("trace", fmt::format("{} replayed the trace '{}', {} '{}', and their work differs: {}",
+                               label_, base_.report.manifest.trace_name, label,
+                               run.report.manifest.trace_name, *difference));
+    }
+  }
+
   void ExamineOptions(const RunManifest& a, const RunManifest& b, const std::string& label) {
     std::map<std::string, int> names;
     for (const RunManifest* manifest : {&a, &b}) {

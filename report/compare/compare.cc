@@ -119,12 +119,9 @@ std::vector<std::string> FindWarnings(const std::vector<ComparedSide>& sides,
       versions.insert(run.report.manifest.reprise_version);
       iterations.insert(run.report.manifest.iterations);
     }
-    const std::size_t repeats = comparison.repeats_are_runs
-                                    ? side.runs.size()
-                                    : static_cast<std::size_t>(side.runs.front().report.iterations);
-    if (repeats < kFewRepeats && !IsMonitored(side.runs.front().report)) {
-      warnings.push_back(fmt::format("{}: {} repeat{}, so its spread is hardly known", side.label,
-                                     repeats, repeats == 1 ? "" : "s"));
+    if (comparison.repeats_are_runs && side.runs.size() < kFewRepeats) {
+      warnings.push_back(fmt::format("{}: {} repeats, so its spread is hardly known", side.label,
+                                     side.runs.size()));
     }
   }
   if (versions.size() > 1) {

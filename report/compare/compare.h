@@ -38,8 +38,12 @@ enum class Better : std::uint8_t { kLower, kHigher, kNeither };
 struct ComparedCell {
   std::optional<Quantity> quantity;  // nothing: not measured
   bool modelled = false;
-  // To the first side's; nothing where they mean different things.
+  // To the first side's; nothing where they mean different things. Without an interval where
+  // repeats are not runs.
   std::optional<Ratio> ratio;
+  // Runs of each side that would narrow the interval to ±3 %, from the spread of runs, or else from
+  // that of iterations; nothing where the spread is not known.
+  std::optional<std::size_t> runs_needed;
   std::optional<double> difference;  // in place of a ratio: of shares and of temperatures
 };
 
@@ -101,7 +105,7 @@ struct Setting {
 
 struct Comparison {
   // Whether repeats are runs; otherwise they are iterations of one run, whose spread does not show
-  // how runs differ.
+  // how runs differ: no interval, and no claim.
   bool repeats_are_runs = false;
   std::vector<std::string> verdicts;  // of every side after the first
   std::vector<std::string> warnings;
@@ -120,9 +124,11 @@ struct Comparison {
 [[nodiscard]] Comparison Compare(const std::vector<ComparedSide>& sides,
                                  const std::vector<Incomparable>& allowed);
 
-// For people: verdict first, at most 100 columns.
+// For people: verdict first, at most 100 columns. At most kComparisonLines lines of it, or with
+// `full` everything.
+inline constexpr std::size_t kComparisonLines = 40;
 [[nodiscard]] std::string ComparisonText(const std::vector<ComparedSide>& sides,
-                                         const Comparison& comparison, bool colour);
+                                         const Comparison& comparison, bool colour, bool full);
 // For a review's page or a CI's summary.
 [[nodiscard]] std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
                                              const Comparison& comparison);

@@ -91,7 +91,7 @@ std::string WhyUnknown(const ComparedRow& row, const ComparedCell& cell) {
     return fmt::format("a quantity in {} has no ratio; use {}.value", row.unit, row.name);
   }
   if (cell.ratio) {
-    return "one value a side has no interval; give more iterations or runs";
+    return "only repeats have an interval; give several runs of each side: A=RUN,RUN,RUN";
   }
   return row.note.empty() ? "the first side has none" : "no ratio: " + row.note;
 }

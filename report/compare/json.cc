@@ -71,6 +71,7 @@ Json CellJson(const ComparedCell& cell) {
           {"repeats", quantity ? quantity->repeats : 0},
           {"modelled", cell.modelled},
           {"ratio", RatioJson(cell.ratio)},
+          {"runs_needed", cell.runs_needed ? Json(*cell.runs_needed) : Json(nullptr)},
           {"difference", OrNull(cell.difference)}};
 }
 

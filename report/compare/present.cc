@@ -194,7 +194,7 @@ class Presenter {
       return fmt::format("{:.3g}x", ratio->value);
     }
     return tight_ ? fmt::format("{}{:.3g}x", ratio->Differs() ? "" : "~", ratio->value)
-                  : fmt::format("{:.3g}x ({:.3g}-{:.3g})", ratio->value, *ratio->low, *ratio->high);
+                  : fmt::format("{:.3g}x ({:.3g}–{:.3g})", ratio->value, *ratio->low, *ratio->high);
   }
 
   [[nodiscard]] std::string Relation(const std::string& unit, const ComparedCell& cell) const {
@@ -243,9 +243,8 @@ std::string HowMeasured(const Comparison& comparison) {
       comparison.repeats_are_runs
           ? "Medians over runs, each the median of its iterations; in brackets the 95 % interval "
             "of a ratio, from run to run."
-          : "Medians over the iterations of each side; in brackets the 95 % interval of a ratio, "
-            "from iteration to iteration: how one run differs from the next is not in it (give "
-            "several runs a side: A=RUN,RUN,RUN).";
+          : "Medians over iterations. How one run differs from the next is not known, so ratios "
+            "have no interval; give several runs of each side: A=RUN,RUN,RUN.";
   const auto modelled = [](const ComparedCell& cell) { return cell.modelled; };
   const bool any =
       std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparedRow& row) {

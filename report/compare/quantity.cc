@@ -15,6 +15,28 @@ double MedianOf(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+// Squared deviation of the logarithms of single values; at least two.
+double LogVariance(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  double mean = 0;
+  for (const double value : values) {
+    mean += std::log(value) / n;
+  }
+  double squares = 0;
+  for (const double value : values) {
+    squares += (std::log(value) - mean) * (std::log(value) - mean);
+  }
+  return squares / (n - 1);
+}
+
+// Of the variance of a median to that of a mean. Of two values the median is the mean.
+double MedianFactor(std::size_t values) { return values == 2 ? 1 : std::numbers::pi / 2; }
+
+bool Usable(std::span<const double> values) {
+  return !values.empty() &&
+         std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+}
+
 // Squared standard error of the median of logarithms, and of how many values.
 struct LogError {
   double variance = 0;
@@ -26,17 +48,8 @@ std::optional<LogError> ErrorOf(std::span<const double> values) {
     return std::nullopt;
   }
   const auto n = static_cast<double>(values.size());
-  double mean = 0;
-  for (const double value : values) {
-    mean += std::log(value) / n;
-  }
-  double squares = 0;
-  for (const double value : values) {
-    squares += (std::log(value) - mean) * (std::log(value) - mean);
-  }
-  // Of two values the median is the mean.
-  const double factor = values.size() == 2 ? 1 : std::numbers::pi / 2;
-  return LogError{.variance = factor * squares / (n - 1) / n, .degrees_of_freedom = n - 1};
+  return LogError{.variance = MedianFactor(values.size()) * LogVariance(values) / n,
+                  .degrees_of_freedom = n - 1};
 }
 
 }  // namespace
@@ -52,10 +65,7 @@ std::optional<Quantity> Describe(std::vector<double> values) {
 }
 
 std::optional<Ratio> RatioOf(std::span<const double> values, std::span<const double> base) {
-  const auto usable = [](std::span<const double> of) {
-    return !of.empty() && std::all_of(of.begin(), of.end(), [](double v) { return v > 0; });
-  };
-  if (!usable(values) || !usable(base)) {
+  if (!Usable(values) || !Usable(base)) {
     return std::nullopt;
   }
   Ratio ratio{.value =
@@ -76,6 +86,23 @@ std::optional<Ratio> RatioOf(std::span<const double> values, std::span<const dou
   ratio.low = ratio.value * std::exp(-half_width);
   ratio.high = ratio.value * std::exp(half_width);
   return ratio;
+}
+
+std::optional<std::size_t> RepeatsFor(double share, std::span<const double> values,
+                                      std::span<const double> base) {
+  constexpr std::size_t kMostRepeats = 1000;
+  if (!Usable(values) || !Usable(base) || values.size() < 2 || base.size() < 2) {
+    return std::nullopt;
+  }
+  const double spread = LogVariance(values) + LogVariance(base);
+  for (std::size_t n = 2; n <= kMostRepeats; ++n) {
+    const auto repeats = static_cast<double>(n);
+    const double error = std::sqrt(MedianFactor(n) * spread / repeats);
+    if (StudentT975(2 * (repeats - 1)) * error <= std::log1p(share)) {
+      return n;
+    }
+  }
+  return std::nullopt;
 }
 
 double StudentT975(double degrees_of_freedom) {

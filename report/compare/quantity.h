@@ -26,6 +26,11 @@ struct Ratio {
   // Whether the interval leaves 1 out: only then is a difference shown.
   [[nodiscard]] bool Differs() const { return low && high && (*low > 1 || *high < 1); }
 };
+// How many repeats of each would narrow the interval of their ratio to `share` about it (0.03: to
+// ±3 %), if repeats go on to spread as these values do. Nothing for fewer than two values of
+// either, or if 1,000 are not enough.
+[[nodiscard]] std::optional<std::size_t> RepeatsFor(double share, std::span<const double> values,
+                                                    std::span<const double> base);
 // `values` over `base`. Nothing where either is empty or any value is not above 0.
 [[nodiscard]] std::optional<Ratio> RatioOf(std::span<const double> values,
                                            std::span<const double> base);

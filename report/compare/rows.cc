@@ -14,6 +14,9 @@ namespace {
 
 using Values = QuantityValues;
 
+// An interval of this share about a ratio is narrow enough for a claim.
+constexpr double kNarrow = 0.03;
+
 // One value a run where runs are the repeats, else all values there are.
 Values ValuesOf(const ComparedSide& side, const QuantityKind& kind, bool of_runs) {
   Values all;
@@ -88,6 +91,10 @@ std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const
         s == 0 ? "" : WhyNoRatio(kind.basis, report, sides.front().runs.front().report);
     if (why.empty() && HasRatio(kind.unit)) {
       cell.ratio = RatioOf(values, base);
+      cell.runs_needed = s == 0 ? std::nullopt : RepeatsFor(kNarrow, values, base);
+      if (cell.ratio && !of_runs) {
+        cell.ratio->low = cell.ratio->high = std::nullopt;  // from iteration to iteration: no claim
+      }
     } else if (why.empty() && cell.quantity && !base.empty()) {
       cell.difference = cell.quantity->value - Describe(base)->value;
     } else if (!why.empty() && cell.quantity && !base.empty()) {

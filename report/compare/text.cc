@@ -39,6 +39,34 @@ std::vector<std::vector<std::size_t>> SidesTogether(std::size_t sides, std::size
   return out.empty() ? std::vector<std::vector<std::size_t>>{{0}} : out;
 }
 
+std::size_t LinesOf(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// The first rows, which come largest first where they have an order. Whether any was left out.
+bool ShortenTable(PresentedTable& table) {
+  constexpr std::size_t kMostRows = 6;
+  if (table.rows.size() <= kMostRows) {
+    return false;
+  }
+  table.rows.resize(kMostRows);
+  return true;
+}
+
+void AddMessages(const std::vector<std::string>& messages, const std::string& head,
+                 const std::string& before, const Style& style, bool full, std::string& text) {
+  constexpr std::size_t kMostMessages = 5;
+  const std::size_t shown = full ? messages.size() : std::min(messages.size(), kMostMessages);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t indent = head.empty() ? 2 : head.size();
+    text += before + Wrap(head + messages[i], kConsoleWidth, indent) +
+            (before.empty() ? "" : style.reset);
+  }
+  if (shown < messages.size()) {
+    text += fmt::format("{}{} more; -v shows them\n", head, messages.size() - shown);
+  }
+}
+
 std::string Aligned(const PresentedTable& presented, const Style& style) {
   Table table(presented.header);
   for (const auto& row : presented.rows) {
@@ -73,21 +101,26 @@ std::string MarkdownTable(const PresentedTable& table) {
 }  // namespace
 
 std::string ComparisonText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                           bool colour) {
+                           bool colour, bool full) {
   const Style style = MakeStyle(colour);
+  const std::string tight =
+      sides.size() > kBeside && comparison.repeats_are_runs ? " ~: no difference shown." : "";
   std::string text;
-  for (const std::string& verdict : comparison.verdicts) {
-    text += style.bold + Wrap(verdict, kConsoleWidth, 2) + style.reset;
-  }
-  for (const std::string& warning : comparison.warnings) {
-    text += Wrap("warning: " + warning, kConsoleWidth, 9);
-  }
-  const std::string tight = sides.size() > kBeside ? " ~: no difference shown." : "";
+  AddMessages(comparison.verdicts, "", style.bold, style, full, text);
+  AddMessages(comparison.warnings, "warning: ", "", style, full, text);
   text += style.dim + Wrap(HowMeasured(comparison) + tight, kConsoleWidth, 0) + style.reset;
+  std::size_t left_out = 0;
   for (const auto& positions : SidesTogether(sides.size(), kBeside)) {
-    for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
-      text += Aligned(table, style);
+    for (PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
+      const bool cut = !full && ShortenTable(table);
+      const std::string aligned = Aligned(table, style);
+      const bool fits = full || LinesOf(text) + LinesOf(aligned) < kComparisonLines;
+      text += fits ? aligned : "";
+      left_out += cut || !fits ? 1 : 0;
     }
+  }
+  if (left_out > 0) {
+    text += fmt::format("-v shows {} more or longer table{}\n", left_out, left_out == 1 ? "" : "s");
   }
   return text;
 }

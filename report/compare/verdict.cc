@@ -21,28 +21,63 @@ const ComparedRow* FindRow(const Comparison& comparison, const std::string& name
 }
 
 std::string RatioInterval(const Ratio& ratio) {
-  return ratio.low ? fmt::format(" ({:.3g} to {:.3g})", *ratio.low, *ratio.high)
-                   : std::string(" (no interval: one value)");
+  if (!ratio.low) {
+    return {};
+  }
+  const int digits = *ratio.high - *ratio.low < 0.02 ? 3 : 2;
+  return fmt::format(" ({:.{}f}–{:.{}f})", *ratio.low, digits, *ratio.high, digits);
+}
+
+constexpr double kTwice = 2;
+
+// "12 % less time", "25 % more energy".
+std::string Change(double ratio, const char* of) {
+  const double percent = 100 * std::abs(ratio - 1);
+  constexpr double kTenth = 9.95;  // below, a digit behind the point says more
+  return fmt::format("{:.{}f} % {} {}", percent, percent < kTenth ? 1 : 0,
+                     ratio < 1 ? "less" : "more", of);
+}
+
+std::string RunsNeeded(const ComparedCell& cell) {
+  return cell.runs_needed ? fmt::format("{} repeats of each", *cell.runs_needed)
+                          : std::string("several repeats of each");
+}
+
+// Single runs differ by chance, by how much nobody knows: no claim.
+std::string NoClaim(const std::vector<ComparedSide>& sides, std::size_t position,
+                    const ComparedCell& cell) {
+  const ComparedSide& side = sides[position];
+  const ComparedSide& base = sides.front();
+  const std::string who = side.runs.size() == 1 && base.runs.size() == 1
+                              ? fmt::format("{} and {}, one run each", side.label, base.label)
+                              : fmt::format("{} and {}, one run of {}", side.label, base.label,
+                                            side.runs.size() == 1 ? side.label : base.label);
+  return fmt::format("{}: no claim; {} would show ±3 % (medians differ by {:+.1f} %)", who,
+                     RunsNeeded(cell), 100 * (cell.ratio->value - 1));
 }
 
 std::string TimeText(const std::string& label, const std::string& base, const ComparedCell& cell) {
+  constexpr double kNarrow = 1.03;
   const Ratio& ratio = *cell.ratio;
   const std::string modelled = cell.modelled ? "modelled: " : "";
+  const bool wide = ratio.low && *ratio.high > kNarrow * ratio.value;
+  const std::string more =
+      wide ? fmt::format("; {} would show ±3 %", RunsNeeded(cell)) : std::string();
   if (ratio.low && !ratio.Differs()) {
-    return fmt::format("{}no difference in time shown between {} and {}: {:.3g}x{}", modelled,
-                       label, base, ratio.value, RatioInterval(ratio));
+    return fmt::format("{}no difference in time shown between {} and {}: {:.3g}{}{}", modelled,
+                       label, base, ratio.value, RatioInterval(ratio), more);
   }
-  if (ratio.value > 1) {
-    return fmt::format("{}{} is {:.3g}x slower than {}{}", modelled, label, ratio.value, base,
-                       RatioInterval(ratio));
+  if (ratio.value == 1) {
+    return fmt::format("{}{} takes the same time as {}", modelled, label, base);
   }
-  Ratio speed{.value = 1 / ratio.value};
-  if (ratio.low) {
-    speed.low = 1 / *ratio.high;
-    speed.high = 1 / *ratio.low;
-  }
-  return fmt::format("{}{} is {:.3g}x faster than {}{}", modelled, label, speed.value, base,
-                     RatioInterval(speed));
+  const std::string takes = ratio.value >= kTwice
+                                ? fmt::format("{:.3g} times as long as {}", ratio.value, base)
+                                : fmt::format("{} than {}", Change(ratio.value, "time"), base);
+  return fmt::format("{}{} takes {}{}{}", modelled, label, takes, RatioInterval(ratio), more);
+}
+
+std::string EnergyChange(double ratio) {
+  return ratio >= kTwice ? fmt::format("{:.3g} times the energy", ratio) : Change(ratio, "energy");
 }
 
 std::string EnergyText(const Comparison& comparison, std::size_t position) {
@@ -51,8 +86,15 @@ std::string EnergyText(const Comparison& comparison, std::size_t position) {
     return {};
   }
   const ComparedCell& cell = row->cells[position];
-  return fmt::format(", at {:.3g}x the energy{}{}", cell.ratio->value, RatioInterval(*cell.ratio),
-                     cell.modelled ? " (modelled)" : "");
+  const char* modelled = cell.modelled ? " (modelled)" : "";
+  if (!cell.ratio->low) {
+    return cell.modelled ? fmt::format(", {}{}", EnergyChange(cell.ratio->value), modelled)
+                         : std::string();
+  }
+  return cell.ratio->Differs()
+             ? fmt::format(", {}{}{}", EnergyChange(cell.ratio->value), RatioInterval(*cell.ratio),
+                           modelled)
+             : fmt::format(", no difference in energy{}{}", RatioInterval(*cell.ratio), modelled);
 }
 
 // The parts that point the way the whole does.
@@ -83,6 +125,10 @@ std::string VerdictText(const std::vector<ComparedSide>& sides, const Comparison
                        energy);
   }
   const ComparedCell& cell = time->cells[position];
+  const bool simulated = cell.modelled && time->cells.front().modelled;  // the same in every run
+  if (!cell.ratio->low && !simulated) {
+    return NoClaim(sides, position, cell);
+  }
   std::string text = TimeText(label, sides.front().label, cell) + EnergyText(comparison, position);
   const auto& difference = comparison.differences[position - 1];
   // Where no difference is shown, nothing needs a cause; and runs near the medians that differ the

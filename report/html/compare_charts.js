@@ -57,7 +57,7 @@ function drawRatios(box, data) {
   const [least, most] = d3.extent([1, ...dots.flat().flatMap(({ ratio }) => [ratio.value, ratio.low, ratio.high])].filter((v) => v > 0));
   const height = d3.sum(dots, (list) => list.length * tall + 8);
   const svg = figure(box, { title: `Ratios to ${data.sides[0].label}`, height: height + 40,
-    text: `Whiskers: 95 % interval ${data.repeats === 'runs' ? 'from run to run' : 'from iteration to iteration'}. The dashed line is 1; the axis is logarithmic.`,
+    text: `${data.repeats === 'runs' ? 'Whiskers: 95 % interval from run to run. ' : ''}The dashed line is 1; the axis is logarithmic.`,
     columns: [textColumn('quantity', (row) => row.label), ...valueColumns(data)], rows });
   legend(svg, sideItems(data, 1));
   const x = d3.scaleLog().domain([least / 1.06, most * 1.06]).range([left, right]);

@@ -71,10 +71,12 @@ function howMeasured(data) {
   const values = runs ? 'Values are medians over the runs of a side, each run\'s the median of its iterations.' :
     'Values are medians over the iterations of a side.';
   if (data.sides.length < 2) return values;
-  const missing = runs ? 'What all runs of a side have in common is not in it' :
-    'How one run differs from the next is not in it (give several runs a side: A=RUN,RUN,RUN), nor is what they have in common';
-  return `${values} Ratios are to ${data.sides[0].label}, with their 95\u00a0% interval from ${runs ? 'run to run' : 'iteration to iteration'}: ` +
-    `no difference is shown where it holds 1. ${missing}: this machine and not another of its model, its cooling, the errors of its meters.`;
+  if (!runs) {
+    return `${values} Ratios are to ${data.sides[0].label}. They are no claim and have no interval: how one run differs from the next is not known. ` +
+      'Give several runs of each side: A=RUN,RUN,RUN.';
+  }
+  return `${values} Ratios are to ${data.sides[0].label}, with their 95\u00a0% interval from run to run: no difference is shown where it holds 1. ` +
+    'What all runs of a side have in common is not in it: this machine and not another of its model, its cooling, the errors of its meters.';
 }
 
 function drawRuns(box, data) {

@@ -169,6 +169,13 @@ std::string HostText(const std::vector<Call>& calls, std::int64_t process = 7) {
 
 class KinetoFile {
  public:
+  // The id that HostText gives the call of this position.
+  KinetoFile& NumberAll() {
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      events_[i]["args"]["Record function id"] = static_cast<std::int64_t>(i) + 3;
+    }
+    return *this;
+  }
   // `us` each, one after the other.
   KinetoFile& Add(const std::vector<Call>& calls, int us = 10) {
     for (const Call& call : calls) {
@@ -241,6 +248,22 @@ int ShapesThatDiffer(const Linked& linked) {
 constexpr int kLayers = 40;
 // Of Step(kLayers, …): forward 2 × 40 + 14, backward 3 × 40, optimizer 40.
 constexpr std::uint64_t kCalls = 254;
+
+// Both files show the start of a process group and the observer's frame, which are no records that
+// could have a partner: 255 of 254 would be more than all.
+TEST(LinkingById, OnlyRecordsThatCouldHaveAPartnerAreMatched) {
+  std::vector<Call> calls = Step(kLayers, 100);
+  calls.push_back({1, "## process_group:init ##", 0, -1});
+  calls.push_back({1, "[pytorch|profiler|execution_trace|process]", 0, -1});
+  const auto linked = LinkTexts(HostText(calls), KinetoFile().Add(calls).NumberAll().Text());
+  ASSERT_TRUE(linked->list) << linked->list.error().message;
+  EXPECT_EQ(linked->link().method, "record function id");
+  EXPECT_EQ(linked->link().host_records, kCalls);
+  EXPECT_EQ(linked->link().matched, kCalls);
+  for (const LinkReport::Thread& thread : linked->link().threads) {
+    EXPECT_EQ(thread.matched, thread.host_records);
+  }
+}
 
 TEST(LinkingByOrder, SequenceNumbersTellTheRepeat) {
   KinetoFile kineto;

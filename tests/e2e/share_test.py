@@ -77,7 +77,7 @@ class Share(program.ProgramTest):
             shared = self.dir / (trace.name + "_shared")
             self.run_program("anonymize", trace, shared)
         package = self.dir / (shared.name + ".reprise")
-        self.run_program("pack", shared, "-o", package)
+        self.run_program("pack", shared, "-o", package, *([] if anonymized else ["--not-anonymized"]))
         arrived = self.dir / (shared.name + "_arrived")
         self.run_program("unpack", package, "-o", arrived)
         for file in shared.iterdir():
@@ -116,7 +116,7 @@ class Share(program.ProgramTest):
         """What other programs find in the set's package."""
         program.need("zstd")
         package = self.dir / "by_tar.reprise"
-        self.run_program("pack", trace, "-o", package, *flags)
+        self.run_program("pack", trace, "-o", package, "--not-anonymized", *flags)
         with subprocess.Popen(["zstd", "-dc", package], stdout=subprocess.PIPE) as zstd, \
                 tarfile.open(fileobj=zstd.stdout, mode="r|") as tar:
             return {entry.name: tar.extractfile(entry).read() for entry in tar}

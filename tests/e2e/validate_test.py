@@ -28,7 +28,7 @@ class Validate(program.ProgramTest):
 
     def test_text_names_thresholds_and_verdicts(self):
         trace = self.convert("gloo/resnet18")
-        text = self.run_program("validate", "--timing", trace).stdout
+        text = self.run_program("validate", "--timing", trace, "-v").stdout
         for needle in ("rank 0", "set", "verdict", "ok means: error at most 1 %", "unexplained"):
             self.assertIn(needle, text)
 
@@ -50,7 +50,7 @@ class Validate(program.ProgramTest):
         trace = self.convert("gloo_comms/gpt_pp4")
         next(trace.glob("*.2.et")).unlink()
         self.assertIn("rank 2", self.run_program("validate", trace, expect=BAD_INPUT).stderr)
-        timed = self.run_program("validate", "--timing", trace).stdout
+        timed = self.run_program("validate", "--timing", trace, "-v").stdout
         self.assertIn("no file of rank 2 (4 ranks", timed)
         self.assertIn("rank 3", timed)
 

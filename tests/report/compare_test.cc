@@ -58,6 +58,12 @@ std::vector<ComparedSide> TwoSides(double factor) {
   return {MakeSide("A", {Slower(1)}), MakeSide("B", {Slower(factor)})};
 }
 
+// Three runs each, which spread by half a percent.
+std::vector<ComparedSide> RepeatedSides(double factor) {
+  return {MakeSide("A", {Slower(1), Slower(1.005), Slower(0.995)}),
+          MakeSide("B", {Slower(factor), Slower(1.005 * factor), Slower(0.995 * factor)})};
+}
+
 const ComparedRow& Row(const Comparison& comparison, const std::string& name) {
   const auto found = std::find_if(comparison.rows.begin(), comparison.rows.end(),
                                   [&](const ComparedRow& row) { return row.name == name; });
@@ -144,7 +150,7 @@ TEST(Compare, RatiosAreToTheFirstSide) {
   EXPECT_EQ(time.cells[0].quantity->repeats, 3U);
   EXPECT_EQ(time.cells[0].ratio->value, 1);
   EXPECT_NEAR(time.cells[1].ratio->value, 2, 1e-9);
-  EXPECT_TRUE(time.cells[1].ratio->Differs());
+  EXPECT_FALSE(time.cells[1].ratio->low) << "from one run to the next nothing is known";
   // Both ranks' medians of 1,200 ns.
   EXPECT_NEAR(Row(comparison, "class.gemm").cells[0].quantity->value, 2.4e-6, 1e-15);
   EXPECT_NEAR(Row(comparison, "class.gemm").cells[1].ratio->value, 2, 1e-9);
@@ -161,24 +167,68 @@ TEST(Compare, RatiosAreToTheFirstSide) {
 }
 
 TEST(Compare, VerdictSaysHowMuchAndWhere) {
-  const Comparison comparison = Compare(TwoSides(2), {});
+  const Comparison comparison = Compare(RepeatedSides(1.25), {});
   ASSERT_EQ(comparison.verdicts.size(), 1U);
   EXPECT_THAT(comparison.verdicts[0],
-              AllOf(HasSubstr("B is 2x slower than A ("), HasSubstr("gemm")));
-  const Comparison same = Compare(TwoSides(1.0), {});
+              AllOf(HasSubstr("B takes 25 % more time than A (1.2"), HasSubstr("gemm")));
+  EXPECT_THAT(Compare(RepeatedSides(2.5), {}).verdicts[0],
+              HasSubstr("B takes 2.5 times as long as A (2."));
+  const Comparison same = Compare(RepeatedSides(1.0), {});
   EXPECT_THAT(same.verdicts[0], HasSubstr("no difference in time shown between B and A"));
   EXPECT_THAT(same.verdicts[0], Not(HasSubstr("of the difference")));
-  const Comparison faster = Compare(TwoSides(0.5), {});
-  EXPECT_THAT(faster.verdicts[0], HasSubstr("B is 2x faster than A ("));
+  EXPECT_THAT(Compare(RepeatedSides(0.88), {}).verdicts[0],
+              HasSubstr("B takes 12 % less time than A (0.8"));
+}
+
+TEST(Compare, SingleRunsMakeNoClaim) {
+  const Comparison comparison = Compare(TwoSides(2), {});
+  EXPECT_THAT(comparison.verdicts[0],
+              AllOf(HasSubstr("B and A, one run each: no claim; "),
+                    HasSubstr("repeats of each would show ±3 %"), Not(HasSubstr("gemm"))));
+  EXPECT_TRUE(Row(comparison, "time").cells[1].runs_needed);
+  // Steps that do not spread need the least that has a spread at all.
+  EXPECT_EQ(RepeatsFor(0.03, std::vector<double>{1, 1}, std::vector<double>{2, 2}), 2U);
+}
+
+// The number that is named is the number that does it.
+TEST(Ratio, RepeatsForAnIntervalOfThreePercent) {
+  const std::vector<double> base = {1.00, 1.02, 0.98, 1.01};
+  const std::vector<double> values = {1.10, 1.13, 1.07, 1.12};
+  const auto repeats = RepeatsFor(0.03, values, base);
+  ASSERT_TRUE(repeats);
+  EXPECT_GT(*repeats, 3U);
+  EXPECT_LT(*repeats, 20U);
+  EXPECT_GT(*RepeatsFor(0.01, values, base), *repeats);
+  EXPECT_FALSE(RepeatsFor(0.03, std::vector<double>{1.0}, base));
+  EXPECT_FALSE(RepeatsFor(1e-6, values, base));
+}
+
+TEST(Compare, ManyRepeatsNeededAreNamed) {
+  const std::vector<ComparedSide> sides = {MakeSide("A", {Slower(1), Slower(1.2), Slower(0.9)}),
+                                           MakeSide("B", {Slower(1.1), Slower(1), Slower(1.3)})};
+  EXPECT_THAT(Compare(sides, {}).verdicts[0],
+              AllOf(HasSubstr("no difference in time shown"), HasSubstr("repeats of each")));
+}
+
+// An anonymized set has other bytes and names, and the same recorded work.
+TEST(Compare, OtherFilesWithTheSameWorkCompare) {
+  RunData other = Slower(2);
+  other.manifest.trace_hash = "def";
+  other.manifest.trace_name = "shared";
+  EXPECT_THAT(FindIncomparable({MakeSide("A", {Slower(1)}), MakeSide("B", {other})}), IsEmpty());
 }
 
 // A pass that moved the other way than the steps did explains nothing.
 TEST(Compare, CausesThatPointTheOtherWayAreNotNamed) {
-  std::vector<ComparedSide> sides = TwoSides(2);
-  std::swap(sides[0].runs[0].report.classes, sides[1].runs[0].report.classes);
+  std::vector<ComparedSide> sides = RepeatedSides(1.5);
+  std::swap(sides[0].runs, sides[1].runs);
+  for (std::size_t run = 0; run < sides[0].runs.size(); ++run) {
+    std::swap(sides[0].runs[run].report.iteration_step_ns,
+              sides[1].runs[run].report.iteration_step_ns);
+  }
   const Comparison comparison = Compare(sides, {});
   ASSERT_LT(comparison.differences[0]->seconds, 0);
-  EXPECT_THAT(comparison.verdicts[0], AllOf(HasSubstr("slower"), Not(HasSubstr("gemm"))));
+  EXPECT_THAT(comparison.verdicts[0], AllOf(HasSubstr("more time"), Not(HasSubstr("gemm"))));
 }
 
 TEST(Compare, PartsAddUpToTheDifference) {
@@ -221,7 +271,7 @@ TEST(Compare, NothingMeasuredHasNoRatio) {
   const Comparison comparison = Compare(sides, found);
   EXPECT_FALSE(Row(comparison, "time").cells[1].quantity);
   EXPECT_THAT(comparison.verdicts[0], HasSubstr("no ratio of times"));
-  EXPECT_THAT(ComparisonText(sides, comparison, false), HasSubstr("not the same iterations"));
+  EXPECT_THAT(ComparisonText(sides, comparison, false, true), HasSubstr("not the same iterations"));
 }
 
 struct Change {
@@ -246,7 +296,11 @@ TEST_P(Refused, WhatIsNotTheSame) {
 INSTANTIATE_TEST_SUITE_P(
     Compare, Refused,
     ::testing::Values(
-        Change{"trace", [](RunData& run) { run.manifest.trace_hash = "def"; }},
+        Change{"trace",
+               [](RunData& run) {
+                 run.manifest.trace_hash = "def";
+                 run.ranks[0].nodes[0].recorded_duration_ns += 100;
+               }},
         Change{"part", [](RunData& run) { run.manifest.world_size = 4; }},
         Change{"part", [](RunData& run) { run.manifest.options["range"] = "0:10"; }},
         Change{"part", [](RunData& run) { run.manifest.options["time_scale.gemm"] = "2"; }},
@@ -361,7 +415,7 @@ TEST(Compare, TextKeepsWithinAHundredColumns) {
     sides.push_back(
         MakeSide("a-rather-long-label-of-a-side-" + std::to_string(k), {Slower(1 + k)}));
   }
-  const std::string text = ComparisonText(sides, Compare(sides, {}), false);
+  const std::string text = ComparisonText(sides, Compare(sides, {}), false, true);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     EXPECT_LE(end - at, 100U) << text.substr(at, end - at);

@@ -1,0 +1,61 @@
+#include "cli/examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace reprise {
+namespace {
+
+struct ExampleRow {
+  std::string_view command;
+  Example example;
+};
+
+constexpr ExampleRow kExampleRows[] = {
+#define EXAMPLE(command, line, what) {command, {line, what}},
+#include "cli/examples.def"
+#undef EXAMPLE
+};
+
+std::string ExamplePath(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "reprise"
+                                     : ExamplePath(*app.get_parent()) + " " + app.get_name();
+}
+
+class ExamplesFormatter : public CLI::Formatter {
+ public:
+  [[nodiscard]] std::string make_description(const CLI::App* app) const override {
+    const std::vector<Example> examples = ExamplesOf(ExamplePath(*app));
+    std::string text = CLI::Formatter::make_description(app);
+    if (examples.empty()) {
+      return text;
+    }
+    std::size_t width = 0;
+    for (const Example& example : examples) {
+      width = std::max(width, example.line.size());
+    }
+    text += "\nExamples:\n";
+    for (const Example& example : examples) {
+      text += fmt::format("  {:<{}}  {}\n", example.line, width, example.what);
+    }
+    return text + "\n";
+  }
+};
+
+}  // namespace
+
+std::vector<Example> ExamplesOf(std::string_view command_path) {
+  std::vector<Example> examples;
+  for (const ExampleRow& row : kExampleRows) {
+    if (row.command == command_path) {
+      examples.push_back(row.example);
+    }
+  }
+  return examples;
+}
+
+void ShowExamplesInHelp(CLI::App& app) { app.formatter(std::make_shared<ExamplesFormatter>()); }
+
+}  // namespace reprise

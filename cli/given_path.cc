@@ -1,0 +1,270 @@
+#include "cli/given_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool EndsWithAny(const std::string& name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&name](std::string_view ending) { return name.ends_with(ending); });
+}
+
+bool IsTraceFileName(const std::string& name) {
+  return EndsWithAny(name, {".et", ".et.gz", ".et.zst"});
+}
+
+bool IsCaptureFileName(const std::string& name) {
+  return EndsWithAny(name, {".json", ".json.gz", ".json.zst"}) &&
+         (name.find(".et.json") != std::string::npos || name.find("kineto") != std::string::npos ||
+          name.find(".pt.trace.json") != std::string::npos);
+}
+
+bool IsRunFileName(const std::string& name) {
+  return name == "manifest.json" || name.starts_with("run.sqlite") ||
+         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+}
+
+// An unpacked trace set has a manifest of its own.
+bool IsRunDirectory(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path / "manifest.json", error) &&
+         (fs::exists(path / "run.sqlite", error) || fs::exists(path / "rank0.sqlite", error));
+}
+
+// A tar file in a zstd frame, or one that says in its name what it is.
+bool IsPackageFile(const std::string& path) {
+  if (path.ends_with(".reprise")) {
+    return true;
+  }
+  if (!EndsWithAny(path, {".tar.zst", ".tzst"})) {
+    return false;
+  }
+  constexpr std::array<char, 4> kZstdMagic = {'\x28', '\xb5', '\x2f', '\xfd'};
+  std::array<char, 4> bytes{};
+  return std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size()) &&
+         bytes == kZstdMagic;
+}
+
+PathKind KindOfDirectory(const std::string& path) {
+  if (IsRunDirectory(path)) {
+    return PathKind::kRun;
+  }
+  PathKind found = PathKind::kOther;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (IsTraceFileName(name)) {
+      return PathKind::kTraceSet;
+    }
+    if (IsRunFileName(name)) {
+      found = PathKind::kRun;  // was killed before its manifest
+    } else if (IsCaptureFileName(name)) {
+      found = PathKind::kCapture;
+    } else if (found == PathKind::kOther && IsRunDirectory(it->path())) {
+      found = PathKind::kRuns;
+    }
+  }
+  return found;
+}
+
+std::size_t CountTraceFiles(const std::string& set) {
+  std::size_t files = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(set, error), end; !error && it != end; it.increment(error)) {
+    files += IsTraceFileName(it->path().filename().string()) ? 1 : 0;
+  }
+  return std::max<std::size_t>(files, 1);
+}
+
+std::string FolderOf(const std::string& file) {
+  const std::string parent = fs::path(file).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// What a command takes, the kind that it is made for first.
+struct TakenPaths {
+  std::string_view command;
+  std::vector<PathKind> kinds;
+};
+
+const std::vector<TakenPaths>& AllTakenPaths() {
+  using enum PathKind;
+  static const std::vector<TakenPaths> taken = {
+      {"convert", {kCapture, kCaptureFile, kTraceFile, kTraceSet}},
+      {"anonymize", {kTraceSet}},
+      {"audit", {kTraceSet}},
+      {"pack", {kTraceSet}},
+      {"unpack", {kPackage}},
+      {"validate", {kTraceSet, kTraceFile}},
+      {"stats", {kTraceSet, kTraceFile}},
+      {"export", {kTraceSet, kTraceFile, kRun}},
+      {"replay", {kTraceSet}},
+      {"report", {kRun}},
+      {"compare", {kRun, kRuns}},
+  };
+  return taken;
+}
+
+// How to get from what was given to what is wanted.
+std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
+  const bool to_run = wanted == PathKind::kRun;
+  switch (given) {
+    case PathKind::kTraceSet:
+      return to_run ? fmt::format("replay it first: mpirun -n {} reprise replay {} -o run",
+                                  CountTraceFiles(path), path)
+                    : fmt::format("pack it first: reprise pack {} -o {}.reprise", path,
+                                  fs::path(path).lexically_normal().filename().string());
+    case PathKind::kTraceFile:
+      return fmt::format("give the directory of its trace set: {}", FolderOf(path));
+    case PathKind::kCapture:
+    case PathKind::kCaptureFile:
+      return fmt::format("convert it first: reprise convert {} -o trace{}",
+                         given == PathKind::kCapture ? path : FolderOf(path),
+                         to_run ? "; then replay the trace" : "");
+    case PathKind::kRun:
+      return fmt::format("report on it: reprise report {}", path);
+    case PathKind::kRuns:
+      return fmt::format("compare its runs: reprise compare {0}/A {0}/B", path);
+    case PathKind::kRunFile:
+      return fmt::format("give the run's directory: {}", FolderOf(path));
+    case PathKind::kPackage:
+      return fmt::format("unpack it first: reprise unpack {} -o trace", path);
+    case PathKind::kPage:
+      return "a browser shows it; give the run that it was made from";
+    case PathKind::kMissing:
+    case PathKind::kOther:
+      break;
+  }
+  return {};
+}
+
+// The one directory below `path` that is of the kind: the usual slip is one level too high.
+std::string ChildOfKind(const std::string& path, PathKind wanted) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory(error) && FindPathKind(it->path().string()) == wanted) {
+      found.push_back(it->path().string());
+    }
+  }
+  return found.empty() ? std::string() : *std::min_element(found.begin(), found.end());
+}
+
+Status CheckPath(const std::string& path, const TakenPaths& taken) {
+  const PathKind kind = FindPathKind(path);
+  const PathKind wanted = taken.kinds.front();
+  if (std::find(taken.kinds.begin(), taken.kinds.end(), kind) != taken.kinds.end() ||
+      kind == PathKind::kMissing) {
+    return {};
+  }
+  std::error_code error;
+  const bool above = kind == PathKind::kRuns || kind == PathKind::kOther;
+  if (above && fs::is_directory(path, error)) {
+    if (const std::string child = ChildOfKind(path, wanted); !child.empty()) {
+      return BadInput(fmt::format("{} is not {}, but {} is; give that", path, Name(wanted), child));
+    }
+  }
+  if (kind == PathKind::kOther) {
+    return {};
+  }
+  return BadInput(fmt::format("{} is {}, not {}; {}", path, Name(kind), Name(wanted),
+                              WayOn(path, kind, wanted)));
+}
+
+// The paths in "LABEL=RUN,RUN" of compare; a path that exists as it stands is taken as it stands.
+std::vector<std::string> PathsIn(const std::string& text) {
+  std::error_code error;
+  if (fs::exists(text, error)) {
+    return {text};
+  }
+  const std::string list = text.substr(text.find('=') + 1);  // all of it where there is none
+  if (fs::exists(list, error)) {
+    return {list};
+  }
+  return CLI::detail::split(list, ',');
+}
+
+}  // namespace
+
+PathKind FindPathKind(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return PathKind::kMissing;
+  }
+  if (fs::is_directory(path, error)) {
+    return KindOfDirectory(path);
+  }
+  const std::string name = fs::path(path).filename().string();
+  if (IsTraceFileName(name)) {
+    return PathKind::kTraceFile;
+  }
+  if (IsRunFileName(name) && IsRunDirectory(FolderOf(path))) {
+    return PathKind::kRunFile;
+  }
+  if (IsCaptureFileName(name)) {
+    return PathKind::kCaptureFile;
+  }
+  return name.ends_with(".html") ? PathKind::kPage
+         : IsPackageFile(path)   ? PathKind::kPackage
+                                 : PathKind::kOther;
+}
+
+std::string_view Name(PathKind kind) {
+  switch (kind) {
+    case PathKind::kMissing:
+      return "missing";
+    case PathKind::kCapture:
+      return "a capture";
+    case PathKind::kCaptureFile:
+      return "a file of a capture";
+    case PathKind::kTraceSet:
+      return "a trace set";
+    case PathKind::kTraceFile:
+      return "a trace file";
+    case PathKind::kRun:
+      return "a run";
+    case PathKind::kRunFile:
+      return "a file of a run";
+    case PathKind::kRuns:
+      return "a directory of runs";
+    case PathKind::kPackage:
+      return "a package";
+    case PathKind::kPage:
+      return "an HTML page";
+    case PathKind::kOther:
+      return "something else";
+  }
+  return "something else";
+}
+
+Status CheckGivenPaths(const CLI::App& command) {
+  const auto taken =
+      std::find_if(AllTakenPaths().begin(), AllTakenPaths().end(),
+                   [&](const TakenPaths& of) { return of.command == command.get_name(); });
+  if (taken == AllTakenPaths().end()) {
+    return {};
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional() || option->get_name(/*positional=*/true) == "output") {
+      continue;
+    }
+    for (const std::string& text : option->results()) {
+      for (const std::string& path : PathsIn(text)) {
+        REPRISE_TRY(CheckPath(path, *taken));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise

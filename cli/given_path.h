@@ -1,0 +1,38 @@
+// What a path on the command line is, and which command fits it where another kind is expected.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+enum class PathKind : std::uint8_t {
+  kMissing,
+  kCapture,      // a directory of host traces and Kineto files
+  kCaptureFile,  // one of those
+  kTraceSet,     // a directory of <name>.<rank>.et files
+  kTraceFile,    // one of those
+  kRun,          // a directory that replay or monitor wrote
+  kRunFile,      // a file of one
+  kRuns,         // a directory of runs
+  kPackage,      // a file that pack wrote
+  kPage,         // .html
+  kOther,
+};
+
+// By names alone, besides the first bytes of a package: nothing is read through.
+[[nodiscard]] PathKind FindPathKind(const std::string& path);
+
+// "a trace set".
+[[nodiscard]] std::string_view Name(PathKind kind);
+
+// Bad input where a path given to `command` is known to be of a kind that it does not take; the
+// message names the command that fits. Success for what is missing or unknown: the command itself
+// says more about those.
+[[nodiscard]] Status CheckGivenPaths(const CLI::App& command);
+
+}  // namespace reprise
