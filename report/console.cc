@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/counters.h"
+#include "core/nearest.h"
 #include "report/console_lines.h"
 #include "report/energy_text.h"
 #include "report/fidelity_text.h"
@@ -195,12 +197,8 @@ std::string NoteSection(const Report& report, const Style& style) {
   for (const std::string& note : report.notes) {
     text += Wrap("  - " + note, kConsoleWidth, 4);
   }
-  std::string counters;
-  for (const auto& [name, count] : report.diagnostics) {
-    counters += fmt::format("{}{} {}", counters.empty() ? "" : ", ", name, count);
-  }
-  if (!counters.empty()) {
-    text += Wrap("  - counted: " + counters, kConsoleWidth, 4);
+  for (const CounterSentence& counted : DescribeCounters(report.diagnostics)) {
+    text += Wrap("  - " + counted.text, kConsoleWidth, 4);
   }
   return text;
 }
@@ -241,8 +239,9 @@ std::string FullText(const Report& report, bool colour) {
 
 Status FindSection(const std::string& name) {
   if (FindRow(name) == nullptr) {
-    return UsageError(
-        fmt::format("report: --section '{}' is none of {}", name, fmt::join(SectionNames(), ", ")));
+    return UsageError(fmt::format("report: --section '{}' is none of {}{}", name,
+                                  fmt::join(SectionNames(), ", "),
+                                  DidYouMean(name, SectionNames())));
   }
   return {};
 }

@@ -134,6 +134,23 @@ TEST(Json, UnknownIsNull) {
   EXPECT_TRUE(json.at("collectives")[0].at("busbw_gb_per_s").is_null());
 }
 
+TEST(Notes, CountersReadAsSentences) {
+  Report report = Analyze(MakeRun());
+  report.diagnostics = {{"trace.storage_contradiction", 159}, {"diagnostic.no_kernel: aten::x", 2}};
+  const auto text = SectionText(report, "notes", false);
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("  - 2 operations without a kernel, replayed as surrogates: aten::x "
+                               "(changes the reading)\n"
+                               "  - 159 storage conflicts resolved, harmless\n"));
+  EXPECT_THAT(*text, Not(HasSubstr("storage_contradiction")));
+}
+
+TEST(Section, OfAMistypedNameIsAnsweredWithTheNearest) {
+  const auto text = SectionText(Analyze(MakeRun()), "trasfers", false);
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr("did you mean transfers?"));
+}
+
 TEST(Units, AreShortAndDoNotOverflowTheirPrefix) {
   EXPECT_EQ(DurationText(812), "812 ns");
   EXPECT_EQ(DurationText(4'567), "4.57 us");
