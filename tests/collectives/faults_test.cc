@@ -16,13 +16,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Outcome {
+struct FaultOutcome {
   int exit_code = -1;
   std::string output;
   std::int64_t wall_ns = 0;
 };
 
-Outcome RunRanks(int ranks, const std::string& fault) {
+FaultOutcome RunRanks(int ranks, const std::string& fault) {
   // A clean environment: this process may itself be an MPI rank.
   const char* path = std::getenv("PATH");
   const char* library_path = std::getenv("LD_LIBRARY_PATH");
@@ -32,7 +32,7 @@ Outcome RunRanks(int ranks, const std::string& fault) {
       "' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " + REPRISE_MPIEXEC +
       " --oversubscribe -n " + std::to_string(ranks) + " " + REPRISE_FAULT_RANKS + " " + fault +
       " 2>&1";
-  Outcome outcome;
+  FaultOutcome outcome;
   const std::int64_t start_ns = MonotonicNs();
   std::FILE* pipe = popen(command.c_str(), "r");
   std::array<char, 4096> buffer{};
@@ -50,7 +50,7 @@ Outcome RunRanks(int ranks, const std::string& fault) {
 constexpr std::int64_t kSoonNs = 60'000'000'000;
 
 TEST(Faults, RankGivesUpWhileOthersTransfer) {
-  const Outcome outcome = RunRanks(3, "transfer");
+  const FaultOutcome outcome = RunRanks(3, "transfer");
   EXPECT_EQ(outcome.exit_code, 4) << outcome.output;
   EXPECT_LT(outcome.wall_ns, kSoonNs);
   for (const char* line : {"rank 0 sees: rank 2: disk full", "rank 1 sees: rank 2: disk full",
@@ -60,28 +60,28 @@ TEST(Faults, RankGivesUpWhileOthersTransfer) {
 }
 
 TEST(Faults, NothingOutstandingEndsInGoodOrder) {
-  const Outcome outcome = RunRanks(3, "barrier");
+  const FaultOutcome outcome = RunRanks(3, "barrier");
   EXPECT_EQ(outcome.exit_code, 4) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("rank 0 sees: rank 2: disk full"));
   EXPECT_THAT(outcome.output, ::testing::Not(HasSubstr("MPI_ABORT")));
 }
 
 TEST(Faults, AbsentRankIsNotWaitedForForEver) {
-  const Outcome outcome = RunRanks(3, "absent");
+  const FaultOutcome outcome = RunRanks(3, "absent");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
   EXPECT_LT(outcome.wall_ns, kSoonNs);
   EXPECT_THAT(outcome.output, HasSubstr("no progress for 1 s"));
 }
 
 TEST(Faults, DestructorAloneEndsTheRun) {
-  const Outcome outcome = RunRanks(2, "destructor");
+  const FaultOutcome outcome = RunRanks(2, "destructor");
   EXPECT_NE(outcome.exit_code, 0) << outcome.output;
   EXPECT_LT(outcome.wall_ns, kSoonNs);
   EXPECT_THAT(outcome.output, HasSubstr("rank 0 sees: rank 1: disk full"));
 }
 
 TEST(Faults, KilledRankEndsTheRun) {
-  const Outcome outcome = RunRanks(3, "killed");
+  const FaultOutcome outcome = RunRanks(3, "killed");
   EXPECT_NE(outcome.exit_code, 0) << outcome.output;
   EXPECT_LT(outcome.wall_ns, kSoonNs);
 }

@@ -36,7 +36,7 @@ const std::vector<Version> kVersions = {
     {.schema = "1.1.1-chakra.1.0.0", .strides = true, .kernel = true},
 };
 
-json Tensor(const Version& version, int id) {
+json TensorJson(const Version& version, int id) {
   json out = {id, id + 1, 3, 6, 4};
   if (version.device) {
     out.push_back("cuda:0");
@@ -45,8 +45,8 @@ json Tensor(const Version& version, int id) {
 }
 
 // aten::addmm(tensor of 2 × 3, a list of one tensor and none, 2.5).
-json Node(const Version& version) {
-  const json values = {Tensor(version, 10), {Tensor(version, 20)}, 2.5, "<None>"};
+json NodeJson(const Version& version) {
+  const json values = {TensorJson(version, 10), {TensorJson(version, 20)}, 2.5, "<None>"};
   const json shapes = {{2, 3}, {{6}}, json::array(), json::array()};
   const json strides = {{1, 2}, {{1}}, json::array(), json::array()};
   const json types = {"Tensor(float)", "GenericList[Tensor(long int)]", "Double", "None"};
@@ -65,7 +65,7 @@ json Node(const Version& version) {
             {"inputs", values},
             {"input_shapes", shapes},
             {"input_types", types},
-            {"outputs", {Tensor(version, 30)}},
+            {"outputs", {TensorJson(version, 30)}},
             {"output_shapes", {{6}}},
             {"output_types", {"Tensor(float)"}}};
   }
@@ -86,7 +86,7 @@ json Node(const Version& version) {
   }
   json inputs = {{"values", values}, {"shapes", shapes}, {"types", types}};
   json outputs = {
-      {"values", {Tensor(version, 30)}}, {"shapes", {{6}}}, {"types", {"Tensor(float)"}}};
+      {"values", {TensorJson(version, 30)}}, {"shapes", {{6}}}, {"types", {"Tensor(float)"}}};
   if (version.strides) {
     inputs["strides"] = strides;
     outputs["strides"] = {{1}};
@@ -95,16 +95,16 @@ json Node(const Version& version) {
           {"inputs", inputs}, {"outputs", outputs},    {"attrs", attributes}};
 }
 
-std::string Text(const std::string& schema, const std::vector<json>& nodes) {
+std::string TraceText(const std::string& schema, const std::vector<json>& nodes) {
   return json{{"schema", schema}, {"pid", 99}, {"time", "now"}, {"nodes", nodes}}.dump();
 }
 
-struct Read {
+struct HostRead {
   Result<HostTrace> trace;
   Diagnostics diagnostics;
 };
-std::unique_ptr<Read> ReadText(const std::string& text) {
-  auto out = std::make_unique<Read>();
+std::unique_ptr<HostRead> ReadText(const std::string& text) {
+  auto out = std::make_unique<HostRead>();
   out->trace = ReadHostTrace(TextFile::FromText("a.et.json", text), out->diagnostics);
   return out;
 }
@@ -112,7 +112,7 @@ std::unique_ptr<Read> ReadText(const std::string& text) {
 TEST(HostSchema, EveryVersionSaysTheSame) {
   for (const Version& version : kVersions) {
     SCOPED_TRACE(version.schema);
-    const auto read = ReadText(Text(version.schema, {Node(version)}));
+    const auto read = ReadText(TraceText(version.schema, {NodeJson(version)}));
     ASSERT_TRUE(read->trace) << read->trace.error().message;
     EXPECT_TRUE(read->diagnostics.Empty());
     EXPECT_EQ(read->trace->schema, version.schema);
@@ -155,7 +155,7 @@ TEST(HostSchema, EveryVersionSaysTheSame) {
 
 // Communication records since 1.1.0.
 TEST(HostSchema, CommunicationAttributes) {
-  json node = Node({.schema = "1.1.0-chakra.0.0.4"});
+  json node = NodeJson({.schema = "1.1.0-chakra.0.0.4"});
   const std::vector<std::pair<std::string, json>> attributes = {{"collective_name", "allreduce"},
                                                                 {"in_msg_nelems", 8},
                                                                 {"in_split_size", "[3, 5]"},
@@ -165,7 +165,7 @@ TEST(HostSchema, CommunicationAttributes) {
   for (const auto& [name, value] : attributes) {
     node["attrs"].push_back({{"name", name}, {"type", "x"}, {"value", value}});
   }
-  const auto read = ReadText(Text("1.1.0-chakra.0.0.4", {node}));
+  const auto read = ReadText(TraceText("1.1.0-chakra.0.0.4", {node}));
   ASSERT_TRUE(read->trace) << read->trace.error().message;
   const CommAttributes* comm = read->trace->nodes[0].comm.get();
   ASSERT_NE(comm, nullptr);
@@ -177,7 +177,7 @@ TEST(HostSchema, CommunicationAttributes) {
 
 TEST(HostSchema, NewerOfTheFamilyIsReadAndCounted) {
   for (const char* schema : {"1.1.2-chakra.0.0.4", "1.2.0", "1.0.9-chakra.7"}) {
-    const auto read = ReadText(Text(schema, {Node({.schema = schema})}));
+    const auto read = ReadText(TraceText(schema, {NodeJson({.schema = schema})}));
     ASSERT_TRUE(read->trace) << read->trace.error().message;
     EXPECT_EQ(read->diagnostics.CountOf("host_schema_newer"), 1U) << schema;
   }
@@ -185,7 +185,7 @@ TEST(HostSchema, NewerOfTheFamilyIsReadAndCounted) {
 
 TEST(HostSchema, OthersAreRefused) {
   for (const char* schema : {"2.0.0", "0.9.0", "", "chakra", "1.x.0", "1.1", "1.1.", "1..1"}) {
-    const auto read = ReadText(Text(schema, {Node({})}));
+    const auto read = ReadText(TraceText(schema, {NodeJson({})}));
     ASSERT_FALSE(read->trace) << schema;
     EXPECT_EQ(read->trace.error().kind, ErrorKind::kBadInput);
     EXPECT_THAT(read->trace.error().message, HasSubstr("wrong schema"));
@@ -194,7 +194,7 @@ TEST(HostSchema, OthersAreRefused) {
 }
 
 void ExpectRefusal(const json& node, const std::string& part) {
-  const auto read = ReadText(Text("1.1.1-chakra.0.0.4", {node}));
+  const auto read = ReadText(TraceText("1.1.1-chakra.0.0.4", {node}));
   ASSERT_FALSE(read->trace) << node;
   EXPECT_EQ(read->trace.error().kind, ErrorKind::kBadInput);
   EXPECT_THAT(read->trace.error().message, HasSubstr(part));
@@ -203,15 +203,15 @@ void ExpectRefusal(const json& node, const std::string& part) {
 }
 
 TEST(HostDamage, MissingKeysNameNodeAndByte) {
-  json node = Node({});
+  json node = NodeJson({});
   node.erase("id");
   ExpectRefusal(node, "no id");
   for (const char* key : {"name", "inputs", "outputs", "attrs"}) {
-    node = Node({});
+    node = NodeJson({});
     node.erase(key);
     ExpectRefusal(node, "node 12");
   }
-  node = Node({.flat = true});
+  node = NodeJson({.flat = true});
   node.erase("tid");
   ExpectRefusal(node, "node 12");
   ExpectRefusal(json(5), "no id");
@@ -220,20 +220,20 @@ TEST(HostDamage, MissingKeysNameNodeAndByte) {
 
 TEST(HostDamage, IdsOutOfRange) {
   for (const json& id : {json(-1), json(UINT64_MAX), json(1.5), json("7"), json(nullptr)}) {
-    json node = Node({});
+    json node = NodeJson({});
     node["id"] = id;
     ExpectRefusal(node, "no id, or one that");
   }
 }
 
 TEST(HostDamage, WrongTypesAreCountedWithTheNode) {
-  json node = Node({});
+  json node = NodeJson({});
   node["attrs"][0]["value"] = "five";      // rf_id
   node["attrs"][4]["value"] = UINT64_MAX;  // tid: not in 64 bits with a sign
   node["attrs"][6]["value"] = 8;           // op_schema
   node["attrs"].push_back({{"name", "half"}});
   node["ctrl_deps"] = {1, 2};
-  const auto read = ReadText(Text("1.1.1-chakra.0.0.4", {node}));
+  const auto read = ReadText(TraceText("1.1.1-chakra.0.0.4", {node}));
   ASSERT_TRUE(read->trace) << read->trace.error().message;
   EXPECT_EQ(read->trace->nodes[0].rf_id, -1);
   EXPECT_EQ(read->trace->nodes[0].caller, 0U);
@@ -243,10 +243,10 @@ TEST(HostDamage, WrongTypesAreCountedWithTheNode) {
 }
 
 TEST(HostDamage, ArgumentListsThatDiffer) {
-  json node = Node({});
+  json node = NodeJson({});
   node["inputs"]["shapes"] = json::array();
   node["inputs"]["types"].erase(3);
-  const auto read = ReadText(Text("1.1.1-chakra.0.0.4", {node}));
+  const auto read = ReadText(TraceText("1.1.1-chakra.0.0.4", {node}));
   ASSERT_TRUE(read->trace) << read->trace.error().message;
   EXPECT_EQ(read->diagnostics.CountOf("host_argument_lists_differ"), 1U);
   EXPECT_EQ(read->trace->nodes[0].inputs.size(), 4U);
@@ -254,18 +254,18 @@ TEST(HostDamage, ArgumentListsThatDiffer) {
 }
 
 TEST(HostDamage, TensorsThatAreNone) {
-  json node = Node({});
+  json node = NodeJson({});
   node["inputs"]["values"][0] = {1, 2, 3};
   node["inputs"]["values"][1] = {{"x", 2, 3, 4, 5, "cpu"}};
-  const auto read = ReadText(Text("1.1.1-chakra.0.0.4", {node}));
+  const auto read = ReadText(TraceText("1.1.1-chakra.0.0.4", {node}));
   ASSERT_TRUE(read->trace) << read->trace.error().message;
   EXPECT_EQ(read->trace->nodes[0].inputs[0].AsTensor(), nullptr);
 }
 
 TEST(HostDamage, DuplicateIdsAreRenumberedAndCounted) {
-  json other = Node({});
+  json other = NodeJson({});
   other["name"] = "aten::mm";
-  const auto read = ReadText(Text("1.1.1-chakra.0.0.4", {Node({}), other, Node({})}));
+  const auto read = ReadText(TraceText("1.1.1-chakra.0.0.4", {NodeJson({}), other, NodeJson({})}));
   ASSERT_TRUE(read->trace) << read->trace.error().message;
   EXPECT_EQ(read->diagnostics.CountOf("duplicate_node_id"), 2U);
   EXPECT_EQ(read->trace->nodes[0].id, 12U);
@@ -275,7 +275,7 @@ TEST(HostDamage, DuplicateIdsAreRenumberedAndCounted) {
 }
 
 TEST(HostDamage, ConcatenatedDocuments) {
-  const std::string text = Text("1.1.1-chakra.0.0.4", {Node({})});
+  const std::string text = TraceText("1.1.1-chakra.0.0.4", {NodeJson({})});
   const auto read = ReadText(text + "\n" + text);
   ASSERT_FALSE(read->trace);
   EXPECT_THAT(read->trace.error().message, HasSubstr("two files"));
@@ -284,7 +284,7 @@ TEST(HostDamage, ConcatenatedDocuments) {
 }
 
 TEST(HostDamage, NotANumber) {
-  std::string text = Text("1.1.1-chakra.0.0.4", {Node({})});
+  std::string text = TraceText("1.1.1-chakra.0.0.4", {NodeJson({})});
   text.replace(text.find("2.5"), 3, "NaN");
   const auto read = ReadText(text);
   ASSERT_TRUE(read->trace) << read->trace.error().message;
@@ -292,7 +292,7 @@ TEST(HostDamage, NotANumber) {
 }
 
 TEST(HostDamage, InvalidUtf8) {
-  std::string text = Text("1.1.1-chakra.0.0.4", {Node({})});
+  std::string text = TraceText("1.1.1-chakra.0.0.4", {NodeJson({})});
   text[text.find("aten::addmm") + 2] = '\xff';
   const auto read = ReadText(text);
   ASSERT_FALSE(read->trace);
@@ -302,7 +302,7 @@ TEST(HostDamage, InvalidUtf8) {
 
 // The process was killed: the list ends with a comma.
 TEST(HostDamage, NeverFinished) {
-  const std::string text = Text("1.1.1-chakra.0.0.4", {Node({})});
+  const std::string text = TraceText("1.1.1-chakra.0.0.4", {NodeJson({})});
   const auto read = ReadText(text.substr(0, text.rfind("],")) + ",");
   ASSERT_FALSE(read->trace);
   EXPECT_THAT(read->trace.error().message, HasSubstr("truncated"));

@@ -60,8 +60,8 @@ class PlainNodesTest : public ::testing::Test {
   PlainNodes plain_;
 };
 
-std::string Node(const std::string& values, const std::string& shapes, const std::string& types,
-                 const std::string& more = "") {
+std::string NodeText(const std::string& values, const std::string& shapes, const std::string& types,
+                     const std::string& more = "") {
   return fmt::format(
       R"({{"id": 7, "name": "aten::mm", "ctrl_deps": 3, {} "inputs": {{"values": {}, "shapes": {},
        "types": {}, "strides": {}}}, "outputs": {{"values": [], "shapes": [], "types": []}},
@@ -72,7 +72,7 @@ std::string Node(const std::string& values, const std::string& shapes, const std
 }
 
 std::string NodeOf(const std::string& value, const std::string& more = "") {
-  return "[" + Node("[" + value + "]", "[[]]", R"(["Double"])", more) + "]";
+  return "[" + NodeText("[" + value + "]", "[[]]", R"(["Double"])", more) + "]";
 }
 
 TEST_F(PlainNodesTest, ReadsWhatSimdjsonReads) {
@@ -105,18 +105,18 @@ TEST_F(PlainNodesTest, ReadsWhatSimdjsonReads) {
     ExpectSame(NodeOf(value));
   }
   const std::string tensor =
-      Node("[[1,2,0,6,4,\"cpu\"],[[5,6,1,2,8,\"cuda:0\"],7]]", "[[2,3],[[2],[]]]",
-           R"-(["Tensor(float)","GenericList[Tensor(long int),Int]"])-");
+      NodeText("[[1,2,0,6,4,\"cpu\"],[[5,6,1,2,8,\"cuda:0\"],7]]", "[[2,3],[[2],[]]]",
+               R"-(["Tensor(float)","GenericList[Tensor(long int),Int]"])-");
   // The second one has its lists from the first, the third has not.
-  const std::string other = Node("[[1,2,0,6,4,\"cpu\"]]", "[[3,2]]", R"-(["Tensor(float)"])-");
+  const std::string other = NodeText("[[1,2,0,6,4,\"cpu\"]]", "[[3,2]]", R"-(["Tensor(float)"])-");
   ExpectSame("[" + tensor + ",\n" + tensor + " , " + other + "]");
   ExpectSame("[" + other + "," + tensor + "]");
   ExpectSame("[]");
 }
 
 TEST_F(PlainNodesTest, ListsThatAreMissingOrDiffer) {
-  ExpectSame("[" + Node("[1,2]", "[[]]", R"(["Int"])") + "]");
-  ExpectSame("[" + Node("3", "null", "4") + "]");
+  ExpectSame("[" + NodeText("[1,2]", "[[]]", R"(["Int"])") + "]");
+  ExpectSame("[" + NodeText("3", "null", "4") + "]");
   ExpectSame(
       R"([{"id":1,"name":"n","ctrl_deps":0,"inputs":{},"outputs":{"types":[],"values":[1]},
            "attrs":[]}])");

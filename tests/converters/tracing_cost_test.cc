@@ -11,15 +11,15 @@ namespace {
 constexpr std::int64_t kBegin = 4'000, kEnd = 8'000;  // within a call's times
 constexpr std::int64_t kHalf = 3'000;                 // outside, on either side
 constexpr std::int64_t kPython = 10'000, kWork = 100'000;
-constexpr int kLayers = 30;
+constexpr int kTracedLayers = 30;
 
-// kLayers times aten::linear, which calls aten::t and aten::mm, which calls aten::resize_. Only
-// aten::mm takes time of its own; Python takes some between two layers.
+// kTracedLayers times aten::linear, which calls aten::t and aten::mm, which calls aten::resize_.
+// Only aten::mm takes time of its own; Python takes some between two layers.
 class Recording {
  public:
   Recording() {
     rank.steps.push_back({});
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kTracedLayers; ++layer) {
       now_ns_ += kPython;
       Enter(linear_, OpKind::kComposite);
       Item(Enter(t_, OpKind::kMetadata), [] {});
@@ -34,7 +34,7 @@ class Recording {
     rank.list.threads.push_back({.number = 1, .first = 0, .last = rank.list.loose});
     rank.steps[0].duration_ns = now_ns_;
   }
-  [[nodiscard]] static std::int64_t UntracedNs() { return kLayers * (kPython + kWork); }
+  [[nodiscard]] static std::int64_t UntracedNs() { return kTracedLayers * (kPython + kWork); }
 
   RankCapture rank;
   Timeline timeline;
@@ -96,7 +96,7 @@ TEST(TracingCost, AddsUpToTheUntracedStepWhereThatIsNear) {
   Recording recording;
   const std::int64_t step_ns = recording.rank.steps[0].duration_ns;
   const double measured_ns = static_cast<double>(step_ns - Recording::UntracedNs());
-  const double calls = 4 * kLayers;
+  const double calls = 4 * kTracedLayers;
   recording.rank.meta.untraced_step_ns = step_ns - std::llround(1.25 * measured_ns);
   EXPECT_NEAR(EstimateTracingCost(recording.rank).PerCall() * calls, 1.25 * measured_ns, calls);
   recording.rank.meta.untraced_step_ns = step_ns - std::llround(0.25 * measured_ns);

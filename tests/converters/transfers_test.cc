@@ -19,7 +19,7 @@ json World(int size) {
            {"group_size", size}}};
 }
 
-SyntheticOp Mul(double start_us, double duration_us, int storage) {
+SyntheticOp MulOn(double start_us, double duration_us, int storage) {
   return {.name = "aten::mul_",
           .start_us = start_us,
           .duration_us = duration_us,
@@ -57,10 +57,10 @@ std::vector<SyntheticCapture> TwoRanks(bool blocking) {
   for (int rank = 0; rank < 2; ++rank) {
     SyntheticCapture capture(rank, 2);
     capture.Groups(World(2)).Step(0, 2000);
-    capture.Add(Mul(50, 40, 4));
+    capture.Add(MulOn(50, 40, 4));
     capture.AllReduce(rank == 0 ? 100 : 400, rank == 0 ? 150 : 450, 600 + rank, 4, 8, 200,
                       blocking);
-    capture.Add(Mul(800, 40, 4));
+    capture.Add(MulOn(800, 40, 4));
     out.push_back(capture);
   }
   return out;
@@ -141,7 +141,7 @@ TEST(Transfers, AsynchronousCollectiveIsWaitedForWhereTheHostIsQuiet) {
 TEST(Transfers, DataEdgeWhereTheHostWasBusy) {
   auto captures = TwoRanks(false);
   for (SyntheticCapture& capture : captures) {
-    capture.Add(Mul(480, 300, 5));  // computes while the transfer runs; the data are used at 800
+    capture.Add(MulOn(480, 300, 5));  // computes while the transfer runs; the data are used at 800
   }
   const auto traces = Convert("busy", captures);
   EXPECT_THAT(traces[0].Find("c10d::wait"), IsNull());
@@ -158,7 +158,7 @@ TEST(Transfers, LateEndIsCorrectedByTheFirstUse) {
   SyntheticCapture capture(0, 2);
   capture.Groups(World(2)).Step(0, 2000);
   capture.AllReduce(100, 150, 900, 4, 8, 200, false);
-  capture.Add(Mul(800, 40, 4));
+  capture.Add(MulOn(800, 40, 4));
   captures[0] = capture;
   const auto traces = Convert("late", captures);
   const Node* transfer = Transfer(traces[0]);
@@ -332,9 +332,9 @@ std::vector<SyntheticCapture> SendAndReceive() {
               .category = "user_annotation",
               .scope = 7});
   for (int i = 0; i < 8; ++i) {
-    sender.Add(Mul(200 + i * 100, 95, 7));
+    sender.Add(MulOn(200 + i * 100, 95, 7));
   }
-  sender.Add(Mul(1010, 50, 7));
+  sender.Add(MulOn(1010, 50, 7));
   SyntheticCapture receiver(1, 2);
   receiver.Groups(World(2)).Step(0, 2000);
   std::string receive = schema;
@@ -351,7 +351,7 @@ std::vector<SyntheticCapture> SendAndReceive() {
                 .schema = "",
                 .category = "user_annotation",
                 .scope = 7});
-  receiver.Add(Mul(200, 50, 6));
+  receiver.Add(MulOn(200, 50, 6));
   return {sender, receiver};
 }
 
@@ -391,7 +391,7 @@ TEST(Transfers, CallWithoutTransfer) {
   SyntheticCapture capture(0, 1);
   capture.Step(0, 500);
   capture.Add({.name = "c10d::alltoall_", .start_us = 100, .duration_us = 20});
-  capture.Add(Mul(150, 20, 4));
+  capture.Add(MulOn(150, 20, 4));
   const auto traces = Convert("nothing", {capture});
   EXPECT_EQ(TransferCount(traces[0]), 0U);
   EXPECT_EQ(traces[0].Diagnostic("call_without_transfer"), 1U);

@@ -67,13 +67,13 @@ class GemmMma : public ::testing::Test {
   Device* device_ = nullptr;
 };
 
-struct Shape {
+struct MmaShape {
   std::int64_t m, n, k;
 };
 
 // A row-major ("n") or not, as nn.Linear's passes record them; rows `pad` apart, from element
 // `offset` on.
-OpCall Product(DType dtype, const Shape& s, std::string_view layout, std::int64_t pad = 0,
+OpCall Product(DType dtype, const MmaShape& s, std::string_view layout, std::int64_t pad = 0,
                std::int64_t offset = 0) {
   SampleTensors tensors;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns, char order) {

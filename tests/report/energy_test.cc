@@ -21,8 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-constexpr std::int64_t kMs = 1'000'000;
-
 Metric PowerMetric(const std::string& source, const std::string& device, std::int32_t id = 0) {
   return {.id = id,
           .name = "power",

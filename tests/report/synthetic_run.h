@@ -8,6 +8,8 @@
 
 namespace reprise {
 
+inline constexpr std::int64_t kMs = 1'000'000;  // nanoseconds
+
 inline constexpr std::int64_t kIterationNs = 10'000'000;  // from one iteration's start to the next
 
 inline NodeInfo MakeNode(std::uint64_t id, OpClass op_class, OpKind kind, const std::string& actor,

@@ -16,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-constexpr std::int64_t kMs = 1'000'000;
 constexpr char kGpu[] = "gpu-0000:01:00.0";
 
 template <typename Value>
