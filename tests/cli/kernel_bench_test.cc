@@ -8,7 +8,7 @@ namespace reprise {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 TEST(KernelBench, TypesAreFloating) {
   EXPECT_THAT(*ParseFloatingTypes("float32,bfloat16"),
@@ -50,13 +50,14 @@ INSTANTIATE_TEST_SUITE_P(KernelBench, OnDevice, testing::Values("host", "opencl"
 
 TEST_P(OnDevice, JsonHasTheNumbersAndTheLimits) {
   const KernelBenchResult result = Run("sum", false);
-  const Json json = Json::parse(KernelBenchJson(device_->info(), options_, result).dump());
+  const ParsedJson json =
+      ParsedJson::parse(KernelBenchJson(device_->info(), options_, result).dump());
   EXPECT_GT(json["limits"]["copy_gb_per_s"].get<double>(), 0);
   EXPECT_GT(json["limits"]["fma_gflop_per_s"]["float32"].get<double>(), 0);
   EXPECT_EQ(json["device"]["backend"], GetParam());
   ASSERT_EQ(json["results"].size(), rows_);
   ASSERT_GE(rows_, 2U);
-  for (const Json& row : json["results"]) {
+  for (const ParsedJson& row : json["results"]) {
     EXPECT_EQ(row["kernel"], "reduction");
     EXPECT_EQ(row["by"], "reprise");
     EXPECT_GT(row["time_ns"].get<double>(), 0);
@@ -86,7 +87,8 @@ TEST_P(OnDevice, PeersStandBesideOurs) {
 TEST_P(OnDevice, WhatWouldTakeTooLongIsSkippedAndCounted) {
   options_.max_run_ns = 1;
   const KernelBenchResult result = Run("bmm", true);
-  const Json json = Json::parse(KernelBenchJson(device_->info(), options_, result).dump());
+  const ParsedJson json =
+      ParsedJson::parse(KernelBenchJson(device_->info(), options_, result).dump());
   EXPECT_TRUE(json["results"].empty());
   ASSERT_EQ(json["skipped"].size(), 2U);
   EXPECT_THAT(json["skipped"][0]["why"].get<std::string>(), HasSubstr("the bound is"));

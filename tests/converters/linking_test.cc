@@ -252,7 +252,7 @@ constexpr std::uint64_t kCalls = 254;
 // Both files show the start of a process group and the observer's frame, which are no records that
 // could have a partner: 255 of 254 would be more than all.
 TEST(LinkingById, OnlyRecordsThatCouldHaveAPartnerAreMatched) {
-  std::vector<Call> calls = Step(kLayers, 100);
+  std::vector<Call> calls = Step(kLinkedLayers, 100);
   calls.push_back({1, "## process_group:init ##", 0, -1});
   calls.push_back({1, "[pytorch|profiler|execution_trace|process]", 0, -1});
   const auto linked = LinkTexts(HostText(calls), KinetoFile().Add(calls).NumberAll().Text());

@@ -17,7 +17,7 @@ enum class Tensors {
   kOdd,      // several that end within blocks
   kInPlace,  // the smaller side is this member's block of the larger
 };
-struct Case {
+struct BlockCase {
   CommKind kind;
   DType dtype;
   std::int64_t block_elements;
@@ -52,7 +52,7 @@ Status AddTensors(const Member& member, DType dtype, std::int64_t elements,
   return {};
 }
 
-Status Lay(const Member& member, const Case& one, const CommSpec& spec, Laid& laid) {
+Status Lay(const Member& member, const BlockCase& one, const CommSpec& spec, Laid& laid) {
   const std::int64_t in = spec.in_bytes / SizeOf(spec.dtype);
   const std::int64_t out = spec.out_bytes / SizeOf(spec.dtype);
   const std::int64_t most = one.tensors == Tensors::kList  ? one.block_elements
@@ -108,7 +108,7 @@ Status Move(const Member& member, const CommSpec& spec, const Laid& laid,
 }
 
 // What all storages hold after the transfer; `changed`, whether that is something else than before.
-Result<Contents> After(const Member& member, const Case& one, std::int64_t chunk_bytes,
+Result<Contents> After(const Member& member, const BlockCase& one, std::int64_t chunk_bytes,
                        bool& changed) {
   CommSpec spec = BlockSpec(one.kind, one.dtype, one.block_elements * SizeOf(one.dtype),
                             member.rank, member.size);
@@ -137,7 +137,7 @@ Result<Contents> After(const Member& member, const Case& one, std::int64_t chunk
 }
 
 // In chunks that divide the block, that do not, and that are no whole number of elements.
-Status Compare(const Member& member, const Case& one) {
+Status Compare(const Member& member, const BlockCase& one) {
   const std::string words =
       fmt::format("{} of {}, tensors {}, {} members", Name(one.kind), Name(one.dtype),
                   static_cast<int>(one.tensors), member.size);
