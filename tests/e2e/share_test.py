@@ -84,6 +84,22 @@ class Share(program.ProgramTest):
             self.assertEqual(file.read_bytes(), (arrived / file.name).read_bytes(), file)
         return package.stat().st_size
 
+    def test_hardware_stays_and_is_searched(self):
+        """Policies keep processor, device and release of PyTorch; the audit looks for more in them."""
+        capture = self.copy_capture("quickstart")
+        for processor, kinds in (("AMD EPYC 9654 96-Core Processor", set()), ("/home/bob/processor", {"path"})):
+            for rank in range(2):
+                meta = capture / f"rank{rank}.meta.json"
+                content = json.loads(meta.read_text(encoding="utf-8"))
+                meta.write_text(json.dumps({**content, "processor": processor}), encoding="utf-8")
+            trace, shared = self.dir / "trace", self.dir / "shared"
+            self.run_program("convert", capture, "-o", trace, "--force")
+            self.run_program("anonymize", trace, shared, "--force")
+            audit = json.loads(self.run_program("audit", shared, "--json", expect=1 if kinds else 0).stdout)
+            self.assertLessEqual(kinds, {finding["kind"] for finding in audit["findings"]})
+            self.assertLessEqual({finding["field"] for finding in audit["findings"]},
+                                 {"header.attr.machine_processor"} if kinds else set())
+
     def test_a_fifth_of_the_captures(self):
         for case in ("gloo/gpt_single", "gloo/resnet18", "gloo/gpt_ddp4"):
             trace = self.convert(case)
