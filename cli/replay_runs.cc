@@ -1,6 +1,7 @@
 #include "cli/replay_runs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "cli/launched_rank.h"
 #include "cli/run_report.h"
+#include "cli/terminal.h"
 #include "cli/watched_command.h"
 #include "core/text.h"
 #include "replayer/rank_mapping.h"
@@ -217,8 +219,10 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
       return code;
     }
     REPRISE_ASSIGN(FinishedRun finished, ReadFinishedRun(path));
-    fmt::print(stderr, "run {}/{}: {:.4g} ms\n", run, flags.runs,
-               static_cast<double>(finished.step_ns) * 1e-6);
+    if (ShownOnTerminal(STDERR_FILENO)) {
+      fmt::print(stderr, "run {}/{}: {:.4g} ms\n", run, flags.runs,
+                 static_cast<double>(finished.step_ns) * 1e-6);
+    }
     runs.push_back(std::move(finished));
   }
   REPRISE_TRY(PrintRuns(std::move(runs), replay));
