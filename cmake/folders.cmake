@@ -4,6 +4,10 @@ option(REPRISE_UNITY "compile sources in batches" ON)
 # reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
 function(reprise_batches target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(REPRISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC takes the members of a batch for headers, in which an anonymous namespace would be a mistake.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 # reprise_cold(TARGET): nothing there is worth the time of more optimisation; it builds in two thirds of the time.
 function(reprise_cold target)

@@ -63,6 +63,14 @@ TraceMetadata Anonymizer::Header() {
     out.machine = in.machine;
     // "+cu126" of a release is public; the name of a private build after the '+' need not be.
     out.machine.framework = in.machine.framework.substr(0, in.machine.framework.find('+'));
+    for (std::string* text :
+         {&out.machine.processor, &out.machine.device, &out.machine.framework}) {
+      if (!setting_.vocabulary.IsHardware(*text)) {
+        text->clear();  // whatever a policy says, only what is public of it
+        ++tally_.counts[static_cast<std::size_t>(Field::kMachine)]
+                       [static_cast<std::size_t>(Action::kDrop)];
+      }
+    }
   }
   if (Keep(Field::kDiagnostics, !in.diagnostics.empty())) {
     out.diagnostics = in.diagnostics;

@@ -20,8 +20,8 @@ constexpr std::string_view kOperators[] = {
 #undef OPERATOR
 };
 
-constexpr std::string_view kSectionNames[] = {"names",      "optimizers", "kernels",
-                                              "nccl words", "strings",    "header words"};
+constexpr std::string_view kSectionNames[] = {
+    "names", "optimizers", "kernels", "nccl words", "strings", "header words", "hardware words"};
 constexpr std::string_view kAnonymousNamespace = "(anonymous namespace)";
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
@@ -192,6 +192,24 @@ bool Vocabulary::IsString(std::string_view text) const {
 
 bool Vocabulary::IsHeaderText(std::string_view text) const {
   return text.empty() || AllWords(kHeaderWords, text);
+}
+
+bool Vocabulary::IsHardware(std::string_view text) const {
+  constexpr std::size_t kMaxModelNumber = 8;
+  bool known = false;  // whether a known word came first
+  while (!text.empty()) {
+    const auto* const begin = std::find_if(text.begin(), text.end(), IsWordCharacter);
+    const auto* const end = std::find_if_not(begin, text.end(), IsWordCharacter);
+    const std::string_view word(begin, static_cast<std::size_t>(end - begin));
+    const bool is_number =
+        known && word.size() <= kMaxModelNumber && std::any_of(word.begin(), word.end(), IsDigit);
+    if (!word.empty() && !is_number && !Has(kHardwareWords, word)) {
+      return false;
+    }
+    known = true;
+    text = {end, static_cast<std::size_t>(text.end() - end)};
+  }
+  return true;
 }
 
 std::optional<DeviceName> ParseDevice(std::string_view text) {

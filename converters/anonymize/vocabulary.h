@@ -27,9 +27,21 @@ class Vocabulary {
   [[nodiscard]] bool IsString(std::string_view text) const;
   // What a trace's header says of its origin: all words known, or numbers.
   [[nodiscard]] bool IsHeaderText(std::string_view text) const;
+  // The model of a processor or device, or a version of PyTorch: begins with a known word, the
+  // others are known as well or short with a digit ("9654", "MI300X", "80GB").
+  [[nodiscard]] bool IsHardware(std::string_view text) const;
 
  private:
-  enum Section { kNames, kOptimizers, kKernels, kNcclWords, kStrings, kHeaderWords, kSections };
+  enum Section {
+    kNames,
+    kOptimizers,
+    kKernels,
+    kNcclWords,
+    kStrings,
+    kHeaderWords,
+    kHardwareWords,
+    kSections
+  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {

@@ -27,16 +27,6 @@ bool IsCounterName(std::string_view text) {
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
 }
 
-// "PyTorch 2.10.0": without what a private build has after a '+'.
-bool IsFrameworkRelease(std::string_view text) {
-  constexpr std::string_view kName = "PyTorch ";
-  const auto is_of_version = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.';
-  };
-  return text.starts_with(kName) && text.size() <= kName.size() + 16 &&
-         std::all_of(text.begin() + kName.size(), text.end(), is_of_version);
-}
-
 bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
@@ -82,6 +72,9 @@ class PublicTexts {
   [[nodiscard]] bool IsHeaderText(std::string_view text) const {
     return vocabulary_.IsHeaderText(text);
   }
+  [[nodiscard]] bool IsHardware(std::string_view text) const {
+    return vocabulary_.IsHardware(text);
+  }
   [[nodiscard]] bool IsCounter(std::string_view text) const { return IsCounterName(text); }
   [[nodiscard]] bool IsGroup(std::string_view text) const { return IsNumber(text); }
   [[nodiscard]] bool IsKind(std::string_view text) const { return ParseOpKind(text).has_value(); }
@@ -98,7 +91,6 @@ class PublicTexts {
   [[nodiscard]] bool IsCertainty(std::string_view text) const {
     return IsOneOf(text, {"recorded", "inferred", "unknown"});
   }
-  [[nodiscard]] bool IsFramework(std::string_view text) const { return IsFrameworkRelease(text); }
   [[nodiscard]] bool IsLink(std::string_view text) const {
     return IsOneOf(text, {"record function id", "alignment", "only one", "sequence numbers",
                           "best match", "last", "median"});
@@ -120,7 +112,9 @@ class PublicTexts {
       {"node.outputs.values", &PublicTexts::IsArgument},
       {"header.version", &PublicTexts::IsHeaderText},
       {"header.attr.source", &PublicTexts::IsHeaderText},
-      {"header.attr.machine_framework", &PublicTexts::IsFramework},
+      {"header.attr.machine_processor", &PublicTexts::IsHardware},
+      {"header.attr.machine_device", &PublicTexts::IsHardware},
+      {"header.attr.machine_framework", &PublicTexts::IsHardware},
       {"header.attr.step_names", &PublicTexts::IsName},
       {"header.attr.range_names", &PublicTexts::IsName},
       {"header.attr.diagnostics_names", &PublicTexts::IsCounter},
@@ -235,11 +229,6 @@ class Auditor {
     for (Discovery& discovery : ScanText(text, request_.local)) {
       secret = secret || discovery.kind == "secret";
       Add(std::string(discovery.kind), field, std::move(discovery.excerpt), count);
-    }
-    // Names of hardware are no closed list, and policies keep them: only what was found in them
-    // counts.
-    if (IsOneOf(field, {"header.attr.machine_processor", "header.attr.machine_device"})) {
-      return;
     }
     Add("private name", field, secret ? "(holds a secret)" : text, count);
   }

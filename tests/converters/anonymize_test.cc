@@ -85,6 +85,20 @@ TEST(Rounding, IsReadOrRefused) {
   }
 }
 
+TEST(Vocabulary, KnowsHardwareFromNames) {
+  const auto words = Vocabulary::Create();
+  ASSERT_TRUE(words);
+  for (const char* text :
+       {"AMD EPYC 9654 96-Core Processor", "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
+        "NVIDIA H100 80GB HBM3", "AMD Instinct MI300X", "Neoverse-N1", "PyTorch 2.15.0", ""}) {
+    EXPECT_TRUE(words->IsHardware(text)) << text;
+  }
+  for (const char* text : {"acme-node-17", "AMD EPYC of acme", "17", "NVIDIA H100 cluster",
+                           "PyTorch 2.15.0+acme", "AMD a17bc93fe2281"}) {
+    EXPECT_FALSE(words->IsHardware(text)) << text;
+  }
+}
+
 TEST(Vocabulary, KnowsWhatIsPublic) {
   const auto words = Vocabulary::Create();
   ASSERT_TRUE(words);

@@ -158,7 +158,10 @@ TEST(Writer, ReplacesInvalidUtf8) {
 }
 
 TEST(Writer, ReportsAnImpossiblePath) {
-  const auto writer = EtWriter::Create("/nonexistent/x.et", {});
+  const ScratchDirectory scratch;
+  WriteAll(scratch.File("file"), {});
+  // Missing directories are created; below a file there can be none.
+  const auto writer = EtWriter::Create(scratch.File("file/x.et"), {});
   ASSERT_FALSE(writer);
   EXPECT_EQ(writer.error().kind, ErrorKind::kEnvironment);
 }
