@@ -85,12 +85,13 @@ class DefaultsTest(SingleRankTest):
     def test_the_recorded_machine_is_in_the_run(self):
         capture = self.copy_capture("gloo/gpt_single")
         meta = json.loads((capture / "rank0.meta.json").read_text())
-        meta.update(processor="Processor X", device="GPU Y", threads=3, cores=7, torch="2.10.0+cu126")
+        meta.update(processor="AMD EPYC 9654 96-Core Processor", device="NVIDIA H100 80GB HBM3", threads=3, cores=7,
+                    torch="2.10.0+cu126")
         (capture / "rank0.meta.json").write_text(json.dumps(meta))
         trace = self.dir / "trace"
         self.run_program("convert", capture, "-o", trace)
-        machine = {"processor": "Processor X", "device": "GPU Y", "framework": "PyTorch 2.10.0+cu126", "threads": 3,
-                   "cores": 7}
+        machine = {"processor": "AMD EPYC 9654 96-Core Processor", "device": "NVIDIA H100 80GB HBM3",
+                   "framework": "PyTorch 2.10.0+cu126", "threads": 3, "cores": 7}
         self.assertEqual(self.run_json("stats", trace)["ranks"][0]["machine"], machine)
         for mode in ("full", "dry"):
             self.run_program("replay", trace, "-o", self.dir / "run", "--force", "--mode", mode, *QUICK)

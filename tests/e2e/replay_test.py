@@ -40,15 +40,18 @@ class ReplayTest(program.ProgramTest):
         self.assertGreater(report["step_time_replayed_ns"], 0)
         self.assertGreater(report["step_time_recorded_ns"], 0)
         self.assertGreater(report["energy_joules"], 0)
+        recorded_on = self.run_json("stats", trace)["ranks"][0].get("machine") or {"processor": ""}
+        self.assertEqual(report["recorded_on"]["processor"], recorded_on["processor"])
         self.check_report(run, report, ranks)
         self.check_transfers(trace, run, ranks)
 
     def check_report(self, run, report, ranks):
         """The verdict comes first; the short report keeps to its size."""
         verdict = report["verdict"]
-        self.assertEqual(verdict["kind"], "speed")  # the captures name no machine
+        # Most captures name no machine; only on the recorded one is a difference an error.
+        same = report["recorded_on"]["processor"] and report["recorded_on"] == report["replayed_on"]
+        self.assertEqual(verdict["kind"], "error" if same else "speed")
         self.assertEqual(verdict["untraced"], report["step_time_untraced_ns"] is not None)
-        self.assertEqual(report["recorded_on"]["processor"], "")
         self.assertTrue(report["replayed_on"]["processor"])
         self.assertEqual([load["ranks"] for load in report["host_loads"]], [ranks])
         load = report["host_loads"][0]
