@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -98,18 +99,19 @@ class LinkedTraceBuilder {
       open.push_back(i);
     }
     open.clear();
-    std::optional<NodeIndex> carrier;
+    constexpr NodeIndex kNone = std::numeric_limits<NodeIndex>::max();
+    NodeIndex carrier = kNone;
     for (const NodeIndex i : operations) {
-      if (carrier && all_[i].start_ns < End(*carrier)) {
-        if (End(i) > End(*carrier)) {
+      if (carrier != kNone && all_[i].start_ns < End(carrier)) {
+        if (End(i) > End(carrier)) {
           trace_.diagnostics.Count(
               "operation_sticks_out",
-              fmt::format("{}: nodes {} and {}", trace_.path, all_[*carrier].id, all_[i].id));
+              fmt::format("{}: nodes {} and {}", trace_.path, all_[carrier].id, all_[i].id));
         }
-        Carry(i, *carrier);
+        Carry(i, carrier);
         continue;
       }
-      carrier.reset();
+      carrier = kNone;
       const OpInfo info = InfoOf(i, frames.contains(i));
       if (info.kind == OpKind::kComposite) {
         continue;
