@@ -242,8 +242,8 @@ class ModesTest(program.ProgramTest):
         text = self.run_program("report", self.dir / "run", "--section", "notes").stdout
         self.assertRegex(" ".join(text.split()), r"[1-9]\d* operations run by our kernels, not by PyTorch's: aten::add_")
         counted = self.run_json("report", self.dir / "run")["diagnostics"]
-        self.assertGreater(counted["not_by_torch: aten::add_"], 0)
-        self.assertNotIn("not_by_torch: aten::gelu", counted)
+        self.assertGreater(counted["diagnostic.not_by_torch: aten::add_"], 0)
+        self.assertNotIn("diagnostic.not_by_torch: aten::gelu", counted)
         self.assertIn("libm.so.6 has no aoti_torch_abi_version",
                       self.replay(trace, *LIVE, "--torch", "libm.so.6", expect=4))
         self.assertIn("--torch is for the host backend",
