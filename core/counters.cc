@@ -40,7 +40,7 @@ CounterName SplitCounterName(std::string_view name) {
 }
 
 CounterSentence SentenceOf(std::string_view base, std::int64_t count,
-                         const std::vector<std::string_view>& details) {
+                           const std::vector<std::string_view>& details) {
   constexpr std::size_t kMostDetails = 3;
   const auto* const meaning =
       std::find_if(std::begin(kCounterMeanings), std::end(kCounterMeanings),
