@@ -58,8 +58,9 @@ enter() {
   mount -t proc proc "$root/proc"
   for directory in /dev /sys; do mount --rbind "$directory" "$root$directory"; done
   mount --bind "$cache/archives" "$root/var/cache/apt/archives"
-  # A worktree's history lies beside the main checkout.
-  for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout"; do
+  # A worktree's history lies beside the main checkout; tests take further captures from ../shared, where there are any.
+  for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout" "$(dirname "$checkout")/shared"; do
+    [ -d "$directory" ] || continue
     mkdir -p "$root$directory"
     mount --bind "$directory" "$root$directory"
   done
