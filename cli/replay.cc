@@ -207,7 +207,7 @@ Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
   if (signal_code != 0) {
     return signal_code;
   }
-  return Fail(error.kind, "");  // it has been said
+  return Fail(error.kind, "");  // printed above
 }
 
 Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {

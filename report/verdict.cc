@@ -20,7 +20,8 @@ constexpr double kEqualRatio = 0.02;
 // Of the difference: a smaller cause is not worth a sentence.
 constexpr double kLeastShare = 0.2;
 
-// What one side does not say tells machines not apart, but the processor must be known.
+// The same processor, which must be known. A device or thread count counts only where both are
+// known.
 bool IsSameMachine(const Machine& recorded, const Machine& replayed) {
   const auto may_be_equal = [](const std::string& a, const std::string& b) {
     return a.empty() || b.empty() || a == b;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "converters/anonymize/embedded.h"
 #include "core/text.h"
@@ -25,6 +26,20 @@ constexpr std::string_view kSectionNames[] = {
 constexpr std::string_view kAnonymousNamespace = "(anonymous namespace)";
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// The stretches of letters and digits.
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const auto* const begin = std::find_if(text.begin(), text.end(), IsWordCharacter);
+    if (begin == text.end()) {
+      return words;
+    }
+    const auto* const end = std::find_if_not(begin, text.end(), IsWordCharacter);
+    words.emplace_back(begin, static_cast<std::size_t>(end - begin));
+    text = {end, static_cast<std::size_t>(text.end() - end)};
+  }
+}
 
 bool TakePrefix(std::string_view& text, std::string_view prefix) {
   const bool has = text.starts_with(prefix);
@@ -161,18 +176,10 @@ bool Vocabulary::IsBackwardNode(std::string_view name) const {
 }
 
 bool Vocabulary::AllWords(Section section, std::string_view text) const {
-  bool any = false;
-  while (!text.empty()) {
-    const auto* const begin = std::find_if(text.begin(), text.end(), IsWordCharacter);
-    const auto* const end = std::find_if_not(begin, text.end(), IsWordCharacter);
-    const std::string_view word(begin, static_cast<std::size_t>(end - begin));
-    if (!word.empty() && !IsNumber(word) && !Has(section, word)) {
-      return false;
-    }
-    any = any || !word.empty();
-    text = {end, static_cast<std::size_t>(text.end() - end)};
-  }
-  return any;
+  const std::vector<std::string_view> words = WordsOf(text);
+  return !words.empty() && std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    return IsNumber(word) || Has(section, word);
+  });
 }
 
 std::optional<std::string> Vocabulary::PublicKernel(std::string_view name) const {
@@ -196,20 +203,12 @@ bool Vocabulary::IsHeaderText(std::string_view text) const {
 
 bool Vocabulary::IsHardware(std::string_view text) const {
   constexpr std::size_t kMaxModelNumber = 8;
-  bool known = false;  // whether a known word came first
-  while (!text.empty()) {
-    const auto* const begin = std::find_if(text.begin(), text.end(), IsWordCharacter);
-    const auto* const end = std::find_if_not(begin, text.end(), IsWordCharacter);
-    const std::string_view word(begin, static_cast<std::size_t>(end - begin));
-    const bool is_number =
-        known && word.size() <= kMaxModelNumber && std::any_of(word.begin(), word.end(), IsDigit);
-    if (!word.empty() && !is_number && !Has(kHardwareWords, word)) {
-      return false;
-    }
-    known = true;
-    text = {end, static_cast<std::size_t>(text.end() - end)};
-  }
-  return true;
+  const std::vector<std::string_view> words = WordsOf(text);
+  return std::all_of(words.begin(), words.end(), [&](const std::string_view& word) {
+    const bool is_model_number = &word != words.data() && word.size() <= kMaxModelNumber &&
+                                 std::any_of(word.begin(), word.end(), IsDigit);
+    return is_model_number || Has(kHardwareWords, word);
+  });
 }
 
 std::optional<DeviceName> ParseDevice(std::string_view text) {
