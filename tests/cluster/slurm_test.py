@@ -73,7 +73,7 @@ class SlurmTest(program.ProgramTest):
         self.assertEqual(sorted(path.name for path in run.glob("rank*.sqlite")), [f"rank{k}.sqlite" for k in range(4)])
         report = self.run_json("report", run)
         self.assertEqual(sorted(row["rank"] for row in report["ranks"]), [0, 1, 2, 3])
-        self.assertIn("rank 3: the command ended with exit code 7", " ".join(report["notes"]))
+        self.assertIn("rank 3: the command ended with exit code 7", " ".join(report["verdict"]["warnings"]))
         # One rank of each node samples; each file says when the program ran.
         sampling = []
         for path in run.glob("rank*.sqlite"):
