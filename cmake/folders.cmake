@@ -1,10 +1,13 @@
-# Sources are compiled in batches: one parse of the headers for eight files. A name in an anonymous namespace
-# must therefore be the folder's only one. OFF: each file alone, for quick rebuilds of one that changes often.
-option(REPRISE_UNITY "compile sources in batches" ON)
+# Sources are compiled in batches, so that headers are parsed and templates are compiled once for many files. A name in an
+# anonymous namespace must therefore be the folder's only one. 1: each file alone, for quick rebuilds of one that changes often.
+set(REPRISE_BATCH 32 CACHE STRING "source files compiled together")
 # reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
 function(reprise_batches target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-  if(REPRISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(REPRISE_BATCH EQUAL 1)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${REPRISE_BATCH})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # GCC takes the members of a batch for headers, in which an anonymous namespace would be a mistake.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()

@@ -89,10 +89,8 @@ Result<std::vector<BenchRow>> RunBench(Communicator& communicator, const BenchOp
   GroupMaker maker(communicator, options.algorithms);
   REPRISE_ASSIGN(const auto group, maker.Create(ranks, "bench"));
   const GroupPlace place{.ranks = ranks, .rank = communicator.rank()};
-  std::vector<ReduceOp> ops = options.ops;
-  if (!IsReduction(options.kind)) {
-    ops = {ReduceOp::kSum};  // ignored
-  }
+  const auto ops =
+      IsReduction(options.kind) ? options.ops : std::vector<ReduceOp>{ReduceOp::kSum};  // ignored
   std::vector<BenchRow> rows;
   for (const DType dtype : options.dtypes) {
     for (const ReduceOp op : ops) {

@@ -21,6 +21,9 @@ class Buffer {
  public:
   virtual ~Buffer() = default;
   [[nodiscard]] virtual std::int64_t size_bytes() const = 0;
+  [[nodiscard]] bool Holds(std::int64_t offset_bytes, std::int64_t bytes) const {
+    return offset_bytes >= 0 && bytes >= 0 && offset_bytes + bytes <= size_bytes();
+  }
   // The bytes themselves on the host backend, nullptr elsewhere.
   [[nodiscard]] virtual std::byte* host_data() = 0;
   // For each of several storages that take turns in this memory, a buffer of its own, where the

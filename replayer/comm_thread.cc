@@ -18,7 +18,7 @@ std::string SequenceName(const CommSpec& spec) {
                                    : spec.group;
 }
 
-std::string Words(const Graph& graph, Graph::Index node) {
+std::string TransferText(const Graph& graph, Graph::Index node) {
   const CommSpec& spec = *graph.comm(node);
   const std::string peer =
       IsPointToPoint(spec.kind) ? fmt::format(" (peer rank {})", spec.peer) : "";
@@ -67,7 +67,7 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
     const CommSpec& spec = specs_.emplace(node, options_.transfers[k].spec).first->second;
     if (!plan_.work[node].alone && !groups_.contains(spec.group)) {
       return BadInput(fmt::format("{}: this rank is not in group {} of the trace set",
-                                  Words(graph_, node), spec.group));
+                                  TransferText(graph_, node), spec.group));
     }
     REPRISE_ASSIGN(const OpCall call, graph_.Call(node));
     if (plan_.work[node].mode == ReplayMode::kReal) {
@@ -241,8 +241,8 @@ Result<std::unique_ptr<Transfer>> CommThread::Start(const CommSpec& spec, GroupC
   auto transfer = group.Start(spec, staging == nullptr ? std::span<std::byte>{} : staging->in(),
                               staging == nullptr ? std::span<std::byte>{} : staging->out());
   if (!transfer) {
-    return Fail(transfer.error().kind,
-                fmt::format("{}: {}", Words(graph_, outstanding.node), transfer.error().message));
+    return Fail(transfer.error().kind, fmt::format("{}: {}", TransferText(graph_, outstanding.node),
+                                                   transfer.error().message));
   }
   return transfer;
 }
@@ -300,8 +300,8 @@ Status CommThread::Check(const Outstanding& outstanding) {
   const Status verified =
       collective->Verify(spec, {group.ranks, group.comm->rank()}, {}, outstanding.staging->out());
   if (!verified) {
-    return CheckFailed(
-        fmt::format("--check: {}: {}", Words(graph_, outstanding.node), verified.error().message));
+    return CheckFailed(fmt::format("--check: {}: {}", TransferText(graph_, outstanding.node),
+                                   verified.error().message));
   }
   checked_.fetch_add(1);
   return {};

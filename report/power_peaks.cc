@@ -6,14 +6,14 @@
 namespace reprise {
 namespace {
 
-double Length(const SeriesStep& step) { return static_cast<double>(step.end_ns - step.begin_ns); }
+double LengthNs(const SeriesStep& step) { return static_cast<double>(step.end_ns - step.begin_ns); }
 
 // Standard deviation over time.
 double DeviationOf(std::span<const SeriesStep> steps, double mean) {
   double squares = 0, ns = 0;
   for (const SeriesStep& step : steps) {
-    squares += (step.value - mean) * (step.value - mean) * Length(step);
-    ns += Length(step);
+    squares += (step.value - mean) * (step.value - mean) * LengthNs(step);
+    ns += LengthNs(step);
   }
   return std::sqrt(squares / ns);
 }

@@ -24,7 +24,7 @@ struct ByteRange {
   [[nodiscard]] std::int64_t end() const { return offset + bytes; }
 };
 
-struct Action {
+struct LaneAction {
   enum class Kind : std::uint8_t {
     kSend,    // from → peer
     kRecv,    // peer → to
@@ -41,8 +41,8 @@ struct Action {
 // All messages of a round are on their way at once; when they are over, its copies and reductions
 // run in order; then the next round begins.
 struct Round {
-  std::vector<Action> messages;
-  std::vector<Action> local;
+  std::vector<LaneAction> messages;
+  std::vector<LaneAction> local;
   [[nodiscard]] bool empty() const { return messages.empty() && local.empty(); }
 };
 
@@ -51,23 +51,23 @@ struct Round {
 class Lane {
  public:
   void Send(int peer, Ref from, std::int64_t bytes) {
-    Add(rounds_.back().messages, {Action::Kind::kSend, peer, from, {}, bytes});
+    Add(rounds_.back().messages, {LaneAction::Kind::kSend, peer, from, {}, bytes});
   }
   void Recv(int peer, Ref to, std::int64_t bytes) {
-    Add(rounds_.back().messages, {Action::Kind::kRecv, peer, {}, to, bytes});
+    Add(rounds_.back().messages, {LaneAction::Kind::kRecv, peer, {}, to, bytes});
   }
   // Messages without data, for barriers.
   void SendSignal(int peer) {
-    rounds_.back().messages.push_back({.kind = Action::Kind::kSend, .peer = peer});
+    rounds_.back().messages.push_back({.kind = LaneAction::Kind::kSend, .peer = peer});
   }
   void RecvSignal(int peer) {
-    rounds_.back().messages.push_back({.kind = Action::Kind::kRecv, .peer = peer});
+    rounds_.back().messages.push_back({.kind = LaneAction::Kind::kRecv, .peer = peer});
   }
   void Copy(Ref from, Ref to, std::int64_t bytes) {
-    Add(rounds_.back().local, {Action::Kind::kCopy, -1, from, to, bytes});
+    Add(rounds_.back().local, {LaneAction::Kind::kCopy, -1, from, to, bytes});
   }
   void Reduce(Ref from, Ref to, std::int64_t bytes) {
-    Add(rounds_.back().local, {Action::Kind::kReduce, -1, from, to, bytes});
+    Add(rounds_.back().local, {LaneAction::Kind::kReduce, -1, from, to, bytes});
   }
   void NextRound() {
     if (!rounds_.back().empty()) {
@@ -85,7 +85,7 @@ class Lane {
   [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  static void Add(std::vector<Action>& actions, const Action& action) {
+  static void Add(std::vector<LaneAction>& actions, const LaneAction& action) {
     if (action.bytes > 0) {
       actions.push_back(action);
     }

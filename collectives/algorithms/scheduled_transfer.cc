@@ -63,13 +63,13 @@ Status ScheduledTransfer::BeginLane(Channel& channel) {
 Status ScheduledTransfer::StartRound(Channel& channel) {
   const Round& round = channel.lane.rounds()[channel.round];
   // Receives first: what arrives early then has a place to go.
-  for (const Action::Kind kind : {Action::Kind::kRecv, Action::Kind::kSend}) {
-    for (const Action& action : round.messages) {
+  for (const LaneAction::Kind kind : {LaneAction::Kind::kRecv, LaneAction::Kind::kSend}) {
+    for (const LaneAction& action : round.messages) {
       if (action.kind != kind) {
         continue;
       }
       const auto bytes = static_cast<std::size_t>(action.bytes);
-      const bool sends = kind == Action::Kind::kSend;
+      const bool sends = kind == LaneAction::Kind::kSend;
       std::byte* const at = At(channel, sends ? action.from : action.to);
       auto message = sends ? messages_.Send(action.peer, channel.tag, {at, bytes})
                            : messages_.Recv(action.peer, channel.tag, {at, bytes});
@@ -83,11 +83,11 @@ Status ScheduledTransfer::StartRound(Channel& channel) {
 }
 
 void ScheduledTransfer::FinishRound(Channel& channel) {
-  for (const Action& action : channel.lane.rounds()[channel.round].local) {
+  for (const LaneAction& action : channel.lane.rounds()[channel.round].local) {
     const auto bytes = static_cast<std::size_t>(action.bytes);
     std::byte* const from = At(channel, action.from);
     std::byte* const to = At(channel, action.to);
-    if (action.kind == Action::Kind::kReduce) {
+    if (action.kind == LaneAction::Kind::kReduce) {
       ReduceInto(dtype_, op_, {from, bytes}, {to, bytes});
     } else if (from != to) {
       std::memcpy(to, from, bytes);

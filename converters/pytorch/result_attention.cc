@@ -15,7 +15,7 @@ struct Sizes {
   [[nodiscard]] std::int64_t queries() const { return q->shape[2]; }
 };
 
-std::optional<Sizes> Operands(const CallInputs& in, std::size_t first) {
+std::optional<Sizes> AttentionSizes(const CallInputs& in, std::size_t first) {
   const Sizes s = {in.Tensor(first), in.Tensor(first + 1), in.Tensor(first + 2)};
   for (const TensorDesc* t : {s.q, s.k, s.v}) {
     if (t == nullptr || t->shape.size() != 4 || t->dtype != s.q->dtype ||
@@ -44,7 +44,7 @@ TensorDesc OutputOf(const Sizes& s) {
 // (q, k, v, dropout_p, is_causal, return_debug_mask, scale?) -> (output, logsumexp, offsets of q,
 // of k, max_q, max_k, seed, offset, debug mask). Version 2.0 had no scale, and padded logsumexp.
 Results FlashAttention(const CallInputs& in) {
-  const auto s = Operands(in, 0);
+  const auto s = AttentionSizes(in, 0);
   const auto debug = in.Flag(5);
   if (!s || in.size() != 7 || !debug || *debug || s->q->shape[3] != s->v->shape[3]) {
     return std::nullopt;
@@ -59,7 +59,7 @@ Results FlashAttention(const CallInputs& in) {
 
 // (grad, q, k, v, out, logsumexp, …) -> their gradients
 Results FlashAttentionBackward(const CallInputs& in) {
-  const auto s = Operands(in, 1);
+  const auto s = AttentionSizes(in, 1);
   if (!s || in.size() != 15) {
     return std::nullopt;
   }
@@ -70,7 +70,7 @@ Results FlashAttentionBackward(const CallInputs& in) {
 // seed, offset). The rows of logsumexp are padded to 32 by some backends.
 Results EfficientAttention(const CallInputs& in) {
   constexpr std::int64_t kPadding = 32;
-  const auto s = Operands(in, 0);
+  const auto s = AttentionSizes(in, 0);
   const auto wanted = in.Flag(4);
   if (!s || in.size() != 8 || !wanted || (*wanted && s->queries() % kPadding != 0)) {
     return std::nullopt;
@@ -83,7 +83,7 @@ Results EfficientAttention(const CallInputs& in) {
 
 // (grad, q, k, v, attn_bias, out, logsumexp, seed, offset, dropout_p, mask[4], is_causal, scale?)
 Results EfficientAttentionBackward(const CallInputs& in) {
-  const auto s = Operands(in, 1);
+  const auto s = AttentionSizes(in, 1);
   const auto mask = in.Integers(10);
   if (!s || in.size() != 13 || !mask || *mask != std::vector<std::int64_t>{1, 1, 1, 0}) {
     return std::nullopt;
@@ -94,7 +94,7 @@ Results EfficientAttentionBackward(const CallInputs& in) {
 
 // (q, k, v, dropout_p, is_causal, attn_mask?, scale?) -> (output, logsumexp)
 Results CpuAttention(const CallInputs& in) {
-  const auto s = Operands(in, 0);
+  const auto s = AttentionSizes(in, 0);
   if (!s || in.size() != 7) {
     return std::nullopt;
   }
@@ -107,7 +107,7 @@ Results CpuAttention(const CallInputs& in) {
 
 // (grad, q, k, v, out, logsumexp, dropout_p, is_causal, attn_mask?, scale?)
 Results CpuAttentionBackward(const CallInputs& in) {
-  const auto s = Operands(in, 1);
+  const auto s = AttentionSizes(in, 1);
   if (!s || in.size() != 10) {
     return std::nullopt;
   }

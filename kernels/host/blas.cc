@@ -27,7 +27,7 @@ struct Blas {
   SetThreads* set_threads = nullptr;  // null: it cannot be told
   std::string name;
 };
-Blas& Chosen() {
+Blas& ChosenBlas() {
   static Blas blas;
   return blas;
 }
@@ -62,11 +62,11 @@ std::string Describe(const SharedLibrary& library) {
 Status UseBlas(const std::string& path) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (path == Chosen().path) {
+  if (path == ChosenBlas().path) {
     return {};  // folded ranks all say the same
   }
   if (path.empty()) {
-    Chosen() = {};
+    ChosenBlas() = {};
     return {};
   }
   const auto library = SharedLibrary::Open({path.c_str()});
@@ -80,16 +80,16 @@ Status UseBlas(const std::string& path) {
                     "libopenblas.so.0, libblis.so.4)",
                     path));
   }
-  Chosen() = {path, sgemm, FindSetThreads(*library), Describe(*library)};
+  ChosenBlas() = {path, sgemm, FindSetThreads(*library), Describe(*library)};
   return {};
 }
 
-const std::string& BlasInUse() { return Chosen().name; }
+const std::string& BlasInUse() { return ChosenBlas().name; }
 
 bool MultiplyByBlas(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                     const BlasMatrix& a, const BlasMatrix& b, float beta, float* d,
                     std::int64_t d_leading, bool one_thread) {
-  const Blas& blas = Chosen();
+  const Blas& blas = ChosenBlas();
   if (blas.sgemm == nullptr ||
       std::max({m, n, k, a.leading, b.leading, d_leading}) > std::numeric_limits<int>::max()) {
     return false;

@@ -17,10 +17,6 @@
 namespace reprise {
 namespace {
 
-bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
-  return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
-}
-
 class HostDevice : public Device {
  public:
   HostDevice() : info_(DescribeHost()) {
@@ -55,8 +51,8 @@ class HostDevice : public Device {
 
  private:
   static Result<std::unique_ptr<PreparedLaunch>> PrepareCopy(const DeviceCopy& copy) {
-    if (!Inside(copy.dst_offset_bytes, copy.bytes, *copy.dst) ||
-        !Inside(copy.src_offset_bytes, copy.bytes, *copy.src)) {
+    if (!copy.dst->Holds(copy.dst_offset_bytes, copy.bytes) ||
+        !copy.src->Holds(copy.src_offset_bytes, copy.bytes)) {
       return UsageError("copy beyond the end of a buffer");
     }
     return std::make_unique<HostLaunch>([copy]() -> Status {
@@ -68,7 +64,7 @@ class HostDevice : public Device {
   }
 
   static Result<std::unique_ptr<PreparedLaunch>> PrepareFill(const DeviceFill& fill) {
-    if (!Inside(fill.offset_bytes, fill.bytes, *fill.dst) || fill.pattern.empty() ||
+    if (!fill.dst->Holds(fill.offset_bytes, fill.bytes) || fill.pattern.empty() ||
         fill.bytes % static_cast<std::int64_t>(fill.pattern.size()) != 0) {
       return UsageError("fill beyond the end of a buffer, or not of whole patterns");
     }

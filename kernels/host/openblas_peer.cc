@@ -1,5 +1,6 @@
 #include "kernels/host/openblas_peer.h"
 
+#include "kernels/cblas_values.h"
 #include "kernels/host/blas.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/lowering.h"
@@ -9,7 +10,6 @@ namespace reprise {
 namespace {
 
 // cblas.h's, without needing it.
-enum : int { kRowMajor = 101, kNoTranspose = 111, kTranspose = 112 };
 using CblasSgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int,
                         float, float*, int);
 using Dgemm = void(int, int, int, int, int, int, double, const double*, int, const double*, int,

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <variant>
 
+#include "kernels/ops/views.h"
+
 namespace reprise {
 namespace {
 
@@ -28,11 +30,6 @@ constexpr TorchOperator kTorchOperators[] = {
 };
 #undef TORCH_OPERATOR
 #undef TORCH_FUNCTION
-
-bool IsNumber(const Value& value) {
-  return std::holds_alternative<std::int64_t>(value.data) ||
-         std::holds_alternative<double>(value.data) || std::holds_alternative<bool>(value.data);
-}
 
 bool IsTensor(const Value& value) {
   const TensorDesc* tensor = value.AsTensor();

@@ -1,5 +1,6 @@
 #include "kernels/opencl/clblast_peer.h"
 
+#include "kernels/cblas_values.h"
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/shared_library.h"
 
@@ -8,7 +9,6 @@ namespace {
 
 // clblast_c.h's, without needing it. The batched form takes a stride after each leading dimension
 // and the count before the queue.
-enum : int { kRowMajor = 101, kNoTranspose = 111, kTranspose = 112 };
 template <typename T>
 using Gemm = int(int, int, int, std::size_t, std::size_t, std::size_t, T, cl_mem, std::size_t,
                  std::size_t, cl_mem, std::size_t, std::size_t, T, cl_mem, std::size_t, std::size_t,

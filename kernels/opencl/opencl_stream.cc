@@ -14,10 +14,6 @@ std::size_t Dimensions(const std::array<std::size_t, 3>& global) {
   return global[2] > 1 ? 3 : (global[1] > 1 ? 2 : 1);
 }
 
-bool Inside(std::int64_t offset, std::int64_t bytes, const Buffer& buffer) {
-  return offset >= 0 && bytes >= 0 && offset + bytes <= buffer.size_bytes();
-}
-
 cl_int ExecutionStatus(const cl::Event& event) {
   cl_int status = CL_COMPLETE;
   const cl_int code =
@@ -161,7 +157,7 @@ Result<EventPtr> OpenClStream::Record() {
 Result<std::byte*> OpenClStream::Map(Buffer& buffer, std::int64_t offset_bytes,
                                      std::int64_t bytes) {
   auto* memory = dynamic_cast<OpenClBuffer*>(&buffer);
-  if (memory == nullptr || !Inside(offset_bytes, bytes, buffer)) {
+  if (memory == nullptr || !buffer.Holds(offset_bytes, bytes)) {
     return UsageError("mapping beyond the end of the buffer, or another backend's");
   }
   const auto [count, waits] = Waits();
@@ -191,7 +187,7 @@ Status OpenClStream::Unmap(Buffer& buffer, std::byte* mapped) {
 Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
                             std::int64_t bytes) {
   auto* buffer = dynamic_cast<OpenClBuffer*>(&dst);
-  if (buffer == nullptr || !Inside(offset_bytes, bytes, dst)) {
+  if (buffer == nullptr || !dst.Holds(offset_bytes, bytes)) {
     return UsageError("upload beyond the end of the buffer, or into another backend's");
   }
   if (bytes == 0) {
@@ -209,7 +205,7 @@ Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* 
 Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
                               std::int64_t bytes) {
   const auto* buffer = dynamic_cast<const OpenClBuffer*>(&src);
-  if (buffer == nullptr || !Inside(offset_bytes, bytes, src)) {
+  if (buffer == nullptr || !src.Holds(offset_bytes, bytes)) {
     return UsageError("download beyond the end of the buffer, or from another backend's");
   }
   if (bytes == 0) {

@@ -8,6 +8,7 @@
 #include "kernels/lowering.h"
 #include "kernels/ops/attention_layout.h"
 #include "kernels/ops/random_draw.h"
+#include "kernels/ops/views.h"
 
 namespace reprise {
 namespace {
@@ -17,17 +18,14 @@ double Number(const OpCall& call, int i, double fallback) {
   return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<double>(fallback) : fallback;
 }
 
-const TensorDesc* Input(const OpCall& call, int i) {
-  return i < 0 ? nullptr : call.InputTensor(static_cast<std::size_t>(i));
-}
-
 bool HasShape(const TensorDesc* t, const std::vector<std::int64_t>& shape) {
   return t != nullptr && t->shape == shape;
 }
 
 bool AllAbsent(const OpCall& call, const AttentionLayout& layout) {
-  return std::all_of(layout.absent.begin(), layout.absent.end(),
-                     [&](int i) { return Input(call, i) == nullptr && Number(call, i, -1) < 0; });
+  return std::all_of(layout.absent.begin(), layout.absent.end(), [&](int i) {
+    return TensorOrNull(call, i) == nullptr && Number(call, i, -1) < 0;
+  });
 }
 
 // (batch, tokens, heads, features) seen as (batch, heads, tokens, features); a logsumexp with a
@@ -103,15 +101,15 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
   }
   AttentionCall a;
   a.backward = layout->backward;
-  a.q = Input(call, layout->q);
-  a.k = Input(call, layout->k);
-  a.v = Input(call, layout->v);
-  a.mask = Input(call, layout->mask);
+  a.q = TensorOrNull(call, layout->q);
+  a.k = TensorOrNull(call, layout->k);
+  a.v = TensorOrNull(call, layout->v);
+  a.mask = TensorOrNull(call, layout->mask);
   a.causal = Number(call, layout->causal, 0) != 0;
   if (a.backward) {
-    a.out_grad = Input(call, layout->out_grad);
-    a.out = Input(call, layout->out);
-    a.lse = Input(call, layout->lse);
+    a.out_grad = TensorOrNull(call, layout->out_grad);
+    a.out = TensorOrNull(call, layout->out);
+    a.lse = TensorOrNull(call, layout->lse);
     a.q_grad = call.OutputTensor(0);
     a.k_grad = call.OutputTensor(1);
     a.v_grad = call.OutputTensor(2);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/ops/views.h"
+
 namespace reprise {
 namespace {
 
@@ -44,10 +46,6 @@ constexpr auto kConvNames = [] {
   }
   return names;
 }();
-
-const TensorDesc* Input(const OpCall& call, int i) {
-  return i < 0 ? nullptr : call.InputTensor(static_cast<std::size_t>(i));
-}
 
 // Two numbers; one stands for both dimensions, or for the only one.
 std::optional<ConvCall::Pair> ConvPairOf(const OpCall& call, int i, bool one_dimension,
@@ -153,9 +151,9 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
   }
   ConvCall c;
   const bool backward = call.name == "aten::convolution_backward";
-  const TensorDesc* input = Input(call, layout->input);
-  const TensorDesc* weight = Input(call, layout->weight);
-  const TensorDesc* output = backward ? Input(call, kBackwardGrad) : call.OutputTensor(0);
+  const TensorDesc* input = TensorOrNull(call, layout->input);
+  const TensorDesc* weight = TensorOrNull(call, layout->weight);
+  const TensorDesc* output = backward ? TensorOrNull(call, kBackwardGrad) : call.OutputTensor(0);
   const auto flag = [&](int i, std::int64_t absent) {
     const auto at = static_cast<std::size_t>(i);
     return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<std::int64_t>(absent)
@@ -183,7 +181,7 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
   c.padding = *padding;
   c.dilation = *dilation;
   c.groups = flag(layout->groups, 1);
-  c.bias = Input(call, layout->bias);
+  c.bias = TensorOrNull(call, layout->bias);
   const bool fits =
       SetSizes(*input, *weight, *output, c) && SetTensors(call, input, weight, output, backward, c);
   return fits ? std::optional(c) : std::nullopt;

@@ -28,7 +28,7 @@ struct NllLossCall {
   [[nodiscard]] std::int64_t rows() const { return images * positions; }
 };
 
-bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
+bool IsNllBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
 bool TypesFit(const NllLossCall& p) {
   if (p.x == nullptr || p.target == nullptr || p.total == nullptr || p.loss == nullptr ||
@@ -46,7 +46,7 @@ bool TypesFit(const NllLossCall& p) {
 // nll_loss_forward(self, target, weight?, reduction, ignore_index) -> (output, total_weight)
 // nll_loss_backward(grad, self, target, weight?, reduction, ignore_index, total_weight)
 std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
-  const bool backward = IsBackward(call);
+  const bool backward = IsNllBackward(call);
   const std::size_t first = backward ? 1 : 0;
   NllLossCall p;
   p.x = call.InputTensor(first);
@@ -95,12 +95,12 @@ class NllLoss final : public Kernel {
     }
     const auto rows = static_cast<double>(p->rows());
     double bytes = BytesOf(*p->target) + BytesOf(*p->loss) + BytesOf(*p->total);
-    bytes += IsBackward(call) ? BytesOf(*p->x) : rows * SizeOf(p->x->dtype);
+    bytes += IsNllBackward(call) ? BytesOf(*p->x) : rows * SizeOf(p->x->dtype);
     return {2 * rows, bytes};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsBackward(call) ? ReferenceBackward(*ParseNllLoss(call), memory)
-                            : ReferenceForward(*ParseNllLoss(call), memory);
+    return IsNllBackward(call) ? ReferenceBackward(*ParseNllLoss(call), memory)
+                               : ReferenceForward(*ParseNllLoss(call), memory);
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
@@ -179,7 +179,7 @@ Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const 
   if (!AreFloats({p.x}) || Count(*p.x) == 0) {
     return Reference(call, memory);
   }
-  if (!IsBackward(call)) {
+  if (!IsNllBackward(call)) {
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*p.x, memory));
     return Forward(p, x, memory);
   }
@@ -197,7 +197,7 @@ Result<std::vector<Launch>> NllLoss::LowerToDevice(const OpCall& call,
       rows.UseTypes({{"X", p.x->dtype}, {"I", p.target->dtype}}, AccumulatorOf(p.x->dtype)));
   REPRISE_ASSIGN(const DenseOperand target, rows.Read(*p.target));
   const bool weighted = p.weight != nullptr;
-  if (IsBackward(call)) {
+  if (IsNllBackward(call)) {
     REPRISE_ASSIGN(const DenseOperand g, rows.Read(*p.loss));
     REPRISE_ASSIGN(const DenseOperand weight, rows.ReadOr(p.weight, g));
     REPRISE_ASSIGN(const DenseOperand total, rows.Read(*p.total));

@@ -17,28 +17,30 @@ struct PoolLayout {
   int index = -1;  // backward: where the largest were
   bool adaptive = false;
 };
-using Kind = PoolCall::Kind;
+using PoolKind = PoolCall::Kind;
 constexpr std::array kPoolLayouts = {
     // (self, kernel_size, stride, padding, dilation, ceil_mode) -> output, indices
-    PoolLayout{"aten::max_pool2d_with_indices", Kind::kMax, false, 1, 2, 3, 4, -1, -1},
+    PoolLayout{"aten::max_pool2d_with_indices", PoolKind::kMax, false, 1, 2, 3, 4, -1, -1},
     // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
-    PoolLayout{"aten::max_pool2d_with_indices_backward", Kind::kMax, true, 2, 3, 4, 5, -1, -1, 7},
+    PoolLayout{"aten::max_pool2d_with_indices_backward", PoolKind::kMax, true, 2, 3, 4, 5, -1, -1,
+               7},
     // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    PoolLayout{"aten::avg_pool2d", Kind::kAverage, false, 1, 2, 3, -1, 5, 6},
+    PoolLayout{"aten::avg_pool2d", PoolKind::kAverage, false, 1, 2, 3, -1, 5, 6},
     // (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     //  divisor_override)
-    PoolLayout{"aten::avg_pool2d_backward", Kind::kAverage, true, 2, 3, 4, -1, 6, 7},
+    PoolLayout{"aten::avg_pool2d_backward", PoolKind::kAverage, true, 2, 3, 4, -1, 6, 7},
     // (self, output_size)
-    PoolLayout{"aten::_adaptive_avg_pool2d", Kind::kAverage, false, -1, -1, -1, -1, -1, -1, -1,
+    PoolLayout{"aten::_adaptive_avg_pool2d", PoolKind::kAverage, false, -1, -1, -1, -1, -1, -1, -1,
                true},
     // (grad_output, self)
-    PoolLayout{"aten::_adaptive_avg_pool2d_backward", Kind::kAverage, true, -1, -1, -1, -1, -1, -1,
-               -1, true},
+    PoolLayout{"aten::_adaptive_avg_pool2d_backward", PoolKind::kAverage, true, -1, -1, -1, -1, -1,
+               -1, -1, true},
     // (self, output_size) -> output, indices
-    PoolLayout{"aten::adaptive_max_pool2d", Kind::kMax, false, -1, -1, -1, -1, -1, -1, -1, true},
-    // (grad_output, self, indices)
-    PoolLayout{"aten::adaptive_max_pool2d_backward", Kind::kMax, true, -1, -1, -1, -1, -1, -1, 2,
+    PoolLayout{"aten::adaptive_max_pool2d", PoolKind::kMax, false, -1, -1, -1, -1, -1, -1, -1,
                true},
+    // (grad_output, self, indices)
+    PoolLayout{"aten::adaptive_max_pool2d_backward", PoolKind::kMax, true, -1, -1, -1, -1, -1, -1,
+               2, true},
 };
 constexpr auto kPoolNames = [] {
   std::array<std::string_view, kPoolLayouts.size()> names;
@@ -142,7 +144,7 @@ std::optional<PoolCall> ParsePool(const OpCall& call) {
   }
   p.input = *input;
   p.output = *output;
-  if (p.kind == Kind::kMax) {
+  if (p.kind == PoolKind::kMax) {
     const auto index = Images(p.backward ? call.InputTensor(static_cast<std::size_t>(layout->index))
                                          : call.OutputTensor(1));
     if (!index || index->tensor->dtype != DType::kInt64 ||

@@ -47,6 +47,11 @@ using Dims = std::vector<std::int64_t>;
 
 // The i-th argument, None where the capture has fewer.
 [[nodiscard]] const Value& Argument(const OpCall& call, std::size_t i);
+// The i-th argument if it is a tensor; null otherwise, and for i < 0: an operator without that
+// argument.
+[[nodiscard]] inline const TensorDesc* TensorOrNull(const OpCall& call, int i) {
+  return i < 0 ? nullptr : call.InputTensor(static_cast<std::size_t>(i));
+}
 [[nodiscard]] inline bool IsBool(const Value& value) {
   return std::holds_alternative<bool>(value.data);
 }

@@ -25,7 +25,7 @@ SyntheticOp Mm(double start_us, double duration_us) {
           .outputs = {CudaTensor(3, {8, 8})}};
 }
 
-LoadedTrace Convert(const std::string& name, const SyntheticCapture& capture) {
+LoadedTrace ConvertDevice(const std::string& name, const SyntheticCapture& capture) {
   auto traces = ConvertAll(name, {capture});
   EXPECT_TRUE(traces) << (traces ? "" : traces.error().message);
   return traces ? std::move(traces->front()) : LoadedTrace();
@@ -45,7 +45,7 @@ TEST(Device, LaunchCutsTheOperation) {
   SyntheticCapture capture;
   capture.Step(0, 300).Add(Mm(100, 60));
   capture.Call("cudaLaunchKernel", 120, 10, 7).Kernel("gemm", 135, 45, 7);
-  const LoadedTrace trace = Convert("device_launch", capture);
+  const LoadedTrace trace = ConvertDevice("device_launch", capture);
   const Node* head = trace.Find("aten::mm");
   const Node* rest = trace.Find("aten::mm", 1);
   const Node* kernel = trace.Find("gemm");
@@ -68,7 +68,7 @@ TEST(Device, OneLaunchOwnsManyKernels) {
   capture.Step(0, 300).Add({.name = "my::replay", .start_us = 90, .duration_us = 60});
   capture.Call("cudaGraphLaunch", 100, 20, 9);
   capture.Kernel("a", 110, 5, 9).Kernel("b", 116, 5, 9).Kernel("c", 112, 5, 9, 8);
-  const LoadedTrace trace = Convert("device_graph", capture);
+  const LoadedTrace trace = ConvertDevice("device_graph", capture);
   for (const char* name : {"a", "b", "c"}) {
     const Node* kernel = trace.Find(name);
     ASSERT_NE(kernel, nullptr);
@@ -98,7 +98,7 @@ SyntheticCapture Overlapped() {
 }
 
 TEST(Device, WaitsBetweenStreamsAreInferredFromCallsWithoutIds) {
-  const LoadedTrace trace = Convert("device_waits", Overlapped());
+  const LoadedTrace trace = ConvertDevice("device_waits", Overlapped());
   const std::string nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)";
   const Dependency* before = EdgeBetween(trace, "backward", nccl);
   ASSERT_NE(before, nullptr);
@@ -111,7 +111,7 @@ TEST(Device, WaitsBetweenStreamsAreInferredFromCallsWithoutIds) {
 }
 
 TEST(Device, NcclKernelIsATransferOnItsStream) {
-  const LoadedTrace trace = Convert("device_nccl", Overlapped());
+  const LoadedTrace trace = ConvertDevice("device_nccl", Overlapped());
   const Node* node = trace.Find("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)");
   ASSERT_NE(node, nullptr);
   EXPECT_EQ(node->type, NodeType::kCommColl);
@@ -178,7 +178,7 @@ TEST(Device, RecordedSynchronisationIsTakenAsItIs) {
   capture.Call("cudaLaunchKernel", 35, 2, 3).Kernel("later", 75, 40, 3, 7);
   capture.Call("cudaStreamWaitEvent", 40, 2, 4).Sync("Stream Wait Event", 4, 8, 7, 2);
   capture.Call("cudaLaunchKernel", 45, 2, 5).Kernel("other", 80, 10, 5, 8);
-  const LoadedTrace trace = Convert("device_sync", capture);
+  const LoadedTrace trace = ConvertDevice("device_sync", capture);
   const Dependency* edge = EdgeBetween(trace, "first", "other");
   ASSERT_NE(edge, nullptr);
   EXPECT_EQ(edge->reason, EdgeReason::kEvent);
@@ -191,7 +191,7 @@ TEST(Device, HostWaitsForTheStream) {
   capture.Step(0, 1000).Add(Mm(10, 30));
   capture.Call("cudaLaunchKernel", 20, 5, 1).Kernel("work", 40, 100, 1);
   capture.Call("cudaStreamSynchronize", 60, 90, 2);
-  const LoadedTrace trace = Convert("device_host_wait", capture);
+  const LoadedTrace trace = ConvertDevice("device_host_wait", capture);
   const Node* wait = trace.Find("cudaStreamSynchronize");
   ASSERT_NE(wait, nullptr);
   EXPECT_EQ(wait->kind, OpKind::kWait);
@@ -203,7 +203,7 @@ TEST(Device, HostWaitsForTheStream) {
 TEST(Device, LaunchBeforeTheCaptureIsSaid) {
   SyntheticCapture capture;
   capture.Step(0, 500).Add(Mm(10, 30)).Kernel("early", 5, 10, 77);
-  const LoadedTrace trace = Convert("device_early", capture);
+  const LoadedTrace trace = ConvertDevice("device_early", capture);
   ASSERT_NE(trace.Find("early"), nullptr);
   EXPECT_FALSE(trace.Find("early")->device_work->launch_recorded);
   EXPECT_EQ(trace.Diagnostic("kernel_without_launch"), 1U);
@@ -213,7 +213,7 @@ TEST(Device, EventsThatAreThereTwiceCountOnce) {
   SyntheticCapture capture;
   capture.Step(0, 500).Add(Mm(10, 30));
   capture.Call("cudaLaunchKernel", 20, 5, 1).Kernel("k", 40, 10, 1).Kernel("k", 40, 10, 1);
-  const LoadedTrace trace = Convert("device_twice", capture);
+  const LoadedTrace trace = ConvertDevice("device_twice", capture);
   EXPECT_EQ(trace.Find("k", 1), nullptr);
   EXPECT_EQ(trace.Diagnostic("duplicate_device_event"), 1U);
 }

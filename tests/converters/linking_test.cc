@@ -118,7 +118,7 @@ struct Call {
   std::int64_t seq_id = -1;  // of its forward operation
 };
 
-std::vector<Call> Step(int layers, std::int64_t first_seq) {
+std::vector<Call> StepCalls(int layers, std::int64_t first_seq) {
   std::vector<Call> out;
   for (int i = 0; i < layers; ++i) {
     out.push_back({1, "aten::linear", 8 + i, -1});
@@ -246,13 +246,13 @@ int ShapesThatDiffer(const Linked& linked) {
 }
 
 constexpr int kLinkedLayers = 40;
-// Of Step(kLinkedLayers, …): forward 2 × 40 + 14, backward 3 × 40, optimizer 40.
+// Of StepCalls(kLinkedLayers, …): forward 2 × 40 + 14, backward 3 × 40, optimizer 40.
 constexpr std::uint64_t kCalls = 254;
 
 // Both files show the start of a process group and the observer's frame, which are no records that
 // could have a partner: 255 of 254 would be more than all.
 TEST(LinkingById, OnlyRecordsThatCouldHaveAPartnerAreMatched) {
-  std::vector<Call> calls = Step(kLinkedLayers, 100);
+  std::vector<Call> calls = StepCalls(kLinkedLayers, 100);
   calls.push_back({1, "## process_group:init ##", 0, -1});
   calls.push_back({1, "[pytorch|profiler|execution_trace|process]", 0, -1});
   const auto linked = LinkTexts(HostText(calls), KinetoFile().Add(calls).NumberAll().Text());
@@ -267,11 +267,11 @@ TEST(LinkingById, OnlyRecordsThatCouldHaveAPartnerAreMatched) {
 
 TEST(LinkingByOrder, SequenceNumbersTellTheRepeat) {
   KinetoFile kineto;
-  kineto.Add(Step(kLinkedLayers / 2, 0));  // a warm-up that differs
+  kineto.Add(StepCalls(kLinkedLayers / 2, 0));  // a warm-up that differs
   for (int step = 0; step < 5; ++step) {
-    kineto.Add(Step(kLinkedLayers, 100 + 40 * step));
+    kineto.Add(StepCalls(kLinkedLayers, 100 + 40 * step));
   }
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 180)), kineto.Text());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 180)), kineto.Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().method, "alignment");
   EXPECT_EQ(linked->link().choice, "sequence numbers");
@@ -290,7 +290,7 @@ TEST(LinkingByOrder, SequenceNumbersTellTheRepeat) {
     EXPECT_EQ(node.seq_id, event.seq_id);
   }
   const std::int64_t before =
-      static_cast<std::int64_t>(Step(kLinkedLayers / 2, 0).size() + 2 * kCalls);
+      static_cast<std::int64_t>(StepCalls(kLinkedLayers / 2, 0).size() + 2 * kCalls);
   EXPECT_EQ(linked->list->start_ns, (1000 + before * 10) * 1000);
   EXPECT_EQ(linked->list->end_ns - linked->list->start_ns, std::int64_t{kCalls} * 10'000);
   EXPECT_THAT(linked->link().threads, ElementsAre(LinkReport::Thread{1, 1001, 134, 134, 134},
@@ -300,10 +300,10 @@ TEST(LinkingByOrder, SequenceNumbersTellTheRepeat) {
 TEST(LinkingByOrder, WithoutTheRecordedStepTheLastCompleteOneIsTaken) {
   KinetoFile kineto;
   for (int step = 0; step < 4; ++step) {
-    kineto.Add(Step(kLinkedLayers, 100 + 40 * step));
+    kineto.Add(StepCalls(kLinkedLayers, 100 + 40 * step));
   }
   kineto.Drop(kineto.size() - 60, 60);  // the profiler stopped in the last one
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 900)), kineto.Text());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 900)), kineto.Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().choice, "last");
   EXPECT_EQ(linked->link().repeat, 3U);
@@ -314,9 +314,9 @@ TEST(LinkingByOrder, WithoutTheRecordedStepTheLastCompleteOneIsTaken) {
 TEST(LinkingByOrder, MedianRepeatOnRequest) {
   KinetoFile kineto;
   for (const int us : {50, 12, 10, 11, 14}) {
-    kineto.Add(Step(kLinkedLayers, 100), us);
+    kineto.Add(StepCalls(kLinkedLayers, 100), us);
   }
-  const std::string host = HostText(Step(kLinkedLayers, 100));
+  const std::string host = HostText(StepCalls(kLinkedLayers, 100));
   const auto linked = LinkTexts(host, kineto.Text(), RepeatChoice::kMedian);
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().choice, "median");
@@ -329,9 +329,9 @@ TEST(LinkingByOrder, MedianRepeatOnRequest) {
 
 TEST(LinkingByOrder, DisorderedAndMissingEvents) {
   KinetoFile kineto;
-  kineto.Add(Step(kLinkedLayers, 100));
+  kineto.Add(StepCalls(kLinkedLayers, 100));
   kineto.Shuffle(20, 21).Shuffle(60, 62).Drop(100, 2);
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 100)), kineto.Text());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 100)), kineto.Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().matched, kCalls - 2);
   EXPECT_EQ(linked->diagnostics.CountOf("host_record_without_time"), 2U);
@@ -346,9 +346,9 @@ TEST(LinkingByOrder, DisorderedAndMissingEvents) {
 // Equal names in a row, one of them missing: shapes tell which.
 TEST(LinkingByOrder, ShapesDecideAmongEqualNames) {
   KinetoFile kineto;
-  kineto.Add(Step(kLinkedLayers, 100));
+  kineto.Add(StepCalls(kLinkedLayers, 100));
   kineto.Drop(kCalls - 35, 1);  // an aten::add_ of the optimizer
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 100)), kineto.Text());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 100)), kineto.Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().matched, kCalls - 1);
   EXPECT_THAT(linked->link().unmatched, ElementsAre(HasSubstr("aten::add_")));
@@ -357,9 +357,10 @@ TEST(LinkingByOrder, ShapesDecideAmongEqualNames) {
 
 // The first two changed places.
 TEST(LinkingByOrder, DisorderAtTheVeryStart) {
-  std::vector<Call> calls = Step(kLinkedLayers, 100);
+  std::vector<Call> calls = StepCalls(kLinkedLayers, 100);
   std::swap(calls[0], calls[1]);
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 100)), KinetoFile().Add(calls).Text());
+  const auto linked =
+      LinkTexts(HostText(StepCalls(kLinkedLayers, 100)), KinetoFile().Add(calls).Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().matched, kCalls);
 }
@@ -368,7 +369,7 @@ TEST(LinkingByOrder, SeveralStepsInBothAreOneRepeat) {
   KinetoFile kineto;
   std::vector<Call> host;
   for (int step = 0; step < 3; ++step) {
-    const auto calls = Step(kLinkedLayers, 100 + 40 * step);
+    const auto calls = StepCalls(kLinkedLayers, 100 + 40 * step);
     host.insert(host.end(), calls.begin(), calls.end());
     kineto.Add(calls);
   }
@@ -382,10 +383,11 @@ TEST(LinkingByOrder, SeveralStepsInBothAreOneRepeat) {
 TEST(LinkingByOrder, KinetoHoldsLess) {
   std::vector<Call> host;
   for (int step = 0; step < 3; ++step) {
-    const auto calls = Step(kLinkedLayers, 100 + 40 * step);
+    const auto calls = StepCalls(kLinkedLayers, 100 + 40 * step);
     host.insert(host.end(), calls.begin(), calls.end());
   }
-  const auto linked = LinkTexts(HostText(host), KinetoFile().Add(Step(kLinkedLayers, 140)).Text());
+  const auto linked =
+      LinkTexts(HostText(host), KinetoFile().Add(StepCalls(kLinkedLayers, 140)).Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().matched, kCalls);
   EXPECT_EQ(linked->diagnostics.CountOf("host_record_without_time"), 2 * kCalls);
@@ -397,18 +399,18 @@ TEST(LinkingByOrder, KinetoHoldsLess) {
 
 TEST(LinkingByOrder, StepAnnotationAroundTheSpanIsKept) {
   KinetoFile kineto;
-  kineto.Add(Step(kLinkedLayers, 60));
+  kineto.Add(StepCalls(kLinkedLayers, 60));
   kineto.Add({{1, "ProfilerStep#12", -1, -1}}, static_cast<int>(kCalls) * 10);
   const std::string text = kineto.Text();
   // The annotation encloses the step that follows: it starts where it started, not where it ended.
   KinetoFile inside = kineto;
-  inside.Add(Step(kLinkedLayers, 100));
+  inside.Add(StepCalls(kLinkedLayers, 100));
   auto json = nlohmann::json::parse(inside.Text());
   const double shift = static_cast<double>(kCalls) * 10;
   for (std::size_t i = kCalls + 1; i < json["traceEvents"].size(); ++i) {
     json["traceEvents"][i]["ts"] = json["traceEvents"][i]["ts"].get<double>() - shift;
   }
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 100)), json.dump());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 100)), json.dump());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->link().repeat, 2U);
   EXPECT_EQ(linked->list->operations.size(), kCalls + 1);
@@ -416,14 +418,14 @@ TEST(LinkingByOrder, StepAnnotationAroundTheSpanIsKept) {
 }
 
 TEST(LinkingByOrder, DifferentProgramsAreRefusedWithTheEvidence) {
-  std::vector<Call> other = Step(kLinkedLayers, 100);
+  std::vector<Call> other = StepCalls(kLinkedLayers, 100);
   for (std::size_t i = 30; i < other.size(); ++i) {
     if (i % 4 == 0) {
       other[i].name = "aten::conv2d";
     }
   }
   const auto linked =
-      LinkTexts(HostText(Step(kLinkedLayers, 100), 99), KinetoFile().Add(other).Text());
+      LinkTexts(HostText(StepCalls(kLinkedLayers, 100), 99), KinetoFile().Add(other).Text());
   ASSERT_FALSE(linked->list);
   EXPECT_EQ(linked->list.error().kind, ErrorKind::kBadInput);
   for (const char* part :
@@ -434,8 +436,8 @@ TEST(LinkingByOrder, DifferentProgramsAreRefusedWithTheEvidence) {
 }
 
 TEST(LinkingByOrder, AnotherProcessIsCounted) {
-  const auto linked = LinkTexts(HostText(Step(kLinkedLayers, 100), 99),
-                                KinetoFile().Add(Step(kLinkedLayers, 100)).Text());
+  const auto linked = LinkTexts(HostText(StepCalls(kLinkedLayers, 100), 99),
+                                KinetoFile().Add(StepCalls(kLinkedLayers, 100)).Text());
   ASSERT_TRUE(linked->list) << linked->list.error().message;
   EXPECT_EQ(linked->diagnostics.CountOf("linked_to_another_process"), 1U);
 }

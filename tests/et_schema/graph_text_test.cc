@@ -15,7 +15,8 @@ namespace {
 
 constexpr char kHostile[] = "a<b> & \"c\" \\d\n\x01";
 
-Node MakeNode(std::uint64_t id, const std::string& name, std::int64_t start_ns, std::int32_t step) {
+Node MakeStepNode(std::uint64_t id, const std::string& name, std::int64_t start_ns,
+                  std::int32_t step) {
   Node node;
   node.id = id;
   node.name = name;
@@ -28,8 +29,8 @@ Node MakeNode(std::uint64_t id, const std::string& name, std::int64_t start_ns, 
 }
 
 std::vector<Node> Nodes() {
-  std::vector<Node> nodes = {MakeNode(5, kHostile, 0, 0), MakeNode(3, "aten::mm", 2'000, 0),
-                             MakeNode(4, "aten::add", 4'000, 1)};
+  std::vector<Node> nodes = {MakeStepNode(5, kHostile, 0, 0), MakeStepNode(3, "aten::mm", 2'000, 0),
+                             MakeStepNode(4, "aten::add", 4'000, 1)};
   nodes[1].op_class = OpClass::kGemm;
   nodes[1].deps = {{5, EdgeReason::kThread, false}};
   nodes[2].deps = {{3, EdgeReason::kData, true}};
