@@ -44,10 +44,10 @@ Result<std::string> Summary(const std::string& run) {
   const Json report = Json::parse(JsonText(analysis.report));
   Json summary = Json::object();
   for (const char* key :
-       {"coverage", "covered_ns", "coverage_of_step", "oversubscribed", "step_time_recorded_ns",
-        "step_time_untraced_ns", "step_time_replayed_ns", "step_time_replayed_min_ns",
-        "step_time_replayed_max_ns", "iterations", "host_ns", "wait_ns", "delay_ns", "classes",
-        "energy_joules", "mean_watts"}) {
+       {"coverage", "coverage_basis", "covered_ns", "coverage_of_step", "oversubscribed",
+        "step_time_recorded_ns", "step_time_untraced_ns", "step_time_replayed_ns",
+        "step_time_replayed_min_ns", "step_time_replayed_max_ns", "iterations", "host_ns",
+        "wait_ns", "delay_ns", "classes", "energy_joules", "mean_watts"}) {
     if (report.contains(key)) {
       summary[key] = report[key];
     }

@@ -29,8 +29,11 @@ std::string NewBuffer(std::string used, std::size_t bytes) {
 
 }  // namespace
 
-JsonStream::JsonStream(TextSource& source, std::string_view array_key)
-    : source_(source), array_key_(array_key), chunk_(NewBuffer({}, kBatchBytes)) {}
+JsonStream::JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array)
+    : source_(source),
+      array_key_(array_key),
+      kept_array_(kept_array),
+      chunk_(NewBuffer({}, kBatchBytes)) {}
 
 Result<bool> JsonStream::ReadMore() {
   if (begin_ > 1 && begin_ == end_) {
@@ -68,9 +71,10 @@ void JsonStream::ReadFrameByte(char c) {
       after_colon_ = depth_ == 1;
       break;
     case '[':
-      if (was_after_colon) {
+      if (const auto key = std::string_view(frame_).substr(key_begin_, key_end_ - key_begin_);
+          was_after_colon && (kept_array_.empty() || key != kept_array_)) {
         state_ = State::kArray;
-        wanted_ = std::string_view(frame_).substr(key_begin_, key_end_ - key_begin_) == array_key_;
+        wanted_ = key == array_key_;
         scanner_.Begin();
         scanned_ = 0;
       }
@@ -265,8 +269,9 @@ struct Work {
 
 class Pipeline {
  public:
-  Pipeline(TextSource& source, std::string_view array_key, const BatchReader& read)
-      : stream_(source, array_key), read_(read) {}
+  Pipeline(TextSource& source, std::string_view array_key, std::string_view kept_array,
+           const BatchReader& read)
+      : stream_(source, array_key, kept_array), read_(read) {}
 
   void Run() {
     using oneapi::tbb::filter_mode;
@@ -375,8 +380,8 @@ class Pipeline {
 }  // namespace
 
 Result<JsonFrame> StreamObject(TextSource& source, std::string_view array_key,
-                               const BatchReader& read) {
-  Pipeline pipeline(source, array_key, read);
+                               const BatchReader& read, std::string_view kept_array) {
+  Pipeline pipeline(source, array_key, kept_array, read);
   pipeline.Run();
   return std::move(pipeline).Take(array_key);
 }

@@ -28,11 +28,12 @@ struct JsonBatch {
 // Cuts a text into batches.
 class JsonStream {
  public:
-  JsonStream(TextSource& source, std::string_view array_key);
+  JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array);
 
   // The next batch, in file order. `buffer` is used again if it is of any size. False: no more.
   Result<bool> Next(std::string buffer, JsonBatch& batch);
-  // Afterwards: the text with nothing between the brackets of the object's arrays.
+  // Afterwards: the text with nothing between the brackets of the object's arrays, but for the kept
+  // one.
   [[nodiscard]] TextFile TakeFrame() &&;
 
  private:
@@ -46,7 +47,7 @@ class JsonStream {
   void Drop(std::size_t until);
 
   TextSource& source_;
-  std::string array_key_;
+  std::string array_key_, kept_array_;
   State state_ = State::kFrame;
   // chunk_[begin_, end_) is what was read and not yet used; the byte before it is ours.
   std::string chunk_;
@@ -85,7 +86,7 @@ using ElementVisitor = std::function<Status(simdjson::dom::element root, std::si
 
 struct JsonFrame {
   TextFile file;
-  SplitJson json;  // without elements; members that are arrays are empty
+  SplitJson json;  // without elements; members that are arrays are empty, but for the kept one
   // The first error in an element of a file whose structure is sound.
   std::optional<Error> element_error;
 };
@@ -94,8 +95,10 @@ struct JsonFrame {
 using BatchReader =
     std::function<Result<std::function<void()>>(const JsonBatch&, simdjson::dom::parser&)>;
 
-// Errors of the file and of its structure are returned before those in elements.
+// Errors of the file and of its structure are returned before those in elements. `kept_array`: a
+// small array, which is part of the frame.
 [[nodiscard]] Result<JsonFrame> StreamObject(TextSource& source, std::string_view array_key,
-                                             const BatchReader& read);
+                                             const BatchReader& read,
+                                             std::string_view kept_array = {});
 
 }  // namespace reprise

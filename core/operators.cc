@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kOpKindNames = {"work", "composite", "metadata", "wait",
                                                           "comm"};
-constexpr std::array<std::string_view, 20> kClassNames = {
-    "other",   "gemm", "attention", "conv",     "norm", "elementwise", "reduction",
-    "softmax", "loss", "embedding", "index",    "sort", "copy",        "fill",
-    "random",  "pool", "optimizer", "metadata", "comm", "host"};
+constexpr std::array<std::string_view, 21> kClassNames = {
+    "other",   "gemm",   "attention", "conv",      "norm",     "elementwise", "reduction",
+    "softmax", "loss",   "embedding", "index",     "sort",     "copy",        "fill",
+    "memcpy",  "random", "pool",      "optimizer", "metadata", "comm",        "host"};
 
 struct OperatorRow {
   std::string_view name;

@@ -33,6 +33,7 @@ enum class OpClass : std::uint8_t {
   kSort,
   kCopy,
   kFill,
+  kMemcpy,  // copies and fills of memory that are nodes themselves, not operators
   kRandom,
   kPool,
   kOptimizer,

@@ -18,6 +18,18 @@ enum class ReplayMode : std::uint8_t { kReal, kSurrogate, kTimed, kSkip };
 [[nodiscard]] std::string_view Name(ReplayMode mode);
 [[nodiscard]] std::optional<ReplayMode> ParseReplayMode(std::string_view text);
 
+// What the FLOPs and bytes of a node were taken from, best first (docs/coverage.md).
+enum class WorkSource : std::uint8_t {
+  kNone,         // nothing to compute: host nodes, waits; runs of schemas 1 to 6
+  kArguments,    // arguments with shapes
+  kCounts,       // num_ops and tensor_size of the node
+  kCopiedBytes,  // the bytes of a copy or fill of memory
+  kMessage,      // a transfer's message
+  kUnknown,      // the trace does not say, and the node was to run
+};
+[[nodiscard]] std::string_view Name(WorkSource source);
+[[nodiscard]] std::optional<WorkSource> ParseWorkSource(std::string_view text);
+
 // One node, one iteration, one rank. Replayed times are MonotonicNs of the rank's host.
 struct NodeRecord {
   std::uint64_t node_id = 0;
@@ -43,6 +55,8 @@ struct NodeInfo {
   std::string shape;   // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
   double flops = 0;
   double bytes = 0;
+  WorkSource work_from = WorkSource::kNone;
+  bool capped = false;  // FLOPs or bytes are less than work_from says: implausible in its time
   std::int32_t step = 0;
   std::int64_t recorded_start_ns = 0;     // relative to the trace's base
   std::int64_t recorded_duration_ns = 0;  // of a transfer: from the last arrival on

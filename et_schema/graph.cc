@@ -80,6 +80,8 @@ std::int64_t Graph::tracing_delay_ns(Index i) const {
                                   std::max<std::int64_t>(0, impl_->tracing_delay_ns[i]));
 }
 std::int64_t Graph::transfer_ns(Index i) const { return impl_->RareOf(i).transfer_ns; }
+std::int64_t Graph::num_ops(Index i) const { return impl_->RareOf(i).num_ops; }
+std::int64_t Graph::tensor_bytes(Index i) const { return impl_->RareOf(i).tensor_bytes; }
 std::int32_t Graph::step(Index i) const { return impl_->steps[i]; }
 std::span<const Graph::Index> Graph::order() const { return impl_->order; }
 const Diagnostics& Graph::diagnostics() const { return impl_->diagnostics; }

@@ -54,6 +54,8 @@ class Graph {
   [[nodiscard]] std::int64_t tracing_ns(Index i) const;
   [[nodiscard]] std::int64_t tracing_delay_ns(Index i) const;
   [[nodiscard]] std::int32_t step(Index i) const;
+  [[nodiscard]] std::int64_t num_ops(Index i) const;       // see Node::num_ops
+  [[nodiscard]] std::int64_t tensor_bytes(Index i) const;  // see Node::tensor_bytes
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;

@@ -119,6 +119,9 @@ void NodeDecoder::DecodeKind(NodeView& view) {
   } else if (view.type == NodeType::kMetadata) {
     view.kind = OpKind::kMetadata;
     view.op_class = OpClass::kMetadata;
+  } else if (view.type == NodeType::kMemLoad || view.type == NodeType::kMemStore) {
+    view.kind = OpKind::kWork;
+    view.op_class = OpClass::kMemcpy;
   } else {
     const auto known = FindOperator(view.name);
     view.kind = known ? known->kind : OpKind::kWork;

@@ -102,10 +102,16 @@ class KernelRegistry {
 };
 
 // Surrogate for calls without a kernel: launches that move the same bytes and do the same FLOPs on
-// `scratch`; cost estimated from the operands alone.
+// `scratch`; cost estimated from the operands alone. Of a table, the rows that a lookup touches
+// count and not the whole.
 [[nodiscard]] Cost EstimateCost(const OpCall& call);
 [[nodiscard]] Result<std::vector<Launch>> LowerSurrogate(const Cost& cost,
                                                          const LowerContext& context);
+
+// What a copy of memory is replayed as where no kernel of an operator does it: `bytes` copied, or
+// only written, within the device's memory. Nothing for no bytes.
+[[nodiscard]] Result<std::vector<Launch>> LowerMemcpy(std::int64_t bytes, bool fill,
+                                                      const LowerContext& context);
 
 // Exclusive upper bound of valid values for integer inputs of the call, per storage incarnation:
 // embedding indices → rows, nll_loss targets → classes, gather/index → extent of the dimension.

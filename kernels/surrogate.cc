@@ -1,8 +1,11 @@
-// The same bytes and FLOPs as a call, by another kernel: kernels/ops/surrogate.cl.
+// Work without a kernel of its own: the same bytes and FLOPs as a call (kernels/ops/surrogate.cl),
+// and copies of memory.
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/host/parts.h"
 #include "kernels/lowering.h"
+#include "kernels/ops/host_clones.h"
 
 namespace reprise {
 namespace {
@@ -30,15 +33,28 @@ Plan MakePlan(const Cost& cost) {
   return plan;
 }
 
-void RunOnHost(const Plan& plan, float* scratch) {
-  for (std::int64_t pass = 0; pass < plan.passes; ++pass) {
-    for (std::int64_t i = 0; i < plan.words; ++i) {
-      float x = scratch[i];
-      for (int k = 0; k < plan.fma_per_word; ++k) {
+// Blocks of words that stay in registers, so that their chains of multiply-adds overlap.
+REPRISE_CLONES void WalkOnHost(float* words, std::int64_t count, std::int32_t fma_per_word) {
+  constexpr std::int64_t kBlock = 64;
+  float block[kBlock] = {};
+  for (std::int64_t i = 0; i < count; i += kBlock) {
+    const std::int64_t size = std::min(kBlock, count - i);
+    std::copy_n(words + i, size, block);
+    for (std::int32_t k = 0; k < fma_per_word; ++k) {
+      for (float& x : block) {
         x = x * 0.5F + 0.25F;
       }
-      scratch[i] = x;
     }
+    std::copy_n(block, size, words + i);
+  }
+}
+
+void RunOnHost(const Plan& plan, float* scratch) {
+  const double bytes_like = 2.0 * kWordBytes + 0.5 * plan.fma_per_word;
+  for (std::int64_t pass = 0; pass < plan.passes; ++pass) {
+    InParts(plan.words, GrainOf(bytes_like), [&](std::int64_t begin, std::int64_t end) {
+      WalkOnHost(scratch + begin, end - begin, plan.fma_per_word);
+    });
   }
 }
 
@@ -62,6 +78,26 @@ Result<std::vector<Launch>> LowerSurrogate(const Cost& cost, const LowerContext&
   kernel.args = {scratch, plan.words, plan.passes, plan.fma_per_word};
   SetItemsLaunch(kernel, plan.words, context.device);
   return std::vector<Launch>{std::move(kernel)};
+}
+
+Result<std::vector<Launch>> LowerMemcpy(std::int64_t bytes, bool fill,
+                                        const LowerContext& context) {
+  std::vector<Launch> launches;
+  if (bytes <= 0) {
+    return launches;
+  }
+  const std::int64_t scratch_bytes = std::min(bytes, kMaxScratchBytes);
+  REPRISE_ASSIGN(Buffer * to, context.scratch(0, scratch_bytes));
+  REPRISE_ASSIGN(Buffer * from, context.scratch(1, scratch_bytes));
+  for (std::int64_t done = 0; done < bytes; done += scratch_bytes) {
+    const std::int64_t now = std::min(scratch_bytes, bytes - done);
+    if (fill) {
+      launches.emplace_back(DeviceFill{to, 0, now, {std::byte{0}}});
+    } else {
+      launches.emplace_back(DeviceCopy{to, 0, from, 0, now});
+    }
+  }
+  return launches;
 }
 
 }  // namespace reprise

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/clock.h"
+#include "replayer/lowering.h"
 
 namespace reprise {
 
@@ -36,7 +36,7 @@ Engine::~Engine() {
   }
 }
 
-Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& plan,
+Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, Plan& plan,
                                                const ReplayOptions& options,
                                                Communicator& communicator, RankGroups& groups,
                                                CommThreadOptions transfers, Device* device,
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, const Plan& p
   std::unique_ptr<Engine> engine(new Engine(graph, plan, options, communicator));
   REPRISE_TRY(engine->CreateActors(device));
   if (device != nullptr) {
-    REPRISE_TRY(engine->PrepareLaunches(*device, *memory));
+    REPRISE_TRY(engine->PrepareLaunches(*device, *memory, plan));
   }
   Engine* raw = engine.get();
   CommThread::Callbacks callbacks{
@@ -76,45 +76,23 @@ Status Engine::CreateActors(Device* device) {
   return {};
 }
 
-Result<std::vector<Launch>> Engine::LowerNode(Graph::Index i, Device& device,
-                                              DeviceMemory& memory) const {
-  const Work& work = plan_.work[i];
-  const LowerContext context{memory, device.info(), [&](int slot, std::int64_t bytes) {
-                               return memory.Scratch(work.actor, slot, bytes);
-                             }};
-  if (work.mode == ReplayMode::kSurrogate) {
-    return LowerSurrogate(work.cost, context);
-  }
-  REPRISE_ASSIGN(const OpCall call, graph_.Call(i));
-  return work.kernel->Lower(call, context);
-}
-
 // Everything is compiled before anything is bound: ranks that start together then share the work.
-Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory) {
-  const auto where = [&](Graph::Index i, const Error& error) {
-    return reprise::Fail(
-        error.kind, fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), error.message));
+Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan) {
+  const ActorScratch scratch = [&memory](std::uint32_t actor, int slot, std::int64_t bytes) {
+    return memory.Scratch(actor, slot, bytes);
   };
-  std::vector<Launch> launches;
-  for (Graph::Index i = 0; i < graph_.size(); ++i) {
-    const Work& work = plan_.work[i];
-    const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    if (work.type == WorkType::kCompute && executes) {
-      auto lowered = LowerNode(i, device, memory);
-      if (!lowered) {
-        return where(i, lowered.error());
-      }
-      std::move(lowered->begin(), lowered->end(), std::back_inserter(launches));
-    }
-    launch_begin_[i + 1] = static_cast<std::uint32_t>(launches.size());
-  }
-  REPRISE_TRY(device.Compile(launches));
-  launches_.reserve(launches.size());
+  REPRISE_ASSIGN(PlannedLaunches planned,
+                 LowerPlan(graph_, options_, memory, device.info(), scratch, plan));
+  launch_begin_ = std::move(planned.begin);
+  REPRISE_TRY(device.Compile(planned.launches));
+  launches_.reserve(planned.launches.size());
   for (Graph::Index i = 0; i < graph_.size(); ++i) {
     for (std::uint32_t k = launch_begin_[i]; k < launch_begin_[i + 1]; ++k) {
-      auto prepared = device.Prepare(launches[k]);
+      auto prepared = device.Prepare(planned.launches[k]);
       if (!prepared) {
-        return where(i, prepared.error());
+        return reprise::Fail(prepared.error().kind,
+                             fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i),
+                                         prepared.error().message));
       }
       launches_.push_back(std::move(*prepared));
     }

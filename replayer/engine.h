@@ -39,7 +39,8 @@ class Engine {
  public:
   // `device` and `memory` null where nothing runs on a device. `memory` has buffers for every
   // storage of the plan. All references must outlive the engine. Compiles and binds every launch.
-  static Result<std::unique_ptr<Engine>> Create(const Graph& graph, const Plan& plan,
+  // Nodes of `plan` without a launch become timed (lowering.h).
+  static Result<std::unique_ptr<Engine>> Create(const Graph& graph, Plan& plan,
                                                 const ReplayOptions& options,
                                                 Communicator& communicator, RankGroups& groups,
                                                 CommThreadOptions transfers, Device* device,
@@ -91,8 +92,7 @@ class Engine {
   Engine(const Graph& graph, const Plan& plan, const ReplayOptions& options,
          Communicator& communicator);
   Status CreateActors(Device* device);
-  Result<std::vector<Launch>> LowerNode(Graph::Index i, Device& device, DeviceMemory& memory) const;
-  Status PrepareLaunches(Device& device, DeviceMemory& memory);
+  Status PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan);
 
   NodeState RunNode(Graph::Index i);
   NodeState RunOnThread(Graph::Index i, ActorState& actor);

@@ -124,7 +124,8 @@ Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& 
     seconds += work.stretch * std::max(work.cost.flops / limits.flops_per_second,
                                        work.cost.bytes / limits.bytes_per_second);
   }
-  estimate.compute_ns = static_cast<std::int64_t>(seconds * 1e9 * slowdown);
+  constexpr double kMostNs = 1e18;  // decades, and still a number
+  estimate.compute_ns = static_cast<std::int64_t>(std::min(seconds * 1e9 * slowdown, kMostNs));
   return estimate;
 }
 
@@ -139,9 +140,11 @@ Status CheckEstimate(const Estimate& estimate, const DeviceInfo& device, int ran
         share_bytes, static_cast<double>(share_bytes) * 1e-9,
         options.share_memory ? "" : "--memory share, "));
   }
-  const bool slow = static_cast<double>(estimate.compute_ns) >
-                    kSlowdownLimit * static_cast<double>(estimate.recorded_ns);
-  const std::int64_t total_ns = estimate.compute_ns * (options.warmup + options.iterations);
+  const bool slow =
+      estimate.recorded_ns > 0 && static_cast<double>(estimate.compute_ns) >
+                                      kSlowdownLimit * static_cast<double>(estimate.recorded_ns);
+  const double total_ns = static_cast<double>(estimate.compute_ns) *
+                          static_cast<double>(options.warmup + options.iterations);
   if (slow && total_ns > kShortRunNs && !options.allow_slow) {
     return EnvironmentError(fmt::format(
         "one iteration would take about {} of computing on {}, recorded were {} ({:.0f} times); "

@@ -29,8 +29,8 @@ struct Estimate {
 [[nodiscard]] Estimate EstimateReplay(const Graph& graph, const Plan& plan,
                                       const MemoryPlan& memory, const DeviceLimits& limits,
                                       double slowdown);
-// Beyond 20× the recorded time and half a minute in all, or beyond the device's memory:
-// environment error with the ways out.
+// Beyond 20× the recorded time (where there is one) and half a minute in all, or beyond the
+// device's memory: environment error with the ways out.
 [[nodiscard]] Status CheckEstimate(const Estimate& estimate, const DeviceInfo& device,
                                    int ranks_sharing_device, const ReplayOptions& options);
 

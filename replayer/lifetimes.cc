@@ -54,7 +54,8 @@ class LifetimeScan {
 
   void Touch(Graph::Index i, const OpCall& call) {
     const Work& work = plan_.work[i];
-    const bool executes = work.type == WorkType::kCompute || work.type == WorkType::kTransfer;
+    // Surrogates and copies of memory use scratch, timed nodes nothing.
+    const bool executes = work.kernel != nullptr || work.type == WorkType::kTransfer;
     std::uint32_t last = i;
     if (work.type == WorkType::kTransfer) {
       const auto it = waited_at_.find(i);

@@ -9,7 +9,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "replayer/known_work.h"
 #include "replayer/phases.h"
+#include "replayer/work_cap.h"
 
 namespace reprise {
 namespace {
@@ -30,13 +32,6 @@ std::string NameOf(const Actor& actor, const CommSpec* comm) {
   return fmt::format("thread {}", actor.id);
 }
 
-// A transfer's own time is what remains once all members have arrived; where they never do, what
-// was recorded includes them.
-std::int64_t RecordedTransferNs(const Graph& graph, Graph::Index i, const Work& work) {
-  const std::int64_t transfer_ns = graph.transfer_ns(i);
-  return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
-}
-
 // "[8,64] [64,64]": of the tensors among the inputs, the first few of long lists.
 std::string ShapesText(const OpCall& call) {
   constexpr std::size_t kMost = 4;
@@ -46,6 +41,11 @@ std::string ShapesText(const OpCall& call) {
     text += fmt::format("{}[{}]", i == 0 ? "" : " ", fmt::join(tensors[i]->shape, ","));
   }
   return tensors.size() > kMost ? text + fmt::format(" and {} more", tensors.size() - kMost) : text;
+}
+
+std::int64_t DurationNs(const Graph& graph, Graph::Index i, const ReplayOptions& options) {
+  const bool untraced = options.host_gaps == HostGaps::kUntraced;
+  return graph.duration_ns(i) - (untraced ? graph.tracing_ns(i) : 0);
 }
 
 class Planner {
@@ -65,6 +65,7 @@ class Planner {
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       REPRISE_TRY(PlanNode(i));
     }
+    CapSurrogates(graph_, plan_);
     OrderSequences();
     FrameSteps();
     AddDependencies();
@@ -74,9 +75,6 @@ class Planner {
 
  private:
   [[nodiscard]] bool untraced() const { return options_.host_gaps == HostGaps::kUntraced; }
-  [[nodiscard]] std::int64_t DurationNs(Graph::Index i) const {
-    return graph_.duration_ns(i) - (untraced() ? graph_.tracing_ns(i) : 0);
-  }
 
   Status PlanNode(Graph::Index i) {
     Work& work = plan_.work[i];
@@ -93,7 +91,7 @@ class Planner {
       return PlanCompute(i, work);
     }
     work.type = graph_.kind(i) == OpKind::kWait ? WorkType::kWait : WorkType::kHost;
-    work.host_ns = Scaled(DurationNs(i), options_.GapFactor());
+    work.host_ns = Scaled(DurationNs(graph_, i, options_), options_.GapFactor());
     return {};
   }
 
@@ -108,12 +106,12 @@ class Planner {
       work.mode = ReplayMode::kTimed;
     }
     work.cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
+    work.source = WorkSource::kMessage;
     if (work.mode == ReplayMode::kSurrogate) {
       work.mode = ReplayMode::kReal;  // a transfer of the same bytes is the transfer
     }
     if (work.mode == ReplayMode::kTimed) {
-      work.host_ns =
-          Scaled(RecordedTransferNs(graph_, i, work), options_.TimeScaleOf(OpClass::kComm));
+      work.host_ns = Scaled(RecordedWorkNs(graph_, i, work), options_.TimeScaleOf(OpClass::kComm));
     }
     if (spec.certainty == GroupCertainty::kUnknown && work.mode != ReplayMode::kSkip &&
         !work.alone && !options_.assume_groups) {
@@ -137,21 +135,43 @@ class Planner {
           fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), call.error().message));
     }
     work.shapes = NumberOfShapes(*call);
-    const Kernel* kernel = registry_.Find(*call);
-    work.cost = kernel != nullptr ? kernel->CostOf(*call) : EstimateCost(*call);
-    if (work.mode == ReplayMode::kReal) {
-      work.kernel = kernel;
-      if (kernel == nullptr) {
-        work.mode = ReplayMode::kSurrogate;
-        plan_.diagnostics.Count("no_kernel: " + call->name, fmt::format("node {}", graph_.id(i)));
-      }
-    }
+    const KnownWork known = FindWork(graph_, i, *call, registry_);
+    work.cost = known.cost;
+    work.source = known.source;
+    work.exact = known.kernel != nullptr;
+    work.no_elements = known.no_elements;
+    ChooseKind(i, call->name, known, work);
     if (work.mode == ReplayMode::kTimed) {
-      work.host_ns = Scaled(DurationNs(i), options_.TimeScaleOf(graph_.op_class(i)));
+      HoldForRecordedTime(graph_, i, options_, plan_);
     } else if (work.mode != ReplayMode::kSkip) {
       Stretch(i, work);
     }
     return {};
+  }
+
+  // A chosen kind that the trace does not say enough for becomes the next best.
+  void ChooseKind(Graph::Index i, const std::string& operation, const KnownWork& known,
+                  Work& work) {
+    if (work.mode == ReplayMode::kTimed || work.mode == ReplayMode::kSkip) {
+      work.source = known.source == WorkSource::kUnknown ? WorkSource::kNone : known.source;
+      return;
+    }
+    const std::string node = fmt::format("node {}", graph_.id(i));
+    if (known.source == WorkSource::kUnknown) {
+      work.mode = ReplayMode::kTimed;
+      plan_.diagnostics.Count("unknown_work: " + operation, node);
+    } else if (known.source == WorkSource::kCopiedBytes) {
+      work.mode = ReplayMode::kReal;  // a copy of the same bytes is the copy
+    } else if (work.mode == ReplayMode::kReal) {
+      work.kernel = known.kernel;
+      if (known.kernel == nullptr) {
+        work.mode = ReplayMode::kSurrogate;
+        plan_.diagnostics.Count("no_kernel: " + operation, node);
+      }
+    }
+    if (known.no_elements) {
+      plan_.diagnostics.Count("no_elements: " + operation, node);
+    }
   }
 
   std::uint32_t NumberOfShapes(const OpCall& call) {
@@ -294,6 +314,10 @@ std::string_view KernelName(const Work& work) {
   if (work.kernel != nullptr) {
     return work.kernel->name();
   }
+  const bool runs = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
+  if (work.source == WorkSource::kCopiedBytes) {
+    return runs ? "memcpy" : "";
+  }
   return work.mode == ReplayMode::kSurrogate ? "surrogate" : "";
 }
 
@@ -302,6 +326,20 @@ std::string_view KernelName(const Work& work) {
 Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
                        const KernelRegistry& registry) {
   return Planner(graph, options, registry).Build();
+}
+
+std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work) {
+  const std::int64_t transfer_ns = graph.transfer_ns(i);
+  return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
+}
+
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+                         Plan& plan) {
+  Work& work = plan.work[i];
+  work.mode = ReplayMode::kTimed;
+  work.kernel = nullptr;
+  work.stretch = 1;
+  work.host_ns = Scaled(DurationNs(graph, i, options), options.TimeScaleOf(graph.op_class(i)));
 }
 
 std::int64_t RecordedStepNs(const Graph& graph) {
@@ -339,10 +377,11 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     info.shape = plan.shapes[work.shapes];
     info.flops = work.cost.flops;
     info.bytes = work.cost.bytes;
+    info.work_from = work.source;
+    info.capped = work.capped;
     info.step = work.step;
     info.recorded_start_ns = graph.start_ns(i);
-    // A transfer's own time is what remains once all members have arrived.
-    info.recorded_duration_ns = RecordedTransferNs(graph, i, work);
+    info.recorded_duration_ns = RecordedWorkNs(graph, i, work);
     info.recorded_elapsed_ns = graph.duration_ns(i);
     info.recorded_delay_ns = graph.delay_ns(i);
     info.recorded_tracing_ns = graph.tracing_ns(i);

@@ -26,12 +26,16 @@ enum class WorkType : std::uint8_t {
 struct Work {
   WorkType type = WorkType::kHost;
   ReplayMode mode = ReplayMode::kReal;
-  const Kernel* kernel = nullptr;  // compute in real mode
+  const Kernel* kernel = nullptr;  // compute in real mode; none: a copy of memory
   Cost cost;
-  std::uint32_t actor = 0;   // index into Plan::actors
-  std::int64_t gap_ns = 0;   // delay before the node, after --host-gaps
-  std::int64_t host_ns = 0;  // time the node itself takes without executing anything
-  double stretch = 1;        // an executed node of a thread lasts so many times as long
+  WorkSource source = WorkSource::kNone;  // of `cost`
+  bool exact = false;                     // `cost` is a kernel's of this very call
+  bool capped = false;                    // `cost` was cut: implausible in the recorded time
+  bool no_elements = false;               // runs, with nothing to launch
+  std::uint32_t actor = 0;                // index into Plan::actors
+  std::int64_t gap_ns = 0;                // delay before the node, after --host-gaps
+  std::int64_t host_ns = 0;               // time the node itself takes without executing anything
+  double stretch = 1;  // an executed node of a thread lasts so many times as long
   std::int32_t step = 0;
   std::uint32_t shapes = 0;  // index into Plan::shapes
   bool joins = false;        // waits for another actor: the thread's time is settled before it
@@ -68,6 +72,15 @@ struct Plan {
 // options.assume_groups). Environment: none.
 [[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
                                      const KernelRegistry& registry);
+
+// A transfer's own time is what remains once all members have arrived; where they never do, what
+// was recorded includes them. Of any other node, its duration.
+[[nodiscard]] std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work);
+
+// A node that was to run has nothing to launch: its stream or thread is held for the recorded time
+// instead.
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+                         Plan& plan);
 
 // Mean over the trace's steps; a trace without steps is one.
 [[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);

@@ -24,6 +24,7 @@ constexpr Stage kPreparation[] = {
     {&Session::OpenDevice, "opening the device"},
     {&Session::EstimateCost, "estimating time and memory"},
     {&Session::PrepareEngine, "compiling kernels"},
+    {&Session::WarnOfUnknownWork, "adding up what can run"},
     {&Session::CreateRunDirectory, "creating the run directory"},
     {&Session::BeginRecording, "starting the recording"},
     {&Session::WritePreliminaryManifest, "writing the manifest"},

@@ -12,6 +12,7 @@
 #include "kernels/torch.h"
 #include "replayer/device_choice.h"
 #include "replayer/shared_set.h"
+#include "replayer/work_sums.h"
 
 namespace reprise {
 
@@ -204,6 +205,20 @@ Status Session::PrepareEngine() {
                                          device_.get(), memory_.get()));
   if (device_ != nullptr) {
     engine_->SetLimits(limits_, SharingSlowdown());
+  }
+  return {};
+}
+
+// Once kinds are final, and before anything runs.
+Status Session::WarnOfUnknownWork() {
+  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(SumWork(*graph_, plan_).Encode()));
+  WorkSums sums;
+  for (const std::string& row : rows) {
+    sums.Add(WorkSums::Decode(row));
+  }
+  const std::string text = UnknownWorkText(sums.Unknown());
+  if (!text.empty() && communicator_.rank() == 0) {
+    LogWarning(text);
   }
   return {};
 }

@@ -41,6 +41,7 @@ class Session {
   Status OpenDevice();          // device, memory plan
   Status EstimateCost();        // collective: one rank per device measures it alone
   Status PrepareEngine();       // collective: allocate, compile
+  Status WarnOfUnknownWork();   // collective; rank 0 has something to say
   Status CreateRunDirectory();  // rank 0 only has anything to do
   Status BeginRecording();
   Status WritePreliminaryManifest();     // collective gather; a killed run then has its settings

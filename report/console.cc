@@ -71,7 +71,7 @@ std::string StepSection(const Report& report, const Style& style) {
   }
   return text + ")\n" + RatioLines(report, style) + Label("Recorded time", style) +
          fmt::format("covered {}, host {}, wait {}, gaps {} (all ranks)\n",
-                     DurationText(report.coverage.recorded_ns), DurationText(report.host_ns),
+                     DurationText(report.recorded_ns), DurationText(report.host_ns),
                      DurationText(report.wait_ns), DurationText(report.delay_ns));
 }
 

@@ -29,9 +29,19 @@ std::string Label(const std::string& name, const Style& style) {
   return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
 }
 
+std::string SummaryLine(const std::string& name, const std::string& text, const Style& style) {
+  constexpr std::size_t kLabelWidth = 16;
+  const std::string wrapped =
+      Wrap(std::string(kLabelWidth, ' ') + text, kConsoleWidth, kLabelWidth);
+  return Label(name, style) + wrapped.substr(kLabelWidth);
+}
+
 std::string VerdictLines(const Report& report, const Style& style) {
   std::string text = style.bold + Wrap(report.verdict.text, kConsoleWidth, 0);
   text.insert(text.size() - 1, style.reset);
+  if (!report.verdict.caution.empty()) {
+    text.insert(0, Wrap("! " + report.verdict.caution, kConsoleWidth, 2));
+  }
   for (const std::string& warning : report.verdict.warnings) {
     text += Wrap("  ! " + warning, kConsoleWidth, 4);
   }
@@ -39,13 +49,32 @@ std::string VerdictLines(const Report& report, const Style& style) {
 }
 
 std::string CoverageLine(const Report& report, const Style& style) {
-  const Coverage& coverage = report.coverage;
-  return Label("Coverage", style) +
-         fmt::format(
-             "{:.1f} % real, {:.1f} % surrogate, {:.1f} % timed, {:.1f} % skipped ({:.1f} % of the "
-             "step)\n",
-             100 * coverage.real, 100 * coverage.surrogate, 100 * coverage.timed,
-             100 * coverage.skipped, 100 * report.coverage_of_step);
+  const auto shares = [](const Coverage& coverage) {
+    const std::string capped =
+        coverage.capped > 0 ? fmt::format(" ({:.1f} % capped)", 100 * coverage.capped) : "";
+    return fmt::format("{:.1f} % real, {:.1f} % surrogate{}, {:.1f} % timed, {:.1f} % skipped",
+                       100 * coverage.real, 100 * coverage.surrogate, capped, 100 * coverage.timed,
+                       100 * coverage.skipped);
+  };
+  switch (report.coverage_basis) {
+    case CoverageBasis::kTime:
+      return SummaryLine("Coverage",
+                         fmt::format("{} ({:.1f} % of the step)", shares(report.coverage),
+                                     100 * report.coverage_of_step),
+                         style);
+    case CoverageBasis::kFlops:
+      return SummaryLine("Coverage",
+                         fmt::format("of FLOPs, as no times are recorded: {}; of bytes: {}",
+                                     shares(report.coverage), shares(report.coverage_of_bytes)),
+                         style);
+    case CoverageBasis::kBytes:
+    case CoverageBasis::kNodes:
+      return SummaryLine("Coverage",
+                         fmt::format("of {}, as no times are recorded: {}",
+                                     Name(report.coverage_basis), shares(report.coverage)),
+                         style);
+  }
+  return "";
 }
 
 std::string EnergyLine(const Report& report, const Style& style) {

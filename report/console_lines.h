@@ -11,7 +11,10 @@ namespace reprise {
 
 // What begins a line of the summary: 16 columns.
 [[nodiscard]] std::string Label(const std::string& name, const Style& style);
-// The verdict, then its warnings.
+// A line of the summary; what does not fit goes below it, indented.
+[[nodiscard]] std::string SummaryLine(const std::string& name, const std::string& text,
+                                      const Style& style);
+// What comes before the verdict, the verdict, then its warnings.
 [[nodiscard]] std::string VerdictLines(const Report& report, const Style& style);
 [[nodiscard]] std::string CoverageLine(const Report& report, const Style& style);
 [[nodiscard]] std::string EnergyLine(const Report& report, const Style& style);

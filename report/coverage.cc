@@ -1,6 +1,7 @@
 #include "report/coverage.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -12,34 +13,37 @@
 namespace reprise {
 namespace {
 
-// Recorded time per mode, in place of fractions while summing up.
-struct ModeTimes {
-  double real = 0, surrogate = 0, timed = 0, skipped = 0;
+// Amounts in place of fractions while summing up.
+void Add(const NodeInfo& node, ReplayMode mode, double amount, Coverage& sums) {
+  sums.amount += amount;
+  switch (mode) {
+    case ReplayMode::kReal:
+      sums.real += amount;
+      break;
+    case ReplayMode::kSurrogate:
+      sums.surrogate += amount;
+      sums.capped += node.capped ? amount : 0;
+      break;
+    case ReplayMode::kTimed:
+      sums.timed += amount;
+      sums.unknown += node.work_from == WorkSource::kUnknown ? amount : 0;
+      break;
+    case ReplayMode::kSkip:
+      sums.skipped += amount;
+      break;
+  }
+}
 
-  void Add(ReplayMode mode, double ns) {
-    switch (mode) {
-      case ReplayMode::kReal:
-        real += ns;
-        break;
-      case ReplayMode::kSurrogate:
-        surrogate += ns;
-        break;
-      case ReplayMode::kTimed:
-        timed += ns;
-        break;
-      case ReplayMode::kSkip:
-        skipped += ns;
-        break;
-    }
-  }
-  [[nodiscard]] Coverage ToCoverage() const {
-    const double total = real + surrogate + timed + skipped;
-    if (total <= 0) {
-      return {};
-    }
-    return {real / total, surrogate / total, timed / total, skipped / total, std::llround(total)};
-  }
-};
+Coverage Scaled(const Coverage& coverage, double factor) {
+  return {coverage.real * factor,   coverage.surrogate * factor,
+          coverage.timed * factor,  coverage.skipped * factor,
+          coverage.capped * factor, coverage.unknown * factor,
+          coverage.amount};
+}
+
+Coverage ToFractions(const Coverage& sums) {
+  return sums.amount > 0 ? Scaled(sums, 1 / sums.amount) : Coverage{};
+}
 
 // Time between one node's end and the next one's start on each host thread, within a step.
 std::int64_t GapsNs(const RankData& data) {
@@ -78,6 +82,12 @@ std::int64_t RealUnionNs(const MeasuredRank& rank) {
 
 }  // namespace
 
+std::string_view Name(CoverageBasis basis) {
+  constexpr std::array<std::string_view, kCoverageBases> kNames = {"time", "flops", "bytes",
+                                                                   "nodes"};
+  return kNames.at(static_cast<std::size_t>(basis));
+}
+
 bool IsOfHostThread(const NodeInfo& node) { return node.actor.starts_with("thread"); }
 
 RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
@@ -101,35 +111,69 @@ RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
 void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
   const RankData& data = rank.data();
   row.nodes = static_cast<std::int64_t>(data.nodes.size());
-  ModeTimes times;
+  std::array<Coverage, kCoverageBases> sums;
   std::set<std::int32_t> steps;
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
     steps.insert(node.step);
     if (node.counts_for_coverage) {
-      times.Add(rank.Mode(i), static_cast<double>(node.recorded_duration_ns));
+      row.recorded_ns += node.recorded_duration_ns;
+      row.work_known = row.work_known || node.work_from == WorkSource::kArguments ||
+                       node.work_from == WorkSource::kCounts;
+      const std::array<double, kCoverageBases> amounts = {
+          static_cast<double>(node.recorded_duration_ns), node.flops, node.bytes, 1.0};
+      for (std::size_t basis = 0; basis < kCoverageBases; ++basis) {
+        Add(node, rank.Mode(i), amounts[basis], sums[basis]);
+      }
     } else if (node.kind == OpKind::kWait) {
       row.wait_ns += node.recorded_duration_ns;
     } else {
       row.host_ns += node.recorded_duration_ns;
     }
   }
-  row.coverage = times.ToCoverage();
+  std::transform(sums.begin(), sums.end(), row.coverages.begin(), ToFractions);
+  row.coverage = row.coverages.front();
   row.delay_ns = GapsNs(data);
   row.real_ns = RealUnionNs(rank);
   row.recorded_steps = static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1));
 }
 
-Coverage SumCoverage(std::span<const RankRow> ranks) {
-  ModeTimes times;
+Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {
+  Coverage sums;
   for (const RankRow& row : ranks) {
-    const auto recorded_ns = static_cast<double>(row.coverage.recorded_ns);
-    times.Add(ReplayMode::kReal, row.coverage.real * recorded_ns);
-    times.Add(ReplayMode::kSurrogate, row.coverage.surrogate * recorded_ns);
-    times.Add(ReplayMode::kTimed, row.coverage.timed * recorded_ns);
-    times.Add(ReplayMode::kSkip, row.coverage.skipped * recorded_ns);
+    const Coverage& mine = row.coverages.at(static_cast<std::size_t>(basis));
+    const Coverage amounts = Scaled(mine, mine.amount);
+    sums.real += amounts.real;
+    sums.surrogate += amounts.surrogate;
+    sums.timed += amounts.timed;
+    sums.skipped += amounts.skipped;
+    sums.capped += amounts.capped;
+    sums.unknown += amounts.unknown;
+    sums.amount += amounts.amount;
   }
-  return times.ToCoverage();
+  return ToFractions(sums);
+}
+
+void FillCoverage(Report& report) {
+  std::array<Coverage, kCoverageBases> sums;
+  std::size_t chosen = kCoverageBases;
+  for (std::size_t basis = 0; basis < kCoverageBases; ++basis) {
+    sums[basis] = SumCoverage(report.ranks, static_cast<CoverageBasis>(basis));
+    chosen = chosen == kCoverageBases && sums[basis].amount > 0 ? basis : chosen;
+  }
+  chosen = chosen == kCoverageBases ? 0 : chosen;
+  report.coverage_basis = static_cast<CoverageBasis>(chosen);
+  report.coverage = sums[chosen];
+  report.coverage_of_bytes = sums[static_cast<std::size_t>(CoverageBasis::kBytes)];
+  // What is unknown has neither FLOPs nor bytes: without times it is a share of the nodes.
+  const bool by_time = report.coverage_basis == CoverageBasis::kTime;
+  const Coverage& of_all = by_time ? sums.front() : sums.back();
+  report.unknown_work = of_all.unknown;
+  for (RankRow& row : report.ranks) {
+    row.coverage = row.coverages.at(chosen);
+    report.recorded_ns += row.recorded_ns;
+    report.work_known = report.work_known || row.work_known;
+  }
 }
 
 double CoverageOfStep(std::span<const RankRow> ranks) {

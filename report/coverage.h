@@ -16,8 +16,11 @@ namespace reprise {
 // What its nodes say.
 void DescribeNodes(const MeasuredRank& rank, RankRow& row);
 
-// Weighted by each rank's recorded time.
-[[nodiscard]] Coverage SumCoverage(std::span<const RankRow> ranks);
+// Weighted by each rank's amount.
+[[nodiscard]] Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis);
+// The report's and its ranks' coverage: of recorded time where any is recorded, else of FLOPs, of
+// bytes, or of nodes, whichever is first to have any.
+void FillCoverage(Report& report);
 
 // Share of the recorded steps, over all ranks, in which at least one node ran that is replayed as
 // the real operation. 0 if no step time is known.

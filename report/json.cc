@@ -12,10 +12,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json CoverageJson(const Coverage& coverage) {
-  return {{"real", coverage.real},
-          {"surrogate", coverage.surrogate},
-          {"timed", coverage.timed},
-          {"skipped", coverage.skipped}};
+  return {{"real", coverage.real},     {"surrogate", coverage.surrogate},
+          {"timed", coverage.timed},   {"skipped", coverage.skipped},
+          {"capped", coverage.capped}, {"unknown", coverage.unknown}};
 }
 
 Json ClassJson(const ClassRow& row) {
@@ -42,6 +41,7 @@ Json ShapeJson(const ShapeRow& row) {
 
 Json VerdictJson(const Verdict& verdict) {
   return {{"kind", Name(verdict.kind)},
+          {"caution", verdict.caution.empty() ? Json(nullptr) : Json(verdict.caution)},
           {"text", verdict.text},
           {"replayed_ns", OrNull(verdict.replayed_ns)},
           {"job_ns", OrNull(verdict.job_ns)},
@@ -85,7 +85,7 @@ Json RankJson(const RankRow& row) {
           {"nodes", row.nodes},
           {"iterations", row.iterations},
           {"coverage", CoverageJson(row.coverage)},
-          {"covered_ns", row.coverage.recorded_ns},
+          {"covered_ns", row.recorded_ns},
           {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
           {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
           {"clock_uncertainty_ns", OrNull(row.clock_uncertainty_ns)},
@@ -136,6 +136,8 @@ Json ReportJson(const Report& report) {
   Json json;
   json["verdict"] = VerdictJson(report.verdict);
   json["coverage"] = CoverageJson(report.coverage);
+  json["coverage_basis"] = Name(report.coverage_basis);
+  json["unknown_work"] = report.unknown_work;
   json["coverage_of_step"] = report.coverage_of_step;
   json["oversubscribed"] = report.manifest.oversubscribed;
   json["recorded_on"] = MachineJson(report.recorded_on);
@@ -149,7 +151,7 @@ Json ReportJson(const Report& report) {
   json["step_time_replayed_max_ns"] = OrNull(report.step_time_replayed_max_ns);
   json["iterations"] = report.iterations;
   json["iteration_step_ns"] = report.iteration_step_ns;
-  json["covered_ns"] = report.coverage.recorded_ns;
+  json["covered_ns"] = report.recorded_ns;
   json["host_ns"] = report.host_ns;
   json["wait_ns"] = report.wait_ns;
   json["delay_ns"] = report.delay_ns;

@@ -69,7 +69,7 @@ std::optional<PageDetails> PartSums::Finish() {
     report_.wait_ns += row.wait_ns;
     report_.delay_ns += row.delay_ns;
   }
-  report_.coverage = SumCoverage(report_.ranks);
+  FillCoverage(report_);
   report_.coverage_of_step = CoverageOfStep(report_.ranks);
   report_.details = fidelity_.Finish();
   report_.classes = classes_.Finish();

@@ -3,6 +3,7 @@
 // docs/definitions.md defines the measures, docs/run_format.md the JSON.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,11 +20,18 @@
 
 namespace reprise {
 
-// Fractions of `recorded_ns`, the recorded time of work, device nodes and transfers. They sum to 1;
-// all are 0 if the run has no such node.
+// What coverage is a share of. A set without durations has no recorded time.
+enum class CoverageBasis : std::uint8_t { kTime, kFlops, kBytes, kNodes };
+inline constexpr std::size_t kCoverageBases = 4;
+[[nodiscard]] std::string_view Name(CoverageBasis basis);  // "time", "flops", "bytes", "nodes"
+
+// Fractions of `amount`: the recorded ns (or FLOPs, bytes, number) of work, device nodes and
+// transfers. The first four sum to 1; all are 0 if there is nothing to share.
 struct Coverage {
   double real = 0, surrogate = 0, timed = 0, skipped = 0;
-  std::int64_t recorded_ns = 0;
+  double capped = 0;   // of the surrogates: those whose work was cut (docs/coverage.md)
+  double unknown = 0;  // of the timed: those that were to run, but for their unknown work
+  double amount = 0;
 };
 
 // One class of operations, or one phase of the step: one pass over the trace, all ranks.
@@ -96,8 +104,11 @@ struct RankRow {
   std::int32_t rank = 0;
   std::string host, device;
   std::int64_t nodes = 0;
-  std::int32_t iterations = 0;  // finished, without warm-up
-  Coverage coverage;
+  std::int32_t iterations = 0;                     // finished, without warm-up
+  Coverage coverage;                               // by Report::coverage_basis
+  std::array<Coverage, kCoverageBases> coverages;  // by each
+  std::int64_t recorded_ns = 0;                    // of what counts for coverage
+  bool work_known = false;  // of some operation, from its arguments or counts
   std::optional<std::int64_t> step_time_recorded_ns, step_time_replayed_ns;
   // How well its times compare with rank 0's; none: not at all, except on one host.
   std::optional<std::int64_t> clock_uncertainty_ns;
@@ -132,6 +143,11 @@ struct Report {
   std::vector<HostLoad> host_loads;             // by name; empty in runs of earlier versions
   std::vector<std::int64_t> recorded_steps_ns;  // each recorded step's, of its longest rank
   Coverage coverage;
+  CoverageBasis coverage_basis = CoverageBasis::kTime;
+  Coverage coverage_of_bytes;    // beside `coverage` where that is of FLOPs
+  double unknown_work = 0;       // share of what was to run: its work is unknown, so it is timed
+  bool work_known = false;       // of some operation on some rank
+  std::int64_t recorded_ns = 0;  // of what counts for coverage
   double coverage_of_step = 0;
   std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
   // Factors for --stretch with which work would last as recorded without tracing; empty where the

@@ -13,20 +13,13 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kLabelWidth = 16;
 constexpr std::size_t kMostShortClasses = 5;
 constexpr std::size_t kMostShortMetrics = 12;
 constexpr std::size_t kMostShortWarnings = 5;
 
-// A line of the summary; what does not fit goes below it, indented.
-std::string SummaryLine(const std::string& name, const std::string& text, const Style& style) {
-  const std::string wrapped =
-      Wrap(std::string(kLabelWidth, ' ') + text, kConsoleWidth, kLabelWidth);
-  return Label(name, style) + wrapped.substr(kLabelWidth);
-}
-
 std::string ShortVerdict(const Report& report, const Style& style) {
   Report shown;
+  shown.verdict.caution = report.verdict.caution;
   shown.verdict.text = report.verdict.text;
   const auto& warnings = report.verdict.warnings;
   const std::size_t most = std::min(warnings.size(), kMostShortWarnings);

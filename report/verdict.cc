@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/unknown_work.h"
 #include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -212,6 +213,9 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
         static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
   }
   verdict.kind = KindOf(report, verdict, same_machine);
+  verdict.caution = UnknownWorkText({.share = report.unknown_work,
+                                     .timed = report.coverage_basis == CoverageBasis::kTime,
+                                     .shapes = report.work_known});
   verdict.warnings = VerdictWarnings(report, verdict);
   if (verdict.kind == Verdict::Kind::kMonitored) {
     verdict.text = MonitoredSentence(report);

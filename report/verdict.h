@@ -30,6 +30,7 @@ struct Verdict {
   std::optional<double> mostly_ratio;
   // Recorded over replayed time of the operations, without what tracing took, where that is known.
   std::optional<double> operation_speed;
+  std::string caution;                // comes before all else: why the run says little; or empty
   std::string text;                   // the sentences, on one line
   std::vector<std::string> warnings;  // what changes the reading, the most important first
 };

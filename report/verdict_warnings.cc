@@ -60,6 +60,20 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
   }
 }
 
+std::string_view BasisText(const Report& report) {
+  switch (report.coverage_basis) {
+    case CoverageBasis::kTime:
+      return "recorded time was";
+    case CoverageBasis::kFlops:
+      return "FLOPs were";
+    case CoverageBasis::kBytes:
+      return "bytes were";
+    case CoverageBasis::kNodes:
+      return "nodes were";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
@@ -96,10 +110,10 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
         "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
         "untraced deducts it.");
   }
-  if (report.coverage.recorded_ns > 0 && report.coverage.real < kLeastRealCoverage) {
-    warnings.push_back(
-        fmt::format("{:.1f} % of the recorded time was not replayed as the real operation.",
-                    100 * (1 - report.coverage.real)));
+  if (verdict.caution.empty() && report.coverage.amount > 0 &&
+      report.coverage.real < kLeastRealCoverage) {
+    warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
+                                   100 * (1 - report.coverage.real), BasisText(report)));
   }
   return warnings;
 }

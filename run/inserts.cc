@@ -19,7 +19,7 @@ std::string Insert(std::string_view table, int columns) {
 
 }  // namespace
 
-std::string InsertSql(const NodeInfo& /*row*/) { return Insert("node_info", 19); }
+std::string InsertSql(const NodeInfo& /*row*/) { return Insert("node_info", 21); }
 std::string InsertSql(const EdgeInfo& /*row*/) { return Insert("edges", 5); }
 std::string InsertSql(const CollectiveInfo& /*row*/) { return Insert("collectives", 19); }
 std::string InsertSql(const Metric& /*row*/) { return Insert("metrics", 11); }
@@ -37,7 +37,7 @@ Status InsertRow(Statement& insert, int rank, const NodeInfo& row) {
                     Name(row.mode), row.kernel, row.flops, row.bytes, row.step,
                     row.recorded_start_ns, row.recorded_duration_ns, row.counts_for_coverage,
                     row.recorded_elapsed_ns, row.recorded_delay_ns, Name(row.phase),
-                    row.recorded_tracing_ns, row.shape);
+                    row.recorded_tracing_ns, row.shape, Name(row.work_from), row.capped);
 }
 
 Status InsertRow(Statement& insert, int rank, const EdgeInfo& row) {

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kFirstSchemaWithPhases = 4;
 constexpr std::int64_t kFirstSchemaWithTracing = 5;
 constexpr std::int64_t kFirstSchemaWithShapes = 6;
+constexpr std::int64_t kFirstSchemaWithSources = 7;
 
 NodeInfo ToNode(const Statement& row) {
   NodeInfo node;
@@ -35,20 +36,24 @@ NodeInfo ToNode(const Statement& row) {
   node.phase = ParsePhase(row.View(15)).value_or(Phase::kOther);
   node.recorded_tracing_ns = row.Int(16);
   node.shape = row.Text(17);
+  node.work_from = ParseWorkSource(row.View(18)).value_or(WorkSource::kNone);
+  node.capped = row.Int(19) != 0;
   return node;
 }
 constexpr std::string_view kNodeColumns =
     "node_id, name, class, kind, actor, mode, kernel, flops, bytes, step, recorded_start_ns,"
     " recorded_duration_ns, counts_for_coverage, ";
 
-// Schema 1 has neither of these two; phases came with schema 4, tracing with 5, shapes with 6.
+// Schema 1 has neither of these two; phases came with schema 4, tracing with 5, shapes with 6,
+// where the work is known from with 7.
 std::string NodeColumns(std::int64_t version) {
   return std::string(kNodeColumns) +
          (version >= 2 ? "recorded_elapsed_ns, recorded_delay_ns"
                        : fmt::format("{0}, {0}", NodeInfo::kUnknownNs)) +
          (version >= kFirstSchemaWithPhases ? ", phase" : ", ''") +
          (version >= kFirstSchemaWithTracing ? ", recorded_tracing_ns" : ", 0") +
-         (version >= kFirstSchemaWithShapes ? ", shape" : ", ''");
+         (version >= kFirstSchemaWithShapes ? ", shape" : ", ''") +
+         (version >= kFirstSchemaWithSources ? ", work_from, capped" : ", '', 0");
 }
 
 NodeRecord ToRecord(const Statement& row) {

@@ -32,7 +32,8 @@ constexpr std::string_view kNodeTableSql = R"sql(
   rank INTEGER, node_id INTEGER, name TEXT, class TEXT, kind TEXT, actor TEXT, mode TEXT,
   kernel TEXT, flops REAL, bytes REAL, step INTEGER, recorded_start_ns INTEGER,
   recorded_duration_ns INTEGER, counts_for_coverage INTEGER, recorded_elapsed_ns INTEGER,
-  recorded_delay_ns INTEGER, phase TEXT, recorded_tracing_ns INTEGER, shape TEXT)sql";
+  recorded_delay_ns INTEGER, phase TEXT, recorded_tracing_ns INTEGER, shape TEXT,
+  work_from TEXT, capped INTEGER)sql";
 
 // Medians over the iterations that are finished and not warm-up. A replayed start counts from the
 // iteration's start, as a recorded start counts from the trace's base.

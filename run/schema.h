@@ -8,7 +8,7 @@
 namespace reprise {
 
 // PRAGMA user_version of every file of a run; a reader refuses a newer one.
-inline constexpr int kRunSchemaVersion = 6;
+inline constexpr int kRunSchemaVersion = 7;
 
 // Tables that rank<N>.sqlite and run.sqlite share, `rank` column and all, so that one query serves
 // both and a merge is INSERT ... SELECT.

@@ -240,7 +240,7 @@ class LinkedTraceBuilder {
     node.outputs = std::move(from.outputs);
     const bool copy = from.category.find("mem") != std::string::npos;
     const auto caller = FindOperator(node.parent);
-    node.op_class = copy ? OpClass::kCopy : caller ? caller->op_class : OpClass::kOther;
+    node.op_class = copy ? OpClass::kMemcpy : caller ? caller->op_class : OpClass::kOther;
     const std::string_view name = std::string_view(from.name).substr(0, from.name.find('('));
     if (name.find("nccl") != std::string_view::npos ||
         name.find("rccl") != std::string_view::npos) {

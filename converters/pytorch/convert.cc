@@ -83,6 +83,9 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   }
   metadata.untraced_step_ns = rank.meta.untraced_step_ns;
   metadata.machine = rank.meta.machine;
+  if (metadata.machine.device.empty()) {
+    metadata.machine.device = rank.kineto.device_name;
+  }
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
   metadata.clock_offset_ns = clocks.OffsetAt(rank.rank, rank.base_ns);
   metadata.clock_drift = clock.drift;

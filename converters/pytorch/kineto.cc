@@ -244,6 +244,21 @@ void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
   add(trace.device.events);
 }
 
+// "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.
+std::string DeviceName(element properties, std::int64_t device) {
+  simdjson::dom::array devices;
+  std::string_view name;
+  if (properties.get(devices) == simdjson::SUCCESS) {
+    for (const element entry : devices) {
+      if (WholeNumberOr(entry["id"], -1) == device &&
+          entry["name"].get(name) == simdjson::SUCCESS) {
+        return std::string(name);
+      }
+    }
+  }
+  return {};
+}
+
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
                   KinetoTrace& trace) {
   if (!json.has_array) {
@@ -263,6 +278,11 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
     if (std::string_view name; root.get(name) == simdjson::SUCCESS) {
       trace.host_name = name;
     }
+  }
+  if (const std::string_view raw = json.Member("deviceProperties");
+      !raw.empty() && !trace.device.events.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    trace.device_name = DeviceName(root, trace.device.events.front().device);
   }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
@@ -299,8 +319,10 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
         }));
     return [&parts, part] { parts.push_back(std::move(*part)); };
   };
-  REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "traceEvents", read));
+  REPRISE_ASSIGN(const JsonFrame frame,
+                 StreamObject(source, "traceEvents", read, "deviceProperties"));
   std::int64_t base_ns = 0;
+  Join(parts, trace);
   REPRISE_TRY(ReadHeader(frame.file, frame.json, base_ns, trace));
   if (frame.element_error) {
     return tl::unexpected<Error>(*frame.element_error);
@@ -311,7 +333,6 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
                         fmt::format("{}: byte {}", source.path(), at_byte));
     }
   }
-  Join(parts, trace);
   AddBase(base_ns, trace);
   FinishDeviceTrace(source.path(), trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {

@@ -50,7 +50,8 @@ struct KinetoTrace {
   bool untimed = false;  // made of a host trace alone: times tell the order and nothing else
   std::vector<std::int32_t> host_nodes;  // untimed: by event, the node that it was made of
   std::int64_t process = -1;             // of the first kept event; -1: not recorded
-  std::string host_name;  // processes of one host read one clock; empty: not recorded
+  std::string host_name;    // processes of one host read one clock; empty: not recorded
+  std::string device_name;  // of the device whose events it has; empty: none, or not recorded
   std::shared_ptr<StringPool> strings;
 };
 

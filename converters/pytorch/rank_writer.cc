@@ -215,18 +215,13 @@ class Writer {
     const bool known = link.node >= 0 &&
                        rank_.roles[static_cast<std::size_t>(link.node)].info.kind == OpKind::kWork;
     node.kind = OpKind::kWork;
-    node.op_class = known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
-                          : ClassOf(event.kind);
+    node.op_class = event.kind != DeviceEvent::Kind::kKernel ? OpClass::kMemcpy
+                    : known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
+                            : OpClass::kOther;
     node.type = NodeType::kComp;  // copies and fills too: what simulators take for device work
     if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
       LendArguments(*host, loan);
     }
-  }
-
-  static OpClass ClassOf(DeviceEvent::Kind kind) {
-    return kind == DeviceEvent::Kind::kMemcpy   ? OpClass::kCopy
-           : kind == DeviceEvent::Kind::kMemset ? OpClass::kFill
-                                                : OpClass::kOther;
   }
 
   // The innermost composite around an operation.

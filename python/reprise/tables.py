@@ -12,9 +12,9 @@ from reprise import columns
 
 # The newest schema that was known when this was written. Later ones are read as well: columns that
 # are new are passed through under their names.
-NEWEST_SCHEMA = 6
+NEWEST_SCHEMA = 7
 
-BOOLEANS = {"warmup", "inferred", "op_recorded", "async", "counts_for_coverage", "modelled", "closed"}
+BOOLEANS = {"warmup", "inferred", "op_recorded", "async", "counts_for_coverage", "capped", "modelled", "closed"}
 INTEGERS = {"rank", "metric", "iteration", "step"}
 FLOATS = {("nodes", "flops"), ("nodes", "bytes"), ("samples", "value")}
 # SQLite has signed integers only: what lies beyond 2^63 came back negative.
@@ -24,7 +24,7 @@ COLUMNS = {name: columns_of.split() for name, columns_of in {
     "ranks": "rank host device pid closed",
     "nodes": "rank node_id name class kind actor mode kernel flops bytes step recorded_start_ns recorded_duration_ns "
              "counts_for_coverage recorded_elapsed_ns recorded_delay_ns phase recorded_tracing_ns shape "
-             "replayed_start_ns replayed_duration_ns",
+             "work_from capped replayed_start_ns replayed_duration_ns",
     "records": "rank node_id iteration step mode start_ns duration_ns",
     "steps": "rank iteration warmup step start_ns duration_ns",
     "edges": "rank from_node to_node reason inferred",

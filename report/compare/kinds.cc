@@ -181,9 +181,7 @@ std::vector<QuantityKind> SummaryKinds() {
       {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
        ThrottledShare},
       {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) {
-         return r.coverage.recorded_ns > 0 ? Values{r.coverage.real} : Values{};
-       }},
+       [](const Report& r) { return r.coverage.amount > 0 ? Values{r.coverage.real} : Values{}; }},
       {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
   };
 }

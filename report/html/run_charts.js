@@ -45,8 +45,8 @@ function drawReplaySummary(box, data) {
   const { fidelity, coverage } = report;
   const kinds = [['real', 'var(--c4)'], ['surrogate', 'var(--c3)'], ['timed', 'var(--c9)'], ['skipped', 'var(--c2)']];
   stackedBars(box, [{ name: 'coverage', bars: [{ parts: kinds.map(([name, paint]) => ({ name, value: coverage[name], colour: paint })) }] }], {
-    title: `Replay coverage: ${percent(coverage.real)} real, ${percent(coverage.surrogate)} surrogate, ${percent(coverage.timed)} timed, ${percent(coverage.skipped)} skipped`,
-    text: `Of ${duration(report.covered_ns)} recorded time of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
+    title: `Replay coverage: ${percent(coverage.real)} real, ${percent(coverage.surrogate)} surrogate${coverage.capped > 0 ? ` (${percent(coverage.capped)} capped)` : ''}, ${percent(coverage.timed)} timed, ${percent(coverage.skipped)} skipped`,
+    text: `Of ${report.coverage_basis === 'time' ? `${duration(report.covered_ns)} recorded time` : `the ${report.coverage_basis}, as no times are recorded,`} of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
     format: percent, items: kinds.map(([name, paint]) => ({ name, colour: paint })),
   });
   box.append(cards(
@@ -61,6 +61,7 @@ function drawReplaySummary(box, data) {
 }
 
 function drawSummary(box, data) {
+  if (data.report.verdict.caution) box.append(warning(data.report.verdict.caution));
   box.append(element('p', { class: 'verdict' }, data.report.verdict.text));
   for (const text of data.report.verdict.warnings) box.append(warning(text));
   if (isMonitor(data.report)) drawMonitored(box, data);

@@ -242,7 +242,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(run.notes, [])
         made.change(path / "run.sqlite", "ALTER TABLE nodes ADD COLUMN colour TEXT DEFAULT 'blue';"
                                          "PRAGMA user_version=99")
-        with self.assertWarnsRegex(reprise.DamagedWarning, "schema 99, newer than 6"):
+        with self.assertWarnsRegex(reprise.DamagedWarning, "schema 99, newer than 7"):
             self.assertEqual(set(reprise.Run(path).nodes()["colour"]), {"blue"})
 
     def test_older(self):
@@ -254,6 +254,7 @@ class Schemas(unittest.TestCase):
             ALTER TABLE metrics DROP COLUMN period_ns;
             ALTER TABLE nodes DROP COLUMN recorded_delay_ns; ALTER TABLE nodes DROP COLUMN recorded_elapsed_ns; ALTER TABLE nodes DROP COLUMN phase;
             ALTER TABLE nodes DROP COLUMN recorded_tracing_ns; ALTER TABLE nodes DROP COLUMN shape;
+            ALTER TABLE nodes DROP COLUMN work_from; ALTER TABLE nodes DROP COLUMN capped;
             DROP TABLE meters; PRAGMA user_version = 1""")
         run, now = reprise.Run(path), reprise.Run(made.real_run())
         self.assertEqual(list(run.metrics()["kind"]), list(now.metrics()["kind"]))

@@ -94,11 +94,42 @@ TEST_F(StreamsTest, SkippedKernelsNeitherRunNorBlock) {
 
 TEST_F(StreamsTest, MoreThanTheDevicesMemoryIsRefusedBeforeAnythingRuns) {
   StreamTrace trace;
-  trace.AddLongKernel(7, std::int64_t{1} << 23);  // three times 2^48 bytes
+  const std::int64_t elements = std::int64_t{1} << 46;  // three times 2^48 bytes
+  trace.AddDeviceNode(
+      7, {}, "aten::add",
+      {TensorValue(0, {elements}), TensorValue(1, {elements}), Value{std::int64_t{1}}},
+      {TensorValue(2, {elements})});
   const std::string message = Replay(trace);
   EXPECT_THAT(message, HasSubstr("bytes"));
   EXPECT_THAT(message, HasSubstr("--memory share"));
   EXPECT_FALSE(fs::exists(request_.run_directory));
+}
+
+TEST_F(StreamsTest, CopiesMoveTheirBytesAndUnknownKernelsHoldTheStream) {
+  StreamTrace trace;
+  const std::uint64_t copy = trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  trace.nodes.back().device_work = DeviceWork{.copied_bytes = 64 << 20};
+  const std::uint64_t unknown = trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  trace.nodes.back().duration_ns = 5'000'000;
+  ASSERT_EQ(Replay(trace), "");
+  const auto records = Records();
+  EXPECT_EQ(records.at(copy).mode, ReplayMode::kReal);
+  EXPECT_GT(records.at(copy).duration_ns, 500'000);  // 128 GB/s would be faster than any host's
+  EXPECT_EQ(records.at(unknown).mode, ReplayMode::kTimed);
+  EXPECT_EQ(records.at(unknown).duration_ns, 5'000'000);
+  const auto run = ReadRun(request_.run_directory);
+  ASSERT_TRUE(run);
+  for (const NodeInfo& node : run->ranks.at(0).nodes) {
+    EXPECT_EQ(node.work_from == WorkSource::kUnknown, node.node_id == unknown) << node.node_id;
+  }
+}
+
+TEST_F(StreamsTest, ARankWhoseWorkIsUnknownWarnsOfItFirst) {
+  StreamTrace trace;
+  trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  ::testing::internal::CaptureStderr();
+  ASSERT_EQ(Replay(trace), "");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("record_shapes=True"));
 }
 
 std::int64_t ResidentBytes() {

@@ -1,0 +1,36 @@
+// What a trace says about the work of a compute node (docs/coverage.md).
+#pragma once
+
+#include "core/records.h"
+#include "core/value.h"
+#include "et_schema/graph.h"
+#include "kernels/kernel.h"
+
+namespace reprise {
+
+struct KnownWork {
+  const Kernel* kernel = nullptr;  // that runs the operation itself
+  Cost cost;
+  WorkSource source = WorkSource::kUnknown;
+  bool no_elements = false;  // its results have no elements: there is nothing to launch
+};
+
+// From the best source that the node has: arguments with shapes, num_ops and tensor_size, copied
+// bytes. `call` is graph.Call(i).
+[[nodiscard]] KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
+                                 const KernelRegistry& registry);
+
+// A node that only moves or fills memory, and says how many bytes: a memcpy or memset of a device,
+// Chakra's MEM_LOAD and MEM_STORE. -1 for any other node.
+[[nodiscard]] std::int64_t MovedBytes(const Graph& graph, Graph::Index i);
+
+// Of such a node: it writes memory and reads none.
+[[nodiscard]] bool OnlyFills(const Graph& graph, Graph::Index i);
+
+// Of such a node: it copies between the memories of host and device.
+[[nodiscard]] bool CrossesToHost(const Graph& graph, Graph::Index i);
+
+// Whether some node that computes or transfers has a recorded duration.
+[[nodiscard]] bool HasDurations(const Graph& graph);
+
+}  // namespace reprise

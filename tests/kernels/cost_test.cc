@@ -1,0 +1,95 @@
+// Work that no kernel describes: costs from operands, surrogates, copies of memory.
+#include <gtest/gtest.h>
+
+#include "kernels/kernel.h"
+#include "tests/kernels/on_backend.h"
+
+namespace reprise {
+namespace {
+
+Value Operand(std::vector<std::int64_t> shape, DType dtype = DType::kFloat32) {
+  TensorDesc tensor;
+  tensor.incarnation = 0;
+  tensor.elements = ElementCount(shape);
+  tensor.dtype = dtype;
+  tensor.strides = ContiguousStrides(shape);
+  tensor.shape = std::move(shape);
+  return Value{tensor};
+}
+
+constexpr std::int64_t kHuge = 640'000'000;
+
+TEST(EstimateCost, APooledLookupTouchesARowForEachIndex) {
+  // FBGEMM: 3 tables of rows of 16, 128 bags of each with 768 indices in all.
+  const OpCall call = {"fbgemm::split_embedding_codegen_lookup_adagrad_function",
+                       {Operand({kHuge}), Operand({4}, DType::kInt32),
+                        Operand({768}, DType::kInt64), Operand({385}, DType::kInt64)},
+                       {Operand({128, 48})}};
+  const Cost cost = EstimateCost(call);
+  EXPECT_DOUBLE_EQ(cost.flops, 768 * 16);
+  EXPECT_DOUBLE_EQ(cost.bytes, 4 * 768 * 16 + 4 * 4 + 8 * 768 + 8 * 385 + 4 * 128 * 48);
+}
+
+TEST(EstimateCost, ALookupThatIsNotPooledTouchesWhatItReturns) {
+  const OpCall call = {"torchrec::embedding_lookup",
+                       {Operand({10'000'000, 64}), Operand({100}, DType::kInt64)},
+                       {Operand({100, 64})}};
+  EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 2 * 4 * 100 * 64 + 8 * 100);
+}
+
+TEST(EstimateCost, ASelectionTouchesWhatItReturns) {
+  for (const char* name : {"aten::index_select", "aten::gather", "aten::index"}) {
+    const OpCall call = {name,
+                         {Operand({kHuge}, DType::kInt64), Operand({10}, DType::kInt64)},
+                         {Operand({10}, DType::kInt64)}};
+    EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 3 * 8 * 10) << name;
+  }
+}
+
+TEST(EstimateCost, OtherOperationsReadTheirOperands) {
+  const OpCall call = {"made::up", {Operand({1000})}, {Operand({1000})}};
+  EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 8000);
+}
+
+class MemcpyOnBackend : public OnBackend {
+ protected:
+  // Bytes that the launches write, each within the scratch that they were given.
+  std::int64_t Written(std::int64_t bytes, bool fill) {
+    std::vector<std::unique_ptr<Buffer>> scratch;
+    struct None final : Bindings {
+      [[nodiscard]] Buffer* Find(std::int64_t) const override { return nullptr; }
+    } none;
+    const LowerContext context{none, device_->info(),
+                               [&](int, std::int64_t size) -> Result<Buffer*> {
+                                 REPRISE_ASSIGN(auto buffer, device_->Allocate(size));
+                                 scratch.push_back(std::move(buffer));
+                                 return scratch.back().get();
+                               }};
+    const auto launches = LowerMemcpy(bytes, fill, context);
+    EXPECT_TRUE(launches);
+    std::int64_t written = 0;
+    const auto stream = device_->CreateStream(false);
+    for (const Launch& launch : *launches) {
+      const auto prepared = device_->Prepare(launch);
+      EXPECT_TRUE(prepared) << prepared.error().message;
+      EXPECT_TRUE((*stream)->Enqueue(**prepared));
+      const auto* copy = std::get_if<DeviceCopy>(&launch);
+      written += copy != nullptr ? copy->bytes : std::get<DeviceFill>(launch).bytes;
+    }
+    EXPECT_TRUE((*stream)->Finish());
+    return written;
+  }
+};
+
+TEST_P(MemcpyOnBackend, MovesEveryByte) {
+  for (const bool fill : {false, true}) {
+    EXPECT_EQ(Written(0, fill), 0);
+    EXPECT_EQ(Written(13, fill), 13);
+    EXPECT_EQ(Written((std::int64_t{256} << 20) + 5, fill), (std::int64_t{256} << 20) + 5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MemcpyOnBackend, ::testing::Values("host", "opencl"));
+
+}  // namespace
+}  // namespace reprise

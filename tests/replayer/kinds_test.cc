@@ -1,0 +1,202 @@
+// What each node is replayed as, and the work that it is given: docs/coverage.md.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "replayer/choices.h"
+#include "replayer/estimate.h"
+#include "replayer/known_work.h"
+#include "replayer/plan.h"
+#include "replayer/work_cap.h"
+#include "tests/replayer/small_trace.h"
+#include "tests/replayer/stream_trace.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+Graph GraphOf(TraceMetadata metadata, std::vector<Node> nodes) {
+  auto graph = Graph::Build(std::move(metadata), std::move(nodes));
+  EXPECT_TRUE(graph) << graph.error().message;
+  return std::move(*graph);
+}
+
+Graph GraphOf(const ThreadTrace& trace) { return GraphOf(trace.Metadata(0, 1), trace.nodes); }
+
+Plan PlanOf(const Graph& graph, const ReplayOptions& options = {}) {
+  auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  EXPECT_TRUE(plan) << plan.error().message;
+  return std::move(*plan);
+}
+
+// A foreign trace's node: counts instead of arguments.
+void AddCounted(ThreadTrace& trace, NodeType type, std::int64_t num_ops, std::int64_t bytes,
+                std::int64_t duration_ns) {
+  Node& node = trace.AddOp("made::up", {}, {}, duration_ns);
+  node.type = type;
+  node.num_ops = num_ops;
+  node.tensor_bytes = bytes;
+}
+
+TEST(Kinds, AnOperationWithoutShapesIsTimed) {
+  ThreadTrace trace;
+  trace.AddOp("aten::mm", {}, {}, 3 * kMillisecond);
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_EQ(plan.work[0].mode, ReplayMode::kTimed);
+  EXPECT_EQ(plan.work[0].host_ns, 3 * kMillisecond);
+  EXPECT_EQ(plan.work[0].source, WorkSource::kUnknown);
+  EXPECT_EQ(plan.diagnostics.CountOf("unknown_work: aten::mm"), 1U);
+}
+
+TEST(Kinds, AKernelWithoutArgumentsHoldsItsStream) {
+  StreamTrace trace;
+  trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  const Plan plan = PlanOf(GraphOf(trace.Metadata(), trace.nodes));
+  EXPECT_EQ(plan.work[1].mode, ReplayMode::kTimed);
+  EXPECT_EQ(plan.work[1].host_ns, StreamTrace::kKernelNs);
+  EXPECT_EQ(plan.actors[plan.work[1].actor].name, "stream 0/7");
+}
+
+TEST(Kinds, WhatWasAskedToBeTimedIsNotUnknown) {
+  ThreadTrace trace;
+  trace.AddOp("aten::mm", {}, {});
+  ReplayOptions options;
+  ASSERT_TRUE(ParseOpModes("timed", options));
+  EXPECT_EQ(PlanOf(GraphOf(trace), options).work[0].source, WorkSource::kNone);
+}
+
+TEST(Kinds, CountsOfForeignNodesAreWork) {
+  ThreadTrace trace;
+  AddCounted(trace, NodeType::kComp, 1000, 64, kMillisecond);
+  AddCounted(trace, NodeType::kComp, 0, 0, kMillisecond);
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_EQ(plan.work[0].mode, ReplayMode::kSurrogate);
+  EXPECT_EQ(plan.work[0].source, WorkSource::kCounts);
+  EXPECT_DOUBLE_EQ(plan.work[0].cost.flops, 1000);
+  EXPECT_DOUBLE_EQ(plan.work[0].cost.bytes, 64);
+  EXPECT_EQ(plan.work[1].mode, ReplayMode::kTimed);
+}
+
+TEST(Kinds, ShapesComeBeforeCounts) {
+  ThreadTrace trace;
+  trace.AddOp("made::up", {TensorValue(0, {8})}, {TensorValue(1, {8})}).num_ops = 1'000'000;
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_EQ(plan.work[0].source, WorkSource::kArguments);
+  EXPECT_DOUBLE_EQ(plan.work[0].cost.bytes, 64);
+}
+
+TEST(Kinds, MemoryNodesMoveTheirBytes) {
+  ThreadTrace trace;
+  AddCounted(trace, NodeType::kMemLoad, -1, 4096, kMillisecond);
+  AddCounted(trace, NodeType::kMemStore, -1, 512, kMillisecond);
+  AddCounted(trace, NodeType::kMemLoad, -1, -1, kMillisecond);
+  const Graph graph = GraphOf(trace);
+  const Plan plan = PlanOf(graph);
+  EXPECT_EQ(plan.work[0].mode, ReplayMode::kReal);
+  EXPECT_EQ(plan.work[0].source, WorkSource::kCopiedBytes);
+  EXPECT_DOUBLE_EQ(plan.work[0].cost.bytes, 4096);
+  EXPECT_DOUBLE_EQ(plan.work[1].cost.bytes, 512);
+  EXPECT_EQ(plan.work[2].mode, ReplayMode::kTimed);  // of how many bytes is not known
+  EXPECT_EQ(DescribeNodes(graph, plan)[0].kernel, "memcpy");
+}
+
+TEST(Kinds, CopiesOfADeviceMoveTheirBytes) {
+  StreamTrace trace;
+  trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  trace.nodes.back().name = "Memcpy DtoD (Device -> Device)";
+  trace.nodes.back().device_work = DeviceWork{.copied_bytes = 1 << 20};
+  trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  trace.nodes.back().name = "Memset (Device)";
+  trace.nodes.back().device_work = DeviceWork{.copied_bytes = 256};
+  const Graph graph = GraphOf(trace.Metadata(), trace.nodes);
+  const Plan plan = PlanOf(graph);
+  EXPECT_EQ(plan.work[1].mode, ReplayMode::kReal);
+  EXPECT_DOUBLE_EQ(plan.work[1].cost.bytes, 1 << 20);
+  EXPECT_FALSE(OnlyFills(graph, 1));
+  EXPECT_EQ(plan.work[3].mode, ReplayMode::kReal);
+  EXPECT_TRUE(OnlyFills(graph, 3));
+}
+
+TEST(Kinds, OperationsWithoutElementsRunAndAreCounted) {
+  ThreadTrace trace;
+  trace.AddOp("made::up", {TensorValue(0, {0, 8})}, {TensorValue(1, {0, 8})});
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_EQ(plan.work[0].mode, ReplayMode::kSurrogate);
+  EXPECT_TRUE(plan.work[0].no_elements);
+  EXPECT_EQ(plan.diagnostics.CountOf("no_elements: made::up"), 1U);
+}
+
+// ---- the cap
+
+TEST(Cap, OfAKnownDeviceIsItsPeakInTheRecordedTime) {
+  StreamTrace trace;
+  const std::int64_t elements = 1 << 20;
+  trace.AddDeviceNode(7, {}, "aten::mm", {TensorValue(0, {elements})},
+                      {TensorValue(1, {elements})});
+  TraceMetadata metadata = trace.Metadata();
+  metadata.machine.device = "Tesla V100-SXM2-32GB";
+  const Graph graph = GraphOf(metadata, trace.nodes);
+  const Plan plan = PlanOf(graph);
+  ASSERT_EQ(plan.work[1].mode, ReplayMode::kSurrogate);
+  EXPECT_TRUE(plan.work[1].capped);
+  EXPECT_NEAR(plan.work[1].cost.bytes, 900e9 * StreamTrace::kKernelNs * 1e-9, 1);
+  EXPECT_NEAR(plan.work[1].cost.flops, elements, 1);  // plausible: left as it is
+  EXPECT_TRUE(DescribeNodes(graph, plan)[1].capped);
+  EXPECT_EQ(DescribeNodes(graph, plan)[1].recorded_duration_ns, StreamTrace::kKernelNs);
+}
+
+TEST(Cap, ElsewhereIsThreeTimesTheBestRateOfTheClass) {
+  ThreadTrace trace;
+  trace.AddOp("aten::mm", {TensorValue(0, {8, 8}), TensorValue(1, {8, 8})},
+              {TensorValue(2, {8, 8})}, kMillisecond);  // 768 bytes
+  trace.AddOp("made::up", {TensorValue(3, {1000})}, {TensorValue(4, {1000})}, kMillisecond);
+  trace.AddOp("made::up", {TensorValue(3, {100})}, {TensorValue(4, {100})}, kMillisecond);
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_FALSE(plan.work[0].capped);  // real: never cut
+  EXPECT_TRUE(plan.work[1].capped);
+  EXPECT_DOUBLE_EQ(plan.work[1].cost.bytes, 3 * 768);
+  EXPECT_FALSE(plan.work[2].capped);
+  EXPECT_DOUBLE_EQ(plan.work[2].cost.bytes, 800);
+}
+
+TEST(Cap, NeedsSomethingToCompareWith) {
+  ThreadTrace trace;
+  trace.AddOp("made::up", {TensorValue(3, {1000})}, {TensorValue(4, {1000})}, 1);
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_FALSE(plan.work[0].capped);
+  EXPECT_DOUBLE_EQ(plan.work[0].cost.bytes, 8000);
+}
+
+TEST(Cap, PeaksAreFoundByTheNameOfTheDriver) {
+  ASSERT_TRUE(PeakOf("NVIDIA H100 80GB HBM3"));
+  EXPECT_DOUBLE_EQ(PeakOf("NVIDIA H100 80GB HBM3")->bytes_per_second, 3352e9);
+  EXPECT_DOUBLE_EQ(PeakOf("NVIDIA H100 PCIe")->bytes_per_second, 2039e9);
+  EXPECT_DOUBLE_EQ(PeakOf("AMD Instinct MI300X VF")->bytes_per_second, 5325e9);
+  EXPECT_DOUBLE_EQ(PeakOf("NVIDIA GeForce RTX 2080 Ti")->bytes_per_second, 616e9);
+  EXPECT_DOUBLE_EQ(PeakOf("NVIDIA L4")->bytes_per_second, 300e9);
+  EXPECT_DOUBLE_EQ(PeakOf("NVIDIA L40S")->bytes_per_second, 864e9);
+  EXPECT_FALSE(PeakOf("cpu"));
+  EXPECT_FALSE(PeakOf(""));
+}
+
+TEST(Cap, WithoutDurationsThereIsNone) {
+  ThreadTrace trace;
+  trace.AddOp("aten::mm", {TensorValue(0, {8, 8}), TensorValue(1, {8, 8})},
+              {TensorValue(2, {8, 8})}, 0);
+  AddCounted(trace, NodeType::kComp, 1'000'000'000, 1'000'000'000, 0);
+  const Graph graph = GraphOf(trace);
+  EXPECT_FALSE(HasDurations(graph));
+  const Plan plan = PlanOf(graph);
+  EXPECT_FALSE(plan.work[1].capped);
+  EXPECT_DOUBLE_EQ(plan.work[1].cost.flops, 1e9);
+}
+
+TEST(Estimates, WithoutDurationsThereIsNoLimit) {
+  Estimate estimate{.compute_ns = 3'600'000'000'000, .recorded_ns = 1};
+  EXPECT_FALSE(CheckEstimate(estimate, {}, 1, {}));
+  estimate.recorded_ns = 0;
+  EXPECT_TRUE(CheckEstimate(estimate, {}, 1, {}));
+}
+
+}  // namespace
+}  // namespace reprise
