@@ -49,11 +49,16 @@ class WireCursor {
   }
 
   [[nodiscard]] bool Tag(std::uint32_t& field, WireType& type) {
-    std::uint64_t tag = 0;
-    if (!Varint(tag) || tag < 8 || tag > UINT32_MAX || (tag & 7) > 5) {
+    constexpr int kTagBits = 5 * 7;  // a tag has at most five bytes; protobuf drops bits beyond 32
+    std::uint64_t bits = 0;
+    if (!Varint(bits) || bits >> kTagBits != 0) {
       return false;
     }
-    field = static_cast<std::uint32_t>(tag >> 3);
+    const auto tag = static_cast<std::uint32_t>(bits);
+    if (tag < 8 || (tag & 7) > 5) {
+      return false;
+    }
+    field = tag >> 3;
     type = static_cast<WireType>(tag & 7);
     return true;
   }

@@ -5,10 +5,15 @@ MODES = {"real": "real", "surrogate": "surrogate", "timed": "timed", "skip": "sk
 
 
 def coverage(nodes):
-    """Shares of the recorded time of work, device nodes and transfers, by mode; zeros without any."""
+    """Shares of the recorded time of work, device nodes and transfers, by mode; zeros without any. Without recorded
+    times, shares of FLOPs, of bytes, or of nodes. `capped` is part of the surrogates, `unknown` of what is timed."""
     counted = nodes[nodes["counts_for_coverage"]]
-    times = counted.groupby("mode")["recorded_duration_ns"].sum().reindex(MODES, fill_value=0)
-    return (times / max(1, times.sum())).rename(MODES).rename("share")
+    bases = [counted["recorded_duration_ns"], counted["flops"], counted["bytes"], counted["mode"].notna()]
+    amounts = next((basis for basis in bases if basis.sum() > 0), bases[0]).astype("float64")
+    shares = amounts.groupby(counted["mode"]).sum().reindex(MODES, fill_value=0).rename(MODES)
+    shares["capped"] = amounts[(counted["mode"] == "surrogate") & (counted["capped"] == 1)].sum()
+    shares["unknown"] = amounts[(counted["mode"] == "timed") & (counted["work_from"] == "unknown")].sum()
+    return (shares / (amounts.sum() or 1)).rename("share")
 
 
 def step_times(steps):
