@@ -140,7 +140,7 @@ def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
         nodes.append((rank, i + 1, name(op), op_class, "comm" if group else "work",
                       f"group {group}" if group else "stream 0/7", "real", name(f"{op_class}_kernel"), FLOPS.get(op_class, 0),
                       BYTES.get(op_class, 0), 0, start, own, 1, end - start, max(0, start - ended), phase, 0,
-                      "[4096,1024] [1024,1024]"))
+                      "[4096,1024] [1024,1024]", "message" if group else "arguments", 0))
         records += [(rank, i + 1, k, 0, "real", p.times[i][rank][0], p.times[i][rank][1] - p.times[i][rank][0])
                     for k, p in enumerate(replays)]
         if group:
