@@ -8,8 +8,10 @@
 namespace reprise {
 namespace {
 
-std::string LinkedShare(const std::string& method, std::uint64_t matched,
+// Sets of earlier versions may count more matches than records: those of the observer's own frames.
+std::string LinkedShare(const std::string& method, std::uint64_t all_matched,
                         std::uint64_t host_records) {
+  const std::uint64_t matched = std::min(all_matched, host_records);
   const double share =
       host_records == 0 ? 0
                         : 100.0 * static_cast<double>(matched) / static_cast<double>(host_records);

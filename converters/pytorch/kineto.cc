@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "converters/json_stream.h"
 #include "converters/pytorch/kineto_host.h"
@@ -245,18 +246,24 @@ void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
 }
 
 // "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.
+// ROCm counts events' devices otherwise: there, the name is certain only if all devices have it.
 std::string DeviceName(element properties, std::int64_t device) {
   simdjson::dom::array devices;
-  std::string_view name;
-  if (properties.get(devices) == simdjson::SUCCESS) {
-    for (const element entry : devices) {
-      if (WholeNumberOr(entry["id"], -1) == device &&
-          entry["name"].get(name) == simdjson::SUCCESS) {
-        return std::string(name);
-      }
-    }
+  if (properties.get(devices) != simdjson::SUCCESS) {
+    return {};
   }
-  return {};
+  std::set<std::string_view> names;
+  for (const element entry : devices) {
+    std::string_view name;
+    if (entry["name"].get(name) != simdjson::SUCCESS) {
+      continue;
+    }
+    if (WholeNumberOr(entry["id"], -1) == device) {
+      return std::string(name);
+    }
+    names.insert(name);
+  }
+  return names.size() == 1 ? std::string(*names.begin()) : std::string();
 }
 
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,

@@ -19,10 +19,12 @@ json Event(const std::string& category, const std::string& name, double start_us
 
 class KinetoAlone : public ::testing::Test {
  protected:
-  Result<LoadedTrace> Convert(const std::vector<json>& events) {
+  Result<LoadedTrace> Convert(const std::vector<json>& events,
+                              const json& devices = json::array()) {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     const std::string directory = FreshDirectory("kineto_alone_" + name);
-    WriteText(directory + "/k.json", json{{"traceEvents", events}}.dump());
+    WriteText(directory + "/k.json",
+              json{{"deviceProperties", devices}, {"traceEvents", events}}.dump());
     const std::string path = directory + "/out.0.et";
     ConvertRequest request{.device_trace = directory + "/k.json", .output_file = path};
     REPRISE_ASSIGN(const ConvertReport report, FindConverter("pytorch")->convert(request));
@@ -54,6 +56,31 @@ TEST_F(KinetoAlone, FilesOf2021HaveOtherCategories) {
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel->op, "aten::mm");
   EXPECT_TRUE(kernel->device_work->launch_recorded);
+}
+
+std::vector<json> CopyOnDevice(std::int64_t device) {
+  return {Event("cpu_op", "aten::copy_", 10, 50),
+          Event("cuda_runtime", "cudaMemcpyAsync", 20, 5, {{"correlation", 3}}),
+          Event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 30, 10,
+                {{"correlation", 3}, {"stream", 7}, {"device", device}, {"bytes", 512}}, 7)};
+}
+
+TEST_F(KinetoAlone, TheDeviceIsTheOneWhoseEventsThereAre) {
+  const json two = {{{"id", 0}, {"name", "Tesla V100-SXM2-32GB"}}, {{"id", 1}, {"name", "A100"}}};
+  EXPECT_EQ(Convert(CopyOnDevice(1), two)->metadata.machine.device, "A100");
+  EXPECT_EQ(Convert(CopyOnDevice(5), two)->metadata.machine.device, "");
+  const json same = {{{"id", 0}, {"name", "MI300X"}}, {{"id", 1}, {"name", "MI300X"}}};
+  EXPECT_EQ(Convert(CopyOnDevice(5), same)->metadata.machine.device, "MI300X");
+  EXPECT_EQ(Convert({Event("cpu_op", "aten::mm", 10, 50)}, two)->metadata.machine.device, "");
+}
+
+TEST_F(KinetoAlone, CopiesHaveAClassOfTheirOwn) {
+  const auto trace = Convert(CopyOnDevice(0));
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Node* copy = trace->Find("Memcpy DtoD (Device -> Device)");
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(copy->op_class, OpClass::kMemcpy);
+  EXPECT_EQ(copy->device_work->copied_bytes, 512);
 }
 
 TEST_F(KinetoAlone, TheDevicesSideIsEnough) {
