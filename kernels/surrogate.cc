@@ -13,6 +13,7 @@ namespace {
 // Scratch beyond this is walked several times instead, lest a surrogate run out of memory.
 constexpr std::int64_t kMaxScratchBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kWordBytes = sizeof(float);
+constexpr double kMostFmaPerWord = 4096;
 
 struct Plan {
   std::int64_t words = 0;
@@ -20,16 +21,17 @@ struct Plan {
   std::int32_t fma_per_word = 0;
 };
 
-// Each word of each pass is read and written once: 2 × 4 bytes.
+// Each word of each pass is read and written once: 2 × 4 bytes. Arithmetic without bytes gets words
+// nevertheless: those of one run one after the other.
 Plan MakePlan(const Cost& cost) {
   Plan plan;
-  const double words = std::max(1.0, std::ceil(cost.bytes / (2.0 * kWordBytes)));
-  plan.words = static_cast<std::int64_t>(
-      std::min(words, static_cast<double>(kMaxScratchBytes / kWordBytes)));
-  plan.passes = static_cast<std::int64_t>(std::ceil(words / static_cast<double>(plan.words)));
+  const double words = std::max({1.0, std::ceil(cost.bytes / (2.0 * kWordBytes)),
+                                 std::ceil(cost.flops / 2 / kMostFmaPerWord)});
+  const double most_words = static_cast<double>(kMaxScratchBytes / kWordBytes);
+  plan.passes = static_cast<std::int64_t>(std::ceil(words / most_words));
+  plan.words = static_cast<std::int64_t>(std::ceil(words / static_cast<double>(plan.passes)));
   const double visited = static_cast<double>(plan.words) * static_cast<double>(plan.passes);
-  plan.fma_per_word =
-      static_cast<std::int32_t>(std::min(1e6, std::round(cost.flops / 2 / visited)));
+  plan.fma_per_word = static_cast<std::int32_t>(std::round(cost.flops / 2 / visited));
   return plan;
 }
 

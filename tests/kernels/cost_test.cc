@@ -51,14 +51,44 @@ TEST(EstimateCost, OtherOperationsReadTheirOperands) {
   EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 8000);
 }
 
+// Never run; a surrogate has no other use for it.
+class NoBuffer final : public Buffer {
+ public:
+  [[nodiscard]] std::int64_t size_bytes() const override { return 0; }
+  [[nodiscard]] std::byte* host_data() override { return nullptr; }
+};
+
+struct NoBindings final : Bindings {
+  [[nodiscard]] Buffer* Find(std::int64_t /*incarnation*/) const override { return nullptr; }
+};
+
+TEST(Surrogate, DoesTheFlopsAndBytesThatItIsGiven) {
+  DeviceInfo device;
+  device.backend = "opencl";
+  device.max_work_group_size = 256;
+  NoBuffer scratch;
+  const NoBindings none;
+  const LowerContext context{none, device,
+                             [&](int, std::int64_t) -> Result<Buffer*> { return &scratch; }};
+  for (const Cost& cost : {Cost{1e9, 0}, Cost{1e14, 64}, Cost{1e6, 8e6}, Cost{0, 4e9}}) {
+    const auto launches = LowerSurrogate(cost, context);
+    ASSERT_TRUE(launches);
+    ASSERT_EQ(launches->size(), 1U);
+    const auto& args = std::get<DeviceKernel>(launches->front()).args;
+    const auto visits = static_cast<double>(std::get<std::int64_t>(args.at(1)) *
+                                            std::get<std::int64_t>(args.at(2)));
+    EXPECT_NEAR(2 * visits * std::get<std::int32_t>(args.at(3)), cost.flops,
+                0.01 * cost.flops + visits);  // a word has whole multiply-adds
+    EXPECT_NEAR(8 * visits, cost.bytes, 0.01 * cost.bytes + 0.01 * cost.flops);
+  }
+}
+
 class MemcpyOnBackend : public OnBackend {
  protected:
   // Bytes that the launches write, each within the scratch that they were given.
   std::int64_t Written(std::int64_t bytes, bool fill) {
     std::vector<std::unique_ptr<Buffer>> scratch;
-    struct None final : Bindings {
-      [[nodiscard]] Buffer* Find(std::int64_t) const override { return nullptr; }
-    } none;
+    const NoBindings none;
     const LowerContext context{none, device_->info(),
                                [&](int, std::int64_t size) -> Result<Buffer*> {
                                  REPRISE_ASSIGN(auto buffer, device_->Allocate(size));
