@@ -1,10 +1,12 @@
 // reprise: the one executable. Parses, dispatches, turns errors into exit codes.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/commands.h"
@@ -44,13 +46,23 @@ std::string SubcommandName(std::string name) {
   return name;
 }
 
+// What all ranks of a launch find wrong, the first prints. A launcher ends every rank once one has
+// ended with an error, so the others give the first the time to print; its end ends their wait.
+bool PrintsForAll() {
+  constexpr std::chrono::seconds kForFirstRank{5};
+  const bool first = FindLaunchedRank().rank == 0;
+  if (!first) {
+    std::this_thread::sleep_for(kForFirstRank);
+  }
+  return first;
+}
+
 // Help and version on stdout, what is wrong on stderr; of several ranks only the first prints.
 int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
-  const bool first = FindLaunchedRank().rank == 0;
   if (error.get_exit_code() == 0) {
-    return first ? app.exit(error) : 0;
+    return FindLaunchedRank().rank == 0 ? app.exit(error) : 0;
   }
-  if (first) {
+  if (PrintsForAll()) {
     fmt::print(stderr, "reprise: {}\n", UsageMessage(app, error));
   }
   return static_cast<int>(ErrorKind::kUsage);
@@ -58,7 +70,7 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
 
 // The same line of every rank of a launch says the same once: what the command line is alone.
 int EndWith(const Error& error, bool same_on_all_ranks) {
-  if (!error.message.empty() && (!same_on_all_ranks || FindLaunchedRank().rank == 0)) {
+  if (!error.message.empty() && (!same_on_all_ranks || PrintsForAll())) {
     fmt::print(stderr, "reprise: {}\n", error.message);
   }
   return static_cast<int>(error.kind);
