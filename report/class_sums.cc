@@ -7,17 +7,15 @@
 #include <vector>
 
 #include "report/coverage.h"
+#include "report/pass_sums.h"
 
 namespace reprise {
 namespace {
 
-using Passes = std::map<std::int32_t, std::int64_t>;  // by iteration
-
-void AddPasses(const MeasuredRank& rank, std::span<const std::uint32_t> records,
-               Passes& passes_ns) {
+void AddPasses(const MeasuredRank& rank, std::span<const std::uint32_t> records, PassSums& passes) {
   for (const std::uint32_t record : records) {
     const NodeRecord& replayed = rank.data().records[record];
-    passes_ns[replayed.iteration] += replayed.duration_ns;
+    passes.Add(replayed.iteration, replayed.duration_ns);
   }
 }
 
@@ -32,22 +30,15 @@ bool CanStretch(const NodeInfo& node) {
          (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
 }
 
-std::int64_t MedianOfPasses(const Passes& passes_ns) {
-  std::vector<std::int64_t> values_ns;
-  values_ns.reserve(passes_ns.size());
-  for (const auto& [iteration, sum_ns] : passes_ns) {
-    values_ns.push_back(sum_ns);
-  }
-  return Median(values_ns).value_or(0);
-}
-
 }  // namespace
 
 template <typename Key>
 void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    for (std::size_t i = 0; i < ranks[r].data().nodes.size(); ++i) {
-      const NodeInfo& node = ranks[r].data().nodes[i];
+    const RankData& data = ranks[r].data();
+    std::map<Key, PassSums> passes;
+    for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+      const NodeInfo& node = data.nodes[i];
       if (!node.counts_for_coverage) {
         continue;
       }
@@ -56,14 +47,22 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
       row.recorded_ns += node.recorded_duration_ns;
       row.tracing_ns += node.recorded_tracing_ns;
       work = work || node.op_class != OpClass::kComm;
-      // A transfer's time counts from the last arrival, as it does in the recording.
-      const auto own_ns = transfers.MedianOwnNs(r, i);
-      const auto replayed_ns = own_ns ? own_ns : ranks[r].MedianDurationNs(i);
-      if (replayed_ns) {
-        row.replayed_ns = row.replayed_ns.value_or(0) + *replayed_ns;
-        row.flops += node.flops;
-        row.bytes += node.bytes;
+      const auto records = ranks[r].Records(i);
+      if (records.empty()) {
+        continue;
       }
+      for (const std::uint32_t k : records) {
+        // A transfer's time counts from the last arrival, as it does in the recording.
+        const NodeRecord& record = data.records[k];
+        passes[node.*key_].Add(record.iteration,
+                               transfers.OwnNs(r, k).value_or(record.duration_ns));
+      }
+      row.flops += node.flops;
+      row.bytes += node.bytes;
+    }
+    for (const auto& [key, times] : passes) {
+      ClassRow& row = sums_[key].row;
+      row.replayed_ns = row.replayed_ns.value_or(0) + times.MedianNs();
     }
   }
 }
@@ -90,8 +89,8 @@ template class ClassSums<Phase>;
 
 void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
-    Passes passes_ns;
-    std::map<OpClass, Passes> class_passes_ns;
+    PassSums passes;
+    std::map<OpClass, PassSums> class_passes;
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       const auto records = rank.Records(i);
@@ -99,15 +98,15 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
         continue;
       }
       AddNode(node, all_);
-      AddPasses(rank, records, passes_ns);
+      AddPasses(rank, records, passes);
       if (CanStretch(node)) {
         AddNode(node, by_class_[node.op_class]);
-        AddPasses(rank, records, class_passes_ns[node.op_class]);
+        AddPasses(rank, records, class_passes[node.op_class]);
       }
     }
-    all_.replayed_ns += MedianOfPasses(passes_ns);
-    for (const auto& [op_class, of_class_ns] : class_passes_ns) {
-      by_class_[op_class].replayed_ns += MedianOfPasses(of_class_ns);
+    all_.replayed_ns += passes.MedianNs();
+    for (const auto& [op_class, times] : class_passes) {
+      by_class_[op_class].replayed_ns += times.MedianNs();
     }
   }
 }

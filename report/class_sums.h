@@ -34,9 +34,7 @@ class ClassSums {
 extern template class ClassSums<OpClass>;
 extern template class ClassSums<Phase>;
 
-// Of nodes that are no communication and have a replayed time. Replayed: what all of them took in
-// an iteration, the median over the iterations; the sum of the nodes' own medians would be less
-// than any iteration takes, while the recording is one iteration.
+// Of nodes that are no communication and have a replayed time.
 class WorkTimes {
  public:
   struct Sum {

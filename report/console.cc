@@ -81,13 +81,17 @@ std::string ClassSection(const Report& report, const Style& style) {
   for (const ClassRow& row : report.classes) {
     table.Add({row.name, fmt::format("{}", row.count), DurationText(row.recorded_ns),
                DurationText(row.tracing_ns), DurationText(row.replayed_ns),
-               RatioText(report.verdict, row.replayed_ns, row.recorded_ns),
+               RatioText(report.verdict, row.replayed_ns,
+                         ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns)),
                row.flops > 0 ? NumberText(row.gflop_per_s) : "-",
                row.bytes > 0 ? NumberText(row.gb_per_s) : "-"});
   }
   return table.Empty()
              ? ""
-             : Heading(style, "By class", "one pass, all ranks, medians; recorded with tracing") +
+             : Heading(style, "By class",
+                       fmt::format("all ranks and recorded steps; {} {}", RatioName(report.verdict),
+                                   report.verdict.untraced ? "against recorded less tracing"
+                                                           : "with tracing")) +
                    table.Text();
 }
 
@@ -97,14 +101,19 @@ std::string ShapeSection(const Report& report, const Style& style) {
   for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
     const ShapeRow& row = report.shapes[i];
     table.Add({Fit(row.name, 26), row.shape.empty() ? "-" : Fit(row.shape, 34),
-               fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               fmt::format("{}", row.count),
+               DurationText(ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns)),
                DurationText(row.replayed_ns),
-               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
+               RatioText(report.verdict, row.replayed_ns,
+                         ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns))});
   }
   std::string text =
-      table.Empty() ? ""
-                    : Heading(style, "Operations by shape", "largest difference first; all ranks") +
-                          table.Text(2);
+      table.Empty()
+          ? ""
+          : Heading(style, "Operations by shape",
+                    fmt::format("largest difference first; all ranks and recorded steps{}",
+                                report.verdict.untraced ? "; recorded less tracing" : "")) +
+                table.Text(2);
   if (report.shapes.size() > kMostShapes) {
     text +=
         fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMostShapes);

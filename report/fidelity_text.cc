@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t kMostFidelityRows = 16;
 
-std::string Signed(std::int64_t ns) {
-  return (ns < 0 ? "-" : "+") + DurationText(ns < 0 ? -ns : ns);
-}
-
 std::string Meaning(DifferenceRow::Kind kind) {
   switch (kind) {
     case DifferenceRow::Kind::kTransport:
@@ -43,15 +39,15 @@ std::string DifferenceTable(const Difference& difference, const Style& style) {
       continue;
     }
     table.Add(
-        {row.name, Signed(row.ns),
+        {row.name, SignedDurationText(row.ns),
          ErrorText(static_cast<double>(row.ns) / static_cast<double>(difference.recorded_ns))},
         Meaning(row.kind));
   }
   if (rest_ns != 0) {
-    table.Add({"others", Signed(rest_ns), ""});
+    table.Add({"others", SignedDurationText(rest_ns), ""});
   }
   const std::int64_t all_ns = difference.replayed_ns - difference.recorded_ns;
-  table.Add({"all", Signed(all_ns),
+  table.Add({"all", SignedDurationText(all_ns),
              ErrorText(static_cast<double>(all_ns) / static_cast<double>(difference.recorded_ns))});
   return Heading(style, "What the difference is made of",
                  fmt::format("iteration {}, one pass: recorded {}, replayed {}",

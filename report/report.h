@@ -40,7 +40,7 @@ struct ClassRow {
   std::int64_t count = 0;
   std::int64_t recorded_ns = 0;
   std::int64_t tracing_ns = 0;              // of recorded_ns: what tracing took, estimated
-  std::optional<std::int64_t> replayed_ns;  // sum of the nodes' medians
+  std::optional<std::int64_t> replayed_ns;  // of an iteration, the median over iterations
   double flops = 0, bytes = 0;
   std::optional<double> gflop_per_s, gb_per_s;  // as replayed; none where nothing ran
 };
@@ -52,7 +52,7 @@ struct ShapeRow {
   std::int64_t count = 0;
   std::int64_t recorded_ns = 0;
   std::int64_t tracing_ns = 0;   // of recorded_ns: what tracing took, estimated
-  std::int64_t replayed_ns = 0;  // sum of the calls' medians
+  std::int64_t replayed_ns = 0;  // of an iteration, the median over iterations
 };
 
 struct ClassFactor {

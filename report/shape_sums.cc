@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "report/pass_sums.h"
+
 namespace reprise {
 
 void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
+    std::map<ShapeRow*, PassSums> passes;
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
-      const auto replayed_ns = rank.MedianDurationNs(i);
-      if (!node.counts_for_coverage || node.op_class == OpClass::kComm || !replayed_ns) {
+      const auto records = rank.Records(i);
+      if (!node.counts_for_coverage || node.op_class == OpClass::kComm || records.empty()) {
         continue;
       }
       ShapeRow& row = rows_[{node.name, node.shape}];
@@ -18,7 +21,14 @@ void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
       ++row.count;
       row.recorded_ns += node.recorded_duration_ns;
       row.tracing_ns += node.recorded_tracing_ns;
-      row.replayed_ns += *replayed_ns;
+      PassSums& times = passes[&row];
+      for (const std::uint32_t k : records) {
+        const NodeRecord& record = rank.data().records[k];
+        times.Add(record.iteration, record.duration_ns);
+      }
+    }
+    for (const auto& [row, times] : passes) {
+      row->replayed_ns += times.MedianNs();
     }
   }
 }

@@ -47,7 +47,8 @@ std::string StepLine(const Report& report, const Style& style) {
 
 std::string OperationLine(const Report& report, const Style& style) {
   const Fidelity& fidelity = report.fidelity;
-  const bool deducted = fidelity.untraced_work_error.has_value();
+  const bool deducted =
+      fidelity.untraced_work_error && report.verdict.kind != Verdict::Kind::kSimulated;
   const auto error = deducted ? fidelity.untraced_work_error : fidelity.work_error;
   if (!error) {
     return "";
@@ -61,35 +62,78 @@ std::string OperationLine(const Report& report, const Style& style) {
                      style);
 }
 
-std::int64_t UntracedNs(const ClassRow& row) { return row.recorded_ns - row.tracing_ns; }
+// The classes that take most time, of one step on one rank, and what is left of the step: the
+// column of differences ends at the verdict's.
+class ShortClassTable {
+ public:
+  explicit ShortClassTable(const Report& report)
+      : report_(report),
+        steps_(RankSteps(report)),
+        table_({"class", "recorded", "replayed", "difference", RatioName(report.verdict)}) {}
 
-// The largest, without what tracing took of them.
-std::string ShortClasses(const Report& report, const Style& style) {
-  if (report.classes.empty()) {
-    return "";
+  std::string Text(const Style& style) {
+    if (report_.classes.empty() || steps_ == 0) {
+      return "";
+    }
+    AddClasses();
+    const Verdict& verdict = report_.verdict;
+    if (verdict.job_ns && verdict.replayed_ns) {
+      Add("pauses, waits *", *verdict.job_ns - sum_.recorded_ns,
+          *verdict.replayed_ns - sum_.replayed_ns);
+      Add("step", *verdict.job_ns, *verdict.replayed_ns);
+    }
+    return Heading(style, "Where the time is",
+                   fmt::format("one step on a rank, the mean{}",
+                               report_.verdict.untraced ? "; what tracing took deducted" : "")) +
+           table_.Text() +
+           (verdict.job_ns && verdict.replayed_ns ? "  * less what overlaps\n" : "");
   }
-  std::vector<const ClassRow*> rows;
-  for (const ClassRow& row : report.classes) {
-    rows.push_back(&row);
+
+ private:
+  struct Times {
+    std::int64_t recorded_ns = 0, replayed_ns = 0;
+  };
+
+  void AddClasses() {
+    std::vector<const ClassRow*> rows;
+    for (const ClassRow& row : report_.classes) {
+      rows.push_back(&row);
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const ClassRow* a, const ClassRow* b) {
+      return std::max(a->recorded_ns, a->replayed_ns.value_or(0)) >
+             std::max(b->recorded_ns, b->replayed_ns.value_or(0));
+    });
+    Times others;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int64_t recorded_ns =
+          ComparedNs(report_.verdict, rows[i]->recorded_ns, rows[i]->tracing_ns);
+      const Times times{recorded_ns / steps_, rows[i]->replayed_ns.value_or(0) / steps_};
+      sum_.recorded_ns += times.recorded_ns;
+      sum_.replayed_ns += times.replayed_ns;
+      if (i < kMostShortClasses) {
+        Add(rows[i]->name, times.recorded_ns, times.replayed_ns);
+      } else {
+        others.recorded_ns += times.recorded_ns;
+        others.replayed_ns += times.replayed_ns;
+      }
+    }
+    if (rows.size() > kMostShortClasses) {
+      Add(fmt::format("{} more classes", rows.size() - kMostShortClasses), others.recorded_ns,
+          others.replayed_ns);
+    }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow* a, const ClassRow* b) {
-    return std::max(UntracedNs(*a), a->replayed_ns.value_or(0)) >
-           std::max(UntracedNs(*b), b->replayed_ns.value_or(0));
-  });
-  const std::size_t most = std::min(rows.size(), kMostShortClasses);
-  Table table({"class", "nodes", "recorded", "replayed", RatioName(report.verdict)});
-  for (std::size_t i = 0; i < most; ++i) {
-    table.Add({rows[i]->name, fmt::format("{}", rows[i]->count), DurationText(UntracedNs(*rows[i])),
-               DurationText(rows[i]->replayed_ns),
-               RatioText(report.verdict, rows[i]->replayed_ns, UntracedNs(*rows[i]))});
+
+  void Add(const std::string& name, std::int64_t recorded_ns, std::int64_t replayed_ns) {
+    table_.Add({name, DurationText(recorded_ns), DurationText(replayed_ns),
+                SignedDurationText(replayed_ns - recorded_ns),
+                RatioText(report_.verdict, replayed_ns, recorded_ns)});
   }
-  const std::string which =
-      rows.size() > most ? fmt::format("the largest {} of {}, ", most, rows.size()) : std::string();
-  return Heading(style, "Classes",
-                 which + "all ranks" +
-                     (report.work_tracing_ns > 0 ? ", what tracing took deducted" : "")) +
-         table.Text();
-}
+
+  const Report& report_;
+  std::int64_t steps_ = 0;
+  Table table_;
+  Times sum_;  // of all classes
+};
 
 std::string TransferLine(const Report& report, const Style& style) {
   std::int64_t count = 0;
@@ -172,7 +216,8 @@ std::string ShortText(const Report& report, bool colour) {
   }
   return ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
          OperationLine(report, style) + TransferLine(report, style) + RankLine(report, style) +
-         EnergyLine(report, style) + MissingLine(report, style) + ShortClasses(report, style);
+         EnergyLine(report, style) + MissingLine(report, style) +
+         ShortClassTable(report).Text(style);
 }
 
 }  // namespace reprise

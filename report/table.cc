@@ -73,6 +73,10 @@ std::string DurationText(std::optional<std::int64_t> ns) {
   return ns ? Scaled(static_cast<double>(*ns), kUnits) : "-";
 }
 
+std::string SignedDurationText(std::int64_t ns) {
+  return (ns < 0 ? "-" : "+") + DurationText(ns < 0 ? -ns : ns);
+}
+
 std::string BytesText(std::int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
   return Scaled(static_cast<double>(bytes), kUnits);

@@ -49,6 +49,8 @@ inline constexpr std::size_t kMostRankRows = 32;
 [[nodiscard]] std::string Fit(const std::string& text, std::size_t width);
 // "812 ns", "4.57 us", "12.3 ms", "2.04 s"; "-" for nothing.
 [[nodiscard]] std::string DurationText(std::optional<std::int64_t> ns);
+// "+105 ms", "-2.00 us".
+[[nodiscard]] std::string SignedDurationText(std::int64_t ns);
 // "512 B", "1.05 MB": powers of 1000.
 [[nodiscard]] std::string BytesText(std::int64_t bytes);
 // Three significant digits, "-" for nothing.

@@ -233,7 +233,6 @@ TransferSummary Unmeasured(std::span<const MeasuredRank> ranks) {
     const RankData& data = rank.data();
     const bool any = !data.collectives.empty();
     summary.own_ns_of_record.emplace_back(any ? data.records.size() : 0, TransferSummary::kUnknown);
-    summary.own_ns_of_node.emplace_back(any ? data.nodes.size() : 0, TransferSummary::kUnknown);
   }
   return summary;
 }
@@ -290,18 +289,12 @@ TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {
   TransferSummary summary = Unmeasured(ranks);
   std::map<RowKey, Accumulator> rows;
   Stopwatch stopwatch(ranks);
-  std::vector<std::int64_t> own_ns;
   for (std::size_t t = 0; t < summary.matches.size(); ++t) {
     const Members members = summary.matches.Of(t);
     const Measurement& measured = stopwatch.Measure(members);
     for (std::size_t m = 0; m < members.size(); ++m) {
-      own_ns.clear();
       for (std::size_t at = m; at < measured.own_ns.size(); at += members.size()) {
-        own_ns.push_back(measured.own_ns[at]);
         summary.own_ns_of_record[members[m].rank][measured.records[at]] = measured.own_ns[at];
-      }
-      if (const auto median = Median(own_ns)) {
-        summary.own_ns_of_node[members[m].rank][members[m].node] = *median;
       }
     }
     AddToRows(members, measured, ranks, rows);
@@ -328,7 +321,6 @@ TransferSummary TakeTransfers(std::span<const MeasuredRank> ranks,
       if (!node) {
         continue;
       }
-      summary.own_ns_of_node[r][*node] = outline.own_ns_of_node[positions[r]][i];
       // A node's records are all there or none, in the order of the file in both.
       const auto records = ranks[r].Records(*node);
       const auto from_records = from.Records(i);

@@ -37,21 +37,15 @@ struct TransferMatches {
 struct TransferSummary {
   TransferMatches matches;
   std::vector<CollectiveRow> rows;  // by name, group, bytes
-  // Times from the last arrival to a rank's own end, kUnknown where not all members finished that
-  // iteration: by rank and record; by rank and node, the median. A rank without transfers has none.
+  // Times from the last arrival to a rank's own end, by rank and record; kUnknown where not all
+  // members finished that iteration. A rank without transfers has none.
   static constexpr std::int64_t kUnknown = INT64_MIN;
-  std::vector<std::vector<std::int64_t>> own_ns_of_record, own_ns_of_node;
+  std::vector<std::vector<std::int64_t>> own_ns_of_record;
 
   [[nodiscard]] std::optional<std::int64_t> OwnNs(std::size_t rank, std::size_t record) const {
-    return At(own_ns_of_record[rank], record);
-  }
-  [[nodiscard]] std::optional<std::int64_t> MedianOwnNs(std::size_t rank, std::size_t node) const {
-    return At(own_ns_of_node[rank], node);
-  }
-
- private:
-  static std::optional<std::int64_t> At(const std::vector<std::int64_t>& times_ns, std::size_t i) {
-    return times_ns.empty() || times_ns[i] == kUnknown ? std::nullopt : std::optional(times_ns[i]);
+    const auto& times_ns = own_ns_of_record[rank];
+    return times_ns.empty() || times_ns[record] == kUnknown ? std::nullopt
+                                                            : std::optional(times_ns[record]);
   }
 };
 

@@ -57,13 +57,13 @@ struct Cause {
   [[nodiscard]] std::int64_t ApartNs() const { return replayed_ns - recorded_ns; }
 };
 
-// Operations, and transfers as one, all ranks and recorded steps together.
-std::vector<Cause> FindCauses(const Report& report, bool untraced) {
+// Operations, transfers as one, and what is between them; all ranks and recorded steps together.
+std::vector<Cause> FindCauses(const Report& report, const Verdict& verdict) {
   std::map<std::string, Cause> by_name;
   for (const ShapeRow& row : report.shapes) {
     Cause& cause = by_name[row.name];
     cause.name = row.name;
-    cause.recorded_ns += row.recorded_ns - (untraced ? row.tracing_ns : 0);
+    cause.recorded_ns += ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
     cause.replayed_ns += row.replayed_ns;
   }
   std::vector<Cause> causes;
@@ -71,10 +71,20 @@ std::vector<Cause> FindCauses(const Report& report, bool untraced) {
   for (auto& [name, cause] : by_name) {
     causes.push_back(std::move(cause));
   }
+  Cause rest{.recorded_ns = *verdict.job_ns * RankSteps(report),
+             .replayed_ns = *verdict.replayed_ns * RankSteps(report)};
   for (const ClassRow& row : report.classes) {
+    const std::int64_t recorded_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+    rest.recorded_ns -= recorded_ns;
+    rest.replayed_ns -= row.replayed_ns.value_or(0);
     if (row.name == Name(OpClass::kComm) && row.replayed_ns) {
-      causes.push_back({"transfers", row.recorded_ns, *row.replayed_ns});
+      causes.push_back({"transfers", recorded_ns, *row.replayed_ns});
     }
+  }
+  // Where streams overlap, what is left of the step says nothing of pauses.
+  if (rest.recorded_ns > 0 && rest.replayed_ns > 0) {
+    rest.name = "pauses and waits between operations";
+    causes.push_back(std::move(rest));
   }
   return causes;
 }
@@ -86,18 +96,15 @@ void FindMostly(const Report& report, Verdict& verdict) {
     return;
   }
   const std::int64_t sign = apart_ns < 0 ? -1 : 1;
-  const std::vector<Cause> causes = FindCauses(report, verdict.untraced);
+  const std::vector<Cause> causes = FindCauses(report, verdict);
   const auto largest = std::max_element(
       causes.begin(), causes.end(),
       [sign](const Cause& a, const Cause& b) { return sign * a.ApartNs() < sign * b.ApartNs(); });
-  std::int64_t passes = 0;
-  for (const RankRow& row : report.ranks) {
-    passes += std::max<std::int64_t>(row.recorded_steps, 1);
-  }
-  if (largest == causes.end() || passes == 0) {
+  const std::int64_t steps = RankSteps(report);
+  if (largest == causes.end() || steps == 0) {
     return;
   }
-  const std::int64_t cause_ns = largest->ApartNs() / passes;
+  const std::int64_t cause_ns = largest->ApartNs() / steps;
   if (static_cast<double>(sign * cause_ns) <
       kLeastShare * static_cast<double>(std::abs(apart_ns))) {
     return;
@@ -126,8 +133,8 @@ std::string MostlyText(const Verdict& verdict, std::size_t ranks) {
     return "";
   }
   const std::int64_t ns = verdict.mostly_ns;
-  std::string text = fmt::format(" Mostly {} ({}{}{}", Fit(verdict.mostly, 40), ns < 0 ? "-" : "+",
-                                 DurationText(std::abs(ns)), ranks > 1 ? " on each rank" : "");
+  std::string text = fmt::format(" Mostly {} ({}{}", Fit(verdict.mostly, 40),
+                                 SignedDurationText(ns), ranks > 1 ? " on each rank" : "");
   if (verdict.mostly_ratio && *verdict.mostly_ratio > 0) {
     text += ", " + TimesText(*verdict.mostly_ratio);
   }
@@ -170,14 +177,15 @@ std::string MonitoredSentence(const Report& report) {
       report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s");
 }
 
-Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool same_machine) {
+Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulated,
+                     bool same_machine) {
   if (IsMonitored(report.manifest)) {
     return Verdict::Kind::kMonitored;
   }
   if (!verdict.ratio) {
     return Verdict::Kind::kUnknown;
   }
-  if (HasOption(report.manifest, "mode", "dry")) {
+  if (simulated) {
     return Verdict::Kind::kSimulated;
   }
   return same_machine || IsSameMachine(report.recorded_on, report.replayed_on)
@@ -206,13 +214,14 @@ std::string_view Name(Verdict::Kind kind) {
 Verdict FindVerdict(const Report& report, bool same_machine) {
   Verdict verdict;
   verdict.replayed_ns = report.step_time_replayed_ns;
-  verdict.untraced = report.step_time_untraced_ns.has_value();
+  const bool simulated = HasOption(report.manifest, "mode", "dry");
+  verdict.untraced = report.step_time_untraced_ns && !simulated;
   verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
   if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0) {
     verdict.ratio =
         static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
   }
-  verdict.kind = KindOf(report, verdict, same_machine);
+  verdict.kind = KindOf(report, verdict, simulated, same_machine);
   verdict.caution = UnknownWorkText({.share = report.unknown_work,
                                      .timed = report.coverage_basis == CoverageBasis::kTime,
                                      .shapes = report.work_known});
@@ -227,6 +236,14 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
   }
   verdict.text = ReplayText(report, verdict);
   return verdict;
+}
+
+std::int64_t RankSteps(const Report& report) {
+  std::int64_t steps = 0;
+  for (const RankRow& row : report.ranks) {
+    steps += std::max<std::int64_t>(row.recorded_steps, 1);
+  }
+  return steps;
 }
 
 std::string RatioText(const Verdict& verdict, std::optional<std::int64_t> replayed_ns,

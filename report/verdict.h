@@ -22,7 +22,8 @@ struct Verdict {
   Kind kind = Kind::kUnknown;
   // One step: the replay's median, and the job's.
   std::optional<std::int64_t> replayed_ns, job_ns;
-  bool untraced = false;        // job_ns is without tracing
+  // job_ns is without tracing. Never of a dry run, which simulates the recording with its tracing.
+  bool untraced = false;
   std::optional<double> ratio;  // replayed_ns / job_ns
   // Which operation, or "transfers", the difference is mostly made of; empty: none stands out.
   std::string mostly;
@@ -39,6 +40,16 @@ struct Verdict {
 // Of a report that has all else. `same_machine`: the user knows that the run was recorded where it
 // was replayed.
 [[nodiscard]] Verdict FindVerdict(const Report& report, bool same_machine);
+
+// Sums over all nodes of all ranks are of so many steps of one rank.
+[[nodiscard]] std::int64_t RankSteps(const Report& report);
+
+// What a replayed time is compared with: like the job's step, without what tracing took where the
+// step's time without it is known.
+[[nodiscard]] inline std::int64_t ComparedNs(const Verdict& verdict, std::int64_t recorded_ns,
+                                             std::int64_t tracing_ns) {
+  return recorded_ns - (verdict.untraced ? tracing_ns : 0);
+}
 
 // Whether tables may call a difference an error.
 [[nodiscard]] inline bool IsError(const Verdict& verdict) {

@@ -41,10 +41,11 @@ void AddRecordedSpread(const Report& report, std::vector<std::string>& warnings)
   }
   const auto [shortest, longest] = std::minmax_element(steps_ns.begin(), steps_ns.end());
   if (static_cast<double>(*longest) > kWideSpread * static_cast<double>(*shortest)) {
-    warnings.push_back(fmt::format(
-        "The {} recorded steps took {} to {}, with tracing. The job was unsteady: a single number "
-        "for its step is uncertain.",
-        steps_ns.size(), DurationText(*shortest), DurationText(*longest)));
+    warnings.push_back(
+        fmt::format("The {} recorded steps took {} to {}, with tracing. The job, or tracing it, "
+                    "was unsteady: a "
+                    "single number for its step is uncertain.",
+                    steps_ns.size(), DurationText(*shortest), DurationText(*longest)));
   }
 }
 
@@ -53,10 +54,13 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
   const auto longest_ns = report.step_time_replayed_max_ns;
   if (shortest_ns && longest_ns &&
       static_cast<double>(*longest_ns) > kWideSpread * static_cast<double>(*shortest_ns)) {
-    warnings.push_back(
-        fmt::format("The replay's {} iterations took {} to {}. More of them give a "
-                    "steadier median: --iterations.",
-                    report.iterations, DurationText(shortest_ns), DurationText(longest_ns)));
+    constexpr std::int64_t kEnoughIterations = 10;
+    warnings.push_back(fmt::format(
+        "The replay's {} iterations took {} to {}. {}", report.iterations,
+        DurationText(shortest_ns), DurationText(longest_ns),
+        report.iterations < kEnoughIterations
+            ? "More of them give a steadier median: --iterations."
+            : "Other programs on this machine may take its time; --runs shows what repeats."));
   }
 }
 
@@ -100,7 +104,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   }
   AddRecordedSpread(report, warnings);
   AddReplaySpread(report, warnings);
-  if (verdict.ratio && !verdict.untraced) {
+  if (verdict.ratio && !report.step_time_untraced_ns) {
     warnings.emplace_back(
         "The job's step has the time that tracing took in it: the capture does not say how long a "
         "step takes untraced.");

@@ -15,6 +15,7 @@ namespace reprise {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -129,6 +130,28 @@ TEST(Verdict, WhatTracingTookIsDeductedFromOperations) {
   EXPECT_THAT(VerdictOf(run).text, HasSubstr("op1 (+600 ns on each rank, 2.0 times as long)"));
 }
 
+TEST(Verdict, ADryRunIsComparedWithTheTracedStep) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.options["mode"] = "dry";
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kSimulated);
+  EXPECT_THAT(verdict.text, StartsWith("Simulated 1.60 us; your job 1.00 us with tracing: +60 %."));
+}
+
+TEST(Verdict, PausesAreACauseLikeAnyOther) {
+  RunData run = MakeRunOnOneMachine();
+  for (RankData& rank : run.ranks) {
+    for (NodeRecord& record : rank.records) {
+      record.duration_ns = record.node_id == 5 ? record.duration_ns : 10;
+    }
+    rank.nodes[0].recorded_duration_ns = 300;
+  }
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_EQ(verdict.mostly, "pauses and waits between operations");
+  // Of a step of 1,600 ns, 10 + 10 + 110 are in nodes; of 800 recorded, 700.
+  EXPECT_EQ(verdict.mostly_ns, 1'470 - 100);
+}
+
 TEST(Verdict, NothingMeasuredAndNothingRecorded) {
   RunData run = MakeRun();
   run.manifest.recorded_step_ns = 0;
@@ -187,6 +210,31 @@ TEST(Short, BeginsWithTheVerdictAndKeepsToFortyLines) {
   EXPECT_THAT(text, HasSubstr("Coverage        100.0 % real"));
   EXPECT_THAT(text, HasSubstr("Ranks           2 on 1 host: slowest rank"));
   EXPECT_LE(CountLines(text), 40U);
+}
+
+TEST(Short, DifferencesEndAtTheVerdicts) {
+  const std::string text = ShortText(Analyze(MakeRunOnOneMachine()), false);
+  EXPECT_THAT(text, ContainsRegex("gemm +600 ns +1.20 us +\\+600 ns +\\+100.0 %"));
+  EXPECT_THAT(text, ContainsRegex("step +800 ns +1.60 us +\\+800 ns +\\+100.0 %"));
+}
+
+// Two operations of one class whose long iterations differ: each iteration takes 1,000 ns, the sum
+// of their medians is 600.
+TEST(Classes, AreTheMedianOfIterationsNotTheSumOfMedians) {
+  RunData run = MakeRunOnOneMachine();
+  for (RankData& rank : run.ranks) {
+    rank.nodes[1].op_class = OpClass::kGemm;
+    rank.nodes[0].name = rank.nodes[1].name = "aten::mm";
+    for (NodeRecord& record : rank.records) {
+      const bool is_long = (record.node_id == 1) == (record.iteration == 1);
+      record.duration_ns = record.iteration == 3 ? 500 : is_long ? 900 : 100;
+    }
+  }
+  const Report report = Analyze(run);
+  ASSERT_EQ(report.classes[0].name, "gemm");
+  EXPECT_EQ(report.classes[0].replayed_ns, 2'000);  // of two ranks
+  ASSERT_EQ(report.shapes.size(), 1U);
+  EXPECT_EQ(report.shapes[0].replayed_ns, 2'000);
 }
 
 TEST(Short, ALargeRunKeepsToFortyLinesToo) {
