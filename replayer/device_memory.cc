@@ -47,7 +47,12 @@ std::vector<std::byte> InitialBytes(const StorageLife& life) {
     const float small = single ? 1.0F : SmallPositive(bits);
     return negates && IsNegative(bits) ? -small : small;
   };
-  const auto index = [&](std::uint64_t bits) { return (single ? 1 : bits) % bound; };
+  const auto index = [&](std::uint64_t bits) {
+    if (!single) {
+      return static_cast<std::int64_t>(bits % bound);
+    }
+    return life.index_bound > 0 ? std::min(life.number, life.index_bound - 1) : life.number;
+  };
   switch (life.dtype) {
     case DType::kFloat32:
       FillAs<float>(bytes, seed, value);

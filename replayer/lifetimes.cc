@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "replayer/happens_before.h"
+#include "replayer/integer_values.h"
 #include "replayer/memory_plan.h"
 
 namespace reprise {
@@ -151,32 +152,71 @@ class LifetimeScan {
   }
 
   // Values pass through copies and selections unchanged: a bound on the result binds the source
-  // (paths[randint] → slice → embedding), and a product of the result is one of the source.
+  // (paths[randint] → slice → embedding), and a product of the result is one of the source. A
+  // number that is added or divides is chosen such that the bound holds.
   void RememberFlow(const OpCall& call) {
+    integers_.Note(call);
+    Flow flow;
+    if (const auto step = IntegerValues::StepOf(call)) {
+      flow.step = *step;
+      flow.computed = true;
+      flows_.push_back(flow);
+      return;
+    }
     const TensorDesc* out = call.OutputTensor(0);
-    static const std::set<std::string_view> pass_through = {
-        "aten::copy_", "aten::index",  "aten::index_select",     "aten::gather",
-        "aten::cat",   "aten::repeat", "aten::repeat_interleave"};
-    if (out == nullptr || !pass_through.contains(call.name)) {
+    static const std::set<std::string_view> pass_through = {"aten::copy_",
+                                                            "aten::index",
+                                                            "aten::index_select",
+                                                            "aten::gather",
+                                                            "aten::roll",
+                                                            "aten::repeat",
+                                                            "aten::repeat_interleave",
+                                                            "aten::flip",
+                                                            "aten::constant_pad_nd",
+                                                            "aten::masked_fill",
+                                                            "aten::masked_fill_",
+                                                            "aten::sort",
+                                                            "aten::masked_select",
+                                                            "aten::topk"};
+    static const std::set<std::string_view> joins = {"aten::cat", "aten::stack", "aten::where"};
+    const bool all = joins.contains(call.name);
+    if (out == nullptr || (!all && !pass_through.contains(call.name))) {
       return;
     }
     for (const TensorDesc* in : TensorsIn(call.inputs)) {
-      const bool same =
-          in->dtype == out->dtype || (IsFloating(in->dtype) && IsFloating(out->dtype));
-      if (same && in->incarnation != out->incarnation) {
-        flows_.push_back({in->incarnation, out->incarnation});
-        break;  // the first tensor is the source; the others are indices
+      if (IsSameKind(*in, *out) && in->incarnation != out->incarnation) {
+        flow.step.operand = in->incarnation;
+        flow.step.result = out->incarnation;
+        flows_.push_back(flow);
+        if (!all) {
+          break;  // the first tensor is the source; the others are indices
+        }
       }
     }
   }
 
+  static bool IsSameKind(const TensorDesc& a, const TensorDesc& b) {
+    const auto counts = [](DType dtype) { return IsIntegral(dtype) && dtype != DType::kBool; };
+    return a.dtype == b.dtype || (IsFloating(a.dtype) && IsFloating(b.dtype)) ||
+           (counts(a.dtype) && counts(b.dtype));
+  }
+
   void PropagateUses() {
     for (auto it = flows_.rbegin(); it != flows_.rend(); ++it) {
-      if (multiplied_.contains(it->second)) {
-        multiplied_.insert(it->first);
+      const IntegerValues::Step& step = it->step;
+      if (!it->computed && multiplied_.contains(step.result)) {
+        multiplied_.insert(step.operand);
       }
-      if (const auto bound = bounds_.find(it->second); bound != bounds_.end()) {
-        NarrowBound(it->first, bound->second);
+      const auto bound = bounds_.find(step.result);
+      if (bound == bounds_.end()) {
+        continue;
+      }
+      const std::int64_t limit = bound->second;  // narrowing may move it
+      if (it->computed) {
+        lives_.at(step.number).number = integers_.NumberFor(step, limit);
+      }
+      if (!it->computed || !integers_.IsKnown(step.operand)) {
+        NarrowBound(step.operand, limit);
       }
     }
     for (const auto& [incarnation, bound] : bounds_) {
@@ -204,7 +244,12 @@ class LifetimeScan {
   std::unordered_map<std::uint32_t, std::uint32_t> waited_at_;
   std::unordered_map<std::int64_t, std::int64_t> bounds_;
   std::unordered_set<std::int64_t> multiplied_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> flows_;
+  struct Flow {
+    IntegerValues::Step step{};  // without a number where values pass through
+    bool computed = false;
+  };
+  IntegerValues integers_;
+  std::vector<Flow> flows_;
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ struct StorageLife {
   bool transferred = false;       // a transfer reads or writes it
   DType dtype = DType::kUnknown;  // of its first use
   std::int64_t index_bound = 0;   // integers: exclusive upper bound of valid values, 0 = none found
+  std::int64_t number = 1;        // what a single integer starts as: valid for all indices that
+                                  // are computed from it
   bool multiplied = false;  // products, convolutions or embeddings read it: weights and inputs
 };
 

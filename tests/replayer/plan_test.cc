@@ -144,6 +144,52 @@ TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
   EXPECT_TRUE(find(7).multiplied);
 }
 
+std::int64_t NumberOf(const ThreadTrace& trace, std::int64_t incarnation) {
+  const Graph graph = Built(trace);
+  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  EXPECT_TRUE(plan);
+  const auto lives = FindLifetimes(graph, *plan);
+  EXPECT_TRUE(lives);
+  const auto found = std::find_if(lives->begin(), lives->end(), [&](const StorageLife& life) {
+    return life.incarnation == incarnation;
+  });
+  EXPECT_NE(found, lives->end());
+  return found->number;
+}
+
+void LookUp(ThreadTrace& trace, std::int64_t indices, std::int64_t count, std::int64_t rows) {
+  trace.AddOp("aten::embedding",
+              {TensorValue(90, {rows, 8}), TensorValue(indices, {count}, DType::kInt64),
+               Value{std::int64_t{-1}}, Value{false}, Value{false}},
+              {TensorValue(91, {count, 8})});
+}
+
+// Positions of a language model: arange(128) + n, looked up in 128 rows. Only 0 is possible.
+TEST(Lifetimes, ANumberThatIsAddedKeepsIndicesValid) {
+  ThreadTrace trace;
+  trace.AddOp("aten::arange", {Value{std::int64_t{128}}}, {TensorValue(1, {128}, DType::kInt64)});
+  trace.AddOp("aten::add",
+              {TensorValue(1, {128}, DType::kInt64), TensorValue(2, {}, DType::kInt64),
+               Value{std::int64_t{1}}},
+              {TensorValue(3, {128}, DType::kInt64)});
+  LookUp(trace, 3, 128, 128);
+  EXPECT_EQ(NumberOf(trace, 2), 0);
+}
+
+// Routing to the 2 best of 4 experts: where a token's copy is in the sorted order, divided by 2, is
+// the token.
+TEST(Lifetimes, ANumberThatDividesKeepsIndicesValid) {
+  ThreadTrace trace;
+  trace.AddOp("aten::sort",
+              {TensorValue(1, {512}, DType::kInt64), Value{std::int64_t{-1}}, Value{false}},
+              {TensorValue(2, {512}, DType::kInt64), TensorValue(3, {512}, DType::kInt64)});
+  trace.AddOp("aten::floor_divide",
+              {TensorValue(3, {512}, DType::kInt64), TensorValue(4, {}, DType::kInt64)},
+              {TensorValue(5, {512}, DType::kInt64)});
+  LookUp(trace, 5, 512, 256);
+  EXPECT_EQ(NumberOf(trace, 4), 2);
+}
+
 // weight → a copy in bfloat16 → a product; its momentum is no factor.
 TEST(Lifetimes, FactorsOfProductsThroughCopies) {
   ThreadTrace trace;
