@@ -77,16 +77,26 @@ class ShortClassTable {
     }
     AddClasses();
     const Verdict& verdict = report_.verdict;
+    bool overlaps = false;
     if (verdict.job_ns && verdict.replayed_ns) {
-      Add("pauses, waits *", *verdict.job_ns - sum_.recorded_ns,
-          *verdict.replayed_ns - sum_.replayed_ns);
+      // Classes that overlap add up to more than the step. That is no pause of negative length.
+      const Times rest{*verdict.job_ns - sum_.recorded_ns,
+                       *verdict.replayed_ns - sum_.replayed_ns};
+      overlaps = rest.recorded_ns < 0 || rest.replayed_ns < 0;
+      Add("pauses, waits", std::max<std::int64_t>(rest.recorded_ns, 0),
+          std::max<std::int64_t>(rest.replayed_ns, 0));
+      if (overlaps) {
+        Add("overlap *", std::min<std::int64_t>(rest.recorded_ns, 0),
+            std::min<std::int64_t>(rest.replayed_ns, 0));
+      }
       Add("step", *verdict.job_ns, *verdict.replayed_ns);
     }
     return Heading(style, "Where the time is",
                    fmt::format("one step on a rank, the mean{}",
                                report_.verdict.untraced ? "; what tracing took deducted" : "")) +
            table_.Text() +
-           (verdict.job_ns && verdict.replayed_ns ? "  * less what overlaps\n" : "");
+           (overlaps ? "  * time in which several ran, pauses deducted: each of them has it above\n"
+                     : "");
   }
 
  private:

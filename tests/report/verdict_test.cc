@@ -218,6 +218,20 @@ TEST(Short, DifferencesEndAtTheVerdicts) {
   EXPECT_THAT(text, ContainsRegex("step +800 ns +1.60 us +\\+800 ns +\\+100.0 %"));
 }
 
+// Classes that run at the same time add up to more than the step: that is overlap, and no pause.
+TEST(Short, OverlapHasALineOfItsOwn) {
+  RunData run = MakeRunOnOneMachine();
+  EXPECT_THAT(ShortText(Analyze(run), false), Not(HasSubstr("overlap")));
+  for (RankData& rank : run.ranks) {
+    for (NodeRecord& record : rank.records) {
+      record.duration_ns = 2'000;
+    }
+  }
+  const std::string text = ShortText(Analyze(run), false);
+  EXPECT_THAT(text, ContainsRegex("pauses, waits +[1-9].* ns +0 ns "));
+  EXPECT_THAT(text, ContainsRegex("overlap \\* +0 ns +-[1-9]"));
+}
+
 // Two operations of one class whose long iterations differ: each iteration takes 1,000 ns, the sum
 // of their medians is 600.
 TEST(Classes, AreTheMedianOfIterationsNotTheSumOfMedians) {
