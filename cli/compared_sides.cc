@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cli/repeated_runs.h"
 #include "report/analysis.h"
 
 namespace reprise {
@@ -22,27 +23,6 @@ struct SideText {
 bool IsDirectory(const std::string& path) {
   std::error_code error;
   return fs::is_directory(path, error);
-}
-
-bool IsRun(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path / "manifest.json", error);
-}
-
-// The run itself, or the repeats that a directory holds.
-std::vector<std::string> RunsAt(const std::string& path) {
-  if (IsRun(path) || !IsDirectory(path)) {
-    return {path};
-  }
-  std::vector<std::string> runs;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (IsRun(it->path())) {
-      runs.push_back(it->path().string());
-    }
-  }
-  std::sort(runs.begin(), runs.end());
-  return runs.empty() ? std::vector<std::string>{path} : runs;
 }
 
 // A directory may have '=' and ',' in its name: what exists as it stands is taken as it stands.

@@ -109,7 +109,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
       {"stats", {kTraceSet, kTraceFile}},
       {"export", {kTraceSet, kTraceFile, kRun}},
       {"replay", {kTraceSet}},
-      {"report", {kRun}},
+      {"report", {kRun, kRuns}},
       {"compare", {kRun, kRuns}},
   };
   return taken;
@@ -120,7 +120,7 @@ std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
   const bool to_run = wanted == PathKind::kRun;
   switch (given) {
     case PathKind::kTraceSet:
-      return to_run ? fmt::format("replay it first: mpirun -n {} reprise replay {} -o run",
+      return to_run ? fmt::format("replay it first: mpirun -n {} reprise replay {} -o replayed",
                                   CountTraceFiles(path), path)
                     : fmt::format("pack it first: reprise pack {} -o {}.reprise", path,
                                   fs::path(path).lexically_normal().filename().string());

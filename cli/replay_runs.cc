@@ -10,23 +10,18 @@
 #include <thread>
 
 #include "cli/launched_rank.h"
+#include "cli/repeated_runs.h"
 #include "cli/run_report.h"
 #include "cli/terminal.h"
 #include "cli/watched_command.h"
 #include "core/text.h"
 #include "replayer/rank_mapping.h"
 #include "replayer/run_directory.h"
-#include "report/analysis.h"
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct FinishedRun {
-  std::string path;
-  std::int64_t step_ns = 0;
-};
 
 std::string RunPath(const std::string& directory, int run) {
   return (fs::path(directory) / fmt::format("run{}", run)).string();
@@ -93,20 +88,13 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes,
   }
 }
 
-Result<FinishedRun> ReadFinishedRun(const std::string& path) {
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(path));
-  return FinishedRun{path, analysis.report.step_time_replayed_ns.value_or(0)};
-}
-
-Status PrintRuns(std::vector<FinishedRun> runs, const RepeatedReplay& replay) {
-  std::sort(runs.begin(), runs.end(),
-            [](const auto& a, const auto& b) { return a.step_ns < b.step_ns; });
-  const std::size_t middle = (runs.size() - 1) / 2;
+Status PrintRuns(const std::vector<RepeatedRun>& runs, const RepeatedReplay& replay) {
+  const std::size_t middle = MiddleOf(runs);
   const std::int64_t median_ns = (runs[middle].step_ns + runs[runs.size() / 2].step_ns) / 2;
   const std::string& directory = replay.request.run_directory;
   if (replay.json) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const FinishedRun& run : runs) {
+    for (const RepeatedRun& run : runs) {
       rows.push_back({{"path", run.path}, {"step_time_replayed_ns", run.step_ns}});
     }
     const nlohmann::ordered_json json = {{"runs", std::move(rows)},
@@ -121,9 +109,10 @@ Status PrintRuns(std::vector<FinishedRun> runs, const RepeatedReplay& replay) {
     REPRISE_TRY(PrintRunReport(runs[middle].path, false));
   }
   fmt::print(
-      "{} runs: step {:.4g} ms (median of the runs' medians), {:.4g} to {:.4g} ms\n"
+      "{} runs: step {:.4g} ms (median of the runs' medians), {:.4g} to {:.4g} ms; above is {}\n"
       "compare with others: reprise compare {} OTHER\n",
-      runs.size(), ms(median_ns), ms(runs.front().step_ns), ms(runs.back().step_ns), directory);
+      runs.size(), ms(median_ns), ms(runs.front().step_ns), ms(runs.back().step_ns),
+      fs::path(runs[middle].path).filename().string(), directory);
   return {};
 }
 
@@ -208,7 +197,7 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
     return RunOnce(signals, processes, RunArguments(arguments, directory, false));
   }
   REPRISE_TRY(PrepareDirectoryOfRuns(replay.request));
-  std::vector<FinishedRun> runs;
+  std::vector<std::string> finished;
   for (int run = 1; run <= flags.runs; ++run) {
     const std::string path = RunPath(directory, run);
     REPRISE_ASSIGN(const int code,
@@ -218,14 +207,15 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
                  flags.runs, code, run - 1, directory);
       return code;
     }
-    REPRISE_ASSIGN(FinishedRun finished, ReadFinishedRun(path));
     if (ShownOnTerminal(STDERR_FILENO)) {
+      REPRISE_ASSIGN(const std::vector<RepeatedRun> last, ReadRepeats({path}));
       fmt::print(stderr, "run {}/{}: {:.4g} ms\n", run, flags.runs,
-                 static_cast<double>(finished.step_ns) * 1e-6);
+                 static_cast<double>(last.front().step_ns) * 1e-6);
     }
-    runs.push_back(std::move(finished));
+    finished.push_back(path);
   }
-  REPRISE_TRY(PrintRuns(std::move(runs), replay));
+  REPRISE_ASSIGN(const std::vector<RepeatedRun> runs, ReadRepeats(finished));
+  REPRISE_TRY(PrintRuns(runs, replay));
   return 0;
 }
 

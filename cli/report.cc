@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/repeated_runs.h"
 #include "report/analysis.h"
 #include "report/html.h"
 
@@ -46,6 +47,21 @@ Result<std::string> TextOf(const Report& report, const ReportFlags& flags) {
                      flags.run);
 }
 
+// Of a directory of repeats, the run with the median step. What is printed then names it.
+Result<std::string> ChooseRun(const ReportFlags& flags) {
+  const std::vector<std::string> paths = RunsAt(flags.run);
+  if (paths.size() == 1) {
+    return paths.front();
+  }
+  REPRISE_ASSIGN(const std::vector<RepeatedRun> runs, ReadRepeats(paths));
+  const std::string& chosen = runs[MiddleOf(runs)].path;
+  if (!flags.json && !flags.quiet) {
+    fmt::print("{}: of {} runs the one with the median step; compare takes all of them\n", chosen,
+               runs.size());
+  }
+  return chosen;
+}
+
 Result<int> RunReport(const ReportFlags& flags) {
   if (!flags.section.empty()) {
     REPRISE_TRY(FindSection(flags.section));  // before a large run is read
@@ -63,9 +79,10 @@ Result<int> RunReport(const ReportFlags& flags) {
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(flags.run, {.page = page.has_value(),
-                                                                 .same_machine = flags.same_machine,
-                                                                 .memory_bytes = flags.memory}));
+  REPRISE_ASSIGN(const std::string run, ChooseRun(flags));
+  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run, {.page = page.has_value(),
+                                                           .same_machine = flags.same_machine,
+                                                           .memory_bytes = flags.memory}));
   const Report& report = analysis.report;
   if (page) {
     page->stream() << HtmlText(report, *analysis.page);
@@ -83,7 +100,9 @@ Result<int> RunReport(const ReportFlags& flags) {
 CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
   app.description("Report on a run: how long its step took beside the job, and why");
-  app.add_option("run", flags->run, "directory written by replay or monitor")->required();
+  app.add_option("run", flags->run,
+                 "directory written by replay or monitor, or a directory of such runs")
+      ->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--full", flags->full, "every section");
   app.add_option("--section", flags->section,

@@ -9,6 +9,7 @@
 #include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -62,6 +63,25 @@ std::string OperationLine(const Report& report, const Style& style) {
                      style);
 }
 
+// Whose kernels the operations' times are of.
+std::string KernelLine(const Report& report, const Style& style) {
+  if (report.coverage.real <= 0 || HasOption(report.manifest, "mode", "dry")) {
+    return "";
+  }
+  const auto platform = report.manifest.versions.find("device_platform");
+  const auto driver = report.manifest.versions.find("device_driver");
+  if (platform == report.manifest.versions.end() || driver == report.manifest.versions.end()) {
+    return "";
+  }
+  std::string text = "Reprise's, by OpenCL";
+  if (platform->second == "host") {
+    const bool torch = driver->second.find("PyTorch") != std::string::npos;
+    text = torch ? "PyTorch's operators, and Reprise's own where it has none"
+                 : "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
+  }
+  return SummaryLine("Kernels", text, style);
+}
+
 // The classes that take most time, of one step on one rank, and what is left of the step: the
 // column of differences ends at the verdict's.
 class ShortClassTable {
@@ -80,8 +100,7 @@ class ShortClassTable {
     bool overlaps = false;
     if (verdict.job_ns && verdict.replayed_ns) {
       // Classes that overlap add up to more than the step. That is no pause of negative length.
-      const Times rest{*verdict.job_ns - sum_.recorded_ns,
-                       *verdict.replayed_ns - sum_.replayed_ns};
+      const Times rest{*verdict.job_ns - sum_.recorded_ns, *verdict.replayed_ns - sum_.replayed_ns};
       overlaps = rest.recorded_ns < 0 || rest.replayed_ns < 0;
       Add("pauses, waits", std::max<std::int64_t>(rest.recorded_ns, 0),
           std::max<std::int64_t>(rest.replayed_ns, 0));
@@ -94,12 +113,18 @@ class ShortClassTable {
     return Heading(style, "Where the time is",
                    fmt::format("one step on a rank, the mean{}",
                                report_.verdict.untraced ? "; what tracing took deducted" : "")) +
-           table_.Text() +
-           (overlaps ? "  * time in which several ran, pauses deducted: each of them has it above\n"
-                     : "");
+           table_.Text() + (overlaps ? OverlapNote() : "");
   }
 
  private:
+  // Which of the two it is, the estimate of what tracing took does not say.
+  [[nodiscard]] std::string OverlapNote() const {
+    return report_.verdict.untraced
+               ? "  * counted by several classes; recorded, also what tracing took beyond its "
+                 "estimate\n"
+               : "  * counted by several classes, because they ran at the same time\n";
+  }
+
   struct Times {
     std::int64_t recorded_ns = 0, replayed_ns = 0;
   };
@@ -153,16 +178,19 @@ std::string TransferLine(const Report& report, const Style& style) {
   for (const CollectiveRow& row : report.collectives) {
     count += row.count;
     bytes += row.count * row.bytes;
-    recorded_ns += row.count * row.recorded_ns;
-    replayed_ns += row.count * row.replayed_ns.value_or(0);
+    recorded_ns += row.recorded_sum_ns;
+    replayed_ns += row.replayed_sum_ns;
   }
-  return count == 0 ? ""
-                    : SummaryLine("Transfers",
-                                  fmt::format("{}, {} in all: recorded {}, replayed {}, from the "
-                                              "last arrival on",
-                                              count, BytesText(bytes), DurationText(recorded_ns),
-                                              DurationText(replayed_ns)),
-                                  style);
+  if (count == 0) {
+    return "";
+  }
+  const std::int64_t steps = report.ranks.front().recorded_steps;
+  return SummaryLine(
+      "Transfers",
+      fmt::format("{}{}, {} in all: recorded {}, replayed {}, from the last arrival on", count,
+                  steps > 1 ? fmt::format(" in {} steps", steps) : "", BytesText(bytes),
+                  DurationText(recorded_ns), DurationText(replayed_ns)),
+      style);
 }
 
 std::string RankLine(const Report& report, const Style& style) {
@@ -225,8 +253,8 @@ std::string ShortText(const Report& report, bool colour) {
     return ShortMonitored(report, style);
   }
   return ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
-         OperationLine(report, style) + TransferLine(report, style) + RankLine(report, style) +
-         EnergyLine(report, style) + MissingLine(report, style) +
+         OperationLine(report, style) + KernelLine(report, style) + TransferLine(report, style) +
+         RankLine(report, style) + EnergyLine(report, style) + MissingLine(report, style) +
          ShortClassTable(report).Text(style);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -217,6 +218,14 @@ void FinishRow(Accumulator& accumulator) {
   CollectiveRow& row = accumulator.row;
   row.recorded_ns = Median(accumulator.recorded_ns).value_or(0);
   row.replayed_ns = Median(accumulator.replayed_ns);
+  row.recorded_sum_ns = std::accumulate(accumulator.recorded_ns.begin(),
+                                        accumulator.recorded_ns.end(), std::int64_t{});
+  if (!accumulator.replayed_ns.empty()) {
+    row.replayed_sum_ns = row.count *
+                          std::accumulate(accumulator.replayed_ns.begin(),
+                                          accumulator.replayed_ns.end(), std::int64_t{}) /
+                          static_cast<std::int64_t>(accumulator.replayed_ns.size());
+  }
   const bool moved = row.mode == ReplayMode::kReal || row.mode == ReplayMode::kSurrogate;
   if (moved && row.replayed_ns && *row.replayed_ns > 0 && row.bytes > 0) {
     // Bytes per nanosecond are 10^9 bytes per second.

@@ -20,6 +20,8 @@ namespace {
 constexpr double kEqualRatio = 0.02;
 // Of the difference: a smaller cause is not worth a sentence.
 constexpr double kLeastShare = 0.2;
+// Of the job's step: smaller differences that cancel are not worth one either.
+constexpr double kLeastCancelling = 0.15;
 
 // The same processor, which must be known. A device or thread count counts only where both are
 // known.
@@ -117,6 +119,31 @@ void FindMostly(const Report& report, Verdict& verdict) {
   }
 }
 
+// A small difference may be the sum of two large ones. Of one step on one rank: what operations and
+// transfers differ by, and what all else does; empty unless both are large and point apart.
+std::string CancellingText(const Report& report, const Verdict& verdict) {
+  std::int64_t classes_ns = 0;
+  for (const ClassRow& row : report.classes) {
+    classes_ns +=
+        row.replayed_ns.value_or(0) - ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+  }
+  const std::int64_t steps = RankSteps(report);
+  if (steps == 0) {
+    return "";
+  }
+  classes_ns /= steps;
+  const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
+  const double least_ns = kLeastCancelling * static_cast<double>(*verdict.job_ns);
+  const bool large = static_cast<double>(std::abs(classes_ns)) > least_ns &&
+                     static_cast<double>(std::abs(rest_ns)) > least_ns;
+  if (!large || (classes_ns < 0) == (rest_ns < 0)) {
+    return "";
+  }
+  return fmt::format(" Differences cancel: operations and transfers {}, pauses and overlap {}{}.",
+                     SignedDurationText(classes_ns), SignedDurationText(rest_ns),
+                     report.ranks.size() > 1 ? " on each rank" : "");
+}
+
 // Only where operations ran.
 std::optional<double> OperationSpeed(const Report& report) {
   const auto error = report.fidelity.untraced_work_error ? report.fidelity.untraced_work_error
@@ -159,7 +186,7 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
   } else {
     text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
   }
-  text += MostlyText(verdict, report.ranks.size());
+  text += MostlyText(verdict, report.ranks.size()) + CancellingText(report, verdict);
   if (verdict.kind == Verdict::Kind::kSpeed && verdict.operation_speed) {
     text += fmt::format(" This machine runs the recorded operations {}.",
                         TimesText(1 / *verdict.operation_speed));

@@ -72,8 +72,15 @@ std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) 
         return fmt::format("only one has {}", name);
       }
       if (in_a->second != in_b->second) {
-        return fmt::format("{}: {} in {} ns, and {} in {} ns", name, in_a->second.first,
-                           in_a->second.second, in_b->second.first, in_b->second.second);
+        const auto& [count_a, ns_a] = in_a->second;
+        const auto& [count_b, ns_b] = in_b->second;
+        return count_a != count_b
+                   ? fmt::format("{} times {} and {} times", count_a, name, count_b)
+                   : fmt::format(
+                         "as much {} ({} times), recorded at other times ({:.4g} and {:.4g} "
+                         "ms): two captures of one job",
+                         name, count_a, static_cast<double>(ns_a) / 1e6,
+                         static_cast<double>(ns_b) / 1e6);
       }
     }
   }
@@ -130,7 +137,7 @@ class SettingsExamination {
   // Other files may hold the same work: an anonymized set and its original.
   void ExamineWork(const ComparedRun& run, const std::string& label) {
     if (const auto difference = FindWorkDifference(base_.report, run.report)) {
-      Add("trace", fmt::format("{} replayed the trace '{}', {} '{}', and their work differs: {}",
+      Add("trace", fmt::format("{} replayed the trace '{}', {} '{}', which are not the same: {}",
                                label_, base_.report.manifest.trace_name, label,
                                run.report.manifest.trace_name, *difference));
     }

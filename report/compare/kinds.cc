@@ -145,7 +145,9 @@ std::vector<QuantityKind> SummaryKinds() {
   const auto burstiness = [](const Report& r) {
     return MeanOfPeaks(r, [](const PowerPeakRow& row) { return row.burstiness; });
   };
-  const auto step_error = [](const Report& r) { return One(r.fidelity.step_error); };
+  const auto step_error = [](const Report& r) {
+    return One(r.verdict.ratio ? std::optional(*r.verdict.ratio - 1) : std::nullopt);
+  };
   const auto amount_per_step = [](auto member, auto per) {
     return [member, per](const Report& r) { return Per(r.*member, per(r)); };
   };

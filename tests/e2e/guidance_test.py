@@ -73,7 +73,7 @@ class Paths(program.ProgramTest):
 
     def test_for_a_run(self):
         self.assertIn(f"{self.trace} is a trace set, not a run; replay it first: "
-                      f"mpirun -n 4 reprise replay {self.trace} -o run", self.said("report", self.trace))
+                      f"mpirun -n 4 reprise replay {self.trace} -o replayed", self.said("report", self.trace))
         self.assertIn(f"is a capture, not a run; convert it first: reprise convert {self.capture} -o trace",
                       self.said("report", self.capture))
         self.assertIn(f"give that", self.said("report", self.run_directory.parent))
