@@ -71,12 +71,16 @@ class Paths(program.ProgramTest):
     def said(self, *args):
         return self.run_program(*args, expect=BAD_INPUT).stderr
 
+    def test_a_directory_of_repeats_has_a_report(self):
+        synthetic_run.write_run(program.REPRISE, self.run_directory.parent / "b", ranks=2, layers=3)
+        said = self.run_program("report", self.run_directory.parent).stdout
+        self.assertIn(f"{self.run_directory}: of 2 runs the one with the median step", said)
+
     def test_for_a_run(self):
         self.assertIn(f"{self.trace} is a trace set, not a run; replay it first: "
                       f"mpirun -n 4 reprise replay {self.trace} -o replayed", self.said("report", self.trace))
         self.assertIn(f"is a capture, not a run; convert it first: reprise convert {self.capture} -o trace",
                       self.said("report", self.capture))
-        self.assertIn(f"give that", self.said("report", self.run_directory.parent))
         self.assertIn(f"give the run's directory: {self.run_directory}",
                       self.said("report", self.run_directory / "manifest.json"))
         self.assertIn("is a trace set, not a run", self.said("compare", f"a={self.run_directory}", f"b={self.trace}"))

@@ -195,6 +195,32 @@ TEST(Verdict, ReplayedIterationsThatDifferWidelyAreWarnedAbout) {
               Contains(HasSubstr("The replay's 3 iterations took 1.50 us to 5.00 us")));
 }
 
+// Operations take 2,000 ns less and everything else 2,800 ns more: +100 % hides both.
+TEST(Verdict, LargeDifferencesThatCancelAreNamed) {
+  RunData run = MakeRunOnOneMachine();
+  EXPECT_THAT(VerdictOf(run).text, Not(HasSubstr("cancel")));
+  for (RankData& rank : run.ranks) {
+    for (NodeRecord& record : rank.records) {
+      record.duration_ns = 1;
+    }
+  }
+  EXPECT_THAT(
+      VerdictOf(run).text,
+      ContainsRegex("Differences cancel: operations and transfers -.* ns, pauses and overlap "
+                    "\\+.* us on each rank\\."));
+}
+
+TEST(Short, SaysWhoseKernelsRan) {
+  RunData run = MakeRunOnOneMachine();
+  EXPECT_THAT(ShortText(Analyze(run), false), Not(HasSubstr("Kernels  ")));
+  run.manifest.versions["device_platform"] = "host";
+  run.manifest.versions["device_driver"] = "";
+  EXPECT_THAT(ShortText(Analyze(run), false),
+              HasSubstr("Kernels         Reprise's own; with --torch"));
+  run.manifest.versions["device_driver"] = "PyTorch 2.15.0, libtorch_cpu.so";
+  EXPECT_THAT(ShortText(Analyze(run), false), HasSubstr("Kernels         PyTorch's operators"));
+}
+
 TEST(Verdict, JsonHasTheSameText) {
   const Report report = Analyze(MakeRunOnOneMachine());
   const auto json = nlohmann::json::parse(JsonText(report));
