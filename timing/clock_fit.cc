@@ -6,8 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <utility>
+
+#include "timing/difference_bounds.h"
 
 namespace reprise {
 namespace {
@@ -18,41 +19,41 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 //   (end + o_a + d_a·end) − (start + o_b + d_b·start) >= 0.
 struct Bound {
   std::int32_t a, b;  // clocks, not ranks
-  double end_ns, start_ns;
+  WideNs end_ns, start_ns;
 };
 
 struct Line {
-  double offset_ns = 0;
+  WideNs offset_ns = 0;
   double drift = 0;
 };
 
-double Slack(const Bound& bound, const std::vector<Line>& lines) {
-  const Line& a = lines[bound.a];
-  const Line& b = lines[bound.b];
-  return bound.end_ns + a.offset_ns + a.drift * bound.end_ns -
-         (bound.start_ns + b.offset_ns + b.drift * bound.start_ns);
+// drift × time in whole ns. |drift| is at most 1 and |time| below 2^65, as FitClocks checks.
+WideNs Drifted(double drift, WideNs time_ns) {
+  return drift == 0 ? 0 : static_cast<WideNs>(std::round(drift * static_cast<double>(time_ns)));
 }
 
-double WorstViolation(const std::vector<Bound>& bounds, const std::vector<Line>& lines) {
-  double worst = 0;
+WideNs Slack(const Bound& bound, const std::vector<Line>& lines) {
+  const Line& a = lines[bound.a];
+  const Line& b = lines[bound.b];
+  return bound.end_ns + a.offset_ns + Drifted(a.drift, bound.end_ns) -
+         (bound.start_ns + b.offset_ns + Drifted(b.drift, bound.start_ns));
+}
+
+WideNs WorstViolation(const std::vector<Bound>& bounds, const std::vector<Line>& lines) {
+  WideNs worst = 0;
   for (const Bound& bound : bounds) {
     worst = std::max(worst, -Slack(bound, lines));
   }
   return worst;
 }
 
-// With drifts fixed, offsets are a system of differences o_a − o_b >= weight: longest paths.
-struct Difference {
-  std::int32_t a, b;
-  double weight_ns;
-};
-
+// With drifts fixed, offsets are a system of differences.
 std::vector<Difference> Differences(const std::vector<Bound>& bounds,
                                     const std::vector<Line>& lines) {
-  std::map<std::pair<std::int32_t, std::int32_t>, double> tightest;
+  std::map<std::pair<std::int32_t, std::int32_t>, WideNs> tightest;
   for (const Bound& bound : bounds) {
-    const double weight_ns = bound.start_ns + lines[bound.b].drift * bound.start_ns -
-                             (bound.end_ns + lines[bound.a].drift * bound.end_ns);
+    const WideNs weight_ns = bound.start_ns + Drifted(lines[bound.b].drift, bound.start_ns) -
+                             (bound.end_ns + Drifted(lines[bound.a].drift, bound.end_ns));
     const auto [at, inserted] = tightest.try_emplace({bound.a, bound.b}, weight_ns);
     at->second = std::max(at->second, weight_ns);
   }
@@ -64,97 +65,38 @@ std::vector<Difference> Differences(const std::vector<Bound>& bounds,
   return differences;
 }
 
-// Longest distances from clock 0, every weight loosened by `slack_ns`; forward gives the lowest
-// offset of each clock, backward minus the highest. Nothing if a cycle still gains: no offsets fit.
-std::optional<std::vector<double>> LongestPaths(std::int32_t clocks,
-                                                const std::vector<Difference>& differences,
-                                                double slack_ns, bool backward, bool from_all) {
-  std::vector<double> distance(clocks, from_all ? 0 : -kUnbounded);
-  distance[0] = 0;
-  constexpr double kRounding = 1e-3;  // ns
-  for (std::int32_t round = 0; round <= clocks; ++round) {
-    bool changed = false;
-    for (const Difference& difference : differences) {
-      const std::int32_t from = backward ? difference.a : difference.b;
-      const std::int32_t to = backward ? difference.b : difference.a;
-      const double through = distance[from] + difference.weight_ns - slack_ns;
-      if (through > distance[to] + kRounding) {
-        distance[to] = through;
-        changed = true;
-      }
-    }
-    if (!changed) {
-      return distance;
-    }
-  }
-  return std::nullopt;
-}
-
-// The least worst violation that any offsets reach: the largest mean weight of a cycle.
-double LeastViolation(std::int32_t clocks, const std::vector<Difference>& differences) {
-  double high = 0;
-  for (const Difference& difference : differences) {
-    high = std::max(high, difference.weight_ns);
-  }
-  if (LongestPaths(clocks, differences, 0, false, true)) {
-    return 0;
-  }
-  double low = 0;
-  while (high - low > 1) {
-    const double middle = (low + high) / 2;
-    if (LongestPaths(clocks, differences, middle, false, true)) {
-      high = middle;
-    } else {
-      low = middle;
-    }
-  }
-  return high;
-}
-
-struct Interval {
-  double low = -kUnbounded;
-  double high = kUnbounded;
-  [[nodiscard]] bool Bounded() const { return low > -kUnbounded && high < kUnbounded; }
-};
-
-// Per clock, the offsets relative to clock 0 that violate nothing by more than `violation_ns`.
-std::vector<Interval> Intervals(std::int32_t clocks, const std::vector<Difference>& differences,
-                                double violation_ns) {
-  std::vector<Interval> intervals(clocks);
-  const auto low = LongestPaths(clocks, differences, violation_ns, false, false);
-  const auto high = LongestPaths(clocks, differences, violation_ns, true, false);
-  for (std::int32_t c = 0; c < clocks; ++c) {
-    intervals[c].low = low ? (*low)[c] : -kUnbounded;
-    intervals[c].high = high ? -(*high)[c] : kUnbounded;
-  }
-  intervals[0] = {0, 0};
-  return intervals;
-}
-
 // The middles of all intervals together are feasible, as the mean of the lowest and the highest
 // solution; where one side is open, the closed end nearest to 0 is taken.
 void FitOffsets(const std::vector<Bound>& bounds, std::vector<Line>& lines) {
   const auto clocks = static_cast<std::int32_t>(lines.size());
   const std::vector<Difference> differences = Differences(bounds, lines);
-  const double violation_ns = LeastViolation(clocks, differences);
-  const std::vector<Interval> intervals = Intervals(clocks, differences, violation_ns);
+  const WideNs violation_ns = LeastViolation(clocks, differences);
+  const std::vector<OffsetInterval> intervals = Intervals(clocks, differences, violation_ns);
   for (std::int32_t c = 0; c < clocks; ++c) {
-    const Interval& interval = intervals[c];
-    lines[c].offset_ns = interval.Bounded() ? (interval.low + interval.high) / 2
-                                            : std::clamp(0.0, interval.low, interval.high);
+    const OffsetInterval& interval = intervals[c];
+    lines[c].offset_ns = interval.Bounded()
+                             ? interval.low_ns + (interval.high_ns - interval.low_ns) / 2
+                             : std::clamp(WideNs{0}, interval.low_ns, interval.high_ns);
   }
 }
 
 // How badly drift d of clock b against clock a fits, whatever the offset: half the gap between the
-// bounds from both sides, negative where they leave room. Convex in d.
+// bounds from both sides, negative where they leave room. Convex in d. Offsets are taken against
+// the first bound's, so that doubles are exact enough however far the clocks are apart.
 double PairMisfit(const std::vector<Bound>& bounds, std::int32_t a, std::int32_t b, double drift) {
   double low = -kUnbounded;
   double high = kUnbounded;
+  const auto apart = [](const Bound& bound, bool b_ends) {
+    return b_ends ? bound.start_ns - bound.end_ns : bound.end_ns - bound.start_ns;
+  };
+  const WideNs first_ns = bounds.empty() ? 0 : apart(bounds[0], bounds[0].a == b);
   for (const Bound& bound : bounds) {
     if (bound.a == b && bound.b == a) {  // o_b >= start − end − d·end
-      low = std::max(low, bound.start_ns - bound.end_ns - drift * bound.end_ns);
+      low = std::max(low, static_cast<double>(apart(bound, true) - first_ns) -
+                              drift * static_cast<double>(bound.end_ns));
     } else if (bound.a == a && bound.b == b) {  // o_b <= end − start − d·start
-      high = std::min(high, bound.end_ns - bound.start_ns - drift * bound.start_ns);
+      high = std::min(high, static_cast<double>(apart(bound, false) - first_ns) -
+                                drift * static_cast<double>(bound.start_ns));
     }
   }
   return (low - high) / 2;
@@ -217,10 +159,9 @@ void FitDrifts(const std::vector<Bound>& bounds, std::vector<Line>& lines, doubl
 std::vector<Line> FitLines(const std::vector<Bound>& bounds, std::int32_t clocks,
                            const ClockFitOptions& options) {
   std::vector<Line> best(clocks);
-  double best_ns = WorstViolation(bounds, best);
-  const auto noise_ns = static_cast<double>(options.noise_ns);
+  WideNs best_ns = WorstViolation(bounds, best);
   for (const bool with_drift : {false, true}) {
-    if (best_ns <= noise_ns) {
+    if (best_ns <= options.noise_ns) {
       break;
     }
     std::vector<Line> lines(clocks);
@@ -228,7 +169,7 @@ std::vector<Line> FitLines(const std::vector<Bound>& bounds, std::int32_t clocks
       FitDrifts(bounds, lines, options.max_drift);
     }
     FitOffsets(bounds, lines);
-    if (const double worst_ns = WorstViolation(bounds, lines); worst_ns < best_ns) {
+    if (const WideNs worst_ns = WorstViolation(bounds, lines); worst_ns < best_ns) {
       best_ns = worst_ns;
       best = std::move(lines);
     }
@@ -269,44 +210,49 @@ Result<std::vector<Bound>> Relative(std::span<const ClockConstraint> constraints
         return BadInput(fmt::format("clock fit: rank {} of {} ranks", rank, ranks));
       }
     }
-    bounds.push_back({clock[c.rank_a], clock[c.rank_b],
-                      static_cast<double>(c.end_ns_a - reference_ns),
-                      static_cast<double>(c.start_ns_b - reference_ns)});
+    bounds.push_back({clock[c.rank_a], clock[c.rank_b], WideNs{c.end_ns_a} - reference_ns,
+                      WideNs{c.start_ns_b} - reference_ns});
   }
   return bounds;
+}
+
+// The nearest int64: 292 years either way.
+std::int64_t Clamp(WideNs ns) {
+  return static_cast<std::int64_t>(std::clamp<WideNs>(ns, std::numeric_limits<std::int64_t>::min(),
+                                                      std::numeric_limits<std::int64_t>::max()));
 }
 
 // Uncertainties and what is left violated, for the lines chosen.
 void Assess(const std::vector<Bound>& bounds, const std::vector<Line>& lines, ClockFit& fit,
             const std::vector<std::int32_t>& clock) {
   const auto clocks = static_cast<std::int32_t>(lines.size());
-  std::vector<double> touching_ns(lines.size(), 0);
-  double worst_ns = 0;
+  std::vector<WideNs> touching_ns(lines.size(), 0);
+  WideNs worst_ns = 0;
   for (const Bound& bound : bounds) {
-    const double violation_ns = -Slack(bound, lines);
-    if (violation_ns > 0.5) {  // beyond rounding
+    const WideNs violation_ns = -Slack(bound, lines);
+    if (violation_ns > 1) {  // beyond rounding
       ++fit.violated;
       touching_ns[bound.a] = std::max(touching_ns[bound.a], violation_ns);
       touching_ns[bound.b] = std::max(touching_ns[bound.b], violation_ns);
       worst_ns = std::max(worst_ns, violation_ns);
     }
   }
-  fit.worst_violation_ns = std::llround(worst_ns);
-  const std::vector<Interval> intervals =
+  fit.worst_violation_ns = Clamp(worst_ns);
+  const std::vector<OffsetInterval> intervals =
       Intervals(clocks, Differences(bounds, lines), worst_ns + 1);
   for (std::size_t r = 0; r < clock.size(); ++r) {
     const Line& line = lines[clock[r]];
-    const Interval& interval = intervals[clock[r]];
+    const OffsetInterval& interval = intervals[clock[r]];
     ClockModel& model = fit.clocks[r];
-    model.offset_ns = std::llround(line.offset_ns);
+    model.offset_ns = Clamp(line.offset_ns);
     model.drift = line.drift;
     model.known = interval.Bounded();
-    double uncertainty_ns = touching_ns[clock[r]];
+    WideNs uncertainty_ns = touching_ns[clock[r]];
     if (clock[r] != 0 && model.known) {
-      uncertainty_ns =
-          std::max({uncertainty_ns, interval.high - line.offset_ns, line.offset_ns - interval.low});
+      uncertainty_ns = std::max(
+          {uncertainty_ns, interval.high_ns - line.offset_ns, line.offset_ns - interval.low_ns});
     }
-    model.uncertainty_ns = r == 0 ? 0 : std::llround(uncertainty_ns);
+    model.uncertainty_ns = r == 0 ? 0 : Clamp(uncertainty_ns);
     fit.zero_offsets = fit.zero_offsets && model.offset_ns == 0 && model.drift == 0;
   }
 }
@@ -315,11 +261,13 @@ void Assess(const std::vector<Bound>& bounds, const std::vector<Line>& lines, Cl
 
 std::int64_t ClockFit::OffsetAt(std::int32_t rank, std::int64_t at_ns) const {
   const ClockModel& model = clocks[rank];
-  return model.offset_ns + std::llround(model.drift * static_cast<double>(at_ns - reference_ns));
+  return Clamp(model.offset_ns + Drifted(model.drift, WideNs{at_ns} - reference_ns));
 }
 
 std::int64_t ClockFit::ToRank0(std::int32_t rank, std::int64_t time_ns) const {
-  return time_ns + OffsetAt(rank, time_ns);
+  const ClockModel& model = clocks[rank];
+  return Clamp(WideNs{time_ns} + model.offset_ns +
+               Drifted(model.drift, WideNs{time_ns} - reference_ns));
 }
 
 Result<ClockFit> FitClocks(std::int32_t ranks, std::span<const ClockConstraint> constraints,

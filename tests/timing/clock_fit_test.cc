@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace reprise {
@@ -124,6 +125,46 @@ TEST(FitClocks, RanksTiedFromOneSideOnlyAreUnknown) {
   EXPECT_FALSE(fit->clocks[1].known);
   EXPECT_FALSE(fit->clocks[2].known);
   EXPECT_TRUE(fit->zero_offsets);
+}
+
+TEST(FitClocks, EndsWhereOneClockIsOffByDecades) {
+  // Rank 1's clock starts at the epoch: beyond 2^53 ns halves of doubles stop to differ.
+  std::vector<ClockConstraint> constraints;
+  for (const auto& [a, b] : {std::pair{0, 1}, std::pair{1, 0}}) {
+    for (std::int64_t i = 0; i < 10; ++i) {
+      const auto at = [&](int rank) { return (rank == 0 ? kBase : 0) + i * 1'000'000; };
+      constraints.push_back({a, at(a) + 20'001, b, at(b)});
+      // A contradiction of 7 ns, so that no offset fits.
+      constraints.push_back({a, at(a) - 7, b, at(b)});
+    }
+  }
+  const auto fit = FitClocks(2, constraints);
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(static_cast<double>(fit->clocks[1].offset_ns - kBase), 0, 1000);
+  EXPECT_LE(fit->worst_violation_ns, 8);
+}
+
+TEST(FitClocks, EndsOverTheFullRangeOfTimes) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::mt19937_64 random(30);
+  std::uniform_int_distribution<std::int64_t> any(kLeast, kMost);
+  std::uniform_int_distribution<std::int32_t> rank(0, 3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<ClockConstraint> constraints = {{0, kLeast, 1, kMost}, {1, kMost, 0, kLeast}};
+    for (int i = 0; i < 12; ++i) {
+      constraints.push_back({rank(random), any(random), rank(random), any(random)});
+    }
+    const auto fit = FitClocks(4, constraints);
+    ASSERT_TRUE(fit);
+    for (std::int32_t r = 0; r < 4; ++r) {
+      for (const std::int64_t time : {kLeast, std::int64_t{0}, kMost}) {
+        (void)fit->ToRank0(r, time);  // saturates
+        (void)fit->OffsetAt(r, time);
+      }
+      EXPECT_GE(fit->clocks[r].uncertainty_ns, 0);
+    }
+  }
 }
 
 TEST(FitClocks, BadRanksAndHostsAreRefused) {
