@@ -10,6 +10,7 @@
 #include "cli/anonymize_verify.h"
 #include "cli/commands.h"
 #include "cli/verbose.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -70,7 +71,7 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
   for (const AnonymizeReport::Rank& rank : report.ranks) {
     nodes += rank.nodes;
     if (verbose) {
-      fmt::print("{}: {} nodes\n", rank.path, rank.nodes);
+      fmt::print("{}: {} nodes\n", ShownText(rank.path), rank.nodes);
     }
   }
   fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, report.ranks.size(), nodes);
@@ -88,7 +89,7 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
                fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));
   }
   for (const auto& [name, counter] : report.unknown.Snapshot()) {
-    fmt::print("dropped, not known: {}, {} times{}\n", name, counter.count,
+    fmt::print("dropped, not known: {}, {} times{}\n", ShownText(name), counter.count,
                counter.examples.empty() ? "" : ", e.g. " + counter.examples.front());
   }
 }
@@ -96,7 +97,7 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
 Result<int> Verify(const AnonymizeFlags& flags) {
   REPRISE_ASSIGN(const auto difference, FirstDifference(flags.input, flags.output));
   if (difference) {
-    fmt::print(stderr, "not the same: {}\n", *difference);
+    fmt::print(stderr, "not the same: {}\n", ShownText(*difference));
     return static_cast<int>(ErrorKind::kCheckFailed);
   }
   fmt::print(stderr,

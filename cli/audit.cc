@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/verbose.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -66,11 +67,7 @@ Json ToJson(const AuditFlags& flags, const AuditReport& report) {
 // Strings come from files: no control characters on a terminal.
 std::string Printable(std::string_view text) {
   constexpr std::size_t kMost = 120;
-  std::string out;
-  for (const char c : text.substr(0, kMost)) {
-    out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  }
-  return out + (text.size() > kMost ? "..." : "");
+  return ShownText(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
 }
 
 constexpr std::size_t kMostAuditLines = 12;

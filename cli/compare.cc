@@ -14,6 +14,7 @@
 #include "cli/compared_sides.h"
 #include "cli/output_file.h"
 #include "cli/verbose.h"
+#include "core/shown_text.h"
 #include "report/compare/condition.h"
 #include "report/html.h"
 
@@ -116,7 +117,8 @@ Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
   } else if (flags.markdown) {
     fmt::print("{}", ComparisonMarkdown(sides, comparison));
   } else if (!flags.quiet) {
-    fmt::print("{}", ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1, verbose));
+    fmt::print("{}", ShownStyledLines(
+                         ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1, verbose)));
   }
   for (const std::string& violation : violations) {
     fmt::print(stderr, "reprise: compare: {}\n", violation);

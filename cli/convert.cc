@@ -12,6 +12,7 @@
 #include "cli/verbose.h"
 #include "converters/converter.h"
 #include "core/nearest.h"
+#include "core/shown_text.h"
 #include "et_schema/json.h"
 
 namespace reprise {
@@ -122,14 +123,14 @@ nlohmann::json ToJson(const ConvertReport& report) {
 
 void PrintConvertedRanks(const ConvertReport& report) {
   for (const ConvertedRank& rank : report.ranks) {
-    fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", rank.path,
+    fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", ShownText(rank.path),
                rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
     if (!rank.link.method.empty()) {
       fmt::print("  {}\n", Summary(rank.link));
     }
   }
   for (const auto& [group, count] : report.groups) {
-    fmt::print("group {}: {} transfers\n", group, count);
+    fmt::print("group {}: {} transfers\n", ShownText(group), count);
   }
 }
 
@@ -160,7 +161,7 @@ void Print(const std::string& output, const ConvertReport& report, bool verbose)
                report.unknown_groups > 0 ? " (replay will refuse these)" : "");
   }
   for (const std::string& line : CounterLines(report.diagnostics.Snapshot(), verbose)) {
-    fmt::print("note: {}\n", line);
+    fmt::print("note: {}\n", ShownText(line));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "core/shown_text.h"
 #include "et_schema/graph_text.h"
 #include "et_schema/io.h"
 #include "et_schema/json.h"
@@ -173,7 +174,7 @@ Status ExportRun(const ExportFlags& flags, std::ostream& out) {
   NoteFlows(summary);
   for (const std::vector<std::string>& notes : {run.notes, drawn.notes}) {
     for (const std::string& note : notes) {
-      fmt::print("note: {}\n", note);
+      fmt::print("note: {}\n", ShownText(note));
     }
   }
   return {};

@@ -51,7 +51,9 @@ bool IsPackageFile(const std::string& path) {
   }
   constexpr std::array<char, 4> kZstdMagic = {'\x28', '\xb5', '\x2f', '\xfd'};
   std::array<char, 4> bytes{};
-  return std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size()) &&
+  std::error_code error;  // opening a FIFO would wait
+  return fs::is_regular_file(path, error) &&
+         std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size()) &&
          bytes == kZstdMagic;
 }
 

@@ -1,12 +1,19 @@
 #include "cli/interrupts.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <system_error>
+#include <thread>
 
 #include "core/clock.h"
+#include "core/temporary_output.h"
 
 namespace reprise {
 namespace {
@@ -25,7 +32,54 @@ void OnSignal(int number) {
   }
 }
 
+int interrupt_pipe = -1;
+
+// Removing directories is nothing for a signal handler: a thread of its own waits for this byte.
+void OnInterrupt(int number) {
+  const int saved = errno;
+  const auto byte = static_cast<char>(number);
+  if (::write(interrupt_pipe, &byte, 1) != 1) {
+    (void)std::signal(number, SIG_DFL);
+    (void)std::raise(number);
+  }
+  errno = saved;
+}
+
+void AwaitInterrupt(int descriptor) {
+  char number = 0;
+  ssize_t got = 0;
+  while ((got = ::read(descriptor, &number, 1)) < 0 && errno == EINTR) {
+  }
+  if (got == 1) {
+    RemoveTemporaryOutputs();
+    (void)std::signal(number, SIG_DFL);
+    (void)::kill(::getpid(), number);
+  }
+}
+
 }  // namespace
+
+void RemoveOutputsOnInterrupt() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return;  // no descriptors left: signals end the process at once, as without this
+  }
+  interrupt_pipe = ends[1];
+  try {
+    std::thread(AwaitInterrupt, ends[0]).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+      struct sigaction action {};
+      action.sa_handler = OnInterrupt;
+      action.sa_flags = SA_RESTART;
+      (void)::sigaction(number, &action, nullptr);
+    }
+  }
+}
 
 void CatchInterrupts() {
   (void)std::signal(SIGINT, OnSignal);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/shown_text.h"
+
 namespace reprise {
 namespace {
 
@@ -15,8 +17,8 @@ std::string LinkedShare(const std::string& method, std::uint64_t all_matched,
   const double share =
       host_records == 0 ? 0
                         : 100.0 * static_cast<double>(matched) / static_cast<double>(host_records);
-  return fmt::format("linked by {}: {} of {} host records have a time ({:.2f} %)", method, matched,
-                     host_records, share);
+  return fmt::format("linked by {}: {} of {} host records have a time ({:.2f} %)",
+                     ShownText(method), matched, host_records, share);
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ std::string Summary(const LinkReport& link) {
   if (link.repeats > 1) {
     constexpr double kNsPerMs = 1e6;
     out += fmt::format("; repeat {} of {} ({}), {:.3f} ms, median of all {:.3f} ms", link.repeat,
-                       link.repeats, link.choice, static_cast<double>(link.repeat_ns) / kNsPerMs,
+                       link.repeats, ShownText(link.choice),
+                       static_cast<double>(link.repeat_ns) / kNsPerMs,
                        static_cast<double>(link.repeat_median_ns) / kNsPerMs);
   }
   return out;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,11 +14,14 @@
 #include "cli/environment.h"
 #include "cli/examples.h"
 #include "cli/given_path.h"
+#include "cli/interrupts.h"
 #include "cli/launched_rank.h"
+#include "cli/limits_option.h"
 #include "cli/usage_message.h"
 #include "cli/verbose.h"
 #include "cli/version.h"
 #include "core/log.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -71,7 +75,7 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
 // The same line of every rank of a launch says the same once: what the command line is alone.
 int EndWith(const Error& error, bool same_on_all_ranks) {
   if (!error.message.empty() && (!same_on_all_ranks || PrintsForAll())) {
-    fmt::print(stderr, "reprise: {}\n", error.message);
+    fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
   }
   return static_cast<int>(error.kind);
 }
@@ -93,6 +97,7 @@ int Main(int argc, char** argv) {
 #include "cli/commands.def"
 #undef COMMAND
   AddVerboseFlags(app);
+  AddLimitsOption(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -103,9 +108,13 @@ int Main(int argc, char** argv) {
       continue;
     }
     SetLog(IsVerbose(*command.app) ? LogLevel::kDebug : LogLevel::kInfo);
+    if (const Status limits = ApplyLimits(*command.app); !limits) {
+      return EndWith(limits.error(), /*same_on_all_ranks=*/true);
+    }
     if (const Status given = CheckGivenPaths(*command.app); !given) {
       return EndWith(given.error(), /*same_on_all_ranks=*/true);
     }
+    RemoveOutputsOnInterrupt();
     const Result<int> code = command.body();
     if (std::fflush(stdout) != 0) {
       fmt::print(stderr, "reprise: could not write all of the output\n");
@@ -123,7 +132,14 @@ int main(int argc, char** argv) {
   try {
     return reprise::Main(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fputs("reprise: out of memory\n", stderr);
+    std::fputs(
+        "reprise: out of memory; give it more (ulimit -v, a container's limit), or a smaller "
+        "input\n",
+        stderr);
+  } catch (const std::system_error& error) {
+    // fmt::print throws it where stdout can't be written; threads where none can be started.
+    std::fprintf(stderr, "reprise: the system refused: %s; is the disk full, or a limit reached?\n",
+                 error.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "reprise: internal error: %s (please report this)\n", error.what());
   }

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "converters/anonymize/anonymize.h"
 #include "core/output_path.h"
+#include "core/shown_text.h"
 #include "report/analysis.h"
 
 namespace reprise {
@@ -93,12 +94,13 @@ Result<int> RunPack(const PackFlags& flags) {
              report.bytes, unpacked);
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? "note: the set is not anonymized: names, hosts and times are in it"
-                         : "policy: " + report.manifest.policy);
+                         : "policy: " + ShownText(report.manifest.policy));
   for (const auto& [name, why] : report.stored_plainly) {
-    fmt::print("note: {} is stored as it is, not as columns: {}\n", name, why);
+    fmt::print("note: {} is stored as it is, not as columns: {}\n", ShownText(name),
+               ShownText(why));
   }
   for (const std::string& name : report.left_out) {
-    fmt::print("note: left out, no part of the set: {}\n", name);
+    fmt::print("note: left out, no part of the set: {}\n", ShownText(name));
   }
   return 0;
 }

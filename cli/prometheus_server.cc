@@ -1,8 +1,10 @@
 #include "cli/prometheus_server.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -30,18 +32,29 @@ Result<Address> ParseAddress(const std::string& where) {
   if (const std::size_t colon = where.rfind(':'); colon != std::string::npos) {
     address.host = where.substr(0, colon);
     port = where.substr(colon + 1);
+    if (address.host.starts_with('[') && address.host.ends_with(']')) {  // [::1]:9400
+      address.host = address.host.substr(1, address.host.size() - 2);
+    }
   }
   const char* const end = port.data() + port.size();
   const auto parsed = std::from_chars(port.data(), end, address.port);
   if (parsed.ec != std::errc() || parsed.ptr != end || address.port < 0 || address.port > 65'535 ||
       address.host.empty()) {
     return UsageError(fmt::format(
-        "--prometheus: '{}' is neither PORT nor ADDRESS:PORT (9400, 0.0.0.0:9400)", where));
+        "--prometheus: '{}' is neither PORT nor ADDRESS:PORT (9400, 0.0.0.0:9400, [::1]:9400)",
+        where));
   }
   return address;
 }
 
 }  // namespace
+
+// A scraper sends a few hundred bytes and is done within milliseconds.
+constexpr int kMostHeaderBytes = 8 << 10;
+constexpr int kMostBodyBytes = 4 << 10;
+constexpr int kIdleSeconds = 5;
+// Connections accepted in kIdleSeconds: idle ones are closed after that time, so no more are open.
+constexpr std::size_t kMostConnections = 64;
 
 // One thread answers one scraper after the other; all of libevent is called from there, but for the
 // setting up before it starts and the byte that ends it.
@@ -53,7 +66,10 @@ struct PrometheusServer::Impl {
   std::array<int, 2> end_pipe = {-1, -1};  // readable once the thread shall end
   Owned<event_base> base{event_base_new(), event_base_free};
   Owned<event> ended{nullptr, event_free};
+  Owned<event> accept_again{nullptr, event_free};
   Owned<evhttp> server{nullptr, evhttp_free};
+  evconnlistener* listener = nullptr;  // the server's
+  std::size_t accepted = 0;            // since accept_again last ran
   std::string url;
   std::thread thread;
 
@@ -86,13 +102,41 @@ struct PrometheusServer::Impl {
     if (!ended || event_add(ended.get(), nullptr) != 0 || !server) {
       return std::nullopt;
     }
+    evhttp_set_max_headers_size(server.get(), kMostHeaderBytes);
+    evhttp_set_max_body_size(server.get(), kMostBodyBytes);
+    evhttp_set_timeout(server.get(), kIdleSeconds);
+    evhttp_set_bevcb(server.get(), Accept, this);
+    accept_again.reset(event_new(base.get(), -1, 0, AcceptAgain, this));
     evhttp_set_allowed_methods(server.get(), EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
     if (evhttp_set_cb(server.get(), "/metrics", Answer, this) != 0) {
       return std::nullopt;
     }
     evhttp_bound_socket* const socket = evhttp_bind_socket_with_handle(
         server.get(), address.host.c_str(), static_cast<std::uint16_t>(address.port));
-    return socket == nullptr ? std::nullopt : PortOf(evhttp_bound_socket_get_fd(socket));
+    if (socket == nullptr || !accept_again) {
+      return std::nullopt;
+    }
+    listener = evhttp_bound_socket_get_listener(socket);
+    return PortOf(evhttp_bound_socket_get_fd(socket));
+  }
+
+  // Further connections wait in the kernel's queue, where they take no descriptor of ours.
+  static bufferevent* Accept(event_base* base, void* of) {
+    auto* const self = static_cast<Impl*>(of);
+    if (self->accepted++ == 0) {
+      const timeval pause{kIdleSeconds + 1, 0};
+      event_add(self->accept_again.get(), &pause);
+    }
+    if (self->accepted >= kMostConnections) {
+      evconnlistener_disable(self->listener);
+    }
+    return bufferevent_socket_new(base, -1, 0);
+  }
+
+  static void AcceptAgain(evutil_socket_t /*descriptor*/, short /*what*/, void* of) {
+    auto* const self = static_cast<Impl*>(of);
+    self->accepted = 0;
+    evconnlistener_enable(self->listener);
   }
 
   static std::optional<int> PortOf(int descriptor) {
@@ -110,6 +154,7 @@ struct PrometheusServer::Impl {
     const std::string text = static_cast<const Impl*>(of)->text();
     evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
                       "text/plain; version=0.0.4; charset=utf-8");
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
     evbuffer_add(evhttp_request_get_output_buffer(request), text.data(), text.size());
     evhttp_send_reply(request, HTTP_OK, "OK", nullptr);
   }
@@ -130,7 +175,9 @@ Result<std::unique_ptr<PrometheusServer>> PrometheusServer::Start(
         "--prometheus {}: cannot listen there: the port is taken or the address is not this host's",
         where));
   }
-  impl->url = fmt::format("http://{}:{}/metrics", address.host, *port);
+  const bool six = address.host.find(':') != std::string::npos;
+  impl->url =
+      fmt::format("http://{}:{}/metrics", six ? "[" + address.host + "]" : address.host, *port);
   impl->thread = std::thread([base = impl->base.get()] { event_base_dispatch(base); });
   return std::unique_ptr<PrometheusServer>(new PrometheusServer(std::move(impl)));
 }

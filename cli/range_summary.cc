@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/shown_text.h"
+
 namespace reprise {
 
 void RangeSummary::Add(const TraceMetadata& metadata) {
@@ -50,8 +52,8 @@ void RangeSummary::Print() const {
   fmt::print("\n{:<48} {:>6} {:>9} {:>15}\n", "marked ranges (replay --range)", "ranks", "count",
              "median");
   for (std::size_t i = 0; i < std::min(rows.size(), kMost); ++i) {
-    fmt::print("{:<48} {:>6} {:>9} {:>12.3f} ms\n", rows[i].name, rows[i].ranks, rows[i].count,
-               static_cast<double>(rows[i].median_ns) / 1e6);
+    fmt::print("{:<48} {:>6} {:>9} {:>12.3f} ms\n", ShownText(rows[i].name), rows[i].ranks,
+               rows[i].count, static_cast<double>(rows[i].median_ns) / 1e6);
   }
   if (rows.size() > kMost) {
     fmt::print("… and {} more names\n", rows.size() - kMost);

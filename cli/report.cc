@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/repeated_runs.h"
+#include "core/shown_text.h"
 #include "report/analysis.h"
 #include "report/html.h"
 
@@ -90,7 +91,7 @@ Result<int> RunReport(const ReportFlags& flags) {
   }
   if (flags.json || !flags.quiet) {
     REPRISE_ASSIGN(const std::string text, TextOf(report, flags));
-    fmt::print("{}", text);
+    fmt::print("{}", flags.json ? text : ShownStyledLines(text));
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/terminal.h"
+#include "core/shown_text.h"
 #include "report/analysis.h"
 #include "report/report.h"
 #include "run/manifest.h"
@@ -24,7 +25,8 @@ Status PrintRunReport(const std::string& run, bool json) {
     return {};
   }
   fmt::print("{}\nrun written to {}; all of the report: reprise report {} --full\n",
-             ShortText(analysis.report, ShownOnTerminal(STDOUT_FILENO)), run, run);
+             ShownStyledLines(ShortText(analysis.report, ShownOnTerminal(STDOUT_FILENO))), run,
+             run);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
 #include "cli/trace_stats.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -39,13 +40,13 @@ void PrintRanks(const TraceStats& stats) {
       fmt::print("{}  {:<24} {:>12} {:>14} {:>14}\n", head, "none", "-", untraced, tracing);
     }
     for (const Step& step : rank.metadata.steps) {
-      fmt::print("{}  {:<24} {:>9.3f} ms {:>14} {:>14}\n", head, step.name, Ms(step.duration_ns),
-                 untraced, tracing);
+      fmt::print("{}  {:<24} {:>9.3f} ms {:>14} {:>14}\n", head, ShownText(step.name),
+                 Ms(step.duration_ns), untraced, tracing);
       head.assign(head.size(), ' ');
     }
   }
   if (!stats.missing_ranks.empty()) {
-    fmt::print("{}\n", stats.missing_ranks);
+    fmt::print("{}\n", ShownText(stats.missing_ranks));
   }
 }
 
@@ -58,7 +59,7 @@ void PrintLinks(const TraceStats& stats) {
     fmt::print("{}rank {} {}\n", &rank == &stats.ranks.front() ? "\n" : "", rank.metadata.rank,
                Summary(link));
     for (const std::string& record : link.unmatched) {
-      fmt::print("  no partner: {}\n", record);
+      fmt::print("  no partner: {}\n", ShownText(record));
     }
   }
 }
@@ -110,8 +111,9 @@ void PrintGroups(const TraceStats& stats) {
   }
   fmt::print("\n{:<14} {:<20} {:>9}  ranks\n", "group", "description", "transfers");
   for (const auto& [id, row] : stats.groups) {
-    fmt::print("{:<14} {:<20} {:>9}  {}\n", id.empty() ? "(unnamed)" : id,
-               row.group.description.empty() ? "-" : row.group.description, row.transfers,
+    fmt::print("{:<14} {:<20} {:>9}  {}\n", id.empty() ? "(unnamed)" : ShownText(id),
+               row.group.description.empty() ? "-" : ShownText(row.group.description),
+               row.transfers,
                row.group.ranks.empty() ? "not in the set"
                                        : fmt::format("{}", fmt::join(row.group.ranks, " ")));
   }
@@ -125,7 +127,7 @@ void PrintDiagnostics(const TraceStats& stats, bool verbose) {
   const std::vector<std::string> lines = CounterLines(counters, verbose);
   fmt::print("{}", verbose && !lines.empty() ? "\n" : "");
   for (const std::string& line : lines) {
-    fmt::print("note: {}\n", line);
+    fmt::print("note: {}\n", ShownText(line));
   }
 }
 
@@ -205,7 +207,7 @@ void PrintStatsSummary(const TraceStats& stats) {
   PrintClassSummary(stats);
   PrintTransferSummary(stats);
   if (!stats.missing_ranks.empty()) {
-    fmt::print("{}\n", stats.missing_ranks);
+    fmt::print("{}\n", ShownText(stats.missing_ranks));
   }
   PrintDiagnostics(stats, false);
   fmt::print("-v shows ranks, types, kinds, edges, groups and marked ranges\n");
@@ -233,7 +235,8 @@ void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verb
   std::set<std::string> sources;
   std::size_t memory_bytes = 0;
   for (const TraceStats::RankRow& rank : stats.ranks) {
-    sources.insert(rank.metadata.source.empty() ? "source not named" : rank.metadata.source);
+    sources.insert(rank.metadata.source.empty() ? "source not named"
+                                                : ShownText(rank.metadata.source));
     memory_bytes += rank.memory_bytes;
   }
   fmt::print("{}: {} rank{}, {} nodes, {} edges; {}\n", path, stats.ranks.size(),

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "core/input_file.h"
 #include "kernels/ops/gemm_tiles.h"
 
 namespace reprise {
@@ -119,11 +118,7 @@ Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
 }
 
 Result<std::vector<DeviceTuning>> ReadTuningFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
-    return BadInput(fmt::format("{}: cannot be read as a tuning file", path));
-  }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path));
   return ParseTuning(text, path);
 }
 

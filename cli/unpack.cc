@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 
@@ -26,9 +27,10 @@ CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
     REPRISE_ASSIGN(const PackageManifest manifest, Unpack(*request));
     fmt::print("{}: {} files, all as their checksums say\n", request->directory,
                manifest.files.size());
-    fmt::print("policy: {}\n", manifest.policy.empty() ? "none, not anonymized" : manifest.policy);
+    fmt::print("policy: {}\n",
+               manifest.policy.empty() ? "none, not anonymized" : ShownText(manifest.policy));
     if (!manifest.licence.empty()) {
-      fmt::print("licence: see {}\n", manifest.licence);
+      fmt::print("licence: see {}\n", ShownText(manifest.licence));
     }
     return 0;
   };

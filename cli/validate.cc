@@ -14,6 +14,7 @@
 #include "cli/timing_text.h"
 #include "cli/verbose.h"
 #include "collectives/communicator.h"
+#include "core/shown_text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 
@@ -37,6 +38,7 @@ struct Subject {
   std::int32_t world_size = 0;
   std::string missing;  // ranks without a file, in words
   bool is_set = false;
+  bool verified = false;  // against the set's checksums
 };
 
 struct Findings {
@@ -63,6 +65,7 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
     return subject;
   }
   REPRISE_ASSIGN(TraceSet set, some_ranks ? TraceSet::OpenPresent(path) : TraceSet::Open(path));
+  REPRISE_ASSIGN(subject.verified, set.Verify());
   for (auto& [rank, file] : set.files) {
     subject.files.push_back(std::move(file));
   }
@@ -255,6 +258,7 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
                              {"files", subject.files.size()},
                              {"nodes", findings.nodes},
                              {"edges", findings.edges},
+                             {"verified", subject.verified},
                              {"ok", findings.Ok()}});
     for (const std::string& error : findings.errors) json["errors"].push_back(error);
     for (const std::string& warning : findings.warnings) json["warnings"].push_back(warning);
@@ -270,7 +274,7 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
   constexpr std::size_t kMost = 5;
   const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMost);
   for (std::size_t i = 0; i < shown; ++i) {
-    fmt::print("  {}: {}\n", what, messages[i]);
+    fmt::print("  {}: {}\n", what, ShownText(messages[i]));
   }
   if (shown < messages.size()) {
     fmt::print("  {} more {}s; -v lists them\n", messages.size() - shown, what);
@@ -282,6 +286,9 @@ void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
              subject.files.size() == 1 ? "" : "s", findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);
   PrintMessages("warning", findings.warnings, verbose);
+  if (subject.is_set && !subject.verified) {
+    fmt::print("  note: no checksums.xxh128 in the set: whether a file was changed is not known\n");
+  }
   if (!findings.timing.empty()) {
     verbose ? PrintTimingTable(findings.timing) : PrintTimingSummary(findings.timing);
   }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/input_file.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -41,6 +42,12 @@ Result<bool> JsonStream::ReadMore() {
   }
   const std::size_t most = chunk_.size() - TextFile::kPadding;
   if (end_ == most) {  // one element larger than the buffer
+    if (const std::uint64_t limit = CurrentInputLimits().string_bytes; most > limit) {
+      return OverLimit(
+          source_.path(),
+          fmt::format("one element of more than {} bytes, from byte {}", limit, at_byte_),
+          "string_bytes");
+    }
     chunk_ = NewBuffer(std::move(chunk_), 2 * most);
   }
   REPRISE_ASSIGN(const std::size_t got,

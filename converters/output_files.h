@@ -3,33 +3,30 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "core/result.h"
+#include "core/temporary_output.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
 
-// What was not published is removed by the destructor.
+// What was not published is removed by the destructor, and on SIGINT and SIGTERM.
 class OutputFiles {
  public:
-  // A trace set. Usage error if `directory` exists and is not empty, unless
-  // `force`: then the trace set in it is replaced, other files stay.
+  // A trace set. Usage error if `directory` exists and is not empty, unless `force` and it holds a
+  // trace set (core/output_kind.h): that is replaced, other files stay.
   static Result<OutputFiles> Directory(const std::string& directory, const std::string& name,
                                        bool force);
   // One rank's file, without groups. Usage error if it exists, unless `force`.
   static Result<OutputFiles> OneFile(const std::string& path, bool force);
 
-  OutputFiles(OutputFiles&&) noexcept = default;
-  OutputFiles& operator=(OutputFiles&&) noexcept = default;
-  ~OutputFiles();
-
   // Where to write a rank's file, and where it will be found.
   [[nodiscard]] std::string Temporary(std::int32_t rank) const;
   [[nodiscard]] std::string Final(std::int32_t rank) const;
-  // Writes the groups (trace sets only) and moves everything to its place.
-  [[nodiscard]] Status Publish(const std::map<std::string, ProcessGroup>& groups) const;
+  // Writes the groups and the checksums (trace sets only) and moves everything to its place.
+  [[nodiscard]] Status Publish(const std::map<std::string, ProcessGroup>& groups);
 
  private:
   OutputFiles() = default;
@@ -37,8 +34,7 @@ class OutputFiles {
 
   std::string file_;  // OneFile
   std::string directory_, name_;
-  std::string temporary_;  // a directory beside directory_; empty: nothing to remove
-  bool force_ = false;
+  std::optional<TemporaryOutput> temporary_;  // beside directory_; OneFile: none
 };
 
 }  // namespace reprise

@@ -1,6 +1,5 @@
 #include "converters/text_source.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "converters/unpack.h"
+#include "core/input_file.h"
 
 namespace reprise {
 namespace {
@@ -63,6 +63,42 @@ class MemorySource final : public TextSource {
   std::string_view rest_;
 };
 
+// Some editors put a byte order mark before UTF-8.
+class WithoutMark final : public TextSource {
+ public:
+  explicit WithoutMark(std::unique_ptr<TextSource> text)
+      : TextSource(text->path()), text_(std::move(text)) {}
+
+  Result<std::size_t> Read(char* to, std::size_t most) override {
+    if (begun_) {
+      return text_->Read(to, most);
+    }
+    begun_ = true;
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    char head[kMark.size()];
+    std::size_t size = 0;
+    while (size < std::min(kMark.size(), most)) {
+      REPRISE_ASSIGN(const std::size_t got,
+                     text_->Read(head + size, std::min(kMark.size(), most) - size));
+      if (got == 0) {
+        break;
+      }
+      size += got;
+    }
+    if (std::string_view(head, size) == kMark) {
+      return text_->Read(to, most);
+    }
+    std::memcpy(to, head, size);
+    return size;
+  }
+
+  [[nodiscard]] std::size_t SizeHint() const override { return text_->SizeHint(); }
+
+ private:
+  bool begun_ = false;
+  std::unique_ptr<TextSource> text_;
+};
+
 // The bytes that told what a file is, then the rest of it.
 class Rejoined final : public TextSource {
  public:
@@ -90,11 +126,8 @@ class Rejoined final : public TextSource {
 }  // namespace
 
 Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    return BadInput(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  }
-  std::unique_ptr<TextSource> bytes = std::make_unique<FileSource>(path, file);
+  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
+  std::unique_ptr<TextSource> bytes = std::make_unique<FileSource>(path, input.descriptor);
   constexpr std::size_t kMagicBytes = 4;
   std::string head;
   while (head.size() < kMagicBytes) {
@@ -109,12 +142,11 @@ Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
   const bool zstd = IsZstd(head);
   bytes = std::make_unique<Rejoined>(std::move(head), std::move(bytes));
   if (gzip) {
-    return UnpackGzip(std::move(bytes));
+    REPRISE_ASSIGN(bytes, UnpackGzip(std::move(bytes)));
+  } else if (zstd) {
+    REPRISE_ASSIGN(bytes, UnpackZstd(std::move(bytes)));
   }
-  if (zstd) {
-    return UnpackZstd(std::move(bytes));
-  }
-  return bytes;
+  return std::make_unique<WithoutMark>(std::move(bytes));
 }
 
 std::unique_ptr<TextSource> TextSource::OfText(std::string path, std::string_view text) {

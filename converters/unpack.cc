@@ -1,13 +1,15 @@
 #include "converters/unpack.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <memory>
+
+#include "core/input_file.h"
 
 namespace reprise {
 namespace {
@@ -80,7 +82,7 @@ class PackedInput {
 class GzipSource final : public TextSource {
  public:
   explicit GzipSource(std::unique_ptr<TextSource> packed)
-      : TextSource(packed->path()), input_(std::move(packed)) {}
+      : TextSource(packed->path()), input_(std::move(packed)), budget_(path()) {}
   ~GzipSource() override {
     if (ready_) {
       inflateEnd(&stream_);
@@ -119,6 +121,8 @@ class GzipSource final : public TextSource {
         return input_.Truncated("gzip");
       }
       if (got != 0) {
+        unpacked_ += got;
+        REPRISE_TRY(budget_.Check(unpacked_, input_.Offset()));
         return got;
       }
     }
@@ -140,6 +144,8 @@ class GzipSource final : public TextSource {
   }
 
   PackedInput input_;
+  ExpansionBudget budget_;
+  std::uint64_t unpacked_ = 0;
   z_stream stream_{};
   bool ready_ = false, at_end_ = false;
 };
@@ -149,6 +155,7 @@ class ZstdSource final : public TextSource {
   explicit ZstdSource(std::unique_ptr<TextSource> packed)
       : TextSource(packed->path()),
         input_(std::move(packed)),
+        budget_(path()),
         context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
 
   [[nodiscard]] bool Ready() const { return context_ != nullptr; }
@@ -169,6 +176,8 @@ class ZstdSource final : public TextSource {
       }
       frame_ended_ = left == 0;
       if (out.pos != 0) {
+        unpacked_ += out.pos;
+        REPRISE_TRY(budget_.Check(unpacked_, input_.Offset()));
         return out.pos;
       }
       if (bytes.empty() && !frame_ended_) {
@@ -179,6 +188,8 @@ class ZstdSource final : public TextSource {
 
  private:
   PackedInput input_;
+  ExpansionBudget budget_;
+  std::uint64_t unpacked_ = 0;
   std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context_;
   bool frame_ended_ = false;
 };
@@ -205,11 +216,17 @@ Result<std::unique_ptr<TextSource>> UnpackZstd(std::unique_ptr<TextSource> packe
   return source;
 }
 
-std::string ReadHead(const std::string& path, std::size_t most) {
-  std::ifstream file(path, std::ios::binary);
+namespace {
+
+std::string ReadRawHead(const std::string& path, std::size_t most) {
+  const Result<OpenedInput> input = OpenInput(path);
+  if (!input) {
+    return {};
+  }
   std::string bytes(most, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(most));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  const ssize_t read = ::pread(input->descriptor, bytes.data(), most, 0);
+  ::close(input->descriptor);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read)));
   std::string text(most, '\0');
   if (IsGzip(bytes)) {
     z_stream stream{};
@@ -241,6 +258,13 @@ std::string ReadHead(const std::string& path, std::size_t most) {
     return text;
   }
   return bytes;
+}
+
+}  // namespace
+
+std::string ReadHead(const std::string& path, std::size_t most) {
+  std::string text = ReadRawHead(path, most);
+  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
 }
 
 }  // namespace reprise

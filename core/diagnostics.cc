@@ -1,5 +1,7 @@
 #include "core/diagnostics.h"
 
+#include "core/shown_text.h"
+
 namespace reprise {
 
 Diagnostics& Diagnostics::operator=(const Diagnostics& other) {
@@ -20,7 +22,7 @@ void Diagnostics::Count(std::string_view name, std::string_view example, std::ui
   }
   it->second.count += by;
   if (!example.empty() && it->second.examples.size() < kMaxExamples) {
-    it->second.examples.emplace_back(example);
+    it->second.examples.push_back(ShownText(example));
   }
 }
 

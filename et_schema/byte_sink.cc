@@ -1,15 +1,13 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
-#include "core/output_path.h"
+#include "core/temporary_output.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/file_descriptor.h"
 
@@ -20,16 +18,9 @@ constexpr std::size_t kSinkChunkBytes = std::size_t{1} << 16;
 
 class PlainSink : public ByteSink {
  public:
-  PlainSink(std::string path, std::string temporary, FileDescriptor fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {
+  PlainSink(std::string path, TemporaryOutput temporary)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(temporary_.TakeDescriptor()) {
     pending_.reserve(kSinkChunkBytes);
-  }
-  PlainSink(const PlainSink&) = delete;
-  PlainSink& operator=(const PlainSink&) = delete;
-  ~PlainSink() override {
-    if (!committed_) {
-      ::unlink(temporary_.c_str());
-    }
   }
 
   Status Write(std::string_view bytes) override {
@@ -51,11 +42,7 @@ class PlainSink : public ByteSink {
     if (!fd_.Close()) {
       return Failed("closing");
     }
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      return Failed("renaming");
-    }
-    committed_ = true;
-    return {};
+    return temporary_.Publish();
   }
 
  private:
@@ -77,10 +64,9 @@ class PlainSink : public ByteSink {
   }
 
   std::string path_;
-  std::string temporary_;
+  TemporaryOutput temporary_;
   FileDescriptor fd_;
   std::string pending_;
-  bool committed_ = false;
 };
 
 class GzipSink : public ByteSink {
@@ -170,14 +156,8 @@ class ZstdSink : public ByteSink {
 }  // namespace
 
 Result<std::unique_ptr<ByteSink>> ByteSink::Create(const std::string& path) {
-  REPRISE_TRY(CreateParents(path));
-  std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
-  constexpr mode_t kMode = 0666;
-  FileDescriptor fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
-  if (fd.get() < 0) {
-    return EnvironmentError(fmt::format("{}: cannot create: {}", path, std::strerror(errno)));
-  }
-  auto plain = std::make_unique<PlainSink>(path, std::move(temporary), std::move(fd));
+  REPRISE_ASSIGN(TemporaryOutput temporary, TemporaryOutput::File(path));
+  auto plain = std::make_unique<PlainSink>(path, std::move(temporary));
   if (path.ends_with(".gz")) {
     return std::make_unique<GzipSink>(std::move(plain));
   }

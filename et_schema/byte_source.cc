@@ -1,6 +1,4 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -10,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/input_file.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/file_descriptor.h"
 
@@ -20,7 +19,10 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 
 class PlainSource : public ByteSource {
  public:
-  PlainSource(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  PlainSource(std::string path, FileDescriptor fd, std::uint64_t bytes)
+      : path_(std::move(path)), fd_(std::move(fd)) {
+    file_bytes_ = bytes;
+  }
 
   Result<std::size_t> Read(std::span<std::uint8_t> out) override {
     while (true) {
@@ -43,7 +45,9 @@ class PlainSource : public ByteSource {
 class CompressedSource : public ByteSource {
  public:
   CompressedSource(std::string path, std::unique_ptr<ByteSource> below)
-      : path_(std::move(path)), below_(std::move(below)), window_(kChunkBytes) {}
+      : path_(std::move(path)), below_(std::move(below)), budget_(path_), window_(kChunkBytes) {
+    file_bytes_ = below_->file_bytes();
+  }
 
  protected:
   // False at the end of the file.
@@ -52,8 +56,13 @@ class CompressedSource : public ByteSource {
       return true;
     }
     REPRISE_ASSIGN(end_, below_->Read(window_));
+    used_ += end_;
     begin_ = 0;
     return end_ > 0;
+  }
+  [[nodiscard]] Status Produced(std::size_t bytes) {
+    produced_ += bytes;
+    return budget_.Check(produced_, used_ - (end_ - begin_));
   }
   [[nodiscard]] tl::unexpected<Error> Damaged(std::string_view what) const {
     return BadInput(fmt::format("{}: {} after {} uncompressed bytes", path_, what, produced_));
@@ -61,9 +70,11 @@ class CompressedSource : public ByteSource {
 
   std::string path_;
   std::unique_ptr<ByteSource> below_;
+  ExpansionBudget budget_;
   std::vector<std::uint8_t> window_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::uint64_t used_ = 0;  // of the file, with what the window holds
   std::uint64_t produced_ = 0;
 };
 
@@ -92,7 +103,7 @@ class GzipSource : public CompressedSource {
       REPRISE_TRY(Step());
     }
     const std::size_t got = out.size() - stream_.avail_out;
-    produced_ += got;
+    REPRISE_TRY(Produced(got));
     return got;
   }
 
@@ -147,7 +158,7 @@ class ZstdSource : public CompressedSource {
         return Damaged("zstd data ends too early");
       }
     }
-    produced_ += output.pos;
+    REPRISE_TRY(Produced(output.pos));
     return output.pos;
   }
 
@@ -159,17 +170,11 @@ class ZstdSource : public CompressedSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) {
-    return BadInput(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
-  }
-  if (S_ISDIR(info.st_mode)) {
-    return BadInput(fmt::format("{}: is a directory, expected an .et file", path));
-  }
+  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
+  FileDescriptor fd(input.descriptor);
   std::array<std::uint8_t, 4> magic{};
   const ssize_t got = ::pread(fd.get(), magic.data(), magic.size(), 0);
-  auto plain = std::make_unique<PlainSource>(path, std::move(fd));
+  auto plain = std::make_unique<PlainSource>(path, std::move(fd), input.bytes);
   // Neither is a possible start of an .et file: both would make the first field of GlobalMetadata
   // one that does not exist.
   constexpr std::array<std::uint8_t, 2> kGzip = {0x1f, 0x8b};

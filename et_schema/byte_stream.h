@@ -12,17 +12,23 @@
 namespace reprise {
 
 // Decompressed bytes of a file; compression is recognised by content. Concatenated gz members and
-// zstd frames read as one stream. A compressed stream that ends before its end mark is an error.
+// zstd frames read as one stream. A compressed stream that ends before its end mark is an error,
+// and so is what core/input_file.h refuses.
 class ByteSource {
  public:
   static Result<std::unique_ptr<ByteSource>> Open(const std::string& path);
   virtual ~ByteSource() = default;
   // Fills as much of `out` as is at hand, at least one byte; 0 at the end.
   [[nodiscard]] virtual Result<std::size_t> Read(std::span<std::uint8_t> out) = 0;
+  // Of the file on disk, compressed if it is.
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+ protected:
+  std::uint64_t file_bytes_ = 0;
 };
 
-// Writes under `<path>.tmp.<pid>` and renames to `path` in Commit(); without it the temporary file
-// is removed. The name's ending chooses compression: .gz, .zst, else plain.
+// Writes to a TemporaryOutput, which Commit() moves to `path`; without it nothing is left. The
+// name's ending chooses compression: .gz, .zst, else plain.
 class ByteSink {
  public:
   static Result<std::unique_ptr<ByteSink>> Create(const std::string& path);

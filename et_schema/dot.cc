@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/shown_text.h"
 #include "et_schema/graph_text.h"
 #include "et_schema/graph_walk.h"
 
@@ -14,14 +15,12 @@ namespace {
 // `&` an HTML entity.
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : ShownText(text)) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (c == '&') {
       out += "&amp;";
-    } else if (static_cast<unsigned char>(c) < ' ') {
-      out += ' ';
     } else {
       out += c;
     }

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/shown_text.h"
 #include "et_schema/graph_text.h"
 #include "et_schema/graph_walk.h"
 
@@ -27,23 +28,21 @@ constexpr std::string_view kHead =
   <graph id="trace" edgedefault="directed">
 )";
 
-// XML 1.0 has no way to write most control characters; U+FFFD stands for them.
+// XML 1.0 has no way to write most control characters; U+FFFE and U+FFFF are no characters there.
 std::string Escaped(std::string_view text) {
+  const std::string shown = ShownText(text);
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const char c = shown[i];
+    const std::string_view three = std::string_view(shown).substr(i, 3);
     if (c == '<') {
       out += "&lt;";
     } else if (c == '>') {
       out += "&gt;";
     } else if (c == '&') {
       out += "&amp;";
-    } else if (c == '\t' || c == '\n' || c == '\r') {
-      out += fmt::format("&#{};", static_cast<int>(c));
-    } else if (static_cast<unsigned char>(c) < ' ') {
+    } else if (three == "\xEF\xBF\xBE" || three == "\xEF\xBF\xBF") {
       out += "\xEF\xBF\xBD";
-    } else if (text.substr(i, 3) == "\xEF\xBF\xBE" || text.substr(i, 3) == "\xEF\xBF\xBF") {
-      out += "\xEF\xBF\xBD";  // U+FFFE and U+FFFF are no characters there either
       i += 2;
     } else {
       out += c;

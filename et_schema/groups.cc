@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/input_file.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/trace_set.h"
 
@@ -17,18 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+// 100,000 ranks in 1,000 groups.
+constexpr std::uint64_t kMostGroupsBytes = std::uint64_t{1} << 30;
+
 // An empty object if there is no such file.
 Result<json> ReadJson(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    std::error_code code;
-    if (fs::exists(path, code)) {
-      return BadInput(fmt::format("{}: cannot open", path));
-    }
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(path, code))) {
     return json::object();
   }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostGroupsBytes));
   try {
-    return json::parse(in);
+    return json::parse(text);
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: {}", path, error.what()));
   }

@@ -23,6 +23,7 @@ class MessageReader {
   // Where the message last returned begins (its length prefix), in the uncompressed stream.
   [[nodiscard]] std::uint64_t offset() const { return message_offset_; }
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t file_bytes() const { return source_->file_bytes(); }
 
  private:
   MessageReader(std::string path, std::unique_ptr<ByteSource> source)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/input_file.h"
 #include "et_schema/metadata_codec.h"
 
 namespace reprise {
@@ -102,6 +103,18 @@ Result<bool> NodeStream::Next(NodeView& view) {
                                   messages_.path(), offset(), nodes_, *expected_nodes_));
     }
     return false;
+  }
+  // The fewest bytes that a node can have say its id.
+  if (message.empty()) {
+    return BadInput(fmt::format("{}: an empty message at byte {}, expected a node: damaged",
+                                messages_.path(), offset()));
+  }
+  const std::uint64_t most = CurrentInputLimits().nodes_per_byte;
+  if (nodes_ >= InputLimits::kFreeNodes && nodes_ / most > messages_.file_bytes()) {
+    return OverLimit(messages_.path(),
+                     fmt::format("more than {} nodes at byte {}, from a file of {} bytes", nodes_,
+                                 offset(), messages_.file_bytes()),
+                     "nodes_per_byte");
   }
   if (!decoder_.Decode(message, offset(), view)) {
     return BadInput(fmt::format("{}: the message at byte {} is not a node: damaged",

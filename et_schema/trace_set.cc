@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/checksums.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/groups.h"
 #include "et_schema/io.h"
@@ -128,6 +129,30 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
     }
   }
   return set;
+}
+
+Status TraceSet::VerifyFile(std::int32_t rank) const {
+  REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
+  REPRISE_TRY(checksums.Verify(fs::path(files.at(rank)).filename().string()));
+  for (const char* const name : {kGroupsFile, kGroupsInfoFile}) {
+    std::error_code code;
+    if (checksums.sums().contains(name) || fs::exists(fs::path(directory) / name, code)) {
+      REPRISE_TRY(checksums.Verify(name));
+    }
+  }
+  return {};
+}
+
+Result<bool> TraceSet::Verify() const {
+  REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
+  for (const auto& [rank, path] : files) {
+    const std::string name = fs::path(path).filename().string();
+    if (checksums.known() && !checksums.sums().contains(name)) {
+      REPRISE_TRY(checksums.Verify(name));
+    }
+  }
+  REPRISE_TRY(checksums.VerifyAll());
+  return checksums.known();
 }
 
 MatchKey SequenceOf(const CommSpec& spec, std::int32_t rank) {

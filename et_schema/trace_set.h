@@ -33,6 +33,11 @@ struct TraceSet {
   static Result<TraceSet> OpenPresent(const std::string& directory);
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;
+  // Against the set's checksums.xxh128, where it has one (core/checksums.h). Bad input: a file is
+  // damaged, changed, or not listed. VerifyFile: what replaying one rank reads. Verify: everything;
+  // false without checksums, as of earlier versions and of sets that others wrote.
+  [[nodiscard]] Status VerifyFile(std::int32_t rank) const;
+  [[nodiscard]] Result<bool> Verify() const;
   // Content identity: XXH3-128 (SHA-256 is too slow for large traces) of the uncompressed bytes of
   // one rank's file, and of those hashes with names and process groups. FileHash reads one file,
   // ContentHash() all of them; with `file_hashes` (by rank, of all files) ranks can share the work.

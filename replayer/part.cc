@@ -27,8 +27,9 @@ std::string StreamsText(const std::vector<StreamId>& streams) {
 
 Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::int32_t rank,
                           const ReplayOptions& options) {
-  REPRISE_ASSIGN(Graph graph,
-                 Graph::Load(set.files.at(mapping.played.at(static_cast<std::size_t>(rank)))));
+  const std::int32_t played = mapping.played.at(static_cast<std::size_t>(rank));
+  REPRISE_TRY(set.VerifyFile(played));
+  REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(played)));
   REPRISE_TRY(CheckStreams(graph, options.streams));
   RankPart part{.graph = std::move(graph)};
   part.recorded_nodes = part.graph.size();

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include "core/output_kind.h"
+
 namespace reprise {
 namespace {
 
@@ -14,26 +16,19 @@ namespace fs = std::filesystem;
 // Only what a run consists of: --force must not delete somebody's other files.
 bool IsRunFile(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name.starts_with("manifest.json") || name.starts_with("run.sqlite") ||
+  return name == kChecksumsFile || name.starts_with("manifest.json") ||
+         name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
 }
 
 }  // namespace
 
 Status PrepareRunDirectory(const std::string& directory, bool force) {
+  REPRISE_TRY(CheckReplaceable(directory, OutputKind::kRun, force));
   std::error_code error;
-  if (fs::exists(directory, error) && !fs::is_directory(directory, error)) {
-    return UsageError(fmt::format("{} exists and is not a directory", directory));
-  }
-  if (fs::is_directory(directory, error) && !fs::is_empty(directory, error)) {
-    if (!force) {
-      return UsageError(
-          fmt::format("{} exists and is not empty; choose another -o or pass --force", directory));
-    }
-    for (const auto& entry : fs::directory_iterator(directory, error)) {
-      if (IsRunFile(entry.path())) {
-        fs::remove(entry.path(), error);
-      }
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (IsRunFile(it->path())) {
+      fs::remove(it->path(), error);
     }
   }
   fs::create_directories(directory, error);

@@ -10,8 +10,8 @@
 
 namespace reprise {
 
-// Creates it. One that is not empty is a usage error unless `force`, which removes an earlier run's
-// files and nothing else.
+// Creates it. One that is not empty is a usage error unless `force` and it holds a run
+// (core/output_kind.h), whose files are removed and nothing else.
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
 // The facts of the recorded job's machine, as far as its capture has them.
 void RecordMachine(const RecordedMachine& machine, RankWriter& writer);

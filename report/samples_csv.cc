@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/host_clock.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
@@ -31,17 +32,6 @@ std::string UniqueName(const std::string& host, const Metric& metric,
     name = fmt::format("{}.{}.csv", stem, k);
   }
   return name;
-}
-
-std::string Quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    out += c;
-    if (c == '"') {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 // Rank 0's host has the clock that all times are on.
@@ -101,10 +91,10 @@ void WriteIndexCsv(const ExportedSamples& table, std::ostream& out) {
   for (const SampleSeries& series : table.series) {
     const Metric& metric = *series.metric;
     out << fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{}\n", Quoted(series.file), Quoted(series.host),
-        Quoted(metric.device), Quoted(metric.name), metric.unit, Name(metric.kind), metric.source,
-        metric.modelled ? 1 : 0, Quoted(metric.states),
-        table.zero_unix_s ? fmt::format("{:.6f}", *table.zero_unix_s) : "", Quoted(metric.help));
+        "{},{},{},{},{},{},{},{},{},{},{}\n", CsvField(series.file), CsvField(series.host),
+        CsvField(metric.device), CsvField(metric.name), CsvField(metric.unit), Name(metric.kind),
+        CsvField(metric.source), metric.modelled ? 1 : 0, CsvField(metric.states),
+        table.zero_unix_s ? fmt::format("{:.6f}", *table.zero_unix_s) : "", CsvField(metric.help));
   }
 }
 

@@ -1,11 +1,14 @@
 // Text tables and units for people. Widths count bytes: cells are ASCII, names are cut to fit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/shown_text.h"
 
 namespace reprise {
 
@@ -21,15 +24,17 @@ struct Style {
 [[nodiscard]] std::string Heading(const Style& style, const std::string& title,
                                   const std::string& more);
 
-// First column to the left, the others to the right; two blanks between columns.
+// First column to the left, the others to the right; two blanks between columns. Cells and notes
+// are shown as core/shown_text.h has it.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
   // `note` goes below the row, where there is one.
   void Add(std::vector<std::string> cells, std::string note = {}) {
+    std::transform(cells.begin(), cells.end(), cells.begin(), ShownText);
     rows_.push_back(std::move(cells));
     notes_.resize(rows_.size());
-    notes_.back() = std::move(note);
+    notes_.back() = ShownText(note);
   }
   // The first `left` columns are set to the left.
   [[nodiscard]] std::string Text(std::size_t left = 1) const;

@@ -78,6 +78,10 @@ Result<Database> Database::Open(const std::string& path, Access access) {
   if (access == Access::kRead && !std::filesystem::exists(path)) {
     return BadInput(path + ": missing");
   }
+  if (std::error_code error;
+      access == Access::kRead && !std::filesystem::is_regular_file(path, error)) {
+    return BadInput(path + ": expected a regular file");
+  }
   const int flags =
       access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   const auto open = [&path](Database& database, const std::string& name, int open_flags) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/result.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 
@@ -33,7 +34,8 @@ class Statement {
 
   [[nodiscard]] std::int64_t Int(int column) const;
   [[nodiscard]] double Real(int column) const;  // NULL reads as NaN
-  [[nodiscard]] std::string Text(int column) const { return std::string(View(column)); }
+  // Others may have written the file: as it may be shown (core/shown_text.h).
+  [[nodiscard]] std::string Text(int column) const { return ShownText(View(column)); }
   [[nodiscard]] std::string_view View(int column) const;  // until the next row
 
  private:

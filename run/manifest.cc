@@ -4,10 +4,11 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "core/input_file.h"
+#include "core/temporary_output.h"
 #include "run/schema.h"
 
 namespace reprise {
@@ -50,32 +51,24 @@ Status WriteManifest(const std::string& directory, const RunManifest& manifest) 
   // Names of hosts or files need not be UTF-8; replacing beats refusing to write the run.
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::string path = ManifestPath(directory);
-  const std::string draft = path + ".tmp";
-  std::FILE* file = std::fopen(draft.c_str(), "w");
+  REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
+  std::FILE* file = fdopen(draft.TakeDescriptor(), "w");
   if (file == nullptr) {
-    return EnvironmentError(draft +
+    return EnvironmentError(path +
                             ": cannot be written: " + std::generic_category().message(errno));
   }
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
                        std::fflush(file) == 0 && fsync(fileno(file)) == 0;
   if (std::fclose(file) != 0 || !written) {
-    return EnvironmentError(draft + ": could not be written completely (disk full?)");
+    return EnvironmentError(path + ": could not be written completely (disk full?)");
   }
-  std::error_code error;
-  std::filesystem::rename(draft, path, error);
-  if (error) {
-    return EnvironmentError(path + ": " + error.message());
-  }
-  return {};
+  return draft.Publish();
 }
 
 Result<RunManifest> ReadManifest(const std::string& directory) {
   const std::string path = ManifestPath(directory);
-  std::ifstream file(path);
-  if (!file) {
-    return BadInput(path + ": cannot be read");
-  }
-  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return BadInput(path + ": not a JSON object; the manifest is damaged");
   }

@@ -158,7 +158,7 @@ Sample ToSample(const Statement& row) {
 }
 
 std::pair<std::string, std::string> ToFact(const Statement& row) {
-  return {row.Text(0), row.Text(1)};
+  return {row.Text(0), ShownLines(row.View(1))};
 }
 
 // The tables of a file, and whose rows of them are wanted.

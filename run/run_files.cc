@@ -4,7 +4,10 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <vector>
 
+#include "core/checksums.h"
+#include "core/temporary_output.h"
 #include "run/database.h"
 #include "run/manifest.h"
 #include "run/run.h"
@@ -63,11 +66,9 @@ Status MergeRank(Database& merged, const std::string& directory, const RunManife
 Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
   const std::string path = MergedPath(directory);
-  const std::string draft = path + ".tmp";
-  std::error_code error;
-  std::filesystem::remove(draft, error);
+  REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
   {
-    REPRISE_ASSIGN(Database merged, Database::Open(draft, Database::Access::kCreate));
+    REPRISE_ASSIGN(Database merged, Database::Open(draft.path(), Database::Access::kCreate));
     // A draft: if it is lost, it is made again.
     REPRISE_TRY(merged.Execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"));
     REPRISE_TRY(merged.Execute("BEGIN;" + MergedSchema() + "COMMIT;"));
@@ -78,12 +79,15 @@ Status MergeRun(const std::string& directory, int most_ranks_in_full) {
     REPRISE_TRY(merged.Execute("CREATE INDEX nodes_by_id ON nodes(rank, node_id)"));
     REPRISE_TRY(merged.Close());
   }
-  std::filesystem::rename(draft, path, error);
-  if (error) {
-    return EnvironmentError(path + ": " + error.message());
-  }
+  REPRISE_TRY(draft.Publish());
   manifest.complete = true;
-  return WriteManifest(directory, manifest);
+  REPRISE_TRY(WriteManifest(directory, manifest));
+  std::vector<std::string> names = {std::filesystem::path(ManifestPath(directory)).filename(),
+                                    std::filesystem::path(path).filename()};
+  for (int rank = 0; rank < manifest.world_size; ++rank) {
+    names.push_back(std::filesystem::path(RankPath(directory, rank)).filename());
+  }
+  return WriteChecksums(directory, OutputKind::kRun, std::move(names));
 }
 
 }  // namespace reprise

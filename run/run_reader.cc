@@ -11,7 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "core/checksums.h"
 #include "core/parallel.h"
+#include "run/database.h"
 #include "run/manifest.h"
 #include "run/memory_need.h"
 #include "run/rank_reader.h"
@@ -133,6 +135,52 @@ void AddNotesOnEnd(RunData& run) {
                   silent.size() > 1 ? "their" : "its", reason));
 }
 
+// The names of the run's files that are there: those of ranks may be left out, run.sqlite has the
+// rest.
+std::vector<std::string> RunFiles(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name == "manifest.json" || name == "run.sqlite" ||
+        (name.starts_with("rank") && name.ends_with(".sqlite"))) {
+      names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Of a database that nobody has a checksum of.
+Status CheckStructure(const std::string& path) {
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_ASSIGN(Statement check, database.Prepare("PRAGMA integrity_check(1)"));
+  REPRISE_ASSIGN(const bool any, check.Next());
+  if (any && check.View(0) != "ok") {
+    return BadInput(fmt::format("{}: damaged: {}; restore it from a copy", path, check.Text(0)));
+  }
+  return {};
+}
+
+// Whether the run has checksums, and if so, whether they hold.
+Result<bool> VerifyRun(const std::string& directory) {
+  REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
+  const std::vector<std::string> names = RunFiles(directory);
+  std::vector<Status> outcomes(names.size());
+  ForEachInParallel(names.size(), [&](std::size_t i) {
+    if (checksums.known()) {
+      outcomes[i] = checksums.Verify(names[i]);
+    } else if (names[i] != "manifest.json") {
+      outcomes[i] = CheckStructure((std::filesystem::path(directory) / names[i]).string());
+    }
+  });
+  for (Status& outcome : outcomes) {
+    REPRISE_TRY(std::move(outcome));
+  }
+  return checksums.known();
+}
+
 }  // namespace
 
 Result<RunReader> RunReader::Open(const std::string& directory) {
@@ -142,6 +190,7 @@ Result<RunReader> RunReader::Open(const std::string& directory) {
   }
   RunReader reader;
   reader.directory_ = directory;
+  REPRISE_ASSIGN(const bool verified, VerifyRun(directory));
   if (std::filesystem::exists(ManifestPath(directory), error)) {
     REPRISE_ASSIGN(reader.manifest_, ReadManifest(directory));
   } else {
@@ -156,6 +205,10 @@ Result<RunReader> RunReader::Open(const std::string& directory) {
   REPRISE_ASSIGN(reader.merged_ranks_, RanksInMerged(directory));
   if (!reader.manifest_.complete) {
     reader.notes_.emplace_back("not merged: the run was killed, failed, or is still going on");
+  } else if (!verified) {
+    reader.notes_.emplace_back(
+        "no checksums.xxh128: an earlier version wrote the run; only SQLite's own checks were "
+        "made");
   }
   return reader;
 }

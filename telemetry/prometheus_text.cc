@@ -6,16 +6,14 @@
 #include <map>
 #include <string_view>
 
+#include "core/shown_text.h"
+
 namespace reprise {
 namespace {
 
 std::string Escaped(std::string_view text, bool quotes) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
+  for (const char c : ShownText(text)) {
     if (c == '\\' || (quotes && c == '"')) {
       out += '\\';
     }

@@ -130,7 +130,7 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
   const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
   REPRISE_ASSIGN(
-      const OutputFiles output,
+      OutputFiles output,
       OutputFiles::Directory(request.output_directory, named ? set.name : "trace", request.force));
   REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set));
   const std::vector<std::pair<std::int32_t, std::string>> files(set.files.begin(), set.files.end());

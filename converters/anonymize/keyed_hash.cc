@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+
+#include "core/input_file.h"
 
 namespace reprise {
 namespace {
@@ -77,8 +77,8 @@ Result<KeyedHash> KeyedHash::FromFile(const std::string& path) {
                     "another if they may have",
                     path));
   }
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  constexpr std::uint64_t kMostBytes = 4096;
+  REPRISE_ASSIGN(std::string text, ReadText(path, kMostBytes));
   if (text.ends_with('\n')) {
     text.pop_back();
   }

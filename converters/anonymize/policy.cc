@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "converters/anonymize/embedded.h"
 #include "converters/anonymize/keyed_hash.h"
+#include "core/input_file.h"
 
 namespace reprise {
 namespace {
@@ -161,13 +161,13 @@ Result<Policy> Policy::Load(const std::string& name_or_path) {
   if (auto text = PolicyText(name_or_path)) {
     return Parse(*text, "policy " + name_or_path);
   }
-  std::ifstream in(name_or_path, std::ios::binary);
-  if (!in) {
+  std::error_code error;
+  if (!std::filesystem::exists(name_or_path, error)) {
     return UsageError(fmt::format("{} is neither a policy's file nor one of {}", name_or_path,
                                   fmt::join(PolicyPresets(), ", ")));
   }
-  return Parse({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()},
-               name_or_path);
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(name_or_path));
+  return Parse(text, name_or_path);
 }
 
 }  // namespace reprise

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converters/anonymize/embedded.h"
+#include "core/input_file.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -98,11 +99,8 @@ Result<Vocabulary> Vocabulary::Create(const std::string& more) {
     }
   }
   if (!more.empty()) {
-    std::ifstream in(more, std::ios::binary);
-    if (!in) {
-      return BadInput(fmt::format("{}: cannot be read", more));
-    }
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
+    REPRISE_ASSIGN(const std::string text, ReadText(more, kMostBytes));
     REPRISE_TRY(vocabulary.Add(text, more));
   }
   return vocabulary;

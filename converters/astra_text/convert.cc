@@ -41,7 +41,7 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   const std::string name = request.name.empty()
                                ? std::filesystem::path(request.input_file).stem().stem().string()
                                : request.name;
-  REPRISE_ASSIGN(const OutputFiles output,
+  REPRISE_ASSIGN(OutputFiles output,
                  OutputFiles::Directory(request.output_directory, name, request.force));
   ConvertReport report;
   REPRISE_ASSIGN(const FinishedTrace finished,

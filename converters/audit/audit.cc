@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "converters/anonymize/anonymize.h"
 #include "converters/anonymize/keyed_hash.h"
 #include "converters/anonymize/vocabulary.h"
+#include "core/input_file.h"
 #include "core/operators.h"
+#include "core/output_kind.h"
 #include "core/text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -182,7 +182,8 @@ class Auditor {
   }
 
   void Files() {
-    std::set<std::string> expected = {"comm_groups.json", "comm_groups_info.json", kAnonymizedFile};
+    std::set<std::string> expected = {"comm_groups.json", "comm_groups_info.json", kAnonymizedFile,
+                                      kChecksumsFile};
     for (const auto& [rank, path] : set_.files) {
       expected.insert(fs::path(path).filename().string());
     }
@@ -200,11 +201,14 @@ class Auditor {
 
   // Under which policy: what `reprise anonymize` writes, and nothing else.
   void Note() {
-    std::ifstream in(fs::path(set_.directory) / kAnonymizedFile, std::ios::binary);
-    if (!in) {
+    const fs::path path = fs::path(set_.directory) / kAnonymizedFile;
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(path, error))) {
       return;
     }
-    const nlohmann::json note = nlohmann::json::parse(in, nullptr, false);
+    // What cannot be read is no note of ours: it is found below.
+    const auto text = ReadJsonText(path.string());
+    const nlohmann::json note = nlohmann::json::parse(text.value_or(""), nullptr, false);
     const auto presets = PolicyPresets();
     const std::string policy =
         note.is_object() && note.contains("policy") && note["policy"].is_object()

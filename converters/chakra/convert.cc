@@ -207,7 +207,7 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
 
 Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   REPRISE_ASSIGN(const Inputs inputs, FindInputs(request));
-  REPRISE_ASSIGN(const OutputFiles output, OpenOutput(request, inputs));
+  REPRISE_ASSIGN(OutputFiles output, OpenOutput(request, inputs));
   REPRISE_ASSIGN(const auto given, GroupsBeside(inputs.directory));
   std::vector<RankTrace> traces;
   for (const auto& [rank, path] : inputs.files.ranks) {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/input_file.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -16,17 +17,20 @@ namespace reprise {
 // Bad input: the file cannot be read.
 template <typename Add>
 Status ForEachPieceOfFile(const std::string& path, const Add& add) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return BadInput(fmt::format("{}: cannot be read", path));
-  }
+  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
   constexpr std::size_t kPiece = std::size_t{1} << 18;
   std::vector<char> buffer(kPiece);
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    REPRISE_TRY(add(std::string_view(buffer.data(), static_cast<std::size_t>(in.gcount()))));
+  Status status;
+  while (status) {
+    const ssize_t got = ::read(input.descriptor, buffer.data(), buffer.size());
+    if (got == 0) {
+      break;
+    }
+    status = got < 0 ? BadInput(fmt::format("{}: cannot be read", path))
+                     : Status(add(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
   }
-  return in.eof() ? Status{} : BadInput(fmt::format("{}: cannot be read", path));
+  ::close(input.descriptor);
+  return status;
 }
 
 }  // namespace reprise

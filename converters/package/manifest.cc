@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/input_file.h"
 #include "et_schema/columns.h"
 
 namespace reprise {
@@ -109,6 +110,7 @@ std::string ManifestText(const PackageManifest& manifest) {
 
 Result<PackageManifest> ParseManifest(const std::string& text, const std::string& origin) {
   PackageManifest manifest;
+  REPRISE_TRY(CheckJsonText(text, fmt::format("{}: {}", origin, kManifestFile)));
   try {
     const Json json = Json::parse(text);
     const auto format = json.at("format").get<std::string>();

@@ -12,11 +12,15 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "converters/anonymize/anonymize.h"
 #include "converters/anonymize/keyed_hash.h"
 #include "converters/package/column_files.h"
 #include "converters/package/file_pieces.h"
+#include "core/input_file.h"
+#include "core/output_kind.h"
+#include "core/temporary_output.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
 
@@ -54,13 +58,15 @@ Result<PackagedFile> Describe(const std::string& name, const Content& content) {
 
 class TarWriter {
  public:
-  explicit TarWriter(std::string path) : path_(std::move(path)) {}
+  explicit TarWriter(TemporaryOutput file)
+      : file_(std::move(file)), descriptor_(file_.TakeDescriptor()) {}
   TarWriter(const TarWriter&) = delete;
   TarWriter& operator=(const TarWriter&) = delete;
   ~TarWriter() {
     archive_write_free(archive_);
-    std::error_code error;
-    fs::remove(path_, error);  // renamed by now, or of no use
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
   }
 
   Status Open() {
@@ -69,7 +75,7 @@ class TarWriter {
         archive_write_add_filter_zstd(archive_) != ARCHIVE_OK ||
         archive_write_set_filter_option(archive_, "zstd", "compression-level", "19") !=
             ARCHIVE_OK ||
-        archive_write_open_filename(archive_, path_.c_str()) != ARCHIVE_OK) {
+        archive_write_open_fd(archive_, descriptor_) != ARCHIVE_OK) {
       return Failed();
     }
     return {};
@@ -100,39 +106,40 @@ class TarWriter {
                             : BadInput(fmt::format("{}: changed while it was packed", name));
   }
 
-  Status Close(const std::string& final_path) {
-    if (archive_write_close(archive_) != ARCHIVE_OK) {
+  Status Close() {
+    if (archive_write_close(archive_) != ARCHIVE_OK ||
+        ::close(std::exchange(descriptor_, -1)) != 0) {
       return Failed();
     }
-    std::error_code error;
-    fs::rename(path_, final_path, error);
-    return error ? EnvironmentError(fmt::format("{}: {}", final_path, error.message())) : Status{};
+    return file_.Publish();
   }
 
  private:
   tl::unexpected<Error> Failed() {
     const char* why = archive_error_string(archive_);
     return EnvironmentError(
-        fmt::format("{}: cannot be written: {}", path_, why == nullptr ? "unknown" : why));
+        fmt::format("{}: cannot be written: {}", file_.path(), why == nullptr ? "unknown" : why));
   }
-  std::string path_;
+  TemporaryOutput file_;
+  int descriptor_;
   archive* archive_ = archive_write_new();
 };
 
 // Under which policy the set is, if `reprise anonymize` wrote it.
 Status ReadNote(const fs::path& path, PackageManifest& manifest) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) {
     return {};
   }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path.string()));
   try {
-    const nlohmann::json note = nlohmann::json::parse(in);
+    const nlohmann::json note = nlohmann::json::parse(text);
     manifest.policy = note.at("policy").at("name").get<std::string>();
     manifest.policy_sha256 = note.at("policy").at("sha256").get<std::string>();
     manifest.durations = note.at("durations").get<std::string>();
     manifest.shapes = note.at("shapes").get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
-    return BadInput(fmt::format("{}: {}", path.string(), error.what()));
+  } catch (const nlohmann::json::exception& why) {
+    return BadInput(fmt::format("{}: {}", path.string(), why.what()));
   }
   return {};
 }
@@ -165,7 +172,8 @@ std::vector<std::string> LeftOut(const std::string& directory, const PackageMani
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::none_of(manifest.files.begin(), manifest.files.end(),
+    if (name != kChecksumsFile &&
+        std::none_of(manifest.files.begin(), manifest.files.end(),
                      [&](const PackagedFile& file) { return file.path == name; })) {
       left_out.push_back(name);
     }
@@ -174,14 +182,49 @@ std::vector<std::string> LeftOut(const std::string& directory, const PackageMani
   return left_out;
 }
 
+// A package is a file that replaces a file.
+Status CheckOutput(const PackRequest& request) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(request.output, error);
+  if (!fs::exists(status)) {
+    return {};
+  }
+  if (!request.force) {
+    return UsageError(fmt::format("{} exists; give --force to replace it", request.output));
+  }
+  std::array<char, 4> magic{};
+  constexpr std::array<char, 4> kZstd = {0x28, '\xb5', 0x2f, '\xfd'};
+  const bool regular = fs::is_regular_file(status);
+  if (regular && fs::file_size(request.output, error) > 0) {
+    std::ifstream(request.output, std::ios::binary).read(magic.data(), magic.size());
+  }
+  return regular && (magic == kZstd || fs::file_size(request.output, error) == 0)
+             ? Status{}
+             : UsageError(fmt::format("{} is no package; --force replaces a package only: choose "
+                                      "another -o, or remove it yourself",
+                                      request.output));
+}
+
+// What replay or validate would refuse, nobody is sent.
+Status CheckReadable(const TraceSet& set) {
+  REPRISE_TRY(set.Verify());
+  for (const auto& [rank, path] : set.files) {
+    const ValidationReport report = ValidateFile(path);
+    if (!report.errors.empty()) {
+      return BadInput(fmt::format("{}; not packed: `reprise validate {}` shows all that is wrong",
+                                  report.errors.front(), set.directory));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<PackReport> PackSet(const PackRequest& request) {
   std::error_code error;
-  if (fs::exists(request.output, error) && !request.force) {
-    return UsageError(fmt::format("{} exists; give --force to replace it", request.output));
-  }
+  REPRISE_TRY(CheckOutput(request));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
+  REPRISE_TRY(CheckReadable(set));
   Contents contents = ListContents(set, request);
   PackReport report;
   PackageManifest& manifest = report.manifest;
@@ -189,7 +232,8 @@ Result<PackReport> PackSet(const PackRequest& request) {
   manifest.reprise_version = kVersion;
   manifest.licence = request.licence_file.empty() ? "" : kLicenceFile;
   REPRISE_TRY(ReadNote(fs::path(set.directory) / kAnonymizedFile, manifest));
-  ColumnFiles columns(fmt::format("{}.tmp.{}.columns", request.output, getpid()));
+  REPRISE_ASSIGN(const TemporaryOutput folder, TemporaryOutput::Directory(request.output));
+  ColumnFiles columns((fs::path(folder.path()) / "columns").string());
   for (auto& [name, content] : contents) {
     if (!IsPackagePath(name) || !IsPackagePath(name + kColumnsSuffix)) {
       return BadInput(fmt::format(
@@ -209,7 +253,8 @@ Result<PackReport> PackSet(const PackRequest& request) {
     }
     manifest.files.push_back(std::move(file));
   }
-  TarWriter writer(fmt::format("{}.tmp.{}", request.output, getpid()));
+  REPRISE_ASSIGN(TemporaryOutput file, TemporaryOutput::File(request.output));
+  TarWriter writer(std::move(file));
   REPRISE_TRY(writer.Open());
   const std::string text = ManifestText(manifest);
   REPRISE_TRY(writer.Add(kManifestFile, text.size(), {.text = text}));
@@ -217,7 +262,7 @@ Result<PackReport> PackSet(const PackRequest& request) {
     REPRISE_TRY(writer.Add(manifest.files[i].stored_path(), manifest.files[i].stored_bytes(),
                            contents[i].second));
   }
-  REPRISE_TRY(writer.Close(request.output));
+  REPRISE_TRY(writer.Close());
   report.bytes = fs::file_size(request.output, error);
   report.left_out = LeftOut(request.directory, manifest);
   return report;

@@ -28,8 +28,8 @@ struct PackReport {
 };
 
 // Files are read twice: for their sums, and into the archive or into columns, which are read back
-// and compared before they are taken. Usage error: the output exists. Bad input: no trace set, or a
-// name in it that no package may have.
+// and compared before they are taken. Usage error: the output exists. Bad input: no trace set, one
+// that its checksums or `ValidateFile` refuse, or a name in it that no package may have.
 [[nodiscard]] Result<PackReport> PackSet(const PackRequest& request);
 
 }  // namespace reprise

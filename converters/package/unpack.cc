@@ -11,8 +11,14 @@
 #include <optional>
 #include <vector>
 
+#include "converters/anonymize/anonymize.h"
 #include "converters/anonymize/keyed_hash.h"
+#include "core/checksums.h"
+#include "core/input_file.h"
+#include "core/output_kind.h"
+#include "core/temporary_output.h"
 #include "et_schema/columns.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise {
 namespace {
@@ -24,16 +30,22 @@ class PackageReader {
   explicit PackageReader(const UnpackRequest& request) : request_(request) {}
   PackageReader(const PackageReader&) = delete;
   PackageReader& operator=(const PackageReader&) = delete;
-  ~PackageReader() { archive_read_free(archive_); }
+  ~PackageReader() {
+    archive_read_free(archive_);
+    if (descriptor_ >= 0) {
+      ::close(descriptor_);
+    }
+  }
 
   Status Open() {
-    std::error_code error;
-    packed_bytes_ = fs::file_size(request_.package, error);
+    REPRISE_ASSIGN(const OpenedInput input, OpenInput(request_.package));
+    descriptor_ = input.descriptor;
+    packed_bytes_ = input.bytes;
     constexpr std::size_t kBlock = std::size_t{1} << 16;
-    if (error || archive_read_support_filter_zstd(archive_) != ARCHIVE_OK ||
+    if (archive_read_support_filter_zstd(archive_) != ARCHIVE_OK ||
         archive_read_support_format_tar(archive_) != ARCHIVE_OK ||
-        archive_read_open_filename(archive_, request_.package.c_str(), kBlock) != ARCHIVE_OK) {
-      return Bad(error ? error.message() : Why());
+        archive_read_open_fd(archive_, descriptor_, kBlock) != ARCHIVE_OK) {
+      return Bad(Why());
     }
     return {};
   }
@@ -102,6 +114,7 @@ class PackageReader {
   }
   const UnpackRequest& request_;
   archive* archive_ = archive_read_new();
+  int descriptor_ = -1;
   std::uint64_t packed_bytes_ = 0;
 };
 
@@ -210,57 +223,49 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
   return more ? reader.Bad(fmt::format("'{}' is not listed in {}", name, kManifestFile)) : Status{};
 }
 
-// A directory that disappears unless it was moved to its place.
-class TemporaryDirectory {
- public:
-  explicit TemporaryDirectory(fs::path path) : path_(std::move(path)) {}
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
+// What an earlier unpack may have written; anything else in the directory stays.
+bool BelongsToPackage(const std::string& name) {
+  return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
+         name == kAnonymizedFile || name == kChecksumsFile || name == "comm_groups.json" ||
+         name == "comm_groups_info.json" || name + "/" == kRunsFolder;
+}
 
- private:
-  fs::path path_;
-};
+// Checksums show that the bytes are those that were packed, not that those were sound.
+Status CheckUnpacked(const PackageReader& reader, const std::string& directory) {
+  const Result<TraceSet> set = TraceSet::OpenPresent(directory);
+  if (!set) {
+    return reader.Bad(fmt::format("holds no readable trace set: {}", set.error().message));
+  }
+  for (const auto& [rank, path] : set->files) {
+    const ValidationReport report = ValidateFile(path);
+    if (!report.errors.empty()) {
+      return reader.Bad(fmt::format("its trace set cannot be replayed: {}", report.errors.front()));
+    }
+  }
+  return {};
+}
 
 }  // namespace
 
 Result<PackageManifest> Unpack(const UnpackRequest& request) {
-  fs::path target = fs::path(request.directory).lexically_normal();
-  if (!target.has_filename()) {
-    target = target.parent_path();
-  }
-  std::error_code error;
-  const bool exists = fs::exists(fs::symlink_status(target, error));
-  if (exists && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    if (!request.force) {
-      return UsageError(fmt::format("{} exists; give --force to replace it", request.directory));
-    }
-    if (!fs::is_regular_file(target / kManifestFile, error)) {
-      return UsageError(fmt::format("{} is no unpacked package: it has no {}; not replaced",
-                                    request.directory, kManifestFile));
-    }
-  }
+  REPRISE_TRY(CheckReplaceable(request.directory, OutputKind::kUnpackedPackage, request.force));
   PackageReader reader(request);
   REPRISE_TRY(reader.Open());
   REPRISE_ASSIGN(PackageManifest manifest, ReadManifest(reader, request));
-  const TemporaryDirectory temporary(fmt::format("{}.tmp-{}", target.string(), getpid()));
-  if (!fs::create_directories(temporary.path(), error)) {
-    return EnvironmentError(
-        fmt::format("{}: cannot be created: {}", temporary.path().string(), error.message()));
+  REPRISE_ASSIGN(TemporaryOutput temporary, TemporaryOutput::Directory(request.directory));
+  const fs::path folder = temporary.path();
+  REPRISE_TRY(ExtractAll(reader, manifest, folder));
+  REPRISE_TRY(CheckUnpacked(reader, temporary.path()));
+  {
+    std::ofstream out(folder / kManifestFile, std::ios::binary);
+    out << ManifestText(manifest);
+    out.close();
+    if (!out) {
+      return EnvironmentError(fmt::format("{}: cannot be written", request.directory));
+    }
   }
-  REPRISE_TRY(ExtractAll(reader, manifest, temporary.path()));
-  std::ofstream(temporary.path() / kManifestFile, std::ios::binary) << ManifestText(manifest);
-  if (exists) {
-    fs::remove_all(target, error);
-  }
-  fs::rename(temporary.path(), target, error);
-  if (error) {
-    return EnvironmentError(fmt::format("{}: {}", request.directory, error.message()));
-  }
+  REPRISE_TRY(WriteChecksums(temporary.path(), OutputKind::kUnpackedPackage));
+  REPRISE_TRY(temporary.Publish([](const std::string& name) { return !BelongsToPackage(name); }));
   return manifest;
 }
 

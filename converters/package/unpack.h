@@ -22,12 +22,13 @@ struct UnpackRequest {
   std::string package;
   std::string directory;  // to create
   UnpackLimits limits;
-  bool force = false;  // replace a directory that an unpack wrote; nothing else is ever replaced
+  bool force = false;  // replace a package that an unpack wrote; nothing else is ever replaced
 };
 
 // Writes beside `directory` and renames at the end: the whole set, or nothing. Usage error: the
 // output exists. Bad input: what is not such an archive, is cut, exceeds a limit, holds anything
-// but the regular files that its manifest lists, in that order, or one of another size or sum.
+// but the regular files that its manifest lists, in that order, or one of another size or sum, or a
+// trace set that `ValidateFile` refuses.
 [[nodiscard]] Result<PackageManifest> Unpack(const UnpackRequest& request);
 
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include "converters/pytorch/capture_files.h"
 #include "converters/pytorch/edges.h"
 #include "converters/pytorch/groups.h"
+#include "converters/pytorch/identity.h"
 #include "converters/pytorch/matching.h"
 #include "converters/pytorch/rank_writer.h"
 #include "converters/pytorch/tracing_cost.h"
@@ -116,7 +117,9 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
        {"operation_without_host_record", "host_record_without_time", "group_unknown",
         "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
         "kernel_without_launch", "duplicate_device_event", "transfer_kind_unknown",
-        "transfer_size_unknown", "no_times"}) {
+        "transfer_size_unknown", "no_times", "identity_unreadable", "linked_to_another_process",
+        "linked_to_another_step", "files_start_apart", "ranks_recorded_apart",
+        "ranks_of_other_steps", "rank_recorded_twice"}) {
     if (const std::uint64_t count = diagnostics.CountOf(name); count > 0) {
       const auto snapshot = diagnostics.Snapshot();
       const auto& examples = snapshot.at(name).examples;
@@ -128,7 +131,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
 }
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
-                                   const ConvertRequest& request, const OutputFiles& output) {
+                                   const ConvertRequest& request, OutputFiles& output) {
   struct Workspace {
     std::vector<RankCapture> ranks;
     std::vector<Timeline> timelines;
@@ -141,6 +144,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   }
   ConvertReport report;
   report.workspace = workspace;
+  REPRISE_TRY(CheckRanks(files, ranks, report.diagnostics));
   const auto groups = AssignGroups(ranks, report.diagnostics);
   REPRISE_ASSIGN(const ClockFit clocks, MatchTransfers(ranks, groups, report.diagnostics));
   report.ranks.resize(ranks.size());
@@ -183,14 +187,13 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
       const fs::path path(request.input_file);
       const std::string stem = path.filename().string();
       REPRISE_ASSIGN(
-          const OutputFiles output,
+          OutputFiles output,
           OutputFiles::Directory(
               request.output_directory,
               request.name.empty() ? stem.substr(0, stem.find('.')) : request.name, request.force));
       return ConvertRanks({files}, request, output);
     }
-    REPRISE_ASSIGN(const OutputFiles output,
-                   OutputFiles::OneFile(request.output_file, request.force));
+    REPRISE_ASSIGN(OutputFiles output, OutputFiles::OneFile(request.output_file, request.force));
     return ConvertRanks({files}, request, output);
   }
   REPRISE_ASSIGN(const std::vector<RankFiles> files, FindCaptures(request.input_directory));
@@ -200,7 +203,7 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
     fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
     name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
   }
-  REPRISE_ASSIGN(const OutputFiles output,
+  REPRISE_ASSIGN(OutputFiles output,
                  OutputFiles::Directory(request.output_directory, name, request.force));
   return ConvertRanks(files, request, output);
 }

@@ -45,8 +45,14 @@ bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const Pr
                 std::int64_t slack_ns) {
   const CommSpec& x = a.arguments->spec;
   const CommSpec& y = b.arguments->spec;
-  const bool in_time = (!Needs(a, b, group) || b.start_ns <= a.end_ns + slack_ns) &&
-                       (!Needs(b, a, group) || a.start_ns <= b.end_ns + slack_ns);
+  // Unsigned differences: they hold for any two times.
+  const auto follows = [slack_ns](std::int64_t start_ns, std::int64_t end_ns) {
+    return start_ns <= end_ns ||
+           static_cast<std::uint64_t>(start_ns) - static_cast<std::uint64_t>(end_ns) <=
+               static_cast<std::uint64_t>(slack_ns);
+  };
+  const bool in_time = (!Needs(a, b, group) || follows(b.start_ns, a.end_ns)) &&
+                       (!Needs(b, a, group) || follows(a.start_ns, b.end_ns));
   if (x.dtype != y.dtype || !in_time) {
     return false;
   }

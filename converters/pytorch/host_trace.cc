@@ -4,7 +4,10 @@
 #include <oneapi/tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
+#include <ctime>
+#include <iomanip>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "converters/json_stream.h"
@@ -60,18 +63,48 @@ void CountOddities(const std::string& path, const HostTrace& trace,
   }
 }
 
-std::int64_t Process(const TextFile& file, const SplitJson& json) {
-  const std::string_view raw = json.Member("pid");
-  simdjson::dom::parser parser;
-  std::int64_t process = -1;
+// A whole number of the header; -1: absent, or something else, which is counted.
+std::int64_t HeaderNumber(const TextFile& file, const SplitJson& json, std::string_view key,
+                          Diagnostics& diagnostics) {
+  const std::string_view raw = json.Member(key);
   if (raw.empty()) {
-    return process;
-  }
-  if (const auto root = ParseElement(parser, file, raw);
-      !root || root->get(process) != simdjson::SUCCESS) {
     return -1;
   }
-  return process;
+  simdjson::dom::parser parser;
+  std::int64_t number = -1;
+  if (const auto root = ParseElement(parser, file, raw);
+      root && root->get(number) == simdjson::SUCCESS && number >= 0) {
+    return number;
+  }
+  diagnostics.Count("identity_unreadable", fmt::format("{}: {} {}", file.path(), key, raw));
+  return -1;
+}
+
+// "2026-11-21 02:15:24" in seconds since the epoch, as if it were UTC; -1: no such text.
+std::int64_t LocalSeconds(const TextFile& file, const SplitJson& json) {
+  const std::string_view raw = json.Member("time");
+  simdjson::dom::parser parser;
+  std::string_view text;
+  if (raw.empty()) {
+    return -1;
+  }
+  if (const auto root = ParseElement(parser, file, raw);
+      !root || root->get(text) != simdjson::SUCCESS) {
+    return -1;
+  }
+  std::tm time{};
+  std::istringstream in{std::string(text)};
+  in >> std::get_time(&time, "%Y-%m-%d %H:%M:%S");
+  return in.fail() ? -1 : static_cast<std::int64_t>(timegm(&time));
+}
+
+void ReadIdentity(const TextFile& file, const SplitJson& json, HostTrace& trace,
+                  Diagnostics& diagnostics) {
+  trace.process = HeaderNumber(file, json, "pid", diagnostics);
+  trace.local_start_s = LocalSeconds(file, json);
+  const std::int64_t start_ms = HeaderNumber(file, json, "start_ts", diagnostics);
+  const std::int64_t finish_ms = HeaderNumber(file, json, "finish_ts", diagnostics);
+  trace.length_ms = start_ms >= 0 && finish_ms >= start_ms ? finish_ms - start_ms : -1;
 }
 
 // What one batch of nodes holds.
@@ -150,7 +183,7 @@ Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   };
   REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "nodes", read));
   REPRISE_ASSIGN(trace.schema, CheckHostSchema(frame.file, frame.json, diagnostics));
-  trace.process = Process(frame.file, frame.json);
+  ReadIdentity(frame.file, frame.json, trace, diagnostics);
   if (frame.element_error) {
     return tl::unexpected<Error>(*frame.element_error);
   }

@@ -54,6 +54,10 @@ class StringPool;
 struct HostTrace {
   std::string schema;         // "1.1.1-chakra.0.0.4"
   std::int64_t process = -1;  // its id; -1: not recorded
+  // When the observer was set up, by the wall clock of the host's own time zone, as if that were
+  // UTC; -1: not recorded. How long it recorded; -1: not recorded.
+  std::int64_t local_start_s = -1;
+  std::int64_t length_ms = -1;
   std::vector<HostNode> nodes;
   std::vector<GroupRecord> groups;  // of this rank, in order of creation
   std::shared_ptr<StringPool> strings;

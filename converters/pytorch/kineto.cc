@@ -234,10 +234,14 @@ void Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
 
 // The file may name the base of its times after all of them.
 void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
+  trace.first_ns = std::numeric_limits<std::int64_t>::max();
+  trace.last_ns = std::numeric_limits<std::int64_t>::min();
   const auto add = [&](auto& list) {
     for (auto& item : list) {
       item.start_ns += base_ns;
       item.end_ns += base_ns;
+      trace.first_ns = std::min(trace.first_ns, item.start_ns);
+      trace.last_ns = std::max(trace.last_ns, item.end_ns);
     }
   };
   add(trace.events);
@@ -266,8 +270,48 @@ std::string DeviceName(element properties, std::int64_t device) {
   return names.size() == 1 ? std::string(*names.begin()) : std::string();
 }
 
+// A whole number from `least`; -1: absent, or something else, which is counted.
+std::int64_t IdentityNumber(const TextFile& file, element info, std::string_view key,
+                            std::int64_t least, Diagnostics& diagnostics) {
+  element value;
+  if (info[key].get(value) != simdjson::SUCCESS) {
+    return -1;
+  }
+  const std::int64_t number = WholeNumberOr(info[key], -1);
+  if (number < least) {
+    diagnostics.Count("identity_unreadable", fmt::format("{}: distributedInfo.{} {}", file.path(),
+                                                         key, simdjson::minify(value)));
+    return -1;
+  }
+  return number;
+}
+
+Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTrace& trace,
+                           Diagnostics& diagnostics) {
+  simdjson::dom::parser parser;
+  REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+  trace.rank = IdentityNumber(file, root, "rank", 0, diagnostics);
+  trace.world_size = IdentityNumber(file, root, "world_size", 1, diagnostics);
+  if (trace.rank > kMostRanks || trace.world_size > kMostRanks ||
+      (trace.world_size >= 0 && trace.rank >= trace.world_size)) {
+    return BadInput(
+        fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank, trace.world_size));
+  }
+  if (std::string_view backend; root["backend"].get(backend) == simdjson::SUCCESS) {
+    trace.backend = backend;
+  }
+  simdjson::dom::array groups;
+  if (root["pg_config"].get(groups) == simdjson::SUCCESS) {
+    for (const element group : groups) {
+      IdentityNumber(file, group, "pg_size", 1, diagnostics);
+    }
+    trace.groups = ParseGroupRecords(simdjson::minify(groups));
+  }
+  return {};
+}
+
 Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
-                  KinetoTrace& trace) {
+                  KinetoTrace& trace, Diagnostics& diagnostics) {
   if (!json.has_array) {
     return BadInput(fmt::format(
         "{}: no \"traceEvents\" list: not a Kineto trace{}", file.path(),
@@ -292,16 +336,7 @@ Status ReadHeader(const TextFile& file, const SplitJson& json, std::int64_t& bas
     trace.device_name = DeviceName(root, trace.device.events.front().device);
   }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
-    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
-    trace.rank = WholeNumberOr(root["rank"], -1);
-    trace.world_size = WholeNumberOr(root["world_size"], -1);
-    if (trace.rank > kMostRanks || trace.world_size > kMostRanks) {
-      return BadInput(fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank,
-                                  trace.world_size));
-    }
-    if (element groups; root["pg_config"].get(groups) == simdjson::SUCCESS) {
-      trace.groups = ParseGroupRecords(simdjson::minify(groups));
-    }
+    REPRISE_TRY(ReadDistributedInfo(file, raw, trace, diagnostics));
   }
   return {};
 }
@@ -330,7 +365,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
                  StreamObject(source, "traceEvents", read, "deviceProperties"));
   std::int64_t base_ns = 0;
   Join(parts, trace);
-  REPRISE_TRY(ReadHeader(frame.file, frame.json, base_ns, trace));
+  REPRISE_TRY(ReadHeader(frame.file, frame.json, base_ns, trace, diagnostics));
   if (frame.element_error) {
     return tl::unexpected<Error>(*frame.element_error);
   }

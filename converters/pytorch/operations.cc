@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <unordered_map>
 
+#include "converters/pytorch/identity.h"
 #include "converters/pytorch/nesting.h"
+#include "converters/pytorch/thread_repeats.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -31,14 +34,43 @@ std::unordered_map<std::int64_t, std::int32_t> IndexByRecordFunction(const HostT
 }
 
 // By event: the host record of the same id and name, else -1.
-std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kineto,
-                                   const std::string& label, Diagnostics& diagnostics,
-                                   std::size_t& matched, std::size_t& possible) {
+struct MatchedIds {
+  std::vector<std::int32_t> host_of_event;
+  std::size_t matched = 0;
+  std::size_t possible = 0;  // of the smaller file
+  std::size_t span = 0;  // records between the first and the last matched id, of the smaller file
+
+  // The rule of alignment: 90 % of what the matches span, and half of the smaller file.
+  [[nodiscard]] bool Agree() const {
+    return matched > 0 && matched * 2 >= possible &&
+           static_cast<double>(matched) >= kLeastAgreement * static_cast<double>(span);
+  }
+};
+
+void FindSpan(const HostTrace& host, const KinetoTrace& kineto, MatchedIds& out) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < kineto.events.size(); ++i) {
+    if (out.host_of_event[i] >= 0) {
+      first = std::min(first, kineto.events[i].rf_id);
+      last = std::max(last, kineto.events[i].rf_id);
+    }
+  }
+  const auto inside = [&](const auto& record) {
+    return record.rf_id > 0 && record.rf_id >= first && record.rf_id <= last;
+  };
+  out.span = static_cast<std::size_t>(
+      std::min(std::count_if(host.nodes.begin(), host.nodes.end(), inside),
+               std::count_if(kineto.events.begin(), kineto.events.end(), inside)));
+}
+
+MatchedIds MatchIds(const HostTrace& host, const KinetoTrace& kineto, const std::string& label,
+                    Diagnostics& diagnostics) {
   const auto index = IndexByRecordFunction(host, label, diagnostics);
-  std::vector<std::int32_t> out(kineto.events.size(), -1);
+  MatchedIds out;
+  out.host_of_event.assign(kineto.events.size(), -1);
   std::vector<bool> used(host.nodes.size(), false);
   std::size_t events_with_id = 0;
-  matched = 0;
   for (std::size_t i = 0; i < kineto.events.size(); ++i) {
     const KinetoEvent& event = kineto.events[i];
     events_with_id += event.rf_id > 0 ? 1 : 0;
@@ -52,11 +84,12 @@ std::vector<std::int32_t> MatchIds(const HostTrace& host, const KinetoTrace& kin
         continue;
       }
       used[static_cast<std::size_t>(it->second)] = true;
-      out[i] = it->second;
-      ++matched;
+      out.host_of_event[i] = it->second;
+      ++out.matched;
     }
   }
-  possible = std::min(index.size(), events_with_id);
+  out.possible = std::min(index.size(), events_with_id);
+  FindSpan(host, kineto, out);
   return out;
 }
 
@@ -68,20 +101,20 @@ Result<AlignedEvents> Match(const HostTrace& host, const KinetoTrace& kineto, Re
     out.in_span.assign(kineto.events.size(), true);
     return out;
   }
-  std::size_t matched = 0;
-  std::size_t possible = 0;
-  out.host_of_event = MatchIds(host, kineto, label, diagnostics, matched, possible);
-  // One in two is far below anything seen (over 99.8 %) and far above chance.
+  MatchedIds ids = MatchIds(host, kineto, label, diagnostics);
   const bool device_alone = host.nodes.empty() && kineto.events.empty();
-  if (device_alone || (matched > 0 && matched * 2 >= possible)) {
+  if (device_alone || ids.Agree()) {
+    // Ids are a process's own: all ranks of a job count alike, so that agreement proves nothing.
+    REPRISE_TRY(CheckProcess(host, kineto, label));
+    out.host_of_event = std::move(ids.host_of_event);
     out.in_span.assign(kineto.events.size(), true);
-    out.report = {.method = "record function id", .matched = matched, .choice = "only one"};
+    out.report = {.method = "record function id", .matched = ids.matched, .choice = "only one"};
     return out;
   }
   auto aligned = LinkByAlignment(host, kineto, choice, label);
   if (!aligned) {
-    aligned.error().message +=
-        fmt::format(" (by record-function id, {} of {} match)", matched, possible);
+    aligned.error().message += fmt::format(" (by record-function id, {} of {} match)", ids.matched,
+                                           std::max(ids.possible, ids.span));
     return aligned;
   }
   diagnostics.Count("linked_by_order", label, aligned->report.matched);

@@ -51,9 +51,11 @@ struct OperationList {
 };
 
 // Links by record-function id; by the order of calls (link_by_alignment.h) where the Kineto file
-// has no ids or less than half of them fit. Nests by Kineto's times: the host trace's own callers
-// are wrong for up to 12 % of the nodes of asynchronous gloo captures. Only where times are whole
-// µs and therefore ambiguous do callers decide. Counts what has no partner
+// has no ids, or less than 90 % of what the fitting ones span agrees, or they cover less than half
+// of the smaller file. Bad input if ids fit and the processes differ (identity.h). Nests by
+// Kineto's times: the host trace's own callers are wrong for up to 12 % of the nodes of
+// asynchronous gloo captures. Only where times are whole µs and therefore ambiguous do callers
+// decide. Counts what has no partner
 // (`operation_without_host_record`, `host_record_without_time`) and what alignment found odd
 // (`linked_by_order`, `linked_to_another_step`, `linked_to_another_process`). Bad input if the two
 // files are not of one run.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "converters/pytorch/host_alone.h"
+#include "converters/pytorch/identity.h"
 #include "converters/pytorch/incarnations.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/kineto_results.h"
@@ -57,20 +58,6 @@ void FindSteps(RankCapture& rank) {
                           .start_ns = op.start_ns - rank.base_ns,
                           .duration_ns = op.end_ns - op.start_ns});
   }
-}
-
-// Kineto says it, or the size of the default group; one rank's captures have neither.
-std::int32_t WorldSize(const RankCapture& rank) {
-  if (rank.kineto.world_size > 0) {
-    return static_cast<std::int32_t>(rank.kineto.world_size);
-  }
-  for (const GroupRecord& group : rank.host.groups) {
-    constexpr std::int32_t kMostRanks = 1 << 24;  // beyond: damage
-    if (group.ranks.empty() && group.size > 0 && group.size <= kMostRanks) {
-      return group.size;
-    }
-  }
-  return -1;
 }
 
 // The host trace's list is in order of creation; Kineto's names all ranks.
@@ -132,11 +119,14 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
                   ? files.rank
                   : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
   if (rank.kineto.rank >= 0 && rank.kineto.rank != rank.rank) {
-    return BadInput(fmt::format("{}: is of rank {} by its own account, but taken as rank {}",
-                                files.kineto, rank.kineto.rank, rank.rank));
+    return BadInput(fmt::format(
+        "{}: is of rank {} by its own account, but taken as rank {}{}", files.kineto,
+        rank.kineto.rank, rank.rank,
+        files.host.empty() ? "" : fmt::format(", beside the host trace {}", files.host)));
   }
   rank.label = fmt::format("rank {}", rank.rank);
-  rank.world_size = WorldSize(rank);
+  rank.world_size = StatedWorldSize(rank.host, rank.kineto);
+  REPRISE_TRY(CheckFiles(files, rank, rank.diagnostics));
   REPRISE_ASSIGN(rank.list,
                  LinkOperations(rank.host, rank.kineto, choice,
                                 files.host.empty() ? files.kineto : files.host, rank.diagnostics));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/shown_text.h"
 #include "report/compare/compare.h"
 #include "report/compare/present.h"
 #include "report/table.h"
@@ -11,22 +12,6 @@ namespace {
 
 // The first side and two others fit beside each other.
 constexpr std::size_t kBeside = 2;
-
-// What would be markup or end a cell is text.
-std::string Escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
-      out += ' ';
-      continue;
-    }
-    if (std::string_view("\\`*_{}[]<>#|!").find(c) != std::string_view::npos) {
-      out += '\\';
-    }
-    out += c;
-  }
-  return out;
-}
 
 std::vector<std::vector<std::size_t>> SidesTogether(std::size_t sides, std::size_t beside) {
   std::vector<std::vector<std::size_t>> out;
@@ -79,13 +64,13 @@ std::string MarkdownTable(const PresentedTable& table) {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string text = "|";
     for (const std::string& cell : cells) {
-      text += " " + Escaped(cell) + " |";
+      text += " " + MarkdownText(cell) + " |";
     }
     return text + "\n";
   };
-  std::string text = fmt::format("\n### {}\n\n", Escaped(table.title));
+  std::string text = fmt::format("\n### {}\n\n", MarkdownText(table.title));
   if (!table.more.empty()) {
-    text += Escaped(table.more) + ".\n\n";
+    text += MarkdownText(table.more) + ".\n\n";
   }
   text += line(table.header) + "|";
   for (std::size_t c = 0; c < table.header.size(); ++c) {
@@ -129,12 +114,12 @@ std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
                                const Comparison& comparison) {
   std::string text = "## Comparison of runs\n\n";
   for (const std::string& verdict : comparison.verdicts) {
-    text += "- **" + Escaped(verdict) + "**\n";
+    text += "- **" + MarkdownText(verdict) + "**\n";
   }
   for (const std::string& warning : comparison.warnings) {
-    text += "- warning: " + Escaped(warning) + "\n";
+    text += "- warning: " + MarkdownText(warning) + "\n";
   }
-  text += "\n" + Escaped(HowMeasured(comparison)) + "\n";
+  text += "\n" + MarkdownText(HowMeasured(comparison)) + "\n";
   for (const auto& positions : SidesTogether(sides.size(), sides.size())) {
     for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kAny)) {
       text += MarkdownTable(table);

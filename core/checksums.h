@@ -1,0 +1,44 @@
+// Checksums of all files of a directory of ours, in checksums.xxh128: a line that names the kind of
+// output, then "<XXH3-128 in hex>  <name>" for each file, sorted, as `xxh128sum` writes them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/output_kind.h"
+#include "core/result.h"
+
+namespace reprise {
+
+// XXH3-128 of a file's bytes as they are on disk, as 32 hex digits.
+[[nodiscard]] Result<std::string> ChecksumOf(const std::string& path);
+
+// Of every regular file in `directory`, or of `names` if there are any. Replaces earlier ones in
+// one step. Environment error if a file cannot be read or written.
+[[nodiscard]] Status WriteChecksums(const std::string& directory, OutputKind kind,
+                                    std::vector<std::string> names = {});
+
+// A directory's checksums, as far as it has any: earlier versions wrote none, and neither do others
+// that write the same formats.
+class Checksums {
+ public:
+  // Without the file: none, and not an error. Bad input: the file is there and none of ours.
+  static Result<Checksums> Read(const std::string& directory);
+
+  [[nodiscard]] bool known() const { return known_; }
+  // Success if nothing is known. Bad input: the file is not listed, is missing, or has other bytes.
+  [[nodiscard]] Status Verify(const std::string& name) const;
+  // The same for all listed files, as many at a time as there are cores; of several damaged ones
+  // the first is reported.
+  [[nodiscard]] Status VerifyAll() const;
+  [[nodiscard]] const std::map<std::string, std::string>& sums() const { return sums_; }
+
+ private:
+  std::string directory_;
+  bool known_ = false;
+  std::map<std::string, std::string> sums_;  // by name
+};
+
+}  // namespace reprise

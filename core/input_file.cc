@@ -1,0 +1,195 @@
+#include "core/input_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "core/shown_text.h"
+#include "core/text.h"
+
+namespace reprise {
+namespace {
+
+InputLimits& StoredLimits() {
+  static InputLimits limits;
+  return limits;
+}
+
+constexpr std::array<std::pair<std::string_view, std::uint64_t InputLimits::*>, 6> kLimitNames = {
+    std::pair("bytes", &InputLimits::bytes),
+    std::pair("ratio", &InputLimits::ratio),
+    std::pair("nodes_per_byte", &InputLimits::nodes_per_byte),
+    std::pair("depth", &InputLimits::depth),
+    std::pair("string_bytes", &InputLimits::string_bytes),
+    std::pair("values", &InputLimits::values)};
+
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
+
+std::string_view KindText(mode_t mode) {
+  return S_ISDIR(mode)    ? "a directory"
+         : S_ISFIFO(mode) ? "a FIFO"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device";
+}
+
+}  // namespace
+
+void SetInputLimits(const InputLimits& limits) { StoredLimits() = limits; }
+
+const InputLimits& CurrentInputLimits() { return StoredLimits(); }
+
+Result<InputLimits> ParseInputLimits(const std::string& text) {
+  InputLimits limits;
+  if (text == "none") {
+    for (const auto& [name, member] : kLimitNames) {
+      limits.*member = kNoLimit;
+    }
+    return limits;
+  }
+  for (const std::string_view part : SplitText(text, ',')) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const auto known = std::find_if(kLimitNames.begin(), kLimitNames.end(), [&](const auto& entry) {
+      return entry.first == part.substr(0, equals);
+    });
+    const std::string value(part.substr(std::min(equals + 1, part.size())));
+    char* end = nullptr;
+    const double number = std::strtod(value.c_str(), &end);
+    if (known == kLimitNames.end() || value.empty() || *end != '\0' || !(number >= 1) ||
+        number > static_cast<double>(kNoLimit)) {
+      return UsageError(
+          fmt::format("--limits {}: expected none, or NAME=NUMBER[,…] with the names bytes, ratio, "
+                      "nodes_per_byte, depth, string_bytes, values",
+                      ShownText(text)));
+    }
+    limits.*known->second = static_cast<std::uint64_t>(number);
+  }
+  return limits;
+}
+
+tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what,
+                                std::string_view limit) {
+  return BadInput(fmt::format(
+      "{}: {}; damaged, or made to exhaust memory; if it is sound, --limits {}=… raises the limit",
+      path, what, limit));
+}
+
+Result<OpenedInput> OpenInput(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    const bool environment = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return Fail(environment ? ErrorKind::kEnvironment : ErrorKind::kBadInput,
+                fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  }
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(descriptor);
+    return BadInput(fmt::format("{}: is {}, expected a regular file; copy its content into a file",
+                                path, KindText(info.st_mode)));
+  }
+  return OpenedInput{descriptor, static_cast<std::uint64_t>(info.st_size)};
+}
+
+Status ExpansionBudget::Check(std::uint64_t unpacked, std::uint64_t packed) const {
+  const InputLimits& limits = CurrentInputLimits();
+  if (unpacked > limits.bytes) {
+    return OverLimit(path_, fmt::format("more than {} bytes unpacked", limits.bytes), "bytes");
+  }
+  if (unpacked > InputLimits::kFreeBytes && unpacked / limits.ratio > packed) {
+    return OverLimit(path_,
+                     fmt::format("{} bytes came from {} packed ones, over the limit of {} to 1",
+                                 unpacked, packed, limits.ratio),
+                     "ratio");
+  }
+  return {};
+}
+
+Status CheckJsonText(std::string_view text, const std::string& origin) {
+  const InputLimits& limits = CurrentInputLimits();
+  std::uint64_t depth = 0;
+  std::uint64_t values = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+      case '"': {
+        const std::size_t begin = i;
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          i += text[i] == '\\' ? 1 : 0;
+        }
+        if (i - begin > limits.string_bytes) {
+          return OverLimit(origin, fmt::format("a text of {} bytes at byte {}", i - begin, begin),
+                           "string_bytes");
+        }
+        break;
+      }
+      case '[':
+      case '{':
+        if (++depth > limits.depth) {
+          return OverLimit(origin,
+                           fmt::format("lists in lists deeper than {} at byte {}", limits.depth, i),
+                           "depth");
+        }
+        ++values;
+        break;
+      case ']':
+      case '}':
+        depth -= depth > 0 ? 1 : 0;
+        break;
+      case ',':
+        ++values;
+        break;
+      default:
+        break;
+    }
+    if (values > limits.values) {
+      return OverLimit(origin, fmt::format("more than {} values", limits.values), "values");
+    }
+  }
+  return {};
+}
+
+Result<std::string> ReadText(const std::string& path, std::uint64_t most_bytes) {
+  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
+  std::string text;
+  Status status;
+  if (input.bytes > most_bytes) {
+    status =
+        BadInput(fmt::format("{}: {} bytes, expected at most {}", path, input.bytes, most_bytes));
+  }
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
+  while (status) {
+    const std::size_t size = text.size();
+    text.resize(size + kPieceBytes);
+    const ssize_t got = ::read(input.descriptor, text.data() + size, kPieceBytes);
+    text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+    if (got < 0 && errno != EINTR) {
+      status = BadInput(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
+    }
+    if (got == 0 || text.size() > most_bytes) {
+      break;
+    }
+  }
+  ::close(input.descriptor);
+  REPRISE_TRY(status);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) {
+    text.erase(0, kByteOrderMark.size());
+  }
+  return text;
+}
+
+Result<std::string> ReadJsonText(const std::string& path, std::uint64_t most_bytes) {
+  REPRISE_ASSIGN(std::string text, ReadText(path, most_bytes));
+  REPRISE_TRY(CheckJsonText(text, path));
+  return text;
+}
+
+}  // namespace reprise

@@ -1,0 +1,66 @@
+// Opening and bounding what others wrote: regular files only, and budgets that apply before memory
+// is taken. docs/threat_model.md has the defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+struct InputLimits {
+  std::uint64_t bytes = std::uint64_t{1} << 40;  // of one file, unpacked
+  // Unpacked bytes for each packed one, beyond kFreeBytes. Captures reach 30 to 60; gzip can reach
+  // 1,032, zstd more than 10,000.
+  std::uint64_t ratio = 300;
+  // Nodes of a trace for each byte of its file, packed or not, beyond kFreeNodes.
+  std::uint64_t nodes_per_byte = 1;
+  std::uint64_t depth = 512;                              // of JSON
+  std::uint64_t string_bytes = std::uint64_t{256} << 20;  // of one JSON element or message
+  std::uint64_t values = 10'000'000;                      // of a JSON document that is no trace
+
+  static constexpr std::uint64_t kFreeBytes = std::uint64_t{32} << 20;
+  static constexpr std::uint64_t kFreeNodes = 500'000;
+};
+
+// The process's limits. Set once, before anything is read; reading them is thread-safe.
+void SetInputLimits(const InputLimits& limits);
+[[nodiscard]] const InputLimits& CurrentInputLimits();
+// "bytes=1e12,ratio=1000", each name of InputLimits at most once, or "none". Usage error otherwise.
+[[nodiscard]] Result<InputLimits> ParseInputLimits(const std::string& text);
+// Bad input that ends with the option that raises the limit.
+[[nodiscard]] tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what,
+                                              std::string_view limit);
+
+// A descriptor of a regular file, which the caller closes, and its size. Bad input for anything
+// else: FIFOs and devices may never end, and opening a FIFO may wait forever.
+struct OpenedInput {
+  int descriptor = -1;
+  std::uint64_t bytes = 0;
+};
+[[nodiscard]] Result<OpenedInput> OpenInput(const std::string& path);
+
+// Of one file that is unpacked while it is read.
+class ExpansionBudget {
+ public:
+  explicit ExpansionBudget(std::string path) : path_(std::move(path)) {}
+  // After each piece: all bytes unpacked so far, all bytes used of the file.
+  [[nodiscard]] Status Check(std::uint64_t unpacked, std::uint64_t packed) const;
+
+ private:
+  std::string path_;
+};
+
+// Depth, number of values and length of strings of a JSON text, before it is parsed. `origin`
+// begins the message.
+[[nodiscard]] Status CheckJsonText(std::string_view text, const std::string& origin);
+// The text of a small regular file, without a byte order mark; more than `most_bytes` are bad
+// input.
+[[nodiscard]] Result<std::string> ReadText(const std::string& path, std::uint64_t most_bytes);
+// The same of a JSON document, checked by CheckJsonText.
+[[nodiscard]] Result<std::string> ReadJsonText(const std::string& path,
+                                               std::uint64_t most_bytes = std::uint64_t{64} << 20);
+
+}  // namespace reprise

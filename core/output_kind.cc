@@ -1,0 +1,127 @@
+#include "core/output_kind.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/text.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,
+                                     OutputKind::kUnpackedPackage};
+
+// The beginning of a regular file; empty for anything else.
+std::string Head(const fs::path& path) {
+  constexpr std::size_t kHeadBytes = 4096;
+  std::error_code error;
+  std::string head;
+  if (fs::is_regular_file(path, error)) {
+    head.resize(kHeadBytes);
+    std::ifstream in(path, std::ios::binary);
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(in.gcount()));
+  }
+  return head;
+}
+
+bool IsRankDatabase(const std::string& name) {
+  return name == "run.sqlite" || (name.starts_with("rank") && name.ends_with(".sqlite"));
+}
+
+// "run0", as `replay --repeat` names the runs of its directory.
+bool IsRunFolderName(const std::string& name) {
+  return name.starts_with("run") && IsNumber(std::string_view(name).substr(3));
+}
+
+std::set<OutputKind> KindsIn(const fs::path& directory) {
+  std::set<OutputKind> kinds;
+  const std::string marker = Head(directory / kChecksumsFile);
+  for (const OutputKind kind : kOutputKinds) {
+    if (marker.starts_with(MarkerLine(kind))) {
+      kinds.insert(kind);
+    }
+  }
+  const std::string manifest = Head(directory / "manifest.json");
+  if (manifest.find("\"reprise-run-") != std::string::npos) {
+    kinds.insert(OutputKind::kRun);
+  }
+  if (manifest.find("\"reprise-package-") != std::string::npos) {
+    kinds.insert(OutputKind::kUnpackedPackage);
+  }
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (IsRankDatabase(name) || (IsRunFolderName(name) && it->is_directory(error) &&
+                                 fs::exists(it->path() / "manifest.json", error))) {
+      kinds.insert(OutputKind::kRun);
+    }
+    if (IsEtFileName(name) && !kinds.contains(OutputKind::kUnpackedPackage)) {
+      kinds.insert(OutputKind::kTraceSet);
+    }
+  }
+  return kinds;
+}
+
+}  // namespace
+
+bool IsEtFileName(std::string_view name) {
+  return name.ends_with(".et") || name.ends_with(".et.gz") || name.ends_with(".et.zst");
+}
+
+std::string_view Name(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::kTraceSet:
+      return "trace set";
+    case OutputKind::kRun:
+      return "run";
+    case OutputKind::kUnpackedPackage:
+      return "unpacked package";
+  }
+  return "?";
+}
+
+std::string MarkerLine(OutputKind kind) { return fmt::format("# reprise {} 1\n", Name(kind)); }
+
+Status CheckReplaceable(const std::string& directory, OutputKind kind, bool force) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(directory, error))) {
+    return {};
+  }
+  if (!fs::is_directory(directory, error)) {
+    return UsageError(fmt::format("{} exists and is no directory; choose another -o", directory));
+  }
+  if (fs::is_empty(directory, error)) {
+    return {};
+  }
+  if (!force) {
+    return UsageError(
+        fmt::format("{} exists and is not empty; choose another -o, or give --force "
+                    "to replace it",
+                    directory));
+  }
+  const std::set<OutputKind> kinds = KindsIn(directory);
+  if (kinds.empty()) {
+    return UsageError(fmt::format(
+        "{} holds no {}; --force replaces nothing else: choose another -o, or remove it yourself",
+        directory, Name(kind)));
+  }
+  for (const OutputKind other : kinds) {
+    if (other != kind) {
+      return UsageError(
+          fmt::format("{0} holds a{4} {1}{2}; --force replaces a {3} only: choose another -o, or "
+                      "remove it yourself",
+                      directory, Name(other), kinds.contains(kind) ? " beside the " : "",
+                      Name(kind), other == OutputKind::kUnpackedPackage ? "n" : ""));
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise

@@ -1,0 +1,32 @@
+// What a directory holds, so that one kind of output never takes another's place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+enum class OutputKind : std::uint8_t { kTraceSet, kRun, kUnpackedPackage };
+
+// "trace set".
+[[nodiscard]] std::string_view Name(OutputKind kind);
+
+// Whether a file of that name holds a rank's trace: .et, .et.gz, .et.zst.
+[[nodiscard]] bool IsEtFileName(std::string_view name);
+
+// The file that marks a directory as complete output of ours: checksums.xxh128. Its first line
+// names the kind.
+inline constexpr char kChecksumsFile[] = "checksums.xxh128";
+// "# reprise trace set 1".
+[[nodiscard]] std::string MarkerLine(OutputKind kind);
+
+// Usage error if `directory` exists and is no directory; if it holds anything, unless `force`; and
+// with `force`, if what it holds is not of this kind: without a marker (checksums.xxh128, a
+// manifest's "format") names decide (`.et`, `rank<N>.sqlite`), as outputs of earlier versions have
+// none.
+[[nodiscard]] Status CheckReplaceable(const std::string& directory, OutputKind kind, bool force);
+
+}  // namespace reprise

@@ -1,0 +1,206 @@
+#include "core/temporary_output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "core/output_path.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kExchange = 2;  // RENAME_EXCHANGE of <linux/fs.h>
+
+// Never destroyed: a signal may come while the program ends.
+struct Existing {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+Existing& AllExisting() {
+  static auto* const existing = new Existing;
+  return *existing;
+}
+
+std::string RandomName(const std::string& target) {
+  std::random_device random;
+  return fmt::format("{}.tmp-{:08x}{:08x}", target, random(), random());
+}
+
+// The target without a slash at its end; of a link to a directory, the directory.
+std::string Resolved(const std::string& target) {
+  std::error_code error;
+  fs::path path = fs::path(target).lexically_normal();
+  if (!path.has_filename() && path.has_parent_path() && path != path.root_path()) {
+    path = path.parent_path();
+  }
+  if (fs::is_symlink(path, error)) {
+    const fs::path real = fs::canonical(path, error);
+    return error ? path.string() : real.string();
+  }
+  return path.string();
+}
+
+tl::unexpected<Error> NotCreated(const std::string& path) {
+  return EnvironmentError(fmt::format("{}: cannot be created: {}", path, std::strerror(errno)));
+}
+
+// Some file systems cannot exchange: then there is a moment without either.
+bool Exchange(const std::string& a, const std::string& b) {
+  if (::syscall(SYS_renameat2, AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), kExchange) == 0) {
+    return true;
+  }
+  if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) {
+    return false;
+  }
+  const std::string aside = RandomName(b);
+  return std::rename(b.c_str(), aside.c_str()) == 0 && std::rename(a.c_str(), b.c_str()) == 0 &&
+         std::rename(aside.c_str(), a.c_str()) == 0;
+}
+
+constexpr int kAttempts = 100;
+
+}  // namespace
+
+Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
+  TemporaryOutput out;
+  out.directory_ = true;
+  out.target_ = Resolved(target);
+  REPRISE_TRY(CreateParents(out.target_));
+  Existing& existing = AllExisting();
+  const std::lock_guard lock(existing.mutex);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string path = RandomName(out.target_);
+    constexpr mode_t kMode = 0777;  // mkdtemp's 0700 would stay with the output
+    if (::mkdir(path.c_str(), kMode) == 0) {
+      existing.paths.insert(path);
+      out.path_ = std::move(path);
+      return out;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  return NotCreated(target);
+}
+
+Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
+  TemporaryOutput out;
+  out.target_ = target;
+  REPRISE_TRY(CreateParents(target));
+  Existing& existing = AllExisting();
+  const std::lock_guard lock(existing.mutex);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string path = RandomName(target);
+    constexpr mode_t kMode = 0666;
+    out.descriptor_ =
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
+    if (out.descriptor_ >= 0) {
+      existing.paths.insert(path);
+      out.path_ = std::move(path);
+      return out;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  return NotCreated(target);
+}
+
+TemporaryOutput::TemporaryOutput(TemporaryOutput&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      target_(std::move(other.target_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      directory_(other.directory_) {}
+
+TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
+  if (this != &other) {
+    Remove();
+    path_ = std::exchange(other.path_, {});
+    target_ = std::move(other.target_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    directory_ = other.directory_;
+  }
+  return *this;
+}
+
+TemporaryOutput::~TemporaryOutput() { Remove(); }
+
+void TemporaryOutput::Remove() {
+  if (descriptor_ >= 0) {
+    ::close(std::exchange(descriptor_, -1));
+  }
+  if (path_.empty()) {
+    return;
+  }
+  std::error_code error;
+  fs::remove_all(path_, error);
+  Existing& existing = AllExisting();
+  const std::lock_guard lock(existing.mutex);
+  existing.paths.erase(path_);
+  path_.clear();
+}
+
+int TemporaryOutput::TakeDescriptor() { return std::exchange(descriptor_, -1); }
+
+Status TemporaryOutput::Publish(const Keep& keep) {
+  const auto failed = [&] {
+    return EnvironmentError(
+        fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
+  };
+  Existing& existing = AllExisting();
+  // Held until all is in place: a signal's removal must not find what is to be kept.
+  const std::lock_guard lock(existing.mutex);
+  struct stat info {};
+  if (!directory_ || ::lstat(target_.c_str(), &info) != 0) {
+    if (std::rename(path_.c_str(), target_.c_str()) != 0) {
+      return failed();
+    }
+    existing.paths.erase(path_);
+    path_.clear();
+    return {};
+  }
+  if (!Exchange(path_, target_)) {
+    return failed();
+  }
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!keep || !keep(name)) {
+      continue;
+    }
+    if (std::rename(it->path().c_str(), (fs::path(target_) / name).c_str()) != 0) {
+      existing.paths.erase(path_);  // better to leave it than to lose a file
+      path_.clear();
+      return failed();
+    }
+  }
+  return {};
+}
+
+void RemoveTemporaryOutputs() {
+  Existing& existing = AllExisting();
+  // Held until the process ends: what other threads would begin now, they never do.
+  existing.mutex.lock();
+  constexpr int kTries = 20;  // other threads may still write into a directory
+  for (const std::string& path : existing.paths) {
+    std::error_code error;
+    for (int i = 0; i < kTries && fs::exists(fs::symlink_status(path, error)); ++i) {
+      fs::remove_all(path, error);
+    }
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,48 @@
+// Where an output is written until it is whole: a file or directory beside its target that nobody
+// else has, moved to its place at the end and removed where that does not come.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// Names are random and created exclusively, so that no link that somebody planted is followed and
+// no remains of a killed process are used again. The destructor removes what was not moved.
+// Thread-safe among different objects.
+class TemporaryOutput {
+ public:
+  // `<target>.tmp-<random>`. Missing directories above the target are created. Environment error if
+  // that fails. A target that is a link to a directory is followed: the directory is replaced.
+  static Result<TemporaryOutput> Directory(const std::string& target);
+  // An empty file that this process alone created. Modes follow the umask, as for any new file.
+  static Result<TemporaryOutput> File(const std::string& target);
+
+  TemporaryOutput(TemporaryOutput&& other) noexcept;
+  TemporaryOutput& operator=(TemporaryOutput&& other) noexcept;
+  ~TemporaryOutput();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // An open descriptor of File(), for reading and writing; the caller owns it. -1 afterwards.
+  [[nodiscard]] int TakeDescriptor();
+  // Moves it to the target. A file replaces a file. A directory takes an existing one's place in
+  // one step (renameat2, RENAME_EXCHANGE). Entries of the old one for which `keep` is true, by
+  // their names, move to the new one; the others are removed by the destructor.
+  using Keep = std::function<bool(const std::string& name)>;
+  [[nodiscard]] Status Publish(const Keep& keep = {});
+
+ private:
+  TemporaryOutput() = default;
+  void Remove();
+
+  std::string path_, target_;
+  int descriptor_ = -1;
+  bool directory_ = false;
+};
+
+// Removes all that exist in this process: for a signal that ends it. Not for a signal handler.
+void RemoveTemporaryOutputs();
+
+}  // namespace reprise
