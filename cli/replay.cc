@@ -12,6 +12,7 @@
 #include "cli/interrupts.h"
 #include "cli/library_options.h"
 #include "cli/opencl_drivers.h"
+#include "cli/process_limits.h"
 #include "cli/replay_backend.h"
 #include "cli/replay_part.h"
 #include "cli/replay_progress.h"
@@ -23,6 +24,7 @@
 #include "core/bytes.h"
 #include "core/log.h"
 #include "core/parallel.h"
+#include "core/shown_text.h"
 #include "replayer/choices.h"
 #include "replayer/dry.h"
 #include "replayer/fold.h"
@@ -194,7 +196,7 @@ Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
   const Error& error = failure.error;
   if (!failure.while_running) {
     // Before the ranks part: one that lacks the memory even for that ends all of them.
-    fmt::print(stderr, "reprise: {}\n", error.message);
+    fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
     communicator.AbortNow(static_cast<int>(error.kind));
     return Fail(error.kind, "");
   }
@@ -268,6 +270,9 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
 
 Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
   REPRISE_TRY(Interpret(flags));
+  REPRISE_TRY(CheckProcessLimits(flags.request.options.preset == ReplayPreset::kDry
+                                     ? ProcessNeeds::kMpi
+                                     : ProcessNeeds::kMpiAndKernels));
   return StartsProcesses(flags.runs) ? RunAsProcesses(flags.runs,
                                                       {.request = flags.request,
                                                        .fold = flags.fold,

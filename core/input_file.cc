@@ -42,7 +42,17 @@ std::string_view KindText(mode_t mode) {
                           : "a device";
 }
 
+ErrorKind KindOf(int code) {
+  return code == EMFILE || code == ENFILE || code == ENOMEM ? ErrorKind::kEnvironment
+                                                            : ErrorKind::kBadInput;
+}
+
 }  // namespace
+
+tl::unexpected<Error> CannotList(const std::string& directory, const std::error_code& why) {
+  return Fail(KindOf(why.value()),
+              fmt::format("{}: cannot read the directory: {}", directory, why.message()));
+}
 
 void SetInputLimits(const InputLimits& limits) { StoredLimits() = limits; }
 
@@ -86,9 +96,7 @@ tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what
 Result<OpenedInput> OpenInput(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    const bool environment = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    return Fail(environment ? ErrorKind::kEnvironment : ErrorKind::kBadInput,
-                fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    return Fail(KindOf(errno), fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   }
   struct stat info {};
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {

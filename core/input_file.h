@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "core/result.h"
 
@@ -41,6 +42,11 @@ struct OpenedInput {
   std::uint64_t bytes = 0;
 };
 [[nodiscard]] Result<OpenedInput> OpenInput(const std::string& path);
+
+// A directory cannot be listed: bad input, or the environment's where descriptors or memory ran
+// out.
+[[nodiscard]] tl::unexpected<Error> CannotList(const std::string& directory,
+                                               const std::error_code& why);
 
 // Of one file that is unpacked while it is read.
 class ExpansionBudget {

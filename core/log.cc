@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "core/shown_text.h"
+
 namespace reprise {
 namespace {
 
@@ -42,6 +44,8 @@ void SetLog(LogLevel level, int rank) {
   }
 }
 
-void Log(LogLevel level, std::string_view message) { Logger().log(ToSpdlog(level), message); }
+void Log(LogLevel level, std::string_view message) {
+  Logger().log(ToSpdlog(level), ShownLines(message));
+}
 
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "core/checksums.h"
+#include "core/input_file.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/groups.h"
 #include "et_schema/io.h"
@@ -48,8 +49,7 @@ Status ListFiles(TraceSet& set) {
   std::error_code code;
   const fs::directory_iterator entries(set.directory, code);
   if (code) {
-    return BadInput(
-        fmt::format("{}: cannot read the directory: {}", set.directory, code.message()));
+    return CannotList(set.directory, code);
   }
   std::set<std::string> names;
   for (const fs::directory_entry& entry : entries) {

@@ -9,6 +9,7 @@
 #include "converters/pytorch/capture_names.h"
 #include "converters/text_file.h"
 #include "converters/unpack.h"
+#include "core/input_file.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -77,7 +78,7 @@ class CaptureFinder {
       }
     }
     if (error) {
-      return BadInput(fmt::format("{}: cannot be listed: {}", directory_, error.message()));
+      return CannotList(directory_, error);
     }
     std::sort(others_.begin(), others_.end());
     return {};

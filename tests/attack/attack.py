@@ -154,8 +154,10 @@ def bomb(folder, rng):
     path = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
     head = rng.choice([b"", b"{", b'{"schema": "1.1.1-chakra.0.0.4", "nodes": [', b'{"traceEvents": [', b"\x02\x08\x01"])
     unit = rng.choice([b"\0", b"[", b'{"a":', b'"', b"\x02\x08\x01", b"1,", b" "])
-    body = head + unit * ((256 << 20) // len(unit))
-    path.write_bytes(gzip.compress(body, 1))
+    with gzip.open(path, "wb", 1) as out:  # in pieces: a child's peak memory begins with its parent's
+        out.write(head)
+        for _ in range(256):
+            out.write(unit * ((1 << 20) // len(unit)))
     return f"bomb of {unit!r} after {head!r} as {path.name}"
 
 
