@@ -38,7 +38,8 @@ struct Subject {
   std::int32_t world_size = 0;
   std::string missing;  // ranks without a file, in words
   bool is_set = false;
-  bool verified = false;  // against the set's checksums
+  bool verified = false;  // against the set's checksums, which exist
+  std::string damage;     // what they say is wrong
 };
 
 struct Findings {
@@ -65,7 +66,12 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
     return subject;
   }
   REPRISE_ASSIGN(TraceSet set, some_ranks ? TraceSet::OpenPresent(path) : TraceSet::Open(path));
-  REPRISE_ASSIGN(subject.verified, set.Verify());
+  // Content that someone changed is a finding like others.
+  if (const Result<bool> verified = set.Verify()) {
+    subject.verified = *verified;
+  } else {
+    subject.damage = verified.error().message;
+  }
   for (auto& [rank, file] : set.files) {
     subject.files.push_back(std::move(file));
   }
@@ -204,10 +210,14 @@ Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Find
 
 Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   Findings findings;
+  if (!subject.damage.empty()) {
+    findings.errors.push_back(subject.damage);
+  }
   for (const std::string& file : subject.files) {
     REPRISE_TRY(CheckFile(file, findings));
   }
-  if (!findings.errors.empty() || (!flags.timing && !subject.is_set)) {
+  const std::size_t damages = subject.damage.empty() ? 0 : 1;
+  if (findings.errors.size() > damages || (!flags.timing && !subject.is_set)) {
     return findings;  // a damaged file makes no graph
   }
   std::vector<Graph> graphs;
@@ -286,7 +296,7 @@ void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
              subject.files.size() == 1 ? "" : "s", findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);
   PrintMessages("warning", findings.warnings, verbose);
-  if (subject.is_set && !subject.verified) {
+  if (subject.is_set && !subject.verified && subject.damage.empty()) {
     fmt::print("  note: no checksums.xxh128 in the set: whether a file was changed is not known\n");
   }
   if (!findings.timing.empty()) {

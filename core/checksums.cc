@@ -185,6 +185,10 @@ Status Checksums::VerifyAll() const {
   for (const auto& [name, sum] : sums_) {
     names.push_back(name);
   }
+  return VerifyThese(names);
+}
+
+Status Checksums::VerifyThese(const std::vector<std::string>& names) const {
   std::vector<Status> outcomes(names.size());
   ForEachInParallel(names.size(), [&](std::size_t i) { outcomes[i] = Verify(names[i]); });
   for (Status& outcome : outcomes) {

@@ -30,9 +30,10 @@ class Checksums {
   [[nodiscard]] bool known() const { return known_; }
   // Success if nothing is known. Bad input: the file is not listed, is missing, or has other bytes.
   [[nodiscard]] Status Verify(const std::string& name) const;
-  // The same for all listed files, as many at a time as there are cores; of several damaged ones
-  // the first is reported.
-  [[nodiscard]] Status VerifyAll() const;
+  // The same for several files, as many at a time as there are cores; of several damaged ones the
+  // first is reported.
+  [[nodiscard]] Status VerifyThese(const std::vector<std::string>& names) const;
+  [[nodiscard]] Status VerifyAll() const;  // those that are listed
   [[nodiscard]] const std::map<std::string, std::string>& sums() const { return sums_; }
 
  private:

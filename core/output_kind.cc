@@ -53,7 +53,7 @@ std::set<OutputKind> KindsIn(const fs::path& directory) {
     kinds.insert(OutputKind::kRun);
   }
   if (manifest.find("\"reprise-package-") != std::string::npos) {
-    kinds.insert(OutputKind::kUnpackedPackage);
+    kinds = {OutputKind::kUnpackedPackage};  // a trace set with a manifest
   }
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {

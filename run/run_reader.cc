@@ -148,7 +148,9 @@ std::vector<std::string> RunFiles(const std::string& directory) {
       names.push_back(name);
     }
   }
-  std::sort(names.begin(), names.end());
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);  // rank5 before rank21
+  });
   return names;
 }
 

@@ -13,7 +13,11 @@ namespace {
 
 std::string Escaped(std::string_view text, bool quotes) {
   std::string out;
-  for (const char c : ShownText(text)) {
+  for (const char c : ShownLines(text)) {
+    if (c == '\n') {  // the format's own escape
+      out += "\\n";
+      continue;
+    }
     if (c == '\\' || (quotes && c == '"')) {
       out += '\\';
     }

@@ -148,7 +148,8 @@ using Contents = std::vector<std::pair<std::string, Content>>;
 
 Contents ListContents(const TraceSet& set, const PackRequest& request) {
   Contents contents;
-  for (const char* name : {kAnonymizedFile, "comm_groups.json", "comm_groups_info.json"}) {
+  for (const char* name :
+       {kAnonymizedFile, "comm_groups.json", "comm_groups_info.json", kChecksumsFile}) {
     const fs::path path = fs::path(set.directory) / name;
     if (std::error_code error; fs::is_regular_file(path, error)) {
       contents.push_back({name, {.path = path.string()}});
@@ -172,8 +173,7 @@ std::vector<std::string> LeftOut(const std::string& directory, const PackageMani
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (name != kChecksumsFile &&
-        std::none_of(manifest.files.begin(), manifest.files.end(),
+    if (std::none_of(manifest.files.begin(), manifest.files.end(),
                      [&](const PackagedFile& file) { return file.path == name; })) {
       left_out.push_back(name);
     }

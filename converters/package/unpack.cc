@@ -236,6 +236,9 @@ Status CheckUnpacked(const PackageReader& reader, const std::string& directory) 
   if (!set) {
     return reader.Bad(fmt::format("holds no readable trace set: {}", set.error().message));
   }
+  if (const Result<bool> verified = set->Verify(); !verified) {
+    return reader.Bad(verified.error().message);
+  }
   for (const auto& [rank, path] : set->files) {
     const ValidationReport report = ValidateFile(path);
     if (!report.errors.empty()) {
@@ -264,7 +267,9 @@ Result<PackageManifest> Unpack(const UnpackRequest& request) {
       return EnvironmentError(fmt::format("{}: cannot be written", request.directory));
     }
   }
-  REPRISE_TRY(WriteChecksums(temporary.path(), OutputKind::kUnpackedPackage));
+  if (!fs::exists(folder / kChecksumsFile)) {  // packed by an earlier version
+    REPRISE_TRY(WriteChecksums(temporary.path(), OutputKind::kTraceSet));
+  }
   REPRISE_TRY(temporary.Publish([](const std::string& name) { return !BelongsToPackage(name); }));
   return manifest;
 }

@@ -14,6 +14,7 @@
 #include "converters/package/pack.h"
 #include "converters/package/unpack.h"
 #include "et_schema/columns.h"
+#include "et_schema/io.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -54,6 +55,26 @@ class Package : public ::testing::Test {
     }
     EXPECT_TRUE(unpacked || unpacked.error().kind == ErrorKind::kBadInput);
     return unpacked ? "" : unpacked.error().message;
+  }
+  // A trace of so many nodes, as bytes.
+  [[nodiscard]] std::string SoundTrace(std::uint64_t nodes) const {
+    const std::string path = base_ + "/sound.et";
+    TraceMetadata metadata;
+    metadata.world_size = 1;
+    auto writer = EtWriter::Create(path, metadata);
+    EXPECT_TRUE(writer);
+    for (std::uint64_t id = 1; id <= nodes; ++id) {
+      Node node;
+      node.id = id;
+      node.name = "aten::mm";
+      node.type = NodeType::kComp;
+      node.actor = {Actor::Kind::kThread, 1, -1};
+      node.start_ns = static_cast<std::int64_t>(id) * 1000;
+      node.duration_ns = 500;
+      EXPECT_TRUE((*writer)->Write(node));
+    }
+    EXPECT_TRUE((*writer)->Close());
+    return Bytes(path);
   }
   std::string base_, set_, file_;
 };
@@ -163,9 +184,8 @@ TEST_F(Package, TracesAreColumnsUnlessPlain) {
 }
 
 TEST_F(Package, WhatColumnsCannotHoldIsStoredAsItIs) {
-  MakeSet();
-  // A message that is cut: for `validate` to find, not for `pack` to lose.
-  WriteText(set_ + "/trace.0.et", Bytes(set_ + "/trace.0.et") + "\x7f");
+  fs::create_directories(set_);
+  WriteText(set_ + "/trace.0.et", SoundTrace(1));  // columns are no smaller
   const auto packed = PackSet({.directory = set_, .output = file_});
   ASSERT_TRUE(packed) << packed.error().message;
   ASSERT_EQ(packed->stored_plainly.size(), 1U);
@@ -174,8 +194,25 @@ TEST_F(Package, WhatColumnsCannotHoldIsStoredAsItIs) {
   EXPECT_EQ(Bytes(base_ + "/out/trace.0.et"), Bytes(set_ + "/trace.0.et"));
 }
 
+TEST_F(Package, UnreadableSetsAreRefusedOnBothSides) {
+  MakeSet();
+  const std::string whole = Bytes(set_ + "/trace.0.et");
+  WriteText(set_ + "/trace.0.et", whole.substr(0, whole.size() - 1));
+  auto packed = PackSet({.directory = set_, .output = file_});
+  ASSERT_FALSE(packed);
+  EXPECT_THAT(packed.error().message, HasSubstr("damaged or changed"));
+  fs::remove(set_ + "/checksums.xxh128");
+  packed = PackSet({.directory = set_, .output = file_});
+  ASSERT_FALSE(packed);
+  EXPECT_THAT(packed.error().message, HasSubstr("truncated"));
+  EXPECT_FALSE(fs::exists(file_));
+  const std::string cut = SoundTrace(3).substr(0, 100);
+  HandMade(file_).Manifest({Listed("a.0.et", cut)}).Add("a.0.et", cut);
+  EXPECT_THAT(Refusal(), HasSubstr("truncated"));
+}
+
 TEST_F(Package, ColumnsOfStrangers) {
-  const std::string trace(1000, '\0');  // empty messages
+  const std::string trace = SoundTrace(100);
   std::string columns;
   ColumnsEncoder encoder([&](std::string_view bytes) -> Status {
     columns += bytes;
@@ -246,9 +283,10 @@ TEST_F(Package, CutAnywhereIsRefused) {
 }
 
 TEST_F(Package, HonestHandMadeOneIsTaken) {
-  HandMade(file_).Manifest({Listed("a.0.et", "x")}).Add("a.0.et", "x");
+  const std::string trace = SoundTrace(1);
+  HandMade(file_).Manifest({Listed("a.0.et", trace)}).Add("a.0.et", trace);
   EXPECT_EQ(Refusal(), "");
-  HandMade(file_, false).Manifest({Listed("a.0.et", "x")}).Add("a.0.et", "x");
+  HandMade(file_, false).Manifest({Listed("a.0.et", trace)}).Add("a.0.et", trace);
   EXPECT_EQ(Refusal(), "");  // a plain tar says as much
 }
 
@@ -309,7 +347,7 @@ TEST_F(Package, Bombs) {
   EXPECT_THAT(Refusal(), HasSubstr("--max-ratio"));
   UnpackLimits limits;
   limits.ratio = 1'000'000;
-  EXPECT_EQ(Refusal(limits), "");
+  EXPECT_THAT(Refusal(limits), HasSubstr("an empty message"));
   limits.bytes = 1 << 20;
   EXPECT_THAT(Refusal(limits), HasSubstr("--max-bytes"));
   // A manifest that says less than there is, and one whose sum overflows.

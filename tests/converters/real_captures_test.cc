@@ -207,7 +207,7 @@ TEST(RealCapture, ConvertingTwiceGivesTheSameBytes) {
     EXPECT_EQ(read(entry.path()), read(fs::path(second) / entry.path().filename())) << entry.path();
     ++files;
   }
-  EXPECT_EQ(files, 6);
+  EXPECT_EQ(files, 7);
 }
 
 TEST(Registry, SniffsItsOwn) {

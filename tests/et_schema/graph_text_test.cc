@@ -57,7 +57,7 @@ TEST(Dot, NodesEdgesAndEscapes) {
   EXPECT_EQ(summary->nodes, 6U);
   EXPECT_EQ(summary->edges, 4U);
   const std::string text = out.str();
-  EXPECT_TRUE(Contains(text, R"(r0n5 [label="a<b> &amp; \"c\" \\d  \n1.5 us")")) << text;
+  EXPECT_TRUE(Contains(text, R"(r0n5 [label="a<b> &amp; \"c\" \\d\\n\\x01\n1.5 us")")) << text;
   EXPECT_TRUE(Contains(text, R"(op_class="gemm", actor="thread 1", start_ns=2000)"));
   EXPECT_TRUE(Contains(text, R"(r0n5 -> r0n3 [reason="thread", inferred=false])"));
   EXPECT_TRUE(Contains(text, R"(r1n3 -> r1n4 [reason="data", inferred=true, style=dashed)"));
@@ -89,8 +89,8 @@ TEST(GraphMl, NodesEdgesAndEscapes) {
   EXPECT_EQ(summary->edges, 2U);
   const std::string text = out.str();
   EXPECT_TRUE(Contains(text,
-                       "<node id=\"r1n5\"><data key=\"name\">a&lt;b&gt; &amp; \"c\" \\d&#10;"
-                       "\xEF\xBF\xBD</data>"))
+                       "<node id=\"r1n5\"><data key=\"name\">a&lt;b&gt; &amp; \"c\" \\d\\n"
+                       "\\x01</data>"))
       << text;
   EXPECT_TRUE(Contains(text, "<data key=\"class\">gemm</data>"));
   EXPECT_TRUE(Contains(text, "<data key=\"start\">2000</data><data key=\"duration\">1500</data>"));
