@@ -270,9 +270,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
 
 Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
   REPRISE_TRY(Interpret(flags));
-  REPRISE_TRY(CheckProcessLimits(flags.request.options.preset == ReplayPreset::kDry
-                                     ? ProcessNeeds::kMpi
-                                     : ProcessNeeds::kMpiAndKernels));
+  REPRISE_TRY(CheckProcessLimits());
   return StartsProcesses(flags.runs) ? RunAsProcesses(flags.runs,
                                                       {.request = flags.request,
                                                        .fold = flags.fold,

@@ -1,14 +1,16 @@
 #include "converters/text_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
 namespace reprise {
 
-Result<TextFile> TextFile::Read(const std::string& path) {
+Result<TextFile> TextFile::Read(const std::string& path, std::size_t most_bytes) {
   REPRISE_ASSIGN(const std::unique_ptr<TextSource> source, TextSource::Open(path));
   std::string text;
-  text.reserve(source->SizeHint() + kPadding);
+  text.reserve(std::min(source->SizeHint(), most_bytes) + kPadding);
   constexpr std::size_t kBlock = 1 << 20;
   for (;;) {
     const std::size_t before = text.size();
@@ -19,6 +21,10 @@ Result<TextFile> TextFile::Read(const std::string& path) {
     text.resize(before + got);
     if (got == 0) {
       break;
+    }
+    if (text.size() > most_bytes) {
+      return BadInput(
+          fmt::format("{}: more than the {} bytes that such a file may have", path, most_bytes));
     }
   }
   return FromText(path, std::move(text));

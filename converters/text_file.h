@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,8 @@ class TextFile {
   };
 
   // gzip and zstd are recognised by content. Errors name the file and the byte where it stopped
-  // making sense.
-  static Result<TextFile> Read(const std::string& path);
+  // making sense, or the size if there are more than `most_bytes`.
+  static Result<TextFile> Read(const std::string& path, std::size_t most_bytes = SIZE_MAX);
   // For tests and for text that is already in memory.
   static TextFile FromText(std::string path, std::string text);
   // The first `size` bytes of `buffer`, which holds kPadding more at least, are parts of a file.

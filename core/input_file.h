@@ -13,14 +13,14 @@ namespace reprise {
 
 struct InputLimits {
   std::uint64_t bytes = std::uint64_t{1} << 40;  // of one file, unpacked
-  // Unpacked bytes for each packed one, beyond kFreeBytes. Captures reach 30 to 60; gzip can reach
-  // 1,032, zstd more than 10,000.
-  std::uint64_t ratio = 300;
+  // Unpacked bytes for each packed one, beyond kFreeBytes. Captures reach 10 to 40; zeros reach 230
+  // to 1,032 in gzip, more than 10,000 in zstd.
+  std::uint64_t ratio = 150;
   // Nodes of a trace for each byte of its file, packed or not, beyond kFreeNodes.
   std::uint64_t nodes_per_byte = 1;
-  std::uint64_t depth = 512;                              // of JSON
-  std::uint64_t string_bytes = std::uint64_t{256} << 20;  // of one JSON element or message
-  std::uint64_t values = 10'000'000;                      // of a JSON document that is no trace
+  std::uint64_t depth = 512;                             // of JSON
+  std::uint64_t string_bytes = std::uint64_t{64} << 20;  // of one JSON element or text
+  std::uint64_t values = 10'000'000;                     // of a JSON document that is no trace
 
   static constexpr std::uint64_t kFreeBytes = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kFreeNodes = 500'000;

@@ -78,9 +78,9 @@ Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
   TemporaryOutput out;
   out.directory_ = true;
   out.target_ = Resolved(target);
-  REPRISE_TRY(CreateParents(out.target_));
   Existing& existing = AllExisting();
   const std::lock_guard lock(existing.mutex);
+  REPRISE_TRY(CreateParents(out.target_));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string path = RandomName(out.target_);
     constexpr mode_t kMode = 0777;  // mkdtemp's 0700 would stay with the output
@@ -99,9 +99,10 @@ Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
 Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
   TemporaryOutput out;
   out.target_ = target;
-  REPRISE_TRY(CreateParents(target));
   Existing& existing = AllExisting();
+  // Parents, too: one that a signal's removal has taken must not come back.
   const std::lock_guard lock(existing.mutex);
+  REPRISE_TRY(CreateParents(target));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string path = RandomName(target);
     constexpr mode_t kMode = 0666;

@@ -148,8 +148,11 @@ using Contents = std::vector<std::pair<std::string, Content>>;
 
 Contents ListContents(const TraceSet& set, const PackRequest& request) {
   Contents contents;
-  for (const char* name :
-       {kAnonymizedFile, "comm_groups.json", "comm_groups_info.json", kChecksumsFile}) {
+  std::vector<const char*> names = {kAnonymizedFile, "comm_groups.json", "comm_groups_info.json"};
+  if (request.plain) {  // else `unpack` writes them again: they do not compress
+    names.push_back(kChecksumsFile);
+  }
+  for (const char* name : names) {
     const fs::path path = fs::path(set.directory) / name;
     if (std::error_code error; fs::is_regular_file(path, error)) {
       contents.push_back({name, {.path = path.string()}});
@@ -173,7 +176,8 @@ std::vector<std::string> LeftOut(const std::string& directory, const PackageMani
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::none_of(manifest.files.begin(), manifest.files.end(),
+    if (name != kChecksumsFile &&
+        std::none_of(manifest.files.begin(), manifest.files.end(),
                      [&](const PackagedFile& file) { return file.path == name; })) {
       left_out.push_back(name);
     }

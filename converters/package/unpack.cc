@@ -267,8 +267,14 @@ Result<PackageManifest> Unpack(const UnpackRequest& request) {
       return EnvironmentError(fmt::format("{}: cannot be written", request.directory));
     }
   }
-  if (!fs::exists(folder / kChecksumsFile)) {  // packed by an earlier version
-    REPRISE_TRY(WriteChecksums(temporary.path(), OutputKind::kTraceSet));
+  if (!fs::exists(folder / kChecksumsFile)) {
+    std::vector<std::string> names;  // those of the set, as it was before it was packed
+    for (const PackagedFile& file : manifest.files) {
+      if (file.path != kLicenceFile && !file.path.starts_with(kRunsFolder)) {
+        names.push_back(file.path);
+      }
+    }
+    REPRISE_TRY(WriteChecksums(temporary.path(), OutputKind::kTraceSet, std::move(names)));
   }
   REPRISE_TRY(temporary.Publish([](const std::string& name) { return !BelongsToPackage(name); }));
   return manifest;

@@ -65,7 +65,8 @@ std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key)
 }  // namespace
 
 Result<CaptureMeta> ReadMeta(const std::string& path) {
-  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path));
+  constexpr std::size_t kMostBytes = 16 << 20;  // some kB are usual
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path, kMostBytes));
   simdjson::dom::parser parser;
   REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
   CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root), .machine = {}};

@@ -15,6 +15,10 @@ namespace reprise {
 // Threads that the calling thread's next calls use, at most; 0: one for each core.
 void SetOneDnnThreads(int threads);
 
+// Throws std::bad_alloc where the address space is limited (ulimit -v) and nearly used up: code that
+// oneDNN cannot place then makes it crash. Called before what generates code. Thread-safe.
+void RequireSpaceForCode();
+
 // A function of the library or of what it brings along, null if it has none of that name.
 [[nodiscard]] void* FindInOneDnn(const char* name);
 
@@ -44,7 +48,7 @@ void SetOneDnnThreads(int threads);
 #define dnnl_memory_get_memory_desc REPRISE_ONEDNN(dnnl_memory_get_memory_desc)
 #define dnnl_primitive_attr_create REPRISE_ONEDNN(dnnl_primitive_attr_create)
 #define dnnl_primitive_attr_destroy REPRISE_ONEDNN(dnnl_primitive_attr_destroy)
-#define dnnl_primitive_create REPRISE_ONEDNN(dnnl_primitive_create)
+#define dnnl_primitive_create (::reprise::RequireSpaceForCode(), REPRISE_ONEDNN(dnnl_primitive_create))
 #define dnnl_primitive_desc_destroy REPRISE_ONEDNN(dnnl_primitive_desc_destroy)
 #define dnnl_primitive_desc_iterator_create REPRISE_ONEDNN(dnnl_primitive_desc_iterator_create)
 #define dnnl_primitive_desc_iterator_destroy REPRISE_ONEDNN(dnnl_primitive_desc_iterator_destroy)
@@ -53,7 +57,7 @@ void SetOneDnnThreads(int threads);
 #define dnnl_primitive_destroy REPRISE_ONEDNN(dnnl_primitive_destroy)
 #define dnnl_primitive_execute REPRISE_ONEDNN(dnnl_primitive_execute)
 #define dnnl_reorder_primitive_desc_create REPRISE_ONEDNN(dnnl_reorder_primitive_desc_create)
-#define dnnl_sgemm REPRISE_ONEDNN(dnnl_sgemm)
+#define dnnl_sgemm (::reprise::RequireSpaceForCode(), REPRISE_ONEDNN(dnnl_sgemm))
 #define dnnl_stream_create REPRISE_ONEDNN(dnnl_stream_create)
 #define dnnl_stream_destroy REPRISE_ONEDNN(dnnl_stream_destroy)
 // clang-format on
