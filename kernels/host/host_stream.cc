@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "core/clock.h"
@@ -104,6 +105,11 @@ void HostStream::Run(const Task& task) {
     if (task.task->after) {
       task.task->after();
     }
+  } catch (const std::bad_alloc&) {
+    times.end_ns = MonotonicNs();
+    status = EnvironmentError(
+        "out of memory in a kernel; give the process more (ulimit -v, a container's limit), or use "
+        "--ops timed");
   } catch (const std::exception& error) {
     times.end_ns = MonotonicNs();
     status = EnvironmentError(std::string("a host task failed: ") + error.what());

@@ -187,10 +187,12 @@ TEST_F(Package, WhatColumnsCannotHoldIsStoredAsItIs) {
   fs::create_directories(set_);
   // A length in more bytes than it takes: sound, but columns would give back the shorter form.
   std::string trace = SoundTrace(1);
-  const auto length = static_cast<std::uint8_t>(trace[0]);
-  ASSERT_LT(length, 0x80);
-  trace[0] = static_cast<char>(length | 0x80);
-  trace.insert(1, 1, '\0');
+  std::size_t last = 0;  // of the length
+  while ((static_cast<std::uint8_t>(trace[last]) & 0x80U) != 0) {
+    ++last;
+  }
+  trace[last] = static_cast<char>(static_cast<std::uint8_t>(trace[last]) | 0x80U);
+  trace.insert(last + 1, 1, '\0');
   WriteText(set_ + "/trace.0.et", trace);
   const auto packed = PackSet({.directory = set_, .output = file_});
   ASSERT_TRUE(packed) << packed.error().message;
