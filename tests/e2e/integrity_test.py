@@ -14,7 +14,6 @@ import time
 
 import browser
 import program
-import synthetic_run
 import wire
 
 USAGE, BAD_INPUT, ENVIRONMENT = 2, 3, 4
@@ -326,7 +325,9 @@ class BudgetTest(program.ProgramTest):
 
     def test_full_disk_of_stdout(self):
         trace = self.convert("gloo/resnet18")
-        for command in (["validate", trace, "--json"], ["stats", trace, "--json"]):
+        run = self.dir / "run"
+        self.run_program("replay", trace, "--mode", "dry", "-o", run)
+        for command in (["validate", trace, "--json"], ["stats", trace, "--json"], ["report", run, "--json"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([program.REPRISE, *map(str, command)], stdout=full, stderr=subprocess.PIPE,
                                       text=True, timeout=60, check=False)
