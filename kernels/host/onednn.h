@@ -15,8 +15,8 @@ namespace reprise {
 // Threads that the calling thread's next calls use, at most; 0: one for each core.
 void SetOneDnnThreads(int threads);
 
-// Throws std::bad_alloc where the address space is limited (ulimit -v) and nearly used up: code that
-// oneDNN cannot place then makes it crash. Called before what generates code. Thread-safe.
+// Throws std::bad_alloc where the address space is limited (ulimit -v) and nearly used up: code
+// that oneDNN cannot place then makes it crash. Called before what generates code. Thread-safe.
 void RequireSpaceForCode();
 
 // A function of the library or of what it brings along, null if it has none of that name.
