@@ -57,8 +57,8 @@ Result<std::string> ChooseRun(const ReportFlags& flags) {
   REPRISE_ASSIGN(const std::vector<RepeatedRun> runs, ReadRepeats(paths));
   const std::string& chosen = runs[MiddleOf(runs)].path;
   if (!flags.json && !flags.quiet) {
-    fmt::print("{}: of {} runs the one with the median step; compare takes all of them\n", chosen,
-               runs.size());
+    fmt::print("{}: of {} runs the one with the median step; compare takes all of them\n",
+               ShownText(chosen), runs.size());
   }
   return chosen;
 }
