@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
+#include "cli/operation_costs.h"
 #include "cli/verbose.h"
 #include "converters/converter.h"
 #include "core/nearest.h"
@@ -40,7 +41,8 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
       .passes = flags.passes,
       .force = flags.force,
       .strict = flags.strict,
-      .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded};
+      .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded,
+      .costs = KernelCosts()};
   if (flags.host_trace.empty() && flags.device_trace.empty()) {
     if (flags.input.empty()) {
       return UsageError(

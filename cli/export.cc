@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/export_simulators.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
 #include "et_schema/graph_text.h"
@@ -27,6 +28,7 @@ struct ExportFlags {
   std::optional<std::int32_t> rank, step, iteration;
   std::uint64_t max_nodes = 2'000;
   bool all = false, force = false;
+  SimulatorFlags simulator;
 };
 
 // Files of a trace, by rank; `set` where the input is a directory.
@@ -224,6 +226,17 @@ Result<int> RunExport(const ExportFlags& flags) {
     REPRISE_TRY(ExportCsv(flags));
     return 0;
   }
+  if (flags.format == "astra-sim" || flags.format == "chakra-json") {
+    if (flags.rank || flags.step) {
+      return UsageError(fmt::format("{} takes a whole set, or for chakra-json a file: no --rank or "
+                                    "--step",
+                                    flags.format));
+    }
+    REPRISE_TRY(flags.format == "astra-sim"
+                    ? ExportAstraSim(flags.input, flags.output, flags.simulator, flags.force)
+                    : ExportChakraJson(flags.input, flags.output, flags.force));
+    return 0;
+  }
   REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output, flags.force));
   if (is_run) {
     REPRISE_TRY(ExportRun(flags, file.stream()));
@@ -245,15 +258,19 @@ Result<int> RunExport(const ExportFlags& flags) {
 CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ExportFlags>();
   app.description(
-      "Export a trace or a run: JSON, Graphviz, GraphML, Perfetto, or telemetry as CSV");
+      "Export a trace or a run: for simulators, as JSON, Graphviz, GraphML, Perfetto, or telemetry "
+      "as CSV");
   app.add_option("input", flags->input, "directory of a trace set or a run, or an .et file")
       ->required();
   app.add_option("--to", flags->format,
-                 "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs")
+                 "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs; "
+                 "astra-sim, chakra-json: traces for simulators")
       ->required()
-      ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv"}));
+      ->check(CLI::IsMember(
+          {"json", "dot", "graphml", "perfetto", "csv", "astra-sim", "chakra-json"}));
   app.add_option("-o,--output", flags->output,
-                 "file to write, compressed if its name ends in .gz or .zst; for csv a directory")
+                 "file to write, compressed if its name ends in .gz or .zst; a directory for csv "
+                 "and astra-sim, and for chakra-json of a set")
       ->required();
   app.add_option("--rank", flags->rank, "export only this rank")->check(CLI::NonNegativeNumber);
   app.add_option("--step", flags->step, "export only this recorded step, counted from 0")
@@ -265,6 +282,7 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
       ->capture_default_str();
   app.add_flag("--all", flags->all, "for dot: accept any size");
   app.add_flag("--force", flags->force, "replace an output that exists");
+  AddSimulatorOptions(app, flags->simulator);
   return [flags] { return RunExport(*flags); };
 }
 

@@ -15,6 +15,7 @@
 #include "cli/verbose.h"
 #include "collectives/communicator.h"
 #include "core/shown_text.h"
+#include "et_schema/astra_sim_checks.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 
@@ -28,6 +29,7 @@ struct ValidateFlags {
   std::vector<std::string> paths;
   bool timing = false;
   bool json = false;
+  std::string reader;  // empty, or "astra-sim"
 };
 
 // What is to be validated: files, and the set that they make up, if they do.
@@ -208,6 +210,21 @@ Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Find
   return {};
 }
 
+Status CheckReader(const Subject& subject, Findings& findings) {
+  if (!subject.is_set) {
+    return UsageError(fmt::format("{}: --for checks directories of trace sets", subject.path));
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(subject.path));
+  REPRISE_ASSIGN(const ReaderFindings found, CheckForAstraSim(set));
+  for (const std::string& error : found.errors) {
+    findings.errors.push_back(fmt::format("{}: ASTRA-sim: {}", subject.path, error));
+  }
+  for (const std::string& warning : found.warnings) {
+    findings.warnings.push_back(fmt::format("{}: ASTRA-sim: {}", subject.path, warning));
+  }
+  return {};
+}
+
 Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   Findings findings;
   if (!subject.damage.empty()) {
@@ -215,6 +232,9 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   }
   for (const std::string& file : subject.files) {
     REPRISE_TRY(CheckFile(file, findings));
+  }
+  if (!flags.reader.empty()) {
+    REPRISE_TRY(CheckReader(subject, findings));
   }
   const std::size_t damages = subject.damage.empty() ? 0 : 1;
   if (findings.errors.size() > damages || (!flags.timing && !subject.is_set)) {
@@ -334,6 +354,9 @@ CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--timing", flags->timing,
                "simulate each rank and the set from edges, durations and delays, and compare with "
                "the recording");
+  app.add_option("--for", flags->reader,
+                 "check what another program would not accept, too: astra-sim")
+      ->check(CLI::IsMember({"astra-sim"}));
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [&app, flags] { return RunValidate(*flags, IsVerbose(app)); };
 }

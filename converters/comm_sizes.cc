@@ -49,4 +49,18 @@ void CompleteSizes(std::int64_t group_size, const std::string& where, CommSpec& 
   }
 }
 
+void ShareLargestBytes(std::span<CommSpec* const> members) {
+  const auto [least, most] =
+      std::minmax_element(members.begin(), members.end(), [](const CommSpec* a, const CommSpec* b) {
+        return ContributedBytes(*a) < ContributedBytes(*b);
+      });
+  if (members.empty() || ContributedBytes(**least) == ContributedBytes(**most)) {
+    return;
+  }
+  const std::int64_t largest_bytes = ContributedBytes(**most);
+  for (CommSpec* member : members) {
+    member->largest_bytes = largest_bytes;
+  }
+}
+
 }  // namespace reprise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/comm.h"
@@ -15,5 +16,8 @@ namespace reprise {
 // (`comm_size_rounded_up`). `where` is the example in the diagnostics.
 void CompleteSizes(std::int64_t group_size, const std::string& where, CommSpec& spec,
                    Diagnostics& diagnostics);
+
+// Sets largest_bytes of one collective's members where they contribute different amounts.
+void ShareLargestBytes(std::span<CommSpec* const> members);
 
 }  // namespace reprise

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/operation_cost.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/link_report.h"
@@ -42,6 +43,7 @@ struct ConvertRequest {
   bool force = false;   // replace an output that exists; it is refused otherwise
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
   RepeatChoice repeat = RepeatChoice::kRecorded;
+  CostTable costs;  // null: FLOPs and bytes are written only where the input has them
 };
 
 struct ConvertedRank {

@@ -70,6 +70,17 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
   return static_cast<ReduceOp>(it - kOpNames.begin());
 }
 
+std::int64_t ContributedBytes(const CommSpec& spec) {
+  switch (spec.kind) {
+    case CommKind::kBroadcast:
+    case CommKind::kScatter:
+    case CommKind::kRecv:
+      return std::max(spec.in_bytes, spec.out_bytes);
+    default:
+      return spec.in_bytes;
+  }
+}
+
 std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size) {
   switch (spec.kind) {
     case CommKind::kAllGather:

@@ -67,6 +67,9 @@ struct CommSpec {
   DType dtype = DType::kUnknown;
   std::int64_t in_bytes = 0;            // what this rank contributes
   std::int64_t out_bytes = 0;           // what it receives
+  // ContributedBytes of the member with the most of them, where members differ and all are known;
+  // -1: as this rank's own.
+  std::int64_t largest_bytes = -1;
   std::vector<std::int64_t> in_splits;  // elements per group rank, empty = even
   std::vector<std::int64_t> out_splits;
   std::int32_t root = -1;  // global rank; broadcast, reduce, gather, scatter
@@ -81,6 +84,10 @@ struct CommSpec {
   bool operator==(const CommSpec&) const = default;
 };
 
+// Bytes that one member puts in, as Chakra's comm_size means them: in_bytes; of a broadcast or
+// scatter, whose members have only one side, and of a receive the larger side. For matching members
+// of a collective but the uneven ones, the same number on each.
+[[nodiscard]] std::int64_t ContributedBytes(const CommSpec& spec);
 // Bytes that algbw counts (nccl-tests doc/PERFORMANCE.md): the size of the larger buffer for
 // all_gather and reduce_scatter (total), of this rank's buffer otherwise.
 [[nodiscard]] std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size);

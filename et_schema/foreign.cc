@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "et_schema/et_def.pb.h"
+#include "et_schema/metadata_codec.h"
 #include "et_schema/node_stream.h"
 #include "et_schema/utf8.h"
 
@@ -27,10 +28,33 @@ void Fill(List& list, const Values& values) {
   }
 }
 
+template <typename CleanText>
+void FillValue(const ForeignAttribute& from, const CleanText& clean, pb::AttributeProto& to) {
+  if (const auto* i = std::get_if<std::int64_t>(&from.value)) {
+    to.set_int64_val(*i);
+  } else if (const auto* b = std::get_if<bool>(&from.value)) {
+    to.set_bool_val(*b);
+  } else if (const auto* d = std::get_if<double>(&from.value)) {
+    to.set_double_val(*d);
+  } else if (const auto* text = std::get_if<std::string>(&from.value)) {
+    to.set_string_val(clean(*text));
+  } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&from.value)) {
+    Fill(*to.mutable_int64_list(), *ints);
+  } else if (const auto* doubles = std::get_if<std::vector<double>>(&from.value)) {
+    Fill(*to.mutable_double_list(), *doubles);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&from.value)) {
+    for (const std::string& entry : *texts) {
+      to.mutable_string_list()->add_values(clean(entry));
+    }
+  }
+}
+
 // Through the wire form, so that there is one place that says what a foreign node means.
 class WireDecoder : public ForeignDecoder {
  public:
-  explicit WireDecoder(std::string path) : path_(std::move(path)), decoder_(path_) {}
+  WireDecoder(std::string path, bool native) : path_(std::move(path)), decoder_(path_) {
+    decoder_.set_native(native);
+  }
 
   Result<Node> Decode(const ForeignNode& from) override {
     message_.Clear();
@@ -46,7 +70,7 @@ class WireDecoder : public ForeignDecoder {
     for (const ForeignAttribute& attribute : from.attributes) {
       pb::AttributeProto& to = *message_.add_attr();
       to.set_name(Clean(attribute.name));
-      FillValue(attribute, to);
+      FillValue(attribute, [this](const std::string& text) { return Clean(text); }, to);
     }
     if (invalid_texts_ > 0) {
       Diagnostics found;
@@ -88,26 +112,6 @@ class WireDecoder : public ForeignDecoder {
     to.set_types(Clean(from.types));
   }
 
-  void FillValue(const ForeignAttribute& from, pb::AttributeProto& to) {
-    if (const auto* i = std::get_if<std::int64_t>(&from.value)) {
-      to.set_int64_val(*i);
-    } else if (const auto* b = std::get_if<bool>(&from.value)) {
-      to.set_bool_val(*b);
-    } else if (const auto* d = std::get_if<double>(&from.value)) {
-      to.set_double_val(*d);
-    } else if (const auto* text = std::get_if<std::string>(&from.value)) {
-      to.set_string_val(Clean(*text));
-    } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&from.value)) {
-      Fill(*to.mutable_int64_list(), *ints);
-    } else if (const auto* doubles = std::get_if<std::vector<double>>(&from.value)) {
-      Fill(*to.mutable_double_list(), *doubles);
-    } else if (const auto* texts = std::get_if<std::vector<std::string>>(&from.value)) {
-      for (const std::string& entry : *texts) {
-        to.mutable_string_list()->add_values(Clean(entry));
-      }
-    }
-  }
-
   std::string path_;
   NodeDecoder decoder_;
   pb::Node message_;
@@ -144,8 +148,39 @@ const ForeignAttribute* ForeignHeader::Find(std::string_view attribute) const {
   return FindIn(attributes, attribute);
 }
 
-std::unique_ptr<ForeignDecoder> ForeignDecoder::Create(const std::string& path) {
-  return std::make_unique<WireDecoder>(path);
+std::unique_ptr<ForeignDecoder> ForeignDecoder::Create(const std::string& path, bool native) {
+  return std::make_unique<WireDecoder>(path, native);
+}
+
+Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& header,
+                                                        const std::string& path,
+                                                        Diagnostics& diagnostics) {
+  if (header.Find(kFormatAttribute) == nullptr) {
+    return std::nullopt;
+  }
+  const auto clean = [](const std::string& text) {
+    return IsValidUtf8(text) ? text : ReplaceInvalidUtf8(text);
+  };
+  pb::GlobalMetadata message;
+  message.set_version(clean(header.version));
+  for (const ForeignAttribute& attribute : header.attributes) {
+    if (attribute.name != kNodeCountAttribute) {  // of the file that it was, which is whole
+      pb::AttributeProto& to = *message.add_attr();
+      to.set_name(clean(attribute.name));
+      FillValue(attribute, clean, to);
+    }
+  }
+  RawMetadata raw;
+  const std::string bytes = message.SerializeAsString();
+  if (!raw.Parse(bytes)) {
+    return BadInput(fmt::format("{}: its header cannot be read", path));
+  }
+  MetadataExtras extras;
+  TraceMetadata metadata = DecodeMetadata(raw, extras, diagnostics);
+  if (extras.format > kFormatVersion) {
+    return LaterFormat(path, extras.format);
+  }
+  return metadata;
 }
 
 }  // namespace reprise

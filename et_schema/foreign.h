@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -73,11 +74,17 @@ class ForeignReader {
 // Whether the first message looks like one of those; reads no more than a few kB.
 [[nodiscard]] bool LooksLikeEt(const std::string& path);
 
-// As EtReader reads a foreign file's node, but without ctrl_deps.
+// What EtReader makes of such a header. Unset: Reprise did not write it. Bad input if a later
+// version did.
+[[nodiscard]] Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& header,
+                                                                      const std::string& path,
+                                                                      Diagnostics& diagnostics);
+
+// As EtReader reads a node, but without ctrl_deps.
 class ForeignDecoder {
  public:
-  // `path` begins every example in the diagnostics.
-  static std::unique_ptr<ForeignDecoder> Create(const std::string& path);
+  // `path` begins every example in the diagnostics. `native`: of a file that Reprise wrote.
+  static std::unique_ptr<ForeignDecoder> Create(const std::string& path, bool native = false);
   virtual ~ForeignDecoder() = default;
   [[nodiscard]] virtual Result<Node> Decode(const ForeignNode& node) = 0;
   [[nodiscard]] virtual const Diagnostics& diagnostics() = 0;

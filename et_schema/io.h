@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -48,5 +50,15 @@ class EtWriter {
 // Appends a node as it stands in the file of `rank`, so that several threads can encode while one
 // writes. Thread-safe.
 [[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank, std::string& out);
+
+// An attribute beside those of Node: a list of texts.
+struct TextListAttribute {
+  std::string_view name;
+  std::vector<std::string> values;
+};
+// The same with such attributes at the end, for programs that read them. Readers of Reprise count
+// them (`unknown_attribute`).
+[[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank,
+                                std::span<const TextListAttribute> more, std::string& out);
 
 }  // namespace reprise

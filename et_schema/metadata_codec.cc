@@ -1,5 +1,7 @@
 #include "et_schema/metadata_codec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "et_schema/node_stream.h"
@@ -174,6 +176,11 @@ TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
   }
   decoder.Finish(out);
   return out;
+}
+
+tl::unexpected<Error> LaterFormat(const std::string& path, std::int64_t format) {
+  return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}", path,
+                              format, kFormatVersion));
 }
 
 }  // namespace reprise

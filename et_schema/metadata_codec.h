@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/diagnostics.h"
+#include "core/result.h"
 #include "et_schema/node.h"
 #include "et_schema/raw_node.h"
 
@@ -15,5 +17,8 @@ struct MetadataExtras {
 };
 [[nodiscard]] TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
                                            Diagnostics& diagnostics);
+
+// The error of a file that a later version wrote.
+[[nodiscard]] tl::unexpected<Error> LaterFormat(const std::string& path, std::int64_t format);
 
 }  // namespace reprise

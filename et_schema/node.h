@@ -44,9 +44,12 @@ enum class EdgeReason : std::uint8_t {
   kFwdBwd,    // forward → backward
   kGroup,     // previous transfer of the process group / peer sequence
   kCommWait,  // transfer → the wait for it
+  kControl,   // foreign files: a control dependency, and no reason recorded
 };
 [[nodiscard]] std::string_view Name(EdgeReason reason);
 [[nodiscard]] std::optional<EdgeReason> ParseEdgeReason(std::string_view text);
+// Whether the edge is order alone: no value goes from one node to the other. Chakra's ctrl_deps.
+[[nodiscard]] bool IsControl(EdgeReason reason);
 
 struct Dependency {
   std::uint64_t node_id = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kNodeTypes = 8;
 constexpr std::int64_t kInferredReason = 128;
-constexpr auto kLastReason = static_cast<std::int64_t>(EdgeReason::kCommWait);
+constexpr auto kLastReason = static_cast<std::int64_t>(EdgeReason::kControl);
 
 std::int64_t MicrosToNs(std::uint64_t micros) {
   constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max() / 1000;
@@ -167,10 +167,15 @@ void NodeDecoder::DecodeDeps(NodeView& view) {
                     .reason = known ? static_cast<EdgeReason>(reason) : EdgeReason::kUnknown,
                     .inferred = known && (number & kInferredReason) != 0};
   }
+  // Reprise writes an edge that only orders into both lists, in one order.
+  const auto& data = raw_.data_deps;
+  auto next = data.begin();
   for (const std::uint64_t id : raw_.ctrl_deps) {
-    const auto& data = raw_.data_deps;
-    if (std::find(data.begin(), data.end(), id) == data.end()) {
-      view.deps.push_back({.node_id = id});
+    const auto found = std::find(next, data.end(), id);
+    if (found != data.end()) {
+      next = found + 1;
+    } else if (std::find(data.begin(), next, id) == next) {
+      view.deps.push_back({.node_id = id, .reason = EdgeReason::kControl});
     }
   }
 }
@@ -238,6 +243,7 @@ void NodeDecoder::DecodeCommSizes(CommSpec& spec) {
   }
   spec.in_bytes = raw_.Number(Attribute::kCommInBytes, spec.kind == CommKind::kRecv ? 0 : size);
   spec.out_bytes = raw_.Number(Attribute::kCommOutBytes, spec.kind == CommKind::kSend ? 0 : size);
+  spec.largest_bytes = raw_.Number(Attribute::kCommLargestBytes, -1);
   spec.in_splits = raw_.Numbers(Attribute::kCommInSplits);
   spec.out_splits = raw_.Numbers(Attribute::kCommOutSplits);
 }

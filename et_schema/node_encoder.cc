@@ -24,8 +24,9 @@ namespace global_field {
 constexpr std::uint32_t kVersion = 1, kAttr = 2;
 }
 namespace node_field {
-constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kDataDeps = 5, kStartMicros = 6;
-constexpr std::uint32_t kDurationMicros = 7, kInputs = 8, kOutputs = 9, kAttr = 10;
+constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kCtrlDeps = 4, kDataDeps = 5;
+constexpr std::uint32_t kStartMicros = 6, kDurationMicros = 7, kInputs = 8, kOutputs = 9;
+constexpr std::uint32_t kAttr = 10;
 }  // namespace node_field
 namespace io_field {
 constexpr std::uint32_t kValues = 1, kShapes = 2, kTypes = 3;
@@ -138,12 +139,17 @@ void FillComm(const CommSpec& spec, std::int32_t rank, Attributes& attributes) {
     const bool send = spec.kind == CommKind::kSend;
     attributes.Int32("comm_src", send ? rank : spec.peer);
     attributes.Int32("comm_dst", send ? spec.peer : rank);
+    attributes.Int32("comm_tag", spec.tag);  // simulators read it without asking whether it is there
   }
-  attributes.Int64("comm_size", std::max(spec.in_bytes, spec.out_bytes));
+  // Simulators match the members of a collective by this size, so all have the largest.
+  attributes.Int64("comm_size", spec.largest_bytes >= 0 ? spec.largest_bytes : ContributedBytes(spec));
   attributes.TextUnlessEmpty("pg_name", spec.group);
-  attributes.Int32Unless("comm_tag", spec.tag, 0);
+  if (!IsPointToPoint(spec.kind)) {
+    attributes.Int32Unless("comm_tag", spec.tag, 0);
+  }
   attributes.Int64("comm_in_bytes", spec.in_bytes);
   attributes.Int64("comm_out_bytes", spec.out_bytes);
+  attributes.Int64Unless("comm_largest_bytes", spec.largest_bytes, -1);
   if (!spec.in_splits.empty()) {
     attributes.Int64List("comm_in_splits", spec.in_splits);
   }
@@ -251,10 +257,19 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
   }
 }
 
-void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
-  out.VarintField(node_field::kId, node.id);
-  out.TextField(node_field::kName, node.name);
-  out.VarintField(node_field::kType, static_cast<std::uint64_t>(node.type));
+// All dependencies are data_deps, since most readers look at no other field; those that only order
+// are ctrl_deps as well, as Chakra tells them apart.
+void FillDependencies(const Node& node, WireBuffer& out) {
+  const auto control = [](const Dependency& dep) { return IsControl(dep.reason); };
+  if (std::any_of(node.deps.begin(), node.deps.end(), control)) {
+    out.Nested(node_field::kCtrlDeps, [&] {
+      for (const Dependency& dep : node.deps) {
+        if (control(dep)) {
+          out.Varint(dep.node_id);
+        }
+      }
+    });
+  }
   if (!node.deps.empty()) {
     out.Nested(node_field::kDataDeps, [&] {
       for (const Dependency& dep : node.deps) {
@@ -262,6 +277,13 @@ void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
       }
     });
   }
+}
+
+void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
+  out.VarintField(node_field::kId, node.id);
+  out.TextField(node_field::kName, node.name);
+  out.VarintField(node_field::kType, static_cast<std::uint64_t>(node.type));
+  FillDependencies(node, out);
   out.VarintField(node_field::kStartMicros, WholeMicros(node.start_ns));
   out.VarintField(node_field::kDurationMicros, WholeMicros(node.duration_ns));
   Attributes attributes(out, node_field::kAttr);
@@ -322,10 +344,19 @@ Status EncodeMetadata(const TraceMetadata& metadata, std::string& out) {
 }
 
 Status EncodeNode(const Node& node, std::int32_t rank, std::string& out) {
+  return EncodeNode(node, rank, {}, out);
+}
+
+Status EncodeNode(const Node& node, std::int32_t rank, std::span<const TextListAttribute> more,
+                  std::string& out) {
   REPRISE_TRY(CheckTransfer(node));
   thread_local WireBuffer message;  // its memory, from node to node
   message.clear();
   FillNode(node, rank, message);
+  Attributes attributes(message, node_field::kAttr);
+  for (const TextListAttribute& list : more) {
+    attributes.TextList(list.name, list.values);
+  }
   return Frame(message, node.name, out);
 }
 

@@ -86,8 +86,7 @@ Status NodeStream::ReadMetadata() {
   metadata_ = DecodeMetadata(raw, extras, diagnostics);
   decoder_.Add(diagnostics);
   if (extras.format > kFormatVersion) {
-    return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}",
-                                messages_.path(), extras.format, kFormatVersion));
+    return LaterFormat(messages_.path(), extras.format);
   }
   decoder_.set_native(extras.format > 0);
   expected_nodes_ = extras.node_count;

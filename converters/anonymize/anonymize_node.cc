@@ -127,7 +127,8 @@ void Anonymizer::Times(const Node& in, Node& out) {
 }
 
 void Anonymizer::Sizes(const Node& in, Node& out) {
-  if (Keep(Field::kNumOps, in.num_ops >= 0)) {
+  // Counted operations would give rounded sizes away.
+  if (Keep(Field::kNumOps, in.num_ops >= 0) && setting_.sizes.Exact()) {
     out.num_ops = in.num_ops;
   }
   if (Keep(Field::kTensorSize, in.tensor_bytes >= 0)) {
@@ -193,6 +194,7 @@ CommSpec Anonymizer::Comm(const CommSpec& in) {
   if (Keep(Field::kCommBytes)) {
     out.in_bytes = in.in_bytes;
     out.out_bytes = in.out_bytes;
+    out.largest_bytes = in.largest_bytes;
   }
   if (Keep(Field::kCommSplits, !in.in_splits.empty() || !in.out_splits.empty())) {
     out.in_splits = in.in_splits;

@@ -125,6 +125,9 @@ void SizeMap::Apply(CommSpec& spec) const {
   const std::int64_t times = less > 0 && more % less == 0 ? more / less : 0;
   less = Times(At(less / item), item);
   more = times > 0 ? Times(less, times) : Times(At(more / item), item);
+  if (spec.largest_bytes > 0) {
+    spec.largest_bytes = Times(At(spec.largest_bytes / item), item);
+  }
   if (!spec.in_splits.empty()) {
     map_splits(spec.in_splits, spec.in_bytes);
   }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <numeric>
 
 #include "converters/astra_text/iterations.h"
 #include "converters/converter.h"
@@ -43,10 +42,11 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
                                : request.name;
   REPRISE_ASSIGN(OutputFiles output,
                  OutputFiles::Directory(request.output_directory, name, request.force));
+  REPRISE_ASSIGN(const Groups groups, Groups::Create(request.input_file, workload, ranks));
   ConvertReport report;
   REPRISE_ASSIGN(const FinishedTrace finished,
                  FinishTrace(request.input_file, 0,
-                             BuildIterations(workload, request.passes, ranks, report.diagnostics),
+                             BuildIterations(workload, request.passes, groups, report.diagnostics),
                              report.diagnostics));
   if (request.strict && report.diagnostics.CountOf("transfer_not_used") > 0) {
     return BadInput(fmt::format("{}: transfers that {} does not use, and --strict was given",
@@ -59,17 +59,22 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   for (const auto& [counter, value] : report.diagnostics.Snapshot()) {
     metadata.diagnostics.emplace_back(counter, value.count);
   }
+  const std::map<std::string, ProcessGroup> all = groups.All();
   for (metadata.rank = 0; metadata.rank < ranks; ++metadata.rank) {
-    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(finished.nodes, metadata, output));
+    std::vector<Node> nodes = finished.nodes;
+    for (Node& node : nodes) {
+      if (node.comm) {
+        node.comm->group = groups.IdOf(node.comm->group, metadata.rank);
+        const ProcessGroup& group = all.at(node.comm->group);
+        ++report.groups[fmt::format("{} ({})", group.id, group.description)];
+      }
+    }
+    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(nodes, metadata, output));
     rank.recorded_operations = workload.layers.size();
     report.inferred_groups += rank.transfers;
-    report.groups["0 (all ranks)"] += rank.transfers;
     report.ranks.push_back(std::move(rank));
   }
-  ProcessGroup everybody{.id = "0", .description = "all ranks"};
-  everybody.ranks.resize(static_cast<std::size_t>(ranks));
-  std::iota(everybody.ranks.begin(), everybody.ranks.end(), 0);
-  REPRISE_TRY(output.Publish({{"0", everybody}}));
+  REPRISE_TRY(output.Publish(all));
   return report;
 }
 

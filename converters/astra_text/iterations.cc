@@ -14,9 +14,9 @@ using Id = std::optional<std::uint64_t>;
 
 class IterationBuilder {
  public:
-  IterationBuilder(const Workload& workload, std::int32_t world_size, Diagnostics& diagnostics)
+  IterationBuilder(const Workload& workload, const Groups& groups, Diagnostics& diagnostics)
       : workload_(workload),
-        world_size_(world_size),
+        groups_(groups),
         diagnostics_(diagnostics),
         state_(workload.layers.size()) {}
 
@@ -38,6 +38,10 @@ class IterationBuilder {
         case Parallelism::kHybrid:
           Forward();
           BackwardModel();
+          break;
+        case Parallelism::kRecompute:
+          Forward();
+          BackwardRecompute();
           break;
         case Parallelism::kDlrm:
           ForwardDlrm();
@@ -80,7 +84,7 @@ class IterationBuilder {
 
   // The transfer, or what it would have waited for.
   Id Transfer(const Layer& layer, std::string_view phase, const Phase& what, Id after) {
-    if (!what.transfer) {
+    if (!what.transfer || groups_.SizeOf(what.scope) < 2) {
       return after;
     }
     Node& node = Add(fmt::format("{} {} {}", layer.name, phase, Name(*what.transfer)), {after});
@@ -90,11 +94,13 @@ class IterationBuilder {
     node.actor = {.kind = Actor::Kind::kGroup};
     CommSpec& spec = node.comm.emplace();
     spec.kind = *what.transfer;
-    spec.group.assign(1, '0');
+    spec.group = ScopeName(groups_.SizeOf(what.scope) == groups_.SizeOf(Scope::kWorld)
+                               ? Scope::kWorld
+                               : what.scope);
     spec.certainty = GroupCertainty::kInferred;
     spec.async = true;
     spec.in_bytes = what.bytes;
-    CompleteSizes(world_size_, node.name, spec, diagnostics_);
+    CompleteSizes(groups_.SizeOf(what.scope), node.name, spec, diagnostics_);
     return node.id;
   }
 
@@ -107,11 +113,35 @@ class IterationBuilder {
   void Forward() {
     last_forward_.reset();
     for (std::size_t i = 0; i < size(); ++i) {
-      const Id compute = Compute(At(i), "forward", At(i).forward.compute_us,
-                                 {last_forward_, state_[i].weights_ready});
-      last_forward_ = workload_.parallelism == Parallelism::kData
-                          ? compute
-                          : Transfer(At(i), "forward", At(i).forward, compute);
+      last_forward_ = ForwardOf(i, last_forward_);
+    }
+  }
+
+  Id ForwardOf(std::size_t i, Id before) {
+    const Id compute = Compute(At(i), "forward", At(i).forward.compute_us,
+                               {before, state_[i].weights_ready});
+    return workload_.parallelism == Parallelism::kData
+               ? compute
+               : Transfer(At(i), "forward", At(i).forward, compute);
+  }
+
+  void BackwardRecompute() {
+    Id before = last_forward_;
+    for (std::size_t i = size(); i-- > 0;) {
+      const Layer& layer = At(i);
+      if (layer.recomputes) {
+        std::size_t from = i;
+        while (!At(from).checkpoint) {
+          --from;
+        }
+        for (; from < i; ++from) {
+          before = ForwardOf(from, before);
+        }
+      }
+      before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+      before = Transfer(layer, "input gradient", layer.input_gradient, before);
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {before});
+      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
     }
   }
 
@@ -184,6 +214,9 @@ class IterationBuilder {
   }
 
   void CountUnused() {
+    for (const std::string& name : workload_.not_used) {
+      diagnostics_.Count("workload_parameter_not_used", name);
+    }
     const Parallelism type = workload_.parallelism;
     const bool micro = type == Parallelism::kMicro;
     const bool inference = type == Parallelism::kInference;
@@ -199,7 +232,8 @@ class IterationBuilder {
       check(layer.input_gradient,
             type == Parallelism::kDlrm
                 ? i == 0
-                : i > 0 && (type == Parallelism::kModel || type == Parallelism::kHybrid),
+                : type == Parallelism::kRecompute ||
+                      (i > 0 && (type == Parallelism::kModel || type == Parallelism::kHybrid)),
             "input gradient");
       check(layer.weight_gradient, type != Parallelism::kModel && !inference, "weight gradient");
       if (layer.update_us > 0) {
@@ -209,7 +243,7 @@ class IterationBuilder {
   }
 
   const Workload& workload_;
-  std::int32_t world_size_;
+  const Groups& groups_;
   Diagnostics& diagnostics_;
   std::vector<LayerState> state_;
   std::vector<Node> nodes_;
@@ -219,8 +253,8 @@ class IterationBuilder {
 }  // namespace
 
 std::vector<Node> BuildIterations(const Workload& workload, std::int32_t passes,
-                                  std::int32_t world_size, Diagnostics& diagnostics) {
-  return IterationBuilder(workload, world_size, diagnostics).Run(passes);
+                                  const Groups& groups, Diagnostics& diagnostics) {
+  return IterationBuilder(workload, groups, diagnostics).Run(passes);
 }
 
 }  // namespace reprise::astra_text

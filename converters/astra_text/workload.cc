@@ -20,6 +20,7 @@ constexpr TypeRow kWorkloadTypes[] = {{"MICRO", Parallelism::kMicro},
                                       {"HYBRID_DATA_MODEL", Parallelism::kHybrid},
                                       {"HYBRID_MODEL_DATA", Parallelism::kHybrid},
                                       {"HYBRID_TRANSFORMER", Parallelism::kHybrid},
+                                      {"HYBRID_TRANSFORMER_FWD_IN_BCKWD", Parallelism::kRecompute},
                                       {"HYBRID_CUSTOMIZED", Parallelism::kHybrid},
                                       {"HYBRID_DLRM", Parallelism::kDlrm},
                                       {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
@@ -61,6 +62,7 @@ class Parser {
       return BadInput(fmt::format("{}: truncated: ends after {} of {} layers", file_.path(),
                                   out.layers.size(), layers));
     }
+    REPRISE_TRY(MarkLayers(out));
     if (out.parallelism == Parallelism::kDlrm && out.last_bottom_layer >= layers) {
       return BadInput(fmt::format("{}: line 1: the last bottom layer is {}, there are {} layers",
                                   file_.path(), out.last_bottom_layer, layers));
@@ -99,6 +101,10 @@ class Parser {
     }
     out.type = words_[0];
     out.parallelism = *parallelism;
+    transformer_ = out.type.starts_with("HYBRID_TRANSFORMER");
+    if (transformer_) {
+      return ReadParameters(out);
+    }
     if (out.parallelism != Parallelism::kDlrm) {
       return {};
     }
@@ -107,6 +113,65 @@ class Parser {
     }
     if (out.last_bottom_layer < 0) {
       return Wrong("the number of the last bottom layer after the type");
+    }
+    return {};
+  }
+
+  // "model_parallel_NPU_group: 8 checkpoints: 2 0 3 …": a name, a number, and after the counts of
+  // checkpoints as many layers.
+  Status ReadParameters(Workload& out) {
+    for (std::size_t i = 1; i < words_.size(); ++i) {
+      const std::string_view name = words_[i];
+      const auto value = i + 1 < words_.size() ? Number(words_[i + 1]) : std::nullopt;
+      const bool list = name == "checkpoints:" || name == "checkpoint_initiates:";
+      const bool known = list || name == "model_parallel_NPU_group:" || name == "ep:";
+      if (known && (!value || *value < 0)) {
+        return Wrong(fmt::format("a number after \"{}\"", name));
+      }
+      if (!known) {
+        out.not_used.emplace_back(name);
+        i += value ? 1 : 0;
+        continue;
+      }
+      ++i;
+      if (name == "ep:") {
+        out.expert_parallel = *value;
+      } else if (!list) {
+        out.model_parallel = *value;
+      }
+      for (std::int64_t k = 0; list && k < *value; ++k) {
+        const auto layer = ++i < words_.size() ? Number(words_[i]) : std::nullopt;
+        if (!layer) {
+          return Wrong(fmt::format("{} numbers of layers after \"{}\"", *value, name));
+        }
+        (name == "checkpoints:" ? checkpoints_ : initiates_).push_back(*layer);
+      }
+    }
+    return {};
+  }
+
+  // The layers that the first line names, now that all are known.
+  Status MarkLayers(Workload& out) {
+    const auto layers = static_cast<std::int64_t>(out.layers.size());
+    for (const auto* list : {&checkpoints_, &initiates_}) {
+      for (const std::int64_t layer : *list) {
+        if (layer < 0 || layer >= layers) {
+          return BadInput(fmt::format("{}: line 1: a checkpoint is layer {}, there are {} layers",
+                                      file_.path(), layer, layers));
+        }
+        Layer& marked = out.layers[static_cast<std::size_t>(layer)];
+        (list == &checkpoints_ ? marked.checkpoint : marked.recomputes) = true;
+      }
+    }
+    bool kept = false;
+    for (std::size_t i = 0; i < out.layers.size(); ++i) {
+      kept = kept || out.layers[i].checkpoint;
+      if (out.layers[i].recomputes && !kept) {
+        return BadInput(fmt::format(
+            "{}: line 1: layer {} initiates a forward pass from a checkpoint, and no layer up to "
+            "it is one",
+            file_.path(), i));
+      }
     }
     return {};
   }
@@ -132,9 +197,9 @@ class Parser {
     if (!Number(words_[1])) {
       return Wrong(fmt::format("a number as the second word, found \"{}\"", words_[1]));
     }
-    REPRISE_ASSIGN(layer.forward, ReadPhase(2));
-    REPRISE_ASSIGN(layer.input_gradient, ReadPhase(5));
-    REPRISE_ASSIGN(layer.weight_gradient, ReadPhase(8));
+    REPRISE_ASSIGN(layer.forward, ReadPhase(2, Scope::kModel));
+    REPRISE_ASSIGN(layer.input_gradient, ReadPhase(5, Scope::kModel));
+    REPRISE_ASSIGN(layer.weight_gradient, ReadPhase(8, Scope::kData));
     REPRISE_ASSIGN(layer.update_us, ReadAmount(11));
     return {};
   }
@@ -149,13 +214,25 @@ class Parser {
     return *amount;
   }
 
-  Result<Phase> ReadPhase(std::size_t at) const {
+  // `scope`: of a transformer's transfer whose word names none.
+  Result<Phase> ReadPhase(std::size_t at, Scope scope) const {
     Phase phase;
     REPRISE_ASSIGN(phase.compute_us, ReadAmount(at));
     REPRISE_ASSIGN(phase.bytes, ReadAmount(at + 2));
-    const std::string_view word = words_[at + 1];
+    std::string_view word = words_[at + 1];
     if (word == "NONE") {
       return phase;
+    }
+    phase.scope = transformer_ ? scope : Scope::kWorld;
+    const auto ends = [&word](std::string_view suffix) {
+      const bool has = word.ends_with(suffix);
+      word.remove_suffix(has ? suffix.size() : 0);
+      return has;
+    };
+    if (transformer_ && ends("_DP_EP")) {
+      phase.scope = Scope::kExpertData;
+    } else if (transformer_ && ends("_EP")) {
+      phase.scope = Scope::kExpert;
     }
     for (const CommKind kind : {CommKind::kAllReduce, CommKind::kAllGather,
                                 CommKind::kReduceScatter, CommKind::kAllToAll}) {
@@ -165,13 +242,16 @@ class Parser {
       }
     }
     return Wrong(fmt::format(
-        "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL as word {}, found \"{}\"", at + 2,
-        word));
+        "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL (of transformers also with _EP or "
+        "_DP_EP) as word {}, found \"{}\"",
+        at + 2, words_[at + 1]));
   }
 
   const TextFile& file_;
   std::string_view rest_;
   std::vector<std::string_view> words_;
+  bool transformer_ = false;
+  std::vector<std::int64_t> checkpoints_, initiates_;  // layers
   int line_ = 0;
 };
 

@@ -39,9 +39,24 @@ Status ReadEt(RankTrace& trace) {
   return BuildNodes(std::string(reader->schema()), reader->header(), std::move(nodes), trace);
 }
 
+Status DecodeNative(const std::vector<ForeignNode>& nodes, RankTrace& trace) {
+  const auto decoder = ForeignDecoder::Create(trace.path, true);
+  trace.recorded_operations = nodes.size();
+  trace.nodes.reserve(nodes.size());
+  for (const ForeignNode& node : nodes) {
+    REPRISE_ASSIGN(trace.nodes.emplace_back(), decoder->Decode(node));
+  }
+  trace.diagnostics.Merge(decoder->diagnostics());
+  return {};
+}
+
 Status ReadJson(RankTrace& trace) {
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(trace.path));
   REPRISE_ASSIGN(JsonTrace json, ReadJsonTrace(file, trace.diagnostics));
+  REPRISE_ASSIGN(trace.native, DecodeNativeHeader(json.header, trace.path, trace.diagnostics));
+  if (trace.native) {
+    return DecodeNative(json.nodes, trace);
+  }
   return BuildNodes("JSON", json.header, std::move(json.nodes), trace);
 }
 
@@ -161,6 +176,26 @@ Status Finish(std::vector<RankTrace>& traces, std::vector<TraceMetadata>& metada
   return {};
 }
 
+// By group and position, which the order of the nodes has just given them.
+void ShareLargest(std::vector<RankTrace>& traces) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<CommSpec*>> collectives;
+  for (RankTrace& trace : traces) {
+    for (Node& node : trace.nodes) {
+      if (node.comm && !IsPointToPoint(node.comm->kind) &&
+          node.comm->certainty != GroupCertainty::kUnknown) {
+        collectives[{node.comm->group, node.comm->index}].push_back(&*node.comm);
+      }
+    }
+  }
+  for (const auto& [key, members] : collectives) {
+    const CommKind kind = members.front()->kind;
+    if (std::all_of(members.begin(), members.end(),
+                    [&](const CommSpec* member) { return member->kind == kind; })) {
+      ShareLargestBytes(members);
+    }
+  }
+}
+
 struct Inputs {
   InputFiles files;
   std::string directory;  // where the groups are
@@ -205,6 +240,30 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
                                 request.force);
 }
 
+// Times, edges and groups are as they were when the JSON was written.
+Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::string& directory,
+                                  const OutputFiles& output) {
+  ConvertReport report;
+  REPRISE_ASSIGN(auto groups, ReadGroups(directory));
+  for (RankTrace& trace : traces) {
+    for (const Node& node : trace.nodes) {
+      if (node.comm) {
+        groups.try_emplace(node.comm->group, ProcessGroup{.id = node.comm->group});
+      }
+    }
+  }
+  Summarise(traces, groups, report);
+  for (RankTrace& trace : traces) {
+    trace.native->rank = trace.rank;
+    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(trace.nodes, *trace.native, output));
+    rank.recorded_operations = trace.recorded_operations;
+    report.ranks.push_back(std::move(rank));
+  }
+  std::erase_if(groups, [](const auto& group) { return group.second.ranks.empty(); });
+  REPRISE_TRY(output.Publish(groups));
+  return report;
+}
+
 Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   REPRISE_ASSIGN(const Inputs inputs, FindInputs(request));
   REPRISE_ASSIGN(OutputFiles output, OpenOutput(request, inputs));
@@ -213,6 +272,16 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   for (const auto& [rank, path] : inputs.files.ranks) {
     REPRISE_ASSIGN(traces.emplace_back(), ReadRank(rank, path));
   }
+  const auto native = [](const RankTrace& trace) { return trace.native.has_value(); };
+  if (const auto own = std::count_if(traces.begin(), traces.end(), native); own > 0) {
+    if (static_cast<std::size_t>(own) < traces.size()) {
+      return BadInput(fmt::format(
+          "{}: {} of {} files are Reprise's own traces as JSON, and the others are not; convert "
+          "them apart",
+          inputs.directory, own, traces.size()));
+    }
+    return WriteNative(traces, inputs.directory, output);
+  }
   // A set of one rank is all that there is: replay could not find the others.
   const bool alone = !inputs.whole_set && !request.output_file.empty();
   const std::int32_t world_size = WorldSize(traces, given, !alone);
@@ -220,6 +289,12 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   const auto groups = AssignGroups(traces, given, world_size, report.diagnostics);
   std::vector<TraceMetadata> metadata;
   REPRISE_TRY(Finish(traces, metadata, world_size));
+  ShareLargest(traces);
+  for (RankTrace& trace : traces) {
+    for (Node& node : trace.nodes) {
+      AddCost(request.costs, node);
+    }
+  }
   Summarise(traces, groups, report);
   if (request.strict) {
     REPRISE_TRY(CheckChakraLosses(report.diagnostics));

@@ -46,6 +46,10 @@ class ForeignTraceBuilder {
       REPRISE_ASSIGN(Node node, decoder->Decode(from));
       AddCallers(from, node);
       FillKind(from, became, node);
+      // Whatever takes its turn on an actor is COMP: simulators stop at other types.
+      if (node.type == NodeType::kMetadata || node.type == NodeType::kInvalid) {
+        node.type = NodeType::kComp;
+      }
       ReadGroups(node);
       trace_.nodes.push_back(std::move(node));
       from = {};
@@ -110,7 +114,8 @@ class ForeignTraceBuilder {
         }
         trace_.diagnostics.Count("caller_is_no_edge");
       } else {
-        node.deps.push_back({.node_id = caller});  // once, if it is in both lists: FinishTrace
+        // Once, if it is in both lists: FinishTrace.
+        node.deps.push_back({.node_id = caller, .reason = EdgeReason::kControl});
       }
     }
   }
@@ -121,7 +126,7 @@ class ForeignTraceBuilder {
       const bool call = IsHostOperation(from);
       node.kind = call ? OpKind::kMetadata : OpKind::kWork;
       node.op_class = call ? OpClass::kHost : OpClass::kComm;
-      node.type = call ? NodeType::kMetadata : NodeType::kComp;
+      node.type = NodeType::kComp;
       return;
     }
     if (IsTransfer(node.type) || node.type == NodeType::kMetadata) {
@@ -137,9 +142,6 @@ class ForeignTraceBuilder {
     }
     if (node.kind == OpKind::kComm) {  // by its name only
       node.kind = node.actor.kind == Actor::Kind::kThread ? OpKind::kMetadata : OpKind::kWork;
-    }
-    if (node.type == NodeType::kComp && node.kind != OpKind::kWork && node.kind != OpKind::kWait) {
-      node.type = NodeType::kMetadata;
     }
   }
 

@@ -153,7 +153,6 @@ class LinkedTraceBuilder {
     if (!cuts.empty() && info.kind == OpKind::kWork) {
       node.kind = OpKind::kMetadata;
       node.op_class = OpClass::kHost;
-      node.type = NodeType::kMetadata;
     }
     const std::int64_t end = End(i);
     std::vector<std::pair<std::int64_t, std::uint64_t>>& pieces = pieces_[i];
@@ -179,7 +178,6 @@ class LinkedTraceBuilder {
     node.outputs.clear();
     node.kind = OpKind::kMetadata;
     node.op_class = OpClass::kHost;
-    node.type = NodeType::kMetadata;
   }
 
   // Starts of the kernels that were launched from inside an operation's interval, by caller.
@@ -210,7 +208,7 @@ class LinkedTraceBuilder {
     node.name = from.name;
     node.kind = info.kind;
     node.op_class = info.op_class;
-    node.type = info.kind == OpKind::kMetadata ? NodeType::kMetadata : NodeType::kComp;
+    node.type = NodeType::kComp;
     node.actor = {.kind = Actor::Kind::kThread, .id = from.thread};
     node.rf_id = from.rf_id;
     node.seq_id = from.seq_id;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct RankTrace {
   // Captured from PyTorch: a transfer that names no group may be of any. Simulators' traces mean
   // all ranks by it.
   bool captured = false;
+  // Reprise's own, as other JSON: nodes, groups and times are final.
+  std::optional<TraceMetadata> native;
   Diagnostics diagnostics;
 };
 

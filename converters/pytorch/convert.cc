@@ -166,7 +166,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     TraceMetadata metadata = Describe(ranks[i], clocks);
     metadata.tracing_call_ns = std::llround(costs[i].PerCall());
     REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], std::move(metadata),
-                                              output.Temporary(ranks[i].rank)));
+                                              request.costs, output.Temporary(ranks[i].rank)));
     report.ranks[i].path = output.Final(ranks[i].rank);
     report.ranks[i].link = ranks[i].list.link;
     return {};

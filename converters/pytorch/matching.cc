@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "converters/comm_sizes.h"
 #include "timing/transfer.h"
 
 namespace reprise::pytorch {
@@ -137,6 +138,17 @@ void SetTransferTimes(const Match& match, const ClockFit& clocks, Diagnostics& d
   }
 }
 
+// Where members contribute different amounts, all get to know the largest.
+void ShareLargest(const Match& match) {
+  std::vector<CommSpec*> members;
+  for (const Member& member : match) {
+    members.push_back(&member.transfer->arguments.spec);
+  }
+  if (!IsPointToPoint(members.front()->kind)) {
+    ShareLargestBytes(members);
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -197,6 +209,7 @@ Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
       SettleEnd(match[0], &match[1], clocks);
       SettleEnd(match[1], &match[0], clocks);
     }
+    ShareLargest(match);
     SetTransferTimes(match, clocks, diagnostics);
   }
   for (RankCapture& rank : ranks) {

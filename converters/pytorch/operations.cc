@@ -93,7 +93,7 @@ MatchedIds MatchIds(const HostTrace& host, const KinetoTrace& kineto, const std:
   return out;
 }
 
-Result<AlignedEvents> Match(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice,
+Result<AlignedEvents> AlignByOrder(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice,
                             const std::string& label, Diagnostics& diagnostics) {
   AlignedEvents out;
   if (kineto.untimed) {
@@ -237,7 +237,7 @@ void Summarise(const HostTrace& host, OperationList& list) {
 Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& kineto,
                                      RepeatChoice choice, const std::string& label,
                                      Diagnostics& diagnostics) {
-  REPRISE_ASSIGN(const AlignedEvents match, Match(host, kineto, choice, label, diagnostics));
+  REPRISE_ASSIGN(const AlignedEvents match, AlignByOrder(host, kineto, choice, label, diagnostics));
   OperationList list;
   list.link = match.report;
   list.operations.reserve(kineto.events.size());

@@ -128,7 +128,7 @@ class Writer {
         break;
       case Item::Kind::kWait:
         node.name = "c10d::wait";
-        node.type = NodeType::kMetadata;
+        node.type = NodeType::kComp;
         node.kind = OpKind::kWait;
         node.op_class = OpClass::kHost;
         break;
@@ -137,7 +137,7 @@ class Writer {
         break;
       case Item::Kind::kHostWait:
         node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
-        node.type = NodeType::kMetadata;
+        node.type = NodeType::kComp;
         node.kind = OpKind::kWait;
         node.op_class = OpClass::kHost;
         break;
@@ -149,7 +149,7 @@ class Writer {
       case Item::Kind::kStepEnd:
       case Item::Kind::kHead:
       case Item::Kind::kRest:
-        node.type = NodeType::kMetadata;
+        node.type = NodeType::kComp;
         node.kind = OpKind::kMetadata;
         node.op_class = OpClass::kHost;
         break;
@@ -161,7 +161,7 @@ class Writer {
     const OpInfo& info = rank_.roles[static_cast<std::size_t>(item.operation)].info;
     node.kind = info.kind;
     node.op_class = info.op_class;
-    node.type = info.kind == OpKind::kWork ? NodeType::kComp : NodeType::kMetadata;
+    node.type = NodeType::kComp;
     if (HostNode* host = HostOf(item.operation)) {
       LendArguments(*host, loan);
     }
@@ -256,17 +256,19 @@ struct Chunk {
   Status outcome;
 };
 
-void Encode(Writer& writer, std::int32_t rank, Chunk& chunk) {
+void Encode(Writer& writer, std::int32_t rank, const CostTable& costs, Chunk& chunk) {
   thread_local Writer::Loan loan;
   for (std::size_t i = chunk.first; i < chunk.last && chunk.outcome; ++i) {
     writer.Build(i, loan);
+    AddCost(costs, loan.node);
     chunk.outcome = EncodeNode(loan.node, rank, chunk.bytes);
     Writer::GiveBack(loan);
   }
 }
 
 // All but the writing itself on all threads.
-Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, EtWriter& file) {
+Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const CostTable& costs,
+                  EtWriter& file) {
   namespace tbb = oneapi::tbb;
   constexpr std::size_t kChunk = 32;
   constexpr std::size_t kMostAtOnce = 8;
@@ -283,7 +285,7 @@ Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, EtWriter
     return chunk;
   };
   const auto encode = [&](std::shared_ptr<Chunk> chunk) {
-    Encode(writer, rank, *chunk);
+    Encode(writer, rank, costs, *chunk);
     return chunk;
   };
   const auto write = [&](const std::shared_ptr<Chunk>& chunk) {
@@ -304,7 +306,7 @@ Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, EtWriter
 }  // namespace
 
 Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMetadata metadata,
-                                const std::string& path) {
+                                const CostTable& costs, const std::string& path) {
   for (const auto& [name, counter] : rank.diagnostics.Snapshot()) {
     metadata.diagnostics.emplace_back(name, counter.count);
   }
@@ -319,7 +321,7 @@ Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMeta
   for (const Item& item : timeline.items) {
     out.edges += item.deps.size();
   }
-  REPRISE_TRY(WriteNodes(writer, timeline.items.size(), rank.rank, *file));
+  REPRISE_TRY(WriteNodes(writer, timeline.items.size(), rank.rank, costs, *file));
   REPRISE_TRY(file->Close());
   return out;
 }

@@ -11,9 +11,10 @@
 namespace reprise::pytorch {
 
 // Node ids: the host trace's where a node stands for one of its records, above its highest for
-// waits and the second parts of calls. Moves the arguments out of `rank`. On success the file is
-// complete under its name; on failure nothing is left.
+// waits and the second parts of calls. Moves the arguments out of `rank`; work gets what it costs
+// from `costs`. On success the file is complete under its name; on failure nothing is left.
 [[nodiscard]] Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline,
-                                              TraceMetadata metadata, const std::string& path);
+                                              TraceMetadata metadata, const CostTable& costs,
+                                              const std::string& path);
 
 }  // namespace reprise::pytorch

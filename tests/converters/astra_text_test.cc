@@ -113,6 +113,55 @@ TEST_F(AstraText, Dlrm) {
   ExpectFailure("HYBRID_DLRM\n" + layers, "last bottom layer");
 }
 
+// Layers run again from the last checkpoint before the marked one's backward pass.
+TEST_F(AstraText, ForwardInBackward) {
+  const std::string layers =
+      "3\n"
+      "a -1 1 ALLREDUCE 64 1 ALLREDUCE 64 1 ALLREDUCE 64 0\n"
+      "b -1 2 ALLREDUCE 64 2 ALLREDUCE 64 2 ALLREDUCE 64 0\n"
+      "c -1 3 ALLREDUCE 64 3 ALLREDUCE 64 3 ALLREDUCE 64 0\n";
+  const std::string type = "HYBRID_TRANSFORMER_FWD_IN_BCKWD ";
+  const auto report =
+      Convert(type + "pp: 1 checkpoints: 1 0 checkpoint_initiates: 1 2\n" + layers);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->diagnostics.CountOf("workload_parameter_not_used"), 1U) << "pp";
+  const LoadedTrace trace = Rank(0);
+  EXPECT_EQ(trace.Find("c forward", 1), nullptr) << "a and b alone";
+  EXPECT_THAT(WaitsFor(trace, "a forward", 1), ElementsAre("c forward all_reduce"));
+  EXPECT_THAT(WaitsFor(trace, "b forward", 1), ElementsAre("a forward all_reduce"));
+  EXPECT_THAT(WaitsFor(trace, "c input gradient"), ElementsAre("b forward all_reduce"));
+  EXPECT_THAT(WaitsFor(trace, "c weight gradient"), ElementsAre("c input gradient all_reduce"));
+  EXPECT_THAT(WaitsFor(trace, "b input gradient"), ElementsAre("c weight gradient"));
+  EXPECT_NE(trace.Find("a input gradient all_reduce"), nullptr);
+  ExpectFailure(type + "checkpoints: 0 checkpoint_initiates: 1 2\n" + layers, "initiates");
+  ExpectFailure(type + "checkpoints: 1 3\n" + layers, "layer 3");
+  ExpectFailure(type + "checkpoints: 2 0\n" + layers, "2 numbers of layers");
+  ExpectFailure(type + "model_parallel_NPU_group: x\n" + layers, "model_parallel_NPU_group");
+}
+
+TEST_F(AstraText, ModelDataAndExpertGroups) {
+  const std::string layers =
+      "2\n"
+      "a -1 1 ALLREDUCE 64 1 ALLREDUCE 64 1 ALLREDUCE 64 0\n"
+      "e -1 1 ALLTOALL_EP 64 1 ALLTOALL_EP 64 1 REDUCESCATTER_DP_EP 64 0\n";
+  const std::string type = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 ";
+  ASSERT_TRUE(Convert(type + "checkpoints: 0 checkpoint_initiates: 0\n" + layers, 8));
+  const auto set = TraceSet::Open(root_ + "/out");
+  ASSERT_TRUE(set) << set.error().message;
+  const LoadedTrace trace = Rank(5);
+  const auto ranks = [&](const std::string& node) {
+    return set->groups.at(trace.Find(node)->comm->group).ranks;
+  };
+  EXPECT_THAT(ranks("a forward all_reduce"), ElementsAre(4, 5));
+  EXPECT_THAT(ranks("a weight gradient all_reduce"), ElementsAre(1, 3, 5, 7));
+  EXPECT_THAT(ranks("e forward all_to_all"), ElementsAre(5, 7));
+  EXPECT_THAT(ranks("e weight gradient reduce_scatter"), ElementsAre(1, 5));
+  EXPECT_EQ(trace.Find("e weight gradient reduce_scatter")->comm->out_bytes, 32);
+  EXPECT_FALSE(Convert(type + "\n" + layers, 6)) << "6 ranks are no whole groups";
+  ASSERT_TRUE(Convert("HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1\n" + layers, 2));
+  EXPECT_EQ(Rank(0).Find("a forward all_reduce"), nullptr) << "one rank sends nothing";
+}
+
 TEST_F(AstraText, MicroAndInference) {
   ASSERT_TRUE(Convert("MICRO\n1\nx -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 512 5\n"));
   EXPECT_EQ(Rank(1).nodes.size(), 1U);

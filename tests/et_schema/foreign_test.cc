@@ -134,7 +134,8 @@ TEST_F(ForeignFile, BothKindsOfDependenciesCountOnce) {
   const auto nodes = ReadTrace(Write({Operator(5), Operator(6), node}));
   ASSERT_TRUE(nodes);
   EXPECT_THAT(nodes->at(2).deps,
-              testing::ElementsAre(Dependency{.node_id = 5}, Dependency{.node_id = 6}));
+              testing::ElementsAre(Dependency{.node_id = 5},
+                                   Dependency{.node_id = 6, .reason = EdgeReason::kControl}));
   EXPECT_EQ(nodes->at(2).deps[0].reason, EdgeReason::kUnknown);
 }
 

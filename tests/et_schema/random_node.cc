@@ -107,6 +107,7 @@ CommSpec RandomNodes::RandomComm(NodeType type) {
   spec.dtype = static_cast<DType>(Below(15));
   spec.in_bytes = Below(1 << 20);
   spec.out_bytes = Below(1 << 20);
+  spec.largest_bytes = Coin() ? -1 : Below(1 << 20);
   for (std::int64_t i = Below(3); i > 0; --i) {
     spec.in_splits.push_back(RandomInt());
     spec.out_splits.push_back(Below(3));

@@ -265,7 +265,9 @@ TEST(Wire, ProtobufReadsOurFile) {
   EXPECT_EQ(read.type(), pb::COMM_RECV_NODE);
   EXPECT_EQ(read.start_time_micros(), 1234U);
   EXPECT_EQ(read.duration_micros(), 2U);
-  EXPECT_EQ(read.ctrl_deps_size(), 0);
+  EXPECT_EQ(std::vector<std::uint64_t>(read.ctrl_deps().begin(), read.ctrl_deps().end()),
+            (std::vector<std::uint64_t>{3}))
+      << "the edge that only orders";
   EXPECT_EQ(std::vector<std::uint64_t>(read.data_deps().begin(), read.data_deps().end()),
             (std::vector<std::uint64_t>{3, 4}));
   EXPECT_EQ(read.inputs().values(), R"([5, 'it\'s', '<None>'])");
@@ -285,8 +287,34 @@ TEST(Wire, ProtobufReadsOurFile) {
   EXPECT_EQ(attribute("comm_size").int64_val(), 4096);
   EXPECT_EQ(attribute("comm_src").int32_val(), 1);
   EXPECT_EQ(attribute("comm_dst").int32_val(), 2);
+  EXPECT_EQ(attribute("comm_tag").int32_val(), 0) << "there though it is 0";
   EXPECT_EQ(attribute("pg_name").string_val(), "7");
   EXPECT_EQ(Ints(attribute("dep_reasons").int32_list()), (std::vector<std::int64_t>{1, 9 + 128}));
+}
+
+// comm_size of a collective as it stands in the file.
+std::int64_t CommSizeOf(const CommSpec& spec) {
+  const ScratchDirectory scratch;
+  Node node = MakeNode(1, 0);
+  node.type = NodeType::kCommColl;
+  node.comm = spec;
+  EXPECT_TRUE(WriteTrace(scratch.File("x.0.et"), {node}));
+  const auto messages = SplitMessages(ReadFile(scratch.File("x.0.et")));
+  RawNode raw;
+  EXPECT_TRUE(raw.Parse(messages.at(1)));
+  return raw.Number(Attribute::kCommSize, -1);
+}
+
+TEST(Wire, CommSizeIsWhatOneMemberPutsIn) {
+  EXPECT_EQ(CommSizeOf({.kind = CommKind::kAllGather, .in_bytes = 8, .out_bytes = 32}), 8);
+  EXPECT_EQ(CommSizeOf({.kind = CommKind::kReduceScatter, .in_bytes = 32, .out_bytes = 8}), 32);
+  EXPECT_EQ(CommSizeOf({.kind = CommKind::kBroadcast, .in_bytes = 0, .out_bytes = 16}), 16);
+  EXPECT_EQ(CommSizeOf({.kind = CommKind::kAllToAll,
+                        .in_bytes = 24,
+                        .out_bytes = 40,
+                        .largest_bytes = 100}),
+            100)
+      << "the same number on all members";
 }
 
 }  // namespace

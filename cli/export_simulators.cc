@@ -1,0 +1,188 @@
+#include "cli/export_simulators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/operation_costs.h"
+#include "cli/output_file.h"
+#include "converters/astra_sim/export.h"
+#include "et_schema/chakra_json.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using astra_sim::HostPlace;
+using astra_sim::Mode;
+
+constexpr const char* kSimulatorGroup = "ASTRA-sim";
+
+// One value for all dimensions, or one for each.
+template <typename T>
+Result<T> ValueOf(const std::vector<T>& values, std::size_t dimension, std::size_t dimensions,
+                  std::string_view option) {
+  if (values.size() == 1) {
+    return values.front();
+  }
+  if (values.size() != dimensions) {
+    return UsageError(fmt::format("{} has {} values, and --topology {} dimensions", option,
+                                  values.size(), dimensions));
+  }
+  return values[dimension];
+}
+
+Result<astra_sim::Machine> MakeMachine(const SimulatorFlags& flags, std::int32_t ranks) {
+  astra_sim::Machine machine{.peak_tflops = flags.peak_tflops,
+                             .memory_gb_per_s = flags.memory_gb_per_s};
+  const std::size_t dimensions = flags.topology.size();
+  std::vector<std::int32_t> npus = flags.npus;
+  if (npus.empty()) {
+    if (dimensions > 1) {
+      return UsageError("a network of several dimensions needs --npus, one number for each");
+    }
+    npus = {ranks};
+  }
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    astra_sim::Dimension& dimension = machine.dimensions.emplace_back();
+    if (!astra_sim::ParseTopology(flags.topology[d], dimension.topology)) {
+      return UsageError(fmt::format("--topology {}: expected ring, switch or fully-connected",
+                                    flags.topology[d]));
+    }
+    REPRISE_ASSIGN(dimension.npus, ValueOf(npus, d, dimensions, "--npus"));
+    REPRISE_ASSIGN(dimension.bandwidth_gb_per_s,
+                   ValueOf(flags.bandwidth_gb_per_s, d, dimensions, "--bandwidth"));
+    REPRISE_ASSIGN(dimension.latency_ns,
+                   ValueOf(flags.latency_ns, d, dimensions, "--latency"));
+  }
+  return machine;
+}
+
+void PrintReport(const astra_sim::Report& report, const std::string& output) {
+  fmt::print("{} ranks, {} nodes; longest rank as recorded {:.3f} ms\n", report.ranks, report.nodes,
+             static_cast<double>(report.recorded_us) / 1000);
+  if (report.delay_nodes > 0) {
+    fmt::print("{} nodes for gaps before what is simulated\n", report.delay_nodes);
+  }
+  if (report.modelled_work + report.timed_work > 0) {
+    fmt::print("work: {} nodes with FLOPs and bytes, {} with their recorded time\n",
+               report.modelled_work, report.timed_work);
+  }
+  for (const auto& [what, count] : report.replaced) {
+    fmt::print("{} times {}\n", count, what);
+  }
+  for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
+    fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count, name,
+               counter.examples.empty() ? "" : counter.examples.front());
+  }
+  fmt::print("wrote {}; run it with\n  ASTRA_SIM=AstraSim_Analytical_Congestion_Unaware {}/run.sh\n",
+             output, output);
+}
+
+Status WriteOneJson(const std::string& input, const std::string& output, bool force,
+                    std::uint64_t& nodes) {
+  REPRISE_ASSIGN(OutputFile file, OutputFile::Create(output, force));
+  REPRISE_ASSIGN(const std::uint64_t written, WriteChakraJson(input, file.stream()));
+  nodes += written;
+  return file.Commit();
+}
+
+}  // namespace
+
+void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
+  app.add_option("--mode", flags.mode,
+                 "replay: everything takes its recorded time; network: transfers are simulated; "
+                 "roofline: work takes what its FLOPs and bytes need, too")
+      ->check(CLI::IsMember({"replay", "network", "roofline"}))
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_option("--topology", flags.topology,
+                 "ring, switch or fully-connected, for each dimension of the network, innermost "
+                 "first")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_option("--npus", flags.npus, "ranks of each dimension (default: all, in one)")
+      ->delimiter(',')
+      ->group(kSimulatorGroup);
+  app.add_option("--bandwidth", flags.bandwidth_gb_per_s,
+                 "GB/s of a link, for all dimensions or each")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_option("--latency", flags.latency_ns, "ns of a link, for all dimensions or each")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_option("--peak-tflops", flags.peak_tflops, "for roofline: TFLOP/s of a rank")
+      ->group(kSimulatorGroup);
+  app.add_option("--memory-bandwidth", flags.memory_gb_per_s,
+                 "for roofline: GB/s of a rank's memory")
+      ->group(kSimulatorGroup);
+  app.add_option("--host-nodes", flags.host,
+                 "what runs the nodes of host threads: cpu, npu, or auto: npu unless the set has "
+                 "device nodes")
+      ->check(CLI::IsMember({"auto", "cpu", "npu"}))
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_option("--host-gaps", flags.host_gaps,
+                 "keep or drop delays and the time of host nodes that are no work")
+      ->check(CLI::IsMember({"keep", "drop"}))
+      ->capture_default_str()
+      ->group(kSimulatorGroup);
+  app.add_flag("--track-memory", flags.track_memory,
+               "write each node's tensors, and have local memory tracked")
+      ->group(kSimulatorGroup);
+}
+
+Status ExportAstraSim(const std::string& input, const std::string& output,
+                      const SimulatorFlags& flags, bool force) {
+  std::error_code error;
+  if (!fs::is_directory(input, error)) {
+    return UsageError(fmt::format("{}: --to astra-sim takes the directory of a trace set", input));
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
+  astra_sim::Request request{.set_directory = input,
+                             .output_directory = output,
+                             .mode = flags.mode == "replay"    ? Mode::kReplay
+                                     : flags.mode == "network" ? Mode::kNetwork
+                                                               : Mode::kRoofline,
+                             .host = flags.host == "cpu"   ? HostPlace::kCpu
+                                     : flags.host == "npu" ? HostPlace::kNpu
+                                                           : HostPlace::kAuto,
+                             .host_gaps = flags.host_gaps == "keep",
+                             .track_memory = flags.track_memory,
+                             .force = force,
+                             .costs = KernelCosts()};
+  REPRISE_ASSIGN(request.machine, MakeMachine(flags, set.world_size));
+  REPRISE_ASSIGN(const astra_sim::Report report, astra_sim::Export(request));
+  PrintReport(report, output);
+  return {};
+}
+
+Status ExportChakraJson(const std::string& input, const std::string& output, bool force) {
+  std::uint64_t nodes = 0;
+  std::error_code error;
+  if (!fs::is_directory(input, error)) {
+    REPRISE_TRY(WriteOneJson(input, output, force, nodes));
+    fmt::print("{} nodes\nwrote {}\n", nodes, output);
+    return {};
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
+  fs::create_directories(output, error);
+  if (error) {
+    return EnvironmentError(fmt::format("cannot create {}: {}", output, error.message()));
+  }
+  for (const auto& [rank, file] : set.files) {
+    REPRISE_TRY(WriteOneJson(file, fmt::format("{}/{}.{}.json", output, set.name, rank), force,
+                             nodes));
+  }
+  REPRISE_TRY(WriteGroups(output, set.groups));
+  fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.files.size(),
+             output);
+  return {};
+}
+
+}  // namespace reprise

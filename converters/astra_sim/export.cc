@@ -1,0 +1,208 @@
+#include "converters/astra_sim/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "converters/astra_sim/order.h"
+#include "converters/astra_sim/rank_nodes.h"
+#include "converters/astra_sim/tensors.h"
+#include "converters/output_files.h"
+#include "et_schema/io.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise::astra_sim {
+namespace {
+
+// Group ids number the messages of groups in steps of a million, in 32 bits.
+constexpr std::int32_t kHighestGroup = 2000;
+
+bool IsWorld(const std::string& id) { return id.empty() || id == "0"; }
+
+// Whole numbers from 1 stay as they are, if all are such.
+std::map<std::string, std::string> GroupIds(const std::map<std::string, ProcessGroup>& groups) {
+  std::map<std::string, std::string> out;
+  bool fit = true;
+  for (const auto& [id, group] : groups) {
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+    fit = fit && (IsWorld(id) || (error == std::errc{} && end == id.data() + id.size() &&
+                                  number > 0 && number <= kHighestGroup));
+  }
+  std::int32_t next = 1;
+  for (const auto& [id, group] : groups) {
+    out[id] = IsWorld(id) ? "0" : fit ? id : std::to_string(next++);
+  }
+  return out;
+}
+
+Result<std::map<std::string, ProcessGroup>> WrittenGroups(
+    const std::map<std::string, ProcessGroup>& groups,
+    const std::map<std::string, std::string>& ids) {
+  if (ids.size() > static_cast<std::size_t>(kHighestGroup)) {
+    return BadInput(fmt::format("the set has {} process groups, ASTRA-sim can number {}",
+                                ids.size(), kHighestGroup));
+  }
+  std::map<std::string, ProcessGroup> out;
+  for (const auto& [id, group] : groups) {
+    const std::string& written = ids.at(id);
+    out[written] = {.id = written, .description = group.description, .ranks = group.ranks};
+  }
+  return out;
+}
+
+Result<std::vector<Graph>> LoadSet(const Request& request, TraceSet& set) {
+  REPRISE_ASSIGN(set, TraceSet::Open(request.set_directory));
+  if (set.world_size < 2) {
+    return UsageError(fmt::format(
+        "{}: a set of one rank; ASTRA-sim simulates networks of at least two", set.directory));
+  }
+  std::vector<Graph> graphs;
+  for (const auto& [rank, file] : set.files) {
+    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
+    if (graph.metadata().rank != rank) {
+      return BadInput(fmt::format("{}: its header says rank {}, its name {}", file,
+                                  graph.metadata().rank, rank));
+    }
+    graphs.push_back(std::move(graph));
+  }
+  return graphs;
+}
+
+HostPlace DecideHost(const Request& request, const std::vector<Graph>& graphs) {
+  if (request.host != HostPlace::kAuto) {
+    return request.host;
+  }
+  for (const Graph& graph : graphs) {
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (graph.actor(i).kind == Actor::Kind::kStream) {
+        return HostPlace::kCpu;
+      }
+    }
+  }
+  return HostPlace::kNpu;
+}
+
+// What a shell and ASTRA-sim's options take without quoting.
+std::string PlainName(const std::string& name) {
+  std::string out = name;
+  for (char& c : out) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '.' || c == '-' || c == '_';
+    c = plain ? c : '_';
+  }
+  return out.empty() ? "trace" : out;
+}
+
+class RankWriter {
+ public:
+  RankWriter(const SetPlan& set, const RankPlan& rank, const RankTensors* tensors)
+      : nodes_(set, rank), tensors_(tensors) {}
+
+  Status Write(const Graph& graph, const std::string& path, Report& report) {
+    TraceMetadata metadata = graph.metadata();
+    metadata.source = fmt::format("{}, exported for ASTRA-sim", metadata.source);
+    metadata.ranges.clear();
+    metadata.clock_offset_ns = 0;
+    metadata.clock_drift = 0;
+    REPRISE_ASSIGN(const auto file, EtWriter::Create(path, metadata));
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      REPRISE_ASSIGN(const ExportedNode made, nodes_.Build(i, report));
+      if (made.has_delay) {
+        ++report.delay_nodes;
+        REPRISE_TRY(Add(made.delay, metadata.rank, {}, {}, *file));
+      }
+      REPRISE_TRY(Add(made.node, metadata.rank,
+                      tensors_ != nullptr ? tensors_->Read(i) : std::vector<std::string>(),
+                      tensors_ != nullptr ? tensors_->Written(i) : std::vector<std::string>(),
+                      *file));
+      report.nodes += made.has_delay ? 2 : 1;
+    }
+    report.recorded_us = std::max(report.recorded_us, nodes_.LastEndUs());
+    return file->Close();
+  }
+
+ private:
+  Status Add(const Node& node, std::int32_t rank, std::vector<std::string> read,
+             std::vector<std::string> written, EtWriter& file) {
+    if (tensors_ == nullptr) {
+      return file.Write(node);
+    }
+    const TextListAttribute lists[] = {{"inputs", std::move(read)},
+                                       {"outputs", std::move(written)}};
+    bytes_.clear();
+    REPRISE_TRY(EncodeNode(node, rank, lists, bytes_));
+    return file.WriteEncoded(bytes_, 1);
+  }
+
+  RankNodes nodes_;
+  const RankTensors* tensors_;
+  std::string bytes_;
+};
+
+// Edges beside the recorded ones, by node.
+std::vector<std::vector<Graph::Index>> ByReader(
+    std::size_t nodes, const std::vector<std::pair<Graph::Index, Graph::Index>>& edges) {
+  std::vector<std::vector<Graph::Index>> out(nodes);
+  for (const auto& [from, to] : edges) {
+    out[to].push_back(from);
+  }
+  return out;
+}
+
+// Each transfer after the one before it in the rank's order.
+std::vector<Graph::Index> After(std::size_t nodes, const std::vector<Graph::Index>& order) {
+  std::vector<Graph::Index> out(nodes);
+  for (Graph::Index i = 0; i < nodes; ++i) {
+    out[i] = i;
+  }
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    out[order[k]] = order[k - 1];
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Report> Export(const Request& request) {
+  TraceSet set;
+  REPRISE_ASSIGN(const std::vector<Graph> graphs, LoadSet(request, set));
+  REPRISE_TRY(Check(request.machine, request.mode, set.world_size));
+  const std::string name = PlainName(set.name);
+  REPRISE_ASSIGN(const OutputFiles output,
+                 OutputFiles::Directory(request.output_directory, name, request.force));
+  Report report{.ranks = set.world_size};
+  const SetTransfers transfers = MatchSet(graphs, set.groups, report.diagnostics);
+  std::vector<RankTensors> tensors;
+  std::vector<std::vector<std::vector<Graph::Index>>> more_deps;
+  for (const Graph& graph : graphs) {
+    if (request.track_memory) {
+      REPRISE_ASSIGN(tensors.emplace_back(), RankTensors::Create(graph));
+    }
+    more_deps.push_back(ByReader(
+        graph.size(), request.track_memory ? tensors.back().Edges()
+                                           : std::vector<std::pair<Graph::Index, Graph::Index>>()));
+  }
+  std::vector<std::vector<Graph::Index>> order(graphs.size());
+  if (request.mode != Mode::kReplay) {
+    REPRISE_ASSIGN(order, OrderTransfers(graphs, transfers, more_deps));
+  }
+  const std::map<std::string, std::string> ids = GroupIds(set.groups);
+  REPRISE_ASSIGN(const auto groups, WrittenGroups(set.groups, ids));
+  const SetPlan plan{request, DecideHost(request, graphs), transfers, ids};
+  for (std::size_t r = 0; r < graphs.size(); ++r) {
+    const RankPlan rank{graphs[r], transfers.match_of[r], After(graphs[r].size(), order[r]),
+                        std::move(more_deps[r])};
+    RankWriter writer(plan, rank, request.track_memory ? &tensors[r] : nullptr);
+    REPRISE_TRY(writer.Write(graphs[r], output.Temporary(static_cast<std::int32_t>(r)), report));
+  }
+  const std::string directory = std::filesystem::path(output.Temporary(0)).parent_path().string();
+  REPRISE_TRY(WriteMachineFiles(directory, name, request.machine, request.mode,
+                                request.track_memory, set.world_size));
+  REPRISE_TRY(output.Publish(groups));
+  return report;
+}
+
+}  // namespace reprise::astra_sim
