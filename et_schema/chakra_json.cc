@@ -234,8 +234,7 @@ Result<std::uint64_t> WriteChakraJson(const std::string& et_path, std::ostream& 
   for (const pb::AttributeProto& attribute : header.attr()) {
     attributes.push_back(AttributeJson(attribute));
   }
-  out << "{\"metadata\": " << Text({{"version", header.version()}, {"attr", attributes}})
-      << ",\n\"workload_graph\": [";
+  out << "{\"workload_graph\": [";  // first, so that readers know the file by it
   std::uint64_t nodes = 0;
   pb::Node node;
   while (true) {
@@ -250,7 +249,8 @@ Result<std::uint64_t> WriteChakraJson(const std::string& et_path, std::ostream& 
     out << (nodes == 0 ? "\n" : ",\n") << Text(NodeJson(node));
     ++nodes;
   }
-  out << "\n]}\n";
+  out << "\n],\n\"metadata\": " << Text({{"version", header.version()}, {"attr", attributes}})
+      << "}\n";
   if (!out) {
     return EnvironmentError(fmt::format("{}: its JSON cannot be written", et_path));
   }

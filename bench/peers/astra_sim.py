@@ -139,8 +139,10 @@ def main():
              "MB by kind"]]
     failures = []
     with tempfile.TemporaryDirectory(prefix="reprise_astra_") as directory:
-        for capture in args.captures:
-            row, wrong = check_set(args, program.resolve(), capture, pathlib.Path(directory))
+        for number, capture in enumerate(args.captures):
+            work = pathlib.Path(directory) / str(number)
+            work.mkdir()
+            row, wrong = check_set(args, program.resolve(), capture, work)
             failures += wrong
             if row:
                 rows.append(row)

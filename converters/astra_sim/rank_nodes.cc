@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace reprise::astra_sim {
 namespace {
@@ -49,6 +50,19 @@ std::int64_t SimulatedBytes(const Match& match, std::int64_t members, std::int64
                                                                          : std::int64_t{1});
 }
 
+void AddEdge(std::uint64_t id, EdgeReason reason, Node& node) {
+  if (std::none_of(node.deps.begin(), node.deps.end(),
+                   [id](const Dependency& dep) { return dep.node_id == id; })) {
+    node.deps.push_back({.node_id = id, .reason = reason, .inferred = true});
+  }
+}
+
+// The bytes of memory that take so long in roofline mode, where one operation on them is nothing.
+// Half a nanosecond on top, since times are cut to whole ones.
+std::int64_t BytesFor(std::int64_t duration_ns, double memory_gb_per_s) {
+  return static_cast<std::int64_t>((static_cast<double>(duration_ns) + 0.5) * memory_gb_per_s) + 1;
+}
+
 // Both sides as the kind has them.
 void SetBytes(std::int64_t bytes, std::int64_t members, CommSpec& spec) {
   spec.in_bytes = spec.out_bytes = bytes;
@@ -62,7 +76,62 @@ void SetBytes(std::int64_t bytes, std::int64_t members, CommSpec& spec) {
 }  // namespace
 
 RankNodes::RankNodes(const SetPlan& set, const RankPlan& rank)
-    : set_(set), rank_(rank), graph_(rank.graph), times_(rank.graph) {}
+    : set_(set),
+      rank_(rank),
+      graph_(rank.graph),
+      times_(rank.graph),
+      begin_us_(rank.graph.size()),
+      after_(rank.graph.size()) {
+  ShareUnits();
+}
+
+RankNodes::Unit RankNodes::UnitOf(Index i) const {
+  const CommSpec* spec = graph_.comm(i);
+  if (spec == nullptr ||
+      (set_.request.mode != Mode::kReplay && rank_.match_of[i] == SetTransfers::kNone)) {
+    return OnNpu(i) ? Unit::kNpu : Unit::kCpu;
+  }
+  return spec->kind == CommKind::kRecv ? Unit::kNone : Unit::kTransfer;
+}
+
+// Recorded nodes of one unit overlap: streams, threads, transfers that wait for each other inside
+// the library. A unit of the simulator does them one after the other, so a node has only the time
+// in which none before it runs. In replay mode nothing but this decides when a node ends: nodes
+// follow each other in the order of their ends, each as soon as the last one's end, and all ends
+// are the recorded ones. Where times are simulated, they come as they become ready.
+void RankNodes::ShareUnits() {
+  const bool replay = set_.request.mode == Mode::kReplay;
+  std::vector<std::uint32_t> place(graph_.size());
+  for (std::uint32_t k = 0; const Index i : graph_.order()) {
+    place[i] = k++;
+  }
+  std::vector<Index> order(graph_.order().begin(), graph_.order().end());
+  const auto& times = replay ? times_.end_us : times_.start_us;
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return std::pair(times[a], place[a]) < std::pair(times[b], place[b]);
+  });
+  struct Last {
+    std::int64_t end_us = 0;
+    Index node = 0;
+  };
+  std::array<Last, 3> last;
+  for (const Index i : order) {
+    begin_us_[i] = set_.request.host_gaps ? times_.ready_us[i] : times_.start_us[i];
+    after_[i] = i;
+    const Unit unit = UnitOf(i);
+    if (unit == Unit::kNone || (unit == Unit::kTransfer && !replay)) {
+      continue;
+    }
+    Last& before = last.at(static_cast<std::size_t>(unit));
+    if (before.end_us > begin_us_[i]) {
+      begin_us_[i] = std::min(before.end_us, times_.end_us[i]);
+      after_[i] = replay ? before.node : i;
+    }
+    if (times_.end_us[i] >= before.end_us) {
+      before = {times_.end_us[i], i};
+    }
+  }
+}
 
 std::int64_t RankNodes::LastEndUs() const {
   return times_.end_us.empty() ? 0
@@ -97,7 +166,7 @@ std::int64_t RankNodes::DurationUs(Index i) const {
   if (TakesNoTime(i)) {
     return 0;
   }
-  return times_.end_us[i] - (set_.request.host_gaps ? times_.ready_us[i] : times_.start_us[i]);
+  return times_.end_us[i] - begin_us_[i];
 }
 
 void RankNodes::Place(Index i, Node& node) const {
@@ -116,17 +185,16 @@ void RankNodes::AddDependencies(Index i, Node& node) const {
   for (std::size_t d = 0; d < deps.size(); ++d) {
     node.deps.push_back({IdOf(deps[d]), graph_.reasons(i)[d], graph_.inferred(i, d)});
   }
-  const auto add = [&node](std::uint64_t id, EdgeReason reason) {
-    if (std::none_of(node.deps.begin(), node.deps.end(),
-                     [id](const Dependency& dep) { return dep.node_id == id; })) {
-      node.deps.push_back({.node_id = id, .reason = reason, .inferred = true});
-    }
-  };
   for (const Index dep : rank_.more_deps[i]) {
-    add(IdOf(dep), EdgeReason::kData);
+    AddEdge(IdOf(dep), EdgeReason::kData, node);
   }
-  if (rank_.after[i] != i) {
-    add(IdOf(rank_.after[i]), EdgeReason::kGroup);
+}
+
+void RankNodes::AddOrder(Index i, Node& node) const {
+  const bool replay = set_.request.mode == Mode::kReplay;
+  if (const Index after = replay ? after_[i] : rank_.after[i]; after != i) {
+    AddEdge(IdOf(after), graph_.comm(i) != nullptr ? EdgeReason::kGroup : EdgeReason::kStream,
+            node);
   }
 }
 
@@ -200,9 +268,27 @@ void RankNodes::FillRoofline(Index i, Node& node, Report& report) const {
   }
   report.timed_work += work ? 1 : 0;
   node.num_ops = 1;
-  // A nanosecond's half on top, since times are cut to whole ones.
-  const double ns = static_cast<double>(node.duration_ns) + 0.5;
-  node.tensor_bytes = static_cast<std::int64_t>(ns * set_.request.machine.memory_gb_per_s) + 1;
+  node.tensor_bytes = BytesFor(node.duration_ns, set_.request.machine.memory_gb_per_s);
+}
+
+void RankNodes::AddDelay(Index i, std::int64_t gap_us, ExportedNode& out) const {
+  out.has_delay = true;
+  Node& delay = out.delay;
+  delay.id = out.node.id - 1;
+  delay.name = fmt::format("delay before {}", out.node.name);
+  delay.type = NodeType::kComp;
+  delay.kind = OpKind::kWait;
+  delay.op_class = OpClass::kHost;
+  delay.actor = {.kind = Actor::Kind::kStream, .id = kFirstThreadStream - 1, .device = 0};
+  delay.step = out.node.step;
+  delay.start_ns = times_.ready_us[i] * kNsPerUs;
+  delay.duration_ns = gap_us * kNsPerUs;
+  if (set_.request.mode == Mode::kRoofline) {
+    delay.num_ops = 1;
+    delay.tensor_bytes = BytesFor(delay.duration_ns, set_.request.machine.memory_gb_per_s);
+  }
+  delay.deps = std::move(out.node.deps);
+  out.node.deps = {{.node_id = delay.id, .reason = EdgeReason::kStream, .inferred = true}};
 }
 
 Result<ExportedNode> RankNodes::Build(Index i, Report& report) const {
@@ -224,33 +310,14 @@ Result<ExportedNode> RankNodes::Build(Index i, Report& report) const {
   const bool roofline = set_.request.mode == Mode::kRoofline;
   const bool modelled = roofline && OnNpu(i) && graph_.comm(i) == nullptr &&
                         graph_.kind(i) == OpKind::kWork && node.num_ops >= 0;
-  const std::int64_t gap_us = modelled || SimulatedTransfer(i) ? GapUs(i) : 0;
-  node.start_ns = (gap_us > 0 ? times_.start_us[i] : times_.ready_us[i]) * kNsPerUs;
-  node.duration_ns = DurationUs(i) * kNsPerUs;
-  if (modelled || SimulatedTransfer(i)) {
-    node.duration_ns = (times_.end_us[i] - times_.start_us[i]) * kNsPerUs;
+  const bool simulated = modelled || SimulatedTransfer(i);
+  node.start_ns = (simulated ? times_.start_us[i] : begin_us_[i]) * kNsPerUs;
+  node.duration_ns =
+      (simulated ? times_.end_us[i] - times_.start_us[i] : DurationUs(i)) * kNsPerUs;
+  if (const std::int64_t gap_us = simulated ? GapUs(i) : 0; gap_us > 0) {
+    AddDelay(i, gap_us, out);
   }
-  if (gap_us > 0) {
-    out.has_delay = true;
-    out.delay = node;
-    out.delay.comm.reset();
-    out.delay.id = node.id - 1;
-    out.delay.name = fmt::format("delay before {}", node.name);
-    out.delay.type = NodeType::kComp;
-    out.delay.kind = OpKind::kWait;
-    out.delay.op_class = OpClass::kHost;
-    out.delay.actor = {.kind = Actor::Kind::kStream, .id = kFirstThreadStream - 1, .device = 0};
-    out.delay.start_ns = times_.ready_us[i] * kNsPerUs;
-    out.delay.duration_ns = gap_us * kNsPerUs;
-    out.delay.num_ops = out.delay.tensor_bytes = -1;
-    node.deps = {{.node_id = out.delay.id, .reason = EdgeReason::kStream, .inferred = true}};
-    if (roofline) {
-      out.delay.num_ops = 1;
-      const double ns = static_cast<double>(out.delay.duration_ns) + 0.5;
-      out.delay.tensor_bytes =
-          static_cast<std::int64_t>(ns * set_.request.machine.memory_gb_per_s) + 1;
-    }
-  }
+  AddOrder(i, node);
   if (roofline) {
     FillRoofline(i, node, report);
   }

@@ -24,7 +24,7 @@ struct SetPlan {
 struct RankPlan {
   const Graph& graph;
   const std::vector<std::int32_t>& match_of;
-  // The transfer after which this one is issued; its own index: none.
+  // The transfer after which this one is issued; its own index: none. Unused in replay mode.
   std::vector<Graph::Index> after;
   // More to wait for.
   std::vector<std::vector<Graph::Index>> more_deps;
@@ -48,6 +48,12 @@ class RankNodes {
   void FillRoofline(Graph::Index i, Node& node, Report& report) const;
   void Place(Graph::Index i, Node& node) const;
   void AddDependencies(Graph::Index i, Node& node) const;
+  void AddOrder(Graph::Index i, Node& node) const;
+  void AddDelay(Graph::Index i, std::int64_t gap_us, ExportedNode& out) const;
+  // What does one node at a time: the CPU, the NPU, or the NPU's transfers; receives need none.
+  enum class Unit : std::uint8_t { kCpu, kNpu, kTransfer, kNone };
+  [[nodiscard]] Unit UnitOf(Graph::Index i) const;
+  void ShareUnits();
   [[nodiscard]] std::int64_t GapUs(Graph::Index i) const;
   [[nodiscard]] std::int64_t DurationUs(Graph::Index i) const;
   // Its time is simulated.
@@ -59,6 +65,10 @@ class RankNodes {
   const RankPlan& rank_;
   const Graph& graph_;
   RankTimes times_;
+  // When nothing holds a node up any more: its dependencies and gap, or what its unit does before.
+  std::vector<std::int64_t> begin_us_;
+  // Replay mode: the node of the same unit that it begins after; its own index: none.
+  std::vector<Graph::Index> after_;
 };
 
 }  // namespace reprise::astra_sim

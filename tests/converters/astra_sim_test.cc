@@ -51,6 +51,7 @@ class ExportedSet : public ::testing::Test {
     return node;
   }
   Result<Report> Export(Request request = {}) {
+    std::filesystem::remove_all(scratch_.File("in"));
     std::filesystem::create_directories(scratch_.File("in"));
     std::filesystem::remove_all(scratch_.File("out"));
     ProcessGroup world{.id = "0"};
