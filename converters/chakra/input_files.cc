@@ -106,6 +106,9 @@ Form FormOf(const std::string& path) {
   if (first == std::string::npos || (head[first] != '{' && head[first] != '[')) {
     return LooksLikeEt(path) ? Form::kEt : Form::kNone;
   }
+  if (Has(head.substr(first, 64), "\"workload_graph\"")) {
+    return Form::kJson;  // its attributes may be Reprise's
+  }
   if (Has(head, "\"op_kind\"") || Has(head, "\"traceEvents\"")) {
     return Form::kNone;  // Reprise's own JSON, a Kineto trace
   }
