@@ -70,6 +70,7 @@ struct SeenCollective {
   std::int64_t type = 0, bytes = 0;
   std::int32_t rank = 0;
   std::uint64_t id = 0;
+  std::uint64_t after = 0;  // of all ranks: collectives of other groups before it
 };
 using P2pKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
@@ -181,9 +182,11 @@ class AstraSimChecker {
       case NodeType::kComp:
         comp_nodes_ += 1;
         cpu_nodes_ += on_cpu ? 1 : 0;
-        if (!on_cpu && (node_.Number(Attribute::kNumOps, 0) <= 0 ||
-                        node_.Number(Attribute::kTensorSize, 0) <= 0)) {
-          ++without_cost_;
+        if (!on_cpu) {
+          const bool some = node_.Number(Attribute::kNumOps, 0) > 0 &&
+                            node_.Number(Attribute::kTensorSize, 0) > 0;
+          without_cost_ += some ? 0 : 1;
+          unknown_cost_ += node_.Number(Attribute::kCostKnown, 1) != 0 ? 0 : 1;
         }
         break;
       case NodeType::kMemLoad:
@@ -235,9 +238,15 @@ class AstraSimChecker {
       Error(fmt::format("an all_gather of fewer than {} bytes never ends", kChunks));
     }
     const std::string group(node_.Text(Attribute::kPgName));
-    if (CheckMembership(group)) {
-      collectives_[group.empty() ? "0" : group][rank_].push_back({type, bytes, rank_, node_.id});
+    if (!CheckMembership(group)) {
+      return;
     }
+    const bool world = group.empty() || group == "0";
+    if (!world) {
+      ++in_groups_[rank_];
+    }
+    collectives_[world ? "0" : group][rank_].push_back(
+        {type, bytes, rank_, node_.id, world ? in_groups_[rank_] : 0});
   }
 
   bool CheckMembership(const std::string& group) {
@@ -311,6 +320,14 @@ class AstraSimChecker {
 
   void Compare(const std::string& group, std::size_t place, const SeenCollective& a,
                const SeenCollective& b) {
+    if (a.after != b.after) {
+      errors_.Add(
+          "it numbers the messages of all ranks (group '0') by all collectives of a rank, so that "
+          "ranks with more of them in other groups never meet",
+          fmt::format("number {}: after {} of other groups on rank {}, {} on rank {}; `reprise "
+                      "export --to astra-sim` gives all ranks a group of their own",
+                      place, a.after, a.rank, b.after, b.rank));
+    }
     if (a.type == b.type && a.bytes == b.bytes) {
       return;
     }
@@ -356,6 +373,12 @@ class AstraSimChecker {
       warnings_.Add("its roofline mode needs num_ops and tensor_size above 0 on NPU nodes",
                     fmt::format("{} COMP nodes have none", without_cost_));
     }
+    if (unknown_cost_ > 0) {
+      warnings_.Add("in its roofline mode NPU nodes of unknown cost take no time",
+                    fmt::format("{} COMP nodes; `reprise export --to astra-sim --mode roofline` "
+                                "gives them their recorded time",
+                                unknown_cost_));
+    }
   }
 
   void Error(const std::string& rule) { errors_.Add(rule, Place()); }
@@ -371,8 +394,9 @@ class AstraSimChecker {
   std::map<std::string, std::vector<std::int32_t>> groups_;
   // By group and rank, in the order of the file.
   std::map<std::string, std::map<std::int32_t, std::vector<SeenCollective>>> collectives_;
+  std::map<std::int32_t, std::uint64_t> in_groups_;  // by rank, so far
   std::map<P2pKey, std::uint64_t> sent_, received_;
-  std::uint64_t comp_nodes_ = 0, cpu_nodes_ = 0, without_cost_ = 0;
+  std::uint64_t comp_nodes_ = 0, cpu_nodes_ = 0, without_cost_ = 0, unknown_cost_ = 0;
   std::int64_t delay_ns_ = 0;
   double duration_us_ = 0;
 };

@@ -69,8 +69,9 @@ void NodeDecoder::DecodeNode(NodeView& view) {
   view.step = ToInt32(raw_.Number(Attribute::kStep, -1));
   view.rf_id = raw_.Number(Attribute::kRfId, -1);
   view.seq_id = raw_.Number(Attribute::kSeqId, -1);
-  view.num_ops = raw_.Number(Attribute::kNumOps, -1);
-  view.tensor_bytes = raw_.Number(Attribute::kTensorSize, -1);
+  const bool cost_known = raw_.Number(Attribute::kCostKnown, 1) != 0;
+  view.num_ops = cost_known ? raw_.Number(Attribute::kNumOps, -1) : -1;
+  view.tensor_bytes = cost_known ? raw_.Number(Attribute::kTensorSize, -1) : -1;
   view.results_inferred = raw_.Number(Attribute::kResultsInferred, 0) != 0;
   DecodeKind(view);
   DecodeActor(view);

@@ -228,6 +228,21 @@ std::uint64_t WholeMicros(std::int64_t ns) {
   return ns > 0 ? static_cast<std::uint64_t>(ns) / 1000 : 0;
 }
 
+// Simulators stop at a device node without these two, and wait without end for one with zeros.
+void FillCost(const Node& node, Attributes& attributes) {
+  if (node.num_ops < 0 && node.tensor_bytes < 0 && node.type == NodeType::kComp &&
+      node.actor.kind != Actor::Kind::kThread) {
+    attributes.Int64("num_ops", 1);
+    attributes.Uint64("tensor_size", 1);
+    attributes.Bool("cost_known", false);
+    return;
+  }
+  attributes.Int64Unless("num_ops", node.num_ops, -1);
+  if (node.tensor_bytes >= 0) {
+    attributes.Uint64("tensor_size", static_cast<std::uint64_t>(node.tensor_bytes));
+  }
+}
+
 void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes) {
   attributes.Int64("start_ns", node.start_ns);
   attributes.Int64("duration_ns", node.duration_ns);
@@ -245,10 +260,7 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
   if (node.results_inferred) {
     attributes.Bool("results_inferred", true);
   }
-  attributes.Int64Unless("num_ops", node.num_ops, -1);
-  if (node.tensor_bytes >= 0) {
-    attributes.Uint64("tensor_size", static_cast<std::uint64_t>(node.tensor_bytes));
-  }
+  FillCost(node, attributes);
   FillActor(node, attributes);
   FillDepReasons(node, attributes);
   FillDeviceWork(node, attributes);

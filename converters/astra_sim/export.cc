@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <numeric>
 
 #include "converters/astra_sim/order.h"
 #include "converters/astra_sim/rank_nodes.h"
@@ -21,34 +22,56 @@ constexpr std::int32_t kHighestGroup = 2000;
 
 bool IsWorld(const std::string& id) { return id.empty() || id == "0"; }
 
-// Whole numbers from 1 stay as they are, if all are such.
-std::map<std::string, std::string> GroupIds(const std::map<std::string, ProcessGroup>& groups) {
+bool IsGroupNumber(const std::string& id) {
+  std::int32_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  return error == std::errc{} && end == id.data() + id.size() && number > 0 &&
+         number <= kHighestGroup;
+}
+
+// Of the groups that transfers use, what they are called in the export. Numbers stay where all are
+// numbers. All ranks are group "0" only if there is no other: ASTRA-sim numbers the messages of that
+// group by all collectives that a rank has done, so that ranks of different groups never meet in it.
+std::map<std::string, std::string> GroupIds(const SetTransfers& transfers) {
   std::map<std::string, std::string> out;
-  bool fit = true;
-  for (const auto& [id, group] : groups) {
-    std::int32_t number = 0;
-    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-    fit = fit && (IsWorld(id) || (error == std::errc{} && end == id.data() + id.size() &&
-                                  number > 0 && number <= kHighestGroup));
+  for (const Match& match : transfers.matches) {
+    if (!IsPointToPoint(match.kind)) {
+      out[match.group];
+    }
   }
+  const bool alone = std::all_of(out.begin(), out.end(),
+                                 [](const auto& id) { return IsWorld(id.first); });
+  const bool keep = std::all_of(out.begin(), out.end(), [](const auto& id) {
+    return IsWorld(id.first) || IsGroupNumber(id.first);
+  });
   std::int32_t next = 1;
-  for (const auto& [id, group] : groups) {
-    out[id] = IsWorld(id) ? "0" : fit ? id : std::to_string(next++);
+  std::string world = "0";
+  if (!alone) {
+    for (; keep && out.contains(std::to_string(next)); ++next) {
+    }
+    world = std::to_string(next++);
+  }
+  for (auto& [id, written] : out) {
+    written = IsWorld(id) ? world : keep ? id : std::to_string(next++);
   }
   return out;
 }
 
 Result<std::map<std::string, ProcessGroup>> WrittenGroups(
-    const std::map<std::string, ProcessGroup>& groups,
-    const std::map<std::string, std::string>& ids) {
+    const TraceSet& set, const std::map<std::string, std::string>& ids) {
   if (ids.size() > static_cast<std::size_t>(kHighestGroup)) {
-    return BadInput(fmt::format("the set has {} process groups, ASTRA-sim can number {}",
+    return BadInput(fmt::format("{}: {} process groups, ASTRA-sim can number {}", set.directory,
                                 ids.size(), kHighestGroup));
   }
-  std::map<std::string, ProcessGroup> out;
-  for (const auto& [id, group] : groups) {
-    const std::string& written = ids.at(id);
-    out[written] = {.id = written, .description = group.description, .ranks = group.ranks};
+  ProcessGroup world{.id = "0"};
+  world.ranks.resize(static_cast<std::size_t>(set.world_size));
+  std::iota(world.ranks.begin(), world.ranks.end(), 0);
+  std::map<std::string, ProcessGroup> out = {{"0", world}};  // messages may be of none
+  for (const auto& [id, written] : ids) {
+    const auto known = set.groups.find(id);
+    ProcessGroup& group = out[written];
+    group = known == set.groups.end() ? world : known->second;
+    group.id = written;
   }
   return out;
 }
@@ -189,8 +212,8 @@ Result<Report> Export(const Request& request) {
   if (request.mode != Mode::kReplay) {
     REPRISE_ASSIGN(order, OrderTransfers(graphs, transfers, more_deps));
   }
-  const std::map<std::string, std::string> ids = GroupIds(set.groups);
-  REPRISE_ASSIGN(const auto groups, WrittenGroups(set.groups, ids));
+  const std::map<std::string, std::string> ids = GroupIds(transfers);
+  REPRISE_ASSIGN(const auto groups, WrittenGroups(set, ids));
   const SetPlan plan{request, DecideHost(request, graphs), transfers, ids};
   for (std::size_t r = 0; r < graphs.size(); ++r) {
     const RankPlan rank{graphs[r], transfers.match_of[r], After(graphs[r].size(), order[r]),

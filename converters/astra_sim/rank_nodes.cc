@@ -41,13 +41,15 @@ CommKind SimulatedKind(CommKind kind) {
 // What each member puts in then. A scatter's root puts in what all get; a broadcast's parts are
 // spread and gathered.
 std::int64_t SimulatedBytes(const Match& match, std::int64_t members, std::int64_t chunks) {
-  std::int64_t bytes = match.size_bytes;
-  if (match.kind == CommKind::kBroadcast) {
-    bytes = (bytes + members - 1) / members;
-  }
+  const CommKind kind = SimulatedKind(match.kind);
+  const auto share = [members](std::int64_t bytes) { return (bytes + members - 1) / members; };
   // It divides an all_gather by the number of chunks, and never ends where nothing is left.
-  return std::max(bytes, SimulatedKind(match.kind) == CommKind::kAllGather ? chunks
-                                                                         : std::int64_t{1});
+  const std::int64_t least = kind == CommKind::kAllGather ? chunks : 1;
+  const std::int64_t bytes = std::max(
+      match.kind == CommKind::kBroadcast ? share(match.size_bytes) : match.size_bytes, least);
+  // Of what is scattered all get the same.
+  const bool scatters = kind != match.kind && kind == CommKind::kReduceScatter;
+  return scatters ? share(bytes) * members : bytes;
 }
 
 void AddEdge(std::uint64_t id, EdgeReason reason, Node& node) {
@@ -208,9 +210,8 @@ void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
   }
   node.type = graph_.type(i);
   CommSpec& spec = node.comm.emplace(recorded);
-  if (const auto id = set_.group_ids.find(spec.group); id != set_.group_ids.end()) {
-    spec.group = id->second;
-  }
+  const auto id = set_.group_ids.find(spec.group);
+  spec.group = id != set_.group_ids.end() ? id->second : "0";
   if (number == SetTransfers::kNone) {
     return;
   }
@@ -218,7 +219,10 @@ void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
   if (IsPointToPoint(spec.kind)) {
     spec.tag = kFirstTag + static_cast<std::int32_t>(spec.index % kTags);
     const std::int64_t bytes = std::max<std::int64_t>(match.size_bytes, 1);
-    (spec.kind == CommKind::kSend ? spec.in_bytes : spec.out_bytes) = bytes;
+    if (match.size_bytes == 0) {
+      (spec.kind == CommKind::kSend ? spec.in_bytes : spec.out_bytes) = bytes;
+      spec.dtype = DType::kUInt8;
+    }
     return;
   }
   const auto members = static_cast<std::int64_t>(match.members.size());
