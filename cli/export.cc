@@ -228,9 +228,10 @@ Result<int> RunExport(const ExportFlags& flags) {
   }
   if (flags.format == "astra-sim" || flags.format == "chakra-json") {
     if (flags.rank || flags.step) {
-      return UsageError(fmt::format("{} takes a whole set, or for chakra-json a file: no --rank or "
-                                    "--step",
-                                    flags.format));
+      return UsageError(
+          fmt::format("{} takes a whole set, or for chakra-json a file: no --rank or "
+                      "--step",
+                      flags.format));
     }
     REPRISE_TRY(flags.format == "astra-sim"
                     ? ExportAstraSim(flags.input, flags.output, flags.simulator, flags.force)
@@ -266,8 +267,8 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
                  "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs; "
                  "astra-sim, chakra-json: traces for simulators")
       ->required()
-      ->check(CLI::IsMember(
-          {"json", "dot", "graphml", "perfetto", "csv", "astra-sim", "chakra-json"}));
+      ->check(
+          CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv", "astra-sim", "chakra-json"}));
   app.add_option("-o,--output", flags->output,
                  "file to write, compressed if its name ends in .gz or .zst; a directory for csv "
                  "and astra-sim, and for chakra-json of a set")

@@ -54,8 +54,7 @@ Result<astra_sim::Machine> MakeMachine(const SimulatorFlags& flags, std::int32_t
     REPRISE_ASSIGN(dimension.npus, ValueOf(npus, d, dimensions, "--npus"));
     REPRISE_ASSIGN(dimension.bandwidth_gb_per_s,
                    ValueOf(flags.bandwidth_gb_per_s, d, dimensions, "--bandwidth"));
-    REPRISE_ASSIGN(dimension.latency_ns,
-                   ValueOf(flags.latency_ns, d, dimensions, "--latency"));
+    REPRISE_ASSIGN(dimension.latency_ns, ValueOf(flags.latency_ns, d, dimensions, "--latency"));
   }
   return machine;
 }
@@ -77,8 +76,9 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
     fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count, name,
                counter.examples.empty() ? "" : counter.examples.front());
   }
-  fmt::print("wrote {}; run it with\n  ASTRA_SIM=AstraSim_Analytical_Congestion_Unaware {}/run.sh\n",
-             output, output);
+  fmt::print(
+      "wrote {}; run it with\n  ASTRA_SIM=AstraSim_Analytical_Congestion_Unaware {}/run.sh\n",
+      output, output);
 }
 
 Status WriteOneJson(const std::string& input, const std::string& output, bool force,
@@ -176,8 +176,8 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
     return EnvironmentError(fmt::format("cannot create {}: {}", output, error.message()));
   }
   for (const auto& [rank, file] : set.files) {
-    REPRISE_TRY(WriteOneJson(file, fmt::format("{}/{}.{}.json", output, set.name, rank), force,
-                             nodes));
+    REPRISE_TRY(
+        WriteOneJson(file, fmt::format("{}/{}.{}.json", output, set.name, rank), force, nodes));
   }
   REPRISE_TRY(WriteGroups(output, set.groups));
   fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.files.size(),

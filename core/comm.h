@@ -65,8 +65,8 @@ struct CommSpec {
   std::int64_t index = 0;
   std::int64_t sequence = -1;  // the capture's own number, -1 if none
   DType dtype = DType::kUnknown;
-  std::int64_t in_bytes = 0;            // what this rank contributes
-  std::int64_t out_bytes = 0;           // what it receives
+  std::int64_t in_bytes = 0;   // what this rank contributes
+  std::int64_t out_bytes = 0;  // what it receives
   // ContributedBytes of the member with the most of them, where members differ and all are known;
   // -1: as this rank's own.
   std::int64_t largest_bytes = -1;

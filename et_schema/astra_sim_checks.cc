@@ -114,9 +114,9 @@ class AstraSimChecker {
       const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
       if (error != std::errc{} || end != id.data() + id.size() || number < 1 ||
           number > kHighestGroupId) {
-        errors_.Add(fmt::format("ids of process groups are whole numbers from 1 to {}",
-                                kHighestGroupId),
-                    fmt::format("group '{}'", id));
+        errors_.Add(
+            fmt::format("ids of process groups are whole numbers from 1 to {}", kHighestGroupId),
+            fmt::format("group '{}'", id));
       }
       for (const std::int32_t member : ranks) {
         if (member < 0 || member >= set_.world_size) {
@@ -137,8 +137,8 @@ class AstraSimChecker {
     try {
       groups_ = nlohmann::json::parse(in).get<std::map<std::string, std::vector<std::int32_t>>>();
     } catch (const nlohmann::json::exception& error) {
-      return BadInput(fmt::format("{}: expected {{\"<group>\": [ranks…]}}: {}", path.string(),
-                                  error.what()));
+      return BadInput(
+          fmt::format("{}: expected {{\"<group>\": [ranks…]}}: {}", path.string(), error.what()));
     }
     return {};
   }
@@ -289,8 +289,8 @@ class AstraSimChecker {
     if (bytes <= 0) {
       Error("a send or receive of no bytes");
     }
-    const P2pKey key{send ? rank_ : peer, send ? peer : rank_,
-                     node_.Number(Attribute::kCommTag, 0), bytes};
+    const P2pKey key{send ? rank_ : peer, send ? peer : rank_, node_.Number(Attribute::kCommTag, 0),
+                     bytes};
     (send ? sent_ : received_)[key] += 1;
   }
 
@@ -298,12 +298,12 @@ class AstraSimChecker {
   void CheckCollectives() {
     for (const auto& [group, by_rank] : collectives_) {
       const auto& first = by_rank.begin()->second;
-      const auto members = group == "0" ? static_cast<std::size_t>(set_.world_size)
-                                        : groups_.at(group).size();
+      const auto members =
+          group == "0" ? static_cast<std::size_t>(set_.world_size) : groups_.at(group).size();
       if (by_rank.size() < members) {
-        errors_.Add("a collective that not all members have never ends",
-                    fmt::format("group '{}': {} of {} ranks have any", group, by_rank.size(),
-                                members));
+        errors_.Add(
+            "a collective that not all members have never ends",
+            fmt::format("group '{}': {} of {} ranks have any", group, by_rank.size(), members));
       }
       for (const auto& [rank, list] : by_rank) {
         if (list.size() != first.size()) {

@@ -17,9 +17,9 @@ namespace pb = ChakraProtoMsg;
 using FeederJson = nlohmann::ordered_json;
 
 // What the feeder reads of a node besides its own fields.
-constexpr std::array<std::string_view, 9> kMembers = {"is_cpu_op", "num_ops",       "tensor_size",
-                                                      "comm_type", "comm_size",     "comm_priority",
-                                                      "comm_src",  "comm_dst",      "comm_tag"};
+constexpr std::array<std::string_view, 9> kMembers = {"is_cpu_op", "num_ops",   "tensor_size",
+                                                      "comm_type", "comm_size", "comm_priority",
+                                                      "comm_src",  "comm_dst",  "comm_tag"};
 
 bool IsMember(std::string_view name) {
   return std::find(kMembers.begin(), kMembers.end(), name) != kMembers.end();
@@ -49,7 +49,7 @@ FeederJson Real(double value) {
     return "NaN";
   }
   constexpr double kLargest = std::numeric_limits<double>::max();
-  return value > kLargest ? FeederJson("Infinity")
+  return value > kLargest    ? FeederJson("Infinity")
          : value < -kLargest ? FeederJson("-Infinity")
                              : FeederJson(value);
 }
@@ -183,16 +183,15 @@ FeederJson IoJson(const pb::IOInfo& io) {
 }
 
 FeederJson NodeJson(const pb::Node& node) {
-  FeederJson json = {{"Id", node.id()},
-                     {"Name", node.name()},
-                     {"NodeType", static_cast<int>(node.type())},
-                     {"ctrlDeps", std::vector<std::uint64_t>(node.ctrl_deps().begin(),
-                                                             node.ctrl_deps().end())},
-                     {"data_deps", std::vector<std::uint64_t>(node.data_deps().begin(),
-                                                              node.data_deps().end())},
-                     {"startTimeMicros", node.start_time_micros()},
-                     {"runtime", node.duration_micros()},
-                     {"is_cpu_op", false}};
+  FeederJson json = {
+      {"Id", node.id()},
+      {"Name", node.name()},
+      {"NodeType", static_cast<int>(node.type())},
+      {"ctrlDeps", std::vector<std::uint64_t>(node.ctrl_deps().begin(), node.ctrl_deps().end())},
+      {"data_deps", std::vector<std::uint64_t>(node.data_deps().begin(), node.data_deps().end())},
+      {"startTimeMicros", node.start_time_micros()},
+      {"runtime", node.duration_micros()},
+      {"is_cpu_op", false}};
   if (node.has_inputs()) {
     json["inputs"] = IoJson(node.inputs());
   }
@@ -226,9 +225,10 @@ Result<std::uint64_t> WriteChakraJson(const std::string& et_path, std::ostream& 
   REPRISE_ASSIGN(bool more, messages.Next(message));
   pb::GlobalMetadata header;
   if (!more || !header.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-    return BadInput(fmt::format("{}: the first message is no GlobalMetadata: not an .et file, or "
-                                "of an old schema; `reprise convert` reads those",
-                                et_path));
+    return BadInput(
+        fmt::format("{}: the first message is no GlobalMetadata: not an .et file, or "
+                    "of an old schema; `reprise convert` reads those",
+                    et_path));
   }
   FeederJson attributes = FeederJson::array();
   for (const pb::AttributeProto& attribute : header.attr()) {

@@ -70,7 +70,8 @@ class WireDecoder : public ForeignDecoder {
     for (const ForeignAttribute& attribute : from.attributes) {
       pb::AttributeProto& to = *message_.add_attr();
       to.set_name(Clean(attribute.name));
-      FillValue(attribute, [this](const std::string& text) { return Clean(text); }, to);
+      FillValue(
+          attribute, [this](const std::string& text) { return Clean(text); }, to);
     }
     if (invalid_texts_ > 0) {
       Diagnostics found;

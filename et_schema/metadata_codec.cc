@@ -179,8 +179,8 @@ TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
 }
 
 tl::unexpected<Error> LaterFormat(const std::string& path, std::int64_t format) {
-  return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}", path,
-                              format, kFormatVersion));
+  return BadInput(fmt::format("{}: written in format {} by a later Reprise; this one reads {}",
+                              path, format, kFormatVersion));
 }
 
 }  // namespace reprise

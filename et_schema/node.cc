@@ -6,8 +6,8 @@ namespace reprise {
 namespace {
 
 constexpr std::array<std::string_view, 11> kReasonNames = {
-    "unknown", "thread", "stream",  "launch", "event",
-    "sync",    "data",   "fwd_bwd", "group",  "comm_wait", "control"};
+    "unknown", "thread",  "stream", "launch",    "event",  "sync",
+    "data",    "fwd_bwd", "group",  "comm_wait", "control"};
 constexpr std::array<std::string_view, 8> kTypeNames = {
     "invalid", "metadata", "mem_load", "mem_store", "comp", "comm_send", "comm_recv", "comm_coll"};
 

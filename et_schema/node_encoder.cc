@@ -139,10 +139,12 @@ void FillComm(const CommSpec& spec, std::int32_t rank, Attributes& attributes) {
     const bool send = spec.kind == CommKind::kSend;
     attributes.Int32("comm_src", send ? rank : spec.peer);
     attributes.Int32("comm_dst", send ? spec.peer : rank);
-    attributes.Int32("comm_tag", spec.tag);  // simulators read it without asking whether it is there
+    attributes.Int32("comm_tag",
+                     spec.tag);  // simulators read it without asking whether it is there
   }
   // Simulators match the members of a collective by this size, so all have the largest.
-  attributes.Int64("comm_size", spec.largest_bytes >= 0 ? spec.largest_bytes : ContributedBytes(spec));
+  attributes.Int64("comm_size",
+                   spec.largest_bytes >= 0 ? spec.largest_bytes : ContributedBytes(spec));
   attributes.TextUnlessEmpty("pg_name", spec.group);
   if (!IsPointToPoint(spec.kind)) {
     attributes.Int32Unless("comm_tag", spec.tag, 0);

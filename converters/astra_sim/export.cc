@@ -30,8 +30,9 @@ bool IsGroupNumber(const std::string& id) {
 }
 
 // Of the groups that transfers use, what they are called in the export. Numbers stay where all are
-// numbers. All ranks are group "0" only if there is no other: ASTRA-sim numbers the messages of that
-// group by all collectives that a rank has done, so that ranks of different groups never meet in it.
+// numbers. All ranks are group "0" only if there is no other: ASTRA-sim numbers the messages of
+// that group by all collectives that a rank has done, so that ranks of different groups never meet
+// in it.
 std::map<std::string, std::string> GroupIds(const SetTransfers& transfers) {
   std::map<std::string, std::string> out;
   for (const Match& match : transfers.matches) {
@@ -39,8 +40,8 @@ std::map<std::string, std::string> GroupIds(const SetTransfers& transfers) {
       out[match.group];
     }
   }
-  const bool alone = std::all_of(out.begin(), out.end(),
-                                 [](const auto& id) { return IsWorld(id.first); });
+  const bool alone =
+      std::all_of(out.begin(), out.end(), [](const auto& id) { return IsWorld(id.first); });
   const bool keep = std::all_of(out.begin(), out.end(), [](const auto& id) {
     return IsWorld(id.first) || IsGroupNumber(id.first);
   });

@@ -27,7 +27,7 @@ struct Request {
   Machine machine;
   Mode mode = Mode::kNetwork;
   HostPlace host = HostPlace::kAuto;
-  bool host_gaps = true;     // false: delays and host nodes that are no work take no time
+  bool host_gaps = true;      // false: delays and host nodes that are no work take no time
   bool track_memory = false;  // lists of tensors, and local memory tracked
   bool force = false;
   CostTable costs;  // for work whose node has no num_ops and tensor_size

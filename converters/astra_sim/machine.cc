@@ -19,10 +19,10 @@ struct TopologyRow {
   std::string_view name;       // in network.yml
   std::string_view algorithm;  // of collectives on it, in system.json
 };
-constexpr std::array<TopologyRow, 3> kTopologies = {{{"ring", "Ring", "ring"},
-                                                     {"switch", "Switch", "ring"},
-                                                     {"fully-connected", "FullyConnected",
-                                                      "direct"}}};
+constexpr std::array<TopologyRow, 3> kTopologies = {
+    {{"ring", "Ring", "ring"},
+     {"switch", "Switch", "ring"},
+     {"fully-connected", "FullyConnected", "direct"}}};
 
 const TopologyRow& RowOf(Topology topology) {
   return kTopologies.at(static_cast<std::size_t>(topology));
@@ -130,8 +130,7 @@ Status Check(const Machine& machine, Mode mode, std::int32_t ranks) {
 }
 
 Status WriteMachineFiles(const std::string& directory, const std::string& name,
-                         const Machine& machine, Mode mode, bool track_memory,
-                         std::int32_t ranks) {
+                         const Machine& machine, Mode mode, bool track_memory, std::int32_t ranks) {
   const fs::path base(directory);
   REPRISE_TRY(WriteText(base / "system.json", SystemText(machine, mode, track_memory)));
   REPRISE_TRY(WriteText(base / "network.yml", NetworkText(machine)));

@@ -39,8 +39,8 @@ struct Machine {
 // Usage error unless the machine has `ranks` NPUs and positive numbers.
 [[nodiscard]] Status Check(const Machine& machine, Mode mode, std::int32_t ranks);
 
-// Writes system.json, network.yml, memory.json and run.sh, which runs the set `name` with them, into
-// a directory. `track_memory`: the nodes have lists of tensors.
+// Writes system.json, network.yml, memory.json and run.sh, which runs the set `name` with them,
+// into a directory. `track_memory`: the nodes have lists of tensors.
 [[nodiscard]] Status WriteMachineFiles(const std::string& directory, const std::string& name,
                                        const Machine& machine, Mode mode, bool track_memory,
                                        std::int32_t ranks);

@@ -102,8 +102,8 @@ class Walk {
 
   void Push(std::size_t rank, Index node) {
     const TraceMetadata& metadata = graphs_[rank].metadata();
-    ready_.emplace(graphs_[rank].start_ns(node) + metadata.base_ns + metadata.clock_offset_ns,
-                   rank, node);
+    ready_.emplace(graphs_[rank].start_ns(node) + metadata.base_ns + metadata.clock_offset_ns, rank,
+                   node);
   }
 
   void Take(std::size_t rank, Index node) {
@@ -165,7 +165,7 @@ class Walk {
   std::vector<std::vector<Index>> order_;
   std::vector<std::vector<std::uint32_t>> waits_;
   std::vector<std::vector<std::vector<Index>>> followers_;
-  std::vector<std::size_t> missing_;  // by match: members that are not ready yet
+  std::vector<std::size_t> missing_;              // by match: members that are not ready yet
   std::set<std::pair<std::size_t, Index>> held_;  // ready, and waiting for other members
   std::size_t finished_ = 0;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;

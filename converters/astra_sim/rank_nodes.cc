@@ -136,8 +136,7 @@ void RankNodes::ShareUnits() {
 }
 
 std::int64_t RankNodes::LastEndUs() const {
-  return times_.end_us.empty() ? 0
-                               : *std::max_element(times_.end_us.begin(), times_.end_us.end());
+  return times_.end_us.empty() ? 0 : *std::max_element(times_.end_us.begin(), times_.end_us.end());
 }
 
 bool RankNodes::SimulatedTransfer(Index i) const {
@@ -176,9 +175,8 @@ void RankNodes::Place(Index i, Node& node) const {
   if (graph_.comm(i) != nullptr && !node.comm) {  // a transfer that became work
     node.actor = {.kind = Actor::Kind::kStream, .id = 0, .device = 0};
   } else if (OnNpu(i) && node.actor.kind == Actor::Kind::kThread) {
-    node.actor = {.kind = Actor::Kind::kStream,
-                  .id = kFirstThreadStream + node.actor.id,
-                  .device = 0};
+    node.actor = {
+        .kind = Actor::Kind::kStream, .id = kFirstThreadStream + node.actor.id, .device = 0};
   }
 }
 
@@ -316,8 +314,7 @@ Result<ExportedNode> RankNodes::Build(Index i, Report& report) const {
                         graph_.kind(i) == OpKind::kWork && node.num_ops >= 0;
   const bool simulated = modelled || SimulatedTransfer(i);
   node.start_ns = (simulated ? times_.start_us[i] : begin_us_[i]) * kNsPerUs;
-  node.duration_ns =
-      (simulated ? times_.end_us[i] - times_.start_us[i] : DurationUs(i)) * kNsPerUs;
+  node.duration_ns = (simulated ? times_.end_us[i] - times_.start_us[i] : DurationUs(i)) * kNsPerUs;
   if (const std::int64_t gap_us = simulated ? GapUs(i) : 0; gap_us > 0) {
     AddDelay(i, gap_us, out);
   }

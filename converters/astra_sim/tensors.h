@@ -33,7 +33,7 @@ class RankTensors {
   };
   [[nodiscard]] std::vector<std::string> List(Graph::Index node, bool written) const;
 
-  std::unordered_map<std::int64_t, Tensor> tensors_;      // by incarnation
+  std::unordered_map<std::int64_t, Tensor> tensors_;     // by incarnation
   std::vector<std::vector<std::int64_t>> incarnations_;  // that a node mentions
 };
 

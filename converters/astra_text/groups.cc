@@ -13,8 +13,7 @@ constexpr std::array<std::string_view, 5> kScopeNames = {"world", "model", "data
 
 bool UsesExperts(const Workload& workload) {
   const auto expert = [](const Phase& phase) {
-    return phase.transfer &&
-           (phase.scope == Scope::kExpert || phase.scope == Scope::kExpertData);
+    return phase.transfer && (phase.scope == Scope::kExpert || phase.scope == Scope::kExpertData);
   };
   return std::any_of(workload.layers.begin(), workload.layers.end(), [&](const Layer& layer) {
     return expert(layer.forward) || expert(layer.input_gradient) || expert(layer.weight_gradient);
@@ -23,9 +22,7 @@ bool UsesExperts(const Workload& workload) {
 
 }  // namespace
 
-std::string_view ScopeName(Scope scope) {
-  return kScopeNames.at(static_cast<std::size_t>(scope));
-}
+std::string_view ScopeName(Scope scope) { return kScopeNames.at(static_cast<std::size_t>(scope)); }
 
 Result<Groups> Groups::Create(const std::string& path, const Workload& workload,
                               std::int32_t ranks) {
@@ -109,8 +106,8 @@ std::string Groups::IdOf(std::string_view scope_name, std::int32_t rank) const {
 std::map<std::string, ProcessGroup> Groups::All() const {
   std::map<std::string, ProcessGroup> out;
   for (std::int32_t rank = 0; rank < ranks_; ++rank) {
-    for (const Scope scope : {Scope::kWorld, Scope::kModel, Scope::kData, Scope::kExpert,
-                              Scope::kExpertData}) {
+    for (const Scope scope :
+         {Scope::kWorld, Scope::kModel, Scope::kData, Scope::kExpert, Scope::kExpertData}) {
       if (SizeOf(scope) < 2 && scope != Scope::kWorld) {
         continue;
       }

@@ -94,9 +94,8 @@ class IterationBuilder {
     node.actor = {.kind = Actor::Kind::kGroup};
     CommSpec& spec = node.comm.emplace();
     spec.kind = *what.transfer;
-    spec.group = ScopeName(groups_.SizeOf(what.scope) == groups_.SizeOf(Scope::kWorld)
-                               ? Scope::kWorld
-                               : what.scope);
+    spec.group = ScopeName(
+        groups_.SizeOf(what.scope) == groups_.SizeOf(Scope::kWorld) ? Scope::kWorld : what.scope);
     spec.certainty = GroupCertainty::kInferred;
     spec.async = true;
     spec.in_bytes = what.bytes;
@@ -118,8 +117,8 @@ class IterationBuilder {
   }
 
   Id ForwardOf(std::size_t i, Id before) {
-    const Id compute = Compute(At(i), "forward", At(i).forward.compute_us,
-                               {before, state_[i].weights_ready});
+    const Id compute =
+        Compute(At(i), "forward", At(i).forward.compute_us, {before, state_[i].weights_ready});
     return workload_.parallelism == Parallelism::kData
                ? compute
                : Transfer(At(i), "forward", At(i).forward, compute);

@@ -93,8 +93,9 @@ MatchedIds MatchIds(const HostTrace& host, const KinetoTrace& kineto, const std:
   return out;
 }
 
-Result<AlignedEvents> AlignByOrder(const HostTrace& host, const KinetoTrace& kineto, RepeatChoice choice,
-                            const std::string& label, Diagnostics& diagnostics) {
+Result<AlignedEvents> AlignByOrder(const HostTrace& host, const KinetoTrace& kineto,
+                                   RepeatChoice choice, const std::string& label,
+                                   Diagnostics& diagnostics) {
   AlignedEvents out;
   if (kineto.untimed) {
     out.host_of_event = kineto.host_nodes;

@@ -98,7 +98,8 @@ class ExportedSet : public ::testing::Test {
 // Whole microseconds of many short nodes add up to what they took together, gaps too.
 TEST_F(ExportedSet, RoundingDoesNotAddUp) {
   for (std::uint64_t i = 1; i <= 1000; ++i) {
-    Node& node = Add(0, 0, 0, i > 1 ? std::vector<std::uint64_t>{i - 1} : std::vector<std::uint64_t>());
+    Node& node =
+        Add(0, 0, 0, i > 1 ? std::vector<std::uint64_t>{i - 1} : std::vector<std::uint64_t>());
     node.duration_ns = 300;
     node.delay_ns = 150;
   }
@@ -192,9 +193,8 @@ TEST_F(ExportedSet, RooflineHasACostOfEveryNode) {
   }
   Request request{.mode = Mode::kRoofline};
   EXPECT_FALSE(Export(request)) << "no --peak-tflops";
-  request.machine = {.dimensions = {{Topology::kSwitch, 2, 50, 500}},
-                     .peak_tflops = 100,
-                     .memory_gb_per_s = 1000};
+  request.machine = {
+      .dimensions = {{Topology::kSwitch, 2, 50, 500}}, .peak_tflops = 100, .memory_gb_per_s = 1000};
   std::uint64_t priced = 0;
   auto report = Export(request);
   ASSERT_TRUE(report) << report.error().message;

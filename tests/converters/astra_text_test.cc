@@ -121,8 +121,7 @@ TEST_F(AstraText, ForwardInBackward) {
       "b -1 2 ALLREDUCE 64 2 ALLREDUCE 64 2 ALLREDUCE 64 0\n"
       "c -1 3 ALLREDUCE 64 3 ALLREDUCE 64 3 ALLREDUCE 64 0\n";
   const std::string type = "HYBRID_TRANSFORMER_FWD_IN_BCKWD ";
-  const auto report =
-      Convert(type + "pp: 1 checkpoints: 1 0 checkpoint_initiates: 1 2\n" + layers);
+  const auto report = Convert(type + "pp: 1 checkpoints: 1 0 checkpoint_initiates: 1 2\n" + layers);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->diagnostics.CountOf("workload_parameter_not_used"), 1U) << "pp";
   const LoadedTrace trace = Rank(0);

@@ -23,8 +23,7 @@ Node Collective(std::uint64_t id, CommKind kind, std::int64_t bytes, const std::
   return node;
 }
 
-Node Message(std::uint64_t id, bool send, std::int32_t peer, std::int32_t tag,
-             std::int64_t bytes) {
+Node Message(std::uint64_t id, bool send, std::int32_t peer, std::int32_t tag, std::int64_t bytes) {
   Node node = Collective(id, send ? CommKind::kSend : CommKind::kRecv, 0, "0");
   node.type = send ? NodeType::kCommSend : NodeType::kCommRecv;
   (send ? node.comm->in_bytes : node.comm->out_bytes) = bytes;

@@ -309,11 +309,10 @@ TEST(Wire, CommSizeIsWhatOneMemberPutsIn) {
   EXPECT_EQ(CommSizeOf({.kind = CommKind::kAllGather, .in_bytes = 8, .out_bytes = 32}), 8);
   EXPECT_EQ(CommSizeOf({.kind = CommKind::kReduceScatter, .in_bytes = 32, .out_bytes = 8}), 32);
   EXPECT_EQ(CommSizeOf({.kind = CommKind::kBroadcast, .in_bytes = 0, .out_bytes = 16}), 16);
-  EXPECT_EQ(CommSizeOf({.kind = CommKind::kAllToAll,
-                        .in_bytes = 24,
-                        .out_bytes = 40,
-                        .largest_bytes = 100}),
-            100)
+  EXPECT_EQ(
+      CommSizeOf(
+          {.kind = CommKind::kAllToAll, .in_bytes = 24, .out_bytes = 40, .largest_bytes = 100}),
+      100)
       << "the same number on all members";
 }
 
