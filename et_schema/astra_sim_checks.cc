@@ -21,7 +21,8 @@ namespace reprise {
 namespace {
 
 constexpr std::int64_t kChunks = 4;
-constexpr std::int32_t kHighestGroupId = 2147;  // times a million, in 32 bits
+constexpr std::int64_t kFirstNodeBytes = 1 << 14;  // a nanosecond's on the fastest memory
+constexpr std::int32_t kHighestGroupId = 2147;     // times a million, in 32 bits
 
 // In the order of CollectiveCommType.
 enum class Simulated : std::uint8_t { kYes, kReplayed, kNo };
@@ -186,6 +187,10 @@ class AstraSimChecker {
           const bool some = node_.Number(Attribute::kNumOps, 0) > 0 &&
                             node_.Number(Attribute::kTensorSize, 0) > 0;
           without_cost_ += some ? 0 : 1;
+          if (some && node_.data_deps.empty() &&
+              node_.Number(Attribute::kTensorSize, 0) < kFirstNodeBytes) {
+            Warn("its roofline mode stops at a first node of less than a nanosecond");
+          }
           unknown_cost_ += node_.Number(Attribute::kCostKnown, 1) != 0 ? 0 : 1;
         }
         break;

@@ -230,12 +230,13 @@ std::uint64_t WholeMicros(std::int64_t ns) {
   return ns > 0 ? static_cast<std::uint64_t>(ns) / 1000 : 0;
 }
 
-// Simulators stop at a device node without these two, and wait without end for one with zeros.
+// Simulators stop at a device node without these two, wait without end for one with zeros, and stop
+// at one of no time at all: 64 KiB are some nanoseconds on any device.
 void FillCost(const Node& node, Attributes& attributes) {
   if (node.num_ops < 0 && node.tensor_bytes < 0 && node.type == NodeType::kComp &&
       node.actor.kind != Actor::Kind::kThread) {
     attributes.Int64("num_ops", 1);
-    attributes.Uint64("tensor_size", 1);
+    attributes.Uint64("tensor_size", 1 << 16);
     attributes.Bool("cost_known", false);
     return;
   }

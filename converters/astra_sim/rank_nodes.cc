@@ -60,9 +60,11 @@ void AddEdge(std::uint64_t id, EdgeReason reason, Node& node) {
 }
 
 // The bytes of memory that take so long in roofline mode, where one operation on them is nothing.
-// Half a nanosecond on top, since times are cut to whole ones.
+// At least a nanosecond, since a node of none stops ASTRA-sim where it is the first. Half a
+// nanosecond on top, since times are cut to whole ones.
 std::int64_t BytesFor(std::int64_t duration_ns, double memory_gb_per_s) {
-  return static_cast<std::int64_t>((static_cast<double>(duration_ns) + 0.5) * memory_gb_per_s) + 1;
+  const auto ns = static_cast<double>(std::max<std::int64_t>(duration_ns, 1));
+  return static_cast<std::int64_t>((ns + 0.5) * memory_gb_per_s) + 1;
 }
 
 // Both sides as the kind has them.
@@ -266,6 +268,8 @@ void RankNodes::FillRoofline(Index i, Node& node, Report& report) const {
   const bool work = graph_.kind(i) == OpKind::kWork && graph_.comm(i) == nullptr;
   if (work && node.num_ops >= 0) {
     ++report.modelled_work;
+    node.tensor_bytes =
+        std::max(node.tensor_bytes, BytesFor(0, set_.request.machine.memory_gb_per_s));
     return;
   }
   report.timed_work += work ? 1 : 0;

@@ -8,7 +8,8 @@ import pandas
 from reprise import columns, et_stream, trace_node
 from reprise.damage import Notes
 
-REASONS = ("unknown", "thread", "stream", "launch", "event", "sync", "data", "fwd_bwd", "group", "comm_wait")
+REASONS = ("unknown", "thread", "stream", "launch", "event", "sync", "data", "fwd_bwd", "group", "comm_wait",
+           "control")
 INFERRED = 128
 UNKNOWN_COUNT = 2**64 - 1
 FIXED = ("node_id", "name", "type", "start_ns", "duration_ns")
@@ -102,7 +103,7 @@ class TraceSet:
             for before, reason in zip(node.data_deps, reasons):
                 kind = reason % INFERRED
                 rows.append((before, node.id, REASONS[kind if kind < len(REASONS) else 0], reason >= INFERRED))
-            rows += [(before, node.id, "unknown", False) for before in node.ctrl_deps
+            rows += [(before, node.id, "control", False) for before in node.ctrl_deps
                      if before not in node.data_deps]
         before, after, reason, inferred = zip(*rows) if rows else ((), (), (), ())
         return pandas.DataFrame({"from_node": columns.integers(before, "uint64"),

@@ -152,7 +152,7 @@ class Files(unittest.TestCase):
         self.assertEqual(frame["u"][1], 2**64 - 1)
         self.assertTrue(frame["u"].isna()[0])
         edges = traces.edges(0)
-        self.assertEqual(list(edges.iloc[0]), [1, 2**64 - 1, "unknown", False])
+        self.assertEqual(list(edges.iloc[0]), [1, 2**64 - 1, "control", False])
 
     def test_nodes_come_while_the_file_is_read(self):
         path = made.DIRECTORY / "begun.0.et"
