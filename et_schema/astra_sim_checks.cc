@@ -379,7 +379,7 @@ class AstraSimChecker {
                     fmt::format("{} COMP nodes have none", without_cost_));
     }
     if (unknown_cost_ > 0) {
-      warnings_.Add("in its roofline mode NPU nodes of unknown cost take no time",
+      warnings_.Add("in its roofline mode NPU nodes of unknown cost take next to no time",
                     fmt::format("{} COMP nodes; `reprise export --to astra-sim --mode roofline` "
                                 "gives them their recorded time",
                                 unknown_cost_));
