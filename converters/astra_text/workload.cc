@@ -163,10 +163,22 @@ class Parser {
         (list == &checkpoints_ ? marked.checkpoint : marked.recomputes) = true;
       }
     }
-    bool kept = false;
+    constexpr std::size_t kMostPasses = std::size_t{1} << 22;
+    std::optional<std::size_t> checkpoint;
+    std::size_t passes = 0;
     for (std::size_t i = 0; i < out.layers.size(); ++i) {
-      kept = kept || out.layers[i].checkpoint;
-      if (out.layers[i].recomputes && !kept) {
+      checkpoint = out.layers[i].checkpoint ? i : checkpoint;
+      if (!out.layers[i].recomputes) {
+        continue;
+      }
+      passes += i - checkpoint.value_or(i);
+      if (passes > kMostPasses) {
+        return BadInput(fmt::format(
+            "{}: line 1: {} forward passes of layers run again up to layer {}; at most {} are "
+            "converted",
+            file_.path(), passes, i, kMostPasses));
+      }
+      if (!checkpoint) {
         return BadInput(fmt::format(
             "{}: line 1: layer {} initiates a forward pass from a checkpoint, and no layer up to "
             "it is one",

@@ -10,9 +10,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const TextFile file =
       TextFile::FromText("fuzz", std::string(reinterpret_cast<const char*>(data), size));
   const auto workload = astra_text::ReadWorkload(file);
-  if (workload) {
+  if (!workload) {
+    return 0;
+  }
+  const auto groups = astra_text::Groups::Create("fuzz", *workload, 4);
+  if (groups) {
     Diagnostics diagnostics;
-    RequireSound(astra_text::BuildIterations(*workload, 2, 4, diagnostics), diagnostics);
+    RequireSound(astra_text::BuildIterations(*workload, 2, *groups, diagnostics), diagnostics);
   }
   return 0;
 }
