@@ -14,8 +14,8 @@ constexpr std::size_t kSample = 4096;
 constexpr std::size_t kMostTried = 96;
 
 // Tags of nodes (et_def.proto).
-constexpr std::uint32_t kIdTag = 1 << 3, kDepsTag = 5 << 3 | 2, kStartMicrosTag = 6 << 3,
-                        kDurationMicrosTag = 7 << 3;
+constexpr std::uint32_t kIdTag = 1 << 3, kCtrlDepsTag = 4 << 3 | 2, kDepsTag = 5 << 3 | 2,
+                        kStartMicrosTag = 6 << 3, kDurationMicrosTag = 7 << 3;
 
 std::uint32_t FieldOfMessages(const Block& block, std::uint32_t tag, FieldKind kind) {
   for (const Shape& shape : block.shapes) {
@@ -170,6 +170,11 @@ void FindTimes(Block& block) {
           .thread = ColumnOfAttribute(block, "tid")};
   if (deps != ColumnPlan::kNone) {
     plan(time.deps).stage = 1;
+    // Mostly the same nodes once more.
+    const std::uint32_t ctrl = FieldOfMessages(block, kCtrlDepsTag, FieldKind::kNumbers);
+    if (ctrl != ColumnPlan::kNone) {
+      plan(Second(ctrl)) = {.base = Base::kBeside, .stage = 2, .reference = time.deps};
+    }
   }
   const std::uint32_t start = ColumnOfAttribute(block, "start_ns");
   if (start != ColumnPlan::kNone) {
