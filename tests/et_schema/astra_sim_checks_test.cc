@@ -127,7 +127,8 @@ TEST_F(AstraSimChecks, WhatItSimulatesOtherwiseIsAWarning) {
   EXPECT_THAT(found.errors, IsEmpty());
   EXPECT_THAT(found.warnings, Contains(HasSubstr("delay_ns")));
   EXPECT_THAT(found.warnings, Contains(HasSubstr("2 of 4 COMP nodes have is_cpu_op")));
-  EXPECT_THAT(found.warnings, Contains(HasSubstr("unknown cost take next to no time: 2 COMP nodes")));
+  EXPECT_THAT(found.warnings,
+              Contains(HasSubstr("unknown cost take next to no time: 2 COMP nodes")));
 }
 
 }  // namespace
