@@ -32,9 +32,10 @@ struct Integers<float> {
   using Bits = std::uint32_t;
 };
 
-// exp(x) for one float or for a register of them, up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2. The
-// polynomial is the one of degree 5, 1 at 0, with the least relative error there, 9.2e-8 (found by
-// Remez' exchange). Inlined into each copy of its callers.
+// exp(x) for one float or for a register of them, up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2.
+// What would not be normal is 0: what a mask leaves out must be nothing, and not a denormal once it
+// is divided by the sum. The polynomial is the one of degree 5, 1 at 0, with the least relative
+// error there, 9.2e-8 (found by Remez' exchange). Inlined into each copy of its callers.
 template <typename T>
 [[gnu::always_inline]] inline T ExpOf(T x) {
   using Of = Integers<T>;
@@ -54,7 +55,8 @@ template <typename T>
   p = p * r + 4.999914919e-1F;
   p = p * r + 9.999997070e-1F;
   const T power = BitsOf<T>(BitsOf<typename Of::Int>(whole) << 23);
-  return p * r * power + power;
+  const T y = p * r * power + power;
+  return BitsOf<T>(bits < kLowest ? BitsOf<typename Of::Bits>(y) : typename Of::Bits{});
 }
 // Of more than 88.3: exp(88.3).
 template <typename T>

@@ -98,8 +98,9 @@ TEST(FloatMath, ExpKeepsItsRelativeError) {
   const std::array<float, 3> beyond = {-kInfinity, -100, 200};
   std::array<float, 3> ends{};
   loops::Exp(beyond.data(), 0, ends.data(), std::ssize(beyond));
-  EXPECT_LT(ends[0], 1.2e-38F);
-  EXPECT_EQ(ends[1], ends[0]);
+  // Nothing, and not the smallest normal number: divided by a sum, that would be a denormal.
+  EXPECT_EQ(ends[0], 0);
+  EXPECT_EQ(ends[1], 0);
   EXPECT_NEAR(ends[2] / std::exp(88.3F), 1, 1e-5);
 }
 
