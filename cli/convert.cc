@@ -23,7 +23,7 @@ struct ConvertFlags {
   std::string input, output, name, host_trace, device_trace, format;
   std::int32_t rank = -1, passes = 1;
   std::optional<std::int32_t> ranks;
-  bool force = false, json = false, strict = false;
+  bool force = false, json = false, strict = false, mem_nodes = false;
   std::string repeat = "recorded";
 };
 
@@ -41,6 +41,7 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
       .passes = flags.passes,
       .force = flags.force,
       .strict = flags.strict,
+      .mem_nodes = flags.mem_nodes,
       .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded,
       .costs = KernelCosts()};
   if (flags.host_trace.empty() && flags.device_trace.empty()) {
@@ -192,6 +193,10 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
       ->check(CLI::PositiveNumber);
   app.add_option("--passes", flags->passes, "for text workloads: number of iterations (default: 1)")
       ->check(CLI::PositiveNumber);
+  app.add_flag(
+      "--mem-nodes", flags->mem_nodes,
+      "write copies from host to device as Chakra's MEM_LOAD nodes, copies to the host and "
+      "fills as MEM_STORE; default: COMP, which all simulators take");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--strict", flags->strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");

@@ -55,7 +55,8 @@ struct Findings {
 };
 
 // A directory is a set. Files are rank by rank, each on its own. A set without some of its ranks
-// can't be replayed; the timing of those that are there can be checked.
+// can't be replayed; the timing of those that are there can be checked. One rank of many is what a
+// profiler on one rank leaves.
 Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   Subject subject;
   subject.path = path;
@@ -67,7 +68,10 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
     subject.files = {path};
     return subject;
   }
-  REPRISE_ASSIGN(TraceSet set, some_ranks ? TraceSet::OpenPresent(path) : TraceSet::Open(path));
+  REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(path));
+  if (!set.missing.empty() && set.files.size() > 1 && !some_ranks) {
+    return BadInput(fmt::format("{}: {}", path, set.MissingRanks()));
+  }
   // Content that someone changed is a finding like others.
   if (const Result<bool> verified = set.Verify()) {
     subject.verified = *verified;

@@ -42,6 +42,7 @@ struct ConvertRequest {
 
   bool force = false;   // replace an output that exists; it is refused otherwise
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
+  bool mem_nodes = false;  // copies between host and device as Chakra's MEM_LOAD and MEM_STORE
   RepeatChoice repeat = RepeatChoice::kRecorded;
   CostTable costs;  // null: FLOPs and bytes are written only where the input has them
 };

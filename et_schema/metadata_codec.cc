@@ -24,6 +24,27 @@ std::vector<Step> MakeSteps(const std::vector<std::string>& names,
   return steps;
 }
 
+// `ranks` holds the groups' lists one after the other. Damaged lists end where they stop to fit.
+std::vector<ProcessGroup> MakeGroups(const std::vector<std::string>& ids,
+                                     const std::vector<std::string>& descriptions,
+                                     const std::vector<std::int64_t>& sizes,
+                                     const std::vector<std::int64_t>& ranks) {
+  std::vector<ProcessGroup> groups;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < std::min(ids.size(), sizes.size()); ++i) {
+    if (sizes[i] < 0 || static_cast<std::size_t>(sizes[i]) > ranks.size() - at) {
+      break;
+    }
+    ProcessGroup& group = groups.emplace_back();
+    group.id = ids[i];
+    group.description = i < descriptions.size() ? descriptions[i] : "";
+    for (std::int64_t k = 0; k < sizes[i]; ++k) {
+      group.ranks.push_back(static_cast<std::int32_t>(ranks[at++]));
+    }
+  }
+  return groups;
+}
+
 class MetadataDecoder {
  public:
   // False: of no type that this attribute can have, or not ours.
@@ -52,6 +73,10 @@ class MetadataDecoder {
   void Finish(TraceMetadata& out) const {
     out.steps = MakeSteps(step_names_, step_starts_, step_durations_);
     out.ranges = RangesOf(ranges_);
+    out.groups = MakeGroups(group_ids_, group_descriptions_, group_sizes_, group_ranks_);
+    for (std::size_t i = 0; i + 2 < index_ranges_.size(); i += 3) {
+      out.index_ranges.push_back({index_ranges_[i], index_ranges_[i + 1], index_ranges_[i + 2]});
+    }
     for (std::size_t i = 0; i < std::min(counters_.size(), counts_.size()); ++i) {
       out.diagnostics.emplace_back(counters_[i], static_cast<std::uint64_t>(counts_[i]));
     }
@@ -143,6 +168,21 @@ class MetadataDecoder {
     if (raw.name == "ranges") {
       return raw.AsInts(ranges_.numbers);
     }
+    if (raw.name == "group_ids") {
+      return Texts(raw, group_ids_);
+    }
+    if (raw.name == "group_descriptions") {
+      return Texts(raw, group_descriptions_);
+    }
+    if (raw.name == "group_sizes") {
+      return raw.AsInts(group_sizes_);
+    }
+    if (raw.name == "group_ranks") {
+      return raw.AsInts(group_ranks_);
+    }
+    if (raw.name == "index_ranges") {
+      return raw.AsInts(index_ranges_);
+    }
     if (raw.name == "diagnostics_names") {
       return Texts(raw, counters_);
     }
@@ -157,8 +197,9 @@ class MetadataDecoder {
     return ok;
   }
 
-  std::vector<std::string> step_names_, counters_;
-  std::vector<std::int64_t> step_starts_, step_durations_, counts_;
+  std::vector<std::string> step_names_, counters_, group_ids_, group_descriptions_;
+  std::vector<std::int64_t> step_starts_, step_durations_, counts_, index_ranges_, group_sizes_,
+      group_ranks_;
   RangeLists ranges_;
 };
 

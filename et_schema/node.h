@@ -140,6 +140,21 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+struct ProcessGroup {
+  std::string id;                   // key in comm_groups.json and CommSpec::group
+  std::string description;          // "default_pg", "tp"
+  std::vector<std::int32_t> ranks;  // global ranks in group order
+  bool operator==(const ProcessGroup&) const = default;
+};
+
+// The smallest and the largest value of an integer storage that existed before the trace, where the
+// capture recorded it.
+struct IndexRange {
+  std::int64_t incarnation = 0;
+  std::int64_t low = 0, high = 0;  // both occur
+  bool operator==(const IndexRange&) const = default;
+};
+
 // What a rank of the recorded job ran on, as its capture says; empty and 0 where it does not.
 struct RecordedMachine {
   std::string processor;     // "AMD EPYC 7742 64-Core Processor"
@@ -158,7 +173,11 @@ struct TraceMetadata {
   std::int64_t base_ns = 0;  // see Node::start_ns
   std::string source;        // "pytorch host trace 1.1.1-chakra.0.0.4 + kineto"
   std::vector<Step> steps;
-  std::vector<Range> ranges;  // by start; callers before what they enclose
+  std::vector<Range> ranges;             // by start; callers before what they enclose
+  std::vector<IndexRange> index_ranges;  // by incarnation, each once
+  // Where the file was written alone, without a comm_groups.json: those that this rank knows. Ids
+  // follow from the content, so that files of one job agree.
+  std::vector<ProcessGroup> groups;
   // Seconds→ns of the same step without tracing (median), -1 if the capture has none.
   std::int64_t untraced_step_ns = -1;
   // What tracing cost for each call that it recorded, as estimated; 0: unknown.

@@ -60,6 +60,26 @@ void FillMachine(const RecordedMachine& machine, Attributes& attributes) {
   attributes.Int64Unless("machine_cores", machine.cores, 0);
 }
 
+void FillGroups(const std::vector<ProcessGroup>& groups, Attributes& attributes) {
+  if (groups.empty()) {
+    return;
+  }
+  std::vector<std::string> ids;
+  std::vector<std::string> descriptions;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> ranks;
+  for (const ProcessGroup& group : groups) {
+    ids.push_back(group.id);
+    descriptions.push_back(group.description);
+    sizes.push_back(static_cast<std::int64_t>(group.ranks.size()));
+    ranks.insert(ranks.end(), group.ranks.begin(), group.ranks.end());
+  }
+  attributes.TextList("group_ids", ids);
+  attributes.TextList("group_descriptions", descriptions);
+  attributes.Int64List("group_sizes", sizes);
+  attributes.Int64List("group_ranks", ranks);
+}
+
 void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
   out.TextField(global_field::kVersion, metadata.version);
   Attributes attributes(out, global_field::kAttr);
@@ -90,6 +110,14 @@ void FillMetadata(const TraceMetadata& metadata, WireBuffer& out) {
     attributes.TextList("range_names", ranges.names);
     attributes.Int64List("ranges", ranges.numbers);
   }
+  if (!metadata.index_ranges.empty()) {
+    std::vector<std::int64_t> numbers;
+    for (const IndexRange& range : metadata.index_ranges) {
+      numbers.insert(numbers.end(), {range.incarnation, range.low, range.high});
+    }
+    attributes.Int64List("index_ranges", numbers);
+  }
+  FillGroups(metadata.groups, attributes);
   std::vector<std::string> counters;
   std::vector<std::uint64_t> counts;
   for (const auto& [name, count] : metadata.diagnostics) {

@@ -88,6 +88,42 @@ Status CheckRanks(TraceSet& set) {
   return {};
 }
 
+std::string RanksText(const std::vector<std::int32_t>& ranks) {
+  constexpr std::size_t kMost = 16;
+  const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kMost));
+  return fmt::format("[{}{}]", fmt::join(ranks.begin(), end, ", "),
+                     ranks.size() > kMost ? ", .." : "");
+}
+
+// Files that were converted one by one carry their groups. One look tells: a set that was
+// converted at once has none in its files, and they are many.
+Status MergeGroups(TraceSet& set) {
+  std::map<std::string, std::string> from;  // group → file
+  for (const auto& [id, group] : set.groups) {
+    from[id] = kGroupsFile;
+  }
+  for (const auto& [rank, path] : set.files) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(path));
+    const std::vector<ProcessGroup>& groups = reader->metadata().groups;
+    if (groups.empty() && !set.groups.empty() && rank == set.files.begin()->first) {
+      return {};
+    }
+    for (const ProcessGroup& group : groups) {
+      const auto [known, added] = set.groups.emplace(group.id, group);
+      const std::string file = fs::path(path).filename().string();
+      if (!added && known->second.ranks != group.ranks) {
+        return BadInput(fmt::format(
+            "{}: process group '{}' has ranks {} in {} and {} in {}: expected files of one job; "
+            "convert the captures of all ranks again, together or one by one",
+            set.directory, group.id, RanksText(known->second.ranks), from[group.id],
+            RanksText(group.ranks), file));
+      }
+      from.try_emplace(group.id, file);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TraceSet> TraceSet::Open(const std::string& directory) {
@@ -120,6 +156,7 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   REPRISE_TRY(ListFiles(set));
   REPRISE_TRY(CheckRanks(set));
   REPRISE_ASSIGN(set.groups, ReadGroups(directory));
+  REPRISE_TRY(MergeGroups(set));
   for (const auto& [id, group] : set.groups) {
     for (const std::int32_t rank : group.ranks) {
       if (rank < 0 || rank >= set.world_size) {

@@ -11,18 +11,12 @@
 
 namespace reprise {
 
-struct ProcessGroup {
-  std::string id;                   // key in comm_groups.json and CommSpec::group
-  std::string description;          // "default_pg", "tp"
-  std::vector<std::int32_t> ranks;  // global ranks in group order
-  bool operator==(const ProcessGroup&) const = default;
-};
-
 // A directory listing only; callers load the Graphs that they need (replay: one per process).
 struct TraceSet {
   std::string directory;
   std::string name;
   std::map<std::int32_t, std::string> files;  // rank → path
+  // Those of comm_groups.json and those that the files carry. Bad input where two differ.
   std::map<std::string, ProcessGroup> groups;
   std::int32_t world_size = 0;
   std::vector<std::int32_t> missing;  // ranks without a file

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/copy_direction.h"
+
 namespace reprise {
 namespace {
 
@@ -53,17 +55,13 @@ std::int64_t MovedBytes(const Graph& graph, Graph::Index i) {
 }
 
 bool OnlyFills(const Graph& graph, Graph::Index i) {
-  return graph.device_work(i) != nullptr && graph.name(i).find("emset") != std::string_view::npos;
+  return graph.device_work(i) != nullptr && CopyDirectionOf(graph.name(i)) == CopyDirection::kFill;
 }
 
-// "Memcpy HtoD (Pinned -> Device)", ROCm's "CopyDeviceToHost".
 bool CrossesToHost(const Graph& graph, Graph::Index i) {
-  const std::string_view name = graph.name(i);
-  const auto has = [name](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  };
+  const CopyDirection direction = CopyDirectionOf(graph.name(i));
   return graph.device_work(i) != nullptr &&
-         (has("HtoD") || has("DtoH") || has("HostToDevice") || has("DeviceToHost"));
+         (direction == CopyDirection::kToDevice || direction == CopyDirection::kToHost);
 }
 
 bool HasDurations(const Graph& graph) {

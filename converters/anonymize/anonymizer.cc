@@ -53,6 +53,7 @@ TraceMetadata Anonymizer::Header() {
   Clock(in, out);
   Steps(in, out);
   Ranges(in, out);
+  IndexRanges(in, out);
   if (Keep(Field::kUntracedStepNs, in.untraced_step_ns >= 0)) {
     out.untraced_step_ns = setting_.times.At(in.untraced_step_ns);
   }
@@ -143,6 +144,15 @@ void Anonymizer::Ranges(const TraceMetadata& in, TraceMetadata& out) {
     to.start_ns = setting_.times.At(range.start_ns);
     to.duration_ns = setting_.times.At(range.start_ns + range.duration_ns) - to.start_ns;
     out.ranges.push_back(std::move(to));
+  }
+}
+
+void Anonymizer::IndexRanges(const TraceMetadata& in, TraceMetadata& out) {
+  for (const IndexRange& range : in.index_ranges) {
+    const std::int64_t incarnation = renaming_.incarnations.Of(range.incarnation);
+    if (Take(Field::kIndexRanges) == Action::kMap && incarnation >= 0) {
+      out.index_ranges.push_back({incarnation, range.low, range.high});
+    }
   }
 }
 

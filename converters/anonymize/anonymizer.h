@@ -59,6 +59,7 @@ class Anonymizer {
   void Clock(const TraceMetadata& in, TraceMetadata& out);
   void Steps(const TraceMetadata& in, TraceMetadata& out);
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
+  void IndexRanges(const TraceMetadata& in, TraceMetadata& out);
 
   void Names(const Node& in, Node& out);
   void Times(const Node& in, Node& out);

@@ -300,6 +300,11 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
     REPRISE_TRY(CheckChakraLosses(report.diagnostics));
   }
   for (std::size_t i = 0; i < traces.size(); ++i) {
+    for (const auto& [id, group] : groups) {
+      if (!request.output_file.empty()) {
+        metadata[i].groups.push_back(group);
+      }
+    }
     REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(traces[i].nodes, metadata[i], output));
     rank.recorded_operations = traces[i].recorded_operations;
     report.ranks.push_back(std::move(rank));

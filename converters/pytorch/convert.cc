@@ -14,6 +14,7 @@
 #include "converters/pytorch/identity.h"
 #include "converters/pytorch/matching.h"
 #include "converters/pytorch/rank_writer.h"
+#include "converters/pytorch/tensor_ranges.h"
 #include "converters/pytorch/tracing_cost.h"
 #include "et_schema/trace_set.h"
 
@@ -77,6 +78,7 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.link = rank.list.link;
   metadata.steps = rank.steps;
   metadata.ranges = rank.ranges;
+  metadata.index_ranges = FindIndexRanges(rank.host);
   if (rank.kineto.untimed) {
     for (Step& step : metadata.steps) {
       step.start_ns = step.duration_ns = 0;
@@ -145,7 +147,11 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   ConvertReport report;
   report.workspace = workspace;
   REPRISE_TRY(CheckRanks(files, ranks, report.diagnostics));
-  const auto groups = AssignGroups(ranks, report.diagnostics);
+  auto groups = AssignGroups(ranks, report.diagnostics);
+  const bool alone = !request.output_file.empty();
+  if (alone) {
+    NameByContent(ranks, groups);
+  }
   REPRISE_ASSIGN(const ClockFit clocks, MatchTransfers(ranks, groups, report.diagnostics));
   report.ranks.resize(ranks.size());
   std::vector<Timeline>& timelines = workspace->timelines;
@@ -165,8 +171,14 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     TraceMetadata metadata = Describe(ranks[i], clocks);
     metadata.tracing_call_ns = std::llround(costs[i].PerCall());
+    for (const auto& [id, group] : groups) {
+      if (alone) {
+        metadata.groups.push_back(group);
+      }
+    }
     REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], std::move(metadata),
-                                              request.costs, output.Temporary(ranks[i].rank)));
+                                              request.costs, output.Temporary(ranks[i].rank),
+                                              request.mem_nodes));
     report.ranks[i].path = output.Final(ranks[i].rank);
     report.ranks[i].link = ranks[i].list.link;
     return {};

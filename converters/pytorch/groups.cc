@@ -9,6 +9,15 @@
 namespace reprise::pytorch {
 namespace {
 
+// Of 31 bits, and not 0: simulators read ids as such numbers (FNV-1a, Fowler, Noll and Vo).
+std::uint32_t PositiveHash(const std::string& text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  }
+  return std::max(hash & 0x7fffffffU, 1U);
+}
+
 // Everything that depends on the group once it is known.
 void Settle(RankCapture& rank, TransferRecord& transfer, const ProcessGroup* group,
             GroupCertainty certainty) {
@@ -183,6 +192,34 @@ std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
     AssignIndices(rank);
   }
   return out;
+}
+
+void NameByContent(std::span<RankCapture> ranks, std::map<std::string, ProcessGroup>& groups) {
+  std::map<std::string, int> equals;
+  std::map<std::string, std::string> new_ids;
+  std::map<std::string, ProcessGroup> renamed;
+  std::vector<ProcessGroup*> by_creation;
+  for (auto& [id, group] : groups) {
+    by_creation.push_back(&group);
+  }
+  std::sort(by_creation.begin(), by_creation.end(),
+            [](const auto* a, const auto* b) { return std::stoll(a->id) < std::stoll(b->id); });
+  for (ProcessGroup* group : by_creation) {
+    std::string content = fmt::format("{} {}", group->description, fmt::join(group->ranks, ","));
+    content += fmt::format(" {}", equals[content]++);
+    const std::string id = group->id == "0" ? group->id : std::to_string(PositiveHash(content));
+    new_ids[group->id] = id;
+    group->id = id;
+    renamed.emplace(id, std::move(*group));
+  }
+  for (RankCapture& rank : ranks) {
+    for (TransferRecord& transfer : rank.transfers) {
+      std::string& id = transfer.arguments.spec.group;
+      const auto known = new_ids.find(id);
+      id = known == new_ids.end() ? id : known->second;
+    }
+  }
+  groups = std::move(renamed);
 }
 
 }  // namespace reprise::pytorch

@@ -42,4 +42,9 @@ class GroupTable {
 [[nodiscard]] std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
                                                                Diagnostics& diagnostics);
 
+// For a rank's file that is written alone: groups are called by what they are (ranks, description,
+// place among equal ones), so that the files of several ranks agree, except for "0", which is all
+// ranks in each. Transfers are given the new names.
+void NameByContent(std::span<RankCapture> ranks, std::map<std::string, ProcessGroup>& groups);
+
 }  // namespace reprise::pytorch

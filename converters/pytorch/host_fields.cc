@@ -14,6 +14,7 @@ HostField HostFieldOf(std::string_view name) {
       {"fw_tid", HostField::kForwardThread},
       {"scope", HostField::kScope},
       {"op_schema", HostField::kSchema},
+      {"tensor_range", HostField::kTensorRange},
       {"collective_name", HostField::kCollective},
       {"dtype", HostField::kDType},
       {"pg_name", HostField::kGroupName},

@@ -11,6 +11,7 @@
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/process_groups.h"
 #include "converters/pytorch/string_pool.h"
+#include "converters/pytorch/tensor_ranges.h"
 
 namespace reprise::pytorch {
 
@@ -22,6 +23,7 @@ enum class HostField {
   kForwardThread,
   kScope,
   kSchema,
+  kTensorRange,
   // of record_param_comms
   kCollective,
   kDType,
@@ -63,6 +65,9 @@ class HostFields {
       }
       case HostField::kSchema:
         node_.op_schema = strings_.Intern(Text(value));
+        return;
+      case HostField::kTensorRange:
+        node_.tensor_ranges = ParseTensorRanges(Text(value));
         return;
       default:
         if (node_.comm == nullptr) {

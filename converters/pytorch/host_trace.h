@@ -32,6 +32,12 @@ struct CommAttributes {
   bool async = false;  // a bool declared as string
 };
 
+// Of the n-th tensor of a call's inputs, those in lists and undefined ones counted.
+struct TensorRange {
+  std::int64_t tensor = 0;
+  std::int64_t low = 0, high = 0;
+};
+
 struct HostNode {
   std::uint64_t id = 0;      // unique: one that occurs twice is renumbered
   std::uint64_t caller = 0;  // id of the node that called it, as recorded
@@ -44,8 +50,9 @@ struct HostNode {
   const std::string* name = nullptr;
   const std::string* op_schema = nullptr;
   ValueList inputs, outputs;
-  bool values_missing = false;    // of arguments that are no tensors: None stands for any
-  bool results_inferred = false;  // no outputs were recorded; these follow from the inputs
+  std::vector<TensorRange> tensor_ranges;  // of integer inputs, as they were when the call began
+  bool values_missing = false;             // of arguments that are no tensors: None stands for any
+  bool results_inferred = false;           // no outputs were recorded; these follow from the inputs
   std::unique_ptr<CommAttributes> comm;
 };
 

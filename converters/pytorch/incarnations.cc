@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "converters/pytorch/sort_runs.h"
 
@@ -140,6 +141,11 @@ class IncarnationAssigner {
     const bool fits = storage.bytes < 0 || reached <= storage.bytes;
     const bool same_type =
         tensor.dtype == DType::kUnknown || (storage.dtypes & Bit(tensor.dtype)) != 0;
+    if (IsNewNumber(tensor, storage)) {
+      diagnostics_.Count("storage_id_reused");
+      Begin(tensor, 0, BytesReached(tensor));
+      return;
+    }
     if (storage.device != tensor.device || !fits || !same_type) {
       // Inside mm and addmm, children see the result before the capture shows its allocation.
       if (!inside_node) {
@@ -165,6 +171,9 @@ class IncarnationAssigner {
     if (tensor.storage_id == 0) {
       return;
     }
+    if (tensor.shape.empty()) {
+      scalars_.insert(tensor.tensor_id);
+    }
     Storage* const known = storages_.Find(tensor.storage_id);
     if (known != nullptr && (Aliases(tensor, inputs) || known->born_ns >= op.start_ns)) {
       // An in-place result, a view, or what a called allocation returned; views may change type.
@@ -186,6 +195,14 @@ class IncarnationAssigner {
   }
 
  private:
+  // A Python number that an operation took is wrapped into a tensor without a record of it, in
+  // memory that may have been freed before. An element of a larger tensor is the result of a view,
+  // which is recorded.
+  bool IsNewNumber(const TensorDesc& tensor, const Storage& storage) {
+    return tensor.shape.empty() && scalars_.insert(tensor.tensor_id).second && tensor.offset == 0 &&
+           storage.bytes > SizeOf(tensor.dtype);
+  }
+
   static bool Aliases(const TensorDesc& tensor, const ValueList& inputs) {
     for (const Value& value : inputs) {
       if (const TensorDesc* input = value.AsTensor()) {
@@ -204,6 +221,7 @@ class IncarnationAssigner {
   const std::string& label_;
   Diagnostics& diagnostics_;
   Storages storages_;
+  std::unordered_set<std::int64_t> scalars_;  // ids of tensors without dimensions seen so far
   std::int64_t next_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/copy_direction.h"
 #include "et_schema/io.h"
 
 namespace reprise::pytorch {
@@ -20,7 +21,8 @@ NodeType TransferType(CommKind kind) {
 
 class Writer {
  public:
-  Writer(RankCapture& rank, Timeline& timeline) : rank_(rank), items_(timeline.items) {}
+  Writer(RankCapture& rank, Timeline& timeline, bool mem_nodes)
+      : rank_(rank), items_(timeline.items), mem_nodes_(mem_nodes) {}
 
   void NumberNodes() {
     std::uint64_t next = rank_.host.highest_id + 1;
@@ -218,10 +220,31 @@ class Writer {
     node.op_class = event.kind != DeviceEvent::Kind::kKernel ? OpClass::kMemcpy
                     : known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
                             : OpClass::kOther;
-    node.type = NodeType::kComp;  // copies and fills too: what simulators take for device work
+    // Copies and fills too: what simulators take for device work.
+    node.type = mem_nodes_ ? MemoryTypeOf(event) : NodeType::kComp;
+    if (node.type != NodeType::kComp) {
+      node.tensor_bytes = event.work.copied_bytes;
+    }
     if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
       LendArguments(*host, loan);
     }
+  }
+
+  // A copy within a device's memory loads and stores, so that it stays what it is.
+  static NodeType MemoryTypeOf(const DeviceEvent& event) {
+    if (event.kind == DeviceEvent::Kind::kKernel || event.work.copied_bytes < 0) {
+      return NodeType::kComp;
+    }
+    switch (CopyDirectionOf(*event.name)) {
+      case CopyDirection::kToDevice:
+        return NodeType::kMemLoad;
+      case CopyDirection::kToHost:
+      case CopyDirection::kFill:
+        return NodeType::kMemStore;
+      case CopyDirection::kWithin:
+        break;
+    }
+    return NodeType::kComp;
   }
 
   // The innermost composite around an operation.
@@ -246,6 +269,7 @@ class Writer {
 
   RankCapture& rank_;
   const std::vector<Item>& items_;
+  const bool mem_nodes_;
   std::vector<std::uint64_t> ids_;
 };
 
@@ -306,12 +330,12 @@ Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const Co
 }  // namespace
 
 Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMetadata metadata,
-                                const CostTable& costs, const std::string& path) {
+                                const CostTable& costs, const std::string& path, bool mem_nodes) {
   for (const auto& [name, counter] : rank.diagnostics.Snapshot()) {
     metadata.diagnostics.emplace_back(name, counter.count);
   }
   REPRISE_ASSIGN(auto file, EtWriter::Create(path, metadata));
-  Writer writer(rank, timeline);
+  Writer writer(rank, timeline, mem_nodes);
   writer.NumberNodes();
   ConvertedRank out{.rank = rank.rank,
                     .path = path,

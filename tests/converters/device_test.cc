@@ -239,6 +239,44 @@ TEST(Device, KinetoAloneKeepsEveryDeviceEvent) {
   EXPECT_EQ(trace->metadata.source, "kineto alone");
 }
 
+TEST(Device, CopiesAreMemoryNodesWhereThatIsAskedFor) {
+  struct Case {
+    const char* name;
+    const char* category;
+    NodeType type;
+  };
+  constexpr Case kCases[] = {{"Memcpy HtoD (Pinned -> Device)", "gpu_memcpy", NodeType::kMemLoad},
+                             {"Memcpy DtoH (Device -> Pinned)", "gpu_memcpy", NodeType::kMemStore},
+                             {"Memset (Device)", "gpu_memset", NodeType::kMemStore},
+                             {"Memcpy DtoD (Device -> Device)", "gpu_memcpy", NodeType::kComp},
+                             {"gemm", "kernel", NodeType::kComp}};
+  SyntheticCapture capture = Overlapped();
+  std::int64_t at = 0;
+  for (const Case& c : kCases) {
+    capture.Kernel(c.name, 400 + 10 * at, 3, 30 + at, 7, c.category, {{"bytes", 4096 + at}});
+    ++at;
+  }
+  const std::string directory = FreshDirectory("device_memory_nodes");
+  WriteText(directory + "/k.json", capture.KinetoText());
+  for (const bool mem_nodes : {true, false}) {
+    const std::string path = directory + "/out.0.et";
+    const ConvertRequest request{.device_trace = directory + "/k.json",
+                                 .output_file = path,
+                                 .force = true,
+                                 .mem_nodes = mem_nodes};
+    ASSERT_TRUE(FindConverter("pytorch")->convert(request));
+    const auto trace = Load(path);
+    ASSERT_TRUE(trace);
+    for (std::size_t i = 0; i < std::size(kCases); ++i) {
+      const Node* node = trace->Find(kCases[i].name);
+      ASSERT_NE(node, nullptr) << kCases[i].name;
+      EXPECT_EQ(node->type, mem_nodes ? kCases[i].type : NodeType::kComp) << kCases[i].name;
+      const bool memory = node->type != NodeType::kComp;
+      EXPECT_EQ(node->tensor_bytes, memory ? 4096 + static_cast<std::int64_t>(i) : -1);
+    }
+  }
+}
+
 TEST(Nccl, NamesOfEveryGeneration) {
   struct Case {
     const char* name;

@@ -172,6 +172,12 @@ TEST(Oddities, StorageIncarnations) {
                .duration_us = 5,
                .inputs = {TensorArg(9, {8}), TensorArg(4, {}, "double")},
                .outputs = {TensorArg(9, {8})}});
+  // The same type, in memory that a result of mm has left.
+  capture.Add({.name = "aten::mul_",
+               .start_us = 310,
+               .duration_us = 5,
+               .inputs = {TensorArg(9, {8}), TensorArg(7, {})},
+               .outputs = {TensorArg(9, {8})}});
   const LoadedTrace trace = ConvertOne("incarnations", capture);
   const auto in = [&](const std::string& name, std::size_t nth, std::size_t i = 0) {
     const Node* node = trace.Find(name, nth);
@@ -190,8 +196,9 @@ TEST(Oddities, StorageIncarnations) {
   EXPECT_NE(out("aten::mm", 0), out("aten::empty", 1)) << "mm made a new one";
   EXPECT_EQ(in("aten::mm", 0), in("aten::mul_", 0));
   EXPECT_NE(in("aten::mul_", 3, 1), in("aten::mul_", 0)) << "double, not float";
+  EXPECT_NE(in("aten::mul_", 4, 1), out("aten::mm", 0)) << "a number is no result of mm";
   EXPECT_EQ(trace.Diagnostic("storage_contradiction"), 1U);
-  EXPECT_EQ(trace.Diagnostic("storage_id_reused"), 2U);
+  EXPECT_EQ(trace.Diagnostic("storage_id_reused"), 3U);
 }
 
 // Oddity 5: names with "::" are not always operators, and schemas may be empty.

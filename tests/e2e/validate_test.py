@@ -54,6 +54,20 @@ class Validate(program.ProgramTest):
         self.assertIn("no file of rank 2 (4 ranks", timed)
         self.assertIn("rank 3", timed)
 
+    def test_ranks_that_were_converted_one_by_one(self):
+        capture = program.TRACES / "gloo_comms" / "gpt_tp4"
+        one_by_one = self.dir / "not" / "yet" / "there"
+        for rank in range(4):
+            self.run_program("convert", "--host-trace", capture / f"rank{rank}.et.json.gz", "--device-trace",
+                             capture / f"rank{rank}.kineto.json.gz", "--rank", rank, "-o", one_by_one / f"x.{rank}.et")
+        self.assertEqual(self.run_json("validate", one_by_one)["errors"], [])
+        alone = self.dir / "alone"
+        alone.mkdir()
+        shutil.copy(one_by_one / "x.2.et", alone)
+        result = self.run_json("validate", alone)
+        self.assertEqual(result["errors"], [])
+        self.assertIn("no file of rank 0-1, 3 (4 ranks", result["warnings"][0])
+
     def test_truncated(self):
         file = next(self.convert("gloo/resnet18").glob("*.0.et"))
         file.write_bytes(file.read_bytes()[:-7])

@@ -28,6 +28,18 @@ class TraceSetTest : public testing::Test {
     ASSERT_TRUE(WriteTrace(scratch_.File("gpt." + std::to_string(rank) + ending),
                            {MakeNode(1, 0), MakeNode(2, 1, {1})}, metadata));
   }
+  void WriteRankWithGroup(std::int32_t rank, std::vector<std::int32_t> ranks) {
+    TraceMetadata metadata;
+    metadata.rank = rank;
+    metadata.world_size = 4;
+    metadata.groups = {{.id = "0", .description = "default_pg", .ranks = {0, 1, 2, 3}},
+                       {.id = "5", .description = "tp", .ranks = std::move(ranks)}};
+    if (rank == 1) {
+      metadata.groups.push_back({.id = "6", .description = "", .ranks = {1}});
+    }
+    ASSERT_TRUE(WriteTrace(scratch_.File("gpt." + std::to_string(rank) + ".et"), {MakeNode(1, 0)},
+                           metadata));
+  }
   [[nodiscard]] std::string OpenError() const {
     const auto set = TraceSet::Open(scratch_.path());
     return set ? "none" : set.error().message;
@@ -56,6 +68,29 @@ TEST_F(TraceSetTest, GroupsFileIsAstraSimsForm) {
   ASSERT_TRUE(WriteGroups(scratch_.path(), {{"1", {.id = "1", .ranks = {3, 1}}}}));
   const auto json = nlohmann::json::parse(ReadFile(scratch_.File("comm_groups.json")));
   EXPECT_EQ(json, nlohmann::json::parse(R"({"1": [3, 1]})"));
+}
+
+// Files that were converted one by one: each brings the groups that its rank knows.
+TEST_F(TraceSetTest, GroupsOfAllFilesAreMerged) {
+  WriteRankWithGroup(0, {1, 0});
+  WriteRankWithGroup(1, {1, 0});
+  const auto set = TraceSet::OpenPresent(scratch_.path());
+  ASSERT_TRUE(set) << set.error().message;
+  const std::map<std::string, ProcessGroup> expected = {
+      {"0", {.id = "0", .description = "default_pg", .ranks = {0, 1, 2, 3}}},
+      {"5", {.id = "5", .description = "tp", .ranks = {1, 0}}},
+      {"6", {.id = "6", .description = "", .ranks = {1}}}};
+  EXPECT_EQ(set->groups, expected);
+}
+
+TEST_F(TraceSetTest, GroupsThatContradictAreRefused) {
+  WriteRankWithGroup(0, {1, 0});
+  WriteRankWithGroup(1, {1, 2});
+  const auto set = TraceSet::OpenPresent(scratch_.path());
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(set.error().message, AllOf(HasSubstr("process group '5' has ranks [1, 0] in gpt.0.et "
+                                                   "and [1, 2] in gpt.1.et")));
 }
 
 TEST_F(TraceSetTest, NamesMissingRanks) {
