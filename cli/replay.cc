@@ -22,6 +22,7 @@
 #include "cli/tuning_file.h"
 #include "collectives/communicator.h"
 #include "core/bytes.h"
+#include "core/denormals.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
@@ -123,6 +124,12 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->check(CLI::IsMember({"own", "share"}));
   app.add_flag("--check", options.check,
                "send exactly representable data and verify every transfer's result");
+  app.add_flag("--check-values", options.check_values,
+               "after the measured iterations run one more, not timed, and count denormals, "
+               "infinities and NaN of every operation; `reprise report --section values`");
+  app.add_flag("--flush-denormals", options.flush_denormals,
+               "compute with zero in place of denormal numbers, as "
+               "torch.set_flush_denormal(True) does; the run records it");
   app.add_flag("--allow-slow", options.allow_slow,
                "run even if the replay takes over 20 times as long as the recording");
   app.add_flag("--assume-groups", options.assume_groups,
@@ -170,6 +177,14 @@ Status Interpret(ReplayFlags& flags) {
   }
   REPRISE_TRY(InterpretPart(flags.part, options));
   options.share_memory = flags.memory == "share";
+  if (options.check_values && options.share_memory) {
+    return UsageError(
+        "--check-values: with --memory share contents are wrong, so that counting them says "
+        "nothing; leave one of the two out");
+  }
+  if (options.check_values && options.preset == ReplayPreset::kDry) {
+    return UsageError("--check-values: nothing is computed in --mode dry");
+  }
   options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
   REPRISE_ASSIGN(options.sampling, InterpretSampling(flags.sampling));
   if (flags.idle_option->count() > 0) {
@@ -227,6 +242,11 @@ Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
 
 Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
+  // Threads begin as their creators are: before there are any.
+  if (request.options.flush_denormals && !FlushDenormals()) {
+    return EnvironmentError(
+        "--flush-denormals: it is not known how to on this processor; replay without it");
+  }
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
   int argc = context.argc;

@@ -2,101 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include "replayer/initial_values.h"
 
 namespace reprise {
-namespace {
-
-// splitmix64 (Steele, Lea, Flood 2014): a well-mixed function of a counter.
-std::uint64_t Mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-// In (0, 0.05): small enough that chains of products stay finite, never zero or negative.
-float SmallPositive(std::uint64_t bits) {
-  return 0.001F + 0.049F * static_cast<float>(bits >> 40) / static_cast<float>(1 << 24);
-}
-bool IsNegative(std::uint64_t bits) { return (bits & (1U << 16)) != 0; }
-
-template <typename T, typename F>
-void FillAs(std::vector<std::byte>& bytes, std::uint64_t seed, F value_of) {
-  for (std::size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
-    const T value = static_cast<T>(value_of(Mix(seed + i)));
-    std::memcpy(bytes.data() + i, &value, sizeof(T));
-  }
-}
-
-std::vector<std::byte> InitialBytes(const StorageLife& life) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(life.bytes));
-  const std::uint64_t seed = Mix(static_cast<std::uint64_t>(life.incarnation));
-  // Without a known bound 0 and 1 are valid for everything that has at least two entries.
-  const std::uint64_t bound =
-      life.index_bound > 0 ? static_cast<std::uint64_t>(life.index_bound) : 2;
-  // A single element is mostly a Python number that was wrapped. Something divides by integers;
-  // what is multiplied by a small number in each iteration (a momentum, by its decay) would soon be
-  // denormal, which takes processors many times as long.
-  const bool single = life.bytes == SizeOf(life.dtype);
-  // Weights scatter about zero, and so do the sums that they make: what branches on signs or on the
-  // largest (max pooling) takes a fifth longer where all are positive. Nothing else may be
-  // negative: optimizers take roots.
-  const bool negates = life.multiplied && !single;
-  const auto value = [&](std::uint64_t bits) {
-    const float small = single ? 1.0F : SmallPositive(bits);
-    return negates && IsNegative(bits) ? -small : small;
-  };
-  const auto index = [&](std::uint64_t bits) {
-    if (!single) {
-      return static_cast<std::int64_t>(bits % bound);
-    }
-    return life.index_bound > 0 ? std::min(life.number, life.index_bound - 1) : life.number;
-  };
-  switch (life.dtype) {
-    case DType::kFloat32:
-      FillAs<float>(bytes, seed, value);
-      break;
-    case DType::kFloat64:
-      FillAs<double>(bytes, seed, value);
-      break;
-    case DType::kBFloat16:
-      FillAs<std::uint16_t>(bytes, seed, [&](std::uint64_t bits) {
-        const float narrow = value(bits);
-        std::uint32_t raw = 0;
-        std::memcpy(&raw, &narrow, sizeof(raw));
-        return raw >> 16;  // truncation is fine for arbitrary data
-      });
-      break;
-    case DType::kFloat16:
-      // 0x2800 is 2^-5 ≈ 0.031; the random mantissa keeps it below 2^-4.
-      FillAs<std::uint16_t>(bytes, seed, [&](std::uint64_t bits) {
-        const std::uint32_t sign = negates && IsNegative(bits) ? 0x8000U : 0;
-        return single ? 0x3c00U : sign | 0x2800U | (bits & 0x3ffU);  // 0x3c00 is 1
-      });
-      break;
-    case DType::kInt64:
-      FillAs<std::int64_t>(bytes, seed, index);
-      break;
-    case DType::kInt32:
-      FillAs<std::int32_t>(bytes, seed, index);
-      break;
-    case DType::kInt16:
-      FillAs<std::int16_t>(bytes, seed, index);
-      break;
-    case DType::kInt8:
-    case DType::kUInt8:
-    case DType::kBool:
-      FillAs<std::uint8_t>(bytes, seed, [](std::uint64_t bits) { return bits & 1; });
-      break;
-    default:
-      break;
-  }
-  return bytes;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& plan, Device& device) {
   std::unique_ptr<DeviceMemory> memory(new DeviceMemory(device));
   memory->buffer_of_ = plan.buffer_of;
@@ -115,21 +23,35 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
   if (!plan.shared_across_actors) {
     memory->CreateTenants(plan);
   }
-  REPRISE_TRY(memory->Initialise(plan));
+  for (const StorageLife& life : plan.storages) {
+    if (life.persistent && life.bytes > 0) {
+      memory->inputs_.push_back(life);
+      memory->changing_bytes_ += life.changes ? life.bytes : 0;
+    }
+  }
+  REPRISE_TRY(memory->FillInputs([](const StorageLife& /*life*/) { return true; }));
   return memory;
 }
 
-Status DeviceMemory::Initialise(const MemoryPlan& plan) {
-  REPRISE_ASSIGN(auto stream, device_.CreateStream(false));
-  for (const StorageLife& life : plan.storages) {
-    if (!life.persistent || life.bytes == 0) {
-      continue;
-    }
-    const std::vector<std::byte> bytes = InitialBytes(life);
-    REPRISE_TRY(stream->Upload(*Find(life.incarnation), 0, bytes.data(), life.bytes));
-    REPRISE_TRY(stream->Finish());
+Status DeviceMemory::Restore(std::int32_t iteration) {
+  const std::int64_t period = 1 + changing_bytes_ / kMostRestoredBytes;
+  if (iteration % period != 0) {
+    return {};
   }
-  return stream->Finish();
+  return FillInputs([](const StorageLife& life) { return life.changes; });
+}
+
+template <typename Choose>
+Status DeviceMemory::FillInputs(const Choose& chosen) {
+  REPRISE_ASSIGN(auto stream, device_.CreateStream(false));
+  for (const StorageLife& life : inputs_) {
+    if (chosen(life)) {
+      const std::vector<std::byte> bytes = InitialBytes(life);
+      REPRISE_TRY(stream->Upload(*Find(life.incarnation), 0, bytes.data(), life.bytes));
+      REPRISE_TRY(stream->Finish());
+    }
+  }
+  return {};
 }
 
 void DeviceMemory::CreateTenants(const MemoryPlan& plan) {

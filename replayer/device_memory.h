@@ -12,10 +12,8 @@
 
 namespace reprise {
 
-// Persistent floating-point storages start as small positive numbers (optimizer state is under a
-// square root, so never negative), single ones as 1 (numbers that scale or divide), persistent
-// integers as valid indices, everything else as zero.
-// The values are a fixed function of incarnation and position: every run starts alike.
+// Persistent storages start as initial_values.h says, everything else as zero. Every run starts
+// alike, and as far as Restore() is called every iteration.
 class DeviceMemory final : public Bindings {
  public:
   // Environment error if the device can't hold the plan; says how much was asked for.
@@ -24,11 +22,16 @@ class DeviceMemory final : public Bindings {
   // One scratch buffer per (stream, slot), grown as kernels ask; old ones stay alive with the
   // launches that hold them.
   [[nodiscard]] Result<Buffer*> Scratch(std::uint32_t stream, int slot, std::int64_t bytes);
+  // Before each iteration: what the last one has changed of persistent storages is undone, so that
+  // no value grows or shrinks with the number of iterations. Of more than 1 GiB only every second,
+  // third, … time, so that it never takes seconds. Nothing may run on the device.
+  Status Restore(std::int32_t iteration);
   [[nodiscard]] std::int64_t allocated_bytes() const { return allocated_bytes_; }
 
  private:
   explicit DeviceMemory(Device& device) : device_(device) {}
-  Status Initialise(const MemoryPlan& plan);
+  template <typename Choose>
+  Status FillInputs(const Choose& chosen);  // of inputs_ those that are chosen
   // Only where a storage is over before the next one in its buffer begins.
   void CreateTenants(const MemoryPlan& plan);
 
@@ -37,7 +40,10 @@ class DeviceMemory final : public Bindings {
     int slot;
     std::unique_ptr<Buffer> buffer;
   };
+  static constexpr std::int64_t kMostRestoredBytes = std::int64_t{1} << 30;
   Device& device_;
+  std::vector<StorageLife> inputs_;  // persistent ones
+  std::int64_t changing_bytes_ = 0;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::unordered_map<std::int64_t, std::uint32_t> buffer_of_;
   std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> tenants_;

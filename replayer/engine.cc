@@ -84,6 +84,11 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan)
   REPRISE_ASSIGN(PlannedLaunches planned,
                  LowerPlan(graph_, options_, memory, device.info(), scratch, plan));
   launch_begin_ = std::move(planned.begin);
+  if (options_.check_values) {
+    value_check_ = std::make_unique<ValueCheck>(graph_, memory);
+    values_on_host_ = device.info().backend == "host";
+    CountAfter(planned.launches);
+  }
   REPRISE_TRY(device.Compile(planned.launches));
   launches_.reserve(planned.launches.size());
   for (Graph::Index i = 0; i < graph_.size(); ++i) {
@@ -98,6 +103,24 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan)
     }
   }
   return {};
+}
+
+// On the host each task counts itself, since what it brought may be freed behind it.
+void Engine::CountAfter(std::vector<Launch>& launches) {
+  for (Graph::Index i = 0; values_on_host_ && i < graph_.size(); ++i) {
+    for (std::uint32_t k = launch_begin_[i]; k < launch_begin_[i + 1]; ++k) {
+      auto* task = std::get_if<HostTask>(&launches[k]);
+      if (task != nullptr && plan_.work[i].kernel != nullptr &&
+          plan_.work[i].mode == ReplayMode::kReal) {
+        task->after = [check = value_check_.get(), i, after = std::move(task->after)] {
+          check->CountHere(i);
+          if (after) {
+            after();
+          }
+        };
+      }
+    }
+  }
 }
 
 // How many nodes will ask for each stream node's event: with the last one it is let go, so that the
@@ -141,6 +164,19 @@ Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup
   auto result = Collect(iteration, warmup, begin_ns);
   running_.store(false);
   return result;
+}
+
+Result<std::map<std::string, ValueCounts>> Engine::CheckValues(std::int32_t iteration) {
+  if (value_check_ == nullptr) {
+    return std::map<std::string, ValueCounts>{};
+  }
+  value_check_->Begin();
+  const auto ran = RunIteration(iteration, true);
+  auto counts = value_check_->End();
+  if (!ran) {
+    return tl::unexpected<Error>(ran.error());
+  }
+  return counts;
 }
 
 Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,

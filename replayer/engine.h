@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "replayer/plan.h"
 #include "replayer/rank_state.h"
 #include "replayer/scheduler.h"
+#include "replayer/value_check.h"
 #include "replayer/watchdog.h"
 
 namespace reprise {
@@ -49,6 +51,9 @@ class Engine {
 
   // Replays the trace once. After an error (own, another rank's, watchdog) the engine is unusable.
   [[nodiscard]] Result<IterationResult> RunIteration(std::int32_t iteration, bool warmup);
+  // The same once more, for what its values are instead of what it takes: denormals, infinities and
+  // NaN by operation, of real operations alone. With options.check_values, else none.
+  [[nodiscard]] Result<std::map<std::string, ValueCounts>> CheckValues(std::int32_t iteration);
   [[nodiscard]] std::int64_t checked_transfers() const;
 
   // For the watchdog. What the device does, divided among those that share it; without it nothing
@@ -93,6 +98,7 @@ class Engine {
          Communicator& communicator);
   Status CreateActors(Device* device);
   Status PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan);
+  void CountAfter(std::vector<Launch>& launches);
 
   NodeState RunNode(Graph::Index i);
   NodeState RunOnThread(Graph::Index i, ActorState& actor);
@@ -123,6 +129,8 @@ class Engine {
   Communicator& communicator_;
   std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by node: launch_begin_[i] to [i + 1]
   std::vector<std::uint32_t> launch_begin_;
+  std::unique_ptr<ValueCheck> value_check_;  // null: nothing is counted
+  bool values_on_host_ = false;              // the launches count by themselves
   std::vector<ActorState> actors_;
   std::vector<std::int64_t> done_ns_;  // by node; written before the scheduler releases successors
   std::vector<EventPtr> events_;       // by node; stream nodes that another actor still waits for

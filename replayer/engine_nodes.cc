@@ -205,6 +205,11 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
   for (std::uint32_t k = begin; k < end; ++k) {
     REPRISE_TRY(actor.stream->Enqueue(*launches_[k]));
   }
+  if (value_check_ != nullptr && value_check_->counting() && !values_on_host_ &&
+      work.kernel != nullptr && work.mode == ReplayMode::kReal) {
+    REPRISE_TRY(actor.stream->Finish());
+    REPRISE_TRY(value_check_->CountOn(*actor.stream, i));
+  }
   const bool stretched = work.stretch > 1 && actor.stream->Stretch(end - begin, work.stretch);
   actor.enqueued.push_back({i, end - begin, stretched ? 1 : work.stretch});
   // Only this thread adds: no atomic sum is needed.

@@ -76,8 +76,8 @@ void IntegerValues::Note(const OpCall& call) {
     Know(out, std::max(number(1), number(2)) - 1);
   } else if (name == "aten::randperm") {
     Know(out, number(0) - 1);
-  } else if (name == "aten::argsort") {
-    Know(out, LastPosition(call, 1));
+  } else if (name == "aten::argsort") {  // argsort.stable has the dimension one later
+    Know(out, LastPosition(call, call.inputs.size() > 3 ? 2 : 1));
   } else if (name == "aten::argmax" || name == "aten::argmin") {
     // Without a dimension the position is that in the flattened tensor.
     const TensorDesc* source = call.InputTensor(0);

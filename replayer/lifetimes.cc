@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "replayer/happens_before.h"
-#include "replayer/integer_values.h"
+#include "replayer/input_values.h"
 #include "replayer/memory_plan.h"
 
 namespace reprise {
@@ -16,7 +15,8 @@ constexpr std::uint32_t kLivesToTheEnd = UINT32_MAX;
 
 class LifetimeScan {
  public:
-  LifetimeScan(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
+  LifetimeScan(const Graph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), values_(graph.metadata().index_ranges) {}
 
   Result<std::vector<StorageLife>> Run() {
     FindWaits();
@@ -27,11 +27,13 @@ class LifetimeScan {
       }
       Touch(i, *call);
     }
-    PropagateUses();
+    values_.Finish();
+    KeepUnmade();
     AddPromises();
     std::vector<StorageLife> out;
     for (auto& [incarnation, life] : lives_) {
       if (executed_.contains(incarnation)) {
+        values_.Apply(life);
         out.push_back(life);
       }
     }
@@ -69,11 +71,31 @@ class LifetimeScan {
       Use(i, last, *tensor, false, executes);
     }
     if (work.type == WorkType::kCompute) {
-      for (const auto& [incarnation, bound] : IndexBounds(call)) {
-        NarrowBound(incarnation, bound);
+      values_.Note(graph_.op_class(i), call, [this](std::int64_t incarnation) {
+        const auto life = lives_.find(incarnation);
+        return life != lives_.end() && life->second.persistent;
+      });
+    }
+    if (work.type == WorkType::kTransfer) {
+      values_.NoteTransfer(call);
+    }
+    if (executes) {
+      NoteChanges(call, work.type == WorkType::kTransfer);
+    }
+  }
+
+  // What is written in place would differ in the next iteration. An operation whose name ends in an
+  // underscore changes its first tensor or list, a fused optimizer all of its lists.
+  void NoteChanges(const OpCall& call, bool transfer) {
+    for (const TensorDesc* tensor : TensorsIn(call.outputs)) {
+      lives_.at(tensor->incarnation).changes = true;
+    }
+    const bool all = transfer || call.name.find("_fused_") != std::string::npos;
+    if (all || (call.name.ends_with('_') && !call.inputs.empty())) {
+      const ValueList first = {call.inputs.empty() ? Value{} : call.inputs.front()};
+      for (const TensorDesc* tensor : TensorsIn(all ? call.inputs : first)) {
+        lives_.at(tensor->incarnation).changes = true;
       }
-      RememberProduct(graph_.op_class(i), call);
-      RememberFlow(call);
     }
   }
 
@@ -88,6 +110,12 @@ class LifetimeScan {
       life.persistent = is_input;
       life.actor = actor;
       life.dtype = tensor.dtype;
+    }
+    const Work& work = plan_.work[i];
+    const bool real = executes && work.mode == ReplayMode::kReal;
+    if (!is_input && !real && work.type != WorkType::kHost && work.type != WorkType::kWait &&
+        !executed_.contains(tensor.incarnation)) {
+      unmade_.insert(tensor.incarnation);
     }
     life.last = std::max(life.last, last);
     life.transferred = life.transferred || plan_.work[i].type == WorkType::kTransfer;
@@ -137,95 +165,23 @@ class LifetimeScan {
     }
   }
 
-  void NarrowBound(std::int64_t incarnation, std::int64_t bound) {
-    std::int64_t& known = bounds_[incarnation];
-    known = known == 0 ? bound : std::min(known, bound);
-  }
-
-  void RememberProduct(OpClass op_class, const OpCall& call) {
-    if (op_class == OpClass::kGemm || op_class == OpClass::kConv ||
-        op_class == OpClass::kEmbedding) {
-      for (const TensorDesc* in : TensorsIn(call.inputs)) {
-        multiplied_.insert(in->incarnation);
-      }
+  // What computes them is timed or a surrogate, so they start as if they had existed before: what
+  // was in their memory may be of another type. Indices always do; of the others, which would no
+  // longer share memory, so many that the plan stays near the original's.
+  void KeepUnmade() {
+    constexpr std::int64_t kLeastBytes = 64 << 20;
+    std::int64_t left = 0;
+    for (const auto& [incarnation, life] : lives_) {
+      left += life.persistent ? life.bytes / 4 : 0;
     }
-  }
-
-  // Values pass through copies and selections unchanged: a bound on the result binds the source
-  // (paths[randint] → slice → embedding), and a product of the result is one of the source. A
-  // number that is added or divides is chosen such that the bound holds.
-  void RememberFlow(const OpCall& call) {
-    integers_.Note(call);
-    Flow flow;
-    if (const auto step = IntegerValues::StepOf(call)) {
-      flow.step = *step;
-      flow.computed = true;
-      flows_.push_back(flow);
-      return;
-    }
-    const TensorDesc* out = call.OutputTensor(0);
-    static const std::set<std::string_view> pass_through = {"aten::copy_",
-                                                            "aten::index",
-                                                            "aten::index_select",
-                                                            "aten::gather",
-                                                            "aten::roll",
-                                                            "aten::repeat",
-                                                            "aten::repeat_interleave",
-                                                            "aten::flip",
-                                                            "aten::constant_pad_nd",
-                                                            "aten::masked_fill",
-                                                            "aten::masked_fill_",
-                                                            "aten::sort",
-                                                            "aten::masked_select",
-                                                            "aten::topk"};
-    static const std::set<std::string_view> joins = {"aten::cat", "aten::stack", "aten::where"};
-    const bool all = joins.contains(call.name);
-    if (out == nullptr || (!all && !pass_through.contains(call.name))) {
-      return;
-    }
-    for (const TensorDesc* in : TensorsIn(call.inputs)) {
-      if (IsSameKind(*in, *out) && in->incarnation != out->incarnation) {
-        flow.step.operand = in->incarnation;
-        flow.step.result = out->incarnation;
-        flows_.push_back(flow);
-        if (!all) {
-          break;  // the first tensor is the source; the others are indices
-        }
+    left = std::max(left, kLeastBytes);
+    for (const std::int64_t incarnation : unmade_) {
+      StorageLife& life = lives_.at(incarnation);
+      if (!life.persistent && (IsIntegral(life.dtype) || life.bytes <= left)) {
+        left -= IsIntegral(life.dtype) ? 0 : life.bytes;
+        life.persistent = true;
+        life.changes = true;  // whoever writes there
       }
-    }
-  }
-
-  static bool IsSameKind(const TensorDesc& a, const TensorDesc& b) {
-    const auto counts = [](DType dtype) { return IsIntegral(dtype) && dtype != DType::kBool; };
-    return a.dtype == b.dtype || (IsFloating(a.dtype) && IsFloating(b.dtype)) ||
-           (counts(a.dtype) && counts(b.dtype));
-  }
-
-  void PropagateUses() {
-    for (auto it = flows_.rbegin(); it != flows_.rend(); ++it) {
-      const IntegerValues::Step& step = it->step;
-      if (!it->computed && multiplied_.contains(step.result)) {
-        multiplied_.insert(step.operand);
-      }
-      const auto bound = bounds_.find(step.result);
-      if (bound == bounds_.end()) {
-        continue;
-      }
-      const std::int64_t limit = bound->second;  // narrowing may move it
-      if (it->computed) {
-        lives_.at(step.number).number = integers_.NumberFor(step, limit);
-      }
-      if (!it->computed || !integers_.IsKnown(step.operand)) {
-        NarrowBound(step.operand, limit);
-      }
-    }
-    for (const auto& [incarnation, bound] : bounds_) {
-      if (const auto it = lives_.find(incarnation); it != lives_.end()) {
-        it->second.index_bound = bound;
-      }
-    }
-    for (auto& [incarnation, life] : lives_) {
-      life.multiplied = multiplied_.contains(incarnation);
     }
   }
 
@@ -241,15 +197,9 @@ class LifetimeScan {
   std::unordered_map<std::int64_t, StorageLife> lives_;
   std::unordered_map<std::int64_t, std::vector<ActorUse>> uses_;
   std::set<std::int64_t> executed_;
+  std::set<std::int64_t> unmade_;  // no real operation wrote them first
   std::unordered_map<std::uint32_t, std::uint32_t> waited_at_;
-  std::unordered_map<std::int64_t, std::int64_t> bounds_;
-  std::unordered_set<std::int64_t> multiplied_;
-  struct Flow {
-    IntegerValues::Step step{};  // without a number where values pass through
-    bool computed = false;
-  };
-  IntegerValues integers_;
-  std::vector<Flow> flows_;
+  InputValues values_;
 };
 
 }  // namespace

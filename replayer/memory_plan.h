@@ -10,9 +10,16 @@
 #include "core/dtype.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "replayer/float_values.h"
 #include "replayer/plan.h"
 
 namespace reprise {
+
+enum class IndexOrder : std::uint8_t {
+  kScattered,
+  kPermutation,  // of all numbers below the bound
+  kRising,       // from 0, in equal steps
+};
 
 // Life of one storage incarnation, in positions of the recorded order (graph indices).
 struct StorageLife {
@@ -32,10 +39,14 @@ struct StorageLife {
   std::vector<std::uint32_t> after;
   bool transferred = false;       // a transfer reads or writes it
   DType dtype = DType::kUnknown;  // of its first use
-  std::int64_t index_bound = 0;   // integers: exclusive upper bound of valid values, 0 = none found
-  std::int64_t number = 1;        // what a single integer starts as: valid for all indices that
-                                  // are computed from it
-  bool multiplied = false;  // products, convolutions or embeddings read it: weights and inputs
+  // What it starts as where it is persistent (initial_values.h).
+  std::int64_t index_low = 0;    // integers: the smallest value
+  std::int64_t index_bound = 0;  // exclusive upper bound of valid values, 0 = none found
+  IndexOrder order = IndexOrder::kScattered;
+  std::int64_t number = 1;  // a single integer: valid for all indices that are computed from it
+  std::vector<std::pair<std::int64_t, FloatRange>> floats = {{0, {}}};  // from which element on
+  double float_number = 1;  // a single floating-point value
+  bool changes = false;     // the step writes it: it would start the next iteration differently
 };
 
 struct MemoryPlan {

@@ -74,11 +74,13 @@ struct ReplayOptions {
   std::map<OpClass, double> stretches;  // --stretch conv=1.3
   std::int32_t warmup = 1;
   std::int32_t iterations = 3;
-  bool check = false;          // exactly representable data in every transfer, verified
-  bool allow_slow = false;     // run although the estimate is beyond 20× the recorded time
-  bool share_memory = false;   // --memory share: storages without overlapping lifetimes may alias
-                               // even across actors; results are then meaningless, times are not
-  bool assume_groups = false;  // run although a transfer's group is unknown
+  bool check = false;            // exactly representable data in every transfer, verified
+  bool check_values = false;     // one more iteration, not timed, counts denormals, infinities, NaN
+  bool flush_denormals = false;  // computed as zero; the caller has set it for every thread
+  bool allow_slow = false;       // run although the estimate is beyond 20× the recorded time
+  bool share_memory = false;     // --memory share: storages without overlapping lifetimes may alias
+                                 // even across actors; results are then meaningless, times are not
+  bool assume_groups = false;    // run although a transfer's group is unknown
   // Chunks in which long transfers pass between a device and the network; 0: whole. Absent: 4 MiB
   // where some rank's device is not its host's CPU, whose tensors need no copy at all.
   std::optional<std::int64_t> staging_chunk_bytes;

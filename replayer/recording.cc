@@ -198,6 +198,7 @@ Result<RunManifest> Session::MakeManifest() {
                       {"ops", std::string(Name(options.default_op_mode))},
                       {"comms", std::string(Name(options.default_comm_mode))},
                       {"check", options.check ? "true" : "false"},
+                      {"flush_denormals", options.flush_denormals ? "true" : "false"},
                       {"memory", options.share_memory ? "share" : "own"}};
   manifest.options.merge(DescribePart(options, mapping_));
   manifest.options.merge(DescribeTimes(options));

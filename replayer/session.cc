@@ -281,6 +281,9 @@ Status Session::Iterate() {
       REPRISE_ASSIGN(const bool warms_up, WarmsUpFurther(begin_ns));
       total += warms_up ? 1 : 0;
     }
+    if (memory_ != nullptr && iteration > 0) {
+      REPRISE_TRY(memory_->Restore(iteration));
+    }
     REPRISE_TRY(communicator_.Barrier());
     engine_->WaitUntil(MonotonicNs() + skew_ns);
     const std::int32_t warmups = total - options.iterations;
@@ -302,8 +305,29 @@ Status Session::Iterate() {
     REPRISE_TRY(CompareClocksAfter(iteration + 1, total));
   }
   manifest_.warmup = total - options.iterations;
+  REPRISE_TRY(CheckValues(total));
   // While a rank is still at work all watchdogs answer.
   return communicator_.Barrier();
+}
+
+Status Session::CheckValues(std::int32_t iteration) {
+  if (!request_.options.check_values) {
+    return {};
+  }
+  if (request_.progress && communicator_.rank() == 0) {
+    request_.progress({.stage = "checking values"});
+  }
+  if (memory_ != nullptr && iteration > 0) {
+    REPRISE_TRY(memory_->Restore(iteration));
+  }
+  REPRISE_TRY(communicator_.Barrier());
+  REPRISE_ASSIGN(const auto counts, engine_->CheckValues(iteration));
+  for (const auto& [operation, counted] : counts) {
+    writer_->SetFact(kFactValues + operation,
+                     fmt::format("{} {} {} {}", counted.values, counted.denormals,
+                                 counted.infinities, counted.nans));
+  }
+  return {};
 }
 
 ReplayOutcome Session::Outcome() const {

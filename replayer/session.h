@@ -66,6 +66,7 @@ class Session {
   Result<std::int64_t> StagingChunkBytes();  // collective
   Result<std::int64_t> StartSkewNs();
   Status Iterate();
+  Status CheckValues(std::int32_t iteration);
   [[nodiscard]] Watchdog::Callbacks WatchdogCallbacks();
   Result<RunManifest> MakeManifest();
   void StartSampler();

@@ -197,6 +197,8 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
   CollectFacts(*outline.data, report);
+  report.values = CollectValues(*outline.data);
+  NameValuesAsCause(report);
   report.recorded_on = RecordingMachine(*outline.data);
   report.replayed_on = ReplayingMachine(*outline.data);
   report.host_loads = HostLoads(*outline.data);

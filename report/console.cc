@@ -218,14 +218,15 @@ struct ReportSection {
 };
 
 constexpr ReportSection kReportSections[] = {
-    {"verdict", VerdictLines},        {"step", StepSection},
-    {"classes", ClassSection},        {"shapes", ShapeSection},
-    {"difference", DifferenceText},   {"nodes", NodeErrorsText},
-    {"operations", OffendersText},    {"critical-path", CriticalPathText},
-    {"threads", ActorsText},          {"overlap", OverlapText},
-    {"transfers", CollectiveSection}, {"ranks", RankSection},
-    {"energy", EnergySection},        {"thermal", ThermalSection},
-    {"telemetry", MetricSection},     {"notes", NoteSection},
+    {"verdict", VerdictLines},      {"step", StepSection},
+    {"classes", ClassSection},      {"shapes", ShapeSection},
+    {"difference", DifferenceText}, {"nodes", NodeErrorsText},
+    {"operations", OffendersText},  {"critical-path", CriticalPathText},
+    {"threads", ActorsText},        {"overlap", OverlapText},
+    {"values", ValuesText},         {"transfers", CollectiveSection},
+    {"ranks", RankSection},         {"energy", EnergySection},
+    {"thermal", ThermalSection},    {"telemetry", MetricSection},
+    {"notes", NoteSection},
 };
 
 const ReportSection* FindRow(const std::string& name) {

@@ -101,6 +101,14 @@ Json LimitJson(const DeviceLimitRow& row) {
           {"gb_per_s", row.gb_per_s}};
 }
 
+Json ValueJson(const ValueRow& row) {
+  return {{"operation", row.name},
+          {"values", row.counts.values},
+          {"denormals", row.counts.denormals},
+          {"infinities", row.counts.infinities},
+          {"nans", row.counts.nans}};
+}
+
 Json EnergyJson(const EnergyRow& row) {
   return {{"host", row.host},     {"device", row.device},         {"metric", row.metric},
           {"source", row.source}, {"modelled", row.modelled},     {"in_total", row.in_total},
@@ -168,6 +176,7 @@ Json ReportJson(const Report& report) {
   json["classes"] = RowsJson(report.classes, ClassJson);
   json["phases"] = RowsJson(report.phases, ClassJson);
   json["shapes"] = RowsJson(report.shapes, ShapeJson);
+  json["values"] = RowsJson(report.values, ValueJson);
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);
   json["ranks"] = RowsJson(report.ranks, RankJson);
   json["device_limits"] = RowsJson(report.device_limits, LimitJson);

@@ -15,6 +15,7 @@
 #include "report/fidelity.h"
 #include "report/machines.h"
 #include "report/thermal.h"
+#include "report/values.h"
 #include "report/verdict.h"
 #include "run/run.h"
 
@@ -165,6 +166,7 @@ struct Report {
   std::vector<ClassRow> classes;  // by recorded time, longest first
   std::vector<ClassRow> phases;   // likewise, of the phases that have any node
   std::vector<ShapeRow> shapes;   // of measured operations, by |difference|
+  std::vector<ValueRow> values;   // empty where they were not checked
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;
   std::vector<DeviceLimitRow> device_limits;  // by name; none in runs that did not measure them

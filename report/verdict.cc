@@ -155,17 +155,22 @@ std::optional<double> OperationSpeed(const Report& report) {
   return 1 / (1 + *error);
 }
 
-std::string MostlyText(const Verdict& verdict, std::size_t ranks) {
+std::string MostlyText(const Report& report, const Verdict& verdict) {
   if (verdict.mostly.empty()) {
     return "";
   }
   const std::int64_t ns = verdict.mostly_ns;
-  std::string text = fmt::format(" Mostly {} ({}{}", Fit(verdict.mostly, 40),
-                                 SignedDurationText(ns), ranks > 1 ? " on each rank" : "");
+  std::string text =
+      fmt::format(" Mostly {} ({}{}", Fit(verdict.mostly, 40), SignedDurationText(ns),
+                  report.ranks.size() > 1 ? " on each rank" : "");
   if (verdict.mostly_ratio && *verdict.mostly_ratio > 0) {
     text += ", " + TimesText(*verdict.mostly_ratio);
   }
-  return text + ").";
+  text += ").";
+  if (const std::string odd = OddValuesText(report, verdict.mostly); ns > 0 && !odd.empty()) {
+    text += fmt::format(" Its values are a cause, not the machine ({}).", odd);
+  }
+  return text;
 }
 
 std::string ReplayText(const Report& report, const Verdict& verdict) {
@@ -186,7 +191,7 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
   } else {
     text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
   }
-  text += MostlyText(verdict, report.ranks.size()) + CancellingText(report, verdict);
+  text += MostlyText(report, verdict) + CancellingText(report, verdict);
   if (verdict.kind == Verdict::Kind::kSpeed && verdict.operation_speed) {
     text += fmt::format(" This machine runs the recorded operations {}.",
                         TimesText(1 / *verdict.operation_speed));

@@ -102,6 +102,9 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   if (manifest.oversubscribed) {
     warnings.push_back(OversubscribedText(report.host_loads));
   }
+  if (std::string values = OddValuesWarning(report); !values.empty()) {
+    warnings.push_back(std::move(values));
+  }
   AddRecordedSpread(report, warnings);
   AddReplaySpread(report, warnings);
   if (verdict.ratio && !report.step_time_untraced_ns) {

@@ -117,6 +117,9 @@ inline constexpr char kFactRecordedDevice[] = "recorded_device";
 inline constexpr char kFactRecordedFramework[] = "recorded_framework";
 inline constexpr char kFactRecordedThreads[] = "recorded_threads";
 inline constexpr char kFactRecordedCores[] = "recorded_cores";
+// "values.aten::mm": what --check-values counted of this rank's calls of an operation: values,
+// denormals, infinities and NaN, as in "524288 0 0 0".
+inline constexpr char kFactValues[] = "values.";
 // Why `replay` chose the device that it used, where the user named none.
 inline constexpr char kFactDeviceReason[] = "device_reason";
 // What 0 of this rank's recorded times is on the recording's common clock.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "core/denormals.h"
 #include "core/log.h"
 #include "kernels/program_sources.h"
 
@@ -13,6 +14,7 @@ namespace {
 std::string BuildOptions(const DeviceInfo& info) {
   // -w: compilers otherwise print the number of their warnings to stderr.
   std::string options = "-cl-std=CL1.2 -cl-mad-enable -w";
+  options += FlushesDenormals() ? " -cl-denorms-are-zero" : "";
   options += fmt::format(" -DDEVICE_IS_CPU={} -DHAVE_FP64={} -DHAVE_FP16={}", int{info.is_cpu},
                          int{info.fp64}, int{info.fp16});
   return options;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -76,26 +77,78 @@ TEST_F(DeviceMemoryTest, TensorsAreSmallPositiveOrValidIndices) {
   EXPECT_TRUE(differ);
 }
 
-TEST_F(DeviceMemoryTest, WhatIsMultipliedScattersAboutZero) {
+TEST_F(DeviceMemoryTest, ValuesAreWithinTheirRangeAndNormal) {
   const std::array types = {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16};
   std::vector<StorageLife> lives;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    lives.push_back(Persistent(static_cast<std::int64_t>(i), types.at(i), 1000));
-    lives.back().multiplied = true;
+    lives.push_back(Persistent(static_cast<std::int64_t>(i), types.at(i), 10'000));
+    lives.back().floats = {{0, {-0.03, 0.03}}};
   }
   Create(lives);
   for (std::size_t k = 0; k < types.size(); ++k) {
     int negative = 0;
     double sum = 0;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 10'000; ++i) {
       const double value = At(static_cast<std::int64_t>(k), types.at(k), i);
-      ASSERT_TRUE(value != 0 && std::abs(value) < 0.07) << value;
+      // The smallest normal half is 0.00006.
+      ASSERT_TRUE(std::abs(value) > 0.0001 && std::abs(value) < 0.0302) << value;
       negative += value < 0 ? 1 : 0;
       sum += value;
     }
-    EXPECT_NEAR(negative, 500, 60) << Name(types.at(k));
-    EXPECT_NEAR(sum / 1000, 0, 0.004) << Name(types.at(k));
+    EXPECT_NEAR(negative, 5000, 200) << Name(types.at(k));
+    EXPECT_NEAR(sum / 10'000, 0, 0.001) << Name(types.at(k));
   }
+}
+
+TEST_F(DeviceMemoryTest, IndicesAreOfTheirRangeAndOrder) {
+  StorageLife recorded = Persistent(1, DType::kInt64, 1000);
+  recorded.index_low = 5;
+  recorded.index_bound = 9;
+  StorageLife shuffled = Persistent(2, DType::kInt32, 100);
+  shuffled.index_bound = 100;
+  shuffled.order = IndexOrder::kPermutation;
+  StorageLife offsets = Persistent(3, DType::kInt64, 4);
+  offsets.index_bound = 12;
+  offsets.order = IndexOrder::kRising;
+  StorageLife one = Persistent(4, DType::kInt64, 1);
+  one.index_low = 7;
+  one.index_bound = 8;
+  Create({recorded, shuffled, offsets, one});
+  std::array<int, 9> seen{};
+  for (int i = 0; i < 1000; ++i) {
+    const double value = At(1, DType::kInt64, i);
+    ASSERT_TRUE(value >= 5 && value < 9) << value;
+    ++seen.at(static_cast<std::size_t>(value));
+  }
+  for (std::size_t value = 5; value < 9; ++value) {
+    EXPECT_NEAR(seen.at(value), 250, 60);
+  }
+  std::vector<int> numbers;
+  for (int i = 0; i < 100; ++i) {
+    numbers.push_back(static_cast<int>(At(2, DType::kInt32, i)));
+  }
+  EXPECT_FALSE(std::is_sorted(numbers.begin(), numbers.end()));
+  std::sort(numbers.begin(), numbers.end());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(numbers[static_cast<std::size_t>(i)], i);
+    if (i < 4) {
+      EXPECT_EQ(At(3, DType::kInt64, i), 3 * i);
+    }
+  }
+  EXPECT_EQ(At(4, DType::kInt64, 0), 7);
+}
+
+// A parameter that a step decays would vanish, and one that it adds to would grow.
+TEST_F(DeviceMemoryTest, WhatAStepChangesStartsEachIterationAlike) {
+  StorageLife changing = Persistent(1, DType::kFloat32, 8);
+  changing.changes = true;
+  Create({changing, Persistent(2, DType::kFloat32, 8)});
+  const double before = At(1, DType::kFloat32, 3);
+  StoreDouble(memory_->Find(1)->host_data(), DType::kFloat32, 3, 1e30);
+  StoreDouble(memory_->Find(2)->host_data(), DType::kFloat32, 3, 0.5);
+  ASSERT_TRUE(memory_->Restore(1));
+  EXPECT_EQ(At(1, DType::kFloat32, 3), before);
+  EXPECT_EQ(At(2, DType::kFloat32, 3), 0.5);  // nothing in a step writes it
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "replayer/choices.h"
 #include "replayer/memory_plan.h"
 #include "tests/replayer/small_trace.h"
@@ -141,7 +143,7 @@ TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
   EXPECT_FALSE(find(8).single_actor);  // the communication thread reads it
   EXPECT_EQ(find(8).last, 4U);         // until the wait
   EXPECT_EQ(find(8).bytes, 128);
-  EXPECT_TRUE(find(7).multiplied);
+  EXPECT_NEAR(find(7).floats.front().second.high, std::sqrt(3.0 / 8), 1e-6);  // rows of 8
 }
 
 std::int64_t NumberOf(const ThreadTrace& trace, std::int64_t incarnation) {
@@ -190,7 +192,21 @@ TEST(Lifetimes, ANumberThatDividesKeepsIndicesValid) {
   EXPECT_EQ(NumberOf(trace, 4), 2);
 }
 
-// weight → a copy in bfloat16 → a product; its momentum is no factor.
+// The same by a stable argsort, whose dimension comes after the word "stable".
+TEST(Lifetimes, ANumberThatDividesSortedPositionsKeepsIndicesValid) {
+  ThreadTrace trace;
+  trace.AddOp(
+      "aten::argsort",
+      {TensorValue(1, {512}, DType::kInt64), Value{true}, Value{std::int64_t{-1}}, Value{false}},
+      {TensorValue(3, {512}, DType::kInt64)});
+  trace.AddOp("aten::floor_divide",
+              {TensorValue(3, {512}, DType::kInt64), TensorValue(4, {}, DType::kInt64)},
+              {TensorValue(5, {512}, DType::kInt64)});
+  LookUp(trace, 5, 512, 256);
+  EXPECT_EQ(NumberOf(trace, 4), 2);
+}
+
+// weight → a copy in bfloat16 → a product over 8; its momentum is no factor.
 TEST(Lifetimes, FactorsOfProductsThroughCopies) {
   ThreadTrace trace;
   trace.AddOp("aten::copy_", {TensorValue(2, {8, 8}, DType::kBFloat16), TensorValue(1, {8, 8})},
@@ -206,7 +222,14 @@ TEST(Lifetimes, FactorsOfProductsThroughCopies) {
   const auto lives = FindLifetimes(graph, *plan);
   ASSERT_TRUE(lives);
   for (const StorageLife& life : *lives) {
-    EXPECT_EQ(life.multiplied, life.incarnation <= 3) << life.incarnation;
+    if (life.incarnation == 1) {
+      EXPECT_NEAR(life.floats.front().second.high, std::sqrt(3.0 / 8), 1e-6);
+      EXPECT_EQ(life.floats.front().second.low, -life.floats.front().second.high);
+      EXPECT_FALSE(life.changes);
+    } else if (life.incarnation == 5) {  // multiplied by one number
+      EXPECT_EQ(life.floats.front().second, FloatRange());
+      EXPECT_TRUE(life.changes);
+    }
   }
 }
 

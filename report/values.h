@@ -1,0 +1,33 @@
+// What `replay --check-values` counted: values that no training has, by operation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/value_counts.h"
+#include "report/table.h"
+#include "run/run.h"
+
+namespace reprise {
+
+struct Report;
+
+struct ValueRow {
+  std::string name;  // of the operation
+  ValueCounts counts;
+};
+
+// All ranks together: the largest share of denormals, infinities and NaN first, then by name. Empty
+// where nothing was checked.
+[[nodiscard]] std::vector<ValueRow> CollectValues(const RunData& run);
+
+// "aten::bmm: 31 % denormals, 2 infinities"; empty where its values are a training's, or unchecked.
+[[nodiscard]] std::string OddValuesText(const Report& report, const std::string& operation);
+// Where operations that differ most are slower and have such values, these are the likely cause.
+void NameValuesAsCause(Report& report);
+// One sentence on all operations; empty likewise.
+[[nodiscard]] std::string OddValuesWarning(const Report& report);
+// The section of the report.
+[[nodiscard]] std::string ValuesText(const Report& report, const Style& style);
+
+}  // namespace reprise
