@@ -199,6 +199,7 @@ void NameByContent(std::span<RankCapture> ranks, std::map<std::string, ProcessGr
   std::map<std::string, std::string> new_ids;
   std::map<std::string, ProcessGroup> renamed;
   std::vector<ProcessGroup*> by_creation;
+  by_creation.reserve(groups.size());
   for (auto& [id, group] : groups) {
     by_creation.push_back(&group);
   }
