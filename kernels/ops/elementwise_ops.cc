@@ -22,7 +22,7 @@ __attribute__((simd("notinbranch"))) float tanhf(float) noexcept;
 namespace reprise {
 namespace {
 
-using loops::Erf, loops::Gelu, loops::GeluSlope;
+using loops::Erf, loops::Gelu, loops::GeluSlope, loops::Pow;
 
 // ---- What elementwise.def's C++ expressions call.
 template <typename T>
