@@ -195,7 +195,7 @@ Result<Report> Export(const Request& request) {
   REPRISE_ASSIGN(const std::vector<Graph> graphs, LoadSet(request, set));
   REPRISE_TRY(Check(request.machine, request.mode, set.world_size));
   const std::string name = PlainName(set.name);
-  REPRISE_ASSIGN(const OutputFiles output,
+  REPRISE_ASSIGN(OutputFiles output,
                  OutputFiles::Directory(request.output_directory, name, request.force));
   Report report{.ranks = set.world_size};
   const SetTransfers transfers = MatchSet(graphs, set.groups, report.diagnostics);

@@ -242,7 +242,7 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
 
 // Times, edges and groups are as they were when the JSON was written.
 Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::string& directory,
-                                  const OutputFiles& output) {
+                                  OutputFiles& output) {
   ConvertReport report;
   REPRISE_ASSIGN(auto groups, ReadGroups(directory));
   for (RankTrace& trace : traces) {
