@@ -119,8 +119,8 @@ void FindMostly(const Report& report, Verdict& verdict) {
   }
 }
 
-// A small difference may be the sum of two large ones. Of one step on one rank: what operations and
-// transfers differ by, and what all else does; empty unless both are large and point apart.
+// A small difference may be the sum of two large ones: operations that are faster, and pauses that
+// are longer. The other way round it may be overlap. Of one step on one rank; or empty.
 std::string CancellingText(const Report& report, const Verdict& verdict) {
   std::int64_t classes_ns = 0;
   for (const ClassRow& row : report.classes) {
@@ -134,12 +134,10 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
   classes_ns /= steps;
   const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
   const double least_ns = kLeastCancelling * static_cast<double>(*verdict.job_ns);
-  const bool large = static_cast<double>(std::abs(classes_ns)) > least_ns &&
-                     static_cast<double>(std::abs(rest_ns)) > least_ns;
-  if (!large || (classes_ns < 0) == (rest_ns < 0)) {
+  if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns) {
     return "";
   }
-  return fmt::format(" Differences cancel: operations and transfers {}, pauses and overlap {}{}.",
+  return fmt::format(" Differences cancel: operations and transfers {}, pauses and waits {}{}.",
                      SignedDurationText(classes_ns), SignedDurationText(rest_ns),
                      report.ranks.size() > 1 ? " on each rank" : "");
 }
