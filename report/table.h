@@ -30,7 +30,7 @@ class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
   // `note` goes below the row, where there is one.
-  void Add(std::vector<std::string> cells, std::string note = {}) {
+  void Add(std::vector<std::string> cells, const std::string& note = {}) {
     std::transform(cells.begin(), cells.end(), cells.begin(), ShownText);
     rows_.push_back(std::move(cells));
     notes_.resize(rows_.size());

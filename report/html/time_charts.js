@@ -129,7 +129,7 @@ function drawPath(box, data, filters) {
   const { parts, recorded_ns: recorded, replayed_ns: replayed } = fidelity.difference;
   stackedBars(box, parts.map((row) => ({ name: row.name, bars: [{ parts: [{ name: 'difference', value: row.difference_ns,
     colour: row.class ? classColour(row.name) : 'var(--c15)', more: `${error(row.difference_ns / recorded)} of the recorded pass` }] }] })), {
-    title: `Why the replay differs: ${duration(recorded)} recorded, ${duration(replayed)} replayed`,
+    title: `Why the replay differs from the traced pass: ${duration(recorded)} recorded, ${duration(replayed)} replayed`,
     text: `Iteration ${fidelity.difference.iteration}, whose time is the median. The parts add up to the difference; those that shorten the pass point left.`,
     format: signedDuration,
     columns: [textColumn('part', (row) => row.name), column('difference', (row) => signedDuration(row.difference_ns))], rows: parts,
