@@ -10,6 +10,7 @@
 #include "converters/chakra/input_files.h"
 #include "converters/chakra/json_nodes.h"
 #include "converters/chakra/linked.h"
+#include "converters/comm_sizes.h"
 #include "converters/converter.h"
 #include "converters/finish_trace.h"
 #include "converters/output_files.h"
