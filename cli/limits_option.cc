@@ -12,11 +12,11 @@ constexpr const char* kLimitsOption = "--limits";
 }  // namespace
 
 void AddLimitsOption(CLI::App& app) {
-  static const std::string kHelp =
+  static const std::string help =
       "limits on input files: none, or NAME=NUMBER,... with bytes, ratio, nodes_per_byte, depth, "
       "string_bytes, values";
   for (CLI::App* command : app.get_subcommands({})) {
-    command->add_option(kLimitsOption, kHelp)->type_name("TEXT")->expected(1);
+    command->add_option(kLimitsOption, help)->type_name("TEXT")->expected(1);
     AddLimitsOption(*command);
   }
 }

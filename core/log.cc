@@ -25,14 +25,14 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }
 
 spdlog::logger& Logger() {
-  static const std::shared_ptr<spdlog::logger> kLogger = [] {
+  static const std::shared_ptr<spdlog::logger> shared = [] {
     auto logger = std::make_shared<spdlog::logger>(
         "reprise", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     logger->set_pattern("reprise: %^%l%$: %v");
     logger->flush_on(spdlog::level::warn);
     return logger;
   }();
-  return *kLogger;
+  return *shared;
 }
 
 }  // namespace

@@ -44,8 +44,9 @@ void AddMessages(const std::vector<std::string>& messages, const std::string& he
   const std::size_t shown = full ? messages.size() : std::min(messages.size(), kMostMessages);
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t indent = head.empty() ? 2 : head.size();
-    text += before + Wrap(head + messages[i], kConsoleWidth, indent) +
-            (before.empty() ? "" : style.reset);
+    text += before;
+    text += Wrap(head + messages[i], kConsoleWidth, indent);
+    text += before.empty() ? "" : style.reset;
   }
   if (shown < messages.size()) {
     text += fmt::format("{}{} more; -v shows them\n", head, messages.size() - shown);
