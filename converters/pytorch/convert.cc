@@ -176,9 +176,9 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
         metadata.groups.push_back(group);
       }
     }
-    REPRISE_ASSIGN(report.ranks[i], WriteRank(ranks[i], timelines[i], std::move(metadata),
-                                              request.costs, output.Temporary(ranks[i].rank),
-                                              request.mem_nodes));
+    REPRISE_ASSIGN(report.ranks[i],
+                   WriteRank(ranks[i], timelines[i], std::move(metadata), request.costs,
+                             output.Temporary(ranks[i].rank), request.mem_nodes));
     report.ranks[i].path = output.Final(ranks[i].rank);
     report.ranks[i].link = ranks[i].list.link;
     return {};
