@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "run/database.h"
-#include "run/inserts.h"
+#include "run/rows.h"
 #include "run/schema.h"
 
 namespace reprise {

@@ -13,7 +13,7 @@
 
 #include "core/clock.h"
 #include "run/database.h"
-#include "run/inserts.h"
+#include "run/rows.h"
 #include "run/run.h"
 #include "run/schema.h"
 

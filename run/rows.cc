@@ -1,4 +1,4 @@
-#include "run/inserts.h"
+#include "run/rows.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
