@@ -16,19 +16,20 @@
 
 namespace reprise {
 
-// A prepared statement. Bind, then Run (no rows wanted) or Next until it returns false.
+// A prepared statement. Bind, then Finish (no rows wanted) or Next until it returns false.
 class Statement {
  public:
   Statement(sqlite3_stmt* statement, std::string file)
       : statement_(statement), file_(std::move(file)) {}
 
-  // Binds all parameters in order, runs to the end and resets: one INSERT.
-  template <typename... Values>
-  [[nodiscard]] Status Run(const Values&... values) {
-    int index = 0;
-    (Bind(++index, values), ...);
-    return Finish();
+  // One INSERT: binds all parameters, counted from 1, then runs to the end and resets.
+  void Bind(int index, std::string_view text);
+  void Bind(int index, double value);  // NaN is stored as NULL
+  template <std::integral Int>
+  void Bind(int index, Int value) {
+    sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
   }
+  [[nodiscard]] Status Finish();
   // True: a row is there. False: no more.
   [[nodiscard]] Result<bool> Next();
 
@@ -39,14 +40,6 @@ class Statement {
   [[nodiscard]] std::string_view View(int column) const;  // until the next row
 
  private:
-  void Bind(int index, std::string_view text);
-  void Bind(int index, double value);  // NaN is stored as NULL
-  template <std::integral Int>
-  void Bind(int index, Int value) {
-    sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
-  }
-  [[nodiscard]] Status Finish();
-
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };

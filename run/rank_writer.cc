@@ -37,7 +37,7 @@ struct Pending {
   std::vector<StepRecord> steps;
   std::vector<std::vector<Sample>> samples;
   std::vector<RunDevice> devices;
-  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<RunFact> facts;
 
   [[nodiscard]] bool Empty() const {
     return nodes.empty() && edges.empty() && collectives.empty() && meters.empty() &&
@@ -64,7 +64,7 @@ class SqliteRankWriter : public RankWriter {
   void AppendSamples(std::vector<Sample> samples) override { Push(&Pending::samples, samples); }
   void AppendDevice(const RunDevice& device) override { Push(&Pending::devices, device); }
   void SetFact(const std::string& name, const std::string& value) override {
-    std::pair<std::string, std::string> fact(name, value);
+    RunFact fact{.name = name, .value = value};
     Push(&Pending::facts, fact);
   }
   [[nodiscard]] Status status() override {
@@ -133,7 +133,7 @@ Status SqliteRankWriter::WriteRows(const std::vector<Row>& rows) {
   if (rows.empty()) {
     return {};
   }
-  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql(rows.front())));
+  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql<Row>()));
   std::size_t count = 0;
   for (const Row& row : rows) {
     REPRISE_TRY(InsertRow(insert, rank_, row));
@@ -212,8 +212,8 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   // checkpoint, so that even a power cut leaves an intact file. Both happen in the background.
   REPRISE_TRY(database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
   REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
-  REPRISE_ASSIGN(Statement insert, database.Prepare("INSERT INTO ranks VALUES(?,?,'',?,0)"));
-  REPRISE_TRY(insert.Run(rank, HostName(), getpid()));
+  REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankRow>()));
+  REPRISE_TRY(InsertRow(insert, rank, RankRow{.host = HostName(), .pid = getpid()}));
   return std::unique_ptr<RankWriter>(new SqliteRankWriter(std::move(database), rank));
 }
 

@@ -1,43 +1,160 @@
-// How each struct becomes a row: INSERT text and binding, one pair of overloads per table.
+// How each struct becomes a row of its table and back, after run/schema.def: a type's conversion is
+// here once, for writer and reader.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "core/records.h"
 #include "run/database.h"
 #include "run/run.h"
+#include "run/schema.h"
 
 namespace reprise {
 
-// The INSERT of a row type; the argument only selects the overload.
-[[nodiscard]] std::string InsertSql(const NodeInfo& row);
-[[nodiscard]] std::string InsertSql(const EdgeInfo& row);
-[[nodiscard]] std::string InsertSql(const CollectiveInfo& row);
-[[nodiscard]] std::string InsertSql(const Metric& row);
-[[nodiscard]] std::string InsertSql(const NodeRecord& row);
-[[nodiscard]] std::string InsertSql(const StepRecord& row);
-[[nodiscard]] std::string InsertSql(const Sample& row);
-[[nodiscard]] std::string InsertSql(const RunDevice& row);
-[[nodiscard]] std::string InsertSql(const MeteredDevice& row);
-[[nodiscard]] std::string InsertSql(const std::pair<std::string, std::string>& fact);
+// Who wrote a rank's file.
+struct RankRow {
+  std::string host, device;  // `device`: empty before the merge
+  std::int64_t pid = 0;
+  bool closed = false;  // the rank came to its end
+};
 
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeInfo& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const EdgeInfo& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const CollectiveInfo& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Metric& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const NodeRecord& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const StepRecord& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Sample& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const RunDevice& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const MeteredDevice& row);
-[[nodiscard]] Status InsertRow(Statement& insert, int rank,
-                               const std::pair<std::string, std::string>& fact);
+struct RunFact {
+  std::string name, value;
+};
 
-// Split lists as stored: "[1,2]", "[]" where even.
-[[nodiscard]] std::string SplitsText(const std::vector<std::int64_t>& splits);
-[[nodiscard]] std::vector<std::int64_t> ParseSplits(const std::string& text);
-[[nodiscard]] std::string_view CertaintyText(GroupCertainty certainty);
-[[nodiscard]] GroupCertainty ParseCertaintyText(std::string_view text);
+// The table of a row type. The argument only selects the overload.
+#define REPRISE_TABLE(table, Struct, where) \
+  [[nodiscard]] constexpr std::string_view TableName(const Struct* /*row*/) { return #table; }
+#include "run/schema.def"
+
+// visit(RunColumn, member) for each column of the row's table, in the order of the table.
+#define REPRISE_TABLE(table, Struct, where)               \
+  template <typename Row, typename Visit>                 \
+  requires std::same_as<std::remove_const_t<Row>, Struct> \
+  void VisitColumns(Row& row, Visit&& visit) {
+#define REPRISE_COLUMN(column, type, member, since) \
+  visit(RunColumn{#column, ColumnType::type, since}, row.member);
+#define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
+  visit(RunColumn{#column, ColumnType::type, since, sql}, row.member);
+#define REPRISE_TABLE_END }
+#include "run/schema.def"
+
+// What is stored of a member: numbers and texts as they are, an enum by name, splits as "[1,2]"
+// ("[]" where even).
+template <typename T>
+requires std::is_arithmetic_v<T>
+[[nodiscard]] T Stored(T value) { return value; }
+[[nodiscard]] inline std::string_view Stored(const std::string& text) { return text; }
+template <typename Enum>
+requires std::is_enum_v<Enum>
+[[nodiscard]] std::string_view Stored(Enum value) { return Name(value); }
+[[nodiscard]] std::string_view Stored(GroupCertainty certainty);
+[[nodiscard]] std::string Stored(const std::vector<std::int64_t>& splits);
+
+// The other way round, from a column of the current row. Foreign text is made fit to be shown; a
+// name that is not known (a later version's) is the type's most harmless value.
+template <std::integral Int>
+void Restore(const Statement& row, int column, ColumnType /*type*/, Int& value) {
+  value = static_cast<Int>(row.Int(column));
+}
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, bool& value) {
+  value = row.Int(column) != 0;
+}
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, double& value) {
+  value = row.Real(column);
+}
+inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
+  value = type == ColumnType::LINES ? ShownLines(row.View(column)) : row.Text(column);
+}
+void Parse(std::string_view text, OpClass& value);
+void Parse(std::string_view text, OpKind& value);
+void Parse(std::string_view text, Phase& value);
+void Parse(std::string_view text, ReplayMode& value);
+void Parse(std::string_view text, WorkSource& value);
+void Parse(std::string_view text, CommKind& value);
+void Parse(std::string_view text, GroupCertainty& value);
+void Parse(std::string_view text, DType& value);
+void Parse(std::string_view text, ReduceOp& value);
+void Parse(std::string_view text, MetricKind& value);
+void Parse(std::string_view text, std::vector<std::int64_t>& splits);
+template <typename T>
+void Restore(const Statement& row, int column, ColumnType /*type*/, T& value) {
+  Parse(row.View(column), value);
+}
+
+// The table's type and the member's type must agree: a column of the wrong type does not compile.
+template <typename Member>
+constexpr bool MayHold(ColumnType type) {
+  switch (type) {
+    case ColumnType::BOOLEAN:
+      return std::is_same_v<Member, bool>;
+    case ColumnType::ID:
+      return std::is_same_v<Member, std::uint64_t>;
+    case ColumnType::REAL:
+      return std::is_floating_point_v<Member>;
+    case ColumnType::INTEGER:
+      return std::is_integral_v<Member> && std::is_signed_v<Member>;
+    case ColumnType::LINES:
+      return std::is_same_v<Member, std::string>;
+    default:
+      return !std::is_arithmetic_v<Member>;
+  }
+}
+
+// "INSERT … VALUES(?,…)" of a row type: the rank, then the columns.
+template <typename Row>
+[[nodiscard]] std::string InsertSql() {
+  std::string columns = "rank";
+  std::string values = "?";
+  const Row row{};
+  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
+    columns.append(", ").append(column.name);
+    values += ",?";
+  });
+  return std::string("INSERT OR REPLACE INTO ").append(TableName(&row)) + "(" + columns +
+         ") VALUES(" + values + ")";
+}
+
+template <typename Row>
+[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Row& row) {
+  int parameter = 1;
+  insert.Bind(parameter, rank);
+  VisitColumns(row, [&](const RunColumn& /*column*/, const auto& member) {
+    insert.Bind(++parameter, Stored(member));
+  });
+  return insert.Finish();
+}
+
+// "name, name, …": what a file of `version` has of a row's members; empty if it lacks the table.
+template <typename Row>
+[[nodiscard]] std::string SelectedColumns(std::int64_t version) {
+  std::string columns;
+  const Row row{};
+  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
+    const std::string_view selected = column.SelectedFrom(version);
+    if (!selected.empty()) {
+      columns.append(columns.empty() ? "" : ", ").append(selected);
+    }
+  });
+  return columns;
+}
+
+// The current row of a SELECT of SelectedColumns(version); other members keep their defaults.
+template <typename Row>
+[[nodiscard]] Row ReadRow(const Statement& select, std::int64_t version) {
+  Row row{};
+  int index = 0;
+  VisitColumns(row, [&](const RunColumn& column, auto& member) {
+    if (!column.SelectedFrom(version).empty()) {
+      Restore(select, index++, column.type, member);
+    }
+  });
+  return row;
+}
 
 }  // namespace reprise

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <vector>
 
@@ -40,15 +39,7 @@ Status MergeRank(Database& merged, const std::string& directory, const RunManife
     REPRISE_TRY(Database::Open(path, Database::Access::kRead));
   }
   REPRISE_TRY(merged.Execute("ATTACH " + Quote(path) + " AS part"));
-  std::string sql = "BEGIN;";
-  std::span<const std::string_view> tables = kRankTables;
-  if (in_full) {
-    sql += "INSERT INTO main.nodes SELECT * FROM part.nodes;";
-    tables = kSharedTables;
-  }
-  for (const std::string_view table : tables) {
-    sql += fmt::format("INSERT INTO main.{0} SELECT * FROM part.{0};", table);
-  }
+  std::string sql = "BEGIN;" + MergeSql(in_full);
   const auto device = static_cast<std::size_t>(rank);
   if (device < manifest.devices.size()) {
     sql += fmt::format("UPDATE main.ranks SET device={} WHERE rank={} AND device='';",

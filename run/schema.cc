@@ -5,35 +5,40 @@
 namespace reprise {
 namespace {
 
-constexpr std::string_view kShared = R"sql(
-CREATE TABLE ranks(rank INTEGER, host TEXT, device TEXT, pid INTEGER, closed INTEGER);
-CREATE TABLE steps(rank INTEGER, iteration INTEGER, warmup INTEGER, step INTEGER,
-                   start_ns INTEGER, duration_ns INTEGER);
-CREATE TABLE edges(rank INTEGER, from_node INTEGER, to_node INTEGER, reason TEXT,
-                   inferred INTEGER);
-CREATE TABLE collectives(rank INTEGER, node_id INTEGER, name TEXT, process_group TEXT,
-                         certainty TEXT, position INTEGER, sequence INTEGER, dtype TEXT,
-                         in_bytes INTEGER, out_bytes INTEGER, in_splits TEXT, out_splits TEXT,
-                         root INTEGER, peer INTEGER, tag INTEGER, reduce_op TEXT,
-                         op_recorded INTEGER, async INTEGER, group_size INTEGER);
-CREATE TABLE devices(rank INTEGER, device TEXT, backend TEXT, name TEXT, vendor TEXT,
-                     driver TEXT, compute_units INTEGER, memory_bytes INTEGER, uuid TEXT,
-                     pci_bus_id TEXT);
-CREATE TABLE meters(rank INTEGER, device TEXT, source TEXT, name TEXT, uuid TEXT,
-                    pci_bus_id TEXT);
-CREATE TABLE metrics(rank INTEGER, metric INTEGER, name TEXT, unit TEXT, device TEXT,
-                     source TEXT, kind TEXT, modelled INTEGER, states TEXT, help TEXT,
-                     period_ns INTEGER);
-CREATE TABLE samples(rank INTEGER, metric INTEGER, time_ns INTEGER, value REAL);
-CREATE TABLE facts(rank INTEGER, name TEXT, value TEXT, PRIMARY KEY(rank, name));
-)sql";
+std::string_view SqlType(ColumnType type) {
+  switch (type) {
+    case ColumnType::TEXT:
+    case ColumnType::LINES:
+      return "TEXT";
+    case ColumnType::REAL:
+      return "REAL";
+    default:
+      return "INTEGER";
+  }
+}
 
-constexpr std::string_view kNodeTableSql = R"sql(
-  rank INTEGER, node_id INTEGER, name TEXT, class TEXT, kind TEXT, actor TEXT, mode TEXT,
-  kernel TEXT, flops REAL, bytes REAL, step INTEGER, recorded_start_ns INTEGER,
-  recorded_duration_ns INTEGER, counts_for_coverage INTEGER, recorded_elapsed_ns INTEGER,
-  recorded_delay_ns INTEGER, phase TEXT, recorded_tracing_ns INTEGER, shape TEXT,
-  work_from TEXT, capped INTEGER)sql";
+// "rank INTEGER, name TEXT, …"
+std::string Definitions(const RunTable& table) {
+  std::string sql = "rank INTEGER";
+  for (const RunColumn& column : table.columns) {
+    sql += fmt::format(", {} {}", column.name, SqlType(column.type));
+  }
+  return sql;
+}
+
+std::string CreateTable(const RunTable& table) {
+  const std::string unique =
+      table.unique.empty() ? "" : fmt::format(", PRIMARY KEY(rank, {})", table.unique);
+  return fmt::format("CREATE TABLE {}({}{});", table.name, Definitions(table), unique);
+}
+
+// The table whose rows, with their medians, are `nodes`.
+const RunTable& NodeTable() {
+  return *std::find_if(RunTables().begin(), RunTables().end(),
+                       [](const RunTable& table) { return !table.medians.empty(); });
+}
+
+std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchemaVersion); }
 
 // Medians over the iterations that are finished and not warm-up. A replayed start counts from the
 // iteration's start, as a recorded start counts from the trace's base.
@@ -61,19 +66,72 @@ FROM node_info i LEFT JOIN medians m USING (node_id);
 
 }  // namespace
 
+const std::vector<RunTable>& RunTables() {
+  static const std::vector<RunTable> kTables = [] {
+    std::vector<RunTable> tables;
+#define REPRISE_TABLE(table, Struct, where) \
+  tables.push_back({.name = #table, .place = TablePlace::where});
+#define REPRISE_COLUMN(column, type, member, since) \
+  tables.back().columns.push_back({#column, ColumnType::type, since});
+#define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
+  tables.back().columns.push_back({#column, ColumnType::type, since, sql});
+#define REPRISE_MEDIAN(column, type, since) \
+  tables.back().medians.push_back({#column, ColumnType::type, since});
+#define REPRISE_UNIQUE(column) tables.back().unique = #column;
+#include "run/schema.def"
+    return tables;
+  }();
+  return kTables;
+}
+
+std::string ColumnNames(const RunTable& table) {
+  std::string names = "rank";
+  for (const RunColumn& column : table.columns) {
+    names += fmt::format(", {}", column.name);
+  }
+  return names;
+}
+
 std::string RankSchema() {
-  return fmt::format(
-      "PRAGMA user_version={};{}CREATE TABLE node_info({});"
-      "CREATE TABLE records(rank INTEGER, node_id INTEGER, iteration INTEGER, step INTEGER,"
-      " mode TEXT, start_ns INTEGER, duration_ns INTEGER);{}",
-      kRunSchemaVersion, kShared, kNodeTableSql, kNodesView);
+  std::string sql = Version();
+  for (const RunTable& table : RunTables()) {
+    sql += CreateTable(table);
+  }
+  return sql + std::string(kNodesView);
 }
 
 std::string MergedSchema() {
-  return fmt::format(
-      "PRAGMA user_version={};{}CREATE TABLE nodes({}, replayed_start_ns INTEGER,"
-      " replayed_duration_ns INTEGER);",
-      kRunSchemaVersion, kShared, kNodeTableSql);
+  std::string sql = Version();
+  for (const RunTable& table : RunTables()) {
+    if (table.place != TablePlace::kOwnFile) {
+      sql += CreateTable(table);
+    }
+  }
+  sql += fmt::format("CREATE TABLE nodes({}", Definitions(NodeTable()));
+  for (const RunColumn& median : NodeTable().medians) {
+    sql += fmt::format(", {} {}", median.name, SqlType(median.type));
+  }
+  return sql + ");";
+}
+
+std::string MergeSql(bool in_full) {
+  const auto copy = [](std::string_view table, const std::string& columns) {
+    return fmt::format("INSERT INTO main.{0}({1}) SELECT {1} FROM part.{0};", table, columns);
+  };
+  std::string sql;
+  if (in_full) {
+    std::string columns = ColumnNames(NodeTable());
+    for (const RunColumn& median : NodeTable().medians) {
+      columns += fmt::format(", {}", median.name);
+    }
+    sql = copy("nodes", columns);
+  }
+  for (const RunTable& table : RunTables()) {
+    if (table.place == TablePlace::kFew || (in_full && table.place == TablePlace::kAll)) {
+      sql += copy(table.name, ColumnNames(table));
+    }
+  }
+  return sql;
 }
 
 std::string ManifestPath(const std::string& directory) { return directory + "/manifest.json"; }

@@ -1,29 +1,59 @@
-// The tables of a run's SQLite files, in one place. docs/run_format.md explains them to users.
+// The tables of a run's SQLite files, as data: run/schema.def lists them, docs/run_format.md
+// explains them to users. run/rows.h has their rows as structs.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reprise {
 
 // PRAGMA user_version of every file of a run; a reader refuses a newer one.
-inline constexpr int kRunSchemaVersion = 7;
+inline constexpr int kRunSchemaVersion = std::max({
+#define REPRISE_COLUMN(column, type, member, since) since,
+#define REPRISE_MEDIAN(column, type, since) since,
+#include "run/schema.def"
+});
 
-// Tables that rank<N>.sqlite and run.sqlite share, `rank` column and all, so that one query serves
-// both and a merge is INSERT ... SELECT.
-inline constexpr std::array<std::string_view, 9> kSharedTables = {
-    "ranks", "steps", "edges", "collectives", "devices", "meters", "metrics", "samples", "facts"};
+enum class ColumnType : std::uint8_t { TEXT, LINES, INTEGER, REAL, BOOLEAN, ID };
 
-// Those of them whose rows are a few for each rank: all that run.sqlite holds of a large run.
-inline constexpr std::array<std::string_view, 6> kRankTables = {"ranks",  "steps",   "devices",
-                                                                "meters", "metrics", "facts"};
+struct RunColumn {
+  std::string_view name;
+  ColumnType type = ColumnType::TEXT;
+  int since = 1;
+  std::string_view before = {};  // SQL that stands for it in earlier versions; empty: none
 
-// rank<N>.sqlite: shared tables, node_info + records, and `nodes` as a view over the two, right
-// at any moment, also while the run goes on.
+  // What a SELECT from a file of `version` names; empty: the file has nothing of it.
+  [[nodiscard]] std::string_view SelectedFrom(std::int64_t version) const {
+    return version >= since ? name : before;
+  }
+};
+
+// Which files have a table (run/schema.def).
+enum class TablePlace : std::uint8_t { kOwnFile, kAll, kFew };
+
+struct RunTable {
+  std::string_view name;
+  TablePlace place = TablePlace::kAll;
+  std::vector<RunColumn> columns = {};  // without `rank`, which comes first
+  std::vector<RunColumn> medians = {};
+  std::string_view unique = {};  // empty: rows repeat
+};
+[[nodiscard]] const std::vector<RunTable>& RunTables();
+
+// "name, name, …": `rank` and the columns of a table.
+[[nodiscard]] std::string ColumnNames(const RunTable& table);
+
+// rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
+// moment, also while the run goes on.
 [[nodiscard]] std::string RankSchema();
-// run.sqlite: shared tables and `nodes` as a table.
+// run.sqlite: the tables that are not kOwnFile, `rank` column and all, so that one query serves
+// both kinds of file, and `nodes` as a table.
 [[nodiscard]] std::string MergedSchema();
+// Copies a rank's rows from the attached database `part` to `main`; not `in_full`: tables of kFew.
+[[nodiscard]] std::string MergeSql(bool in_full);
 
 [[nodiscard]] std::string ManifestPath(const std::string& directory);
 [[nodiscard]] std::string RankPath(const std::string& directory, int rank);

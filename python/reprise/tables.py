@@ -8,34 +8,7 @@ import urllib.parse
 import numpy
 import pandas
 
-from reprise import columns
-
-# The newest schema that was known when this was written. Later ones are read as well: columns that
-# are new are passed through under their names.
-NEWEST_SCHEMA = 7
-
-BOOLEANS = {"warmup", "inferred", "op_recorded", "async", "counts_for_coverage", "capped", "modelled", "closed"}
-INTEGERS = {"rank", "metric", "iteration", "step"}
-FLOATS = {("nodes", "flops"), ("nodes", "bytes"), ("samples", "value")}
-# SQLite has signed integers only: what lies beyond 2^63 came back negative.
-IDS = {"node_id", "from_node", "to_node"}
-# What a frame has at least, whether the file has the table, rows and these columns or not.
-COLUMNS = {name: columns_of.split() for name, columns_of in {
-    "ranks": "rank host device pid closed",
-    "nodes": "rank node_id name class kind actor mode kernel flops bytes step recorded_start_ns recorded_duration_ns "
-             "counts_for_coverage recorded_elapsed_ns recorded_delay_ns phase recorded_tracing_ns shape "
-             "work_from capped replayed_start_ns replayed_duration_ns",
-    "records": "rank node_id iteration step mode start_ns duration_ns",
-    "steps": "rank iteration warmup step start_ns duration_ns",
-    "edges": "rank from_node to_node reason inferred",
-    "collectives": "rank node_id name process_group certainty position sequence dtype in_bytes out_bytes in_splits "
-                   "out_splits root peer tag reduce_op op_recorded async group_size",
-    "devices": "rank device backend name vendor driver compute_units memory_bytes uuid pci_bus_id",
-    "meters": "rank device source name uuid pci_bus_id",
-    "metrics": "rank metric name unit device source kind modelled states help period_ns",
-    "samples": "rank metric time_ns value",
-    "facts": "rank name value",
-}.items()}
+from reprise import columns, run_schema
 
 
 class Table:
@@ -87,12 +60,18 @@ class File:
     def read(self, name, ranks=None):
         """All that can be read of a table (of `ranks` only, if given), in the order it was written."""
         table = Table()
+        known = run_schema.TABLES[name]
         if name not in self.tables:
-            table.error = f"no table {name}" if name != "meters" else None  # schema 3 brought it
+            came_later = all(column.since > self.schema for column in known if column.name != "rank")
+            table.error = None if came_later else f"no table {name}"
             return table
         where = "" if ranks is None else f" WHERE rank IN ({','.join(map(str, map(int, ranks)))})"
         try:
-            cursor = self._connection.execute(f"SELECT * FROM {name}{where}")
+            there = [column[1] for column in self._connection.execute(f"PRAGMA table_info({name})")]
+            older = [f"{column.before} AS {column.name}" for column in known
+                     if column.before is not None and column.name not in there]
+            wanted = ", ".join(["*", *older])
+            cursor = self._connection.execute(f"SELECT {wanted} FROM {name}{where}")
             table.columns = [column[0] for column in cursor.description]
             while True:
                 some = cursor.fetchmany(10_000)
@@ -104,25 +83,24 @@ class File:
             return table
 
 
-def _column(table, name, values):
-    if name in BOOLEANS:
+def _column(kind, name, values):
+    if kind == "BOOLEAN":
         return columns.booleans(values)
-    if name in IDS:
+    if kind == "ID":  # SQLite has signed integers only: what lies beyond 2^63 came back negative
         return columns.integers([value % 2**64 for value in values], "uint64")
-    if (table, name) in FLOATS:
+    if kind == "REAL":
         return numpy.array(values, dtype="float64")
-    if name.endswith("_ns") or name in INTEGERS:
+    if kind == "INTEGER" or (kind is None and name.endswith("_ns")):
         return columns.integers(values)
     return values if values else numpy.array([], dtype="object")  # pandas would guess numbers
 
 
-def frame(name, table):
-    """`table` with the types of run_format.md, and missing values in columns that an old schema lacks."""
-    values = list(zip(*table.rows)) or [()] * len(table.columns)
-    found = dict(zip(table.columns, values))
-    if "is_counter" in found:  # schemas 1 and 2
-        found["kind"] = ["gauge" if not counter else "energy" if unit == "joules" else "counter"
-                         for counter, unit in zip(found.pop("is_counter"), found["unit"])]
+def frame(name, table, schema=run_schema.NEWEST):
+    """`table`, of a file of that schema, with the types of run/schema.def and all its columns: missing values in those that
+    an old schema lacks. What an earlier version had instead is left out."""
+    kinds = {column.name: column.type for column in run_schema.TABLES[name]}
+    found = dict(zip(table.columns, list(zip(*table.rows)) or [()] * len(table.columns)))
+    new = found if schema > run_schema.NEWEST else ()
     nothing = [None] * len(table.rows)
-    return pandas.DataFrame({column: _column(name, column, list(found.get(column, nothing)))
-                             for column in dict.fromkeys((*COLUMNS[name], *found))})
+    return pandas.DataFrame({column: _column(kinds.get(column), column, list(found.get(column, nothing)))
+                             for column in dict.fromkeys((*kinds, *new))})

@@ -1,7 +1,9 @@
 """reprise.Run: agrees with `reprise report`, reads what can be read, changes nothing."""
+import contextlib
 import hashlib
 import json
 import pathlib
+import shutil
 import sqlite3
 import unittest
 import warnings
@@ -242,7 +244,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(run.notes, [])
         made.change(path / "run.sqlite", "ALTER TABLE nodes ADD COLUMN colour TEXT DEFAULT 'blue';"
                                          "PRAGMA user_version=99")
-        with self.assertWarnsRegex(reprise.DamagedWarning, "schema 99, newer than 7"):
+        with self.assertWarnsRegex(reprise.DamagedWarning, f"schema 99, newer than {reprise.run_schema.NEWEST}"):
             self.assertEqual(set(reprise.Run(path).nodes()["colour"]), {"blue"})
 
     def test_older(self):
@@ -262,6 +264,38 @@ class Schemas(unittest.TestCase):
         self.assertEqual(set(run.nodes().columns), set(now.nodes().columns))
         self.assertEqual(list(run.meters().columns), list(now.meters().columns))
         self.assertEqual(run.notes, [])
+
+
+    def test_as_earlier_versions_stored_them(self):
+        """tests/run/older: the tables that each version made."""
+        for script in sorted((made.program.ROOT / "tests" / "run" / "older").glob("schema*_rank0.sql")):
+            with self.subTest(script.name):
+                path = made.DIRECTORY / script.stem
+                path.mkdir()
+                shutil.copy(script.parent / "manifest.json", path)
+                made.change(path / "rank0.sqlite", script.read_text())
+                version = int(script.stem[len("schema")])
+                run = reprise.Run(path)
+                nodes, metrics = run.nodes(), run.metrics()
+                self.assertEqual(list(nodes.columns), list(reprise.Run(made.dry_run()).nodes().columns))
+                self.assertEqual((len(nodes), len(run.records()), len(run.edges())), (7, 21, 6))
+                self.assertEqual(nodes["shape"].isna().all(), version < 6)
+                self.assertEqual(nodes["phase"].isna().all(), version < 4)
+                self.assertEqual(list(metrics["kind"]), ["counter", "gauge", "gauge"])
+                self.assertEqual(metrics["help"].isna().all(), version < 3)
+                self.assertNotIn("is_counter", metrics)
+                self.assertEqual([note for note in run.notes if "stands in" not in note], [])
+
+    def test_every_column_of_the_program(self):
+        """Both kinds of file have the columns of run/schema.def, in that order."""
+        for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):
+            with contextlib.closing(sqlite3.connect(made.real_run() / file)) as database:
+                there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+                self.assertEqual(there, set(reprise.run_schema.TABLES) - absent)
+                for name in there:
+                    columns = [column[1] for column in database.execute(f"PRAGMA table_info({name})")]
+                    self.assertEqual(columns, [column.name for column in reprise.run_schema.TABLES[name]])
+                self.assertEqual(database.execute("PRAGMA user_version").fetchone()[0], reprise.run_schema.NEWEST)
 
 
 class Sources(unittest.TestCase):

@@ -303,43 +303,6 @@ TEST_F(RunTest, MissingRankFileOfAnUnmergedRunIsNotedAndCannotBeMerged) {
   EXPECT_FALSE(fs::exists(File("run.sqlite")));
 }
 
-// Schema 3 had no phases; what it had is read.
-TEST_F(RunTest, RunsWithoutPhasesAreReadAndSaidToBe) {
-  WriteRun(Directory(), 2);
-  for (const char* file : {"rank0.sqlite", "rank1.sqlite"}) {
-    Query(File(file),
-          "DROP VIEW nodes; ALTER TABLE node_info DROP COLUMN phase; PRAGMA user_version=3",
-          SQLITE_OPEN_READWRITE);
-  }
-  const auto run = ReadRun(Directory());
-  ASSERT_TRUE(run) << run.error().message;
-  ASSERT_EQ(run->ranks.size(), 2U);
-  EXPECT_EQ(run->ranks[0].nodes.at(0).name, "aten::mm");
-  EXPECT_EQ(run->ranks[0].nodes.at(0).phase, Phase::kOther);
-  EXPECT_EQ(run->ranks[0].nodes.at(0).recorded_duration_ns, 500);
-  EXPECT_EQ(std::count_if(run->notes.begin(), run->notes.end(),
-                          [](const std::string& note) {
-                            return note.find("did not tell phases") != std::string::npos;
-                          }),
-            1);
-}
-
-TEST_F(RunTest, RunsWithoutShapesAreRead) {
-  WriteRun(Directory(), 2);
-  const auto with = ReadRun(Directory());
-  ASSERT_TRUE(with) << with.error().message;
-  EXPECT_EQ(with->ranks[0].nodes.at(0).shape, "[2,3] [3,4]");
-  for (const char* file : {"rank0.sqlite", "rank1.sqlite"}) {
-    Query(File(file),
-          "DROP VIEW nodes; ALTER TABLE node_info DROP COLUMN shape; PRAGMA user_version=5",
-          SQLITE_OPEN_READWRITE);
-  }
-  const auto without = ReadRun(Directory());
-  ASSERT_TRUE(without) << without.error().message;
-  EXPECT_EQ(without->ranks[0].nodes.at(0).name, "aten::mm");
-  EXPECT_EQ(without->ranks[0].nodes.at(0).shape, "");
-}
-
 TEST_F(RunTest, OtherDirectoriesAreRefused) {
   for (const std::string& path : {File("absent"), Directory()}) {
     const auto run = ReadRun(path);
