@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/kernel_bench_report.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -27,7 +28,7 @@ class OnDevice : public testing::TestWithParam<std::string> {
                               .index = 0,
                               .cache_directory = REPRISE_BINARY_DIR "/test_program_cache"});
     if (!device) {
-      GTEST_SKIP() << device.error().message;
+      REPRISE_SKIP(GetParam(), device.error().message);
     }
     device_ = std::move(*device);
   }

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import hosts  # noqa: E402
 import namespaces  # noqa: E402
 import program  # noqa: E402
+import skips  # noqa: E402
 
 
 class HostsTest(program.ProgramTest):
@@ -21,7 +22,7 @@ class HostsTest(program.ProgramTest):
         try:
             self.hosts = hosts.Hosts(self.dir, count, **how)
         except hosts.Unavailable as why:
-            self.skipTest(f"no hosts on this machine: {why}")
+            skips.skip("hosts", why)
         self.addCleanup(self.hosts.close)
 
     def run_on_hosts(self, ranks_per_host, transport, *args, mpi=(), expect=0):

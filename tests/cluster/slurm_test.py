@@ -13,6 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import namespaces  # noqa: E402
 import program  # noqa: E402
+import skips  # noqa: E402
 import slurm  # noqa: E402
 
 REPRISE = pathlib.Path(program.REPRISE).resolve()
@@ -32,7 +33,7 @@ class SlurmTest(program.ProgramTest):
         try:
             cls.cluster = slurm.Cluster(pathlib.Path(directory.name))
         except slurm.Unavailable as why:
-            raise unittest.SkipTest(f"no Slurm on this machine: {why}") from why
+            skips.skip("slurm", why)
         cls.addClassCleanup(cls.cluster.close)
 
     def check_run(self, run, ranks):

@@ -12,6 +12,7 @@
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
 #include "synthetic_capture.h"
+#include "tests/skip.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -81,7 +82,7 @@ TEST(AnonymizeCaptures, BundledOnesStayTheSame) {
 TEST(AnonymizeCaptures, SharedOnesStayTheSame) {
   const fs::path shared = fs::path(REPRISE_SOURCE_DIR).parent_path() / "shared" / "data";
   if (!fs::exists(shared)) {
-    GTEST_SKIP() << "no captures in " << shared;
+    REPRISE_SKIP("captures", shared);
   }
   ExpectAllSame(shared, 20);
 }

@@ -10,6 +10,7 @@
 
 #include "core/copy_direction.h"
 #include "core/denormals.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -78,7 +79,7 @@ TEST(Denormals, AreFlushedInThreadsThatAreStartedLater) {
     std::thread([&] { in_thread = least * half; }).join();
   }).join();
   if (!known) {
-    GTEST_SKIP() << "not known how to on this processor";
+    REPRISE_SKIP("denormals", "unknown processor");
   }
   EXPECT_TRUE(FlushesDenormals());
   EXPECT_EQ(here, 0);

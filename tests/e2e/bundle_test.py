@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import program
+import skips
 
 ENVIRONMENT = 4
 # What glibc's own packages install: a machine has these whatever else it lacks.
@@ -32,7 +33,7 @@ def missing():
     return f"may not make an empty root: {tried.stderr.strip()}" if tried.returncode else ""
 
 
-@unittest.skipIf(missing(), missing())
+@skips.skip_class_if("empty_root", missing())
 class BundleTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

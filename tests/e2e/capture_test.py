@@ -8,9 +8,9 @@ import pathlib
 import subprocess
 import sys
 import textwrap
-import unittest
 
 import program
+import skips
 
 CAPTURE = program.ROOT / "python"
 TORCH_PYTHON = os.environ.get("REPRISE_TORCH_PYTHON", sys.executable)
@@ -299,7 +299,7 @@ class StandIn(program.ProgramTest):
         self.assertLessEqual(imported, {"torch", *sys.stdlib_module_names})
 
 
-@unittest.skipIf(why_no_torch(), f"no PyTorch for {TORCH_PYTHON}: {why_no_torch()}")
+@skips.skip_class_if("torch_python", why_no_torch())
 class RealTorch(program.ProgramTest):
     def train(self, count, ranks=1):
         script = self.dir / "train.py"

@@ -2,14 +2,14 @@
 """What is exported for Perfetto, read by Perfetto's own trace processor. About 30 s."""
 import re
 import sqlite3
-import unittest
 
 import program
+import skips
 import synthetic_run
 import trace_processor
 
 
-@unittest.skipIf(trace_processor.WHY_NOT, trace_processor.WHY_NOT)
+@skips.skip_class_if("perfetto", trace_processor.WHY_NOT)
 class Perfetto(program.ProgramTest):
     def export(self, source):
         out = self.dir / "out.pftrace"

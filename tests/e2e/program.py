@@ -9,6 +9,8 @@ import tempfile
 import time
 import unittest
 
+import skips  # noqa: F401  REPRISE_REQUIRE is checked in every test
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRACES = ROOT / "traces"
 REPRISE = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "reprise")

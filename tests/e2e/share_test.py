@@ -9,6 +9,7 @@ import tarfile
 
 import columns
 import program
+import skips
 
 RANKS = 4
 # Public captures of GPUs, which the project may use but not hand on.
@@ -111,7 +112,7 @@ class Share(program.ProgramTest):
     def test_a_fifth_of_captures_of_gpus(self):
         """Of the device's side alone there is no host trace, whose text is saved first."""
         if not GPU_CAPTURES.is_dir():
-            self.skipTest(f"no captures in {GPU_CAPTURES}")
+            skips.skip("captures", GPU_CAPTURES)
         for capture, times in (("a100_nccl_rank0of2", 5), ("a100_alexnet", 5),
                                # 3.5 kB: the manifest and its sums alone take a fifth.
                                ("a100_event_sync", 2.5)):

@@ -146,8 +146,7 @@ class Monitor(program.ProgramTest):
 
     def test_gpus_of_a_vendors_library(self):
         library = pathlib.Path(program.REPRISE).resolve().parent / "tests/telemetry/libstand_in_nvml.so"
-        if not library.exists():
-            self.skipTest(f"{library} is not built")
+        self.assertTrue(library.exists(), f"{library} is not built")
         run = self.dir / "run"
         self.run_program("monitor", "-o", run, "--telemetry-library", f"nvml={library}",
                          "--sample-period", "20,nvml=50", "--", "sleep", "0.6")

@@ -12,6 +12,7 @@
 #include "kernels/shared_library.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/on_backend.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -154,7 +155,7 @@ TEST(SharedLibrary, AbsentOnesSayTheirNames) {
 TEST_P(OnBackend, PeersComputeTheSameProducts) {
   const Peers peers = OpenPeers(device_->info(), "");
   if (peers.here.empty()) {
-    GTEST_SKIP() << peers.absent.front();
+    REPRISE_SKIP("baselines", peers.absent.front());
   }
   const auto stream = *device_->CreateStream(false);
   for (const OpCall& call : {Product(DType::kFloat32, 33, 20, 17, true), BatchedProduct()}) {

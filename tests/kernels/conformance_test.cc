@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/kernels/harness.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -19,7 +20,7 @@ class Conformance : public testing::TestWithParam<std::size_t> {
     std::string why;
     Device* device = TestDevice(backend, &why);
     if (device == nullptr) {
-      GTEST_SKIP() << why;
+      REPRISE_SKIP(backend, why);
     }
     CallRunner runner(*device);
     for (const OpCall& call : kernel().Samples()) {

@@ -7,6 +7,7 @@
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/pretended_gpu.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -43,7 +44,7 @@ class GemmMma : public ::testing::Test {
     std::string why;
     device_ = TestDevice("opencl", &why);
     if (device_ == nullptr) {
-      GTEST_SKIP() << why;
+      REPRISE_SKIP("opencl", why);
     }
   }
 

@@ -4,6 +4,7 @@
 #include "kernels/ops/gemm_tiles.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/pretended_gpu.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -12,7 +13,7 @@ TEST(Gemm, GpuKernelMatchesReference) {
   std::string why;
   Device* device = TestDevice("opencl", &why);
   if (device == nullptr) {
-    GTEST_SKIP() << why;
+    REPRISE_SKIP("opencl", why);
   }
   PretendedGpu gpu(*device);
   CallRunner runner(gpu);
@@ -38,7 +39,7 @@ TEST(Gemm, EveryBlockOfTheCpuKernel) {
   std::string why;
   Device* device = TestDevice("opencl", &why);
   if (device == nullptr) {
-    GTEST_SKIP() << why;
+    REPRISE_SKIP("opencl", why);
   }
   std::vector<GemmTile> blocks = GemmTileCandidates("gemm_cpu", DType::kFloat32);
   blocks.push_back({.n = 32, .k = 16});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/kernels/harness.h"
+#include "tests/skip.h"
 
 namespace reprise {
 
@@ -16,7 +17,7 @@ class OnBackend : public testing::TestWithParam<std::string> {
     std::string why;
     device_ = TestDevice(GetParam(), &why);
     if (device_ == nullptr) {
-      GTEST_SKIP() << why;
+      REPRISE_SKIP(GetParam(), why);
     }
   }
   Device* device_ = nullptr;

@@ -9,6 +9,7 @@
 #include "kernels/device.h"
 #include "kernels/opencl/disk_cache.h"
 #include "kernels/program_sources.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -62,7 +63,7 @@ class ProgramCacheTest : public testing::Test {
 
 TEST_F(ProgramCacheTest, TheSecondDeviceReadsTheFile) {
   if (!HasDevice()) {
-    GTEST_SKIP() << WhyNoDevices("opencl");
+    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
   }
   EXPECT_EQ(CompileOnce(directory_).compiled, 1);
   const Device::ProgramStats second = CompileOnce(directory_);
@@ -72,7 +73,7 @@ TEST_F(ProgramCacheTest, TheSecondDeviceReadsTheFile) {
 
 TEST_F(ProgramCacheTest, DamagedFilesAreCompiledAgain) {
   if (!HasDevice()) {
-    GTEST_SKIP() << WhyNoDevices("opencl");
+    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
   }
   ASSERT_EQ(CompileOnce(directory_).compiled, 1);
   ASSERT_EQ(Entries().size(), 1U);
@@ -93,7 +94,7 @@ TEST_F(ProgramCacheTest, DamagedFilesAreCompiledAgain) {
 
 TEST_F(ProgramCacheTest, ABinaryThatTheDriverRejectsIsCompiledAgain) {
   if (!HasDevice()) {
-    GTEST_SKIP() << WhyNoDevices("opencl");
+    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
   }
   ASSERT_EQ(CompileOnce(directory_).compiled, 1);
   // Sound as a file, nonsense as a program: what a changed driver makes of old entries.
@@ -105,7 +106,7 @@ TEST_F(ProgramCacheTest, ABinaryThatTheDriverRejectsIsCompiledAgain) {
 
 TEST_F(ProgramCacheTest, ProcessesThatStartTogetherCompileOnce) {
   if (!HasDevice()) {
-    GTEST_SKIP() << WhyNoDevices("opencl");
+    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
   }
   constexpr int kProcesses = 4;
   std::vector<pid_t> children;
@@ -151,7 +152,7 @@ TEST_F(ProgramCacheTest, CompileLeavesNothingToPrepare) {
   const auto device =
       OpenDevice({.backend = "opencl", .index = 0, .cache_directory = directory_.string()});
   if (!device) {
-    GTEST_SKIP() << device.error().message;
+    REPRISE_SKIP("opencl", device.error().message);
   }
   const DeviceKernel surrogate{.program = "surrogate.cl", .entry = "surrogate"};
   const DeviceKernel sequence{

@@ -14,6 +14,7 @@
 #include "kernels/ops/gemm_mma.h"
 #include "kernels/ops/gemm_tiles.h"
 #include "kernels/program_sources.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -88,10 +89,10 @@ class Ptx : public ::testing::Test {
     clang_ = FindClang();
     ptxas_ = FindPtxas();
     if (clang_.empty()) {
-      GTEST_SKIP() << "no clang with the target nvptx64";
+      REPRISE_SKIP("nvptx", "clang has no such target");
     }
     if (ptxas_.empty()) {
-      GTEST_SKIP() << "no ptxas: no CUDA toolkit is installed";
+      REPRISE_SKIP("ptxas", "no CUDA toolkit is installed");
     }
     directory_ = fs::path(REPRISE_BINARY_DIR) / "test_ptx";
     fs::create_directories(directory_);

@@ -15,6 +15,7 @@
 #include "kernels/host/torch_peer.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
+#include "tests/skip.h"
 
 namespace reprise {
 namespace {
@@ -301,7 +302,7 @@ Kernel::Tolerance ToleranceOf(const Kernel& kernel, const OpCall& call) {
 TEST_F(Torch, TheRealOneAgreesWithTheReferences) {
   const char* path = std::getenv("REPRISE_TORCH");
   if (path == nullptr) {
-    GTEST_SKIP() << "REPRISE_TORCH does not name PyTorch's libtorch_cpu.so";
+    REPRISE_SKIP("torch", "REPRISE_TORCH is not set");
   }
   const auto used = UseTorch(path);
   ASSERT_TRUE(used) << used.error().message;

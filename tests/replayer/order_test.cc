@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "tests/replayer/order_case.h"
 #include "tests/replayer/replay_fixture.h"
+#include "tests/skip.h"
 
 // MPI's plug-ins leak and are unloaded before the leak sanitizer could name them for a suppression.
 extern "C" const char* __asan_default_options();  // NOLINT: the sanitizer's name
@@ -124,7 +125,7 @@ TEST_F(ReplayTest, RandomSetsReplayFromFiles) {
 // replayer_order_mpi).
 TEST(MpiOrder, HoldsForRandomSets) {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
-    GTEST_SKIP() << "needs mpirun";
+    REPRISE_SKIP("mpirun", "started by itself");
   }
   auto created = CreateMpiCommunicator(nullptr, nullptr);
   ASSERT_TRUE(created) << created.error().message;

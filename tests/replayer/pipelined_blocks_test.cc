@@ -7,6 +7,7 @@
 
 #include "replayer/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
+#include "tests/skip.h"
 
 namespace reprise::testing {
 namespace {
@@ -189,7 +190,7 @@ TEST_P(PipelinedBlocks, AreThoseOfTheWholeTransfer) {
   const auto& [backend, size] = GetParam();
   const auto devices = ListDevices(backend);
   if (!devices || devices->empty()) {
-    GTEST_SKIP() << "no device of backend " << backend;
+    REPRISE_SKIP(backend, "no device of this backend");
   }
   auto communicators = CreateLocalCommunicators(size);
   std::vector<Status> outcomes(static_cast<std::size_t>(size));

@@ -8,6 +8,7 @@
 
 #include "replayer/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
+#include "tests/skip.h"
 
 namespace reprise::testing {
 namespace {
@@ -66,7 +67,7 @@ class StagingOn : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     const auto devices = ListDevices(GetParam());
     if (!devices || devices->empty()) {
-      GTEST_SKIP() << "no device of backend " << GetParam();
+      REPRISE_SKIP(GetParam(), "no device of this backend");
     }
   }
   // Of both ranks; whether nothing was copied.

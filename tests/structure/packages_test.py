@@ -14,8 +14,12 @@ import re
 import shutil
 import subprocess
 import sys
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import skips  # noqa: E402
+
 LIST = ROOT / "scripts" / "packages.txt"
 DPKG = pathlib.Path("/var/lib/dpkg")
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -160,8 +164,11 @@ def check():
 
 def main():
     if not DPKG.exists():
-        print("skipped: the list is Debian's, this machine is not")
-        return 0
+        try:
+            skips.skip("debian", "this machine is not Debian's")
+        except unittest.SkipTest as why:
+            print(why)
+            return 0
     problems = list(check())
     print("\n".join(problems))
     return 1 if problems else 0

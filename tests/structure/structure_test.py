@@ -107,9 +107,22 @@ def check_counters(files):
         yield f"core/counters.def: {name} stands there twice"
 
 
+def check_skips():
+    """A test is skipped for a reason of tests/needs.def, which can be required: by tests/skip.h and tests/e2e/skips.py."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "tests"], check=True,
+                            capture_output=True, text=True).stdout.split()
+    allowed = {"tests/skip.h", "tests/e2e/skips.py", "tests/structure/structure_test.py"}
+    for name in sorted(set(listed) - allowed):
+        if not name.endswith((".cc", ".h", ".py")) or not (ROOT / name).is_file():
+            continue
+        for number, line in enumerate((ROOT / name).read_text().split("\n"), 1):
+            if re.search(r"\bGTEST_SKIP\b|\bskipTest\b|\bunittest\.skip|@skip(?:If|Unless)?\b|\bpytest\.skip", line):
+                yield f"{name}:{number}: skip for a reason of tests/needs.def: {line.strip()}"
+
+
 def main():
     files = sources()
-    problems = [problem for path in files for problem in check(path)] + list(check_counters(files))
+    problems = [problem for path in files for problem in check(path)] + list(check_counters(files)) + list(check_skips())
     print("\n".join(problems))
     print(f"{len(files)} files, {len(problems)} problems")
     # A checker that finds no files checks nothing.
