@@ -5,12 +5,14 @@
 # The checkout is mounted at its own path, with empty build directories (--with-build: with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
 # The bare system, downloaded packages and, while it is used, the root are in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
+# PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 checkout=$PWD
 # shellcheck source=scripts/lib/packages.sh
 . scripts/lib/packages.sh
-cache=${REPRISE_BARE_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/reprise/bare_root}
+of_user=${XDG_CACHE_HOME:-$HOME/.cache}/reprise
+cache=${REPRISE_BARE_ROOT_CACHE:-$of_user/bare_root}
 fail() { echo "no bare root: $*" >&2; exit 4; }
 
 # Namespaces of its own: the kernel ends what the command started, and unmounts everything.
@@ -58,6 +60,8 @@ enter() {
   mount -t proc proc "$root/proc"
   for directory in /dev /sys; do mount --rbind "$directory" "$root$directory"; done
   mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+  mkdir -p "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
+  mount --bind "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
   # A worktree's history lies beside the main checkout; tests take further captures from ../shared, where there are any.
   for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout" "$(dirname "$checkout")/shared"; do
     [ -d "$directory" ] || continue
@@ -72,14 +76,14 @@ enter() {
   pivot_root . .
   umount -l .
   local passed
-  mapfile -t passed < <(env | grep -E '^(TERM|https?_proxy|no_proxy|REPRISE_TIDY_[A-Z]+)=')
+  mapfile -t passed < <(env | grep -E '^(TERM|https?_proxy|no_proxy|REPRISE_(REQUIRE|PYTORCH_SECONDS|TIDY_[A-Z]+))=')
   exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin PIP_CERT=/etc/machine-certificates.crt "${passed[@]}" \
     bash -c "cd '$checkout' && \"\$@\"; exit \$?" bash "$@"  # which stays, and waits for what is orphaned
 }
 
 certificates=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 case ${1:-} in
-  '') sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;
+  '') sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
   --possible) possible; exit 0 ;;
   --enter) shift; enter "$@" ;;
   --with-build) shift; export hidden='' ;;
