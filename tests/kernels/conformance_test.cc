@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
@@ -22,11 +23,31 @@ class Conformance : public testing::TestWithParam<std::size_t> {
     if (device == nullptr) {
       REPRISE_SKIP(backend, why);
     }
+    const bool simulated = device->info().name.find("Oclgrind") != std::string::npos;
     CallRunner runner(*device);
+    int compared = 0;
     for (const OpCall& call : kernel().Samples()) {
-      SCOPED_TRACE(Describe(call));
-      EXPECT_EQ(Mismatch(runner, kernel(), call), "");
+      if (!simulated || MaySimulate(call)) {
+        SCOPED_TRACE(Describe(call));
+        EXPECT_EQ(Mismatch(runner, kernel(), call), "");
+        ++compared;
+      }
     }
+    EXPECT_GT(compared, 0);
+  }
+
+ private:
+  // Oclgrind takes a second for some 50,000 FLOPs of an attention. It lacks an instruction,
+  // llvm.abs, that the compiler puts into element-wise programs of integers.
+  static bool MaySimulate(const OpCall& call) {
+    constexpr double kMostFlops = 100'000;
+    if (kernel().name() == "elementwise") {
+      const auto tensors = TensorsIn(call.inputs);
+      return tensors.empty() || IsFloating(tensors.front()->dtype) ||
+             tensors.front()->dtype == DType::kBool;
+    }
+    const std::set<std::string_view> multiply = {"gemm", "attention", "convolution"};
+    return !multiply.contains(kernel().name()) || kernel().CostOf(call).flops <= kMostFlops;
   }
 };
 
