@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "chakra_files.h"
 #include "et_schema/trace_set.h"
@@ -21,28 +22,31 @@ struct Sample {
   std::string text;
 };
 
-const std::string kWorkload =
-    "HYBRID_TRANSFORMER\n2\n"
-    "a -1 10 ALLGATHER 4096 20 NONE 0 30 ALLREDUCE 1024 5\n"
-    "b -1 40 NONE 0 50 ALLREDUCE 2048 60 REDUCESCATTER 8192 0\n";
+std::string ReadBytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
 
+// Each file in tests/converters/samples/<format>/, and what the tests of a format write.
 std::vector<Sample> Samples() {
   std::vector<Sample> out = {
       {"chakra", "first.0.et", First()},         {"chakra", "second.0.et", Second()},
       {"chakra", "third.0.et", Third()},         {"chakra", "fourth.0.et", Fourth()},
       {"chakra", "jsonized.0.json", Jsonized()}, {"chakra", "nodes.0.json", JsonNodes()},
       {"chakra", "array.0.json", JsonArray()},   {"chakra", "feeder.0.json", FeederJson()},
-      {"chakra", "linked.0.json", Linked()},     {"astra_text", "net.txt", kWorkload}};
+      {"chakra", "linked.0.json", Linked()}};
   pytorch::SyntheticCapture capture(0, 1);
   capture.Step(0, 100);
   out.push_back({"pytorch", "rank0.et.json", capture.HostText()});
   out.push_back({"pytorch", "rank0.kineto.json", capture.KinetoText()});
+  for (const auto& entry :
+       fs::recursive_directory_iterator(REPRISE_SOURCE_DIR "/tests/converters/samples")) {
+    if (entry.is_regular_file()) {
+      out.push_back({entry.path().parent_path().filename(), entry.path().filename(),
+                     ReadBytes(entry.path())});
+    }
+  }
   return out;
-}
-
-std::string ReadBytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 class Formats : public ::testing::Test {
@@ -80,6 +84,19 @@ class Formats : public ::testing::Test {
   }
   std::string root_;
 };
+
+// What these tests say of a format, they say of its samples: without one they would say nothing.
+TEST_F(Formats, EachHasASample) {
+  std::set<std::string, std::less<>> formats;
+  for (const Sample& sample : Samples()) {
+    EXPECT_NE(FindConverter(sample.format), nullptr) << sample.file << ": no such format";
+    formats.insert(sample.format);
+  }
+  for (const ConverterKind& kind : BuiltinConverters()) {
+    EXPECT_TRUE(formats.contains(kind.name))
+        << kind.name << ": put a small input in tests/converters/samples/" << kind.name << "/";
+  }
+}
 
 TEST_F(Formats, EachKnowsItsOwnAndNoOther) {
   for (const Sample& sample : Samples()) {
