@@ -77,16 +77,25 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
   fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, report.ranks.size(), nodes);
   fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", request.policy.name,
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
+  std::vector<std::string> counts;
   for (const Action action : {Action::kKeep, Action::kMap, Action::kCoarsen, Action::kDrop}) {
     std::vector<std::string> fields;
+    std::uint64_t values = 0;
     for (std::size_t i = 0; i < kFieldCount; ++i) {
       const auto field = static_cast<Field>(i);
       if (const std::uint64_t count = report.fields.Of(field, action); count > 0) {
         fields.push_back(fmt::format("{} {}", Name(field), count));
+        values += count;
       }
     }
-    fmt::print("{}: {}\n", Name(action),
-               fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));
+    counts.push_back(fmt::format("{} {} values of {} fields", Name(action), values, fields.size()));
+    if (verbose) {
+      fmt::print("{}: {}\n", Name(action),
+                 fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));
+    }
+  }
+  if (!verbose) {
+    fmt::print("{}; -v lists the fields\n", fmt::join(counts, ", "));
   }
   for (const auto& [name, counter] : report.unknown.Snapshot()) {
     fmt::print("dropped, not known: {}, {} times{}\n", ShownText(name), counter.count,

@@ -40,6 +40,10 @@ bool IsRunFolderName(const std::string& name) {
   return name.starts_with("run") && IsNumber(std::string_view(name).substr(3));
 }
 
+std::string WithArticle(OutputKind kind) {
+  return fmt::format("{} {}", kind == OutputKind::kUnpackedPackage ? "an" : "a", Name(kind));
+}
+
 std::set<OutputKind> KindsIn(const fs::path& directory) {
   std::set<OutputKind> kinds;
   const std::string marker = Head(directory / kChecksumsFile);
@@ -115,10 +119,11 @@ Status CheckReplaceable(const std::string& directory, OutputKind kind, bool forc
   for (const OutputKind other : kinds) {
     if (other != kind) {
       return UsageError(
-          fmt::format("{0} holds a{4} {1}{2}; --force replaces a {3} only: choose another -o, or "
-                      "remove it yourself",
-                      directory, Name(other), kinds.contains(kind) ? " beside the " : "",
-                      Name(kind), other == OutputKind::kUnpackedPackage ? "n" : ""));
+          fmt::format("{} holds {}{}; --force replaces {} only: choose another -o, or remove it "
+                      "yourself",
+                      directory, WithArticle(other),
+                      kinds.contains(kind) ? fmt::format(" beside the {}", Name(kind)) : "",
+                      WithArticle(kind)));
     }
   }
   return {};

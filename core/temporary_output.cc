@@ -70,24 +70,20 @@ bool Exchange(const std::string& a, const std::string& b) {
          std::rename(aside.c_str(), a.c_str()) == 0;
 }
 
-constexpr int kAttempts = 100;
-
-}  // namespace
-
-Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
-  TemporaryOutput out;
-  out.directory_ = true;
-  out.target_ = Resolved(target);
+// Creates something under a name of its own beside `target`, and its parents: its path, which a
+// signal's removal knows. `create(path)` returns false, with errno, where it did not.
+template <typename Create>
+Result<std::string> CreateBeside(const std::string& target, const Create& create) {
+  constexpr int kAttempts = 100;
   Existing& existing = AllExisting();
+  // Parents, too: one that a signal's removal has taken must not come back.
   const std::lock_guard lock(existing.mutex);
-  REPRISE_TRY(CreateParents(out.target_));
+  REPRISE_TRY(CreateParents(target));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string path = RandomName(out.target_);
-    constexpr mode_t kMode = 0777;  // mkdtemp's 0700 would stay with the output
-    if (::mkdir(path.c_str(), kMode) == 0) {
+    std::string path = RandomName(target);
+    if (create(path.c_str())) {
       existing.paths.insert(path);
-      out.path_ = std::move(path);
-      return out;
+      return path;
     }
     if (errno != EEXIST) {
       break;
@@ -96,28 +92,29 @@ Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
   return NotCreated(target);
 }
 
+}  // namespace
+
+Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
+  TemporaryOutput out;
+  out.directory_ = true;
+  out.target_ = Resolved(target);
+  REPRISE_ASSIGN(out.path_, CreateBeside(out.target_, [](const char* path) {
+                   constexpr mode_t kMode = 0777;  // mkdtemp's 0700 would stay with the output
+                   return ::mkdir(path, kMode) == 0;
+                 }));
+  return out;
+}
+
 Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
   TemporaryOutput out;
   out.target_ = target;
-  Existing& existing = AllExisting();
-  // Parents, too: one that a signal's removal has taken must not come back.
-  const std::lock_guard lock(existing.mutex);
-  REPRISE_TRY(CreateParents(target));
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string path = RandomName(target);
-    constexpr mode_t kMode = 0666;
-    out.descriptor_ =
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
-    if (out.descriptor_ >= 0) {
-      existing.paths.insert(path);
-      out.path_ = std::move(path);
-      return out;
-    }
-    if (errno != EEXIST) {
-      break;
-    }
-  }
-  return NotCreated(target);
+  REPRISE_ASSIGN(out.path_, CreateBeside(target, [&out](const char* path) {
+                   constexpr mode_t kMode = 0666;
+                   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+                   out.descriptor_ = ::open(path, kFlags, kMode);
+                   return out.descriptor_ >= 0;
+                 }));
+  return out;
 }
 
 TemporaryOutput::TemporaryOutput(TemporaryOutput&& other) noexcept

@@ -1,4 +1,5 @@
 // Temporary outputs, kinds of output and checksums.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +111,13 @@ TEST_F(OutputTest, OneKindNeverReplacesAnother) {
       EXPECT_FALSE(CheckReplaceable(Path("project"), kind, true));
     }
   }
+  const Status refused = CheckReplaceable(Path("run"), OutputKind::kUnpackedPackage, true);
+  EXPECT_THAT(refused.error().message,
+              testing::HasSubstr("holds a run; --force replaces an unpacked package only"));
+  Write("run/a.0.et", "");
+  const Status both = CheckReplaceable(Path("run"), OutputKind::kRun, true);
+  EXPECT_THAT(both.error().message,
+              testing::HasSubstr("holds a trace set beside the run; --force replaces a run only"));
 }
 
 TEST_F(OutputTest, ChecksumsFindDamage) {
