@@ -10,8 +10,9 @@ namespace reprise {
 #define REPRISE_TABLE(table, Struct, where) \
   namespace types_of_##table {              \
     using Row = Struct;
-#define REPRISE_COLUMN(column, type, member, since) \
-  static_assert(MayHold<decltype(Row().member)>(ColumnType::type), "the type of column " #column);
+#define REPRISE_COLUMN(column, type, member, since)                   \
+  static_assert(MayHold<decltype(Row().member)>(ColumnType::k##type), \
+                "the type of column " #column);
 #define REPRISE_TABLE_END }
 #include "run/schema.def"
 

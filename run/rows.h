@@ -38,9 +38,9 @@ struct RunFact {
   requires std::same_as<std::remove_const_t<Row>, Struct> \
   void VisitColumns(Row& row, Visit&& visit) {
 #define REPRISE_COLUMN(column, type, member, since) \
-  visit(RunColumn{#column, ColumnType::type, since}, row.member);
+  visit(RunColumn{#column, ColumnType::k##type, since}, row.member);
 #define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
-  visit(RunColumn{#column, ColumnType::type, since, sql}, row.member);
+  visit(RunColumn{#column, ColumnType::k##type, since, sql}, row.member);
 #define REPRISE_TABLE_END }
 #include "run/schema.def"
 
@@ -69,7 +69,7 @@ inline void Restore(const Statement& row, int column, ColumnType /*type*/, doubl
   value = row.Real(column);
 }
 inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
-  value = type == ColumnType::LINES ? ShownLines(row.View(column)) : row.Text(column);
+  value = type == ColumnType::kLines ? ShownLines(row.View(column)) : row.Text(column);
 }
 void Parse(std::string_view text, OpClass& value);
 void Parse(std::string_view text, OpKind& value);
@@ -91,15 +91,15 @@ void Restore(const Statement& row, int column, ColumnType /*type*/, T& value) {
 template <typename Member>
 constexpr bool MayHold(ColumnType type) {
   switch (type) {
-    case ColumnType::BOOLEAN:
+    case ColumnType::kBoolean:
       return std::is_same_v<Member, bool>;
-    case ColumnType::ID:
+    case ColumnType::kId:
       return std::is_same_v<Member, std::uint64_t>;
-    case ColumnType::REAL:
+    case ColumnType::kReal:
       return std::is_floating_point_v<Member>;
-    case ColumnType::INTEGER:
+    case ColumnType::kInteger:
       return std::is_integral_v<Member> && std::is_signed_v<Member>;
-    case ColumnType::LINES:
+    case ColumnType::kLines:
       return std::is_same_v<Member, std::string>;
     default:
       return !std::is_arithmetic_v<Member>;

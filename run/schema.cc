@@ -7,10 +7,10 @@ namespace {
 
 std::string_view SqlType(ColumnType type) {
   switch (type) {
-    case ColumnType::TEXT:
-    case ColumnType::LINES:
+    case ColumnType::kText:
+    case ColumnType::kLines:
       return "TEXT";
-    case ColumnType::REAL:
+    case ColumnType::kReal:
       return "REAL";
     default:
       return "INTEGER";
@@ -67,21 +67,21 @@ FROM node_info i LEFT JOIN medians m USING (node_id);
 }  // namespace
 
 const std::vector<RunTable>& RunTables() {
-  static const std::vector<RunTable> kTables = [] {
+  static const std::vector<RunTable> all = [] {
     std::vector<RunTable> tables;
 #define REPRISE_TABLE(table, Struct, where) \
   tables.push_back({.name = #table, .place = TablePlace::where});
 #define REPRISE_COLUMN(column, type, member, since) \
-  tables.back().columns.push_back({#column, ColumnType::type, since});
+  tables.back().columns.push_back({#column, ColumnType::k##type, since});
 #define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
-  tables.back().columns.push_back({#column, ColumnType::type, since, sql});
+  tables.back().columns.push_back({#column, ColumnType::k##type, since, sql});
 #define REPRISE_MEDIAN(column, type, since) \
-  tables.back().medians.push_back({#column, ColumnType::type, since});
+  tables.back().medians.push_back({#column, ColumnType::k##type, since});
 #define REPRISE_UNIQUE(column) tables.back().unique = #column;
 #include "run/schema.def"
     return tables;
   }();
-  return kTables;
+  return all;
 }
 
 std::string ColumnNames(const RunTable& table) {

@@ -17,11 +17,11 @@ inline constexpr int kRunSchemaVersion = std::max({
 #include "run/schema.def"
 });
 
-enum class ColumnType : std::uint8_t { TEXT, LINES, INTEGER, REAL, BOOLEAN, ID };
+enum class ColumnType : std::uint8_t { kText, kLines, kInteger, kReal, kBoolean, kId };
 
 struct RunColumn {
   std::string_view name;
-  ColumnType type = ColumnType::TEXT;
+  ColumnType type = ColumnType::kText;
   int since = 1;
   std::string_view before = {};  // SQL that stands for it in earlier versions; empty: none
 

@@ -14,7 +14,7 @@ def _read(text):
         words = arguments.split(", ")
         if kind == "TABLE":
             name = words[0]
-            tables[name] = [Column("rank", "INTEGER", 1, None)]
+            tables[name] = [Column("rank", "Integer", 1, None)]
         elif kind == "MEDIAN":
             medians.setdefault(name, []).append(Column(words[0], words[1], int(words[2]), None))
         else:

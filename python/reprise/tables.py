@@ -84,13 +84,13 @@ class File:
 
 
 def _column(kind, name, values):
-    if kind == "BOOLEAN":
+    if kind == "Boolean":
         return columns.booleans(values)
-    if kind == "ID":  # SQLite has signed integers only: what lies beyond 2^63 came back negative
+    if kind == "Id":  # SQLite has signed integers only: what lies beyond 2^63 came back negative
         return columns.integers([value % 2**64 for value in values], "uint64")
-    if kind == "REAL":
+    if kind == "Real":
         return numpy.array(values, dtype="float64")
-    if kind == "INTEGER" or (kind is None and name.endswith("_ns")):
+    if kind == "Integer" or (kind is None and name.endswith("_ns")):
         return columns.integers(values)
     return values if values else numpy.array([], dtype="object")  # pandas would guess numbers
 
