@@ -15,26 +15,22 @@ constexpr std::array<std::string_view, 21> kClassNames = {
     "softmax", "loss",   "embedding", "index",     "sort",     "copy",        "fill",
     "memcpy",  "random", "pool",      "optimizer", "metadata", "comm",        "host"};
 
-struct OperatorRow {
-  std::string_view name;
-  OpInfo info;
-};
-
 constexpr OperatorRow kOperatorRows[] = {
-#define OPERATOR(name, op_class, kind) {name, {OpClass::op_class, OpKind::kind}},
+#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
+  {name, {OpClass::op_class, OpKind::kind}, kernels, arguments, #cost, #result, #bounds, signature},
 #include "core/operators.def"
 #undef OPERATOR
 };
 
 struct Table {
-  std::unordered_map<std::string_view, OpInfo> exact;
-  std::vector<OperatorRow> prefixes;
+  std::unordered_map<std::string_view, const OperatorRow*> exact;
+  std::vector<const OperatorRow*> prefixes;
   Table() {
     for (const OperatorRow& row : kOperatorRows) {
       if (row.name.ends_with('*')) {
-        prefixes.push_back({row.name.substr(0, row.name.size() - 1), row.info});
+        prefixes.push_back(&row);
       } else {
-        exact.emplace(row.name, row.info);
+        exact.emplace(row.name, &row);
       }
     }
   }
@@ -63,18 +59,26 @@ std::optional<OpKind> ParseOpKind(std::string_view name) {
   return ParseName<OpKind>(kOpKindNames, name);
 }
 
-std::optional<OpInfo> FindOperator(std::string_view name) {
+std::span<const OperatorRow> OperatorRows() { return kOperatorRows; }
+
+const OperatorRow* FindOperatorRow(std::string_view name) {
   static const Table kTable;
   if (const auto it = kTable.exact.find(name); it != kTable.exact.end()) {
     return it->second;
   }
   const OperatorRow* best = nullptr;
-  for (const OperatorRow& row : kTable.prefixes) {
-    if (name.starts_with(row.name) && (best == nullptr || row.name.size() > best->name.size())) {
-      best = &row;
+  for (const OperatorRow* row : kTable.prefixes) {
+    const std::string_view prefix = row->name.substr(0, row->name.size() - 1);
+    if (name.starts_with(prefix) && (best == nullptr || row->name.size() > best->name.size())) {
+      best = row;
     }
   }
-  return best == nullptr ? std::nullopt : std::optional(best->info);
+  return best;
+}
+
+std::optional<OpInfo> FindOperator(std::string_view name) {
+  const OperatorRow* row = FindOperatorRow(name);
+  return row == nullptr ? std::nullopt : std::optional(row->info);
 }
 
 }  // namespace reprise

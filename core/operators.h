@@ -1,9 +1,10 @@
-// The operator table: what each recorded operator is. One line per operator in operators.def.
+// The operator table: all facts about each recorded operator, one row each in operators.def.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace reprise {
@@ -53,8 +54,21 @@ struct OpInfo {
 [[nodiscard]] std::optional<OpClass> ParseOpClass(std::string_view name);
 [[nodiscard]] std::optional<OpKind> ParseOpKind(std::string_view name);
 
-// The entry of an operator: exact name, else longest listed prefix (lines ending in `*`), else
-// nothing: the converter then decides by self time and children, and counts it.
+// A row of operators.def, which says what the columns mean. The folders that own the rules include
+// the file themselves; here rules are names. No rule: "None".
+struct OperatorRow {
+  std::string_view name;  // with the trailing `*` of a row that matches by prefix
+  OpInfo info;
+  std::string_view kernels;
+  std::string_view arguments;
+  std::string_view cost, result, bounds;
+  std::string_view signature;
+};
+[[nodiscard]] std::span<const OperatorRow> OperatorRows();
+
+// The row of an operator: exact name, else longest listed prefix, else nullptr.
+[[nodiscard]] const OperatorRow* FindOperatorRow(std::string_view name);
+// Its class and kind. Nothing: the converter then decides by self time and children, and counts it.
 [[nodiscard]] std::optional<OpInfo> FindOperator(std::string_view name);
 
 }  // namespace reprise

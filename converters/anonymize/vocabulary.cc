@@ -11,16 +11,11 @@
 
 #include "converters/anonymize/embedded.h"
 #include "core/input_file.h"
+#include "core/operators.h"
 #include "core/text.h"
 
 namespace reprise {
 namespace {
-
-constexpr std::string_view kOperators[] = {
-#define OPERATOR(name, op_class, kind) name,
-#include "core/operators.def"
-#undef OPERATOR
-};
 
 constexpr std::string_view kSectionNames[] = {
     "names", "optimizers", "kernels", "nccl words", "strings", "header words", "hardware words"};
@@ -88,9 +83,9 @@ std::string BaseOfKernel(std::string_view name) {
 
 Result<Vocabulary> Vocabulary::Create(const std::string& more) {
   Vocabulary vocabulary;
-  for (const std::string_view name : kOperators) {
-    if (!name.ends_with('*')) {
-      vocabulary.AddName(std::string(name));
+  for (const OperatorRow& row : OperatorRows()) {
+    if (!row.name.ends_with('*')) {
+      vocabulary.AddName(std::string(row.name));
     }
   }
   for (const EmbeddedText& file : EmbeddedTexts()) {
