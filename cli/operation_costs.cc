@@ -1,6 +1,6 @@
 #include "cli/operation_costs.h"
 
-#include "kernels/kernel.h"
+#include "costs/cost.h"
 
 namespace reprise {
 
@@ -11,8 +11,7 @@ CostTable KernelCosts() {
     call.outputs.swap(node.outputs);
     OperationCost out;
     if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
-      const Kernel* kernel = KernelRegistry::Builtin().Find(call);
-      const Cost cost = kernel != nullptr ? kernel->CostOf(call) : EstimateCost(call);
+      const Cost cost = CostOf(call);
       out = {cost.flops, cost.bytes};
     }
     call.inputs.swap(node.inputs);

@@ -111,7 +111,7 @@ void KernelBench::RunCase(const KernelBenchCase& one) {
     return Finish(std::move(row));
   }
   row.kernel = kernel->name();
-  row.cost = kernel->CostOf(one.call);
+  row.cost = CostOf(one.call);
   row.skipped = TooLong(probe_->best().BoundOf(row.cost, row.dtype).ns);
   if (!row.skipped.empty()) {
     return Finish(std::move(row));

@@ -1,4 +1,4 @@
-// A kernel: one description (supports, cost, reference, lowering) of one family of operators,
+// A kernel: one description (supports, reference, lowering) of one family of operators,
 // shared by replay, tests and benchmarks. Adding one: docs/add_a_kernel.md.
 #pragma once
 
@@ -14,18 +14,12 @@
 #include "core/operators.h"
 #include "core/result.h"
 #include "core/value.h"
+#include "costs/cost.h"
 #include "kernels/device.h"
 
 namespace reprise {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Work of one call. FLOPs: a multiply-add counts 2, a transcendental 1. Bytes: each operand read
-// once, each result written once (what a perfect cache would move).
-struct Cost {
-  double flops = 0;
-  double bytes = 0;
-};
 
 // Where tensors live during a call: one buffer per storage incarnation; byte 0 is the storage's
 // byte 0, so a tensor's first element is at offset × element size.
@@ -61,7 +55,6 @@ class Kernel {
   [[nodiscard]] virtual std::span<const std::string_view> operators() const = 0;
   // True if this call (dtypes, shapes, arguments) can be run exactly.
   [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;
-  [[nodiscard]] virtual Cost CostOf(const OpCall& call) const = 0;
   // The meaning, in plain C++ on the host, in PyTorch's semantics.
   [[nodiscard]] virtual Status Reference(const OpCall& call, const HostBindings& memory) const = 0;
   // The same for the host backend; override where a library is faster (oneDNN for GEMM and conv).
@@ -102,9 +95,7 @@ class KernelRegistry {
 };
 
 // Surrogate for calls without a kernel: launches that move the same bytes and do the same FLOPs on
-// `scratch`; cost estimated from the operands alone. Of a table, the rows that a lookup touches
-// count and not the whole.
-[[nodiscard]] Cost EstimateCost(const OpCall& call);
+// `scratch`.
 [[nodiscard]] Result<std::vector<Launch>> LowerSurrogate(const Cost& cost,
                                                          const LowerContext& context);
 

@@ -32,14 +32,14 @@ KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
   const auto results = TensorsIn(call.outputs);
   const bool no_elements = HasNoElements(inputs, results);
   if (const Kernel* kernel = registry.Find(call)) {
-    return {kernel, moved_bytes > 0 ? moved : kernel->CostOf(call), WorkSource::kArguments,
+    return {kernel, moved_bytes > 0 ? moved : CostOf(call), WorkSource::kArguments,
             no_elements};
   }
   if (moved_bytes > 0) {
     return {nullptr, moved, WorkSource::kCopiedBytes};
   }
   if (!inputs.empty() || !results.empty()) {
-    return {nullptr, EstimateCost(call), WorkSource::kArguments, no_elements};
+    return {nullptr, CostOf(call), WorkSource::kArguments, no_elements};
   }
   const Cost counted = CountedCost(graph, i);
   return counted.flops > 0 || counted.bytes > 0 ? KnownWork{nullptr, counted, WorkSource::kCounts}

@@ -81,7 +81,7 @@ void ForwardRow(const AttentionCall& a, const HostAttention& t, std::int64_t b, 
 }
 
 using Doubles = std::vector<double>;
-std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
+std::size_t Unsigned(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Adds what one head of queries gives: to its own gradient, and to those of the keys and values.
 void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h,
@@ -101,12 +101,12 @@ void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b
       for (std::int64_t e = 0; e < a.value_features; ++e) {
         const double grad = At(t.out_grad, {b, h, i, e});
         dp += kept * grad * At(t.v, {b, shared, j, e});
-        dv[Size(j * a.value_features + e)] += p * kept * grad;
+        dv[Unsigned(j * a.value_features + e)] += p * kept * grad;
       }
       const double ds = p * (dp - delta) * a.scale;
       for (std::int64_t e = 0; e < a.features; ++e) {
-        dq[Size(i * a.features + e)] += ds * At(t.k, {b, shared, j, e});
-        dk[Size(j * a.features + e)] += ds * At(t.q, {b, h, i, e});
+        dq[Unsigned(i * a.features + e)] += ds * At(t.k, {b, shared, j, e});
+        dk[Unsigned(j * a.features + e)] += ds * At(t.q, {b, h, i, e});
       }
     }
   }
@@ -123,10 +123,10 @@ void StoreHead(const HostTensor& to, std::int64_t b, std::int64_t h, const Doubl
 // Gradients of one head of keys and values and of the query heads that share it.
 void BackwardGroup(const AttentionCall& a, const HostAttention& t, std::int64_t b,
                    std::int64_t shared) {
-  Doubles dk(Size(a.keys * a.features));
-  Doubles dv(Size(a.keys * a.value_features));
+  Doubles dk(Unsigned(a.keys * a.features));
+  Doubles dv(Unsigned(a.keys * a.value_features));
   for (std::int64_t h = shared * a.group; h < (shared + 1) * a.group; ++h) {
-    Doubles dq(Size(a.queries * a.features));
+    Doubles dq(Unsigned(a.queries * a.features));
     BackwardHead(a, t, b, h, dq, dk, dv);
     StoreHead(t.q_grad, b, h, dq, a.features);
   }
@@ -144,26 +144,6 @@ class AttentionKernel : public Kernel {
     return ParseAttention(call).has_value();
   }
   [[nodiscard]] Tolerance tolerance() const override { return {5e-4, 5e-4}; }
-
-  // Pairs of query and key that count, times 2 (E + V) forward; backward recomputes the scores and
-  // multiplies four times more, 2 (3 E + 2 V) (Dao: FlashAttention-2, section 4.1, which for E = V
-  // gives 2.5 times the forward). 5 for each probability: subtract, exp, add, divide, scale.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto a = ParseAttention(call);
-    if (!a) {
-      return EstimateCost(call);
-    }
-    const auto e = static_cast<double>(a->features);
-    const auto v = static_cast<double>(a->value_features);
-    Cost cost;
-    cost.flops = AttentionPairs(*a) * ((a->backward ? 6 * e + 4 * v : 2 * (e + v)) + 5);
-    for (const ValueList* values : {&call.inputs, &call.outputs}) {
-      for (const TensorDesc* t : TensorsIn(*values)) {
-        cost.bytes += static_cast<double>(ElementCount(t->shape)) * SizeOf(t->dtype);
-      }
-    }
-    return cost;
-  }
 
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const auto a = ParseAttention(call);

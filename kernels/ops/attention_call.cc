@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "costs/attention_pairs.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/attention_layout.h"
 #include "kernels/ops/random_draw.h"
@@ -156,13 +157,9 @@ double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std
 }
 
 double AttentionPairs(const AttentionCall& a) {
-  double pairs = static_cast<double>(a.queries) * static_cast<double>(a.keys);
-  if (a.causal) {  // query i sees the first i + 1 keys
-    const auto short_rows = static_cast<double>(std::min(a.queries, a.keys));
-    pairs =
-        short_rows * (short_rows + 1) / 2 +
-        static_cast<double>(a.queries - std::min(a.queries, a.keys)) * static_cast<double>(a.keys);
-  }
+  const auto queries = static_cast<double>(a.queries);
+  const auto keys = static_cast<double>(a.keys);
+  const double pairs = a.causal ? CausalPairs(queries, keys, 0) : queries * keys;
   return pairs * static_cast<double>(a.batch * a.heads);
 }
 

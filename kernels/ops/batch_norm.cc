@@ -11,10 +11,6 @@
 namespace reprise {
 namespace {
 
-// Operations per element: mean 1, variance 3, scale and shift 4; backward: two sums 4, dx 6.
-constexpr double kBatchNormForwardFlops = 8;
-constexpr double kBatchNormBackwardFlops = 10;
-
 class BatchNorm final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "batch_norm"; }
@@ -28,12 +24,6 @@ class BatchNorm final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsBackward(call) ? ParseBatchNormBackward(call).has_value()
                             : ParseBatchNormForward(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(0);
-    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    return {elements * (IsBackward(call) ? kBatchNormBackwardFlops : kBatchNormForwardFlops),
-            OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return IsBackward(call) ? ReferenceBackward(*ParseBatchNormBackward(call), memory)

@@ -24,10 +24,6 @@ class Bincount final : public Kernel {
     return self != nullptr && out != nullptr && IsIndexType(self->dtype) &&
            out->dtype == DType::kInt64 && Count(*out) > 0 && call.InputTensor(1) == nullptr;
   }
-  // One addition a value.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    return {static_cast<double>(Count(*call.InputTensor(0))), OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const TensorDesc& out = *call.OutputTensor(0);
     REPRISE_ASSIGN(const Integers values, ReadIntegers(*call.InputTensor(0), memory));

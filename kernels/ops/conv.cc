@@ -165,34 +165,6 @@ class ConvolutionKernel : public Kernel {
   }
   [[nodiscard]] Tolerance tolerance() const override { return {2e-4, 2e-4}; }
 
-  // 2 × output elements × taps × input channels of a group, for the output and for each gradient
-  // (padding counts, as in the usual convention: PyTorch's torch/utils/flop_counter.py).
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto c = ParseConv(call);
-    if (!c) {
-      return EstimateCost(call);
-    }
-    const auto outputs =
-        static_cast<double>(c->images * c->groups * c->out_channels * c->out[0] * c->out[1]);
-    const double products =
-        outputs * static_cast<double>(c->in_channels * c->kernel[0] * c->kernel[1]);
-    Cost cost;
-    for (const ConvTensor* written : {&c->result, &c->input_grad, &c->weight_grad}) {
-      cost.flops += written->tensor != nullptr ? 2 * products : 0;
-    }
-    const double pixels =
-        c->transposed
-            ? static_cast<double>(c->images * c->groups * c->in_channels * c->in[0] * c->in[1])
-            : outputs;
-    cost.flops += c->bias != nullptr || c->bias_grad != nullptr ? pixels : 0;
-    for (const ValueList* values : {&call.inputs, &call.outputs}) {
-      for (const TensorDesc* t : TensorsIn(*values)) {
-        cost.bytes += static_cast<double>(ElementCount(t->shape)) * SizeOf(t->dtype);
-      }
-    }
-    return cost;
-  }
-
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const auto c = ParseConv(call);
     if (!c) {

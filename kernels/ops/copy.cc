@@ -112,18 +112,6 @@ class Copy : public Kernel {
     }
     return true;
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    Cost cost;
-    if (const std::optional<CopyPlan> plan = PlanCopy(call)) {
-      for (const CopyPlan::Piece& piece : plan->pieces) {
-        cost.bytes += reprise::CostOf(AsCall(piece)).bytes;
-      }
-      if (plan->fill) {
-        cost.bytes += reprise::CostOf(FillCall(*plan)).bytes;
-      }
-    }
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return Run(call, memory, /*exact=*/true);
   }

@@ -94,15 +94,6 @@ class EdgePad final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEdgePad(call).has_value();
   }
-  // Backward: an addition for each element of the output.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseEdgePad(call);
-    if (!p) {
-      return {};
-    }
-    return {p->backward ? static_cast<double>(Count(*p->out)) : 0,
-            BytesOf(*p->in) + BytesOf(*p->out)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const EdgePadCall p = *ParseEdgePad(call);
     REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));

@@ -15,10 +15,6 @@ class Elementwise : public Kernel {
     const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
     return parsed && CanRun(*parsed);
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
-    return parsed ? reprise::CostOf(*parsed) : EstimateCost(call);
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return Run(call, memory, /*exact=*/true);
   }

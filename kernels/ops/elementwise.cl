@@ -131,8 +131,8 @@ static inline long int_pow(long x, long y) {
 #undef FLOAT_3
 #define FLOAT_3(name, expression) OP(name, expression)
 #endif
-#define FLOAT(group, name, flops, device, host) FLOAT_##group(name, (device))
-#define INTEGER(group, name, flops, device, host) INTEGER_##group(name, (device))
+#define FLOAT(group, name, device, host) FLOAT_##group(name, (device))
+#define INTEGER(group, name, device, host) INTEGER_##group(name, (device))
 
 enum {
 #define OP(name, expression) OP_##name,

@@ -82,16 +82,4 @@ bool CanRun(const ElementwiseCall& call) {
   return exists && SpaceOf(call).has_value();
 }
 
-Cost CostOf(const ElementwiseCall& call) {
-  const auto count = static_cast<double>(ElementCount(call.result->shape));
-  Cost cost{.flops = count * call.op->flops, .bytes = count * SizeOf(call.result->dtype)};
-  for (const auto& operand : call.operands) {
-    if (operand.tensor != nullptr) {
-      cost.bytes +=
-          static_cast<double>(ElementCount(operand.tensor->shape)) * SizeOf(operand.tensor->dtype);
-    }
-  }
-  return cost;
-}
-
 }  // namespace reprise

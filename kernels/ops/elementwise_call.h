@@ -35,7 +35,6 @@ enum class ComputeType { kFloat, kDouble, kInteger };
 
 // Dtypes, shapes, and that the operator exists for the compute type.
 [[nodiscard]] bool CanRun(const ElementwiseCall& call);
-[[nodiscard]] Cost CostOf(const ElementwiseCall& call);
 
 // One launch; also for other families that copy or convert.
 [[nodiscard]] Result<Launch> LowerElementwise(const ElementwiseCall& call,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "costs/cost.h"
 #include "kernels/ops/float_math.h"
 #include "kernels/ops/host_clones.h"
 
@@ -92,7 +93,7 @@ template <Processor kOn>
   }                                                           \
   (void)d;
 // Past the caches line by line, so that the memory takes what is there while the next is computed.
-#define FLOAT(group, name, flops, device, host)                                                 \
+#define FLOAT(group, name, device, host)                                                        \
   REPRISE_CLONES void Float##name(const float* pa, const float* pb, const float* pc, float d,   \
                                   float* out, int n) {                                          \
     LOOP(float, host)                                                                           \
@@ -112,7 +113,7 @@ template <Processor kOn>
                        (const float* pa, const float* pb, const float* pc, float d, float* out, \
                         int n, ResultStream::Ahead ahead),                                      \
                        (pa, pb, pc, d, out, n, ahead));
-#define INTEGER(group, name, flops, device, host)
+#define INTEGER(group, name, device, host)
 #include "kernels/ops/elementwise.def"
 #undef FLOAT
 #undef INTEGER
@@ -122,10 +123,9 @@ class Table {
   Table() {
 #define BLOCK(type, host) \
   [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) { LOOP(type, host) }
-#define FLOAT(group, name, flops, device, host) \
-  Float(#name, flops, group, Float##name, Past##name##Here, BLOCK(double, host));
-#define INTEGER(group, name, flops, device, host) \
-  Integer(#name, flops, group, BLOCK(std::int64_t, host));
+#define FLOAT(group, name, device, host) \
+  Float(#name, group, Float##name, Past##name##Here, BLOCK(double, host));
+#define INTEGER(group, name, device, host) Integer(#name, group, BLOCK(std::int64_t, host));
 #include "kernels/ops/elementwise.def"
 #undef FLOAT
 #undef INTEGER
@@ -138,24 +138,23 @@ class Table {
   }
 
  private:
-  ElementwiseOp& Named(std::string_view name, double flops) {
+  ElementwiseOp& Named(std::string_view name) {
     ElementwiseOp& op = ops_[name];
     op.name = name;
-    op.flops = flops;
+    op.flops = FormulaFlops(name);
     return op;
   }
-  void Float(std::string_view name, double flops, int group, ElementwiseOp::Block<float> run_float,
+  void Float(std::string_view name, int group, ElementwiseOp::Block<float> run_float,
              ElementwiseOp::Past run_past, ElementwiseOp::Block<double> run_double) {
-    ElementwiseOp& op = Named(name, flops);
+    ElementwiseOp& op = Named(name);
     op.float_group = group;
     op.float_position = float_counts_.at(static_cast<std::size_t>(group))++;
     op.run_float = run_float;
     op.run_past = run_past;
     op.run_double = run_double;
   }
-  void Integer(std::string_view name, double flops, int group,
-               ElementwiseOp::Block<std::int64_t> run) {
-    ElementwiseOp& op = Named(name, flops);
+  void Integer(std::string_view name, int group, ElementwiseOp::Block<std::int64_t> run) {
+    ElementwiseOp& op = Named(name);
     op.integer_group = group;
     op.integer_position = integer_counts_.at(static_cast<std::size_t>(group))++;
     op.run_integer = run;

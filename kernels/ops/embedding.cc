@@ -56,20 +56,6 @@ class Embedding final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEmbedding(call).has_value();
   }
-  // Lookups move the rows that are named, not the table. The gradient writes the whole table and
-  // adds each row once.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<EmbeddingCall> p = ParseEmbedding(call);
-    if (!p) {
-      return {};
-    }
-    const double rows = BytesOf(*p->rows);
-    const double index = BytesOf(*p->index);
-    if (!IsBackward(call)) {
-      return {0, 2 * rows + index};
-    }
-    return {static_cast<double>(Count(*p->rows)), rows + index + BytesOf(*p->table)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const EmbeddingCall p = *ParseEmbedding(call);
     REPRISE_ASSIGN(const Integers index, ReadIntegers(*p.index, memory));

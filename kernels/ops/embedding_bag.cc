@@ -115,17 +115,6 @@ class EmbeddingBag final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEmbeddingBag(call).has_value();
   }
-  // As an embedding: rows that are named, one operation each; the gradient writes the whole table.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseEmbeddingBag(call);
-    if (!p) {
-      return {};
-    }
-    const auto moved = static_cast<double>(p->n() * p->width());
-    const double table = p->backward ? BytesOf(*p->table) : 0;
-    return {moved,
-            moved * SizeOf(p->table->dtype) + BytesOf(*p->bags) + BytesOf(*p->indices) + table};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const EmbeddingBagCall p = *ParseEmbeddingBag(call);
     return p.backward ? Backward(p, memory) : Forward(p, memory);

@@ -60,11 +60,6 @@ class Extrema final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseExtrema(call).has_value();
   }
-  // One comparison per element.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(0);
-    return {x == nullptr ? 0 : static_cast<double>(Count(*x)), OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override;

@@ -160,20 +160,6 @@ class FillKernel : public Kernel {
     }
     return true;
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    Cost cost;
-    if (IsSequence(call)) {
-      const std::optional<Sequence> sequence = ParseSequence(call);
-      const double count = sequence ? static_cast<double>(ElementCount(sequence->out->shape)) : 0.0;
-      return {.flops = 2 * count, .bytes = sequence ? count * SizeOf(sequence->out->dtype) : 0.0};
-    }
-    if (const std::optional<Fill> fill = ParseFill(call)) {
-      for (const TensorDesc* tensor : fill->tensors) {
-        cost.bytes += reprise::CostOf(AsCall(*tensor, fill->value)).bytes;
-      }
-    }
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     if (IsSequence(call)) {
       const std::optional<Sequence> sequence = ParseSequence(call);

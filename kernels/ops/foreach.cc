@@ -1,10 +1,9 @@
 // Operators over lists of tensors, as the single operators that they stand for: one call a tensor.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 
-#include "kernels/ops/views.h"
+#include "costs/steps.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -19,93 +18,6 @@ constexpr std::array<std::string_view, 24> kUnary = {
 constexpr std::array<std::string_view, 9> kBinary = {
     "add", "sub", "mul", "div", "pow", "clamp_min", "clamp_max", "minimum", "maximum"};
 constexpr std::array<std::string_view, 3> kTernary = {"addcmul", "addcdiv", "lerp"};
-
-// Argument `value` of the i-th of n calls: lists give their i-th element.
-std::optional<Value> ItemOf(const Value& value, std::size_t i, std::size_t n) {
-  const ValueList* list = value.AsList();
-  if (list == nullptr) {
-    return value;
-  }
-  return list->size() == n ? std::optional((*list)[i]) : std::nullopt;
-}
-
-// The i-th number of a tensor that holds one for each call (addcmul's and addcdiv's factors).
-Value NumberAt(const TensorDesc& numbers, std::size_t i) {
-  TensorDesc one = numbers;
-  one.offset += static_cast<std::int64_t>(i) * numbers.strides[0];
-  one.elements = 1;
-  one.shape.clear();
-  one.strides.clear();
-  return {one};
-}
-
-std::optional<OpCall> ExpandNorm(const OpCall& call, const Value& self, const TensorDesc* output) {
-  if (output == nullptr) {
-    return std::nullopt;
-  }
-  const Value order = Argument(call, 1).IsNone() ? samples::Double(2) : Argument(call, 1);
-  return OpCall{"aten::linalg_vector_norm",
-                {self, order, samples::None(), samples::Bool(false), samples::None()},
-                {{*output}}};
-}
-
-// The calls that `call` stands for, in order; empty if it is malformed.
-std::vector<OpCall> ExpandForeach(const OpCall& call) {
-  const ValueList* selves = Argument(call, 0).AsList();
-  if (selves == nullptr) {
-    return {};
-  }
-  // In place is out of place with self for the result: not every operator has both forms.
-  std::string name = "aten::" + call.name.substr(kPrefix.size());
-  const bool in_place = name.ends_with('_');
-  if (in_place) {
-    name.pop_back();
-  }
-  const auto outputs = TensorsIn(call.outputs);
-  std::vector<OpCall> calls;
-  for (std::size_t i = 0; i < selves->size(); ++i) {
-    const Value& self = (*selves)[i];
-    const TensorDesc* output = in_place             ? self.AsTensor()
-                               : i < outputs.size() ? outputs[i]
-                                                    : nullptr;
-    if (self.AsTensor() == nullptr || output == nullptr) {
-      return {};
-    }
-    if (name == "aten::norm") {
-      calls.push_back(*ExpandNorm(call, self, output));
-      continue;
-    }
-    OpCall one{name, {self}, {{*output}}};
-    for (std::size_t k = 1; k < call.inputs.size(); ++k) {
-      const TensorDesc* numbers = call.InputTensor(k);
-      if (k == 3 && numbers != nullptr && numbers->shape.size() == 1 &&
-          numbers->shape[0] == static_cast<std::int64_t>(selves->size())) {
-        one.inputs.push_back(NumberAt(*numbers, i));
-        continue;
-      }
-      std::optional<Value> item = ItemOf(call.inputs[k], i, selves->size());
-      if (!item) {
-        return {};
-      }
-      one.inputs.push_back(std::move(*item));
-    }
-    calls.push_back(std::move(one));
-  }
-  return calls;
-}
-
-// max(self, other) is maximum(self, other).
-std::vector<OpCall> Expand(const OpCall& call) {
-  if (call.name.starts_with(kPrefix)) {
-    return ExpandForeach(call);
-  }
-  if (call.InputTensor(1) == nullptr || call.outputs.size() != 1) {
-    return {};
-  }
-  OpCall one = call;
-  one.name = call.name == "aten::max" ? "aten::maximum" : "aten::minimum";
-  return {std::move(one)};
-}
 
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"aten::max", "aten::min", "aten::_foreach_norm"};
@@ -127,30 +39,19 @@ class Foreach final : public Kernel {
   [[nodiscard]] std::string_view name() const override { return "foreach"; }
   [[nodiscard]] std::span<const std::string_view> operators() const override { return operators_; }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::vector<OpCall> calls = Expand(call);
+    const std::vector<OpCall> calls = ForEachSteps(call);
     return !calls.empty() && std::all_of(calls.begin(), calls.end(), [](const OpCall& one) {
       return KernelRegistry::Builtin().Find(one) != nullptr;
     });
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    Cost total;
-    for (const OpCall& one : Expand(call)) {
-      if (const Kernel* kernel = KernelRegistry::Builtin().Find(one)) {
-        const Cost cost = kernel->CostOf(one);
-        total.flops += cost.flops;
-        total.bytes += cost.bytes;
-      }
-    }
-    return total;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& one : Expand(call)) {
+    for (const OpCall& one : ForEachSteps(call)) {
       REPRISE_TRY(KernelRegistry::Builtin().Find(one)->Reference(one, memory));
     }
     return {};
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& one : Expand(call)) {
+    for (const OpCall& one : ForEachSteps(call)) {
       REPRISE_TRY(KernelRegistry::Builtin().Find(one)->RunOnHost(one, memory));
     }
     return {};
@@ -158,7 +59,7 @@ class Foreach final : public Kernel {
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     std::vector<Launch> launches;
-    for (const OpCall& one : Expand(call)) {
+    for (const OpCall& one : ForEachSteps(call)) {
       REPRISE_ASSIGN(std::vector<Launch> some,
                      KernelRegistry::Builtin().Find(one)->LowerToDevice(one, context));
       std::move(some.begin(), some.end(), std::back_inserter(launches));

@@ -88,23 +88,6 @@ class GemmKernel : public Kernel {
   }
   [[nodiscard]] Tolerance tolerance() const override { return {1e-4, 1e-4}; }
 
-  // 2 M N K (Golub, Van Loan: Matrix Computations, 1.1.15), and 2 M N to add beta C.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseProduct(call);
-    if (!p) {
-      return EstimateCost(call);
-    }
-    const auto results = static_cast<double>(p->batch * p->m * p->n);
-    Cost cost;
-    cost.flops = 2 * results * static_cast<double>(p->k) + (p->beta != 0 ? 2 * results : 0);
-    for (const TensorDesc* t : {p->a.tensor, p->b.tensor, p->c.tensor, p->d.tensor}) {
-      if (t != nullptr) {
-        cost.bytes += static_cast<double>(ElementCount(t->shape)) * SizeOf(t->dtype);
-      }
-    }
-    return cost;
-  }
-
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const auto p = ParseProduct(call);
     if (!p) {

@@ -1,30 +1,12 @@
 // A matrix product with its activation: aten::addmm, then aten::relu_ or aten::gelu_ on the result.
 #include <array>
 
+#include "costs/steps.h"
 #include "kernels/kernel.h"
-#include "kernels/ops/views.h"
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
-
-// _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False). CUDA's GELU here is the
-// approximation by tanh, which its matrix library has.
-std::array<OpCall, 2> StepsOf(const OpCall& call) {
-  OpCall product{"aten::addmm", call.inputs, call.outputs};
-  const Value out = call.outputs.empty() ? Value{} : call.outputs[0];
-  OpCall activation{"aten::relu_", {out}, {out}};
-  if (product.inputs.size() > 5) {
-    product.inputs.resize(5);
-  }
-  if (TruthOr(Argument(call, 5), false)) {
-    const TensorDesc* tensor = out.AsTensor();
-    const bool cuda = tensor != nullptr && tensor->device.starts_with("cuda");
-    activation.name = "aten::gelu_";
-    activation.inputs.push_back(samples::Text(cuda ? "tanh" : "none"));
-  }
-  return {std::move(product), std::move(activation)};
-}
 
 const Kernel* KernelOf(const OpCall& step) { return KernelRegistry::Builtin().Find(step); }
 
@@ -36,24 +18,17 @@ class GemmActivation final : public Kernel {
     return kOperators;
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const auto steps = StepsOf(call);
+    const auto steps = ActivatedProductSteps(call);
     return KernelOf(steps[0]) != nullptr && KernelOf(steps[1]) != nullptr;
   }
-  // The result is written once, with the activation applied.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto steps = StepsOf(call);
-    Cost cost = KernelOf(steps[0])->CostOf(steps[0]);
-    cost.flops += KernelOf(steps[1])->CostOf(steps[1]).flops;
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& step : StepsOf(call)) {
+    for (const OpCall& step : ActivatedProductSteps(call)) {
       REPRISE_TRY(KernelOf(step)->Reference(step, memory));
     }
     return {};
   }
   [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& step : StepsOf(call)) {
+    for (const OpCall& step : ActivatedProductSteps(call)) {
       REPRISE_TRY(KernelOf(step)->RunOnHost(step, memory));
     }
     return {};
@@ -61,7 +36,7 @@ class GemmActivation final : public Kernel {
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
     std::vector<Launch> launches;
-    for (const OpCall& step : StepsOf(call)) {
+    for (const OpCall& step : ActivatedProductSteps(call)) {
       REPRISE_ASSIGN(std::vector<Launch> some, KernelOf(step)->LowerToDevice(step, context));
       std::move(some.begin(), some.end(), std::back_inserter(launches));
     }

@@ -98,17 +98,6 @@ class Glu final : public Kernel {
     const auto steps = gated->Steps();
     return std::all_of(steps.begin(), steps.end(), CanRun);
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto gated = ParseGlu(call);
-    if (!gated) {
-      return {};
-    }
-    Cost cost{0, OperandBytes(call)};
-    for (const ElementwiseCall& step : gated->Steps()) {
-      cost.flops += reprise::CostOf(step).flops;
-    }
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return Run(call, memory, /*exact=*/true);
   }

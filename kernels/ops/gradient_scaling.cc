@@ -54,16 +54,6 @@ class GradientScaling final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return call.name == kUnscale ? ParseUnscale(call).has_value() : UpdateFits(call);
   }
-  // Unscaling: a product and a test per element, each read and written.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    Cost cost{4, 4 * sizeof(float)};
-    const auto u = call.name == kUnscale ? ParseUnscale(call) : std::nullopt;
-    for (const TensorDesc* grad : u ? u->grads : std::vector<const TensorDesc*>{}) {
-      cost.flops += 2 * static_cast<double>(Count(*grad));
-      cost.bytes += 2 * BytesOf(*grad);
-    }
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return call.name == kUnscale ? ReferenceUnscale(*ParseUnscale(call), memory)
                                  : ReferenceUpdate(call, memory);

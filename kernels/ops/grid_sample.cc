@@ -12,9 +12,6 @@ namespace {
 
 enum class Padding : std::int32_t { kZeros, kBorder, kReflection };  // as PyTorch numbers them
 
-// A multiply-add for each of four pixels; places and weights are shared by the channels.
-constexpr double kGridSampleFlops = 8;
-
 struct GridSampleCall {
   bool backward = false, nearest = false, corners = false;
   Padding padding = Padding::kZeros;
@@ -147,15 +144,6 @@ class GridSample final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseGridSample(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseGridSample(call);
-    if (!p) {
-      return {};
-    }
-    const double products = (p->image_grad != nullptr ? 1 : 0) + (p->grid_grad != nullptr ? 3 : 0);
-    return {kGridSampleFlops * (p->backward ? products : 1) * static_cast<double>(Count(*p->out)),
-            OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(

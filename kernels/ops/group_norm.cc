@@ -10,10 +10,6 @@
 namespace reprise {
 namespace {
 
-// Operations per element, as layer norm's.
-constexpr double kGroupNormForwardFlops = 8;
-constexpr double kGroupNormBackwardFlops = 14;
-
 // `depth` channels of n elements make a group, `groups` groups an image.
 struct Extents {
   std::int64_t images = 0, groups = 0, depth = 0, n = 0;
@@ -82,12 +78,6 @@ class GroupNorm final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseGroupNorm(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(IsBackward(call) ? 1 : 0);
-    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    return {elements * (IsBackward(call) ? kGroupNormBackwardFlops : kGroupNormForwardFlops),
-            OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return IsBackward(call) ? ReferenceBackward(*ParseGroupNorm(call), memory)

@@ -75,12 +75,6 @@ class IndexRead final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsGather(call) ? ParseGather(call).has_value() : ParseRows(call).has_value();
   }
-  // What is selected is read and written once, and the indices read.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* out = call.OutputTensor(0);
-    const double self_bytes = BytesOf(*call.InputTensor(0));
-    return {0, OperandBytes(call) - self_bytes + BytesOf(*out)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const TensorDesc& out = *call.OutputTensor(0);
     REPRISE_ASSIGN(const Bits self, ReadBits(*call.InputTensor(0), memory));

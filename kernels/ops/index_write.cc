@@ -137,19 +137,6 @@ class IndexWriteKernel final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsScatter(call) ? ParseScatter(call).has_value() : ParsePut(call).has_value();
   }
-  // Values are read once, their places read and written, one addition each; a copy comes first.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto scatter = IsScatter(call) ? ParseScatter(call) : std::nullopt;
-    const auto put = IsScatter(call) ? std::nullopt : ParsePut(call);
-    if (!scatter && !put) {
-      return {};
-    }
-    const TensorDesc& self = scatter ? *scatter->self : *put->self;
-    const auto written = static_cast<double>(scatter ? Count(scatter->index)
-                                                     : ElementCount(put->indexed.rows_shape));
-    const double copied = call.name.ends_with('_') ? 0 : 2 * BytesOf(self);
-    return {written, 3 * written * SizeOf(self.dtype) + copied};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const TensorDesc& self = *call.InputTensor(0);
     const TensorDesc& target = *TargetOf(call);

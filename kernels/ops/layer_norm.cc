@@ -16,11 +16,6 @@
 namespace reprise {
 namespace {
 
-// Operations per element. Forward: mean 1, variance 3, normalise 2, affine 2. Backward: two sums of
-// 3 each, dx 5, dweight and dbias 3.
-constexpr double kLayerNormForwardFlops = 8;
-constexpr double kLayerNormBackwardFlops = 14;
-
 struct Forward {
   NormOperands op;
   const TensorDesc* y = nullptr;
@@ -109,12 +104,6 @@ class LayerNorm final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsBackward(call) ? ParseBackward(call).has_value() : ParseForward(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(IsBackward(call) ? 1 : 0);
-    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    return {elements * (IsBackward(call) ? kLayerNormBackwardFlops : kLayerNormForwardFlops),
-            OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     if (IsBackward(call)) {

@@ -87,16 +87,6 @@ class Masked final : public Kernel {
     const auto m = ParseMasked(call);
     return m && (m->kind != Kind::kFill || CanRun(FillStep(*m)));
   }
-  // The mask once, what is selected read and written; a copy first where it is not in place.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto m = ParseMasked(call);
-    if (!m) {
-      return {};
-    }
-    const double rows = m->kind == Kind::kFill ? BytesOf(m->table) : BytesOf(m->rows);
-    const double copied = m->self != nullptr ? 2 * BytesOf(*m->self) : 0;
-    return {static_cast<double>(m->n), BytesOf(m->mask) + 2 * rows + copied};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const MaskedCall m = *ParseMasked(call);
     if (m.self != nullptr) {

@@ -92,11 +92,6 @@ class Median final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseMedian(call).has_value();
   }
-  // A comparison an element: what selecting takes, within a small factor.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* self = call.InputTensor(0);
-    return {self == nullptr ? 0 : static_cast<double>(Count(*self)), OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const MedianCall p = *ParseMedian(call);
     if (IsFloating(p.lines.dtype)) {

@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::int32_t kRoot = 1;
 constexpr std::int32_t kWantMean = 2;
-// Operations per element: mean 1, variance 3; log-sum-exp: maximum 1, difference, exponential,
-// sum 3.
-constexpr double kMomentsFlops = 4;
 
 struct MomentsCall {
   TensorDesc view;  // rows of what becomes one result each
@@ -86,10 +83,6 @@ class Moments final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseMoments(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(0);
-    return {x == nullptr ? 0 : static_cast<double>(Count(*x)) * kMomentsFlops, OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const MomentsCall p = *ParseMoments(call);

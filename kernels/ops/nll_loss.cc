@@ -86,18 +86,6 @@ class NllLoss final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseNllLoss(call).has_value();
   }
-  // Only one prediction of each row is touched: 2 operations (weight, sum), and its target, are all
-  // that the forward pass does; the backward pass writes the whole gradient.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<NllLossCall> p = ParseNllLoss(call);
-    if (!p) {
-      return {};
-    }
-    const auto rows = static_cast<double>(p->rows());
-    double bytes = BytesOf(*p->target) + BytesOf(*p->loss) + BytesOf(*p->total);
-    bytes += IsNllBackward(call) ? BytesOf(*p->x) : rows * SizeOf(p->x->dtype);
-    return {2 * rows, bytes};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return IsNllBackward(call) ? ReferenceBackward(*ParseNllLoss(call), memory)
                                : ReferenceForward(*ParseNllLoss(call), memory);

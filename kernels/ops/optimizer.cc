@@ -9,11 +9,6 @@
 namespace reprise {
 namespace {
 
-// Operations per element. Adam: decay 2, two averages 3 and 4, denominator 3, update 3. SGD: decay
-// 2, momentum 3, update 2 (and 2 for Nesterov's).
-constexpr double kAdamFlops = 15;
-constexpr double kSgdFlops = 7;
-
 std::array<float, 2> BetaPair(double beta) {
   return {static_cast<float>(beta), static_cast<float>(1 - beta)};
 }
@@ -77,19 +72,6 @@ class Optimizer final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseOptimizer(call).has_value();
-  }
-  // Parameters and states are read and written, gradients read.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto c = ParseOptimizer(call);
-    Cost cost;
-    for (const ParameterStep& p : c ? c->steps : std::vector<ParameterStep>{}) {
-      cost.flops += static_cast<double>(Count(*p.param)) * (c->adam ? kAdamFlops : kSgdFlops);
-      cost.bytes += 2 * BytesOf(*p.param) + BytesOf(*p.grad);
-      for (const TensorDesc* state : p.states) {
-        cost.bytes += state == nullptr ? 0 : 2 * BytesOf(*state);
-      }
-    }
-    return cost;
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return ReferenceOptimizer(*ParseOptimizer(call), memory);

@@ -37,8 +37,6 @@ constexpr std::array kRules = {
     LossRule{"aten::binary_cross_entropy", LossKind::kCrossEntropy, 2, -1, 3, -1},
     LossRule{"aten::binary_cross_entropy_with_logits", LossKind::kCrossEntropyLogits, 2, 3, 4, -1},
 };
-// Operations per element, a transcendental counting 1.
-constexpr double kPointwiseLossFlops = 4;
 
 struct PointwiseLossCall {
   LossKind kind = LossKind::kMse;
@@ -159,10 +157,6 @@ class PointwiseLoss final : public Kernel {
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParsePointwiseLoss(call).has_value();
-  }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const std::optional<PointwiseLossCall> p = ParsePointwiseLoss(call);
-    return {p ? static_cast<double>(p->n()) * kPointwiseLossFlops : 0, OperandBytes(call)};
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(

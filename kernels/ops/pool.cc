@@ -163,23 +163,6 @@ class PoolKernel : public Kernel {
     return ParsePool(call).has_value();
   }
 
-  // One operation (compare or add) a pixel of a window.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParsePool(call);
-    if (!p) {
-      return EstimateCost(call);
-    }
-    const auto windows = static_cast<double>(ElementCount(p->output.tensor->shape));
-    const auto pixels = static_cast<double>(ElementCount(p->input.tensor->shape));
-    const auto taps = static_cast<double>(p->kernel[0] * p->kernel[1]);
-    const bool scatter = p->backward && p->kind == PoolCall::Kind::kMax;
-    Cost cost;
-    cost.flops = scatter ? windows : p->adaptive ? pixels : windows * taps;
-    cost.bytes = (windows + pixels) * SizeOf(p->input.tensor->dtype);
-    cost.bytes += p->index.tensor != nullptr ? windows * SizeOf(DType::kInt64) : 0;
-    return cost;
-  }
-
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const auto p = ParsePool(call);
     return p ? Run(*p, memory)

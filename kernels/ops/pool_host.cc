@@ -59,7 +59,7 @@ void ForEachTap(const PoolCall& p, std::int64_t oy, Body&& body) {
   }
 }
 
-void Largest(const Planes& planes, std::int64_t plane) {
+void LargestOfWindows(const Planes& planes, std::int64_t plane) {
   const PoolCall& p = planes.p;
   const auto width = static_cast<std::size_t>(p.out_size[1]);
   std::vector<std::int32_t> at(width);
@@ -78,7 +78,7 @@ void Largest(const Planes& planes, std::int64_t plane) {
   }
 }
 
-void Average(const Planes& planes, std::int64_t plane) {
+void AverageOfWindows(const Planes& planes, std::int64_t plane) {
   const PoolCall& p = planes.p;
   for (std::int64_t oy = 0; oy < p.out_size[0]; ++oy) {
     float* sums = planes.OutRow(plane, oy);
@@ -163,8 +163,8 @@ Result<bool> RunPoolOnHost(const PoolCall& p, const HostBindings& memory) {
     const double divisor = p.DivisorOf(i / p.out_size[1], i % p.out_size[1]);
     planes.divisors.push_back(static_cast<float>(divisor));
   }
-  const auto run =
-      p.backward ? (largest ? LargestGradient : AverageGradient) : (largest ? Largest : Average);
+  const auto run = p.backward ? (largest ? LargestGradient : AverageGradient)
+                              : (largest ? LargestOfWindows : AverageOfWindows);
   const double taps = static_cast<double>(p.out_size[0] * p.out_size[1]) *
                       static_cast<double>(p.kernel[0] * p.kernel[1]);
   InParts(p.images * p.channels, GrainOf(kPoolHostBytesWorth * taps),

@@ -50,14 +50,6 @@ class PreluBackward final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParsePrelu(call).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    Cost cost{0, OperandBytes(call)};
-    const Steps steps = ParsePrelu(call).value_or(Steps());
-    for (const ElementwiseCall& step : steps) {
-      cost.flops += reprise::CostOf(step).flops;
-    }
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return Run(call, memory, /*exact=*/true);
   }

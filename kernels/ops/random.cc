@@ -307,12 +307,6 @@ class Random : public Kernel {
     const std::optional<RandomCall> parsed = ParseRandom(call);
     return parsed && SpaceOf(*parsed).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    // A hash and a conversion: about ten operations for each number.
-    Cost cost = EstimateCost(call);
-    cost.flops *= 10;
-    return cost;
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     if (call.name == "aten::native_dropout") {
       const std::optional<Dropout> dropout = ParseDropout(call);

@@ -291,12 +291,6 @@ class Reduction final : public Kernel {
     // int64 programs have no absolute values and powers.
     return p && (p->accumulator != DType::kInt64 || !IsNorm(call));
   }
-  // One operation per element; norms: one more for the map.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(0);
-    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    return {elements * (IsNorm(call) ? 2 : 1), OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const ReductionCall p = *ParseReduction(call);
     const TensorDesc view = ReducedLast(*p.x, p.reduced);

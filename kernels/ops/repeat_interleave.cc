@@ -89,7 +89,6 @@ class RepeatInterleave final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseRepeatInterleave(call).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override { return {0, OperandBytes(call)}; }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const RepeatInterleaveCall p = *ParseRepeatInterleave(call);
     REPRISE_ASSIGN(const Integers sources, Sources(p, memory));

@@ -16,7 +16,7 @@ constexpr std::int64_t kGpuGroupSize = 256;
 // Rows beyond this many groups are taken in blocks.
 constexpr std::int64_t kMaxGpuGroups = std::int64_t{1} << 20;
 
-std::size_t Size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::size_t UnsignedSize(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 }  // namespace
 
@@ -156,8 +156,8 @@ std::int64_t RowLowering::RowGroups(std::int64_t rows, double work) const {
 }
 
 void RowLowering::SetGroups(DeviceKernel& kernel, std::int64_t groups) {
-  kernel.global = {Size(groups * group_size_), 1, 1};
-  kernel.local = {Size(group_size_), 1, 1};
+  kernel.global = {UnsignedSize(groups * group_size_), 1, 1};
+  kernel.local = {UnsignedSize(group_size_), 1, 1};
   DropIfEmpty();
 }
 

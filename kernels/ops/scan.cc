@@ -50,12 +50,6 @@ class Scan final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseScan(call).has_value();
   }
-  // One operation an element.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseScan(call);
-    return p ? Cost{static_cast<double>(Count(*p->self)), BytesOf(*p->self) + BytesOf(*p->out)}
-             : Cost{};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const ScanCall p = *ParseScan(call);
     if (IsFloating(p.out->dtype)) {

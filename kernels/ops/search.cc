@@ -77,14 +77,6 @@ class Search final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSearch(call).has_value();
   }
-  // One comparison for each halving.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseSearch(call);
-    return p ? Cost{static_cast<double>(Count(*p->values)) *
-                        std::log2(static_cast<double>(p->n) + 1),
-                    OperandBytes(call)}
-             : Cost{};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const SearchCall p = *ParseSearch(call);
     if (IsFloating(p.values->dtype)) {

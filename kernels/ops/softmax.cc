@@ -18,12 +18,8 @@
 namespace reprise {
 namespace {
 
-// Operations per element. Softmax: maximum 1, difference and exponential twice 4, sum 1, scale 1;
-// log-softmax: maximum 1, difference and exponential 2, sum 1, difference 1. Backward: a sum of
-// products 2 and 2, or a sum 1, exponential, product and difference 3.
-constexpr double kSoftmaxFlops = 7;
-constexpr double kLogSoftmaxFlops = 5;
-constexpr double kSoftmaxBackwardFlops = 4;
+// How launches are sized: what an element takes, in elements moved.
+constexpr double kSoftmaxWork = 7;
 
 constexpr std::int32_t kLogarithm = 1;
 constexpr std::int32_t kSafe = 2;
@@ -167,14 +163,6 @@ class Softmax final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSoftmax(call).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const TensorDesc* x = call.InputTensor(0);
-    const double elements = x == nullptr ? 0 : static_cast<double>(Count(*x));
-    const double flops = call.name.ends_with("_backward_data") ? kSoftmaxBackwardFlops
-                         : call.name.starts_with("aten::_log") ? kLogSoftmaxFlops
-                                                               : kSoftmaxFlops;
-    return {elements * flops, OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const SoftmaxCall p = *ParseSoftmax(call);
     REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
@@ -218,7 +206,7 @@ class Softmax final : public Kernel {
     RowLowering rows(context, "softmax.cl");
     REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype)));
     REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));
-    const double work = static_cast<double>(p.n) * kSoftmaxFlops;
+    const double work = static_cast<double>(p.n) * kSoftmaxWork;
     if (p.backward) {
       REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
       REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));

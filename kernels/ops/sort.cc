@@ -90,15 +90,6 @@ class Sort final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSort(call).has_value();
   }
-  // Comparisons of a merge sort: n log2 n a line. Bytes: read once, results written once.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseSort(call);
-    if (!p) {
-      return {};
-    }
-    const double n = std::max<double>(static_cast<double>(ExtentOf(*p->self, p->dim)), 2);
-    return {static_cast<double>(Count(*p->self)) * std::log2(n), OperandBytes(call)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const SortCall p = *ParseSort(call);
     const TensorDesc self = Lines(*p.self, p.dim);

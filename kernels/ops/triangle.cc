@@ -50,10 +50,6 @@ class Triangle final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseTriangle(call).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseTriangle(call);
-    return p ? Cost{0, BytesOf(*p->self) + BytesOf(*p->out)} : Cost{};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const TriangleCall p = *ParseTriangle(call);
     REPRISE_ASSIGN(Bits values, ReadBits(*p.self, memory));

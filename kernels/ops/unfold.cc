@@ -83,15 +83,6 @@ class Unfold final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseUnfold(call).has_value();
   }
-  // Back: an addition for each element of the columns.
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseUnfold(call);
-    if (!p) {
-      return {};
-    }
-    return {p->fold ? static_cast<double>(Count(*p->columns)) : 0,
-            BytesOf(*p->image) + BytesOf(*p->columns)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const UnfoldCall p = *ParseUnfold(call);
     REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.fold ? *p.columns : *p.image, memory));

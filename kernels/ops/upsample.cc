@@ -159,18 +159,6 @@ class Upsample final : public Kernel {
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseUpsample(call).has_value();
   }
-  [[nodiscard]] Cost CostOf(const OpCall& call) const override {
-    const auto p = ParseUpsample(call);
-    if (!p) {
-      return {};
-    }
-    // A multiply-add a tap; places and weights are the same for a whole row or column.
-    const double taps = p->mode == UpsampleMode::kCubic    ? 16
-                        : p->mode == UpsampleMode::kLinear ? 4
-                                                           : 0;
-    const double flops = taps > 0 ? 2 * taps : p->backward ? 1 : 0;
-    return {flops * static_cast<double>(Count(*p->out)), BytesOf(*p->in) + BytesOf(*p->out)};
-  }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     const UpsampleCall p = *ParseUpsample(call);
     REPRISE_ASSIGN(Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));

@@ -14,13 +14,14 @@ MAY_USE = {
     "timing": ["core"],
     "et_schema": ["core"],
     "converters": ["et_schema", "timing", "core"],
-    "kernels": ["core"],
+    "costs": ["core"],
+    "kernels": ["costs", "core"],
     "collectives": ["core"],
     "telemetry": ["core"],
     "run": ["core"],
-    "replayer": ["et_schema", "kernels", "collectives", "telemetry", "timing", "run", "core"],
+    "replayer": ["et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
     "report": ["run", "timing", "core"],
-    "cli": ["converters", "et_schema", "kernels", "collectives", "telemetry", "timing", "run",
+    "cli": ["converters", "et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run",
             "replayer", "report", "core"],
 }
 # Header pattern → path prefixes that may include it.

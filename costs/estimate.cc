@@ -1,20 +1,14 @@
-// Cost from the operands alone, for calls that no kernel describes.
+// Cost from the operands alone, for calls that no rule describes.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "kernels/kernel.h"
+#include "core/operators.h"
+#include "costs/cost.h"
+#include "costs/operands.h"
 
 namespace reprise {
 namespace {
-
-double BytesOf(const std::vector<const TensorDesc*>& tensors) {
-  double bytes = 0;
-  for (const TensorDesc* tensor : tensors) {
-    bytes += static_cast<double>(ElementCount(tensor->shape)) * SizeOf(tensor->dtype);
-  }
-  return bytes;
-}
 
 // Two neighbouring operands that share the inner dimension K: 2·K for each element of the result.
 double GemmFlops(const std::vector<const TensorDesc*>& inputs, const TensorDesc& output) {
@@ -110,7 +104,7 @@ Cost EstimateCost(const OpCall& call) {
     const Lookup lookup = TakeTables(call.name, inputs, *outputs.front());
     cost = {lookup.elements, lookup.bytes};
   }
-  cost.bytes += BytesOf(inputs) + BytesOf(outputs);
+  cost.bytes += cost_rules::Bytes(inputs) + cost_rules::Bytes(outputs);
   // One operation for each element of the largest operand, unless the class says more.
   for (const auto& tensors : {inputs, outputs}) {
     for (const TensorDesc* tensor : tensors) {
@@ -121,7 +115,7 @@ Cost EstimateCost(const OpCall& call) {
   if (info && info->op_class == OpClass::kGemm && !outputs.empty()) {
     cost.flops = std::max(cost.flops, GemmFlops(inputs, *outputs.front()));
   }
-  return cost;
+  return Cost{cost.flops, cost.bytes};
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// Work that no kernel describes: costs from operands, surrogates, copies of memory.
+// Work that no kernel does: surrogates, copies of memory.
 #include <gtest/gtest.h>
 
 #include "kernels/kernel.h"
@@ -6,50 +6,6 @@
 
 namespace reprise {
 namespace {
-
-Value Operand(std::vector<std::int64_t> shape, DType dtype = DType::kFloat32) {
-  TensorDesc tensor;
-  tensor.incarnation = 0;
-  tensor.elements = ElementCount(shape);
-  tensor.dtype = dtype;
-  tensor.strides = ContiguousStrides(shape);
-  tensor.shape = std::move(shape);
-  return Value{tensor};
-}
-
-constexpr std::int64_t kHuge = 640'000'000;
-
-TEST(EstimateCost, APooledLookupTouchesARowForEachIndex) {
-  // FBGEMM: 3 tables of rows of 16, 128 bags of each with 768 indices in all.
-  const OpCall call = {"fbgemm::split_embedding_codegen_lookup_adagrad_function",
-                       {Operand({kHuge}), Operand({4}, DType::kInt32),
-                        Operand({768}, DType::kInt64), Operand({385}, DType::kInt64)},
-                       {Operand({128, 48})}};
-  const Cost cost = EstimateCost(call);
-  EXPECT_DOUBLE_EQ(cost.flops, 768 * 16);
-  EXPECT_DOUBLE_EQ(cost.bytes, 4 * 768 * 16 + 4 * 4 + 8 * 768 + 8 * 385 + 4 * 128 * 48);
-}
-
-TEST(EstimateCost, ALookupThatIsNotPooledTouchesWhatItReturns) {
-  const OpCall call = {"torchrec::embedding_lookup",
-                       {Operand({10'000'000, 64}), Operand({100}, DType::kInt64)},
-                       {Operand({100, 64})}};
-  EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 2 * 4 * 100 * 64 + 8 * 100);
-}
-
-TEST(EstimateCost, ASelectionTouchesWhatItReturns) {
-  for (const char* name : {"aten::index_select", "aten::gather", "aten::index"}) {
-    const OpCall call = {name,
-                         {Operand({kHuge}, DType::kInt64), Operand({10}, DType::kInt64)},
-                         {Operand({10}, DType::kInt64)}};
-    EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 3 * 8 * 10) << name;
-  }
-}
-
-TEST(EstimateCost, OtherOperationsReadTheirOperands) {
-  const OpCall call = {"made::up", {Operand({1000})}, {Operand({1000})}};
-  EXPECT_DOUBLE_EQ(EstimateCost(call).bytes, 8000);
-}
 
 // Never run; a surrogate has no other use for it.
 class NoBuffer final : public Buffer {

@@ -1,0 +1,66 @@
+// Copies, constants, sequences and random numbers.
+#include <algorithm>
+
+#include "costs/operands.h"
+#include "costs/rules.h"
+
+namespace reprise::cost_rules {
+namespace {
+
+// A hash of a counter and a conversion, as kernels/ops/random_draw.h has them, roughly.
+constexpr double kDrawFlops = 10;
+
+}  // namespace
+
+// What is read is written, or a constant is.
+std::optional<Cost> Move(const OpCall& call) { return Cost{0, MovedBytes(call)}; }
+
+// tril_ and the like keep some of what they write over.
+std::optional<Cost> ReadAndWrite(const OpCall& call) { return Cost{0, OperandBytes(call)}; }
+
+// split_with_sizes_copy(self, sizes, dim, *, out[]): the parts, which may be less than self.
+std::optional<Cost> SplitCopy(const OpCall& call) {
+  auto parts = ListOf(call, 3);
+  if (parts.empty()) {
+    parts = TensorsIn(call.outputs);
+  }
+  return parts.empty() ? std::nullopt : std::optional(Cost{0, 2 * Bytes(parts)});
+}
+
+// all_gather_copy_in(inputs, output, …): this rank's part of the output.
+std::optional<Cost> GatherCopyIn(const OpCall& call) {
+  const auto inputs = ListOf(call, 0);
+  return inputs.empty() ? std::nullopt : std::optional(Cost{0, 2 * Bytes(inputs)});
+}
+
+// The gradient of padding or of windows: an addition for each element that is read.
+std::optional<Cost> FoldBack(const OpCall& call) {
+  const TensorDesc* from = call.InputTensor(0);
+  return from == nullptr ? std::nullopt
+                         : std::optional(Cost{Elements(from), Bytes(from) + ResultBytes(call)});
+}
+
+// start + i step
+std::optional<Cost> Sequence(const OpCall& call) {
+  const TensorDesc* out = call.OutputTensor(0);
+  return out == nullptr ? std::nullopt : std::optional(Cost{2 * Elements(out), Bytes(out)});
+}
+
+// bernoulli(self) and bernoulli_(self, p) read their probabilities; self is otherwise overwritten.
+std::optional<Cost> Random(const OpCall& call) {
+  const TensorDesc* out = call.OutputTensor(0);
+  if (out == nullptr) {
+    out = InPlace(call) ? call.InputTensor(0) : nullptr;
+  }
+  return out == nullptr ? std::nullopt
+                        : std::optional(Cost{kDrawFlops * Elements(out), MovedBytes(call)});
+}
+
+// A number drawn, compared, and a product.
+std::optional<Cost> Dropout(const OpCall& call) {
+  const TensorDesc* x = call.InputTensor(0);
+  return x == nullptr ? std::nullopt
+                      : std::optional(Cost{(kDrawFlops + 2) * Elements(x), OperandBytes(call)});
+}
+
+}  // namespace reprise::cost_rules
