@@ -1,9 +1,8 @@
 // Which integer inputs are indices, and into what: replayed indices are drawn below these bounds.
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <string_view>
 
+#include "core/operator_arguments.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
@@ -32,37 +31,37 @@ std::int64_t Extent(const TensorDesc* tensor, std::int64_t dim) {
   return dim >= 0 && dim < rank ? tensor->shape[static_cast<std::size_t>(dim)] : 0;
 }
 
-// Operators whose input `index` selects along a fixed dimension of the tensor input `source`.
-struct FixedRule {
-  std::string_view name;
-  std::size_t source, index;
-  std::int64_t dim;
-};
-constexpr std::array kFixedRules = {
-    FixedRule{"aten::embedding", 0, 1, 0},
-    FixedRule{"aten::_embedding_bag", 0, 1, 0},
-    FixedRule{"aten::_embedding_bag_forward_only", 0, 1, 0},
-    // Bags that are read: every index of which bag, and every maximum of which row.
-    FixedRule{"aten::_embedding_bag_dense_backward", 0, 2, 0},
-    FixedRule{"aten::nll_loss_forward", 0, 1, -1},
-    FixedRule{"aten::nll_loss_backward", 1, 2, -1},
-    FixedRule{"aten::nll_loss2d_forward", 0, 1, 1},
-    FixedRule{"aten::nll_loss2d_backward", 1, 2, 1},
-};
+const Value& NumberAt(const OpCall& call, std::size_t i) {
+  static const Value none;
+  return i < call.inputs.size() ? call.inputs[i] : none;
+}
+
+// ---- The rules that the column `bounds` of core/operators.def names.
+namespace bound_rules {
+
+using Rule = void (*)(const OpCall&, Bounds&);
+
+// embedding(weight, indices, …)
+void RowsOfFirst(const OpCall& call, Bounds& bounds) {
+  Bound(bounds, call.InputTensor(1), Extent(call.InputTensor(0), 0));
+}
+
+// nll_loss(self, target, …): classes are the second dimension, or the only one.
+void Classes(const OpCall& call, Bounds& bounds) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  const TensorDesc* x = places.Tensor(call, "x");
+  const std::int64_t dim = x != nullptr && x->shape.size() > 1 ? 1 : 0;
+  Bound(bounds, places.Tensor(call, "target"), Extent(x, dim));
+}
 
 // (self, dim, index, …): the dimension is an argument.
-constexpr std::array<std::string_view, 13> kDimRules = {
-    "aten::gather",         "aten::scatter",      "aten::scatter_",   "aten::scatter_add",
-    "aten::scatter_add_",   "aten::index_select", "aten::index_add",  "aten::index_add_",
-    "aten::index_copy",     "aten::index_copy_",  "aten::index_fill", "aten::index_fill_",
-    "aten::scatter_reduce_"};
+void AlongDimension(const OpCall& call, Bounds& bounds) {
+  const auto dim = NumberAt(call, 1).AsNumber<std::int64_t>(0);
+  Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), dim));
+}
 
-// (self, [index or none per dimension], …).
-constexpr std::array<std::string_view, 6> kListRules = {
-    "aten::index",         "aten::index_put",        "aten::index_put_", "aten::_index_put_impl_",
-    "aten::_unsafe_index", "aten::_unsafe_index_put"};
-
-void BoundList(const OpCall& call, Bounds& bounds) {
+// (self, [index or none per dimension], …)
+void EachDimension(const OpCall& call, Bounds& bounds) {
   const ValueList* list = call.inputs.size() > 1 ? call.inputs[1].AsList() : nullptr;
   if (list == nullptr) {
     return;
@@ -75,38 +74,55 @@ void BoundList(const OpCall& call, Bounds& bounds) {
   }
 }
 
+// take(self, index): of the elements in a row.
+void ElementsOfFirst(const OpCall& call, Bounds& bounds) {
+  if (const TensorDesc* self = call.InputTensor(0)) {
+    Bound(bounds, call.InputTensor(1), ElementCount(self->shape));
+  }
+}
+
+// embedding_dense_backward(grad, indices, num_weights, …)
+void TableRows(const OpCall& call, Bounds& bounds) {
+  Bound(bounds, call.InputTensor(1), NumberAt(call, 2).AsNumber<std::int64_t>(0));
+}
+
+// _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights,
+// …): every index of which row, which bag, and every maximum of which row.
+void BagRows(const OpCall& call, Bounds& bounds) {
+  Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), 0));
+  const auto rows = NumberAt(call, 5).AsNumber<std::int64_t>(0);
+  Bound(bounds, call.InputTensor(1), rows);
+  Bound(bounds, call.InputTensor(4), rows);
+}
+
+// bincount(self, weights, minlength): the output's length is data; stay inside the recorded one.
+void Bins(const OpCall& call, Bounds& bounds) {
+  Bound(bounds, call.InputTensor(0), Extent(call.OutputTensor(0), 0));
+}
+
+}  // namespace bound_rules
+
+bound_rules::Rule BoundRuleOf(std::string_view name) {
+  static const auto table = [] {
+    using namespace bound_rules;    // NOLINT(google-build-using-namespace): the table's words
+    constexpr Rule None = nullptr;  // NOLINT
+    std::unordered_map<std::string_view, Rule> rules;
+#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
+  rules.emplace(name, bounds);
+#include "core/operators.def"
+#undef OPERATOR
+    return rules;
+  }();
+  const auto it = table.find(name);
+  return it == table.end() ? nullptr : it->second;
+}
+
 }  // namespace
 
 Bounds IndexBounds(const OpCall& call) {
   Bounds bounds;
-  for (const FixedRule& rule : kFixedRules) {
-    if (rule.name == call.name) {
-      Bound(bounds, call.InputTensor(rule.index), Extent(call.InputTensor(rule.source), rule.dim));
-    }
-  }
-  if (std::find(kDimRules.begin(), kDimRules.end(), call.name) != kDimRules.end()) {
-    const std::int64_t dim = call.inputs.size() > 1 ? call.inputs[1].AsNumber<std::int64_t>(0) : 0;
-    Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), dim));
-  }
-  if (std::find(kListRules.begin(), kListRules.end(), call.name) != kListRules.end()) {
-    BoundList(call, bounds);
-  }
-  if (call.name == "aten::take" && call.InputTensor(0) != nullptr) {
-    Bound(bounds, call.InputTensor(1), ElementCount(call.InputTensor(0)->shape));
-  }
-  // _embedding_bag_dense_backward(grad, indices, …, maximum_indices, num_weights, …)
-  if (call.name == "aten::_embedding_bag_dense_backward" && call.inputs.size() > 5) {
-    const auto rows = call.inputs[5].AsNumber<std::int64_t>(0);
-    Bound(bounds, call.InputTensor(1), rows);
-    Bound(bounds, call.InputTensor(4), rows);
-  }
-  // embedding_dense_backward(grad, indices, num_weights, …)
-  if (call.name == "aten::embedding_dense_backward" && call.inputs.size() > 2) {
-    Bound(bounds, call.InputTensor(1), call.inputs[2].AsNumber<std::int64_t>(0));
-  }
-  // bincount(self, weights, minlength): the output's length is data; stay inside the recorded one.
-  if (call.name == "aten::bincount") {
-    Bound(bounds, call.InputTensor(0), Extent(call.OutputTensor(0), 0));
+  if (const bound_rules::Rule rule = BoundRuleOf(call.name)) {
+    rule(call, bounds);
   }
   return bounds;
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "core/operators.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
@@ -5,6 +8,23 @@ namespace reprise {
 #define KERNEL(name) std::unique_ptr<Kernel> Make##name();
 #include "kernels/builtin.def"
 #undef KERNEL
+
+std::span<const std::string_view> Kernel::operators() const {
+  static const auto table = [] {
+    std::unordered_map<std::string_view, std::vector<std::string_view>> by_kernel;
+    for (const OperatorRow& row : OperatorRows()) {
+      std::string_view names = row.kernels;
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        by_kernel[names.substr(0, end)].push_back(row.name);
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
+    }
+    return by_kernel;
+  }();
+  const auto it = table.find(name());
+  return it == table.end() ? std::span<const std::string_view>() : it->second;
+}
 
 const KernelRegistry& KernelRegistry::Builtin() {
   static const KernelRegistry kRegistry;

@@ -169,7 +169,7 @@ Status TorchCall::FillStack() {
 }
 
 Status TorchCall::RunDispatched() {
-  REPRISE_TRY(library_->Call(op_.name, op_.overload, stack_));
+  REPRISE_TRY(library_->Call(op_.name.c_str(), op_.overload.c_str(), stack_));
   std::vector<TorchTensor> results;
   for (std::size_t i = 0; i < op_.results; ++i) {
     results.push_back(library_->Take(stack_.at(i)));

@@ -1,35 +1,56 @@
 #include "kernels/host/torch_operators.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
+#include "core/operators.h"
 #include "kernels/ops/views.h"
 
 namespace reprise {
 namespace {
 
-constexpr const char* ArgumentsOf(TorchForm form) {
-  switch (form) {
-    case TorchForm::kProductInto:
-      return "TTTSS";
-    case TorchForm::kTwoTensors:
-      return "TTS";
-    default:
-      return "TS";
+// By the arguments that a function takes.
+std::optional<TorchForm> FormOf(std::string_view name, std::string_view arguments) {
+  if (arguments == "TTTSS") {
+    return TorchForm::kProductInto;
   }
+  if (arguments == "TTS") {
+    return TorchForm::kTwoTensors;
+  }
+  if (arguments == "TS") {
+    return name.ends_with('_') ? TorchForm::kNumberInPlace : TorchForm::kOneTensor;
+  }
+  return std::nullopt;
 }
 
-#define TORCH_OPERATOR(name, overload, arguments, results) \
-  {name, overload, arguments, results, TorchForm::kDispatched},
-#define TORCH_FUNCTION(name, function, form) \
-  {name, function, ArgumentsOf(TorchForm::form), 1, TorchForm::form},
-constexpr TorchOperator kTorchOperators[] = {
-#include "kernels/host/torch_operators.def"
-};
-#undef TORCH_OPERATOR
-#undef TORCH_FUNCTION
+std::optional<TorchOperator> ParseOverload(std::string_view name, std::string_view word) {
+  const std::size_t open = word.find('(');
+  const std::size_t close = word.find(')');
+  if (open == word.npos || close == word.npos || close < open || close + 2 != word.size() ||
+      word[close + 1] < '0' || word[close + 1] > '9') {
+    return std::nullopt;
+  }
+  TorchOperator op{.name = std::string(name),
+                   .overload = std::string(word.substr(0, open)),
+                   .arguments = std::string(word.substr(open + 1, close - open - 1)),
+                   .results = static_cast<std::size_t>(word[close + 1] - '0')};
+  if (op.arguments.find_first_not_of("TLUifbsdgIBS?") != op.arguments.npos) {
+    return std::nullopt;
+  }
+  if (op.overload.starts_with('!')) {
+    const auto form = FormOf(name, op.arguments);
+    op.form = form.value_or(TorchForm::kDispatched);
+    op.overload.erase(0, 1);
+    return form ? std::optional(std::move(op)) : std::nullopt;
+  }
+  if (!op.overload.empty() && op.overload.front() != '.') {
+    return std::nullopt;
+  }
+  op.overload.erase(0, 1);
+  return op;
+}
 
 bool IsTensor(const Value& value) {
   const TensorDesc* tensor = value.AsTensor();
@@ -96,23 +117,44 @@ bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& ca
 
 }  // namespace
 
+std::optional<std::vector<TorchOperator>> ParseTorchSignature(std::string_view name,
+                                                              std::string_view signature) {
+  std::vector<TorchOperator> operators;
+  while (!signature.empty()) {
+    const std::size_t end = std::min(signature.find(' '), signature.size());
+    auto op = ParseOverload(name, signature.substr(0, end));
+    if (!op) {
+      return std::nullopt;
+    }
+    operators.push_back(std::move(*op));
+    signature.remove_prefix(std::min(end + 1, signature.size()));
+  }
+  return operators;
+}
+
 auto TorchFunctionOf(const TorchLibrary& library, const TorchOperator& op) -> void (*)() {
-  return op.form == TorchForm::kDispatched ? nullptr : library.Direct<void()>(op.overload);
+  return op.form == TorchForm::kDispatched ? nullptr : library.Direct<void()>(op.overload.c_str());
 }
 
 const TorchOperator* FindTorchOperator(const TorchLibrary& library, const OpCall& call) {
-  using Table = std::unordered_multimap<std::string_view, const TorchOperator*>;
-  static const Table by_name = [] {
-    Table table;
-    for (const TorchOperator& op : kTorchOperators) {
-      table.emplace(op.name, &op);
+  static const auto table = [] {
+    std::unordered_map<std::string_view, std::vector<TorchOperator>> by_name;
+    for (const OperatorRow& row : OperatorRows()) {
+      if (!row.signature.empty()) {
+        by_name.emplace(
+            row.name,
+            ParseTorchSignature(row.name, row.signature).value_or(std::vector<TorchOperator>()));
+      }
     }
-    return table;
+    return by_name;
   }();
-  const auto [begin, end] = by_name.equal_range(call.name);
-  const auto it = std::find_if(
-      begin, end, [&](const auto& entry) { return Fits(*entry.second, library, call); });
-  return it == end ? nullptr : it->second;
+  const auto it = table.find(call.name);
+  if (it == table.end()) {
+    return nullptr;
+  }
+  const auto op = std::find_if(it->second.begin(), it->second.end(),
+                               [&](const TorchOperator& one) { return Fits(one, library, call); });
+  return op == it->second.end() ? nullptr : &*op;
 }
 
 }  // namespace reprise

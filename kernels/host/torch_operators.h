@@ -3,6 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/value.h"
 #include "kernels/host/torch_library.h"
@@ -18,16 +22,28 @@ enum class TorchForm : std::uint8_t {
   kNumberInPlace,  // self, number
 };
 
+// The column `signature` of core/operators.def: what PyTorch's dispatcher does for us, one word for
+// each overload: `.name(arguments)results`, without `.name` for the overload that has none;
+// `results` counts tensors. `!function(arguments)results`: numbers of any type (at::Scalar) do not
+// pass the dispatcher's C interface, but functions of their own take some. Facts of PyTorch's
+// aten/src/ATen/native/native_functions.yaml and
+// torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h.
+//
 // Letters of the arguments: T tensor, L list of tensors, U list of indices or none, i integer,
 // f floating, b bool, s string, d dtype, g generator (always the default one), I integers, B bools,
 // S a number of any type; ? after one that may be missing.
 struct TorchOperator {
-  const char* name;
-  const char* overload;  // or the function of a form
-  const char* arguments;
-  std::size_t results;
-  TorchForm form;
+  std::string name;
+  std::string overload;  // or the function of a form
+  std::string arguments;
+  std::size_t results = 0;
+  TorchForm form = TorchForm::kDispatched;
 };
+
+// The overloads of a row's signature; nothing if it is malformed, or has a function of arguments
+// that no form has.
+[[nodiscard]] std::optional<std::vector<TorchOperator>> ParseTorchSignature(
+    std::string_view name, std::string_view signature);
 
 // The entry that takes the call's arguments and makes its results; nullptr if none does, or the
 // call is not one of a CPU.
@@ -47,7 +63,7 @@ struct TorchOperator {
 template <typename Visit>
 bool WalkArguments(const TorchOperator& op, const ValueList& inputs, Visit&& visit) {
   std::size_t i = 0;
-  for (const char* at = op.arguments; *at != '\0'; ++at) {
+  for (const char* at = op.arguments.c_str(); *at != '\0'; ++at) {
     const char kind = *at;
     const bool optional = at[1] == '?';
     at += optional ? 1 : 0;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "kernels/ops/attention_call.h"
-#include "kernels/ops/attention_layout.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/tensor_access.h"
 
@@ -137,9 +136,6 @@ void BackwardGroup(const AttentionCall& a, const HostAttention& t, std::int64_t 
 class AttentionKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "attention"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return AttentionOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseAttention(call).has_value();
   }

@@ -5,27 +5,25 @@
 #include <memory>
 #include <utility>
 
+#include "core/operator_arguments.h"
 #include "costs/attention_pairs.h"
 #include "kernels/lowering.h"
-#include "kernels/ops/attention_layout.h"
 #include "kernels/ops/random_draw.h"
 #include "kernels/ops/views.h"
 
 namespace reprise {
 namespace {
 
-double Number(const OpCall& call, int i, double fallback) {
-  const auto at = static_cast<std::size_t>(i);
-  return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<double>(fallback) : fallback;
-}
-
 bool HasShape(const TensorDesc* t, const std::vector<std::int64_t>& shape) {
   return t != nullptr && t->shape == shape;
 }
 
-bool AllAbsent(const OpCall& call, const AttentionLayout& layout) {
-  return std::all_of(layout.absent.begin(), layout.absent.end(), [&](int i) {
-    return TensorOrNull(call, i) == nullptr && Number(call, i, -1) < 0;
+// What is not supported: tensors (sequence lengths, slopes), windows unless negative.
+bool AllAbsent(const OpCall& call, const ArgumentPlaces& places) {
+  const std::vector<int> absent = places.All("absent");
+  return std::all_of(absent.begin(), absent.end(), [&](int i) {
+    return TensorOrNull(call, i) == nullptr &&
+           NumberOr(Argument(call, static_cast<std::size_t>(i)), -1) < 0;
   });
 }
 
@@ -94,23 +92,22 @@ bool LseFits(const AttentionCall& a) {
 }  // namespace
 
 std::optional<AttentionCall> ParseAttention(const OpCall& call) {
-  const auto layouts = AttentionLayouts();
-  const auto layout = std::find_if(layouts.begin(), layouts.end(),
-                                   [&](const AttentionLayout& l) { return l.name == call.name; });
-  if (layout == layouts.end()) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  if (!places.Has("q")) {
     return std::nullopt;
   }
   AttentionCall a;
-  a.backward = layout->backward;
-  a.q = TensorOrNull(call, layout->q);
-  a.k = TensorOrNull(call, layout->k);
-  a.v = TensorOrNull(call, layout->v);
-  a.mask = TensorOrNull(call, layout->mask);
-  a.causal = Number(call, layout->causal, 0) != 0;
+  a.backward = places.Has("out_grad");
+  const bool tokens_first = places.Has("tokens_first");
+  a.q = places.Tensor(call, "q");
+  a.k = places.Tensor(call, "k");
+  a.v = places.Tensor(call, "v");
+  a.mask = places.Tensor(call, "mask");
+  a.causal = places.Number(call, "causal", 0) != 0;
   if (a.backward) {
-    a.out_grad = TensorOrNull(call, layout->out_grad);
-    a.out = TensorOrNull(call, layout->out);
-    a.lse = TensorOrNull(call, layout->lse);
+    a.out_grad = places.Tensor(call, "out_grad");
+    a.out = places.Tensor(call, "out");
+    a.lse = places.Tensor(call, "lse");
     a.q_grad = call.OutputTensor(0);
     a.k_grad = call.OutputTensor(1);
     a.v_grad = call.OutputTensor(2);
@@ -119,11 +116,11 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
     a.lse = call.OutputTensor(1);
     a.lse = a.lse != nullptr && ElementCount(a.lse->shape) == 0 ? nullptr : a.lse;
   }
-  TurnToHeadsFirst(a, layout->tokens_first);
-  a.dropout = Number(call, layout->dropout, 0);
-  if (!SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, *layout) ||
-      (layout->tokens_first && a.causal && a.queries != a.keys) ||
-      (a.mask != nullptr && !MaskFits(a)) || (a.lse != nullptr && !LseFits(a))) {
+  TurnToHeadsFirst(a, tokens_first);
+  a.dropout = places.Number(call, "dropout", 0);
+  if (!SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, places) ||
+      (tokens_first && a.causal && a.queries != a.keys) || (a.mask != nullptr && !MaskFits(a)) ||
+      (a.lse != nullptr && !LseFits(a))) {
     return std::nullopt;
   }
   const DType dtype = a.q->dtype;
@@ -140,7 +137,7 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
       return std::nullopt;
     }
   }
-  a.scale = Number(call, layout->scale, 1 / std::sqrt(static_cast<double>(a.features)));
+  a.scale = places.Number(call, "scale", 1 / std::sqrt(static_cast<double>(a.features)));
   return a;
 }
 

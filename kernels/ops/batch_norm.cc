@@ -14,13 +14,6 @@ namespace {
 class BatchNorm final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "batch_norm"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 6> kOperators = {
-        "aten::native_batch_norm",         "aten::cudnn_batch_norm",
-        "aten::miopen_batch_norm",         "aten::native_batch_norm_backward",
-        "aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsBackward(call) ? ParseBatchNormBackward(call).has_value()
                             : ParseBatchNormForward(call).has_value();

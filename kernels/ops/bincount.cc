@@ -13,10 +13,6 @@ namespace {
 class Bincount final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "bincount"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 1> kOperators = {"aten::bincount"};
-    return kOperators;
-  }
   // bincount(self, weights, minlength), without weights.
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const TensorDesc* self = call.InputTensor(0);

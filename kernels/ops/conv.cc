@@ -157,9 +157,6 @@ Status RunReference(const ConvCall& c, const HostBindings& memory) {
 class ConvolutionKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "convolution"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return ConvOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseConv(call).has_value();
   }

@@ -1,59 +1,22 @@
 #include "kernels/ops/conv_call.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "core/operator_arguments.h"
 #include "kernels/ops/views.h"
 
 namespace reprise {
 namespace {
 
-// Where each operator has its arguments; -1: it has no such argument.
-struct ConvLayout {
-  std::string_view name;
-  int input, weight, bias, stride, padding, dilation, transposed, groups;
-};
-constexpr int kBackwardGrad = 0;
-constexpr int kAlways = -2;  // of `transposed`
-constexpr std::array kConvLayouts = {
-    // (self, weight, bias, padding, stride, dilation, groups)
-    ConvLayout{"aten::mkldnn_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
-    // (self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32)
-    ConvLayout{"aten::cudnn_convolution", 0, 1, -1, 3, 2, 4, -1, 5},
-    // (self, weight, bias, padding, stride, dilation, groups, benchmark, deterministic)
-    ConvLayout{"aten::miopen_convolution", 0, 1, 2, 4, 3, 5, -1, 6},
-    // (self, weight, kernel_size, bias, stride, padding)
-    ConvLayout{"aten::_slow_conv2d_forward", 0, 1, 3, 4, 5, -1, -1, -1},
-    ConvLayout{"aten::thnn_conv2d", 0, 1, 3, 4, 5, -1, -1, -1},
-    // (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    ConvLayout{"aten::convolution_overrideable", 0, 1, 2, 3, 4, 5, 6, 8},
-    ConvLayout{"aten::_convolution", 0, 1, 2, 3, 4, 5, 6, 8},
-    // (self, weight, padding, output_padding, stride, dilation, groups, benchmark, …)
-    ConvLayout{"aten::cudnn_convolution_transpose", 0, 1, -1, 4, 2, 5, kAlways, 6},
-    // (self, weight, bias, padding, output_padding, stride, dilation, groups, …)
-    ConvLayout{"aten::miopen_convolution_transpose", 0, 1, 2, 5, 3, 6, kAlways, 7},
-    // (self, weight, kernel_size, bias, stride, padding, output_padding, dilation)
-    ConvLayout{"aten::slow_conv_transpose2d", 0, 1, 3, 4, 5, 7, kAlways, -1},
-    // (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
-    //  output_padding, groups, output_mask)
-    ConvLayout{"aten::convolution_backward", 1, 2, -1, 4, 5, 6, 7, 9},
-};
-constexpr auto kConvNames = [] {
-  std::array<std::string_view, kConvLayouts.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kConvLayouts[i].name;
-  }
-  return names;
-}();
-
 // Two numbers; one stands for both dimensions, or for the only one.
-std::optional<ConvCall::Pair> ConvPairOf(const OpCall& call, int i, bool one_dimension,
-                                         std::int64_t absent) {
-  if (i < 0) {
+std::optional<ConvCall::Pair> ConvPairOf(const OpCall& call, std::string_view key,
+                                         bool one_dimension, std::int64_t absent) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  if (places.At(key) < 0) {
     return ConvCall::Pair{absent, absent};
   }
-  const auto values = call.InputInts(static_cast<std::size_t>(i));
+  const auto values = places.Ints(call, key);
   if (values.size() == 1) {
     return ConvCall::Pair{one_dimension ? absent : values[0], values[0]};
   }
@@ -141,28 +104,21 @@ bool SetTensors(const OpCall& call, const TensorDesc* near, const TensorDesc* we
 
 }  // namespace
 
-std::span<const std::string_view> ConvOperators() { return kConvNames; }
-
 std::optional<ConvCall> ParseConv(const OpCall& call) {
-  const auto layout = std::find_if(kConvLayouts.begin(), kConvLayouts.end(),
-                                   [&](const ConvLayout& l) { return l.name == call.name; });
-  if (layout == kConvLayouts.end()) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  if (!places.Has("input") || !places.Has("weight")) {
     return std::nullopt;
   }
   ConvCall c;
-  const bool backward = call.name == "aten::convolution_backward";
-  const TensorDesc* input = TensorOrNull(call, layout->input);
-  const TensorDesc* weight = TensorOrNull(call, layout->weight);
-  const TensorDesc* output = backward ? TensorOrNull(call, kBackwardGrad) : call.OutputTensor(0);
-  const auto flag = [&](int i, std::int64_t absent) {
-    const auto at = static_cast<std::size_t>(i);
-    return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<std::int64_t>(absent)
-                                             : absent;
-  };
+  const bool backward = places.Has("grad");
+  const TensorDesc* input = places.Tensor(call, "input");
+  const TensorDesc* weight = places.Tensor(call, "weight");
+  const TensorDesc* output = backward ? places.Tensor(call, "grad") : call.OutputTensor(0);
   if (input == nullptr || weight == nullptr || output == nullptr) {
     return std::nullopt;
   }
-  c.transposed = layout->transposed == kAlways || flag(layout->transposed, 0) != 0;
+  const bool always = places.Has("transposed") && places.At("transposed") < 0;
+  c.transposed = always || places.Number(call, "transposed", 0) != 0;
   if (c.transposed) {
     std::swap(input, output);
   }
@@ -171,17 +127,17 @@ std::optional<ConvCall> ParseConv(const OpCall& call) {
     return std::nullopt;
   }
   const bool one_dimension = input->shape.size() == 3;
-  const auto stride = ConvPairOf(call, layout->stride, one_dimension, 1);
-  const auto padding = ConvPairOf(call, layout->padding, one_dimension, 0);
-  const auto dilation = ConvPairOf(call, layout->dilation, one_dimension, 1);
+  const auto stride = ConvPairOf(call, "stride", one_dimension, 1);
+  const auto padding = ConvPairOf(call, "padding", one_dimension, 0);
+  const auto dilation = ConvPairOf(call, "dilation", one_dimension, 1);
   if (!stride || !padding || !dilation) {
     return std::nullopt;
   }
   c.stride = *stride;
   c.padding = *padding;
   c.dilation = *dilation;
-  c.groups = flag(layout->groups, 1);
-  c.bias = TensorOrNull(call, layout->bias);
+  c.groups = static_cast<std::int64_t>(places.Number(call, "groups", 1));
+  c.bias = places.Tensor(call, "bias");
   const bool fits =
       SetSizes(*input, *weight, *output, c) && SetTensors(call, input, weight, output, backward, c);
   return fits ? std::optional(c) : std::nullopt;

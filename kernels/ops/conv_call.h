@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/value.h"
@@ -44,7 +42,6 @@ struct ConvCall {
   const TensorDesc* bias_grad = nullptr;
 };
 
-[[nodiscard]] std::span<const std::string_view> ConvOperators();
 // Nothing if the call is not one of them, has three spatial dimensions or another dtype than
 // float32, bfloat16 and float16. Pointers are into `call`.
 [[nodiscard]] std::optional<ConvCall> ParseConv(const OpCall& call);

@@ -11,29 +11,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 22> kCopyOperators = {"aten::copy_",
-                                                             "aten::_copy_from",
-                                                             "aten::fill_",
-                                                             "aten::cat",
-                                                             "aten::_cat",
-                                                             "aten::stack",
-                                                             "aten::_foreach_copy_",
-                                                             "aten::split_with_sizes_copy",
-                                                             "fsdp::split_with_sizes_copy",
-                                                             "aten::_chunk_cat",
-                                                             "fsdp::chunk_cat",
-                                                             "fsdp::chunk_cat_mixed_dtype",
-                                                             "fsdp::all_gather_copy_in",
-                                                             "aten::repeat",
-                                                             "aten::constant_pad_nd",
-                                                             "aten::flip",
-                                                             "aten::roll",
-                                                             "aten::pixel_shuffle",
-                                                             "aten::pixel_unshuffle",
-                                                             "aten::channel_shuffle",
-                                                             "aten::native_channel_shuffle",
-                                                             "aten::_copy_from_and_resize"};
-
 ElementwiseCall AsCall(const CopyPlan::Piece& piece) {
   ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &piece.dst};
   call.operands[0] = ElementwiseCall::Tensor(piece.src);
@@ -97,9 +74,6 @@ Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool e
 class Copy : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "copy"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return kCopyOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const std::optional<CopyPlan> plan = PlanCopy(call);
     if (!plan || (plan->fill && !CanRun(FillCall(*plan)))) {

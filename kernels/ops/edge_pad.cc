@@ -13,14 +13,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 12> kEdgePadOperators = {
-    "aten::reflection_pad1d",           "aten::reflection_pad2d",
-    "aten::reflection_pad3d",           "aten::replication_pad1d",
-    "aten::replication_pad2d",          "aten::replication_pad3d",
-    "aten::reflection_pad1d_backward",  "aten::reflection_pad2d_backward",
-    "aten::reflection_pad3d_backward",  "aten::replication_pad1d_backward",
-    "aten::replication_pad2d_backward", "aten::replication_pad3d_backward"};
-
 using Triple = std::array<std::int64_t, 3>;
 
 struct EdgePadCall {
@@ -88,9 +80,6 @@ std::optional<EdgePadCall> ParseEdgePad(const OpCall& call) {
 class EdgePad final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "edge_pad"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return kEdgePadOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEdgePad(call).has_value();
   }

@@ -8,9 +8,6 @@ namespace {
 class Elementwise : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "elementwise"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return ElementwiseOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
     return parsed && CanRun(*parsed);

@@ -1,4 +1,4 @@
-// The table of element-wise ATen operators: one line each, in elementwise_rows.cc.
+// The element-wise operators of core/operators.def, and which of their arguments are the operands.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@ struct ElementwiseRow {
         0;  // where optional and absent or None; ±kLargest: that of the result's dtype
   };
   static constexpr double kLargest = std::numeric_limits<double>::max();
-  std::string_view aten;             // "aten::add"; aten::add_ is found by itself
+  std::string_view aten;             // "aten::add"
   std::string_view op;               // line of elementwise.def
   std::array<Argument, 4> operands;  // a, b, c, d
-  // What the samples draw from: dtypes beside float32 that the operator is recorded with.
-  enum Types { kFloats, kFloatsAndIntegers, kIntegers, kMask } types = kFloatsAndIntegers;
-  int text_at = -1;    // argument whose string selects a variant: op + "_" + string
-  int must_lack = -1;  // argument that must be absent or None
+  int must_lack = -1;                // argument that must be absent or None
 };
 
+// Those that are not in place, in the table's order.
 [[nodiscard]] std::span<const ElementwiseRow> ElementwiseRows();
+// Of aten::add, or of aten::add_; nullptr if there is none.
+[[nodiscard]] const ElementwiseRow* FindElementwiseRow(std::string_view aten);
 
 }  // namespace reprise

@@ -169,16 +169,17 @@ void AddVariants(std::vector<OpCall>& calls) {
   calls.push_back({"aten::logit_backward", {x, y, Double(0.125)}, {out}});
 }
 
+// Dtypes that the operator is recorded with, by the kinds of numbers that its arithmetic has.
 std::vector<DType> TypesOf(const ElementwiseRow& row) {
   using enum DType;
-  switch (row.types) {
-    case ElementwiseRow::kIntegers:
-      return {kInt64, kInt32, kUInt8};
-    case ElementwiseRow::kFloats:
-      return {kFloat32, kFloat64, kFloat16, kBFloat16};
-    default:
-      return {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kInt8};
+  const ElementwiseOp* op = FindElementwiseOp(row.op);
+  if (op->run_double == nullptr) {
+    return {kInt64, kInt32, kUInt8};
   }
+  if (op->run_integer == nullptr) {
+    return {kFloat32, kFloat64, kFloat16, kBFloat16};
+  }
+  return {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kInt8};
 }
 
 }  // namespace

@@ -2,14 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "kernels/ops/elementwise_call.h"
 
 namespace reprise {
-
-// Names of all operators in the table, in-place spellings included.
-[[nodiscard]] std::span<const std::string_view> ElementwiseOperators();
 
 // The call in terms of elementwise.def; nothing if the operator is not in the table or its
 // arguments are none that it describes (e.g. round to decimals).

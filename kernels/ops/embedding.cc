@@ -48,11 +48,6 @@ std::optional<EmbeddingCall> ParseEmbedding(const OpCall& call) {
 class Embedding final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "embedding"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {
-        "aten::embedding", "aten::embedding_dense_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEmbedding(call).has_value();
   }

@@ -106,12 +106,6 @@ Integers StartsOf(const EmbeddingBagCall& p, const Integers& offsets) {
 class EmbeddingBag final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "embedding_bag"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {
-        "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
-        "aten::_embedding_bag_dense_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseEmbeddingBag(call).has_value();
   }

@@ -52,11 +52,6 @@ std::optional<ExtremaCall> ParseExtrema(const OpCall& call) {
 class Extrema final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "extrema"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 4> kOperators = {"aten::max", "aten::min",
-                                                                   "aten::argmax", "aten::argmin"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseExtrema(call).has_value();
   }

@@ -11,10 +11,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFillOperators = {
-    "aten::fill_",         "aten::zero_",  "aten::_foreach_zero_",
-    "aten::scalar_tensor", "aten::arange", "aten::linspace"};
-
 bool IsSequence(const OpCall& call) {
   return call.name == "aten::arange" || call.name == "aten::linspace";
 }
@@ -141,9 +137,6 @@ Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
 class FillKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "fill"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return kFillOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     if (IsSequence(call)) {
       const std::optional<Sequence> sequence = ParseSequence(call);

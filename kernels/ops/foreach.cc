@@ -1,8 +1,8 @@
 // Operators over lists of tensors, as the single operators that they stand for: one call a tensor.
 #include <algorithm>
-#include <array>
 #include <string>
 
+#include "core/operator_arguments.h"
 #include "costs/steps.h"
 #include "kernels/samples.h"
 
@@ -10,34 +10,10 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kPrefix = "aten::_foreach_";
-// As prefix + name and prefix + name + "_".
-constexpr std::array<std::string_view, 24> kUnary = {
-    "sqrt",  "rsqrt", "neg",   "abs",   "exp",  "log",  "log2",       "log10",
-    "log1p", "expm1", "sin",   "cos",   "tan",  "tanh", "sigmoid",    "erf",
-    "ceil",  "floor", "round", "trunc", "frac", "sign", "reciprocal", "erfc"};
-constexpr std::array<std::string_view, 9> kBinary = {
-    "add", "sub", "mul", "div", "pow", "clamp_min", "clamp_max", "minimum", "maximum"};
-constexpr std::array<std::string_view, 3> kTernary = {"addcmul", "addcdiv", "lerp"};
-
-std::vector<std::string> Names() {
-  std::vector<std::string> names = {"aten::max", "aten::min", "aten::_foreach_norm"};
-  const auto add = [&](std::span<const std::string_view> stems) {
-    for (const std::string_view stem : stems) {
-      names.push_back(std::string(kPrefix) + std::string(stem));
-      names.push_back(names.back() + "_");
-    }
-  };
-  add(kUnary);
-  add(kBinary);
-  add(kTernary);
-  return names;
-}
 
 class Foreach final : public Kernel {
  public:
-  Foreach() : names_(Names()), operators_(names_.begin(), names_.end()) {}
   [[nodiscard]] std::string_view name() const override { return "foreach"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override { return operators_; }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const std::vector<OpCall> calls = ForEachSteps(call);
     return !calls.empty() && std::all_of(calls.begin(), calls.end(), [](const OpCall& one) {
@@ -67,10 +43,6 @@ class Foreach final : public Kernel {
     return launches;
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  std::vector<std::string> names_;
-  std::vector<std::string_view> operators_;
 };
 
 struct SampleLists {
@@ -79,6 +51,13 @@ struct SampleLists {
     return {t.Tensor(DType::kFloat32, {7}), t.Strided(DType::kFloat32, {3, 4}, {1, 3}, 2)};
   }
 };
+
+void AddUnary(std::string_view stem, SampleLists& lists, std::vector<OpCall>& calls) {
+  const std::string name = std::string(kPrefix) + std::string(stem);
+  const Value self = samples::Tensors(lists.Make());
+  calls.push_back({name, {self}, {samples::Tensors(lists.Make())}});
+  calls.push_back({name + "_", {self}, {}});
+}
 
 void AddOverloads(std::string_view stem, SampleLists& lists, std::vector<OpCall>& calls) {
   using samples::Double;
@@ -117,14 +96,19 @@ std::vector<OpCall> Foreach::Samples() const {
   using samples::Tensors;
   std::vector<OpCall> calls;
   SampleLists lists;
-  for (const std::string_view stem : kUnary) {
-    const std::string name = std::string(kPrefix) + std::string(stem);
-    const Value self = Tensors(lists.Make());
-    calls.push_back({name, {self}, {Tensors(lists.Make())}});
-    calls.push_back({name + "_", {self}, {}});
-  }
-  for (const std::string_view stem : kBinary) {
-    AddOverloads(stem, lists, calls);
+  for (const std::string_view op : operators()) {
+    if (!op.starts_with(kPrefix) || op.ends_with('_') || op == "aten::_foreach_norm") {
+      continue;
+    }
+    const std::string_view stem = op.substr(kPrefix.size());
+    const ArgumentPlaces& places = ArgumentPlaces::Of("aten::" + std::string(stem));
+    if (!places.Has("b")) {
+      AddUnary(stem, lists, calls);
+    } else if (!places.Has("c") || places.Default("c")) {
+      AddOverloads(stem, lists, calls);
+    } else {
+      AddTernary(stem, lists, calls);
+    }
   }
   const Value one{lists.t.Tensor(DType::kFloat32, {})};
   calls.push_back({"aten::_foreach_mul_", {Tensors(lists.Make()), one}, {}});
@@ -133,9 +117,6 @@ std::vector<OpCall> Foreach::Samples() const {
   const Value steps =
       Tensors({lists.t.Tensor(DType::kFloat32, {}), lists.t.Tensor(DType::kFloat32, {})});
   calls.push_back({"aten::_foreach_add_", {steps, Int(1)}, {}});
-  for (const std::string_view stem : kTernary) {
-    AddTernary(stem, lists, calls);
-  }
   calls.push_back({"aten::_foreach_norm", {Tensors(lists.Make()), Int(2), None()}, {steps}});
   const auto pair = lists.Make();
   for (const char* name : {"aten::max", "aten::min"}) {

@@ -80,9 +80,6 @@ Result<GemmOperand> OperandOf(const MatrixView& view, const LowerContext& contex
 class GemmKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "gemm"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return ProductOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseProduct(call).has_value();
   }

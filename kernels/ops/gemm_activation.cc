@@ -13,10 +13,6 @@ const Kernel* KernelOf(const OpCall& step) { return KernelRegistry::Builtin().Fi
 class GemmActivation final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "gemm_activation"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 1> kOperators = {"aten::_addmm_activation"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const auto steps = ActivatedProductSteps(call);
     return KernelOf(steps[0]) != nullptr && KernelOf(steps[1]) != nullptr;

@@ -1,10 +1,9 @@
 #include "kernels/ops/gemm_product.h"
 
-#include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
+#include "core/operator_arguments.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/gemm_launch.h"
 
@@ -12,26 +11,14 @@ namespace reprise {
 namespace {
 
 enum class Form { kMatrix, kBatch, kVector, kDot };
-struct Operator {
-  std::string_view name;
-  Form form;
-  bool addend;  // (self, a, b, beta, alpha) instead of (a, b)
-};
-constexpr std::array kGemmOperators = {
-    Operator{"aten::mm", Form::kMatrix, false},    Operator{"aten::addmm", Form::kMatrix, true},
-    Operator{"aten::addmm_", Form::kMatrix, true}, Operator{"aten::bmm", Form::kBatch, false},
-    Operator{"aten::baddbmm", Form::kBatch, true}, Operator{"aten::baddbmm_", Form::kBatch, true},
-    Operator{"aten::mv", Form::kVector, false},    Operator{"aten::addmv", Form::kVector, true},
-    Operator{"aten::addmv_", Form::kVector, true}, Operator{"aten::dot", Form::kDot, false},
-    Operator{"aten::vdot", Form::kDot, false},
-};
-constexpr auto kGemmNames = [] {
-  std::array<std::string_view, kGemmOperators.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kGemmOperators[i].name;
+
+// By the operands' dimensions; a form that these do not have fails where sizes are set.
+Form FormOf(const TensorDesc& a, const TensorDesc& b) {
+  if (b.shape.size() == 1) {
+    return a.shape.size() == 1 ? Form::kDot : Form::kVector;
   }
-  return names;
-}();
+  return a.shape.size() == 3 ? Form::kBatch : Form::kMatrix;
+}
 
 // Strides of an operand of the form: which of its dimensions are batch, row and column.
 MatrixView ViewOf(const TensorDesc& t, Form form, bool left) {
@@ -113,39 +100,36 @@ bool Fits(const MatrixView& v, std::int64_t rows, std::int64_t columns) {
 
 }  // namespace
 
-std::span<const std::string_view> ProductOperators() { return kGemmNames; }
-
 std::optional<Product> ParseProduct(const OpCall& call) {
-  const auto op = std::find_if(kGemmOperators.begin(), kGemmOperators.end(),
-                               [&](const Operator& o) { return o.name == call.name; });
-  if (op == kGemmOperators.end()) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  const TensorDesc* a = places.Tensor(call, "a");
+  const TensorDesc* b = places.Tensor(call, "b");
+  const TensorDesc* d = call.OutputTensor(0);
+  if (a == nullptr || b == nullptr || d == nullptr) {
     return std::nullopt;
   }
-  const std::size_t first = op->addend ? 1 : 0;
-  const TensorDesc* a = call.InputTensor(first);
-  const TensorDesc* b = call.InputTensor(first + 1);
-  const TensorDesc* d = call.OutputTensor(0);
+  const Form form = FormOf(*a, *b);
   Product p;
-  if (a == nullptr || b == nullptr || d == nullptr || !SetSizes(op->form, a->shape, b->shape, p) ||
-      d->shape != ResultShape(op->form, p) || a->dtype != b->dtype || a->dtype != d->dtype ||
+  if (!SetSizes(form, a->shape, b->shape, p) || d->shape != ResultShape(form, p) ||
+      a->dtype != b->dtype || a->dtype != d->dtype ||
       !GemmTypesSupported(a->dtype, b->dtype, d->dtype)) {
     return std::nullopt;
   }
-  p.a = ViewOf(*a, op->form, true);
-  p.b = ViewOf(*b, op->form, false);
+  p.a = ViewOf(*a, form, true);
+  p.b = ViewOf(*b, form, false);
   TensorDesc scalar;
   scalar.strides = {0};
-  p.d = ViewOf(op->form == Form::kDot ? scalar : *d, op->form, true);
+  p.d = ViewOf(form == Form::kDot ? scalar : *d, form, true);
   p.d.tensor = d;
-  if (op->addend) {
-    const TensorDesc* c = call.InputTensor(0);
-    const auto view = c == nullptr ? std::nullopt : AddendOf(*c, op->form, d->shape);
+  if (places.Has("addend")) {
+    const TensorDesc* c = places.Tensor(call, "addend");
+    const auto view = c == nullptr ? std::nullopt : AddendOf(*c, form, d->shape);
     if (!view || c->dtype != d->dtype) {
       return std::nullopt;
     }
     p.c = *view;
-    p.beta = call.inputs.size() > 3 ? call.inputs[3].AsNumber<double>(1) : 1;
-    p.alpha = call.inputs.size() > 4 ? call.inputs[4].AsNumber<double>(1) : 1;
+    p.beta = places.Number(call, "beta", 1);
+    p.alpha = places.Number(call, "alpha", 1);
   }
   if (!Fits(p.a, p.m, p.k) || !Fits(p.b, p.k, p.n) || !Fits(p.d, p.m, p.n)) {
     return std::nullopt;

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "core/value.h"
 
@@ -27,8 +25,6 @@ struct Product {
   double alpha = 1, beta = 0;
 };
 
-// "aten::mm", …
-[[nodiscard]] std::span<const std::string_view> ProductOperators();
 // Nothing if the call is not one of them, or not one that the kernels compute. Pointers are into
 // `call`.
 [[nodiscard]] std::optional<Product> ParseProduct(const OpCall& call);

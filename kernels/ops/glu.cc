@@ -85,11 +85,6 @@ std::vector<ElementwiseCall> Gated::Steps() const {
 class Glu final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "glu"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {"aten::glu",
-                                                                   "aten::glu_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const auto gated = ParseGlu(call);
     if (!gated) {

@@ -47,10 +47,6 @@ bool UpdateFits(const OpCall& call) {
 class GradientScaling final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "gradient_scaling"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {kUnscale, kUpdate};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return call.name == kUnscale ? ParseUnscale(call).has_value() : UpdateFits(call);
   }

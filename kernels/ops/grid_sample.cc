@@ -137,11 +137,6 @@ std::array<Tap, 4> TapsOf(const GridSampleCall& p, double grid_x, double grid_y)
 class GridSample final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "grid_sample"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {
-        "aten::grid_sampler_2d", "aten::grid_sampler_2d_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseGridSample(call).has_value();
   }

@@ -71,11 +71,6 @@ std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
 class GroupNorm final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "group_norm"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {
-        "aten::native_group_norm", "aten::native_group_norm_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseGroupNorm(call).has_value();
   }

@@ -67,11 +67,6 @@ std::optional<Indexed> ParseRows(const OpCall& call) {
 class IndexRead final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "index_read"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 5> kOperators = {
-        "aten::index", "aten::_unsafe_index", "aten::index_select", "aten::take", "aten::gather"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsGather(call) ? ParseGather(call).has_value() : ParseRows(call).has_value();
   }

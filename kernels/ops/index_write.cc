@@ -125,15 +125,6 @@ T Combined(T old, T value, IndexWrite mode) {
 class IndexWriteKernel final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "index_write"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 14> kOperators = {
-        "aten::_index_put_impl_",  "aten::index_put_", "aten::index_put",
-        "aten::_unsafe_index_put", "aten::index_add_", "aten::index_add",
-        "aten::index_copy_",       "aten::index_copy", "aten::index_fill_",
-        "aten::index_fill",        "aten::scatter_",   "aten::scatter",
-        "aten::scatter_add_",      "aten::scatter_add"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsScatter(call) ? ParseScatter(call).has_value() : ParsePut(call).has_value();
   }

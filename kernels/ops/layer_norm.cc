@@ -96,12 +96,6 @@ std::optional<Backward> ParseBackward(const OpCall& call) {
 class LayerNorm final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "layer_norm"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 4> kOperators = {
-        "aten::native_layer_norm", "aten::native_layer_norm_backward", "aten::_fused_rms_norm",
-        "aten::_fused_rms_norm_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return IsBackward(call) ? ParseBackward(call).has_value() : ParseForward(call).has_value();
   }

@@ -80,9 +80,6 @@ void Write(const MaskedCall& m, const Integers& positions, const std::vector<T>&
 class Masked final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "masked"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return MaskedOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const auto m = ParseMasked(call);
     return m && (m->kind != Kind::kFill || CanRun(FillStep(*m)));

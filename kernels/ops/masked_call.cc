@@ -5,10 +5,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 10> kMaskedOperators = {
-    "aten::where",           "aten::nonzero",      "aten::masked_select", "aten::masked_scatter",
-    "aten::masked_scatter_", "aten::index",        "aten::index_put",     "aten::_index_put_impl_",
-    "aten::index_put_",      "aten::_unsafe_index"};
 constexpr std::int64_t kMaxCoordinates = 4;  // of masked.cl
 
 using Kind = MaskedCall::Kind;
@@ -215,8 +211,6 @@ std::optional<MaskedCall> ParseMaskedPut(const OpCall& call) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> MaskedOperators() { return kMaskedOperators; }
 
 std::optional<MaskedCall> ParseMasked(const OpCall& call) {
   std::optional<MaskedCall> m;

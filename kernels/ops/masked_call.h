@@ -2,8 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/rows.h"
@@ -28,7 +26,6 @@ struct MaskedCall {
   bool accumulate = false;
 };
 
-[[nodiscard]] std::span<const std::string_view> MaskedOperators();
 // Nothing if the call is not one of them, or has indices that are no mask.
 [[nodiscard]] std::optional<MaskedCall> ParseMasked(const OpCall& call);
 

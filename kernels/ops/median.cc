@@ -84,11 +84,6 @@ std::int64_t Pick(const MedianCall& p, const T* line) {
 class Median final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "median"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {
-        "aten::median", "aten::nanmedian", "aten::kthvalue"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseMedian(call).has_value();
   }

@@ -76,11 +76,6 @@ double LogSumExp(const double* x, std::size_t n) {
 class Moments final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "moments"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 4> kOperators = {
-        "aten::var", "aten::std", "aten::var_mean", "aten::logsumexp"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseMoments(call).has_value();
   }

@@ -77,12 +77,6 @@ std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
 class NllLoss final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "nll_loss"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 4> kOperators = {
-        "aten::nll_loss_forward", "aten::nll_loss_backward", "aten::nll_loss2d_forward",
-        "aten::nll_loss2d_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseNllLoss(call).has_value();
   }

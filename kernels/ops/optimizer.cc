@@ -65,11 +65,6 @@ Status AppendStep(RowLowering& rows, const OptimizerCall& c, const ParameterStep
 class Optimizer final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "optimizer"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {
-        "aten::_fused_adam_", "aten::_fused_adamw_", "aten::_fused_sgd_"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseOptimizer(call).has_value();
   }

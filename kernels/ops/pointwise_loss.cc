@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/operator_arguments.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/loss_reduction.h"
 #include "kernels/ops/reduction_plan.h"
@@ -23,20 +24,9 @@ enum class LossKind : std::int32_t {
   kCrossEntropy = 4,
   kCrossEntropyLogits = 5,
 };
-// Argument positions, counted without a leading gradient; -1: none.
-struct LossRule {
-  std::string_view name;
-  LossKind kind;
-  int weight, positive, reduction, parameter;
-};
-constexpr std::array kRules = {
-    LossRule{"aten::mse_loss", LossKind::kMse, -1, -1, 2, -1},
-    LossRule{"aten::l1_loss", LossKind::kL1, -1, -1, 2, -1},
-    LossRule{"aten::smooth_l1_loss", LossKind::kSmoothL1, -1, -1, 2, 3},
-    LossRule{"aten::huber_loss", LossKind::kHuber, -1, -1, 2, 3},
-    LossRule{"aten::binary_cross_entropy", LossKind::kCrossEntropy, 2, -1, 3, -1},
-    LossRule{"aten::binary_cross_entropy_with_logits", LossKind::kCrossEntropyLogits, 2, 3, 4, -1},
-};
+// What the operators' rows call them, as LossKind numbers them.
+constexpr std::array<std::string_view, 6> kLosses = {
+    "mse", "l1", "smooth_l1", "huber", "binary_cross_entropy", "binary_cross_entropy_with_logits"};
 
 struct PointwiseLossCall {
   LossKind kind = LossKind::kMse;
@@ -50,27 +40,20 @@ struct PointwiseLossCall {
   [[nodiscard]] std::int64_t n() const { return Count(x); }
 };
 
-std::optional<TensorDesc> ExpandedArgument(const OpCall& call, int at, const TensorDesc& x) {
-  const TensorDesc* tensor = at < 0 ? nullptr : call.InputTensor(static_cast<std::size_t>(at));
+std::optional<TensorDesc> ExpandedTo(const TensorDesc* tensor, const TensorDesc& x) {
   return tensor == nullptr || tensor->dtype != x.dtype ? std::nullopt : Expanded(*tensor, x.shape);
 }
 
 std::optional<PointwiseLossCall> ParsePointwiseLoss(const OpCall& call) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
   PointwiseLossCall p;
-  std::string_view name = call.name;
-  p.backward = name.ends_with("_backward");
-  if (p.backward) {
-    name.remove_suffix(std::string_view("_backward").size());
-  }
-  const auto* rule =
-      std::find_if(kRules.begin(), kRules.end(), [&](const LossRule& r) { return r.name == name; });
-  const int first = p.backward ? 1 : 0;
-  const auto position = [&](int i) { return i < 0 ? -1 : i + first; };
-  const TensorDesc* x = call.InputTensor(static_cast<std::size_t>(first));
-  const TensorDesc* t = call.InputTensor(static_cast<std::size_t>(first) + 1);
+  p.backward = places.Has("grad");
+  const auto* loss = std::find(kLosses.begin(), kLosses.end(), places.Word("loss"));
+  const TensorDesc* x = places.Tensor(call, "x");
+  const TensorDesc* t = places.Tensor(call, "target");
   p.y = call.OutputTensor(0);
-  p.g = p.backward ? call.InputTensor(0) : nullptr;
-  if (rule == kRules.end() || x == nullptr || t == nullptr || p.y == nullptr ||
+  p.g = places.Tensor(call, "grad");
+  if (loss == kLosses.end() || x == nullptr || t == nullptr || p.y == nullptr ||
       !IsFloatKernelType(x->dtype) || t->dtype != x->dtype || p.y->dtype != x->dtype ||
       (p.backward && (p.g == nullptr || p.g->dtype != x->dtype))) {
     return std::nullopt;
@@ -79,22 +62,18 @@ std::optional<PointwiseLossCall> ParsePointwiseLoss(const OpCall& call) {
   if (!shape) {
     return std::nullopt;
   }
-  p.kind = rule->kind;
+  p.kind = static_cast<LossKind>(loss - kLosses.begin());
   p.x = *Expanded(*x, *shape);
   p.t = *Expanded(*t, *shape);
-  p.weight = ExpandedArgument(call, position(rule->weight), p.x);
-  p.positive = ExpandedArgument(call, position(rule->positive), p.x);
-  for (const auto& [at, found] : {std::pair(rule->weight, p.weight.has_value()),
-                                  std::pair(rule->positive, p.positive.has_value())}) {
-    if (at >= 0 && !found && call.InputTensor(static_cast<std::size_t>(at + first)) != nullptr) {
-      return std::nullopt;
-    }
+  const TensorDesc* weight = places.Tensor(call, "weight");
+  const TensorDesc* positive = places.Tensor(call, "positive");
+  p.weight = ExpandedTo(weight, p.x);
+  p.positive = ExpandedTo(positive, p.x);
+  if ((weight != nullptr && !p.weight) || (positive != nullptr && !p.positive)) {
+    return std::nullopt;
   }
-  p.reduction = Argument(call, static_cast<std::size_t>(rule->reduction + first))
-                    .AsNumber<std::int64_t>(kReduceMean);
-  if (rule->parameter >= 0) {
-    p.parameter = NumberOr(Argument(call, static_cast<std::size_t>(rule->parameter + first)), 1);
-  }
+  p.reduction = static_cast<std::int64_t>(places.Number(call, "reduction", kReduceMean));
+  p.parameter = places.Number(call, "parameter", 1);
   const std::int64_t losses = p.reduction == kReduceNone ? p.n() : 1;
   const bool fits = p.backward
                         ? p.y->shape == p.x.shape && (Count(*p.g) == 1 || Count(*p.g) == p.n())
@@ -141,20 +120,6 @@ double SlopeOf(const PointwiseLossCall& p, double x, double t) {
 class PointwiseLoss final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "pointwise_loss"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 10> kOperators = {
-        "aten::mse_loss",
-        "aten::l1_loss",
-        "aten::smooth_l1_loss",
-        "aten::huber_loss",
-        "aten::binary_cross_entropy",
-        "aten::binary_cross_entropy_with_logits",
-        "aten::mse_loss_backward",
-        "aten::smooth_l1_loss_backward",
-        "aten::huber_loss_backward",
-        "aten::binary_cross_entropy_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParsePointwiseLoss(call).has_value();
   }

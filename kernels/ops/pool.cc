@@ -156,9 +156,6 @@ PoolArgs MakeArgs(const PoolCall& p) {
 class PoolKernel : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "pool"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return PoolOperators();
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParsePool(call).has_value();
   }

@@ -3,67 +3,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/operator_arguments.h"
 #include "kernels/lowering.h"
 
 namespace reprise {
 namespace {
 
-// Where each operator has its arguments; -1: it has no such argument.
-struct PoolLayout {
-  std::string_view name;
-  PoolCall::Kind kind;
-  bool backward;
-  int kernel, stride, padding, dilation, count_padding, divisor;
-  int index = -1;  // backward: where the largest were
-  bool adaptive = false;
-};
-using PoolKind = PoolCall::Kind;
-constexpr std::array kPoolLayouts = {
-    // (self, kernel_size, stride, padding, dilation, ceil_mode) -> output, indices
-    PoolLayout{"aten::max_pool2d_with_indices", PoolKind::kMax, false, 1, 2, 3, 4, -1, -1},
-    // (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
-    PoolLayout{"aten::max_pool2d_with_indices_backward", PoolKind::kMax, true, 2, 3, 4, 5, -1, -1,
-               7},
-    // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    PoolLayout{"aten::avg_pool2d", PoolKind::kAverage, false, 1, 2, 3, -1, 5, 6},
-    // (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
-    //  divisor_override)
-    PoolLayout{"aten::avg_pool2d_backward", PoolKind::kAverage, true, 2, 3, 4, -1, 6, 7},
-    // (self, output_size)
-    PoolLayout{"aten::_adaptive_avg_pool2d", PoolKind::kAverage, false, -1, -1, -1, -1, -1, -1, -1,
-               true},
-    // (grad_output, self)
-    PoolLayout{"aten::_adaptive_avg_pool2d_backward", PoolKind::kAverage, true, -1, -1, -1, -1, -1,
-               -1, -1, true},
-    // (self, output_size) -> output, indices
-    PoolLayout{"aten::adaptive_max_pool2d", PoolKind::kMax, false, -1, -1, -1, -1, -1, -1, -1,
-               true},
-    // (grad_output, self, indices)
-    PoolLayout{"aten::adaptive_max_pool2d_backward", PoolKind::kMax, true, -1, -1, -1, -1, -1, -1,
-               2, true},
-};
-constexpr auto kPoolNames = [] {
-  std::array<std::string_view, kPoolLayouts.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = kPoolLayouts[i].name;
-  }
-  return names;
-}();
-
 // Two numbers, or one for both; `absent` where there are none.
-PoolCall::Pair PoolPairOf(const OpCall& call, int i, const PoolCall::Pair& absent) {
-  const auto values =
-      i < 0 ? std::vector<std::int64_t>() : call.InputInts(static_cast<std::size_t>(i));
+PoolCall::Pair PoolPairOf(const OpCall& call, std::string_view key, const PoolCall::Pair& absent) {
+  const auto values = ArgumentPlaces::Of(call.name).Ints(call, key);
   if (values.empty()) {
     return absent;
   }
   return {values.front(), values.back()};
-}
-
-std::int64_t IntOf(const OpCall& call, int i, std::int64_t absent) {
-  const auto at = static_cast<std::size_t>(i);
-  return i >= 0 && at < call.inputs.size() ? call.inputs[at].AsNumber<std::int64_t>(absent)
-                                           : absent;
 }
 
 std::optional<PoolTensor> Images(const TensorDesc* t) {
@@ -118,24 +70,21 @@ double PoolCall::DivisorOf(std::int64_t oy, std::int64_t ox) const {
   return static_cast<double>(std::max<std::int64_t>(1, (y.end - y.begin) * (x.end - x.begin)));
 }
 
-std::span<const std::string_view> PoolOperators() { return kPoolNames; }
-
 std::optional<PoolCall> ParsePool(const OpCall& call) {
-  const auto layout = std::find_if(kPoolLayouts.begin(), kPoolLayouts.end(),
-                                   [&](const PoolLayout& l) { return l.name == call.name; });
-  if (layout == kPoolLayouts.end()) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  if (!places.Has("max") && !places.Has("average")) {
     return std::nullopt;
   }
   PoolCall p;
-  p.kind = layout->kind;
-  p.adaptive = layout->adaptive;
-  p.backward = layout->backward;
-  p.kernel = PoolPairOf(call, layout->kernel, {1, 1});
-  p.stride = PoolPairOf(call, layout->stride, p.kernel);
-  p.padding = PoolPairOf(call, layout->padding, {0, 0});
-  p.dilation = PoolPairOf(call, layout->dilation, {1, 1});
-  p.count_padding = IntOf(call, layout->count_padding, 1) != 0;
-  p.divisor = IntOf(call, layout->divisor, 0);
+  p.kind = places.Has("max") ? PoolCall::Kind::kMax : PoolCall::Kind::kAverage;
+  p.adaptive = places.Has("adaptive");
+  p.backward = places.Has("grad");
+  p.kernel = PoolPairOf(call, "kernel", {1, 1});
+  p.stride = PoolPairOf(call, "stride", p.kernel);
+  p.padding = PoolPairOf(call, "padding", {0, 0});
+  p.dilation = PoolPairOf(call, "dilation", {1, 1});
+  p.count_padding = places.Number(call, "count_padding", 1) != 0;
+  p.divisor = static_cast<std::int64_t>(places.Number(call, "divisor", 0));
   const auto input = Images(p.backward ? call.OutputTensor(0) : call.InputTensor(0));
   const auto output = Images(p.backward ? call.InputTensor(0) : call.OutputTensor(0));
   if (!input || !output || input->tensor->dtype != output->tensor->dtype ||
@@ -144,9 +93,8 @@ std::optional<PoolCall> ParsePool(const OpCall& call) {
   }
   p.input = *input;
   p.output = *output;
-  if (p.kind == PoolKind::kMax) {
-    const auto index = Images(p.backward ? call.InputTensor(static_cast<std::size_t>(layout->index))
-                                         : call.OutputTensor(1));
+  if (p.kind == PoolCall::Kind::kMax) {
+    const auto index = Images(p.backward ? places.Tensor(call, "index") : call.OutputTensor(1));
     if (!index || index->tensor->dtype != DType::kInt64 ||
         index->tensor->shape != p.output.tensor->shape) {
       return std::nullopt;

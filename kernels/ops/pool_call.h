@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/value.h"
@@ -46,9 +44,8 @@ struct PoolCall {
   [[nodiscard]] double DivisorOf(std::int64_t oy, std::int64_t ox) const;
 };
 
-[[nodiscard]] std::span<const std::string_view> PoolOperators();
-// Nothing if the call is not one of them or has another dtype than the floating ones. Pointers are
-// into `call`.
+// Nothing if the call is not one of the family or has another dtype than the floating ones.
+// Pointers are into `call`.
 [[nodiscard]] std::optional<PoolCall> ParsePool(const OpCall& call);
 // Kernel::Samples of the family.
 [[nodiscard]] std::vector<OpCall> PoolSamples();

@@ -43,10 +43,6 @@ std::optional<Steps> ParsePrelu(const OpCall& call) {
 class PreluBackward final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "prelu_backward"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 1> kOperators = {"aten::_prelu_kernel_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParsePrelu(call).has_value();
   }

@@ -17,11 +17,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 10> kRandomOperators = {
-    "aten::random_",    "aten::uniform_",      "aten::normal_", "aten::bernoulli_",
-    "aten::bernoulli",  "aten::exponential_",  "aten::cauchy_", "aten::log_normal_",
-    "aten::geometric_", "aten::native_dropout"};
-
 double NumberAt(const OpCall& call, std::size_t i, double fallback) {
   return i < call.inputs.size() ? call.inputs[i].AsNumber<double>(fallback) : fallback;
 }
@@ -297,9 +292,6 @@ Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
 class Random : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "random"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    return kRandomOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     if (ParseDropout(call) && call.name == "aten::native_dropout") {
       return true;

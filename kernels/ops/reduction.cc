@@ -278,14 +278,6 @@ Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
 class Reduction final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "reduction"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 14> kOperators = {
-        "aten::sum",           "aten::mean",   "aten::nansum", "aten::prod",
-        "aten::max",           "aten::min",    "aten::amax",   "aten::amin",
-        "aten::any",           "aten::all",    "aten::norm",   "aten::linalg_vector_norm",
-        "aten::count_nonzero", "aten::aminmax"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     const std::optional<ReductionCall> p = ParseReduction(call);
     // int64 programs have no absolute values and powers.

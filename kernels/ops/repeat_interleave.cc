@@ -82,10 +82,6 @@ Result<Integers> Sources(const RepeatInterleaveCall& p, const HostBindings& memo
 class RepeatInterleave final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "repeat_interleave"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 1> kOperators = {"aten::repeat_interleave"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseRepeatInterleave(call).has_value();
   }

@@ -42,11 +42,6 @@ std::optional<ScanCall> ParseScan(const OpCall& call) {
 class Scan final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "scan"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {"aten::cumsum", "aten::cumsum_",
-                                                                   "aten::cumprod"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseScan(call).has_value();
   }

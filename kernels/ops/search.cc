@@ -69,11 +69,6 @@ Integers Places(const SearchCall& p, const std::vector<T>& boundaries,
 class Search final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "search"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {"aten::bucketize",
-                                                                   "aten::searchsorted"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSearch(call).has_value();
   }

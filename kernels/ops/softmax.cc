@@ -154,12 +154,6 @@ void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, s
 class Softmax final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "softmax"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 5> kOperators = {
-        "aten::_softmax", "aten::_log_softmax", "aten::_safe_softmax",
-        "aten::_softmax_backward_data", "aten::_log_softmax_backward_data"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSoftmax(call).has_value();
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "costs/sort_dim.h"
 #include "kernels/host/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
@@ -40,13 +41,12 @@ std::optional<SortCall> ParseSort(const OpCall& call) {
     return std::nullopt;
   }
   const bool topk = call.name == "aten::topk";
-  const bool stable = !topk && !IsInt(Argument(call, 1));
-  const std::size_t at = topk || stable ? 2 : 1;
-  const auto dim = WrapDim(Argument(call, at).AsNumber<std::int64_t>(-1), Rank(*p.self));
+  const std::size_t at = SortDimArgument(call);
+  const auto dim = SortDim(call);
   if (!dim) {
     return std::nullopt;
   }
-  p.dim = *dim;
+  p.dim = static_cast<std::int64_t>(*dim);
   p.descending = TruthOr(Argument(call, at + 1), topk);
   const std::int64_t n = ExtentOf(*p.self, p.dim);
   p.k = topk ? std::clamp<std::int64_t>(Argument(call, 1).AsNumber<std::int64_t>(0), 0, n) : n;
@@ -82,11 +82,6 @@ std::vector<std::size_t> OrderOf(const T* line, std::int64_t n, bool descending)
 class Sort final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "sort"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 3> kOperators = {"aten::sort", "aten::argsort",
-                                                                   "aten::topk"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseSort(call).has_value();
   }

@@ -42,11 +42,6 @@ std::optional<TriangleCall> ParseTriangle(const OpCall& call) {
 class Triangle final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "triangle"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 4> kOperators = {"aten::tril", "aten::tril_",
-                                                                   "aten::triu", "aten::triu_"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseTriangle(call).has_value();
   }

@@ -76,10 +76,6 @@ std::optional<UnfoldCall> ParseUnfold(const OpCall& call) {
 class Unfold final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "unfold"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 2> kOperators = {"aten::im2col", "aten::col2im"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseUnfold(call).has_value();
   }

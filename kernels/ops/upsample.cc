@@ -138,24 +138,6 @@ std::optional<UpsampleCall> ParseUpsample(const OpCall& call) {
 class Upsample final : public Kernel {
  public:
   [[nodiscard]] std::string_view name() const override { return "upsample"; }
-  [[nodiscard]] std::span<const std::string_view> operators() const override {
-    static constexpr std::array<std::string_view, 14> kOperators = {
-        "aten::upsample_nearest1d",
-        "aten::upsample_nearest2d",
-        "aten::_upsample_nearest_exact1d",
-        "aten::_upsample_nearest_exact2d",
-        "aten::upsample_linear1d",
-        "aten::upsample_bilinear2d",
-        "aten::upsample_bicubic2d",
-        "aten::upsample_nearest1d_backward",
-        "aten::upsample_nearest2d_backward",
-        "aten::_upsample_nearest_exact1d_backward",
-        "aten::_upsample_nearest_exact2d_backward",
-        "aten::upsample_linear1d_backward",
-        "aten::upsample_bilinear2d_backward",
-        "aten::upsample_bicubic2d_backward"};
-    return kOperators;
-  }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
     return ParseUpsample(call).has_value();
   }
