@@ -1,5 +1,5 @@
 // Rules of InferResults: a function for each family of operators. Which operator follows which rule
-// is the table in infer_results.cc.
+// is the column `result` of core/operators.def.
 #pragma once
 
 #include <cstddef>
