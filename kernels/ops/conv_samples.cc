@@ -89,6 +89,11 @@ void AddNames(std::vector<OpCall>& calls) {
   for (const char* name : {"aten::_slow_conv2d_forward", "aten::thnn_conv2d"}) {
     calls.push_back({name, {in, weight, kernel, bias, two, one}, {out()}});
   }
+  calls.push_back(
+      {"aten::_slow_conv2d_backward",
+       {out(), in, weight, kernel, two, one, Value{ValueList{Bool(true), Bool(true), Bool(true)}}},
+       {Value{t.Tensor(f, {2, 3, 6, 7})}, Value{t.Tensor(f, {5, 3, 3, 2})},
+        Value{t.Tensor(f, {5})}}});
   calls.push_back({"aten::convolution_overrideable",
                    {in, weight, None(), two, one, unit, no, Ints({0, 0}), Int(1)},
                    {out()}});
