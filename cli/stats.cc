@@ -75,7 +75,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
   }
   Json certainty = Json::object();
   for (const auto& [value, count] : stats.certainty) {
-    certainty[std::string(CertaintyName(value))] = count;
+    certainty[std::string(Name(value))] = count;
   }
   Json groups = Json::array();
   for (const auto& [id, row] : stats.groups) {

@@ -64,11 +64,6 @@ Status AddFile(const std::string& path, TraceStats& stats) {
 
 }  // namespace
 
-std::string_view CertaintyName(GroupCertainty certainty) {
-  constexpr std::array<std::string_view, 3> kNames = {"recorded", "inferred", "unknown"};
-  return kNames.at(static_cast<std::size_t>(certainty));
-}
-
 Result<TraceStats> CollectTraceStats(const std::string& path) {
   TraceStats stats;
   std::error_code code;

@@ -56,8 +56,6 @@ struct TraceStats {
   std::map<std::string, Diagnostics::Counter> reader;
 };
 
-[[nodiscard]] std::string_view CertaintyName(GroupCertainty certainty);
-
 // Of an .et file, or of the ranks that are there of a set's directory. Bad input as the readers
 // say.
 [[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path);

@@ -100,7 +100,7 @@ void PrintTransfers(const TraceStats& stats) {
   }
   std::string certainty;
   for (const auto& [value, count] : stats.certainty) {
-    certainty += fmt::format("{}{} {}", certainty.empty() ? "" : ", ", count, CertaintyName(value));
+    certainty += fmt::format("{}{} {}", certainty.empty() ? "" : ", ", count, Name(value));
   }
   fmt::print("process group of a transfer: {}\n", certainty);
 }

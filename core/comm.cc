@@ -12,6 +12,7 @@ constexpr std::array<std::string_view, 11> kCommKindNames = {
     "all_to_all", "reduce_scatter", "barrier",    "send",   "recv"};
 constexpr std::array<std::string_view, 9> kOpNames = {"sum",  "avg", "min",  "max",       "prod",
                                                       "band", "bor", "bxor", "premul_sum"};
+constexpr std::array<std::string_view, 3> kCertaintyNames = {"recorded", "inferred", "unknown"};
 
 // Lower-case letters only: "_reduce_scatter_base_" and "ReduceScatter" compare alike.
 std::string Squeeze(std::string_view text) {
@@ -68,6 +69,17 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
     return std::nullopt;
   }
   return static_cast<ReduceOp>(it - kOpNames.begin());
+}
+
+std::string_view Name(GroupCertainty certainty) {
+  return kCertaintyNames.at(static_cast<std::size_t>(certainty));
+}
+
+std::optional<GroupCertainty> ParseGroupCertainty(std::string_view text) {
+  const auto* it = std::find(kCertaintyNames.begin(), kCertaintyNames.end(), text);
+  return it == kCertaintyNames.end()
+             ? std::nullopt
+             : std::optional(static_cast<GroupCertainty>(it - kCertaintyNames.begin()));
 }
 
 std::int64_t ContributedBytes(const CommSpec& spec) {

@@ -55,6 +55,9 @@ enum class GroupCertainty : std::uint8_t {
   kUnknown,   // several fit; replay refuses by default
 };
 
+[[nodiscard]] std::string_view Name(GroupCertainty certainty);  // "recorded", …
+[[nodiscard]] std::optional<GroupCertainty> ParseGroupCertainty(std::string_view text);
+
 // One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's.
 struct CommSpec {
   CommKind kind = CommKind::kAllReduce;

@@ -1,12 +1,14 @@
 // Attributes of Chakra's messages, written one after the other. Only et_schema sees this.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "et_schema/field_types.h"
 #include "et_schema/wire_buffer.h"
 
 namespace reprise {
@@ -24,61 +26,65 @@ class Attributes {
  public:
   Attributes(WireBuffer& out, std::uint32_t field) : out_(out), field_(field) {}
 
-  void Bool(std::string_view name, bool value) {
+  template <typename Type, typename Value>
+  void Put(std::string_view name, const Value& value) {
+    Write(Type{}, name, value);
+  }
+  void TextList(std::string_view name, const std::vector<std::string>& values) {
+    Write(field::TextList{}, name, values);
+  }
+
+ private:
+  void Write(field::Bool, std::string_view name, bool value) {
     Varint(name, attribute_field::kBool, value ? 1 : 0);
   }
-  void Int32(std::string_view name, std::int32_t value) {
+  void Write(field::Int32, std::string_view name, std::int32_t value) {
     Varint(name, attribute_field::kInt32, static_cast<std::uint64_t>(std::int64_t{value}));
   }
-  void Int64(std::string_view name, std::int64_t value) {
+  void Write(field::Int64, std::string_view name, std::int64_t value) {
     Varint(name, attribute_field::kInt64, static_cast<std::uint64_t>(value));
   }
-  void Uint64(std::string_view name, std::uint64_t value) {
-    Varint(name, attribute_field::kUint64, value);
+  void Write(field::Count, std::string_view name, std::int64_t value) {
+    Write(field::Int64{}, name, value);
   }
-  void Fixed64(std::string_view name, std::uint64_t value) {
+  void Write(field::Uint64, std::string_view name, std::int64_t value) {
+    Varint(name, attribute_field::kUint64, static_cast<std::uint64_t>(value));
+  }
+  void Write(field::Fixed64, std::string_view name, std::uint64_t value) {
     Add(name, [&] { out_.Fixed64Field(attribute_field::kFixed64, value); });
   }
-  void Double(std::string_view name, double value) {
+  void Write(field::Double, std::string_view name, double value) {
     Add(name,
         [&] { out_.Fixed64Field(attribute_field::kDouble, std::bit_cast<std::uint64_t>(value)); });
   }
-  void Text(std::string_view name, std::string_view value) {
+  void Write(field::Text, std::string_view name, std::string_view value) {
     Add(name, [&] { out_.TextField(attribute_field::kString, value); });
   }
-  void TextUnlessEmpty(std::string_view name, std::string_view value) {
-    if (!value.empty()) {
-      Text(name, value);
-    }
-  }
-  void Int32Unless(std::string_view name, std::int32_t value, std::int32_t absent) {
-    if (value != absent) {
-      Int32(name, value);
-    }
-  }
-  void Int64Unless(std::string_view name, std::int64_t value, std::int64_t absent) {
-    if (value != absent) {
-      Int64(name, value);
-    }
+  template <typename Enum>
+  void Write(field::Named<Enum>, std::string_view name, Enum value) {
+    Write(field::Text{}, name, Name(value));
   }
   template <typename Values>
-  void Int32List(std::string_view name, const Values& values) {
+  void Write(field::Int32List, std::string_view name, const Values& values) {
     List(name, attribute_field::kInt32List, values, [&](auto value) { out_.Signed(value); });
   }
+  void Write(field::Int32Triple, std::string_view name, const std::array<std::int32_t, 3>& values) {
+    Write(field::Int32List{}, name, values);
+  }
   template <typename Values>
-  void Int64List(std::string_view name, const Values& values) {
+  void Write(field::Int64List, std::string_view name, const Values& values) {
     List(name, attribute_field::kInt64List, values, [&](auto value) { out_.Signed(value); });
   }
   template <typename Values>
-  void Uint64List(std::string_view name, const Values& values) {
+  void Write(field::Uint64List, std::string_view name, const Values& values) {
     List(name, attribute_field::kUint64List, values, [&](auto value) { out_.Varint(value); });
   }
   template <typename Values>
-  void Sint64List(std::string_view name, const Values& values) {
+  void Write(field::Sint64List, std::string_view name, const Values& values) {
     List(name, attribute_field::kSint64List, values,
          [&](auto value) { out_.Varint(ZigZagEncode(value)); });
   }
-  void TextList(std::string_view name, const std::vector<std::string>& values) {
+  void Write(field::TextList, std::string_view name, const std::vector<std::string>& values) {
     Add(name, [&] {
       out_.Nested(attribute_field::kStringList, [&] {
         for (const std::string& value : values) {
@@ -88,7 +94,6 @@ class Attributes {
     });
   }
 
- private:
   template <typename Fill>
   void Add(std::string_view name, const Fill& fill) {
     out_.Nested(field_, [&] {

@@ -130,43 +130,13 @@ void Census::Merge(const Census& other) {
 
 bool IsSchemaField(std::string_view name) {
   constexpr std::string_view kNodeAttributes[] = {
-#define ATTRIBUTE(symbol, name, shape) name,
-#include "et_schema/attributes.def"
-#undef ATTRIBUTE
+#define ATTRIBUTE(symbol, name, ...) name,
+#include "et_schema/fields.def"
   };
-  constexpr std::string_view kHeaderAttributes[] = {"reprise_format",
-                                                    "rank",
-                                                    "world_size",
-                                                    "base_ns",
-                                                    "source",
-                                                    "step_names",
-                                                    "step_starts_ns",
-                                                    "step_durations_ns",
-                                                    "range_names",
-                                                    "ranges",
-                                                    "index_ranges",
-                                                    "group_ids",
-                                                    "group_descriptions",
-                                                    "group_sizes",
-                                                    "group_ranks",
-                                                    "untraced_step_ns",
-                                                    "tracing_call_ns",
-                                                    "machine_processor",
-                                                    "machine_device",
-                                                    "machine_framework",
-                                                    "machine_threads",
-                                                    "machine_cores",
-                                                    "clock_offset_ns",
-                                                    "clock_drift",
-                                                    "clock_uncertainty_ns",
-                                                    "diagnostics_names",
-                                                    "diagnostics_counts",
-                                                    "link_method",
-                                                    "link_choice",
-                                                    "link_numbers",
-                                                    "link_threads",
-                                                    "link_unmatched",
-                                                    "node_count"};
+  constexpr std::string_view kHeaderAttributes[] = {
+#define HEADER_ATTRIBUTE(name, ...) name,
+#include "et_schema/fields.def"
+  };
   constexpr std::string_view kNodePrefix = "node.";
   constexpr std::string_view kHeaderPrefix = "header.";
   const bool node = name.starts_with(kNodePrefix);

@@ -7,8 +7,32 @@
 #include <system_error>
 
 #include "et_schema/graph_impl.h"
+#include "et_schema/raw_node.h"
 
 namespace reprise {
+
+namespace {
+
+// What an accessor makes of a value.
+template <Attribute A>
+constexpr auto Adjusted(const Graph& /*graph*/, Graph::Index /*i*/, const auto& value) {
+  return value;
+}
+std::int64_t Part(std::int64_t part_ns, std::int64_t whole_ns) {
+  return std::clamp<std::int64_t>(whole_ns, 0, std::max<std::int64_t>(0, part_ns));
+}
+template <>
+auto Adjusted<Attribute::kTracingNs>(const Graph& graph, Graph::Index i,
+                                     const std::int64_t& tracing_ns) {
+  return Part(tracing_ns, graph.duration_ns(i));
+}
+template <>
+auto Adjusted<Attribute::kTracingDelayNs>(const Graph& graph, Graph::Index i,
+                                          const std::int64_t& tracing_delay_ns) {
+  return Part(tracing_delay_ns, graph.delay_ns(i));
+}
+
+}  // namespace
 
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::Graph(Graph&&) noexcept = default;
@@ -65,26 +89,18 @@ Graph::Index Graph::size() const { return static_cast<Index>(impl_->ids.size());
 std::uint64_t Graph::id(Index i) const { return impl_->ids[i]; }
 std::string_view Graph::name(Index i) const { return impl_->strings.Get(impl_->names[i]); }
 NodeType Graph::type(Index i) const { return impl_->types[i]; }
-OpKind Graph::kind(Index i) const { return impl_->kinds[i]; }
-OpClass Graph::op_class(Index i) const { return impl_->classes[i]; }
 Actor Graph::actor(Index i) const { return impl_->actor_table[impl_->actors[i]]; }
-std::int64_t Graph::start_ns(Index i) const { return impl_->start_ns[i]; }
-std::int64_t Graph::duration_ns(Index i) const { return impl_->duration_ns[i]; }
-std::int64_t Graph::delay_ns(Index i) const { return impl_->delay_ns[i]; }
-std::int64_t Graph::tracing_ns(Index i) const {
-  return std::clamp<std::int64_t>(duration_ns(i), 0,
-                                  std::max<std::int64_t>(0, impl_->tracing_ns[i]));
-}
-std::int64_t Graph::tracing_delay_ns(Index i) const {
-  return std::clamp<std::int64_t>(delay_ns(i), 0,
-                                  std::max<std::int64_t>(0, impl_->tracing_delay_ns[i]));
-}
-std::int64_t Graph::transfer_ns(Index i) const { return impl_->RareOf(i).transfer_ns; }
-std::int64_t Graph::num_ops(Index i) const { return impl_->RareOf(i).num_ops; }
-std::int64_t Graph::tensor_bytes(Index i) const { return impl_->RareOf(i).tensor_bytes; }
-std::int32_t Graph::step(Index i) const { return impl_->steps[i]; }
 std::span<const Graph::Index> Graph::order() const { return impl_->order; }
 const Diagnostics& Graph::diagnostics() const { return impl_->diagnostics; }
+
+#define COLUMN_VALUE_Column(member, i) impl_->member[i]
+#define COLUMN_VALUE_Rare(member, i) impl_->RareOf(i).member
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...)       \
+  field::type::View Graph::member(Index i) const {                                 \
+    return Adjusted<Attribute::k##symbol>(                                         \
+        *this, i, impl_->Restore<field::type>(COLUMN_VALUE_##storage(member, i))); \
+  }
+#include "et_schema/fields.def"
 
 std::span<const Graph::Index> Graph::deps(Index i) const {
   const std::uint32_t begin = impl_->dep_begin[i];
@@ -103,10 +119,6 @@ bool Graph::inferred(Index i, std::size_t dep) const {
 const CommSpec* Graph::comm(Index i) const {
   return impl_->comms[i] == Impl::kNone ? nullptr : &impl_->comm_table[impl_->comms[i]];
 }
-
-std::string_view Graph::parent(Index i) const { return impl_->strings.Get(impl_->parents[i]); }
-
-std::string_view Graph::op(Index i) const { return impl_->strings.Get(impl_->ops[i]); }
 
 const DeviceWork* Graph::device_work(Index i) const {
   const std::uint32_t at = impl_->device_works[i];
@@ -130,31 +142,16 @@ Result<Node> Graph::Decode(Index i) const {
   node.id = id(i);
   node.name = name(i);
   node.type = type(i);
-  node.kind = kind(i);
-  node.op_class = op_class(i);
   node.actor = actor(i);
   for (std::size_t d = 0; d < deps(i).size(); ++d) {
     node.deps.push_back(
         {.node_id = id(deps(i)[d]), .reason = reasons(i)[d], .inferred = inferred(i, d)});
   }
-  node.start_ns = start_ns(i);
-  node.duration_ns = duration_ns(i);
-  node.delay_ns = delay_ns(i);
-  node.tracing_ns = impl_->tracing_ns[i];
-  node.tracing_delay_ns = impl_->tracing_delay_ns[i];
-  const Impl::Rare rare = impl_->RareOf(i);
-  node.transfer_ns = rare.transfer_ns;
-  node.num_ops = rare.num_ops;
-  node.tensor_bytes = rare.tensor_bytes;
-  node.step = step(i);
-  node.rf_id = impl_->rf_ids[i];
-  node.seq_id = impl_->seq_ids[i];
-  node.parent = impl_->strings.Get(impl_->parents[i]);
-  node.op_schema = impl_->strings.Get(impl_->schemas[i]);
-  node.results_inferred = impl_->results_inferred[i] != 0;
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
+  node.member = impl_->Restore<field::type>(COLUMN_VALUE_##storage(member, i));
+#include "et_schema/fields.def"
   node.inputs = std::move(call.inputs);
   node.outputs = std::move(call.outputs);
-  node.op = op(i);
   if (const DeviceWork* work = device_work(i)) {
     node.device_work = *work;
   }
@@ -174,16 +171,17 @@ std::size_t Graph::MemoryBytes() const {
   const auto bytes = [](const auto&... arrays) {
     return ((arrays.capacity() * sizeof(arrays[0])) + ...);
   };
-  std::size_t total = bytes(
-      g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-      g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred, g.comms,
-      g.rares, g.device_works, g.arg_forms, g.arg_ids, g.dep_begin, g.deps, g.reasons, g.order,
-      g.actor_table, g.comm_table, g.rare_table, g.device_work_table, g.id_bytes);
+  std::size_t total = bytes(g.dep_begin, g.deps, g.reasons, g.order, g.actor_table, g.comm_table,
+                            g.rare_table, g.device_work_table, g.id_bytes);
+  NodeColumns::ForEach(g, [&](const auto& column) { total += bytes(column); });
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
   }
   return total + g.inferred.capacity() / 8 + g.by_id.MemoryBytes() + g.strings.MemoryBytes() +
          g.forms.MemoryBytes();
 }
+
+#undef COLUMN_VALUE_Column
+#undef COLUMN_VALUE_Rare
 
 }  // namespace reprise

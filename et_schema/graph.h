@@ -43,25 +43,16 @@ class Graph {
   [[nodiscard]] std::uint64_t id(Index i) const;
   [[nodiscard]] std::string_view name(Index i) const;
   [[nodiscard]] NodeType type(Index i) const;
-  [[nodiscard]] OpKind kind(Index i) const;
-  [[nodiscard]] OpClass op_class(Index i) const;
   [[nodiscard]] Actor actor(Index i) const;
-  [[nodiscard]] std::int64_t start_ns(Index i) const;
-  [[nodiscard]] std::int64_t duration_ns(Index i) const;
-  [[nodiscard]] std::int64_t delay_ns(Index i) const;
-  [[nodiscard]] std::int64_t transfer_ns(Index i) const;
-  // Clamped to [0, duration or delay], whatever the file holds.
-  [[nodiscard]] std::int64_t tracing_ns(Index i) const;
-  [[nodiscard]] std::int64_t tracing_delay_ns(Index i) const;
-  [[nodiscard]] std::int32_t step(Index i) const;
-  [[nodiscard]] std::int64_t num_ops(Index i) const;       // see Node::num_ops
-  [[nodiscard]] std::int64_t tensor_bytes(Index i) const;  // see Node::tensor_bytes
+  // The fields of fields.def, by the names that Node has for them. tracing_ns and tracing_delay_ns
+  // are clamped to [0, duration or delay], whatever the file holds.
+#define NODE_FIELD(symbol, member, name, type, ...) \
+  [[nodiscard]] field::type::View member(Index i) const;
+#include "et_schema/fields.def"
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;
   [[nodiscard]] const CommSpec* comm(Index i) const;           // nullptr unless a transfer
-  [[nodiscard]] std::string_view parent(Index i) const;        // see Node::parent
-  [[nodiscard]] std::string_view op(Index i) const;            // see Node::op
   [[nodiscard]] const DeviceWork* device_work(Index i) const;  // nullptr unless a device node
   // Decoded on demand from the compact form; name (of a device node: its op), inputs and outputs.
   [[nodiscard]] Result<OpCall> Call(Index i) const;

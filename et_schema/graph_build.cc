@@ -82,10 +82,9 @@ std::uint32_t GraphBuilder::ActorIndex(const Actor& actor) {
 
 void GraphBuilder::Reserve(std::size_t nodes) {
   Graph::Impl& g = *impl_;
-  const auto reserve_all = [&](auto&... arrays) { (arrays.reserve(nodes), ...); };
-  reserve_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred,
-              g.comms, g.rares, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+  NodeColumns::ForEach(g, [&](auto& column) { column.reserve(nodes); });
+  dep_start_.reserve(nodes);
+  dep_count_.reserve(nodes);
 }
 
 Status GraphBuilder::Add(const NodeView& view) {
@@ -94,30 +93,23 @@ Status GraphBuilder::Add(const NodeView& view) {
   if (g.ids.size() >= kMax || dep_ids_.size() + view.deps.size() >= kMax) {
     return BadInput(fmt::format("{}: more than {} nodes or edges in one rank", origin_, kMax));
   }
+  RareFields rare;
   g.ids.push_back(view.id);
-  g.start_ns.push_back(view.start_ns);
-  g.duration_ns.push_back(view.duration_ns);
-  g.delay_ns.push_back(view.delay_ns);
-  g.tracing_ns.push_back(view.tracing_ns);
-  g.tracing_delay_ns.push_back(view.tracing_delay_ns);
-  g.rf_ids.push_back(view.rf_id);
-  g.seq_ids.push_back(view.seq_id);
   g.names.push_back(g.strings.Intern(view.name));
-  g.parents.push_back(view.parent.empty() ? 0 : g.strings.Intern(view.parent));
-  g.schemas.push_back(view.op_schema.empty() ? 0 : g.strings.Intern(view.op_schema));
-  g.ops.push_back(view.op.empty() ? 0 : g.strings.Intern(view.op));
   g.types.push_back(view.type);
-  g.kinds.push_back(view.kind);
-  g.classes.push_back(view.op_class);
   g.actors.push_back(ActorIndex(view.actor));
-  g.steps.push_back(view.step);
-  g.results_inferred.push_back(view.results_inferred ? 1 : 0);
+#define STORE_Column(member, stored) g.member.push_back(stored);
+#define STORE_Rare(member, stored) rare.member = stored;
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
+  STORE_##storage(member, g.Store<field::type>(view.member))
+#include "et_schema/fields.def"
+#undef STORE_Column
+#undef STORE_Rare
   g.comms.push_back(view.comm ? static_cast<std::uint32_t>(g.comm_table.size()) : g.kNone);
   if (view.comm) {
     g.comm_table.push_back(*view.comm);
   }
-  const Graph::Impl::Rare rare{view.transfer_ns, view.num_ops, view.tensor_bytes};
-  const bool is_rare = rare != Graph::Impl::Rare{};
+  const bool is_rare = rare != RareFields{};
   g.rares.push_back(is_rare ? static_cast<std::uint32_t>(g.rare_table.size()) : g.kNone);
   if (is_rare) {
     g.rare_table.push_back(rare);
@@ -165,10 +157,9 @@ void GraphBuilder::SortByStart() {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return g.start_ns[a] < g.start_ns[b]; });
-  const auto permute_all = [&](auto&... arrays) { (Permute(arrays, order), ...); };
-  permute_all(g.ids, g.start_ns, g.duration_ns, g.delay_ns, g.rf_ids, g.seq_ids, g.names, g.parents,
-              g.schemas, g.ops, g.types, g.kinds, g.classes, g.actors, g.steps, g.results_inferred,
-              g.comms, g.rares, g.device_works, g.arg_forms, g.arg_ids, dep_start_, dep_count_);
+  NodeColumns::ForEach(g, [&](auto& column) { Permute(column, order); });
+  Permute(dep_start_, order);
+  Permute(dep_count_, order);
 }
 
 Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "et_schema/graph.h"
@@ -26,35 +27,59 @@ class IdTable {
   std::vector<std::uint32_t> table_;  // index + 1, 0: free
 };
 
-struct Graph::Impl {
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  // What few nodes have, apart.
-  struct Rare {
-    std::int64_t transfer_ns = -1;
-    std::int64_t num_ops = -1;
-    std::int64_t tensor_bytes = -1;
-    bool operator==(const Rare&) const = default;
-  };
+// Where a field of fields.def is: an array, or the table of what few nodes have.
+#define GRAPH_IS_COLUMN_Column(...) __VA_ARGS__
+#define GRAPH_IS_COLUMN_Rare(...)
+#define GRAPH_IS_RARE_Column(...)
+#define GRAPH_IS_RARE_Rare(...) __VA_ARGS__
 
-  TraceMetadata metadata;
-  Diagnostics diagnostics;
+// What few nodes have, apart.
+struct RareFields {
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
+  GRAPH_IS_RARE_##storage(field::type::Stored member = value;)
+#include "et_schema/fields.def"
+  bool operator==(const RareFields&) const = default;
+};
 
+// An array per field, by index of the node.
+struct NodeColumns {
   std::vector<std::uint64_t> ids;
-  std::vector<std::int64_t> start_ns, duration_ns, delay_ns, tracing_ns, tracing_delay_ns, rf_ids,
-      seq_ids;
-  std::vector<StringPool::Id> names, parents, schemas, ops;
+  std::vector<StringPool::Id> names;
   std::vector<NodeType> types;
-  std::vector<OpKind> kinds;
-  std::vector<OpClass> classes;
   std::vector<std::uint32_t> actors;  // into actor_table
-  std::vector<std::int32_t> steps;
-  std::vector<std::uint8_t> results_inferred;
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
+  GRAPH_IS_COLUMN_##storage(std::vector<field::type::Stored> member;)
+#include "et_schema/fields.def"
   std::vector<std::uint32_t> comms;         // into comm_table, or kNone
   std::vector<std::uint32_t> rares;         // into rare_table, or kNone
   std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone
   std::vector<StringPool::Id> arg_forms;    // into forms
   std::vector<std::uint64_t> arg_ids;       // offset in id_bytes
-  std::vector<std::uint32_t> dep_begin;     // size + 1
+
+  template <typename Visit>
+  static void ForEach(auto& columns, const Visit& visit) {
+    visit(columns.ids);
+    visit(columns.names);
+    visit(columns.types);
+    visit(columns.actors);
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
+  GRAPH_IS_COLUMN_##storage(visit(columns.member);)
+#include "et_schema/fields.def"
+    visit(columns.comms);
+    visit(columns.rares);
+    visit(columns.device_works);
+    visit(columns.arg_forms);
+    visit(columns.arg_ids);
+  }
+};
+
+struct Graph::Impl : NodeColumns {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  TraceMetadata metadata;
+  Diagnostics diagnostics;
+
+  std::vector<std::uint32_t> dep_begin;  // size + 1
   std::vector<Index> deps;
   std::vector<EdgeReason> reasons;
   std::vector<bool> inferred;
@@ -66,11 +91,28 @@ struct Graph::Impl {
   std::string id_bytes;
   std::vector<Actor> actor_table;
   std::vector<CommSpec> comm_table;
-  std::vector<Rare> rare_table;
+  std::vector<RareFields> rare_table;
   std::vector<DeviceWork> device_work_table;
 
-  [[nodiscard]] Rare RareOf(Index i) const {
-    return rares[i] == kNone ? Rare{} : rare_table[rares[i]];
+  [[nodiscard]] RareFields RareOf(Index i) const {
+    return rares[i] == kNone ? RareFields{} : rare_table[rares[i]];
+  }
+  // Between a field as nodes have it and as columns have it.
+  template <typename Type>
+  [[nodiscard]] auto Store(const typename Type::View& value) {
+    if constexpr (std::is_same_v<Type, field::Text>) {
+      return value.empty() ? StringPool::Id{0} : strings.Intern(value);
+    } else {
+      return static_cast<typename Type::Stored>(value);
+    }
+  }
+  template <typename Type>
+  [[nodiscard]] typename Type::View Restore(const typename Type::Stored& stored) const {
+    if constexpr (std::is_same_v<Type, field::Text>) {
+      return strings.Get(stored);
+    } else {
+      return static_cast<typename Type::View>(stored);
+    }
   }
 };
 

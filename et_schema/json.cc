@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <type_traits>
+#include <vector>
 
 #include "et_schema/io.h"
+#include "et_schema/raw_node.h"
 
 namespace reprise {
 namespace {
@@ -53,116 +56,163 @@ Json ToJson(const ValueList& list) {
   return out;
 }
 
+Json ToJson(const Dependency& dep) {
+  return {{"id", dep.node_id}, {"reason", Name(dep.reason)}, {"inferred", dep.inferred}};
+}
+Json ToJson(const Actor& actor) {
+  return {{"kind", Name(actor.kind)}, {"id", actor.id}, {"device", actor.device}};
+}
+Json ToJson(const Step& step) {
+  return {{"name", step.name}, {"start_ns", step.start_ns}, {"duration_ns", step.duration_ns}};
+}
+Json ToJson(const Range& range) {
+  return {{"name", range.name},
+          {"thread", range.thread},
+          {"start_ns", range.start_ns},
+          {"duration_ns", range.duration_ns},
+          {"step", range.step}};
+}
+Json ToJson(const IndexRange& range) {
+  return {{"incarnation", range.incarnation}, {"low", range.low}, {"high", range.high}};
+}
+Json ToJson(const ProcessGroup& group) {
+  return {{"id", group.id}, {"description", group.description}, {"ranks", group.ranks}};
+}
+
+// The value of a field: numbers, texts and lists of them as they are.
+template <typename T>
+Json FieldJson(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return Name(value);
+  } else if constexpr (requires { ToJson(value); }) {
+    return ToJson(value);
+  } else {
+    return value;
+  }
+}
+template <typename T>
+Json ListJson(const std::vector<T>& list) {
+  Json out = Json::array();
+  for (const T& item : list) {
+    out.push_back(ToJson(item));
+  }
+  return out;
+}
+
+// A member of `T`; keys are in the order of places.
+template <typename T>
+struct JsonRow {
+  static constexpr int kOptional = 100;  // from here on: only where the value is not the default
+  int place;
+  std::string_view key;
+  Json (*value)(const T&);
+  bool (*is_default)(const T&) = nullptr;
+};
+
+template <typename T>
+std::vector<JsonRow<T>> InOrder(std::vector<JsonRow<T>> rows) {
+  std::sort(rows.begin(), rows.end(),
+            [](const JsonRow<T>& a, const JsonRow<T>& b) { return a.place < b.place; });
+  return rows;
+}
+
+template <typename T>
+Json ObjectJson(const std::vector<JsonRow<T>>& rows, const T& of) {
+  Json out = Json::object();
+  for (const JsonRow<T>& row : rows) {
+    if (row.place < JsonRow<T>::kOptional || !row.is_default(of)) {
+      out.emplace(row.key, row.value(of));
+    }
+  }
+  return out;
+}
+
+template <typename T>
+bool IsValue(const T& value, const std::type_identity_t<T>& other) {
+  return value == other;
+}
+#define JSON_ROW(Owner, place, key, member, value)                   \
+  {place, key, [](const Owner& of) { return FieldJson(of.member); }, \
+   [](const Owner& of) { return IsValue(of.member, value); }},
+
+Json ToJson(const DeviceWork& work) {
+  static const auto rows = InOrder<DeviceWork>({
+#define DEVICE_FIELD(symbol, member, name, type, value, ...) \
+  JSON_ROW(DeviceWork, __COUNTER__, name, member, value)
+#include "et_schema/fields.def"
+  });
+  return ObjectJson(rows, work);
+}
+
+// Attributes of transfers begin with comm_, but for two.
+constexpr std::string_view CommKey(std::string_view name) {
+  constexpr std::string_view kPrefix = "comm_";
+  return name == "pg_name" ? "group" : name == "comm_type" ? "kind" : name.substr(kPrefix.size());
+}
+
 Json ToJson(const CommSpec& spec) {
-  constexpr std::array<std::string_view, 3> kCertainty = {"recorded", "inferred", "unknown"};
-  Json out = {{"kind", Name(spec.kind)},
-              {"group", spec.group},
-              {"certainty", kCertainty.at(static_cast<std::size_t>(spec.certainty))},
-              {"index", spec.index},
-              {"sequence", spec.sequence},
-              {"dtype", Name(spec.dtype)},
-              {"in_bytes", spec.in_bytes},
-              {"out_bytes", spec.out_bytes},
-              {"in_splits", spec.in_splits},
-              {"out_splits", spec.out_splits},
-              {"root", spec.root},
-              {"peer", spec.peer},
-              {"tag", spec.tag},
-              {"reduce_op", Name(spec.op)},
-              {"reduce_op_recorded", spec.op_recorded},
-              {"async", spec.async}};
-  return out;
+  static const auto rows = InOrder<CommSpec>({
+#define COMM_FIELD(symbol, member, name, type, value, written, json, ...) \
+  JSON_ROW(CommSpec, json, CommKey(name), member, value)
+#define COMM_PART(...) COMM_FIELD(__VA_ARGS__)
+#include "et_schema/fields.def"
+  });
+  return ObjectJson(rows, spec);
 }
 
-Json ToJson(const Node& node) {
-  Json deps = Json::array();
-  for (const Dependency& dep : node.deps) {
-    deps.push_back({{"id", dep.node_id}, {"reason", Name(dep.reason)}, {"inferred", dep.inferred}});
-  }
-  Json out = {
-      {"id", node.id},
-      {"name", node.name},
-      {"type", Name(node.type)},
-      {"op_kind", Name(node.kind)},
-      {"op_class", Name(node.op_class)},
-      {"actor",
-       {{"kind", Name(node.actor.kind)}, {"id", node.actor.id}, {"device", node.actor.device}}},
-      {"deps", std::move(deps)},
-      {"start_ns", node.start_ns},
-      {"duration_ns", node.duration_ns},
-      {"delay_ns", node.delay_ns},
-      {"transfer_ns", node.transfer_ns},
-      {"tracing_ns", node.tracing_ns},
-      {"tracing_delay_ns", node.tracing_delay_ns},
-      {"step", node.step},
-      {"rf_id", node.rf_id},
-      {"seq_id", node.seq_id},
-      {"parent", node.parent},
-      {"op_schema", node.op_schema},
-      {"inputs", ToJson(node.inputs)},
-      {"outputs", ToJson(node.outputs)}};
-  if (node.comm) {
-    out["comm"] = ToJson(*node.comm);
-  }
-  if (!node.op.empty()) {
-    out["op"] = node.op;
-  }
-  if (node.results_inferred) {
-    out["results_inferred"] = true;
-  }
-  if (node.device_work) {
-    const DeviceWork& work = *node.device_work;
-    out["device_work"] = {{"correlation", work.correlation},
-                          {"launch_recorded", work.launch_recorded},
-                          {"grid", work.grid},
-                          {"block", work.block},
-                          {"registers_per_thread", work.registers_per_thread},
-                          {"shared_memory_bytes", work.shared_memory_bytes},
-                          {"copied_bytes", work.copied_bytes}};
-  }
-  if (node.num_ops >= 0) {
-    out["num_ops"] = node.num_ops;
-  }
-  if (node.tensor_bytes >= 0) {
-    out["tensor_bytes"] = node.tensor_bytes;
-  }
-  return out;
+// Of the members that have no row of their own.
+const std::vector<JsonRow<Node>>& NodeRows() {
+  static const auto rows = InOrder<Node>({
+      {0, "id", [](const Node& node) -> Json { return node.id; }},
+      {1, "name", [](const Node& node) -> Json { return node.name; }},
+      {2, "type", [](const Node& node) -> Json { return Name(node.type); }},
+      {5, "actor", [](const Node& node) { return ToJson(node.actor); }},
+      {6, "deps", [](const Node& node) { return ListJson(node.deps); }},
+      {18, "inputs", [](const Node& node) { return ToJson(node.inputs); }},
+      {19, "outputs", [](const Node& node) { return ToJson(node.outputs); }},
+      {100, "comm", [](const Node& node) { return ToJson(*node.comm); },
+       [](const Node& node) { return !node.comm; }},
+      {103, "device_work", [](const Node& node) { return ToJson(*node.device_work); },
+       [](const Node& node) { return !node.device_work; }},
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, json, ...)              \
+  JSON_ROW(Node, json, Attribute::k##symbol == Attribute::kTensorSize ? #member : name, member, \
+           value)
+#include "et_schema/fields.def"
+  });
+  return rows;
 }
+Json ToJson(const Node& node) { return ObjectJson(NodeRows(), node); }
 
-Json ToJson(const TraceMetadata& metadata) {
-  Json steps = Json::array();
-  for (const Step& step : metadata.steps) {
-    steps.push_back(
-        {{"name", step.name}, {"start_ns", step.start_ns}, {"duration_ns", step.duration_ns}});
-  }
-  Json ranges = Json::array();
-  for (const Range& range : metadata.ranges) {
-    ranges.push_back({{"name", range.name},
-                      {"thread", range.thread},
-                      {"start_ns", range.start_ns},
-                      {"duration_ns", range.duration_ns},
-                      {"step", range.step}});
-  }
+Json CountersJson(const TraceMetadata& metadata) {
   Json diagnostics = Json::object();
   for (const auto& [name, count] : metadata.diagnostics) {
     diagnostics[name] = count;
   }
-  return {{"version", metadata.version},
-          {"rank", metadata.rank},
-          {"world_size", metadata.world_size},
-          {"base_ns", metadata.base_ns},
-          {"source", metadata.source},
-          {"steps", std::move(steps)},
-          {"ranges", std::move(ranges)},
-          {"untraced_step_ns", metadata.untraced_step_ns},
-          {"tracing_call_ns", metadata.tracing_call_ns},
-          {"machine", reprise::ToJson(metadata.machine)},
-          {"clock_offset_ns", metadata.clock_offset_ns},
-          {"clock_drift", metadata.clock_drift},
-          {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},
-          {"link", reprise::ToJson(metadata.link)},
-          {"diagnostics", std::move(diagnostics)}};
+  return diagnostics;
 }
+
+Json ToJson(const TraceMetadata& metadata) {
+  using Header = TraceMetadata;
+  static const auto rows = InOrder<Header>({
+      {0, "version", [](const Header& header) -> Json { return header.version; }},
+      {5, "steps", [](const Header& header) { return ListJson(header.steps); }},
+      {6, "ranges", [](const Header& header) { return ListJson(header.ranges); }},
+      {9, "machine", [](const Header& header) { return reprise::ToJson(header.machine); }},
+      {13, "link", [](const Header& header) { return reprise::ToJson(header.link); }},
+      {14, "diagnostics", CountersJson},
+      {100, "index_ranges", [](const Header& header) { return ListJson(header.index_ranges); },
+       [](const Header& header) { return header.index_ranges.empty(); }},
+      {101, "groups", [](const Header& header) { return ListJson(header.groups); },
+       [](const Header& header) { return header.groups.empty(); }},
+#define HEADER_FIELD(symbol, member, name, type, value, written, json, ...) \
+  JSON_ROW(Header, json, name, member, value)
+#define HEADER_PART(member, name, type, value, written, json) \
+  JSON_ROW(Header, json, name, member, value)
+#include "et_schema/fields.def"
+  });
+  return ObjectJson(rows, metadata);
+}
+#undef JSON_ROW
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -174,11 +224,10 @@ nlohmann::ordered_json ToJson(const RecordedMachine& machine) {
   if (machine == RecordedMachine{}) {
     return nullptr;
   }
-  return {{"processor", machine.processor},
-          {"device", machine.device},
-          {"framework", machine.framework},
-          {"threads", machine.threads},
-          {"cores", machine.cores}};
+  nlohmann::ordered_json out;
+#define MACHINE_FIELD(member, ...) out[#member] = machine.member;
+#include "et_schema/fields.def"
+  return out;
 }
 
 nlohmann::ordered_json ToJson(const LinkReport& link) {

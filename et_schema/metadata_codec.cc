@@ -3,219 +3,126 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
+#include "et_schema/attribute_writer.h"
+#include "et_schema/header_lists.h"
+#include "et_schema/node_encoder.h"
 #include "et_schema/node_stream.h"
-#include "et_schema/ranges.h"
 #include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {
 
-std::string Clean(std::string_view text) { return ReplaceInvalidUtf8(text); }
+// What the file itself says with its HEADER_MARKs.
+constexpr std::int32_t kMarkFormat = kFormatVersion;
+constexpr std::uint64_t kMarkNodeCount = kNodeCountUnknown;
 
-// Parallel lists: the shortest decides.
-std::vector<Step> MakeSteps(const std::vector<std::string>& names,
-                            const std::vector<std::int64_t>& starts,
-                            const std::vector<std::int64_t>& durations) {
-  std::vector<Step> steps(std::min({names.size(), starts.size(), durations.size()}));
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    steps[i] = {names[i], starts[i], durations[i]};
-  }
-  return steps;
-}
+std::string CleanText(std::string_view text) { return ReplaceInvalidUtf8(text); }
 
-// `ranks` holds the groups' lists one after the other. Damaged lists end where they stop to fit.
-std::vector<ProcessGroup> MakeGroups(const std::vector<std::string>& ids,
-                                     const std::vector<std::string>& descriptions,
-                                     const std::vector<std::int64_t>& sizes,
-                                     const std::vector<std::int64_t>& ranks) {
-  std::vector<ProcessGroup> groups;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < std::min(ids.size(), sizes.size()); ++i) {
-    if (sizes[i] < 0 || static_cast<std::size_t>(sizes[i]) > ranks.size() - at) {
-      break;
-    }
-    ProcessGroup& group = groups.emplace_back();
-    group.id = ids[i];
-    group.description = i < descriptions.size() ? descriptions[i] : "";
-    for (std::int64_t k = 0; k < sizes[i]; ++k) {
-      group.ranks.push_back(static_cast<std::int32_t>(ranks[at++]));
-    }
-  }
-  return groups;
-}
-
-class MetadataDecoder {
- public:
-  // False: of no type that this attribute can have, or not ours.
-  bool Add(const RawAttribute& raw, TraceMetadata& out, MetadataExtras& extras) {
+// False: of no type that this attribute can have.
+template <typename Type, typename Value>
+bool ReadAttribute(const RawAttribute& raw, Value& out) {
+  if constexpr (Type::kShape == field::Shape::kText) {
     std::string_view text;
-    if (raw.name == "source" && raw.AsText(text)) {
-      out.source = Clean(text);
-      return true;
-    }
-    if (raw.name.starts_with("link_")) {
-      return AddLink(raw, out.link);
-    }
-    if (raw.name.starts_with("machine_")) {
-      return AddMachine(raw, out.machine);
-    }
-    if (raw.name == "clock_drift") {
-      return raw.AsDouble(out.clock_drift);
-    }
-    if (raw.name == kNodeCountAttribute) {
-      extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
-      return !raw.IsList();
-    }
-    return AddNumber(raw, out, extras) || AddList(raw);
-  }
-
-  void Finish(TraceMetadata& out) const {
-    out.steps = MakeSteps(step_names_, step_starts_, step_durations_);
-    out.ranges = RangesOf(ranges_);
-    out.groups = MakeGroups(group_ids_, group_descriptions_, group_sizes_, group_ranks_);
-    for (std::size_t i = 0; i + 2 < index_ranges_.size(); i += 3) {
-      out.index_ranges.push_back({index_ranges_[i], index_ranges_[i + 1], index_ranges_[i + 2]});
-    }
-    for (std::size_t i = 0; i < std::min(counters_.size(), counts_.size()); ++i) {
-      out.diagnostics.emplace_back(counters_[i], static_cast<std::uint64_t>(counts_[i]));
-    }
-  }
-
- private:
-  static bool AddNumber(const RawAttribute& raw, TraceMetadata& out, MetadataExtras& extras) {
-    std::int64_t value = 0;
-    if (!raw.AsInt(value)) {
-      return false;
-    }
-    if (raw.name == "rank") {
-      out.rank = static_cast<std::int32_t>(value);
-    } else if (raw.name == "world_size") {
-      out.world_size = static_cast<std::int32_t>(value);
-    } else if (raw.name == "base_ns") {
-      out.base_ns = value;
-    } else if (raw.name == "untraced_step_ns") {
-      out.untraced_step_ns = value;
-    } else if (raw.name == "tracing_call_ns") {
-      out.tracing_call_ns = value;
-    } else if (raw.name == "clock_offset_ns") {
-      out.clock_offset_ns = value;
-    } else if (raw.name == "clock_uncertainty_ns") {
-      out.clock_uncertainty_ns = value;
-    } else if (raw.name == kFormatAttribute) {
-      extras.format = value;
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  static bool AddLink(const RawAttribute& raw, LinkReport& link) {
-    std::string_view text;
-    std::vector<std::int64_t> numbers;
-    if (raw.name == "link_unmatched") {
-      return Texts(raw, link.unmatched);
-    }
-    if ((raw.name == "link_method" || raw.name == "link_choice") && raw.AsText(text)) {
-      (raw.name == "link_method" ? link.method : link.choice) = Clean(text);
-      return true;
-    }
-    if (raw.name == "link_numbers" && raw.AsInts(numbers)) {
-      SetLinkNumbers(numbers, link);
-      return true;
-    }
-    if (raw.name == "link_threads" && raw.AsInts(numbers)) {
-      SetLinkThreads(numbers, link);
-      return true;
-    }
-    return false;
-  }
-
-  static bool AddMachine(const RawAttribute& raw, RecordedMachine& machine) {
-    std::string_view text;
-    std::int64_t number = 0;
-    for (const auto& [name, to] : {std::pair("machine_processor", &machine.processor),
-                                   std::pair("machine_device", &machine.device),
-                                   std::pair("machine_framework", &machine.framework)}) {
-      if (raw.name == name && raw.AsText(text)) {
-        *to = Clean(text);
-        return true;
-      }
-    }
-    for (const auto& [name, to] : {std::pair("machine_threads", &machine.threads),
-                                   std::pair("machine_cores", &machine.cores)}) {
-      if (raw.name == name && raw.AsInt(number)) {
-        *to = static_cast<std::int32_t>(number);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  bool AddList(const RawAttribute& raw) {
-    if (raw.name == "step_names") {
-      return Texts(raw, step_names_);
-    }
-    if (raw.name == "step_starts_ns") {
-      return raw.AsInts(step_starts_);
-    }
-    if (raw.name == "step_durations_ns") {
-      return raw.AsInts(step_durations_);
-    }
-    if (raw.name == "range_names") {
-      return Texts(raw, ranges_.names);
-    }
-    if (raw.name == "ranges") {
-      return raw.AsInts(ranges_.numbers);
-    }
-    if (raw.name == "group_ids") {
-      return Texts(raw, group_ids_);
-    }
-    if (raw.name == "group_descriptions") {
-      return Texts(raw, group_descriptions_);
-    }
-    if (raw.name == "group_sizes") {
-      return raw.AsInts(group_sizes_);
-    }
-    if (raw.name == "group_ranks") {
-      return raw.AsInts(group_ranks_);
-    }
-    if (raw.name == "index_ranges") {
-      return raw.AsInts(index_ranges_);
-    }
-    if (raw.name == "diagnostics_names") {
-      return Texts(raw, counters_);
-    }
-    return raw.name == "diagnostics_counts" && raw.AsInts(counts_);
-  }
-
-  static bool Texts(const RawAttribute& raw, std::vector<std::string>& out) {
+    const bool is_text = raw.AsText(text);
+    out = is_text ? CleanText(text) : out;
+    return is_text;
+  } else if constexpr (Type::kShape == field::Shape::kReal) {
+    return raw.AsDouble(out);
+  } else if constexpr (Type::kShape == field::Shape::kTexts) {
     std::vector<std::string_view> views;
-    const bool ok = raw.AsTexts(views);
+    const bool are_texts = raw.AsTexts(views);
     out.clear();
-    std::transform(views.begin(), views.end(), std::back_inserter(out), Clean);
-    return ok;
+    std::transform(views.begin(), views.end(), std::back_inserter(out), CleanText);
+    return are_texts;
+  } else if constexpr (Type::kShape == field::Shape::kNumbers) {
+    std::vector<std::int64_t> numbers;
+    const bool are_numbers = raw.AsInts(numbers);
+    out.assign(numbers.begin(), numbers.end());
+    return are_numbers;
+  } else {
+    std::int64_t number = 0;
+    const bool is_number = raw.AsInt(number);
+    out = is_number ? static_cast<Value>(number) : out;
+    return is_number;
   }
+}
 
-  std::vector<std::string> step_names_, counters_, group_ids_, group_descriptions_;
-  std::vector<std::int64_t> step_starts_, step_durations_, counts_, index_ranges_, group_sizes_,
-      group_ranks_;
-  RangeLists ranges_;
-};
+bool ReadMark(std::string_view mark, const RawAttribute& raw, MetadataExtras& extras) {
+  if (mark == kFormatAttribute) {
+    return raw.AsInt(extras.format);
+  }
+  extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
+  return !raw.IsList();
+}
+
+// False: of no type that this attribute can have, or not ours.
+bool ReadHeaderAttribute(const RawAttribute& raw, TraceMetadata& out, HeaderLists& lists,
+                         MetadataExtras& extras) {
+#define HEADER_READ(key, type, to)              \
+  if (raw.name == (key)) {                      \
+    return ReadAttribute<field::type>(raw, to); \
+  }
+#define HEADER_FIELD(symbol, member, key, type, ...) HEADER_READ(key, type, out.member)
+#define HEADER_PART(member, key, type, ...) HEADER_READ(key, type, out.member)
+#define MACHINE_FIELD(member, key, type, ...) HEADER_READ(key, type, out.machine.member)
+#define HEADER_LIST(key, type, present) HEADER_READ(#key, type, lists.key)
+#define HEADER_MARK(symbol, key, type) \
+  if (raw.name == (key)) {             \
+    return ReadMark(key, raw, extras); \
+  }
+#include "et_schema/fields.def"
+#undef HEADER_READ
+  return false;
+}
+
+template <typename T>
+bool Differs(const T& value, const std::type_identity_t<T>& other) {
+  return value != other;
+}
+
+void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
+  constexpr std::uint32_t kVersion = 1;
+  constexpr std::uint32_t kAttr = 2;  // fields of GlobalMetadata
+  out.TextField(kVersion, m.version);
+  Attributes attributes(out, kAttr);
+  const HeaderLists lists = ListsOf(m);
+#define HEADER_FIELD(symbol, member, name, type, value, written, ...) \
+  if ((written).always || Differs(m.member, value)) {                 \
+    attributes.Put<field::type>(name, m.member);                      \
+  }
+#define HEADER_PART(member, name, type, value, written, ...) \
+  HEADER_FIELD(, member, name, type, value, written)
+#define MACHINE_FIELD(member, name, type, value) \
+  HEADER_FIELD(, machine.member, name, type, value, IfSet())
+#define HEADER_LIST(name, type, present)            \
+  if (present) {                                    \
+    attributes.Put<field::type>(#name, lists.name); \
+  }
+#define HEADER_MARK(symbol, name, type) attributes.Put<field::type>(name, kMark##symbol);
+#include "et_schema/fields.def"
+}
 
 }  // namespace
+
+Status EncodeMetadata(const TraceMetadata& metadata, std::string& out) {
+  WireBuffer message;
+  FillMetadata(metadata, message);
+  return AppendMessage(message, "the metadata", out);
+}
 
 TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
                              Diagnostics& diagnostics) {
   TraceMetadata out;
-  out.version = Clean(raw.version);
-  MetadataDecoder decoder;
+  out.version = CleanText(raw.version);
+  HeaderLists lists;
   for (const RawAttribute& attribute : raw.attributes) {
-    if (!decoder.Add(attribute, out, extras)) {
-      diagnostics.Count("unknown_metadata", Clean(attribute.name));
+    if (!ReadHeaderAttribute(attribute, out, lists, extras)) {
+      diagnostics.Count("unknown_metadata", CleanText(attribute.name));
     }
   }
-  decoder.Finish(out);
+  SetLists(lists, out);
   return out;
 }
 

@@ -18,6 +18,10 @@ struct MetadataExtras {
 [[nodiscard]] TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
                                            Diagnostics& diagnostics);
 
+// Appends the message after its length. Its last eight bytes are the count of nodes,
+// kNodeCountUnknown: for the writer to set.
+[[nodiscard]] Status EncodeMetadata(const TraceMetadata& metadata, std::string& out);
+
 // The error of a file that a later version wrote.
 [[nodiscard]] tl::unexpected<Error> LaterFormat(const std::string& path, std::int64_t format);
 

@@ -22,17 +22,18 @@ std::int64_t MicrosToNs(std::uint64_t micros) {
 
 std::int32_t ToInt32(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-std::optional<GroupCertainty> ParseCertainty(std::string_view text) {
-  if (text == "recorded") {
-    return GroupCertainty::kRecorded;
-  }
-  if (text == "inferred") {
-    return GroupCertainty::kInferred;
-  }
-  if (text == "unknown") {
-    return GroupCertainty::kUnknown;
-  }
-  return std::nullopt;
+std::optional<DType> ParseNamed(std::string_view text, field::Type) { return ParseDType(text); }
+std::optional<ReduceOp> ParseNamed(std::string_view text, field::Reduction) {
+  return ParseReduceOp(text);
+}
+std::optional<GroupCertainty> ParseNamed(std::string_view text, field::Certainty) {
+  return ParseGroupCertainty(text);
+}
+
+// What depends on other attributes is decided by the functions below.
+constexpr bool IsDecidedApart(Attribute attribute) {
+  return attribute == Attribute::kOpKind || attribute == Attribute::kOpClass ||
+         attribute == Attribute::kCommType;
 }
 
 }  // namespace
@@ -46,33 +47,49 @@ bool NodeDecoder::Decode(std::string_view message, std::uint64_t offset, NodeVie
   return true;
 }
 
+template <typename Type, Attribute A, typename Out>
+void NodeDecoder::Take(Out& out, const std::type_identity_t<Out>& absent) {
+  if constexpr (IsDecidedApart(A)) {
+    return;
+  } else if constexpr (std::is_same_v<Type, field::Text>) {
+    out = Clean(raw_.Text(A), clean_texts_[static_cast<std::size_t>(A)]);
+  } else if constexpr (Type::kShape == field::Shape::kText) {
+    out = ParseNamed(raw_.Text(A), Type{}).value_or(absent);
+  } else if constexpr (std::is_same_v<Out, bool>) {
+    out = raw_.Number(A, absent ? 1 : 0) != 0;
+  } else if constexpr (Type::kShape == field::Shape::kNumber) {
+    out = static_cast<Out>(raw_.Number(A, absent));
+  } else if constexpr (std::is_same_v<Type, field::Int32Triple>) {
+    const std::vector<std::int64_t>& numbers = raw_.Numbers(A);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = i < numbers.size() ? ToInt32(numbers[i]) : absent[i];
+    }
+  } else {
+    out = raw_.Numbers(A);
+  }
+}
+
 void NodeDecoder::DecodeNode(NodeView& view) {
   CountNamed("unknown_attribute", raw_.unknown_attributes);
   CountNamed("wrong_attribute_type", raw_.mistyped_attributes);
   view.id = raw_.id;
   view.name = Clean(raw_.name, clean_name_);
-  view.parent = Clean(raw_.Text(Attribute::kParent), clean_parent_);
-  view.op_schema = Clean(raw_.Text(Attribute::kOpSchema), clean_schema_);
-  view.op = Clean(raw_.Text(Attribute::kOp), clean_op_);
   view.type = raw_.type < kNodeTypes ? static_cast<NodeType>(raw_.type) : NodeType::kInvalid;
   if (raw_.type >= kNodeTypes) {
     Count("unknown_node_type");
   }
-  view.start_ns = raw_.Has(Attribute::kStartNs) ? raw_.Number(Attribute::kStartNs, 0)
-                                                : MicrosToNs(raw_.start_time_micros);
-  view.duration_ns = raw_.Has(Attribute::kDurationNs) ? raw_.Number(Attribute::kDurationNs, 0)
-                                                      : MicrosToNs(raw_.duration_micros);
-  view.delay_ns = raw_.Number(Attribute::kDelayNs, 0);
-  view.transfer_ns = raw_.Number(Attribute::kTransferNs, -1);
-  view.tracing_ns = raw_.Number(Attribute::kTracingNs, 0);
-  view.tracing_delay_ns = raw_.Number(Attribute::kTracingDelayNs, 0);
-  view.step = ToInt32(raw_.Number(Attribute::kStep, -1));
-  view.rf_id = raw_.Number(Attribute::kRfId, -1);
-  view.seq_id = raw_.Number(Attribute::kSeqId, -1);
-  const bool cost_known = raw_.Number(Attribute::kCostKnown, 1) != 0;
-  view.num_ops = cost_known ? raw_.Number(Attribute::kNumOps, -1) : -1;
-  view.tensor_bytes = cost_known ? raw_.Number(Attribute::kTensorSize, -1) : -1;
-  view.results_inferred = raw_.Number(Attribute::kResultsInferred, 0) != 0;
+#define NODE_FIELD(symbol, member, name, type, value, ...) \
+  Take<field::type, Attribute::k##symbol>(view.member, value);
+#include "et_schema/fields.def"
+  if (!raw_.Has(Attribute::kStartNs)) {
+    view.start_ns = MicrosToNs(raw_.start_time_micros);
+  }
+  if (!raw_.Has(Attribute::kDurationNs)) {
+    view.duration_ns = MicrosToNs(raw_.duration_micros);
+  }
+  if (raw_.Number(Attribute::kCostKnown, 1) == 0) {
+    view.num_ops = view.tensor_bytes = -1;
+  }
   DecodeKind(view);
   DecodeActor(view);
   DecodeDeps(view);
@@ -88,19 +105,9 @@ void NodeDecoder::DecodeDeviceWork(NodeView& view) {
     return;
   }
   DeviceWork& work = view.device_work.emplace();
-  work.correlation = raw_.Number(Attribute::kCorrelation, -1);
-  work.launch_recorded = raw_.Number(Attribute::kLaunchRecorded, 1) != 0;
-  const auto three = [this](Attribute attribute, std::array<std::int32_t, 3>& out) {
-    const std::vector<std::int64_t>& numbers = raw_.Numbers(attribute);
-    for (std::size_t i = 0; i < std::min(numbers.size(), out.size()); ++i) {
-      out[i] = ToInt32(numbers[i]);
-    }
-  };
-  three(Attribute::kGrid, work.grid);
-  three(Attribute::kBlock, work.block);
-  work.registers_per_thread = ToInt32(raw_.Number(Attribute::kRegistersPerThread, -1));
-  work.shared_memory_bytes = raw_.Number(Attribute::kSharedMemoryBytes, -1);
-  work.copied_bytes = raw_.Number(Attribute::kCopiedBytes, -1);
+#define DEVICE_FIELD(symbol, member, name, type, value, ...) \
+  Take<field::type, Attribute::k##symbol>(work.member, value);
+#include "et_schema/fields.def"
 }
 
 void NodeDecoder::DecodeKind(NodeView& view) {
@@ -187,30 +194,41 @@ void NodeDecoder::DecodeComm(NodeView& view) {
     return;
   }
   CommSpec& spec = view.comm.emplace();
+#define COMM_FIELD(symbol, member, name, type, value, ...) \
+  Take<field::type, Attribute::k##symbol>(spec.member, value);
+#define COMM_PART(symbol, member, name, type, value, ...) \
+  Take<field::type, Attribute::k##symbol>(spec.member, value);
+#include "et_schema/fields.def"
   DecodeCommKind(spec);
-  DecodeCommSizes(spec);
-  spec.group = Clean(raw_.Text(Attribute::kPgName), clean_group_);
-  spec.sequence = raw_.Number(Attribute::kCommSequence, -1);
-  spec.dtype = ParseDType(raw_.Text(Attribute::kCommDtype));
-  spec.root = ToInt32(raw_.Number(Attribute::kCommRoot, -1));
-  spec.tag = ToInt32(raw_.Number(Attribute::kCommTag, 0));
-  const Attribute other = spec.kind == CommKind::kSend ? Attribute::kCommDst : Attribute::kCommSrc;
-  spec.peer = ToInt32(
-      raw_.Number(Attribute::kCommPeer, IsPointToPoint(spec.kind) ? raw_.Number(other, -1) : -1));
-  if (const auto op = ParseReduceOp(raw_.Text(Attribute::kCommReduceOp))) {
-    spec.op = *op;
-  } else if (raw_.Has(Attribute::kCommReduceOp)) {
+  DeriveComm(spec);
+}
+
+// What other attributes say where one is missing.
+void NodeDecoder::DeriveComm(CommSpec& spec) {
+  const bool p2p = IsPointToPoint(spec.kind);
+  const std::int64_t size = raw_.Number(Attribute::kCommSize, 0);
+  if (!raw_.Has(Attribute::kCommInBytes)) {
+    spec.in_bytes = spec.kind == CommKind::kRecv ? 0 : size;
+    if (spec.kind != CommKind::kBarrier) {
+      // One number for both sides: exact for all_reduce and broadcast, else a guess.
+      Count(raw_.Has(Attribute::kCommSize) ? "comm_size_without_sides" : "missing_comm_size");
+    }
+  }
+  if (!raw_.Has(Attribute::kCommOutBytes)) {
+    spec.out_bytes = spec.kind == CommKind::kSend ? 0 : size;
+  }
+  if (!raw_.Has(Attribute::kCommPeer) && p2p) {
+    spec.peer = ToInt32(
+        raw_.Number(spec.kind == CommKind::kSend ? Attribute::kCommDst : Attribute::kCommSrc, -1));
+  }
+  if (raw_.Has(Attribute::kCommReduceOp) && !ParseReduceOp(raw_.Text(Attribute::kCommReduceOp))) {
     Count("unknown_reduce_op");
   }
-  spec.op_recorded = raw_.Number(Attribute::kCommReduceOpRecorded, 0) != 0;
-  spec.async = raw_.Number(Attribute::kCommAsync, 0) != 0;
-  const auto certainty = ParseCertainty(raw_.Text(Attribute::kCommCertainty));
-  const bool named = raw_.Has(Attribute::kPgName);
-  spec.certainty = certainty.value_or(named ? GroupCertainty::kRecorded : GroupCertainty::kUnknown);
-  if (raw_.Has(Attribute::kCommIndex)) {
-    spec.index = raw_.Number(Attribute::kCommIndex, 0);
-  } else {  // foreign: by order in the file
-    const bool p2p = IsPointToPoint(spec.kind);
+  if (!ParseGroupCertainty(raw_.Text(Attribute::kCommCertainty))) {
+    spec.certainty =
+        raw_.Has(Attribute::kPgName) ? GroupCertainty::kRecorded : GroupCertainty::kUnknown;
+  }
+  if (!raw_.Has(Attribute::kCommIndex)) {  // foreign: by order in the file
     spec.index = next_index_[fmt::format("{}/{}/{}", spec.group, p2p ? Name(spec.kind) : "",
                                          p2p ? spec.peer : -1)]++;
   }
@@ -234,19 +252,6 @@ void NodeDecoder::DecodeCommKind(CommSpec& spec) {
   } else {
     Count(raw_.Has(Attribute::kCommType) ? "unknown_comm_type" : "missing_comm_type");
   }
-}
-
-void NodeDecoder::DecodeCommSizes(CommSpec& spec) {
-  const std::int64_t size = raw_.Number(Attribute::kCommSize, 0);
-  if (!raw_.Has(Attribute::kCommInBytes) && spec.kind != CommKind::kBarrier) {
-    // One number for both sides: exact for all_reduce and broadcast, else a guess.
-    Count(raw_.Has(Attribute::kCommSize) ? "comm_size_without_sides" : "missing_comm_size");
-  }
-  spec.in_bytes = raw_.Number(Attribute::kCommInBytes, spec.kind == CommKind::kRecv ? 0 : size);
-  spec.out_bytes = raw_.Number(Attribute::kCommOutBytes, spec.kind == CommKind::kSend ? 0 : size);
-  spec.largest_bytes = raw_.Number(Attribute::kCommLargestBytes, -1);
-  spec.in_splits = raw_.Numbers(Attribute::kCommInSplits);
-  spec.out_splits = raw_.Numbers(Attribute::kCommOutSplits);
 }
 
 void NodeDecoder::DecodeArgs(NodeView& view) {

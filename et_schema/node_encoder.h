@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
-#include "et_schema/node.h"
+#include "et_schema/wire_buffer.h"
 
 namespace reprise {
 
-// Appends. The last eight bytes are the count of nodes, kNodeCountUnknown: for the writer to set.
-[[nodiscard]] Status EncodeMetadata(const TraceMetadata& metadata, std::string& out);
+// Appends; bad input if it is longer than readers take. `what` is for the error.
+[[nodiscard]] Status AppendMessage(const WireBuffer& message, std::string_view what,
+                                   std::string& out);
 
 }  // namespace reprise

@@ -7,60 +7,30 @@
 
 namespace reprise {
 
+namespace {
+
+// Between a node and a view, both ways: everything but the arguments.
+template <typename From, typename To>
+void CopyFields(const From& from, To& to) {
+  to.id = from.id;
+  to.name = from.name;
+  to.type = from.type;
+  to.actor = from.actor;
+  to.deps = from.deps;
+#define NODE_FIELD(symbol, member, ...) to.member = from.member;
+#include "et_schema/fields.def"
+  to.device_work = from.device_work;
+  to.comm = from.comm;
+}
+
+}  // namespace
+
 void ViewOf(const Node& node, NodeView& view) {
-  view.id = node.id;
-  view.name = node.name;
-  view.parent = node.parent;
-  view.op_schema = node.op_schema;
-  view.op = node.op;
-  view.type = node.type;
-  view.kind = node.kind;
-  view.op_class = node.op_class;
-  view.actor = node.actor;
-  view.deps = node.deps;
-  view.start_ns = node.start_ns;
-  view.duration_ns = node.duration_ns;
-  view.delay_ns = node.delay_ns;
-  view.transfer_ns = node.transfer_ns;
-  view.tracing_ns = node.tracing_ns;
-  view.tracing_delay_ns = node.tracing_delay_ns;
-  view.step = node.step;
-  view.rf_id = node.rf_id;
-  view.seq_id = node.seq_id;
-  view.comm = node.comm;
-  view.device_work = node.device_work;
-  view.num_ops = node.num_ops;
-  view.tensor_bytes = node.tensor_bytes;
-  view.results_inferred = node.results_inferred;
+  CopyFields(node, view);
   EncodeArgs(node.inputs, node.outputs, view.args);
 }
 
-void CopyHeader(const NodeView& view, Node& node) {
-  node.id = view.id;
-  node.name = view.name;
-  node.parent = view.parent;
-  node.op_schema = view.op_schema;
-  node.op = view.op;
-  node.type = view.type;
-  node.kind = view.kind;
-  node.op_class = view.op_class;
-  node.actor = view.actor;
-  node.deps = view.deps;
-  node.start_ns = view.start_ns;
-  node.duration_ns = view.duration_ns;
-  node.delay_ns = view.delay_ns;
-  node.transfer_ns = view.transfer_ns;
-  node.tracing_ns = view.tracing_ns;
-  node.tracing_delay_ns = view.tracing_delay_ns;
-  node.step = view.step;
-  node.rf_id = view.rf_id;
-  node.seq_id = view.seq_id;
-  node.comm = view.comm;
-  node.device_work = view.device_work;
-  node.num_ops = view.num_ops;
-  node.tensor_bytes = view.tensor_bytes;
-  node.results_inferred = view.results_inferred;
-}
+void CopyHeader(const NodeView& view, Node& node) { CopyFields(view, node); }
 
 Result<std::unique_ptr<NodeStream>> NodeStream::Open(const std::string& path) {
   REPRISE_ASSIGN(auto messages, MessageReader::Open(path));

@@ -2,11 +2,13 @@
 // this.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -21,25 +23,14 @@ namespace reprise {
 // Node, with views for its strings and a tape for its arguments. Reused from node to node.
 struct NodeView {
   std::uint64_t id = 0;
-  std::string_view name, parent, op_schema, op;
+  std::string_view name;
   NodeType type = NodeType::kInvalid;
-  OpKind kind = OpKind::kWork;
-  OpClass op_class = OpClass::kOther;
   Actor actor;
   std::vector<Dependency> deps;
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-  std::int64_t delay_ns = 0;
-  std::int64_t transfer_ns = -1;
-  std::int64_t tracing_ns = 0, tracing_delay_ns = 0;
-  std::int32_t step = -1;
-  std::int64_t rf_id = -1;
-  std::int64_t seq_id = -1;
-  std::optional<CommSpec> comm;
+#define NODE_FIELD(symbol, member, name, type, value, ...) field::type::View member = value;
+#include "et_schema/fields.def"
   std::optional<DeviceWork> device_work;
-  std::int64_t num_ops = -1;
-  std::int64_t tensor_bytes = -1;
-  bool results_inferred = false;
+  std::optional<CommSpec> comm;
   ArgTape args;
 };
 // `view` points into `node`.
@@ -62,13 +53,16 @@ class NodeDecoder {
 
  private:
   void DecodeNode(NodeView& view);
+  // The value of attribute `A`, which is written as field::`Type`, or `absent`.
+  template <typename Type, Attribute A, typename Out>
+  void Take(Out& out, const std::type_identity_t<Out>& absent);
   void DecodeKind(NodeView& view);
   void DecodeActor(NodeView& view);
   void DecodeDeps(NodeView& view);
   void DecodeComm(NodeView& view);
   void DecodeDeviceWork(NodeView& view);
   void DecodeCommKind(CommSpec& spec);
-  void DecodeCommSizes(CommSpec& spec);
+  void DeriveComm(CommSpec& spec);
   void DecodeArgs(NodeView& view);
   // Valid UTF-8, in `scratch` if it had to be repaired.
   std::string_view Clean(std::string_view text, std::string& scratch);
@@ -80,7 +74,8 @@ class NodeDecoder {
   std::uint64_t offset_ = 0;
   RawNode raw_;
   ArgTextParser arg_parser_;
-  std::string clean_name_, clean_parent_, clean_schema_, clean_op_, clean_group_;
+  std::string clean_name_;
+  std::array<std::string, kAttributeCount> clean_texts_;
   Diagnostics diagnostics_;
   // Seen per attribute name; goes to diagnostics_ in bulk, as it may happen for every node.
   std::map<std::string, std::uint64_t, std::less<>> pending_;
@@ -112,13 +107,14 @@ class NodeStream {
   std::uint64_t nodes_ = 0;
 };
 
-// The trailer that cannot be had in a stream: GlobalMetadata's attribute `node_count` (fixed64) is
-// written as kNodeCountUnknown and patched by Close() where the file is not compressed (compressed
-// streams have an end mark of their own).
-inline constexpr std::string_view kNodeCountAttribute = "node_count";
+// GlobalMetadata's attributes that say what the file is: `reprise_format` (files of a later version
+// are refused) and `node_count`. That is the trailer that cannot be had in a stream: it is written
+// as kNodeCountUnknown and patched by Close() where the file is not compressed (compressed streams
+// have an end mark of their own).
+#define HEADER_MARK(symbol, name, type) \
+  inline constexpr std::string_view k##symbol##Attribute = name;
+#include "et_schema/fields.def"
 inline constexpr std::uint64_t kNodeCountUnknown = ~std::uint64_t{0};
-// GlobalMetadata's attribute `reprise_format` (int32): files of a later version are refused.
-inline constexpr std::string_view kFormatAttribute = "reprise_format";
 inline constexpr std::int32_t kFormatVersion = 1;
 
 }  // namespace reprise

@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "et_schema/field_types.h"
+
 namespace reprise {
 namespace {
 
-enum class Shape : std::uint8_t { kNumber, kText, kNumbers };
+using field::Shape;
 struct Row {
   std::string_view name;
   Shape shape;
 };
 constexpr std::array<Row, kAttributeCount> kRows = {{
-#define ATTRIBUTE(symbol, name, shape) {name, Shape::k##shape},
-#include "et_schema/attributes.def"
-#undef ATTRIBUTE
+#define ATTRIBUTE(symbol, name, type, ...) {name, field::type::kShape},
+#include "et_schema/fields.def"
 }};
 
 // A perfect-enough hash: names differ in length, first, middle or last character. Slots hold
@@ -247,6 +248,9 @@ bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {
       }
       ++list_count_;
       return true;
+    case Shape::kTexts:
+    case Shape::kReal:
+      break;  // in headers only
   }
   return false;
 }

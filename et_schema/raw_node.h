@@ -13,14 +13,12 @@
 namespace reprise {
 
 enum class Attribute : std::uint8_t {
-#define ATTRIBUTE(symbol, name, shape) k##symbol,
-#include "et_schema/attributes.def"
-#undef ATTRIBUTE
+#define ATTRIBUTE(symbol, ...) k##symbol,
+#include "et_schema/fields.def"
 };
 inline constexpr std::size_t kAttributeCount = 0
-#define ATTRIBUTE(symbol, name, shape) +1
-#include "et_schema/attributes.def"
-#undef ATTRIBUTE
+#define ATTRIBUTE(...) +1
+#include "et_schema/fields.def"
     ;
 [[nodiscard]] std::string_view Name(Attribute attribute);
 
@@ -81,7 +79,7 @@ class RawNode {
     return Has(a) ? List(a) : no_numbers_;
   }
 
-  // Attributes that are not in attributes.def, and those with a value of the wrong type.
+  // Attributes that are not in fields.def, and those with a value of the wrong type.
   std::vector<std::string_view> unknown_attributes;
   std::vector<std::string_view> mistyped_attributes;
 

@@ -4,7 +4,7 @@
 
 #include "et_schema/byte_stream.h"
 #include "et_schema/io.h"
-#include "et_schema/node_encoder.h"
+#include "et_schema/metadata_codec.h"
 
 namespace reprise {
 namespace {

@@ -89,7 +89,7 @@ class PublicTexts {
     return ParseReduceOp(text).has_value();
   }
   [[nodiscard]] bool IsCertainty(std::string_view text) const {
-    return IsOneOf(text, {"recorded", "inferred", "unknown"});
+    return ParseGroupCertainty(text).has_value();
   }
   [[nodiscard]] bool IsLink(std::string_view text) const {
     return IsOneOf(text, {"record function id", "alignment", "only one", "sequence numbers",
