@@ -44,22 +44,15 @@ std::string Anonymizer::MappedGroup(const std::string& id) const {
 TraceMetadata Anonymizer::Header() {
   const TraceMetadata& in = renaming_.metadata;
   TraceMetadata out;
-  out.rank = in.rank;
-  out.world_size = in.world_size;
-  Keep(Field::kRank);
-  Keep(Field::kWorldSize);
+#define HEADER_FIELD(symbol, member, name, type, value, written, json, sharing) \
+  Share<(sharing).kept>(Field::k##symbol, written, in.member, value, out.member, nullptr);
+#include "et_schema/fields.def"
   out.version = HeaderText(Field::kVersion, in.version);
   out.source = HeaderText(Field::kSource, in.source);
   Clock(in, out);
   Steps(in, out);
   Ranges(in, out);
   IndexRanges(in, out);
-  if (Keep(Field::kUntracedStepNs, in.untraced_step_ns >= 0)) {
-    out.untraced_step_ns = setting_.times.At(in.untraced_step_ns);
-  }
-  if (Keep(Field::kTracingCallNs, in.tracing_call_ns > 0)) {
-    out.tracing_call_ns = setting_.times.At(in.tracing_call_ns);
-  }
   if (Keep(Field::kMachine, in.machine != RecordedMachine{})) {
     out.machine = in.machine;
     // "+cu126" of a release is public; the name of a private build after the '+' need not be.

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include "converters/anonymize/coarsening.h"
@@ -61,18 +62,25 @@ class Anonymizer {
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
   void IndexRanges(const TraceMetadata& in, TraceMetadata& out);
 
-  void Names(const Node& in, Node& out);
-  void Times(const Node& in, Node& out);
-  void Edges(const Node& in, Node& out);
+  // A field of fields.def by what its row says; what Kept::kOwn is, others do. `node` is where the
+  // field stands, or nullptr: in the header.
+  template <Kept kKept, typename T>
+  void Share(Field field, Written written, const T& in, const std::type_identity_t<T>& absent,
+             T& out, const Node* node);
   void Who(const Node& in, Node& out);
-  void Sizes(const Node& in, Node& out);
-  [[nodiscard]] DeviceWork Device(const DeviceWork& in);
-  [[nodiscard]] CommSpec Comm(const CommSpec& in);
+  void Edges(const Node& in, Node& out);
+  void Times(const Node& in, Node& out);
+  [[nodiscard]] DeviceWork Device(const Node& node);
+  [[nodiscard]] CommSpec Comm(const Node& node);
   [[nodiscard]] ValueList Arguments(const ValueList& in, bool results);
   [[nodiscard]] Value Argument(const Value& in, bool results);
   [[nodiscard]] Value Tensor(const TensorDesc& in);
   [[nodiscard]] Value Text(const std::string& in);
 
+  // What a name becomes that is coarsened: "gemm", "all_reduce".
+  [[nodiscard]] static std::string ClassOf(const Node& node) {
+    return std::string(node.comm ? Name(node.comm->kind) : Name(node.op_class));
+  }
   // The name itself if it is public, else its hash.
   const std::string& MappedName(const std::string& name);
   const std::string& MappedKernel(const std::string& name);
@@ -84,5 +92,36 @@ class Anonymizer {
   FieldTally tally_;
   std::unordered_map<std::string, std::string> names_, kernels_;
 };
+
+template <Kept kKept, typename T>
+void Anonymizer::Share(Field field, Written written, const T& in,
+                       const std::type_identity_t<T>& absent, T& out, const Node* node) {
+  // The default of a time or a size says that there is none.
+  const bool present = in != absent || (written.always && kKept == Kept::kPlain);
+  if (kKept == Kept::kOwn || !present) {
+    return;
+  }
+  const Action action = Take(field);
+  const TimeMap& times = setting_.times;
+  if constexpr (kKept == Kept::kName) {
+    out = action == Action::kKeep      ? in
+          : action == Action::kMap     ? MappedName(in)
+          : action == Action::kCoarsen ? ClassOf(*node)
+                                       : absent;
+  } else if (action == Action::kKeep) {
+    if constexpr (kKept == Kept::kPlain) {
+      out = in;
+    } else if constexpr (kKept == Kept::kSize) {
+      out = setting_.sizes.At(in);
+    } else if constexpr (kKept == Kept::kTime) {
+      out = times.At(in);
+    } else if constexpr (kKept == Kept::kUntilEnd) {
+      const std::int64_t end_ns = node->start_ns + node->duration_ns;
+      out = times.At(end_ns) - times.At(end_ns - in);
+    } else if constexpr (kKept == Kept::kUntilStart) {
+      out = times.At(node->start_ns) - times.At(node->start_ns - in);
+    }
+  }
+}
 
 }  // namespace reprise

@@ -11,6 +11,7 @@ namespace reprise {
 namespace {
 
 using Index = Graph::Index;
+constexpr std::string_view kKeptByAllPresets = "kkk";
 using DifferenceFound = std::optional<std::string>;
 
 bool SameValue(const Value& a, const Value& b, bool results, Renaming<std::int64_t>& incarnations);
@@ -81,16 +82,17 @@ class RankComparison {
  private:
   // What differs, or nullptr.
   const char* Header(Index i) {
-    if (a_.type(i) != b_.type(i) || a_.kind(i) != b_.kind(i) || a_.op_class(i) != b_.op_class(i)) {
-      return "type, kind or class";
+    if (a_.type(i) != b_.type(i)) {
+      return "type";
     }
-    if (a_.start_ns(i) != b_.start_ns(i) || a_.duration_ns(i) != b_.duration_ns(i) ||
-        a_.delay_ns(i) != b_.delay_ns(i) || a_.transfer_ns(i) != b_.transfer_ns(i) ||
-        a_.tracing_ns(i) != b_.tracing_ns(i) || a_.tracing_delay_ns(i) != b_.tracing_delay_ns(i)) {
-      return "recorded times";
-    }
-    if (a_.step(i) != b_.step(i) || a_.order()[i] != b_.order()[i]) {
-      return "step or order";
+    // What every preset keeps is what a replay goes by.
+#define NODE_FIELD(symbol, member, name, type, value, written, storage, json, sharing) \
+  if ((sharing).presets == kKeptByAllPresets && a_.member(i) != b_.member(i)) {        \
+    return name;                                                                       \
+  }
+#include "et_schema/fields.def"
+    if (a_.order()[i] != b_.order()[i]) {
+      return "order";
     }
     const bool device = a_.device_work(i) != nullptr;
     if (device != (b_.device_work(i) != nullptr) ||

@@ -1,4 +1,4 @@
-// Files of this folder that the program carries: policies/*.json and public_names.txt.
+// Files of this folder that the program carries: public_names.txt.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 namespace reprise {
 
 struct EmbeddedText {
-  std::string_view name;  // "replay.json"
+  std::string_view name;  // "public_names.txt"
   std::string_view text;
 };
 

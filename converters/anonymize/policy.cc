@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "converters/anonymize/embedded.h"
 #include "converters/anonymize/keyed_hash.h"
 #include "core/input_file.h"
 
@@ -18,25 +17,48 @@ namespace {
 
 constexpr std::array<std::string_view, kActionCount> kActionNames = {"drop", "keep", "map",
                                                                      "coarsen"};
+// Actions by their letters in fields.def.
+constexpr std::string_view kActionLetters = "dkmc";
 struct FieldRow {
-  std::string_view name, actions;
+  std::string_view name;
+  SharingRule rule;
 };
-constexpr std::array<FieldRow, kFieldCount> kFields = {{
-#define FIELD(symbol, name, actions) {name, actions},
-#include "converters/anonymize/fields.def"
-#undef FIELD
-}};
+constexpr auto kFields = [] {
+  std::array<FieldRow, kFieldCount> rows{};
+#define POLICY(symbol, name, sharing) rows[(sharing).place] = {name, sharing};
+#include "et_schema/fields.def"
+  return rows;
+}();
+static_assert(std::none_of(kFields.begin(), kFields.end(),
+                           [](const FieldRow& row) { return row.name.empty(); }),
+              "two fields have the same place");
+
+// In the order of the letters of a SharingRule.
+struct Preset {
+  std::string_view name, description, durations;
+};
+constexpr std::array<Preset, 3> kPresets = {
+    {{"replay",
+      "Replays as the original does; names of one's own, identities, places and absolute times are "
+      "gone.",
+      "keep"},
+     {"simulate",
+      "For simulators and dry runs: graph, times and transfers, without arguments and names.",
+      "keep"},
+     {"statistics", "Times and bytes by class of operation, without a graph.", "grid:1000"}}};
 
 bool Allows(const FieldRow& row, Action action) {
-  return row.actions.find(Name(action).front()) != std::string_view::npos;
+  return row.rule.actions.find(kActionLetters[static_cast<std::size_t>(action)]) !=
+         std::string_view::npos;
 }
 
 std::string AllowedActions(const FieldRow& row) {
   std::vector<std::string_view> names;
-  std::copy_if(kActionNames.begin(), kActionNames.end(), std::back_inserter(names),
-               [&](std::string_view name) {
-                 return row.actions.find(name.front()) != std::string_view::npos;
-               });
+  for (std::size_t action = 0; action < kActionCount; ++action) {
+    if (Allows(row, static_cast<Action>(action))) {
+      names.push_back(kActionNames[action]);
+    }
+  }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -145,12 +167,25 @@ Result<Policy> Policy::Parse(const std::string& text, const std::string& origin)
   return policy;
 }
 
-std::vector<std::string> PolicyPresets() { return {"replay", "simulate", "statistics"}; }
+std::vector<std::string> PolicyPresets() {
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) {
+    names.emplace_back(preset.name);
+  }
+  return names;
+}
 
 Result<std::string> PolicyText(std::string_view preset) {
-  for (const EmbeddedText& file : EmbeddedTexts()) {
-    if (file.name == std::string(preset) + ".json") {
-      return std::string(file.text);
+  for (std::size_t i = 0; i < kPresets.size(); ++i) {
+    if (kPresets[i].name == preset) {
+      nlohmann::ordered_json json = {{"name", preset},
+                                     {"description", kPresets[i].description},
+                                     {"durations", kPresets[i].durations},
+                                     {"shapes", "keep"}};
+      for (const FieldRow& row : kFields) {
+        json["fields"][row.name] = kActionNames[kActionLetters.find(row.rule.presets[i])];
+      }
+      return json.dump(1) + "\n";
     }
   }
   return UsageError(fmt::format("no policy is called {}; there are {}", preset,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "et_schema/field_types.h"
 
 namespace reprise {
 
@@ -20,15 +21,15 @@ enum class Action : std::uint8_t {
 inline constexpr std::size_t kActionCount = 4;
 [[nodiscard]] std::string_view Name(Action action);
 
+// What a trace set holds, as policies name it (docs/policies.md has the meaning), in the order in
+// which policies are printed.
 enum class Field : std::uint8_t {
-#define FIELD(symbol, name, actions) k##symbol,
-#include "converters/anonymize/fields.def"
-#undef FIELD
+#define POLICY(symbol, name, sharing) k##symbol = (sharing).place,
+#include "et_schema/fields.def"
 };
 inline constexpr std::size_t kFieldCount = 0
-#define FIELD(symbol, name, actions) +1
-#include "converters/anonymize/fields.def"
-#undef FIELD
+#define POLICY(...) +1
+#include "et_schema/fields.def"
     ;
 [[nodiscard]] std::string_view Name(Field field);
 
@@ -63,7 +64,8 @@ struct Policy {
 };
 
 [[nodiscard]] std::vector<std::string> PolicyPresets();  // "replay" first
-// The file of a preset; usage error, naming them, if there is none of that name.
+// A preset as a file of its own would have it; usage error, naming them, if there is none of that
+// name.
 [[nodiscard]] Result<std::string> PolicyText(std::string_view preset);
 
 }  // namespace reprise

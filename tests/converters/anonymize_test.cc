@@ -325,10 +325,10 @@ TEST_F(PrivateSet, EveryChangeIsFound) {
   EXPECT_EQ(change([](Node&) {}), "");
   EXPECT_THAT(change([](Node& node) { ++node.comm->in_bytes; }), HasSubstr("bytes"));
   EXPECT_THAT(change([](Node& node) { node.comm->group = "7"; }), HasSubstr("process group"));
-  EXPECT_THAT(change([](Node& node) { ++node.delay_ns; }), HasSubstr("times"));
+  EXPECT_THAT(change([](Node& node) { ++node.delay_ns; }), HasSubstr("delay_ns"));
   EXPECT_THAT(change([](Node& node) { node.deps[0].inferred ^= true; }), HasSubstr("dependencies"));
   EXPECT_THAT(change([](Node& node) { node.deps.pop_back(); }), HasSubstr("dependencies"));
-  EXPECT_THAT(change([](Node& node) { node.op_class = OpClass::kGemm; }), HasSubstr("class"));
+  EXPECT_THAT(change([](Node& node) { node.op_class = OpClass::kGemm; }), HasSubstr("op_class"));
   EXPECT_THAT(change([](Node& node) { node.name = "aten::mm"; }), HasSubstr("one to one"));
 }
 
