@@ -83,7 +83,7 @@ TEST(Fields, TracingIsAtMostWhatItIsPartOf) {
 std::vector<std::pair<std::string, TraceMetadata>> HeaderSamples() {
   std::vector<std::pair<std::string, TraceMetadata>> samples;
 #define HEADER_FIELD(symbol, member, key, ...) \
-  samples.emplace_back(key, TraceMetadata{});        \
+  samples.emplace_back(key, TraceMetadata{});  \
   samples.back().second.member = SampleOf(samples.back().second.member);
 #define HEADER_PART(member, key, ...) HEADER_FIELD(, member, key)
 #define MACHINE_FIELD(member, key, ...) HEADER_FIELD(, machine.member, key)
@@ -115,8 +115,7 @@ TEST(Fields, OfHeadersAreInFilesAndInJson) {
     EXPECT_EQ((*EtReader::Open(path))->metadata(), metadata) << name;
     EXPECT_NE(JsonOf(path), without) << name;
   }
-  const auto& [name, lists] = HeaderSamples().back();
-  const HeaderLists in_file = ListsOf(lists);
+  const HeaderLists in_file = ListsOf(HeaderSamples().back().second);
 #define HEADER_LIST(key, ...) EXPECT_FALSE(in_file.key.empty()) << "no sample of " << #key;
 #include "et_schema/fields.def"
 }
