@@ -25,25 +25,9 @@ bool IsMember(std::string_view name) {
   return std::find(kMembers.begin(), kMembers.end(), name) != kMembers.end();
 }
 
-template <typename Values>
-FeederJson PlainList(const Values& values) {
-  FeederJson list = FeederJson::array();
-  for (const auto& value : values) {
-    list.push_back(value);
-  }
-  return {{"values", std::move(list)}};
-}
-
-// protobuf writes 64-bit integers as text.
-template <typename Values>
-FeederJson TextList(const Values& values) {
-  FeederJson list = FeederJson::array();
-  for (const auto& value : values) {
-    list.push_back(std::to_string(value));
-  }
-  return {{"values", std::move(list)}};
-}
-
+// As protobuf writes them: 64-bit integers as text, bytes in base 64.
+FeederJson Plain(const auto& value) { return value; }
+FeederJson Digits(const auto& value) { return std::to_string(value); }
 FeederJson Real(double value) {
   if (value != value) {
     return "NaN";
@@ -54,17 +38,7 @@ FeederJson Real(double value) {
                              : FeederJson(value);
 }
 
-template <typename Values>
-FeederJson RealList(const Values& values) {
-  FeederJson list = FeederJson::array();
-  for (const auto value : values) {
-    list.push_back(Real(static_cast<double>(value)));
-  }
-  return {{"values", std::move(list)}};
-}
-
-// protobuf writes bytes in base 64.
-std::string Base64(std::string_view bytes) {
+FeederJson Base64(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   constexpr std::uint32_t kDigitBits = 6;
@@ -86,71 +60,32 @@ std::string Base64(std::string_view bytes) {
 std::pair<std::string, FeederJson> ValueOf(const pb::AttributeProto& attribute) {
   using Case = pb::AttributeProto::ValueCase;
   switch (attribute.value_case()) {
-    case Case::kDoubleVal:
-      return {"doubleVal", Real(attribute.double_val())};
-    case Case::kDoubleList:
-      return {"doubleList", RealList(attribute.double_list().values())};
-    case Case::kFloatVal:
-      return {"floatVal", Real(static_cast<double>(attribute.float_val()))};
-    case Case::kFloatList:
-      return {"floatList", RealList(attribute.float_list().values())};
-    case Case::kInt32Val:
-      return {"int32Val", attribute.int32_val()};
-    case Case::kInt32List:
-      return {"int32List", PlainList(attribute.int32_list().values())};
-    case Case::kInt64Val:
-      return {"int64Val", std::to_string(attribute.int64_val())};
-    case Case::kInt64List:
-      return {"int64List", TextList(attribute.int64_list().values())};
-    case Case::kUint32Val:
-      return {"uint32Val", attribute.uint32_val()};
-    case Case::kUint32List:
-      return {"uint32List", PlainList(attribute.uint32_list().values())};
-    case Case::kUint64Val:
-      return {"uint64Val", std::to_string(attribute.uint64_val())};
-    case Case::kUint64List:
-      return {"uint64List", TextList(attribute.uint64_list().values())};
-    case Case::kSint32Val:
-      return {"sint32Val", attribute.sint32_val()};
-    case Case::kSint32List:
-      return {"sint32List", PlainList(attribute.sint32_list().values())};
-    case Case::kSint64Val:
-      return {"sint64Val", std::to_string(attribute.sint64_val())};
-    case Case::kSint64List:
-      return {"sint64List", TextList(attribute.sint64_list().values())};
-    case Case::kFixed32Val:
-      return {"fixed32Val", attribute.fixed32_val()};
-    case Case::kFixed32List:
-      return {"fixed32List", PlainList(attribute.fixed32_list().values())};
-    case Case::kFixed64Val:
-      return {"fixed64Val", std::to_string(attribute.fixed64_val())};
-    case Case::kFixed64List:
-      return {"fixed64List", TextList(attribute.fixed64_list().values())};
-    case Case::kSfixed32Val:
-      return {"sfixed32Val", attribute.sfixed32_val()};
-    case Case::kSfixed32List:
-      return {"sfixed32List", PlainList(attribute.sfixed32_list().values())};
-    case Case::kSfixed64Val:
-      return {"sfixed64Val", std::to_string(attribute.sfixed64_val())};
-    case Case::kSfixed64List:
-      return {"sfixed64List", TextList(attribute.sfixed64_list().values())};
-    case Case::kBoolVal:
-      return {"boolVal", attribute.bool_val()};
-    case Case::kBoolList:
-      return {"boolList", PlainList(attribute.bool_list().values())};
-    case Case::kStringVal:
-      return {"stringVal", attribute.string_val()};
-    case Case::kStringList:
-      return {"stringList", PlainList(attribute.string_list().values())};
-    case Case::kBytesVal:
-      return {"bytesVal", Base64(attribute.bytes_val())};
-    case Case::kBytesList: {
-      std::vector<std::string> texts;
-      for (const std::string& bytes : attribute.bytes_list().values()) {
-        texts.push_back(Base64(bytes));
-      }
-      return {"bytesList", PlainList(texts)};
-    }
+#define VALUE_JSON(Symbol, key, member, scalar)                    \
+  case Case::k##Symbol##Val:                                       \
+    return {key "Val", scalar(attribute.member##_val())};          \
+  case Case::k##Symbol##List: {                                    \
+    FeederJson list = FeederJson::array();                         \
+    for (const auto& value : attribute.member##_list().values()) { \
+      list.push_back(scalar(value));                               \
+    }                                                              \
+    return {key "List", FeederJson{{"values", std::move(list)}}};  \
+  }
+    VALUE_JSON(Double, "double", double, Real)
+    VALUE_JSON(Float, "float", float, Real)
+    VALUE_JSON(Int32, "int32", int32, Plain)
+    VALUE_JSON(Int64, "int64", int64, Digits)
+    VALUE_JSON(Uint32, "uint32", uint32, Plain)
+    VALUE_JSON(Uint64, "uint64", uint64, Digits)
+    VALUE_JSON(Sint32, "sint32", sint32, Plain)
+    VALUE_JSON(Sint64, "sint64", sint64, Digits)
+    VALUE_JSON(Fixed32, "fixed32", fixed32, Plain)
+    VALUE_JSON(Fixed64, "fixed64", fixed64, Digits)
+    VALUE_JSON(Sfixed32, "sfixed32", sfixed32, Plain)
+    VALUE_JSON(Sfixed64, "sfixed64", sfixed64, Digits)
+    VALUE_JSON(Bool, "bool", bool, Plain)
+    VALUE_JSON(String, "string", string, Plain)
+    VALUE_JSON(Bytes, "bytes", bytes, Base64)
+#undef VALUE_JSON
     case Case::VALUE_NOT_SET:
       break;
   }
