@@ -32,8 +32,7 @@ KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
   const auto results = TensorsIn(call.outputs);
   const bool no_elements = HasNoElements(inputs, results);
   if (const Kernel* kernel = registry.Find(call)) {
-    return {kernel, moved_bytes > 0 ? moved : CostOf(call), WorkSource::kArguments,
-            no_elements};
+    return {kernel, moved_bytes > 0 ? moved : CostOf(call), WorkSource::kArguments, no_elements};
   }
   if (moved_bytes > 0) {
     return {nullptr, moved, WorkSource::kCopiedBytes};
