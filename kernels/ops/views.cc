@@ -9,16 +9,6 @@
 
 namespace reprise {
 
-double OperandBytes(const OpCall& call) {
-  double bytes = 0;
-  for (const ValueList* values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* tensor : TensorsIn(*values)) {
-      bytes += BytesOf(*tensor);
-    }
-  }
-  return bytes;
-}
-
 std::optional<std::int64_t> WrapDim(std::int64_t dim, std::int64_t rank) {
   rank = std::max<std::int64_t>(rank, 1);
   if (dim < -rank || dim >= rank) {

@@ -17,11 +17,6 @@ using Dims = std::vector<std::int64_t>;
 [[nodiscard]] inline std::int64_t Count(const TensorDesc& tensor) {
   return ElementCount(tensor.shape);
 }
-[[nodiscard]] inline double BytesOf(const TensorDesc& tensor) {
-  return static_cast<double>(Count(tensor)) * SizeOf(tensor.dtype);
-}
-// Of all defined tensors of the call.
-[[nodiscard]] double OperandBytes(const OpCall& call);
 
 // `dim` counted from the end if negative; nothing if a tensor of that rank has no such dimension. A
 // scalar has one dimension here, as PyTorch's operators treat it.
