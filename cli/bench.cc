@@ -1,6 +1,6 @@
 // reprise bench collectives NAME: busbw over a range of sizes, with nccl-tests' options and
 // columns; bench kernels is in bench_kernels.cc.
-#include "collectives/bench.h"
+#include "collectives/bench/bench.h"
 
 #include <fmt/format.h>
 

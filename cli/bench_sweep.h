@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/sweep.h"
+#include "collectives/bench/sweep.h"
 
 namespace reprise {
 

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "core/clock.h"
+#include "kernels/bench/probe.h"
 #include "kernels/kernel.h"
-#include "kernels/probe.h"
 
 namespace reprise {
 namespace {

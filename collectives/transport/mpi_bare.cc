@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "collectives/bench/sweep.h"
 #include "collectives/layout.h"
-#include "collectives/sweep.h"
 #include "collectives/transport/mpi_state.h"
 
 namespace reprise {

@@ -8,10 +8,10 @@
 
 #include "core/parallel.h"
 #include "core/processor_name.h"
-#include "kernels/host/blas.h"
+#include "kernels/cpu/blas.h"
+#include "kernels/cpu/onednn.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/onednn.h"
 #include "kernels/host/torch_call.h"
 
 namespace reprise {

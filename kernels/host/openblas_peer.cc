@@ -1,7 +1,7 @@
 #include "kernels/host/openblas_peer.h"
 
 #include "kernels/cblas_values.h"
-#include "kernels/host/blas.h"
+#include "kernels/cpu/blas.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/lowering.h"
 #include "kernels/shared_library.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/attention_host_rows.h"
 #include "kernels/ops/attention_run.h"

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/host/parts.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/parts.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/ops/batch_norm_call.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"

@@ -106,7 +106,7 @@ static inline float fast_log(float x) {
 #endif
 
 // ---- Large results on a CPU are stored past the caches while what will be read soon is fetched:
-// kernels/host/result_stream.h.
+// kernels/cpu/result_stream.h.
 #if DEVICE_IS_CPU && defined(__has_builtin)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif

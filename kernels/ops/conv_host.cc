@@ -1,6 +1,6 @@
 #include <string>
 
-#include "kernels/host/onednn.h"
+#include "kernels/cpu/onednn.h"
 #include "kernels/ops/conv_run.h"
 #include "kernels/ops/gemm_host.h"
 #include "kernels/tensor_access.h"

@@ -2,7 +2,7 @@
 // splitting, FSDP's packing.
 #include <array>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/copy_plan.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/samples.h"

@@ -1,7 +1,7 @@
 // ElementwiseCall → one launch of elementwise.cl.
 #include <bit>
 
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/ops/elementwise_call.h"
 
 namespace reprise {

@@ -1,8 +1,8 @@
 // ElementwiseCall on the host, by blocks of elements.
 #include <algorithm>
 
-#include "kernels/host/parts.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/parts.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"

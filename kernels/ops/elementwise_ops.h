@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 
 namespace reprise {
 

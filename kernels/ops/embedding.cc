@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"

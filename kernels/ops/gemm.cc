@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/kernel.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/gemm_host.h"

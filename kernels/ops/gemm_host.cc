@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/host/blas.h"
-#include "kernels/host/onednn.h"
+#include "kernels/cpu/blas.h"
+#include "kernels/cpu/onednn.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 
 namespace reprise {
 namespace {

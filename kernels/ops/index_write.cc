@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/index_host.h"
 #include "kernels/ops/index_rows.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/host/processor.h"
+#include "kernels/cpu/processor.h"
 
 namespace reprise::loops {
 

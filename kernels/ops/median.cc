@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/sort_run.h"
 #include "kernels/samples.h"

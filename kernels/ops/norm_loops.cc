@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/host/processor.h"
+#include "kernels/cpu/processor.h"
 #include "kernels/ops/write_lines.h"
 
 namespace reprise::loops {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/optimizer_call.h"

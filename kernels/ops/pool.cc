@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/pool_call.h"
 #include "kernels/ops/pool_host.h"

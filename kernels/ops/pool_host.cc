@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/tensor_access.h"
 

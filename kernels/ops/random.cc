@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/host/parts.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/parts.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_floats.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 
 namespace reprise {
 namespace {

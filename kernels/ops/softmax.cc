@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/host/parts.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/parts.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 
 namespace reprise::loops {
 

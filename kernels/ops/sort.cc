@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "costs/sort_dim.h"
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/sort_run.h"

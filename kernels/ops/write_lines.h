@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "kernels/host/processor.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/processor.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/ops/lanes.h"
 
 namespace reprise::loops {

@@ -1,4 +1,4 @@
-#include "collectives/bench.h"
+#include "collectives/bench/bench.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // What `reprise bench kernels` stands on: cases, probes, operands, peers. No times are asserted.
-#include "kernels/bench.h"
+#include "kernels/bench/bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "kernels/bench_memory.h"
+#include "kernels/bench/bench_memory.h"
 #include "kernels/peer.h"
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"

@@ -1,5 +1,5 @@
 // --blas: another library's products in place of oneDNN's. tests/kernels/stand_ins/blas.cc is one.
-#include "kernels/host/blas.h"
+#include "kernels/cpu/blas.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Work shared by cores: that it is done once, and that calls large enough to be shared compute the
 // same.
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels/bench_cases.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/bench/bench_cases.h"
+#include "kernels/cpu/result_stream.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/on_backend.h"

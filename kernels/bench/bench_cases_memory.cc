@@ -1,5 +1,5 @@
 // The cases of bench_cases.h in which most of the time goes into moving bytes.
-#include "kernels/bench_cases.h"
+#include "kernels/bench/bench_cases.h"
 #include "kernels/samples.h"
 
 namespace reprise {

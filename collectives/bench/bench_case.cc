@@ -1,4 +1,4 @@
-#include "collectives/bench_case.h"
+#include "collectives/bench/bench_case.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "kernels/host/onednn.h"
+#include "kernels/cpu/onednn.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "collectives/bench.h"
+#include "collectives/bench/bench.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "collectives/algorithms/group.h"
-#include "collectives/bench_case.h"
+#include "collectives/bench/bench_case.h"
 #include "collectives/layout.h"
 #include "collectives/reduce.h"
 #include "core/clock.h"

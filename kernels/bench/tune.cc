@@ -1,12 +1,12 @@
-#include "kernels/tune.h"
+#include "kernels/bench/tune.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
 
-#include "kernels/bench_memory.h"
-#include "kernels/bench_timing.h"
+#include "kernels/bench/bench_memory.h"
+#include "kernels/bench/bench_timing.h"
 #include "kernels/ops/gemm_tiles.h"
 #include "kernels/samples.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/bench.h"
+#include "collectives/bench/bench.h"
 
 namespace reprise {
 

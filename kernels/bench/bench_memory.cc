@@ -1,4 +1,4 @@
-#include "kernels/bench_memory.h"
+#include "kernels/bench/bench_memory.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/host/processor.h"
+#include "kernels/cpu/processor.h"
 
 namespace reprise {
 

@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "kernels/host/processor.h"
+#include "kernels/cpu/processor.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>

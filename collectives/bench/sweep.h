@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/bench.h"
+#include "collectives/bench/bench.h"
 
 namespace reprise {
 

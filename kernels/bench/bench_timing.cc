@@ -1,4 +1,4 @@
-#include "kernels/bench_timing.h"
+#include "kernels/bench/bench_timing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-// Timing of one prepared call for kernels/bench.h.
+// Timing of one prepared call for kernels/bench/bench.h.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "kernels/bench.h"
+#include "kernels/bench/bench.h"
 
 namespace reprise {
 

@@ -1,4 +1,4 @@
-#include "collectives/sweep.h"
+#include "collectives/bench/sweep.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/group.h"
-#include "collectives/bench_case.h"
+#include "collectives/bench/bench_case.h"
 #include "core/bytes.h"
 #include "core/clock.h"
 

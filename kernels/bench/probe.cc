@@ -1,4 +1,4 @@
-#include "kernels/probe.h"
+#include "kernels/bench/probe.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 
 #include <array>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 
 namespace reprise {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/bench_cases.h"
+#include "kernels/bench/bench_cases.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

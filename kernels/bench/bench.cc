@@ -1,12 +1,12 @@
-#include "kernels/bench.h"
+#include "kernels/bench/bench.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "kernels/bench_memory.h"
-#include "kernels/bench_timing.h"
+#include "kernels/bench/bench_memory.h"
+#include "kernels/bench/bench_timing.h"
 #include "kernels/peer.h"
 
 namespace reprise {

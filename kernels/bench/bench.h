@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/bench_cases.h"
+#include "kernels/bench/bench_cases.h"
+#include "kernels/bench/probe.h"
 #include "kernels/kernel.h"
-#include "kernels/probe.h"
 
 namespace reprise {
 

@@ -1,4 +1,4 @@
-#include "kernels/host/blas.h"
+#include "kernels/cpu/blas.h"
 
 #include <fmt/format.h>
 

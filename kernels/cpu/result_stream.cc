@@ -1,8 +1,8 @@
-#include "kernels/host/result_stream.h"
+#include "kernels/cpu/result_stream.h"
 
 #include <unistd.h>
 
-#include "kernels/host/parts.h"
+#include "kernels/cpu/parts.h"
 
 namespace reprise {
 namespace {
