@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/value.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise::samples {
 

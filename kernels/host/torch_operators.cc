@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/operators.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

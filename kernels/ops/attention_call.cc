@@ -9,7 +9,7 @@
 #include "costs/attention_pairs.h"
 #include "kernels/lowering.h"
 #include "kernels/ops/random_draw.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/operator_arguments.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "kernels/ops/copy_moves.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

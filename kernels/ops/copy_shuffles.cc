@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/ops/copy_moves.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "kernels/ops/elementwise_call.h"
-#include "kernels/ops/views.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

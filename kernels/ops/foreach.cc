@@ -5,6 +5,7 @@
 #include "core/operator_arguments.h"
 #include "costs/steps.h"
 #include "kernels/samples.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

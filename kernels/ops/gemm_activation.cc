@@ -4,6 +4,7 @@
 #include "costs/steps.h"
 #include "kernels/kernel.h"
 #include "kernels/samples.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

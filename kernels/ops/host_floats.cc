@@ -1,7 +1,7 @@
 #include "kernels/ops/host_floats.h"
 
 #include "kernels/ops/host_convert.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/lowering.h"
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 namespace reprise {
 

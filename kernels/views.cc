@@ -1,4 +1,4 @@
-#include "kernels/ops/views.h"
+#include "kernels/views.h"
 
 #include <algorithm>
 #include <cstdlib>
