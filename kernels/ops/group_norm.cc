@@ -27,13 +27,13 @@ struct GroupNormCall {
   const TensorDesc* db = nullptr;
 };
 
-bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
+bool IsGroupNormBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
 // native_group_norm(input, weight?, bias?, N, C, HxW, group, eps) -> (y, mean, rstd)
 // native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, mask[3])
 std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
   GroupNormCall p;
-  const bool backward = IsBackward(call);
+  const bool backward = IsGroupNormBackward(call);
   p.op.x = call.InputTensor(backward ? 1 : 0);
   p.op.weight = call.InputTensor(backward ? 4 : 1);
   p.op.bias = backward ? nullptr : call.InputTensor(2);
@@ -75,13 +75,13 @@ class GroupNorm final : public Kernel {
     return ParseGroupNorm(call).has_value();
   }
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsBackward(call) ? ReferenceBackward(*ParseGroupNorm(call), memory)
-                            : ReferenceForward(*ParseGroupNorm(call), memory);
+    return IsGroupNormBackward(call) ? ReferenceBackward(*ParseGroupNorm(call), memory)
+                                     : ReferenceForward(*ParseGroupNorm(call), memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
-    return IsBackward(call) ? LowerBackward(*ParseGroupNorm(call), context)
-                            : LowerForward(*ParseGroupNorm(call), context);
+    return IsGroupNormBackward(call) ? LowerBackward(*ParseGroupNorm(call), context)
+                                     : LowerForward(*ParseGroupNorm(call), context);
   }
   [[nodiscard]] std::vector<OpCall> Samples() const override;
 
