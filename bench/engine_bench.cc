@@ -19,6 +19,8 @@
 #include "bench/observed_device.h"
 #include "collectives/communicator.h"
 #include "core/clock.h"
+#include "kernels/backend.h"
+#include "kernels/call_lowering.h"
 #include "replayer/engine.h"
 #include "tests/replayer/stream_trace.h"
 
@@ -62,7 +64,8 @@ Status PrepareBare(Subject& subject) {
         *subject.memory, subject.device->info(),
         [&](int slot, std::int64_t bytes) { return subject.memory->Scratch(0, slot, bytes); }};
     REPRISE_ASSIGN(const OpCall call, subject.graph.Call(i));
-    REPRISE_ASSIGN(const std::vector<Launch> lowered, plan.work[i].kernel->Lower(call, context));
+    REPRISE_ASSIGN(const std::vector<Launch> lowered,
+                   subject.device->lowering().Lower(*plan.work[i].kernel, call, context));
     for (const Launch& launch : lowered) {
       REPRISE_ASSIGN(auto prepared, subject.device->Prepare(launch));
       subject.launches.push_back(std::move(prepared));
@@ -300,7 +303,7 @@ Status RunAlone(std::size_t nodes, int rounds, Device& device) {
 }
 
 Status Run(std::size_t nodes, int rounds, const std::string& part) {
-  REPRISE_ASSIGN(const auto device, OpenDevice({}));
+  REPRISE_ASSIGN(const auto device, OpenDevice({.backend = Backends().front()->name()}));
   fmt::print("{}; ns a node, median (quartiles) of {} rounds\n", device->info().name, rounds);
   if (part.empty() || part == "alone") {
     REPRISE_TRY(RunAlone(25 * nodes, rounds, *device));

@@ -9,20 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/backend_options.h"
 #include "cli/kernel_bench_report.h"
-#include "cli/library_options.h"
-#include "cli/opencl_drivers.h"
-#include "cli/tuning_file.h"
 
 namespace reprise {
 namespace {
 
 struct BenchKernelsFlags {
-  std::string backend = "opencl";
+  std::string backend = BackendNames().front();
   int device_index = 0;
-  std::vector<std::string> icds;
-  TuningFlags tuning;
-  std::string blas, torch;
+  SettingFlags settings;
   std::string filter;
   std::string dtypes = "float32";
   int repeats = KernelBenchOptions().repeats;
@@ -41,7 +37,6 @@ Result<KernelBenchOptions> OptionsOf(const BenchKernelsFlags& flags) {
   options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
   options.peers = flags.peers == "on";
-  options.torch = flags.torch;
   return options;
 }
 
@@ -70,24 +65,41 @@ void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases
   }
 }
 
-Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags& flags) {
-  REPRISE_ASSIGN(const KernelBenchOptions options, OptionsOf(flags));
-  if (flags.backend == "opencl") {
-    if (!flags.torch.empty()) {
-      return UsageError("--torch: a peer of the host backend's kernels; add --device host");
+// The settings that name baselines, taken out of `settings`: the device's own kernels stay ours.
+Result<BackendSettings> TakeBaselines(const std::string& chosen, BackendSettings& settings) {
+  BackendSettings baselines;
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    for (const BackendSetting& setting : backend->settings()) {
+      if (!setting.is_baseline || !settings.Has(setting.name)) {
+        continue;
+      }
+      if (backend->name() != chosen) {
+        return UsageError(fmt::format("--{}: a peer of the {} backend's kernels; add --device {}",
+                                      setting.name, backend->name(), backend->name()));
+      }
+      const std::string name(setting.name);
+      baselines.Set(name, settings.Text(name));
+      settings.Set(name, "");
     }
-    REPRISE_TRY(PrepareOpenClDrivers(flags.icds));
   }
+  return baselines;
+}
+
+Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags& flags) {
+  REPRISE_ASSIGN(KernelBenchOptions options, OptionsOf(flags));
+  BackendSettings settings = flags.settings.Given();
+  REPRISE_ASSIGN(options.baselines, TakeBaselines(flags.backend, settings));
+  REPRISE_ASSIGN(const Backend* backend, BackendNamed(flags.backend));
+  REPRISE_TRY(PrepareDrivers(*backend, settings));
   if (flags.list) {
     return List(flags, options);
   }
-  REPRISE_ASSIGN(auto tuning, ReadTuning(context, flags.tuning));
+  REPRISE_ASSIGN(auto tuning, TuningOf(*backend, settings, context));
   REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
                                                 .index = flags.device_index,
                                                 .cache_directory = context.cache_directory,
-                                                .allow_tf32 = flags.tuning.allow_tf32,
-                                                .tuning = std::move(tuning),
-                                                .blas = flags.blas}));
+                                                .settings = std::move(settings),
+                                                .tuning = std::move(tuning)}));
   const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();
   if (cases == 0) {
     return UsageError(
@@ -117,18 +129,11 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
   CLI::App* sub = bench.add_subcommand(
       "kernels",
       "Measure GFLOP/s and GB/s of the kernels, the device limits and baseline libraries");
-  sub->add_option("--device", flags->backend, "opencl or host")
-      ->check(CLI::IsMember({"opencl", "host"}))
-      ->capture_default_str();
+  AddBackendOption(*sub, flags->backend);
   sub->add_option("--device-index", flags->device_index, "its number in `reprise devices`")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  AddIcdOption(*sub, flags->icds);
-  AddTuningOptions(*sub, flags->tuning);
-  AddBlasOption(*sub, flags->blas);
-  sub->add_option(
-      "--torch", flags->torch,
-      "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a baseline for most kernels");
+  flags->settings.AddTo(*sub, &BackendSetting::Help::bench);
   sub->add_option("--filter", flags->filter,
                   "only cases with this text in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "one or more of float32,float64,float16,bfloat16")

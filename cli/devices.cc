@@ -5,37 +5,41 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_options.h"
 #include "cli/commands.h"
-#include "cli/opencl_drivers.h"
 #include "cli/sampling_flags.h"
 #include "cli/version.h"
-#include "kernels/device.h"
+#include "kernels/backend.h"
 
 namespace reprise {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Backend {
-  std::string name;
+struct FoundBackend {
+  const Backend* backend = nullptr;
+  DriverSearch drivers;
   std::vector<DeviceInfo> devices;
   std::string why_none;  // set if there are no devices
 };
 
 // A backend that fails is as good as one without devices: the others still count.
-Backend Look(const std::string& name) {
-  Backend backend{.name = name, .devices = {}, .why_none = {}};
-  Result<std::vector<DeviceInfo>> devices = ListDevices(name);
+FoundBackend Look(const Backend& backend, DriverSearch drivers) {
+  FoundBackend found{.backend = &backend, .drivers = std::move(drivers)};
+  Result<std::vector<DeviceInfo>> devices = backend.List();
   if (!devices) {
-    backend.why_none = devices.error().message;
-    return backend;
+    found.why_none = devices.error().message;
+    return found;
   }
-  backend.devices = std::move(*devices);
-  if (backend.devices.empty()) {
-    backend.why_none = WhyNoDevices(name);
+  found.devices = std::move(*devices);
+  if (found.devices.empty()) {
+    found.why_none = backend.WhyNone();
   }
-  return backend;
+  return found;
 }
+
+// Whether the backend has drivers to look for at all.
+bool LooksForDrivers(const DriverSearch& search) { return !search.registry.empty(); }
 
 // "8.0"; empty where there is none.
 std::string Capability(const DeviceInfo& info) {
@@ -80,9 +84,9 @@ Json ToJson(const DeviceInfo& info, std::size_t index, const std::vector<Metered
           {"fp64", info.fp64}};
 }
 
-Json ToJson(const std::vector<Icd>& icds) {
+Json ToJson(const std::vector<Driver>& icds) {
   Json rows = Json::array();
-  for (const Icd& icd : icds) {
+  for (const Driver& icd : icds) {
     rows.push_back({{"library", icd.library},
                     {"origin", icd.origin},
                     {"problem", icd.problem.empty() ? Json() : Json(icd.problem)}});
@@ -90,9 +94,9 @@ Json ToJson(const std::vector<Icd>& icds) {
   return rows;
 }
 
-Json ToJson(const IcdSearch& search) {
+Json ToJson(const DriverSearch& search) {
   Json places = Json::array();
-  for (const IcdSearch::Place& place : search.looked_in) {
+  for (const DriverSearch::Place& place : search.looked_in) {
     places.push_back({{"directory", place.directory}, {"exists", place.exists}});
   }
   return {{"registry", search.registry},     {"registered", ToJson(search.registered)},
@@ -100,17 +104,19 @@ Json ToJson(const IcdSearch& search) {
           {"looked_for", search.looked_for}, {"looked_in", std::move(places)}};
 }
 
-void PrintJson(const std::vector<Backend>& backends, const IcdSearch& search,
+void PrintJson(const std::vector<FoundBackend>& backends,
                const std::vector<MeteredDevice>& meters) {
-  Json json = {{"devices", Json::array()},
-               {"unavailable", Json::object()},
-               {"opencl_drivers", ToJson(search)}};
-  for (const Backend& backend : backends) {
-    for (std::size_t i = 0; i < backend.devices.size(); ++i) {
-      json["devices"].push_back(ToJson(backend.devices[i], i, meters));
+  Json json = {{"devices", Json::array()}, {"unavailable", Json::object()}};
+  for (const FoundBackend& found : backends) {
+    const std::string name(found.backend->name());
+    for (std::size_t i = 0; i < found.devices.size(); ++i) {
+      json["devices"].push_back(ToJson(found.devices[i], i, meters));
     }
-    if (backend.devices.empty()) {
-      json["unavailable"][backend.name] = backend.why_none;
+    if (found.devices.empty()) {
+      json["unavailable"][name] = found.why_none;
+    }
+    if (LooksForDrivers(found.drivers)) {
+      json[name + "_drivers"] = ToJson(found.drivers);
     }
   }
   fmt::print("{}\n", json.dump(2));
@@ -137,15 +143,15 @@ void PrintDevice(const DeviceInfo& info, std::size_t index,
         fmt::format("float32{}{}", info.fp64 ? ", float64" : "", info.fp16 ? ", float16" : ""));
 }
 
-void PrintDrivers(std::string_view what, const std::vector<Icd>& icds) {
-  for (const Icd& icd : icds) {
+void PrintDrivers(std::string_view what, const std::vector<Driver>& icds) {
+  for (const Driver& icd : icds) {
     fmt::print("    {:<14} {} ({}){}{}\n", what, icd.library, icd.origin,
                icd.problem.empty() ? "" : ": ", icd.problem);
   }
 }
 
-void PrintDrivers(const IcdSearch& search) {
-  fmt::print("OpenCL drivers\n");
+void PrintDrivers(std::string_view title, const DriverSearch& search) {
+  fmt::print("{} drivers\n", title);
   PrintDrivers("registered", search.registered);
   if (search.registered.empty()) {
     fmt::print("    {:<14} none, in {}\n", "registered", search.registry);
@@ -156,7 +162,7 @@ void PrintDrivers(const IcdSearch& search) {
     fmt::print("    {:<14} {}\n", "looked for", fmt::join(search.looked_for, ", "));
     for (const bool exists : {true, false}) {
       std::vector<std::string> places;
-      for (const IcdSearch::Place& place : search.looked_in) {
+      for (const DriverSearch::Place& place : search.looked_in) {
         if (place.exists == exists) {
           places.push_back(place.directory);
         }
@@ -174,33 +180,36 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
   app.description("List the devices that kernels can run on");
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "machine-readable output");
-  auto icds = std::make_shared<std::vector<std::string>>();
-  AddIcdOption(app, *icds);
+  auto settings = std::make_shared<SettingFlags>();
+  settings->AddTo(app, &BackendSetting::Help::devices);
   auto sources = std::make_shared<SamplingFlags>();
   AddSourceFlags(app, *sources);
-  return [json, icds, sources]() -> Result<int> {
+  return [json, settings, sources]() -> Result<int> {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(*sources));
-    REPRISE_ASSIGN(const IcdSearch search, PrepareOpenClDrivers(*icds));
-    std::vector<Backend> backends;
-    backends.reserve(kBackends.size());
-    for (const std::string_view name : kBackends) {
-      backends.push_back(Look(std::string(name)));
+    std::vector<FoundBackend> backends;
+    for (const std::unique_ptr<Backend>& backend : Backends()) {
+      REPRISE_ASSIGN(DriverSearch drivers, PrepareDrivers(*backend, settings->Given()));
+      backends.push_back(Look(*backend, std::move(drivers)));
     }
     const std::vector<MeteredDevice> meters =
         Sampler::Open({.sources = options.sources})->devices();
     if (*json) {
-      PrintJson(backends, search, meters);
+      PrintJson(backends, meters);
       return 0;
     }
-    for (const Backend& backend : backends) {
-      for (std::size_t i = 0; i < backend.devices.size(); ++i) {
-        PrintDevice(backend.devices[i], i, meters);
+    for (const FoundBackend& found : backends) {
+      for (std::size_t i = 0; i < found.devices.size(); ++i) {
+        PrintDevice(found.devices[i], i, meters);
       }
-      if (backend.devices.empty()) {
-        fmt::print("{}: no devices: {}\n", backend.name, backend.why_none);
+      if (found.devices.empty()) {
+        fmt::print("{}: no devices: {}\n", found.backend->name(), found.why_none);
       }
     }
-    PrintDrivers(search);
+    for (const FoundBackend& found : backends) {
+      if (LooksForDrivers(found.drivers)) {
+        PrintDrivers(found.backend->title(), found.drivers);
+      }
+    }
     return 0;
   };
 }

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTorch = "torch";
+
 // Found without an import of torch, which takes seconds.
 constexpr const char* kWhereTorchLies =
     "import importlib.util as u; s = u.find_spec(\"torch\"); print(s.origin if s else \"\")";
@@ -53,23 +55,9 @@ std::string FirstLineOf(const std::string& command) {
 
 }  // namespace
 
-void AddBlasOption(CLI::App& app, std::string& blas) {
-  app.add_option(
-      "--blas", blas,
-      "on the host backend: BLAS library for float32 products in place of oneDNN, e.g. that of "
-      "the original: libtorch_cpu.so, libmkl_rt.so.2, libopenblas.so.0");
-}
-
-void AddTorchOption(CLI::App& app, std::string& torch) {
-  app.add_option(
-      "--torch", torch,
-      "on the host backend: PyTorch's libtorch_cpu.so (2.10 or later); its operators replace "
-      "Reprise's kernels where its C interface has them; auto: that of the active Python");
-}
-
-Result<std::string> FindTorch(const std::string& torch) {
-  if (torch != "auto") {
-    return torch;
+Status FindTorch(BackendSettings& settings) {
+  if (settings.Text(kTorch) != "auto") {
+    return {};
   }
   const std::string python = ActivePython();
   const std::string origin = FirstLineOf(
@@ -87,7 +75,8 @@ Result<std::string> FindTorch(const std::string& torch) {
                                   python, fs::path(origin).parent_path().string(), library.string(),
                                   kHowToGoOn));
   }
-  return library.string();
+  settings.Set(kTorch, library.string());
+  return {};
 }
 
 }  // namespace reprise

@@ -1,19 +1,15 @@
-// --blas and --torch, of the commands that run kernels on the host backend.
+// Libraries that are found by themselves.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <string>
-
 #include "core/result.h"
+#include "kernels/settings.h"
 
 namespace reprise {
 
-void AddBlasOption(CLI::App& app, std::string& blas);
-void AddTorchOption(CLI::App& app, std::string& torch);
-
-// The library that --torch names. "auto": libtorch_cpu.so of the Python that is active
-// ($VIRTUAL_ENV, $CONDA_PREFIX, else python3 along PATH), which is asked where its PyTorch lies; a
-// usage error where it has none. Starts a process: call it before MPI is initialised.
-[[nodiscard]] Result<std::string> FindTorch(const std::string& torch);
+// In the settings: the library that --torch auto names, libtorch_cpu.so of the Python that is
+// active
+// ($VIRTUAL_ENV, $CONDA_PREFIX, else python3 along PATH), which is asked where its PyTorch lies.
+// Usage error where it has none. Starts a process: call it before MPI is initialised.
+[[nodiscard]] Status FindTorch(BackendSettings& settings);
 
 }  // namespace reprise

@@ -13,6 +13,7 @@
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "converters/converter.h"
+#include "kernels/backend.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
@@ -45,6 +46,18 @@ Json Kernels() {
     rows.push_back({{"name", kernel->name()},
                     {"operators", kernel->operators()},
                     {"dtypes", TypesOf(*kernel)}});
+  }
+  return rows;
+}
+
+Json BackendRows() {
+  Json rows = Json::array();
+  for (const auto& backend : Backends()) {
+    Json options = Json::array();
+    for (const BackendSetting& setting : backend->settings()) {
+      options.push_back(fmt::format("--{}", setting.name));
+    }
+    rows.push_back({{"name", backend->name()}, {"help", backend->about()}, {"options", options}});
   }
   return rows;
 }
@@ -89,6 +102,7 @@ struct Registry {
 };
 constexpr Registry kRegistries[] = {
     {"kernels", "the kernels and the operators that they run", Kernels},
+    {"backends", "the kinds of devices that kernels run on, for --device", BackendRows},
     {"collectives", "the transfers between ranks", Collectives},
     {"algorithms", "the algorithms of collectives, for --algo", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},

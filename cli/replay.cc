@@ -2,16 +2,17 @@
 #include "replayer/replay.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 
+#include "cli/backend_options.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/library_options.h"
-#include "cli/opencl_drivers.h"
 #include "cli/process_limits.h"
 #include "cli/replay_backend.h"
 #include "cli/replay_part.h"
@@ -19,7 +20,6 @@
 #include "cli/replay_runs.h"
 #include "cli/run_report.h"
 #include "cli/sampling_flags.h"
-#include "cli/tuning_file.h"
 #include "collectives/communicator.h"
 #include "core/bytes.h"
 #include "core/denormals.h"
@@ -27,6 +27,7 @@
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "replayer/choices.h"
+#include "replayer/device_choice.h"
 #include "replayer/dry.h"
 #include "replayer/fold.h"
 
@@ -38,11 +39,10 @@ struct ReplayFlags {
   std::string mode = "full";
   std::string ops, comms, host_gaps = "auto", memory = "own", device = "auto";
   std::string time_scale, stretch;
-  std::vector<std::string> icds;
   std::vector<std::string> algorithms;
   int fold = 0;
   std::string staging_chunk;
-  TuningFlags tuning;
+  SettingFlags settings;
   PartFlags part;
   RunsFlags runs;
   bool quiet = false, json = false;
@@ -97,9 +97,12 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       "--stretch", flags.stretch,
       "factor (at least 1) on the time of executed operations of host threads, or CLASS=F,…; "
       "the thread waits after each; `reprise report` suggests factors");
+  std::vector<std::string> devices = BackendNames();
+  devices.insert(devices.begin(), "auto");
   app.add_option("--device", flags.device,
-                 "opencl, host, or auto: a GPU by OpenCL, else host (default: auto)")
-      ->check(CLI::IsMember({"auto", "opencl", "host"}));
+                 fmt::format("{}, or auto: {} (default: auto)", fmt::join(BackendNames(), ", "),
+                             BackendPreference()))
+      ->check(CLI::IsMember(devices));
   auto* const index = app.add_option("--device-index", options.device_index,
                                      "device of all ranks: its number in `reprise devices`")
                           ->check(CLI::NonNegativeNumber);
@@ -107,10 +110,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                  "device of each local rank: 0:0,1:0,2:1, or round-robin, or packed (neighbours "
                  "share a device); default: round-robin over GPUs")
       ->excludes(index);
-  AddIcdOption(app, flags.icds);
-  AddTuningOptions(app, flags.tuning);
-  AddBlasOption(app, options.blas);
-  AddTorchOption(app, options.torch);
+  flags.settings.AddTo(app, &BackendSetting::Help::replay);
   AddPartFlags(app, flags.part);
   app.add_option("--warmup", options.warmup, "warm-up iterations, not measured (default: 1)")
       ->check(CLI::NonNegativeNumber);
@@ -251,7 +251,8 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   request.options.cache_directory = context.cache_directory;
   int argc = context.argc;
   char** argv = context.argv;
-  Result<std::string> torch = FindTorch(request.options.torch);  // before MPI
+  request.options.settings = flags.settings.Given();
+  const Status torch = FindTorch(request.options.settings);  // before MPI
   // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
   // call: before the number of threads is limited and drivers are named.
   setenv("HWLOC_COMPONENTS", "-opencl", 0);
@@ -260,10 +261,8 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
   LimitCpuDeviceThreads(*communicator);
-  REPRISE_TRY(communicator->Agree(torch ? Status{} : tl::unexpected<Error>(torch.error())));
-  request.options.torch = std::move(*torch);
-  REPRISE_TRY(communicator->Agree(
-      PrepareBackend({flags.device, flags.icds, flags.tuning}, context, request)));
+  REPRISE_TRY(communicator->Agree(torch));
+  REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
   const bool first = communicator->rank() == 0;
   if (first && !request.device_reason.empty() && !flags.quiet) {
     fmt::print(stderr, "device: {} ({})\n", request.options.backend, request.device_reason);

@@ -1,10 +1,14 @@
 #include "cli/replay_backend.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 
-#include "cli/opencl_drivers.h"
-#include "kernels/device.h"
+#include "cli/backend_options.h"
+#include "cli/tuning_file.h"
+#include "kernels/backend.h"
 #include "replayer/device_choice.h"
 
 namespace reprise {
@@ -20,46 +24,78 @@ bool RunsOperations(const ReplayOptions& options) {
                       [&](const auto& mode) { return runs(mode.second); }));
 }
 
-// Nothing where it is left to what this machine has.
-std::optional<BackendChoice> ChosenByFlags(const BackendFlags& flags,
-                                           const ReplayOptions& options) {
-  if (flags.device != "auto") {
-    return BackendChoice{flags.device, ""};
+bool IsGiven(const BackendSetting& setting, const BackendSettings& settings) {
+  const bool off =
+      setting.kind == BackendSetting::Kind::kTuning && settings.Text(setting.name) == kNoTuning;
+  return settings.Has(setting.name) && !off;
+}
+
+// "--icd, --tuning and --allow-tf32 work on it"
+std::string WhyForSettings(const Backend& backend) {
+  std::vector<std::string> names;
+  for (const BackendSetting& setting : backend.settings()) {
+    names.push_back(fmt::format("--{}", setting.name));
   }
-  if (!options.torch.empty() || !options.blas.empty()) {
-    return BackendChoice{"host", "--torch and --blas work on it"};
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? fmt::format("{} works on it", last)
+                       : fmt::format("{} and {} work on it", fmt::join(names, ", "), last);
+}
+
+// Nothing where it is left to what this machine has. Of several backends whose settings are given,
+// the last: that of the first needs no setting to be chosen.
+std::optional<BackendChoice> ChosenByFlags(const std::string& device,
+                                           const BackendSettings& settings) {
+  if (device != "auto") {
+    return BackendChoice{device, ""};
   }
-  const bool tuned = !flags.tuning.file.empty() && flags.tuning.file != "none";
-  if (!flags.icds.empty() || tuned || flags.tuning.allow_tf32) {
-    return BackendChoice{"opencl", "--icd, --tuning and --allow-tf32 work on it"};
+  std::optional<BackendChoice> choice;
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    const auto owned = backend->settings();
+    if (std::any_of(owned.begin(), owned.end(),
+                    [&](const BackendSetting& setting) { return IsGiven(setting, settings); })) {
+      choice = {std::string(backend->name()), WhyForSettings(*backend)};
+    }
   }
-  return std::nullopt;
+  return choice;
+}
+
+// The devices of every backend that may lack some.
+std::vector<BackendDevices> LookForDevices() {
+  std::vector<BackendDevices> found;
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    if (!backend->is_always_there()) {
+      found.push_back({backend.get(), backend->List().value_or(std::vector<DeviceInfo>{})});
+    }
+  }
+  return found;
 }
 
 }  // namespace
 
-Status PrepareBackend(const BackendFlags& flags, const CommandContext& context,
+Status PrepareBackend(const std::string& device, const CommandContext& context,
                       ReplayRequest& request) {
-  std::optional<BackendChoice> choice = ChosenByFlags(flags, request.options);
+  const BackendSettings& settings = request.options.settings;
+  std::optional<BackendChoice> choice = ChosenByFlags(device, settings);
   if (!RunsOperations(request.options)) {
-    request.options.backend = choice ? choice->backend : "host";
+    request.options.backend = choice ? choice->backend : FallbackBackend().name();
     return {};
   }
-  if (!choice || choice->backend == "opencl") {
-    const Result<IcdSearch> search = PrepareOpenClDrivers(flags.icds);
-    if (!search && choice) {
-      return tl::unexpected<Error>(search.error());
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    if (!choice || choice->backend == backend->name()) {
+      const auto prepared = PrepareDrivers(*backend, settings);
+      if (!prepared && choice) {
+        return tl::unexpected<Error>(prepared.error());
+      }
     }
   }
   if (!choice) {
-    choice = ChooseBackend(ListDevices("opencl").value_or(std::vector<DeviceInfo>{}));
+    choice = ChooseBackend(LookForDevices());
   }
   request.options.backend = choice->backend;
   request.device_reason = choice->reason;
-  if (choice->backend == "opencl") {
-    REPRISE_ASSIGN(request.options.tuning, ReadTuning(context, flags.tuning));
-    request.options.allow_tf32 = flags.tuning.allow_tf32;
-  }
+  REPRISE_ASSIGN(const Backend* backend, BackendNamed(choice->backend));
+  REPRISE_ASSIGN(request.options.tuning, TuningOf(*backend, settings, context));
   return {};
 }
 

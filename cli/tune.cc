@@ -9,9 +9,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_options.h"
 #include "cli/commands.h"
 #include "cli/kernel_bench_report.h"
-#include "cli/opencl_drivers.h"
 #include "cli/output_file.h"
 #include "cli/tuning_file.h"
 
@@ -22,12 +22,11 @@ using Json = nlohmann::ordered_json;
 
 struct TuneFlags {
   int device_index = 0;
-  std::string backend = "opencl";
-  std::vector<std::string> icds;
+  std::string backend = BackendNames().front();
+  SettingFlags settings;
   std::string dtypes = "float32,bfloat16,float16";
   TuneOptions tune;
   double min_time_ms = static_cast<double>(TuneOptions().min_time_ns) * 1e-6;
-  bool allow_tf32 = false;
   std::string output;
   bool force = false;
   bool json = false;
@@ -134,13 +133,13 @@ Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
   REPRISE_ASSIGN(flags.tune.dtypes, ParseFloatingTypes(flags.dtypes));
   flags.tune.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   REPRISE_ASSIGN(Destination to, FindDestination(context, flags));
-  if (flags.backend == "opencl") {
-    REPRISE_TRY(PrepareOpenClDrivers(flags.icds));
-  }
+  const BackendSettings settings = flags.settings.Given();
+  REPRISE_ASSIGN(const Backend* backend, BackendNamed(flags.backend));
+  REPRISE_TRY(PrepareDrivers(*backend, settings));
   REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
                                                 .index = flags.device_index,
                                                 .cache_directory = context.cache_directory,
-                                                .allow_tf32 = flags.allow_tf32}));
+                                                .settings = settings}));
   const DeviceInfo& info = device->info();
   if (flags.tune.sizes.empty()) {
     flags.tune.sizes = DefaultTuneSizes(info);
@@ -165,13 +164,11 @@ Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
 CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
   app.description("Measure the tile sizes of matrix products on a device and store the best");
   auto flags = std::make_shared<TuneFlags>();
-  app.add_option("--device", flags->backend, "opencl or host")
-      ->check(CLI::IsMember({"opencl", "host"}))
-      ->capture_default_str();
+  AddBackendOption(app, flags->backend);
   app.add_option("--device-index", flags->device_index, "its number in `reprise devices`")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  AddIcdOption(app, flags->icds);
+  flags->settings.AddTo(app, &BackendSetting::Help::tune);
   app.add_option("--dtype", flags->dtypes, "one or more of float32,bfloat16,float16")
       ->capture_default_str();
   app.add_option("--size", flags->tune.sizes,
@@ -190,7 +187,6 @@ CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
                  "least time for all repeats of a measurement together")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_flag("--allow-tf32", flags->allow_tf32, "also measure float32 products on tensor cores");
   app.add_option("-o,--output", flags->output,
                  "file to write (default: tuning.json in the cache directory, which replay reads)");
   app.add_flag("--force", flags->force, "replace an existing file");

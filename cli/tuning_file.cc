@@ -14,8 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kMark = "reprise_tuning";
-constexpr int kVersion = 1;
-constexpr const char* kNone = "none";
+constexpr int kTuningVersion = 1;
 
 Json TileJson(const TunedGemm& one) {
   const GemmTile& t = one.tile;
@@ -87,27 +86,17 @@ bool SameKind(const TunedGemm& a, const TunedGemm& b) {
 
 }  // namespace
 
-void AddTuningOptions(CLI::App& app, TuningFlags& flags) {
-  app.add_option("--tuning", flags.file,
-                 "file of tile sizes that `reprise tune` wrote (default: the one in the cache "
-                 "directory); none: built-in sizes");
-  app.add_flag(
-      "--allow-tf32", flags.allow_tf32,
-      "compute float32 products on tensor cores, which round the inputs to 10 bits, as with "
-      "torch.backends.cuda.matmul.allow_tf32");
-}
-
 std::string DefaultTuningPath(const CommandContext& context) {
   return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
 }
 
 Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
-                                             const TuningFlags& flags) {
-  if (flags.file == kNone) {
+                                             const std::string& file) {
+  if (file == kNoTuning) {
     return std::vector<DeviceTuning>();
   }
-  if (!flags.file.empty()) {
-    return ReadTuningFile(flags.file);
+  if (!file.empty()) {
+    return ReadTuningFile(file);
   }
   const std::string path = DefaultTuningPath(context);
   std::error_code ignored;
@@ -134,9 +123,9 @@ Result<std::vector<DeviceTuning>> ParseTuning(const std::string& text, const std
     if (!json.is_object() || !json.contains(kMark)) {
       return refuse("this is no tuning file");
     }
-    if (json.at(kMark) != kVersion) {
+    if (json.at(kMark) != kTuningVersion) {
       return refuse(
-          fmt::format("version {} is not known, only {}", json.at(kMark).dump(), kVersion));
+          fmt::format("version {} is not known, only {}", json.at(kMark).dump(), kTuningVersion));
     }
     std::vector<DeviceTuning> devices;
     for (const Json& one : json.at("devices")) {
@@ -166,7 +155,7 @@ Json TuningJson(const std::vector<DeviceTuning>& devices) {
     list.push_back(
         {{"device", device.device}, {"driver", device.driver}, {"gemm", std::move(gemm)}});
   }
-  return {{kMark, kVersion}, {"devices", std::move(list)}};
+  return {{kMark, kTuningVersion}, {"devices", std::move(list)}};
 }
 
 void MergeTuning(const DeviceTuning& measured, std::vector<DeviceTuning>& devices) {

@@ -1,7 +1,6 @@
 // The file that `reprise tune` writes and that what runs kernels reads (docs/tuning.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,16 +11,14 @@
 
 namespace reprise {
 
-// --tuning and --allow-tf32.
-struct TuningFlags {
-  std::string file;  // empty: the default one, if it is there; "none": none
-  bool allow_tf32 = false;
-};
-void AddTuningOptions(CLI::App& app, TuningFlags& flags);
-// Of every device in the file. Bad input if it is no tuning file, is of another version or has a
-// tile that its program cannot run.
+// In place of a file's path: built-in sizes.
+inline constexpr const char* kNoTuning = "none";
+
+// `file`: as --tuning has it; empty: the default one, if it is there. Of every device in the file.
+// Bad input if it is no tuning file, is of another version or has a tile that its program cannot
+// run.
 [[nodiscard]] Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
-                                                           const TuningFlags& flags);
+                                                           const std::string& file);
 
 // In the cache directory; empty if there is none.
 [[nodiscard]] std::string DefaultTuningPath(const CommandContext& context);

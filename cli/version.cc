@@ -8,6 +8,7 @@
 #include "collectives/transport/mpi_version.h"
 #include "commit.h"  // written at build time: cmake/commit.cmake
 #include "core/version.h"
+#include "kernels/backend.h"
 #include "telemetry/source.h"
 
 namespace reprise {
@@ -34,7 +35,7 @@ std::string VersionText() {
       "telemetry  {}\n"
       "mpi        {}\n"
       "libraries  {}",
-      kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, fmt::join(kBackends, ", "),
+      kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, fmt::join(BackendNames(), ", "),
       fmt::join(sources, ", "), MpiLibraryVersion(), REPRISE_LIBRARIES);
 }
 

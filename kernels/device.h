@@ -1,4 +1,4 @@
-// What kernels run on: Device, Stream, Event, Buffer. Backends: opencl/ and host/.
+// What kernels run on: Device, Stream, Event, Buffer. kernels/backend.h has what makes devices.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "kernels/settings.h"
 #include "kernels/tuning.h"
 
 namespace reprise {
@@ -24,7 +25,7 @@ class Buffer {
   [[nodiscard]] bool Holds(std::int64_t offset_bytes, std::int64_t bytes) const {
     return offset_bytes >= 0 && bytes >= 0 && offset_bytes + bytes <= size_bytes();
   }
-  // The bytes themselves on the host backend, nullptr elsewhere.
+  // The bytes themselves where DeviceInfo::memory_is_host, nullptr elsewhere.
   [[nodiscard]] virtual std::byte* host_data() = 0;
   // For each of several storages that take turns in this memory, a buffer of its own, where the
   // backend can make use of knowing them apart; nullptr elsewhere. The memory lives as long as any.
@@ -83,7 +84,7 @@ struct DeviceFill {
   std::int64_t bytes;
   std::vector<std::byte> pattern;  // 1, 2, 4 or 8 bytes
 };
-// Host backend only: runs on the stream's thread, in order.
+// Where DeviceInfo::memory_is_host: runs on the stream's thread, in order.
 struct HostTask {
   std::function<Status()> run;
   // Around it, each may be empty, and outside the time that a profiling stream takes: what an
@@ -142,7 +143,7 @@ class Stream {
 };
 
 struct DeviceInfo {
-  std::string backend;  // "opencl" | "host"
+  std::string backend;  // Backend::name
   std::string name;
   std::string vendor;
   std::string platform;
@@ -155,6 +156,11 @@ struct DeviceInfo {
   std::int64_t max_allocation_bytes = 0;
   std::size_t max_work_group_size = 0;
   bool is_cpu = false;
+  // Buffers are memory of this process, and launches are HostTasks, copies and fills. Else launches
+  // are DeviceKernels, copies and fills.
+  bool memory_is_host = false;
+  // Whose kernels run, for reports: "Reprise's, by OpenCL".
+  std::string kernels;
   bool fp16 = false;
   bool fp64 = false;
   // NVIDIA's, by NVIDIA's own OpenCL: 80 for 8.0; 0 elsewhere.
@@ -163,6 +169,10 @@ struct DeviceInfo {
   bool tensor_cores = false;
   KernelTuning tuning;  // what was measured for this very device and driver
 };
+
+class CallLowering;
+class OperatorProvider;
+struct Peers;
 
 // One physical device of one backend. Thread-safe but for its streams.
 class Device {
@@ -179,6 +189,12 @@ class Device {
   // worth calling with all of a trace's launches where several processes start at once: each then
   // compiles first what no other is compiling.
   [[nodiscard]] virtual Status Compile(std::span<const Launch> /*launches*/) { return {}; }
+  // How calls become launches here. Lives as long as the device.
+  [[nodiscard]] virtual const CallLowering& lowering() const = 0;
+  // Whose operators take the place of kernels; nullptr: nobody's.
+  [[nodiscard]] virtual const OperatorProvider* provider() const { return nullptr; }
+  // The libraries that do the same on this device (kernels/peer.h); `settings` name some of them.
+  [[nodiscard]] virtual Peers OpenPeers(const BackendSettings& settings) const;
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
 
@@ -190,28 +206,5 @@ class Device {
   };
   [[nodiscard]] virtual ProgramStats program_stats() const { return {}; }
 };
-
-// Every device of a backend ("opencl", "host"), in the platforms' order. An empty list is not an
-// error; a broken ICD is (environment).
-[[nodiscard]] Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend);
-// For people, when ListDevices found none: no ICD registered, ICDs that could not be loaded, or
-// platforms without a device, and what to install.
-[[nodiscard]] std::string WhyNoDevices(const std::string& backend);
-
-struct DeviceOptions {
-  std::string backend = "opencl";
-  int index = 0;  // into ListDevices(backend)
-  // Compiled programs are kept here; empty: no disk cache. Several processes may share it.
-  std::string cache_directory;
-  bool allow_tf32 = false;  // KernelTuning::allow_tf32
-  // Of any devices: what is another's is left out.
-  std::vector<DeviceTuning> tuning;
-  // Host backend: the library of float32 products, for the whole process; empty: oneDNN.
-  std::string blas;
-  // Host backend: PyTorch's library, whose operators take the place of ours, for the whole process;
-  // empty: ours.
-  std::string torch;
-};
-[[nodiscard]] Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 
 }  // namespace reprise

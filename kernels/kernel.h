@@ -30,11 +30,15 @@ class Bindings {
   [[nodiscard]] virtual Buffer* Find(std::int64_t incarnation) const = 0;
 };
 
-// The same storages on the host, for Reference. Empty span: never allocated.
+class Blas;
+
+// The same storages on the host, for Reference and RunOnHost. Empty span: never allocated.
 class HostBindings {
  public:
   virtual ~HostBindings() = default;
   [[nodiscard]] virtual std::span<std::byte> Find(std::int64_t incarnation) const = 0;
+  // The library of float32 products in place of oneDNN's; nullptr: none was named.
+  [[nodiscard]] virtual const Blas* blas() const { return nullptr; }
 };
 
 // What lowering may use. `scratch(slot, bytes)`: device memory shared by all calls of one stream
@@ -62,13 +66,10 @@ class Kernel {
   [[nodiscard]] virtual Status RunOnHost(const OpCall& call, const HostBindings& memory) const {
     return Reference(call, memory);
   }
-  // The launches that do the call on an OpenCL device; enqueued in order on one stream.
+  // The launches that do the call with programs (kernels/ops/*.cl); enqueued in order on one
+  // stream.
   [[nodiscard]] virtual Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const = 0;
-  // The launches for whichever backend `context.device` is: LowerToDevice, or one HostTask that
-  // calls RunOnHost (which keeps a copy of `call`).
-  [[nodiscard]] Result<std::vector<Launch>> Lower(const OpCall& call,
-                                                  const LowerContext& context) const;
   // Calls that conformance tests and benchmarks run: small, odd-sized, strided, broadcast, every
   // dtype supported. Incarnations number storages from 0.
   [[nodiscard]] virtual std::vector<OpCall> Samples() const = 0;
@@ -95,15 +96,6 @@ class KernelRegistry {
   std::unordered_map<std::string_view, std::vector<const Kernel*>> by_operator_;
 };
 
-// Surrogate for calls without a kernel: launches that move the same bytes and do the same FLOPs on
-// `scratch`.
-[[nodiscard]] Result<std::vector<Launch>> LowerSurrogate(const Cost& cost,
-                                                         const LowerContext& context);
-
-// What a copy of memory is replayed as where no kernel of an operator does it: `bytes` copied, or
-// only written, within the device's memory. Nothing for no bytes.
-[[nodiscard]] Result<std::vector<Launch>> LowerMemcpy(std::int64_t bytes, bool fill,
-                                                      const LowerContext& context);
 
 // Exclusive upper bound of valid values for integer inputs of the call, per storage incarnation:
 // embedding indices → rows, nll_loss targets → classes, gather/index → extent of the dimension.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,26 +26,9 @@ class Peer {
 struct Peers {
   std::vector<std::unique_ptr<Peer>> here;
   std::vector<std::string> absent;  // "CLBlast: libclblast.so.1: cannot open shared object file"
-};
-// Those for the device's backend: CLBlast on OpenCL; on the host (whose own kernels use oneDNN)
-// OpenBLAS, and PyTorch if `torch` names its library.
-[[nodiscard]] Peers OpenPeers(const DeviceInfo& device, const std::string& torch);
 
-// D = A B for each of a batch, as a BLAS takes it: row-major, every matrix with one stride of 1.
-struct BlasProduct {
-  struct Operand {
-    const TensorDesc* tensor = nullptr;
-    std::int64_t offset = 0;  // elements
-    bool transposed = false;
-    std::int64_t leading = 1;
-    std::int64_t batch_stride = 0;
-  };
-  std::int64_t batch = 1, m = 0, n = 0, k = 0;
-  DType dtype = DType::kUnknown;  // of all operands
-  Operand a, b, d;
+  // A peer that was opened, or why it was not.
+  void Add(Result<std::unique_ptr<Peer>> peer);
 };
-// Nothing if the call is no such product (other layouts, a bias, several types). Points into
-// `call`.
-[[nodiscard]] std::optional<BlasProduct> AsBlasProduct(const OpCall& call);
 
 }  // namespace reprise

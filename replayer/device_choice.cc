@@ -1,6 +1,7 @@
 #include "replayer/device_choice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -38,17 +39,38 @@ int Default(const ReplayOptions& options, std::span<const DeviceInfo> devices, i
 
 }  // namespace
 
-BackendChoice ChooseBackend(std::span<const DeviceInfo> opencl) {
-  for (const DeviceInfo& device : opencl) {
-    if (!device.is_cpu) {
-      return {"opencl", fmt::format("a GPU: {}", device.name)};
+BackendChoice ChooseBackend(std::span<const BackendDevices> found) {
+  const DeviceInfo* on_cpu = nullptr;
+  std::string_view title_on_cpu;
+  std::vector<std::string_view> titles;
+  for (const BackendDevices& one : found) {
+    titles.push_back(one.backend->title());
+    for (const DeviceInfo& device : one.devices) {
+      if (!device.is_cpu) {
+        return {std::string(one.backend->name()), fmt::format("a GPU: {}", device.name)};
+      }
+      if (on_cpu == nullptr) {
+        on_cpu = &device;
+        title_on_cpu = one.backend->title();
+      }
     }
   }
-  if (opencl.empty()) {
-    return {"host", "this machine has no OpenCL device"};
+  const std::string fallback(FallbackBackend().name());
+  if (on_cpu == nullptr) {
+    return {fallback, fmt::format("this machine has no {} device", fmt::join(titles, " or "))};
   }
-  return {"host", fmt::format("this machine has no GPU; {}, OpenCL's device on its CPU, is slower",
-                              opencl.front().platform)};
+  return {fallback, fmt::format("this machine has no GPU; {}, {}'s device on its CPU, is slower",
+                                on_cpu->platform, title_on_cpu)};
+}
+
+std::string BackendPreference() {
+  std::vector<std::string_view> titles;
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    if (!backend->is_always_there()) {
+      titles.push_back(backend->title());
+    }
+  }
+  return fmt::format("a GPU by {}, else {}", fmt::join(titles, " or "), FallbackBackend().name());
 }
 
 Result<int> ChooseDevice(const ReplayOptions& options, std::span<const DeviceInfo> devices,

@@ -3,21 +3,29 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
-#include "kernels/device.h"
+#include "kernels/backend.h"
 #include "replayer/options.h"
 
 namespace reprise {
 
 struct BackendChoice {
-  std::string backend;  // "opencl" or "host"
-  std::string reason;   // "this machine has no GPU that OpenCL can use"
+  std::string backend;  // Backend::name
+  std::string reason;   // "this machine has no OpenCL device"
 };
 
-// The best backend for a machine whose OpenCL devices are `opencl`: a GPU, else the host backend,
-// which is faster than a CPU's OpenCL device.
-[[nodiscard]] BackendChoice ChooseBackend(std::span<const DeviceInfo> opencl);
+struct BackendDevices {
+  const Backend* backend = nullptr;
+  std::vector<DeviceInfo> devices;
+};
+// The best backend for a machine whose devices are `found`, by backend, the fallback's (which is
+// always there) left out: the first that has a GPU, else the fallback, which is faster than another
+// backend's device on a CPU.
+[[nodiscard]] BackendChoice ChooseBackend(std::span<const BackendDevices> found);
+// The same, for a help text: "a GPU by OpenCL, else host".
+[[nodiscard]] std::string BackendPreference();
 
 // An index into `devices`, which are all of the options' backend (docs/parts.md). Usage error where
 // the map has no device for the rank, or one that is not there.

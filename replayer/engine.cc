@@ -81,12 +81,12 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan)
   const ActorScratch scratch = [&memory](std::uint32_t actor, int slot, std::int64_t bytes) {
     return memory.Scratch(actor, slot, bytes);
   };
-  REPRISE_ASSIGN(PlannedLaunches planned,
-                 LowerPlan(graph_, options_, memory, device.info(), scratch, plan));
+  REPRISE_ASSIGN(PlannedLaunches planned, LowerPlan(graph_, options_, memory, device.info(),
+                                                    device.lowering(), scratch, plan));
   launch_begin_ = std::move(planned.begin);
   if (options_.check_values) {
     value_check_ = std::make_unique<ValueCheck>(graph_, memory);
-    values_on_host_ = device.info().backend == "host";
+    values_on_host_ = device.info().memory_is_host;
     CountAfter(planned.launches);
   }
   REPRISE_TRY(device.Compile(planned.launches));

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "kernels/bench/probe.h"
+#include "kernels/call_lowering.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
@@ -102,7 +103,7 @@ Result<DeviceLimits> MeasureLimits(Device& device) {
                                scratch.push_back(std::move(buffer));
                                return scratch.back().get();
                              }};
-  REPRISE_ASSIGN(const auto lowered, gemm->Lower(call, context));
+  REPRISE_ASSIGN(const auto lowered, device.lowering().Lower(*gemm, call, context));
   REPRISE_ASSIGN(const auto launches, PrepareAll(device, lowered));
   REPRISE_ASSIGN(const double gemm_s, BestSeconds(*stream, launches));
   limits.flops_per_second = CostOf(call).flops / std::max(gemm_s, 1e-9);

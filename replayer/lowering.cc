@@ -11,22 +11,23 @@ namespace reprise {
 namespace {
 
 Result<std::vector<Launch>> LowerNode(const Graph& graph, Graph::Index i, const Work& work,
-                                      const LowerContext& context) {
+                                      const CallLowering& lowering, const LowerContext& context) {
   if (work.mode == ReplayMode::kSurrogate) {
-    return LowerSurrogate(work.cost, context);
+    return LowerSurrogate(work.cost, lowering, context);
   }
   if (work.kernel == nullptr) {
     return LowerMemcpy(MovedBytes(graph, i), OnlyFills(graph, i), context);
   }
   REPRISE_ASSIGN(const OpCall call, graph.Call(i));
-  return work.kernel->Lower(call, context);
+  return lowering.Lower(*work.kernel, call, context);
 }
 
 }  // namespace
 
 Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& options,
                                   const Bindings& memory, const DeviceInfo& device,
-                                  const ActorScratch& scratch, Plan& plan) {
+                                  const CallLowering& lowering, const ActorScratch& scratch,
+                                  Plan& plan) {
   PlannedLaunches planned;
   planned.begin.push_back(0);
   for (Graph::Index i = 0; i < graph.size(); ++i) {
@@ -36,7 +37,7 @@ Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& optio
       const LowerContext context{memory, device, [&](int slot, std::int64_t bytes) {
                                    return scratch(work.actor, slot, bytes);
                                  }};
-      auto lowered = LowerNode(graph, i, work, context);
+      auto lowered = LowerNode(graph, i, work, lowering, context);
       if (!lowered) {
         return reprise::Fail(
             lowered.error().kind,

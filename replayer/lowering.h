@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/call_lowering.h"
 #include "replayer/plan.h"
 
 namespace reprise {
@@ -24,6 +24,7 @@ using ActorScratch =
 // becomes a surrogate where the device has memory of its own: it stays within that.
 [[nodiscard]] Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& options,
                                                 const Bindings& memory, const DeviceInfo& device,
+                                                const CallLowering& lowering,
                                                 const ActorScratch& scratch, Plan& plan);
 
 }  // namespace reprise

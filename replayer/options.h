@@ -12,6 +12,7 @@
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "kernels/settings.h"
 #include "kernels/tuning.h"
 #include "telemetry/sampler.h"
 
@@ -84,15 +85,13 @@ struct ReplayOptions {
   // Chunks in which long transfers pass between a device and the network; 0: whole. Absent: 4 MiB
   // where some rank's device is not its host's CPU, whose tensors need no copy at all.
   std::optional<std::int64_t> staging_chunk_bytes;
-  AlgorithmChoices algorithms;  // of collectives; none: the transport's own
-  std::string backend = "opencl";
+  AlgorithmChoices algorithms;      // of collectives; none: the transport's own
+  std::string backend;              // Backend::name; the caller chooses (device_choice.h)
   std::optional<int> device_index;  // absent: as device_map says
   DeviceMap device_map;
   std::string cache_directory;
-  bool allow_tf32 = false;           // float32 products on tensor cores
+  BackendSettings settings;          // of any backends
   std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
-  std::string blas;                  // library of the host backend's products; empty: oneDNN
-  std::string torch;                 // PyTorch's, for the host backend's operators; empty: ours
   std::int64_t watchdog_ns = 60'000'000'000;
   SamplerOptions sampling;  // period_ns 0: none
   // How long nothing runs before the run, so that idle power is known; absent: 2 s where power is

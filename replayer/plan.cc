@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/backend.h"
 #include "replayer/known_work.h"
 #include "replayer/phases.h"
 #include "replayer/work_cap.h"
@@ -51,7 +52,10 @@ std::int64_t DurationNs(const Graph& graph, Graph::Index i, const ReplayOptions&
 class Planner {
  public:
   Planner(const Graph& graph, const ReplayOptions& options, const KernelRegistry& registry)
-      : graph_(graph), options_(options), registry_(registry) {}
+      : graph_(graph), options_(options), registry_(registry) {
+    const Backend* backend = FindBackend(options.backend);
+    stretches_streams_ = backend != nullptr && backend->stretches_streams();
+  }
 
   Result<Plan> Build() {
     if (untraced() && graph_.metadata().tracing_call_ns == 0) {
@@ -183,12 +187,12 @@ class Planner {
   }
 
   // On a device's queue waiting would be a round trip to the host. A thread's nodes it waits for
-  // itself, unless its queue does, as the host backend's.
+  // itself, unless its queue does (Backend::stretches_streams).
   void Stretch(Graph::Index i, Work& work) {
     const double stretch = options_.StretchOf(graph_.op_class(i));
     if (graph_.actor(i).kind != Actor::Kind::kStream) {
       work.stretch = stretch;
-      work.releases = stretch > 1 && options_.backend != "host";
+      work.releases = stretch > 1 && !stretches_streams_;
     } else if (stretch != 1) {
       plan_.diagnostics.Count("not_stretched: on a device's stream",
                               fmt::format("node {}", graph_.id(i)));
@@ -305,6 +309,7 @@ class Planner {
   const Graph& graph_;
   const ReplayOptions& options_;
   const KernelRegistry& registry_;
+  bool stretches_streams_ = false;
   Plan plan_;
   std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
   std::map<std::string, std::uint32_t> actor_index_;

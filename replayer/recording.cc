@@ -217,6 +217,7 @@ Result<RunManifest> Session::MakeManifest() {
     manifest.versions["device_platform"] = device_->info().platform;
     manifest.versions["device_driver"] = device_->info().driver;
     manifest.versions["device_version"] = device_->info().version;
+    manifest.versions["device_kernels"] = device_->info().kernels;
   }
   return manifest;
 }

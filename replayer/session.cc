@@ -9,7 +9,8 @@
 #include "collectives/algorithms/group.h"
 #include "core/clock.h"
 #include "core/log.h"
-#include "kernels/torch.h"
+#include "kernels/backend.h"
+#include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
@@ -108,36 +109,38 @@ Status Session::OpenDevice() {
     return {};
   }
   const ReplayOptions& options = request_.options;
-  const auto devices = ListDevices(options.backend);
+  REPRISE_ASSIGN(const Backend* backend, BackendNamed(options.backend));
+  const auto devices = backend->List();
   if (devices) {
     devices_ = static_cast<int>(devices->size());
     REPRISE_ASSIGN(device_index_, ChooseDevice(options, *devices, communicator_.local_rank(),
                                                communicator_.local_size()));
   }
-  auto device =
-      reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
-                           options.allow_tf32, options.tuning, options.blas, options.torch});
+  auto device = reprise::OpenDevice(
+      {options.backend, device_index_, options.cache_directory, options.settings, options.tuning});
   if (!device) {
     return reprise::Fail(
         device.error().kind,
-        device.error().message +
-            (options.backend == "opencl" ? "; --device host needs no OpenCL" : ""));
+        device.error().message + (backend->is_always_there()
+                                      ? ""
+                                      : fmt::format("; --device {} needs no {}",
+                                                    FallbackBackend().name(), backend->title())));
   }
   device_ = std::move(*device);
-  if (!options.torch.empty()) {
-    REPRISE_TRY(CountOwnKernels());
+  if (const OperatorProvider* provider = device_->provider()) {
+    REPRISE_TRY(CountOwnKernels(*provider));
   }
   REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
   memory_plan_ = PlanMemory(std::move(lives), options.share_memory);
   return {};
 }
 
-Status Session::CountOwnKernels() {
+Status Session::CountOwnKernels(const OperatorProvider& provider) {
   for (Graph::Index i = 0; i < graph_->size(); ++i) {
     const Work& work = plan_.work[i];
     if (work.type == WorkType::kCompute && work.mode == ReplayMode::kReal) {
       REPRISE_ASSIGN(const OpCall call, graph_->Call(i));
-      if (!IsLeftToTorch(call)) {
+      if (!provider.Takes(call)) {
         plan_.diagnostics.Count("not_by_torch: " + call.name,
                                 fmt::format("node {}", graph_->id(i)));
       }

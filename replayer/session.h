@@ -56,7 +56,7 @@ class Session {
  private:
   Status ResolveHostGaps();  // collective
   [[nodiscard]] bool UsesDevice() const;
-  Status CountOwnKernels();  // those that --torch could not replace
+  Status CountOwnKernels(const OperatorProvider& provider);  // those that it could not replace
   [[nodiscard]] int ComputeThreads() const;
   void RecordReplayingMachine();
   [[nodiscard]] Status CheckSize() const;

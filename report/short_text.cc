@@ -63,23 +63,32 @@ std::string OperationLine(const Report& report, const Style& style) {
                      style);
 }
 
+// Older runs do not say whose kernels ran. They had two backends, told apart by the platform.
+std::string KernelsOfOlderRun(const std::map<std::string, std::string>& versions) {
+  const auto platform = versions.find("device_platform");
+  const auto driver = versions.find("device_driver");
+  if (platform == versions.end() || driver == versions.end()) {
+    return "";
+  }
+  constexpr std::string_view kPlatformOfHost = "host";
+  if (platform->second != kPlatformOfHost) {
+    return "Reprise's, by OpenCL";
+  }
+  return driver->second.find("PyTorch") != std::string::npos
+             ? "PyTorch's operators, and Reprise's own where it has none"
+             : "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
+}
+
 // Whose kernels the operations' times are of.
 std::string KernelLine(const Report& report, const Style& style) {
   if (report.coverage.real <= 0 || HasOption(report.manifest, "mode", "dry")) {
     return "";
   }
-  const auto platform = report.manifest.versions.find("device_platform");
-  const auto driver = report.manifest.versions.find("device_driver");
-  if (platform == report.manifest.versions.end() || driver == report.manifest.versions.end()) {
-    return "";
-  }
-  std::string text = "Reprise's, by OpenCL";
-  if (platform->second == "host") {
-    const bool torch = driver->second.find("PyTorch") != std::string::npos;
-    text = torch ? "PyTorch's operators, and Reprise's own where it has none"
-                 : "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
-  }
-  return SummaryLine("Kernels", text, style);
+  const auto kernels = report.manifest.versions.find("device_kernels");
+  const std::string text = kernels == report.manifest.versions.end()
+                               ? KernelsOfOlderRun(report.manifest.versions)
+                               : kernels->second;
+  return text.empty() ? "" : SummaryLine("Kernels", text, style);
 }
 
 // The classes that take most time, of one step on one rank, and what is left of the step: the

@@ -7,6 +7,7 @@
 
 #include "kernels/bench/bench_memory.h"
 #include "kernels/bench/bench_timing.h"
+#include "kernels/call_lowering.h"
 #include "kernels/peer.h"
 
 namespace reprise {
@@ -56,7 +57,7 @@ class KernelBench {
     if (!options_.peers) {
       return;
     }
-    peers_ = OpenPeers(device_.info(), options_.torch);
+    peers_ = device_.OpenPeers(options_.baselines);
     result_.absent_peers = peers_.absent;
     for (const auto& peer : peers_.here) {
       result_.peers.push_back({peer->name(), peer->version()});
@@ -137,7 +138,8 @@ Result<BenchRuns> KernelBench::PrepareOurs(const Kernel& kernel, const OpCall& c
     const LowerContext context{memory.copy(i), device_.info(), [&](int slot, std::int64_t bytes) {
                                  return memory.Scratch(slot, bytes);
                                }};
-    REPRISE_ASSIGN(const std::vector<Launch> lowered, kernel.Lower(call, context));
+    REPRISE_ASSIGN(const std::vector<Launch> lowered,
+                   device_.lowering().Lower(kernel, call, context));
     auto& launches = runs.emplace_back();
     for (const Launch& launch : lowered) {
       REPRISE_ASSIGN(auto prepared, device_.Prepare(launch));

@@ -23,7 +23,7 @@ struct KernelBenchOptions {
   // turn out to take longer is measured once.
   std::int64_t max_run_ns = 1'000'000'000;
   bool peers = true;
-  std::string torch;  // PyTorch's library, for the peer of that name
+  BackendSettings baselines;  // that name some of the peers (Device::OpenPeers)
 };
 
 // The time that the limit allows, by the measured one: 1 is as fast as it allows. Of the repeats

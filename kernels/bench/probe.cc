@@ -1,11 +1,11 @@
 #include "kernels/bench/probe.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/clock.h"
-#include "kernels/host/host_probe.h"
-#include "kernels/lowering.h"
+#include "kernels/call_lowering.h"
 
 namespace reprise {
 namespace {
@@ -18,54 +18,11 @@ constexpr int kFmaRuns = 50;
 constexpr double kFmaSeconds = 0.002;
 constexpr std::int32_t kFirstRounds = 1000;
 constexpr std::int32_t kMostRounds = 1 << 28;
-constexpr int kDeviceChains = 8;  // CHAINS of ops/probe.cl
-
-std::vector<Launch> CopyLaunches(Buffer* to, Buffer* from, std::int64_t bytes,
-                                 const DeviceInfo& device) {
-  if (device.backend == "host") {
-    return {DeviceCopy{to, 0, from, 0, bytes}, HostTask{[=]() -> Status {
-              CopyOnAllCores(to->host_data(), from->host_data(), static_cast<std::size_t>(bytes));
-              return {};
-            }}};
-  }
-  DeviceKernel kernel{.program = "probe.cl", .entry = "probe_copy", .options = " -DT=float"};
-  const std::int64_t words = bytes / 16;
-  kernel.args = {from, to, words};
-  SetItemsLaunch(kernel, words, device);
-  return {DeviceCopy{to, 0, from, 0, bytes}, kernel};
-}
 
 // The type that the probe computes in.
 DType ArithmeticType(DType dtype, const DeviceInfo& device) {
-  const bool half = dtype == DType::kFloat16 && device.fp16 && device.backend != "host";
+  const bool half = dtype == DType::kFloat16 && device.fp16;
   return half || (dtype == DType::kFloat64 && device.fp64) ? dtype : DType::kFloat32;
-}
-
-// `rounds` rounds of multiply-adds, and how many FLOPs one round is.
-struct FmaWork {
-  Launch launch;
-  double flops_per_round = 0;
-};
-
-FmaWork FmaOnHost(DType dtype, std::int32_t rounds) {
-  const HostTask task{[=]() -> Status {
-    MultiplyAddOnAllCores(dtype, rounds);
-    return {};
-  }};
-  return {task, MultiplyAddFlopsPerRound(dtype)};
-}
-
-FmaWork FmaOnDevice(DType dtype, std::int32_t rounds, Buffer* out, const DeviceInfo& device) {
-  const bool half = dtype == DType::kFloat16;
-  const bool wide = dtype == DType::kFloat64;
-  const int lanes = device.is_cpu ? (wide ? 8 : 16) : (half ? 2 : 1);
-  DeviceKernel kernel{.program = "probe.cl", .entry = "probe_fma"};
-  kernel.options = std::string(" -DT=") + (half ? "half" : (wide ? "double" : "float")) +
-                   " -DLANES=" + std::to_string(lanes);
-  kernel.args = {out, rounds, 0.999F, 0.001F};
-  SetItemsLaunch(kernel, std::int64_t{1} << 40, device);
-  const auto items = static_cast<double>(kernel.global[0]);
-  return {kernel, 2.0 * kDeviceChains * lanes * items};
 }
 
 }  // namespace
@@ -110,7 +67,10 @@ Status LimitProbe::ChooseCopy() {
   REPRISE_ASSIGN(to_, device_.Allocate(bytes));
   REPRISE_ASSIGN(from_, device_.Allocate(bytes));
   REPRISE_TRY(WriteAll(device_, *from_));
-  for (const Launch& launch : CopyLaunches(to_.get(), from_.get(), bytes, info)) {
+  const std::array<Launch, 2> launches = {
+      DeviceCopy{to_.get(), 0, from_.get(), 0, bytes},
+      device_.lowering().CopyProbe(to_.get(), from_.get(), bytes, info)};
+  for (const Launch& launch : launches) {
     Work work{.amount = 2.0 * static_cast<double>(bytes)};
     REPRISE_ASSIGN(work.launch, device_.Prepare(launch));
     REPRISE_TRY(RateOf(work));  // compiles
@@ -134,8 +94,7 @@ Status LimitProbe::SizeFma(DType dtype) {
   const DType type = ArithmeticType(dtype, info);
   std::int32_t rounds = kFirstRounds;
   while (true) {
-    const FmaWork fma = info.backend == "host" ? FmaOnHost(type, rounds)
-                                               : FmaOnDevice(type, rounds, to_.get(), info);
+    const MultiplyAddProbe fma = device_.lowering().MultiplyAdd(type, rounds, to_.get(), info);
     Work work{.amount = fma.flops_per_round * rounds};
     REPRISE_ASSIGN(work.launch, device_.Prepare(fma.launch));
     REPRISE_TRY(RateOf(work));  // compiles

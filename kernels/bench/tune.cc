@@ -7,6 +7,7 @@
 
 #include "kernels/bench/bench_memory.h"
 #include "kernels/bench/bench_timing.h"
+#include "kernels/call_lowering.h"
 #include "kernels/ops/gemm_tiles.h"
 #include "kernels/samples.h"
 
@@ -89,7 +90,8 @@ Result<BenchRuns> GemmTuner::Prepare(const OpCall& call, BenchMemory& memory,
     const LowerContext context{memory.copy(i), info, [&](int slot, std::int64_t bytes) {
                                  return memory.Scratch(slot, bytes);
                                }};
-    REPRISE_ASSIGN(const std::vector<Launch> lowered, kernel->Lower(call, context));
+    REPRISE_ASSIGN(const std::vector<Launch> lowered,
+                   device_.lowering().Lower(*kernel, call, context));
     auto& launches = runs.emplace_back();
     for (const Launch& launch : lowered) {
       REPRISE_ASSIGN(auto prepared, device_.Prepare(launch));

@@ -6,17 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "core/result.h"
+#include "kernels/shared_library.h"
 
 namespace reprise {
-
-// For the whole process, before anything is computed; empty: oneDNN again. Environment error if the
-// library does not open or has no sgemm_. Thread-safe against itself.
-[[nodiscard]] Status UseBlas(const std::string& path);
-// What is in use, for people: its file, and what it says of itself. Empty: oneDNN.
-[[nodiscard]] const std::string& BlasInUse();
 
 // A row-major float32 matrix, as dnnl_sgemm takes it: 'T' if it is stored by columns.
 struct BlasMatrix {
@@ -24,10 +21,35 @@ struct BlasMatrix {
   char transposed = 'N';
   std::int64_t leading = 1;
 };
-// d(m,n) = alpha a(m,k) b(k,n) + beta d(m,n), with one thread or as many as the library likes.
-// False, and nothing done, if no BLAS was named or an extent is beyond 32 bits. Thread-safe.
-[[nodiscard]] bool MultiplyByBlas(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-                                  const BlasMatrix& a, const BlasMatrix& b, float beta, float* d,
-                                  std::int64_t d_leading, bool one_thread);
+
+// Thread-safe. Never unloaded.
+class Blas {
+ public:
+  // Environment error if the library does not open or has no sgemm_.
+  [[nodiscard]] static Result<std::shared_ptr<const Blas>> Open(const std::string& path);
+  // For people: its file, and what it says of itself.
+  [[nodiscard]] const std::string& description() const { return description_; }
+  // d(m,n) = alpha a(m,k) b(k,n) + beta d(m,n), with one thread or as many as the library likes.
+  // False, and nothing done, if an extent is beyond 32 bits.
+  [[nodiscard]] bool Multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                              const BlasMatrix& a, const BlasMatrix& b, float beta, float* d,
+                              std::int64_t d_leading, bool one_thread) const;
+
+ private:
+  using Sgemm = void(const char*, const char*, const int*, const int*, const int*, const float*,
+                     const float*, const int*, const float*, const int*, const float*, float*,
+                     const int*);
+  // Some take an int and some return nothing: 64 bits serve both in the calling conventions of
+  // 64-bit systems, and what is returned is not looked at.
+  using SetThreads = int(std::int64_t);
+
+  Blas(Sgemm* sgemm, SetThreads* set_threads, std::string description)
+      : sgemm_(sgemm), set_threads_(set_threads), description_(std::move(description)) {}
+  [[nodiscard]] static SetThreads* FindSetThreads(const SharedLibrary& library);
+
+  Sgemm* sgemm_;
+  SetThreads* set_threads_;  // null: it can't be told
+  std::string description_;
+};
 
 }  // namespace reprise

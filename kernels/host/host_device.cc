@@ -11,22 +11,44 @@
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/host/host_buffer.h"
+#include "kernels/host/host_lowering.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/torch_call.h"
+#include "kernels/host/openblas_peer.h"
+#include "kernels/host/torch_peer.h"
+#include "kernels/host/torch_provider.h"
 
 namespace reprise {
 namespace {
 
+// For reports.
+constexpr const char* kOwnKernels =
+    "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
+constexpr const char* kTorchKernels = "PyTorch's operators, and Reprise's own where it has none";
+
 class HostDevice : public Device {
  public:
-  HostDevice() : info_(DescribeHost()) {
-    info_.driver = BlasInUse();
-    info_.driver += (info_.driver.empty() || TorchInUse().empty() ? "" : "; ") + TorchInUse();
+  HostDevice(std::shared_ptr<const Blas> blas, std::shared_ptr<const TorchProvider> torch)
+      : info_(DescribeHost()), blas_(blas), torch_(torch), lowering_(blas, torch) {
+    if (blas_ != nullptr) {
+      info_.driver = blas_->description();
+    }
+    if (torch_ != nullptr) {
+      info_.driver += (info_.driver.empty() ? "" : "; ") + torch_->description();
+      info_.kernels = kTorchKernels;
+    }
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] const CallLowering& lowering() const override { return lowering_; }
+  [[nodiscard]] const OperatorProvider* provider() const override { return torch_.get(); }
+  [[nodiscard]] Peers OpenPeers(const BackendSettings& settings) const override {
+    Peers peers;
+    peers.Add(OpenOpenBlas(blas_.get()));
+    peers.Add(OpenTorchPeer(settings.Text(kTorchSetting)));
+    return peers;
+  }
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
-    return HostBuffer::Allocate(bytes, !TorchInUse().empty());
+    return HostBuffer::Allocate(bytes, torch_ != nullptr);
   }
 
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
@@ -83,15 +105,18 @@ class HostDevice : public Device {
   }
 
   DeviceInfo info_;
+  std::shared_ptr<const Blas> blas_;
+  std::shared_ptr<const TorchProvider> torch_;
+  HostLowering lowering_;
 };
 
 }  // namespace
 
 DeviceInfo DescribeHost() {
   DeviceInfo info;
-  info.backend = "host";
+  info.backend = kHostBackend;
   info.name = ProcessorName();
-  info.platform = "host";
+  info.platform = kHostBackend;
   utsname kernel{};
   if (uname(&kernel) == 0) {
     info.version = std::string(kernel.sysname) + " " + kernel.release;
@@ -101,16 +126,24 @@ DeviceInfo DescribeHost() {
   info.max_allocation_bytes = info.memory_bytes;
   info.max_work_group_size = 1;
   info.is_cpu = true;
+  info.memory_is_host = true;
+  info.kernels = kOwnKernels;
   info.fp16 = false;
   info.fp64 = true;
   return info;
 }
 
-Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas, const std::string& torch) {
+Result<std::unique_ptr<Device>> OpenHostDevice(const BackendSettings& settings) {
   REPRISE_TRY(OpenOneDnn());
-  REPRISE_TRY(UseBlas(blas));
-  REPRISE_TRY(UseTorch(torch));
-  return std::make_unique<HostDevice>();
+  std::shared_ptr<const Blas> blas;
+  if (settings.Has(kBlasSetting)) {
+    REPRISE_ASSIGN(blas, Blas::Open(settings.Text(kBlasSetting)));
+  }
+  std::shared_ptr<const TorchProvider> torch;
+  if (settings.Has(kTorchSetting)) {
+    REPRISE_ASSIGN(torch, TorchProvider::Open(settings.Text(kTorchSetting)));
+  }
+  return std::make_unique<HostDevice>(std::move(blas), std::move(torch));
 }
 
 }  // namespace reprise

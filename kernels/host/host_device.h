@@ -2,15 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "kernels/device.h"
 
 namespace reprise {
 
+inline constexpr const char* kHostBackend = "host";
+// Libraries: of float32 products in place of oneDNN's (kernels/cpu/blas.h), and of operators in
+// place of our kernels (torch_provider.h).
+inline constexpr const char* kBlasSetting = "blas";
+inline constexpr const char* kTorchSetting = "torch";
+
 [[nodiscard]] DeviceInfo DescribeHost();
-// `blas` as UseBlas takes it, `torch` as UseTorch does.
-[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice(const std::string& blas,
-                                                             const std::string& torch);
+// Environment error if a library that the settings name is not what it should be.
+[[nodiscard]] Result<std::unique_ptr<Device>> OpenHostDevice(const BackendSettings& settings);
 
 }  // namespace reprise

@@ -3,7 +3,7 @@
 #include "kernels/cblas_values.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/lowering.h"
+#include "kernels/ops/blas_product.h"
 #include "kernels/shared_library.h"
 
 namespace reprise {
@@ -77,7 +77,7 @@ Result<std::unique_ptr<PreparedLaunch>> OpenBlasPeer::Bind(Gemm* gemm, const Bla
 }  // namespace
 
 // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"
-Result<std::unique_ptr<Peer>> OpenOpenBlas() {
+Result<std::unique_ptr<Peer>> OpenOpenBlas(const Blas* used) {
   auto library = SharedLibrary::Open({"libopenblas.so.0", "libblas.so.3"});
   if (!library) {
     return EnvironmentError("OpenBLAS: " + library.error().message);
@@ -88,7 +88,8 @@ Result<std::unique_ptr<Peer>> OpenOpenBlas() {
   if (sgemm == nullptr || dgemm == nullptr) {
     return EnvironmentError("OpenBLAS: the library has no cblas_sgemm");
   }
-  if (!file.empty() && BlasInUse().find(file) != std::string::npos) {  // with its threads set by us
+  if (used != nullptr && !file.empty() &&
+      used->description().find(file) != std::string::npos) {  // with its threads set by us
     return EnvironmentError("OpenBLAS: no peer of itself, as --blas names it");
   }
   auto* get_config = library->Find<GetConfig>("openblas_get_config");

@@ -3,10 +3,12 @@
 
 #include <memory>
 
+#include "kernels/cpu/blas.h"
 #include "kernels/peer.h"
 
 namespace reprise {
 
-[[nodiscard]] Result<std::unique_ptr<Peer>> OpenOpenBlas();
+// `used`: the library of the device's own products, or nullptr; it is no peer of itself.
+[[nodiscard]] Result<std::unique_ptr<Peer>> OpenOpenBlas(const Blas* used);
 
 }  // namespace reprise

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/torch_operators.h"
-#include "kernels/torch.h"
 
 namespace reprise {
 namespace {
@@ -264,41 +262,10 @@ Status TorchCall::Keep(Operand& output, bool is_new, TorchTensor result) {
   return library_->Copy(*to, result);
 }
 
-struct Chosen {
-  std::string path;
-  std::shared_ptr<const TorchLibrary> library;
-  std::string name;
-};
-Chosen& InUse() {
-  static Chosen chosen;
-  return chosen;
-}
-
 }  // namespace
-
-Status UseTorch(const std::string& path) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (path == InUse().path) {
-    return {};  // folded ranks all say the same
-  }
-  if (path.empty()) {
-    InUse() = {};
-    return {};
-  }
-  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path));
-  InUse() = {path, library, library->Describe()};
-  return {};
-}
-
-const std::string& TorchInUse() { return InUse().name; }
 
 bool TorchTakes(const TorchLibrary& library, const OpCall& call) {
   return FindTorchOperator(library, call) != nullptr;
-}
-
-bool IsLeftToTorch(const OpCall& call) {
-  return InUse().library != nullptr && TorchTakes(*InUse().library, call);
 }
 
 std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& library,
@@ -313,10 +280,6 @@ std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& lib
     return std::nullopt;
   }
   return HostTask{.run = [bound] { return bound->Run(); }, .before = [bound] { bound->Prepare(); }};
-}
-
-std::optional<HostTask> ByTorch(const OpCall& call, const Bindings& memory) {
-  return InUse().library == nullptr ? std::nullopt : TorchTask(InUse().library, call, memory);
 }
 
 }  // namespace reprise

@@ -4,18 +4,11 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "kernels/host/torch_library.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
-
-// For the whole process, before anything is allocated or lowered; empty: our kernels again.
-// Environment error as TorchLibrary::Open. Thread-safe against itself.
-[[nodiscard]] Status UseTorch(const std::string& path);
-// What is in use, for people; empty: nothing.
-[[nodiscard]] const std::string& TorchInUse();
 
 // `call` by the library; nothing if it can't take it, or the call is not one of a CPU. A result
 // that is new becomes the contents of its buffer without being copied (HostBuffer::Adopt), as an
@@ -28,7 +21,5 @@ enum class TorchResults : std::uint8_t { kKeep, kDrop };
                                                 TorchResults results = TorchResults::kKeep);
 // Whether it can take the call.
 [[nodiscard]] bool TorchTakes(const TorchLibrary& library, const OpCall& call);
-// The same by the library in use, if any.
-[[nodiscard]] std::optional<HostTask> ByTorch(const OpCall& call, const Bindings& memory);
 
 }  // namespace reprise

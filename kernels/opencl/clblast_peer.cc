@@ -2,6 +2,7 @@
 
 #include "kernels/cblas_values.h"
 #include "kernels/opencl/opencl_stream.h"
+#include "kernels/ops/blas_product.h"
 #include "kernels/shared_library.h"
 
 namespace reprise {
@@ -42,7 +43,7 @@ Result<cl_mem> MemoryOf(const BlasProduct::Operand& operand, const Bindings& mem
   return buffer->memory()();
 }
 
-std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
+std::size_t ToSize(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 template <typename T>
 Result<std::unique_ptr<PreparedLaunch>> Bind(const Functions<T>& functions, T one,
@@ -58,16 +59,16 @@ Result<std::unique_ptr<PreparedLaunch>> Bind(const Functions<T>& functions, T on
   auto launch = std::make_unique<OpenClLaunch>();
   launch->command = OpenClLaunch::Foreign{[=](cl_command_queue queue, cl_event* event) -> Status {
     const int code =
-        p.batch == 1
-            ? functions.gemm(kRowMajor, a_form, b_form, Size(p.m), Size(p.n), Size(p.k), one, a,
-                             Size(p.a.offset), Size(p.a.leading), b, Size(p.b.offset),
-                             Size(p.b.leading), T{0}, d, Size(p.d.offset), Size(p.d.leading),
-                             &queue, event)
-            : functions.batched(kRowMajor, a_form, b_form, Size(p.m), Size(p.n), Size(p.k), one, a,
-                                Size(p.a.offset), Size(p.a.leading), Size(p.a.batch_stride), b,
-                                Size(p.b.offset), Size(p.b.leading), Size(p.b.batch_stride), T{0},
-                                d, Size(p.d.offset), Size(p.d.leading), Size(p.d.batch_stride),
-                                Size(p.batch), &queue, event);
+        p.batch == 1 ? functions.gemm(kRowMajor, a_form, b_form, ToSize(p.m), ToSize(p.n),
+                                      ToSize(p.k), one, a, ToSize(p.a.offset), ToSize(p.a.leading),
+                                      b, ToSize(p.b.offset), ToSize(p.b.leading), T{0}, d,
+                                      ToSize(p.d.offset), ToSize(p.d.leading), &queue, event)
+                     : functions.batched(
+                           kRowMajor, a_form, b_form, ToSize(p.m), ToSize(p.n), ToSize(p.k), one, a,
+                           ToSize(p.a.offset), ToSize(p.a.leading), ToSize(p.a.batch_stride), b,
+                           ToSize(p.b.offset), ToSize(p.b.leading), ToSize(p.b.batch_stride), T{0},
+                           d, ToSize(p.d.offset), ToSize(p.d.leading), ToSize(p.d.batch_stride),
+                           ToSize(p.batch), &queue, event);
     return code == 0 ? Status() : EnvironmentError("CLBlast failed: " + std::to_string(code));
   }};
   return launch;

@@ -74,15 +74,15 @@ std::string LibraryOf(const fs::path& icd_file) {
   return line;
 }
 
-Icd Try(const std::string& library, const std::string& origin, const LoadIcd& load) {
+Driver Try(const std::string& library, const std::string& origin, const LoadIcd& load) {
   return {library, origin,
           library.empty() ? "the file names no library on its first line" : load(library)};
 }
 
 // A directory's .icd files, one .icd file, or a library.
-std::vector<Icd> Read(const fs::path& path, const std::string& origin, const LoadIcd& load) {
+std::vector<Driver> Read(const fs::path& path, const std::string& origin, const LoadIcd& load) {
   std::error_code ignored;
-  std::vector<Icd> icds;
+  std::vector<Driver> icds;
   if (fs::is_directory(path, ignored)) {
     for (const fs::path& file : Files(path)) {
       if (file.extension() == ".icd") {
@@ -97,15 +97,15 @@ std::vector<Icd> Read(const fs::path& path, const std::string& origin, const Loa
   return icds;
 }
 
-bool IsUsable(const std::vector<Icd>& icds, const std::string& library) {
-  return std::any_of(icds.begin(), icds.end(), [&](const Icd& icd) {
+bool IsUsable(const std::vector<Driver>& icds, const std::string& library) {
+  return std::any_of(icds.begin(), icds.end(), [&](const Driver& icd) {
     // "libpocl.so.2.10.0" is also "libpocl.so".
     return icd.problem.empty() &&
            fs::path(icd.library).filename().string().starts_with(fs::path(library).stem().string());
   });
 }
 
-void LookAround(const IcdPlaces& places, const LoadIcd& load, IcdSearch& search) {
+void LookAround(const IcdPlaces& places, const LoadIcd& load, DriverSearch& search) {
   std::vector<fs::path> directories = places.directories;
   for (const char* place : kUsualPlaces) {
     for (fs::path& directory : Expand(places.root, place)) {
@@ -119,7 +119,7 @@ void LookAround(const IcdPlaces& places, const LoadIcd& load, IcdSearch& search)
     search.looked_in.push_back({directory.string(), fs::is_directory(directory, ignored)});
   }
   const bool any = std::any_of(search.registered.begin(), search.registered.end(),
-                               [](const Icd& icd) { return icd.problem.empty(); });
+                               [](const Driver& icd) { return icd.problem.empty(); });
   for (const Vendor& vendor : kVendors) {
     // Another CPU driver beside one that is registered would only change the devices' numbers.
     if ((any && !vendor.gpu) || IsUsable(search.registered, vendor.library) ||
@@ -175,20 +175,20 @@ std::string LoadIcdLibrary(const std::string& library) {
   return "";
 }
 
-Result<IcdSearch> SearchIcds(const IcdPlaces& places, const std::vector<std::string>& named,
-                             const LoadIcd& load) {
-  IcdSearch search;
+Result<DriverSearch> SearchIcds(const IcdPlaces& places, const std::vector<std::string>& named,
+                                const LoadIcd& load) {
+  DriverSearch search;
   search.registry = places.registry.string();
   for (const std::string& name : named) {
     std::error_code ignored;
     if (name.find('/') != std::string::npos && !fs::exists(name, ignored)) {
       return UsageError(fmt::format("--icd {}: there is no such file", name));
     }
-    std::vector<Icd> icds = Read(name, "--icd", load);
+    std::vector<Driver> icds = Read(name, "--icd", load);
     if (icds.empty()) {
       return UsageError(fmt::format("--icd {}: the directory has no .icd file", name));
     }
-    for (Icd& icd : icds) {
+    for (Driver& icd : icds) {
       if (!icd.problem.empty()) {
         return EnvironmentError(fmt::format(
             "--icd {}: {}; expected a vendor's OpenCL library, such as libnvidia-opencl.so.1, or "
@@ -209,11 +209,11 @@ Result<IcdSearch> SearchIcds(const IcdPlaces& places, const std::vector<std::str
   return search;
 }
 
-std::vector<std::string> UsableLibraries(const IcdSearch& search) {
+std::vector<std::string> UsableLibraries(const DriverSearch& search) {
   std::vector<std::string> libraries;
   std::vector<void*> handles;
   for (const auto* icds : {&search.registered, &search.named, &search.found}) {
-    for (const Icd& icd : *icds) {
+    for (const Driver& icd : *icds) {
       if (!icd.problem.empty()) {
         continue;
       }

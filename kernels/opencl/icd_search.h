@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "kernels/backend.h"
 
 namespace reprise {
 
@@ -24,36 +25,16 @@ struct IcdPlaces {
   std::filesystem::path root = "/";
 };
 
-struct Icd {
-  std::string library;  // as given to dlopen
-  std::string origin;   // the .icd file, or --icd, or the vendor
-  std::string problem;  // why it can't be loaded; empty: it can
-};
-
-struct IcdSearch {
-  std::string registry;
-  std::vector<Icd> registered;
-  std::vector<Icd> named;               // by the user
-  std::vector<Icd> found;               // in a usual place, not registered
-  bool looked_around = true;            // false: all is registered, or the registry was chosen
-  std::vector<std::string> looked_for;  // "NVIDIA libnvidia-opencl.so.1"
-  struct Place {
-    std::string directory;
-    bool exists;
-  };
-  std::vector<Place> looked_in;
-};
-
 // Loads a driver's library for good and returns why it could not.
 using LoadIcd = std::function<std::string(const std::string& library)>;
 [[nodiscard]] std::string LoadIcdLibrary(const std::string& library);
 
 // `named`: libraries, .icd files or directories of those, each of which must be usable.
-[[nodiscard]] Result<IcdSearch> SearchIcds(const IcdPlaces& places,
-                                           const std::vector<std::string>& named,
-                                           const LoadIcd& load = LoadIcdLibrary);
+[[nodiscard]] Result<DriverSearch> SearchIcds(const IcdPlaces& places,
+                                              const std::vector<std::string>& named,
+                                              const LoadIcd& load = LoadIcdLibrary);
 
 // All that can be loaded, each once: what a registry with everything in it would have.
-[[nodiscard]] std::vector<std::string> UsableLibraries(const IcdSearch& search);
+[[nodiscard]] std::vector<std::string> UsableLibraries(const DriverSearch& search);
 
 }  // namespace reprise

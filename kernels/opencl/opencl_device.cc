@@ -5,11 +5,13 @@
 #include <set>
 
 #include "core/log.h"
+#include "kernels/opencl/clblast_peer.h"
 #include "kernels/opencl/device_clock.h"
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/opencl/platform.h"
 #include "kernels/opencl/program_cache.h"
 #include "kernels/ops/gemm_mma.h"
+#include "kernels/program_lowering.h"
 
 namespace reprise {
 namespace {
@@ -26,7 +28,7 @@ constexpr std::size_t kCpuLocal = 64;
 KernelTuning TuningFor(const std::string& name, const std::string& driver,
                        const DeviceOptions& options) {
   KernelTuning tuning;
-  tuning.allow_tf32 = options.allow_tf32;
+  tuning.allow_tf32 = options.settings.Has(kTf32Setting);
   for (const DeviceTuning& measured : options.tuning) {
     if (measured.device == name && measured.driver == driver) {
       tuning.gemm = measured.gemm;
@@ -113,6 +115,8 @@ class OpenClDevice : public Device {
         programs_(context_, device_, info_, cache_directory) {}
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] const CallLowering& lowering() const override { return lowering_; }
+  [[nodiscard]] Peers OpenPeers(const BackendSettings& settings) const override;
   // Before anyone else sees the device.
   void LookForTensorCores();
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
@@ -136,7 +140,14 @@ class OpenClDevice : public Device {
   cl::CommandQueue allocation_queue_;
   std::unique_ptr<DeviceClock> clock_;
   ProgramCache programs_;
+  ProgramLowering lowering_;
 };
+
+Peers OpenClDevice::OpenPeers(const BackendSettings& /*settings*/) const {
+  Peers peers;
+  peers.Add(OpenClBlast(info_));
+  return peers;
+}
 
 Result<std::unique_ptr<Buffer>> OpenClDevice::Allocate(std::int64_t bytes) {
   if (bytes < 0) {

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device.h"
+#include "kernels/backend.h"
 
 namespace reprise {
+
+inline constexpr const char* kOpenClBackend = "opencl";
+inline constexpr const char* kTf32Setting = "allow-tf32";  // KernelTuning::allow_tf32
 
 [[nodiscard]] Result<std::vector<DeviceInfo>> ListOpenClDevices();
 [[nodiscard]] std::string WhyNoOpenClDevices();

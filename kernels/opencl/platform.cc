@@ -148,7 +148,8 @@ Result<std::vector<cl::Device>> EnumerateClDevices() {
 
 DeviceInfo DescribeClDevice(const cl::Device& device) {
   DeviceInfo info;
-  info.backend = "opencl";
+  info.backend = kOpenClBackend;
+  info.kernels = "Reprise's, by OpenCL";
   // Fields that a driver fails to tell stay as they are.
   (void)CatchCl("describing a device", [&] {
     info.name = Trimmed(device.getInfo<CL_DEVICE_NAME>());

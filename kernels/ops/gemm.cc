@@ -120,7 +120,7 @@ Status MultiplyOnHost(const Product& p, const HostBindings& memory, std::int64_t
     return HostMatrix{t.data(), t.dtype(), v.At(z, 0, 0), v.row, v.column};
   };
   return HostGemm(p.m, p.n, p.k, static_cast<float>(p.alpha), matrix(a, p.a), matrix(b, p.b),
-                  add ? static_cast<float>(p.beta) : 0.0F, matrix(d, p.d));
+                  add ? static_cast<float>(p.beta) : 0.0F, matrix(d, p.d), memory.blas());
 }
 
 Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) const {

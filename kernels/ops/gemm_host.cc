@@ -36,7 +36,7 @@ BlasMatrix ForBlas(const HostMatrix& a, std::int64_t rows, std::int64_t columns,
 void SetHostThreads(double flops) { SetOneDnnThreads(flops < kParallelGemmFlops ? 1 : 0); }
 
 Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const HostMatrix& a,
-                const HostMatrix& b, float beta, const HostMatrix& d) {
+                const HostMatrix& b, float beta, const HostMatrix& d, const Blas* blas) {
   if (m == 0 || n == 0) {
     return {};
   }
@@ -64,8 +64,8 @@ Status HostGemm(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, con
   }
   float* out = direct ? const_cast<float*>(result.data) : d_copy.data();
   const std::int64_t out_leading = direct ? result.leading : n;
-  if (!MultiplyByBlas(m, n, k, alpha, left, right, beta, out, out_leading,
-                      flops < kParallelGemmFlops)) {
+  if (blas == nullptr || !blas->Multiply(m, n, k, alpha, left, right, beta, out, out_leading,
+                                         flops < kParallelGemmFlops)) {
     SetHostThreads(flops);
     const dnnl_status_t status =
         dnnl_sgemm(left.transposed, right.transposed, m, n, k, alpha, left.data, left.leading,

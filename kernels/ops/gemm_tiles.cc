@@ -109,7 +109,7 @@ bool IsGemmSizeClass(std::string_view size) {
 }
 
 std::string_view TunableGemm(const DeviceInfo& device, DType dtype) {
-  if (device.backend != "opencl" || !IsMmaType(dtype)) {
+  if (device.memory_is_host || !IsMmaType(dtype)) {
     return "";
   }
   if (device.is_cpu) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/kernel_bench_report.h"
+#include "kernels/backend.h"
+#include "kernels/peer.h"
 #include "tests/skip.h"
 
 namespace reprise {
@@ -47,7 +49,7 @@ class OnDevice : public testing::TestWithParam<std::string> {
   KernelBenchOptions options_;
   std::size_t rows_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(KernelBench, OnDevice, testing::Values("host", "opencl"));
+INSTANTIATE_TEST_SUITE_P(KernelBench, OnDevice, testing::ValuesIn(BackendNames()));
 
 TEST_P(OnDevice, JsonHasTheNumbersAndTheLimits) {
   const KernelBenchResult result = Run("sum", false);
@@ -76,8 +78,9 @@ TEST_P(OnDevice, JsonHasTheNumbersAndTheLimits) {
 TEST_P(OnDevice, PeersStandBesideOurs) {
   const KernelBenchResult result = Run("bmm", true);
   EXPECT_EQ(rows_, 2 * (1 + result.peers.size()));
-  // OpenBLAS and PyTorch, or CLBlast.
-  EXPECT_EQ(result.peers.size() + result.absent_peers.size(), GetParam() == "host" ? 2U : 1U);
+  const Peers peers = device_->OpenPeers({});
+  EXPECT_EQ(result.peers.size(), peers.here.size());
+  EXPECT_EQ(result.absent_peers, peers.absent);
   const std::string text = KernelBenchText(device_->info(), options_, result);
   for (const auto& peer : result.peers) {
     EXPECT_THAT(text, HasSubstr("# peer: " + peer.name));

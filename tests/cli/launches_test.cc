@@ -9,6 +9,8 @@
 
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
+#include "kernels/host/host_lowering.h"
+#include "kernels/program_lowering.h"
 #include "replayer/known_work.h"
 #include "replayer/lowering.h"
 #include "replayer/work_cap.h"
@@ -40,9 +42,9 @@ class AnyBindings final : public Bindings {
   mutable std::map<std::int64_t, std::unique_ptr<AnyBuffer>> buffers_;
 };
 
-DeviceInfo MakeDevice(const std::string& backend) {
+DeviceInfo MakeDevice(bool memory_is_host) {
   DeviceInfo info;
-  info.backend = backend;
+  info.memory_is_host = memory_is_host;
   info.name = "none";
   info.compute_units = 16;
   info.max_work_group_size = 256;
@@ -55,18 +57,21 @@ Result<PlannedLaunches> Lowered(const Graph& graph, const ReplayOptions& options
                                 const DeviceInfo& device, Plan& plan) {
   const AnyBindings memory;
   static AnyBuffer scratch;
+  static const HostLowering host;
+  static const ProgramLowering programs;
+  const CallLowering& lowering = device.memory_is_host ? static_cast<const CallLowering&>(host)
+                                                       : static_cast<const CallLowering&>(programs);
   return LowerPlan(
-      graph, options, memory, device,
+      graph, options, memory, device, lowering,
       [](std::uint32_t, int, std::int64_t) -> Result<Buffer*> { return &scratch; }, plan);
 }
 
-void CheckLaunches(const Graph& graph, const std::string& backend) {
+void CheckLaunches(const Graph& graph, bool memory_is_host) {
   ReplayOptions options;
   options.assume_groups = true;
-  options.backend = backend;
   auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
   ASSERT_TRUE(plan) << plan.error().message;
-  const auto planned = Lowered(graph, options, MakeDevice(backend), *plan);
+  const auto planned = Lowered(graph, options, MakeDevice(memory_is_host), *plan);
   ASSERT_TRUE(planned) << planned.error().message;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan->work[i];
@@ -101,7 +106,7 @@ TEST(Launches, CopiesOverTheBusAreSurrogatesOnADeviceWithMemoryOfItsOwn) {
     for (const bool is_cpu : {true, false}) {
       auto plan = BuildPlan(*graph, {}, KernelRegistry::Builtin());
       ASSERT_TRUE(plan);
-      DeviceInfo info = MakeDevice("opencl");
+      DeviceInfo info = MakeDevice(false);
       info.is_cpu = is_cpu;
       ASSERT_TRUE(Lowered(*graph, {}, info, *plan));
       const bool crosses = !is_cpu && std::string_view(name).find("HtoD") != std::string_view::npos;
@@ -132,7 +137,7 @@ TEST(Launches, OfAForeignTraceWithCountsAndMemoryNodes) {
   ASSERT_TRUE(report) << report.error().message;
   const auto graph = Graph::Load(TraceSet::Open((made / "out").string())->files.at(0));
   ASSERT_TRUE(graph) << graph.error().message;
-  CheckLaunches(*graph, "host");
+  CheckLaunches(*graph, true);
   const auto plan = BuildPlan(*graph, {}, KernelRegistry::Builtin());
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->work.size(), 4U);
@@ -168,9 +173,9 @@ TEST(Launches, OfEveryBundledCapture) {
     for (const auto& [rank, file] : set->files) {
       const auto graph = Graph::Load(file);
       ASSERT_TRUE(graph) << graph.error().message;
-      for (const char* backend : {"host", "opencl"}) {
-        SCOPED_TRACE(entry.path().string() + " " + backend);
-        CheckLaunches(*graph, backend);
+      for (const bool memory_is_host : {true, false}) {
+        SCOPED_TRACE(entry.path().string() + (memory_is_host ? " by tasks" : " by programs"));
+        CheckLaunches(*graph, memory_is_host);
       }
       ++graphs;
     }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/host/host_device.h"
 #include "tests/kernels/harness.h"
 
 namespace reprise {
@@ -12,10 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-class Blas : public testing::Test {
+class BlasLibrary : public testing::Test {
  protected:
-  void TearDown() override { ASSERT_TRUE(UseBlas("")); }
-
   // What the stand-in says of itself.
   static int Ask(const char* function) {
     void* library = dlopen(STAND_IN_BLAS, RTLD_NOW);
@@ -24,14 +23,11 @@ class Blas : public testing::Test {
   }
 };
 
-TEST_F(Blas, ComputesTheHostBackendsProducts) {
-  std::string why;
-  Device* device = TestDevice("host", &why);
-  ASSERT_NE(device, nullptr) << why;
-  const auto used = UseBlas(STAND_IN_BLAS);
-  ASSERT_TRUE(used) << used.error().message;
-  EXPECT_THAT(BlasInUse(), testing::StartsWith("stand-in 1.0 (/"));
-  CallRunner runner(*device);
+TEST_F(BlasLibrary, ComputesTheHostBackendsProducts) {
+  const auto device = OpenHostDevice({{kBlasSetting, STAND_IN_BLAS}});
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_THAT((*device)->info().driver, testing::StartsWith("stand-in 1.0 (/"));
+  CallRunner runner(**device);
   int floats = 0;
   for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
     if (kernel->name() != "gemm") {
@@ -54,25 +50,23 @@ TEST_F(Blas, ComputesTheHostBackendsProducts) {
   EXPECT_GT(floats, 10);
 }
 
-TEST_F(Blas, LeavesWhatItCannotCount) {
-  ASSERT_TRUE(UseBlas(STAND_IN_BLAS));
+TEST_F(BlasLibrary, LeavesWhatItCannotCount) {
+  const auto blas = Blas::Open(STAND_IN_BLAS);
+  ASSERT_TRUE(blas);
   const float one = 1;
   float result = 0;
-  EXPECT_FALSE(MultiplyByBlas(1, 1, 1, 1, {&one, 'N', std::int64_t{1} << 31}, {&one, 'N', 1}, 0,
-                              &result, 1, true));
-  EXPECT_TRUE(MultiplyByBlas(1, 1, 1, 3, {&one, 'N', 1}, {&one, 'T', 1}, 0, &result, 1, true));
+  EXPECT_FALSE((*blas)->Multiply(1, 1, 1, 1, {&one, 'N', std::int64_t{1} << 31}, {&one, 'N', 1}, 0,
+                                 &result, 1, true));
+  EXPECT_TRUE((*blas)->Multiply(1, 1, 1, 3, {&one, 'N', 1}, {&one, 'T', 1}, 0, &result, 1, true));
   EXPECT_EQ(result, 3);
-  ASSERT_TRUE(UseBlas(""));
-  EXPECT_EQ(BlasInUse(), "");
-  EXPECT_FALSE(MultiplyByBlas(1, 1, 1, 1, {&one, 'N', 1}, {&one, 'N', 1}, 0, &result, 1, true));
 }
 
-TEST_F(Blas, SaysWhatIsWrongWithALibrary) {
-  const auto absent = UseBlas("/nowhere/libblas.so");
+TEST_F(BlasLibrary, SaysWhatIsWrongWithALibrary) {
+  const auto absent = Blas::Open("/nowhere/libblas.so");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(absent.error().message, HasSubstr("/nowhere/libblas.so"));
-  const auto other = UseBlas("libm.so.6");
+  const auto other = Blas::Open("libm.so.6");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("libm.so.6 has no sgemm_"));
 }

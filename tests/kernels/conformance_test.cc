@@ -1,4 +1,5 @@
-// Every registered kernel against its Reference on every backend, by the kernel's own samples.
+// Every registered kernel against its Reference on every registered backend, by the kernel's own
+// samples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +7,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "core/operators.h"
+#include "costs/cost.h"
+#include "kernels/backend.h"
 #include "kernels/host/torch_operators.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
@@ -19,39 +23,6 @@ class Conformance : public testing::TestWithParam<std::size_t> {
  protected:
   [[nodiscard]] static const Kernel& kernel() {
     return *KernelRegistry::Builtin().all()[GetParam()];
-  }
-
-  static void CompareOn(const std::string& backend) {
-    std::string why;
-    Device* device = TestDevice(backend, &why);
-    if (device == nullptr) {
-      REPRISE_SKIP(backend, why);
-    }
-    const bool simulated = device->info().name.find("Oclgrind") != std::string::npos;
-    CallRunner runner(*device);
-    int compared = 0;
-    for (const OpCall& call : kernel().Samples()) {
-      if (!simulated || MaySimulate(call)) {
-        SCOPED_TRACE(Describe(call));
-        EXPECT_EQ(Mismatch(runner, kernel(), call), "");
-        ++compared;
-      }
-    }
-    EXPECT_GT(compared, 0);
-  }
-
- private:
-  // Oclgrind takes a second for some 50,000 FLOPs of an attention. It lacks an instruction,
-  // llvm.abs, that the compiler puts into element-wise programs of integers.
-  static bool MaySimulate(const OpCall& call) {
-    constexpr double kMostFlops = 100'000;
-    if (kernel().name() == "elementwise") {
-      const auto tensors = TensorsIn(call.inputs);
-      return tensors.empty() || IsFloating(tensors.front()->dtype) ||
-             tensors.front()->dtype == DType::kBool;
-    }
-    const std::set<std::string_view> multiply = {"gemm", "attention", "convolution"};
-    return !multiply.contains(kernel().name()) || kernel().CostOf(call).flops <= kMostFlops;
   }
 };
 
@@ -122,8 +93,53 @@ TEST_P(Conformance, ReferenceWritesSomething) {
   }
 }
 
-TEST_P(Conformance, OpenClMatchesReference) { CompareOn("opencl"); }
-TEST_P(Conformance, HostMatchesReference) { CompareOn("host"); }
+std::string KernelName(std::size_t i) {
+  return std::string(KernelRegistry::Builtin().all()[i]->name());
+}
+
+// Oclgrind takes a second for some 50,000 FLOPs of an attention. It lacks an instruction, llvm.abs,
+// that the compiler puts into element-wise programs of integers.
+bool MaySimulate(const Kernel& kernel, const OpCall& call) {
+  constexpr double kMaxFlops = 100'000;
+  if (kernel.name() == "elementwise") {
+    const auto tensors = TensorsIn(call.inputs);
+    return tensors.empty() || IsFloating(tensors.front()->dtype) ||
+           tensors.front()->dtype == DType::kBool;
+  }
+  const std::set<std::string_view> multiply = {"gemm", "attention", "convolution"};
+  return !multiply.contains(kernel.name()) || CostOf(call).flops <= kMaxFlops;
+}
+
+class ConformanceOn : public testing::TestWithParam<std::tuple<std::string, std::size_t>> {};
+
+TEST_P(ConformanceOn, MatchesReference) {
+  const auto& [backend, i] = GetParam();
+  std::string why;
+  Device* device = TestDevice(backend, &why);
+  if (device == nullptr) {
+    REPRISE_SKIP(backend, why);
+  }
+  const bool simulated = device->info().name.find("Oclgrind") != std::string::npos;
+  const Kernel& kernel = *KernelRegistry::Builtin().all()[i];
+  CallRunner runner(*device);
+  int compared = 0;
+  for (const OpCall& call : kernel.Samples()) {
+    if (!simulated || MaySimulate(kernel, call)) {
+      SCOPED_TRACE(Describe(call));
+      EXPECT_EQ(Mismatch(runner, kernel, call), "");
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Builtin, ConformanceOn,
+    testing::Combine(testing::ValuesIn(BackendNames()),
+                     testing::Range<std::size_t>(0, KernelRegistry::Builtin().all().size())),
+    [](const auto& info) {
+      return std::get<0>(info.param) + "_" + KernelName(std::get<1>(info.param));
+    });
 
 TEST(KernelRegistry, OperatorRowsNameKernels) {
   std::set<std::string_view> kernels;
@@ -143,7 +159,7 @@ TEST(KernelRegistry, OperatorRowsNameKernels) {
 INSTANTIATE_TEST_SUITE_P(Builtin, Conformance,
                          testing::Range<std::size_t>(0, KernelRegistry::Builtin().all().size()),
                          [](const testing::TestParamInfo<std::size_t>& info) {
-                           return std::string(KernelRegistry::Builtin().all()[info.param]->name());
+                           return KernelName(info.param);
                          });
 
 }  // namespace

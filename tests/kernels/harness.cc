@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/backend.h"
+#include "kernels/call_lowering.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -140,7 +142,8 @@ Status CallRunner::Run(const Kernel& kernel, const OpCall& call, CallMemory& mem
         }
         return slots[slot];
       }};
-  REPRISE_ASSIGN(const std::vector<Launch> launches, kernel.Lower(call, context));
+  REPRISE_ASSIGN(const std::vector<Launch> launches,
+                 device_.lowering().Lower(kernel, call, context));
   std::vector<std::unique_ptr<PreparedLaunch>> prepared;
   for (const Launch& launch : launches) {
     REPRISE_ASSIGN(auto ready, device_.Prepare(launch));

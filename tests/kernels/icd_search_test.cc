@@ -30,12 +30,12 @@ class IcdSearchTest : public testing::Test {
     std::ofstream(root_ / path) << text;
     return root_ / path;
   }
-  IcdSearch Search(const std::vector<std::string>& named = {}) {
+  DriverSearch Search(const std::vector<std::string>& named = {}) {
     auto search = SearchIcds(places_, named, [this](const std::string& library) {
       return library.find(broken_) == std::string::npos ? "" : "broken";
     });
     EXPECT_TRUE(search.has_value()) << (search ? "" : search.error().message);
-    return search ? *search : IcdSearch{};
+    return search ? *search : DriverSearch{};
   }
 
   fs::path root_;
@@ -43,13 +43,13 @@ class IcdSearchTest : public testing::Test {
   std::string broken_ = "broken";
 };
 
-const auto kLibrary = [](const std::string& library) { return Field(&Icd::library, library); };
+const auto kLibrary = [](const std::string& library) { return Field(&Driver::library, library); };
 
 TEST_F(IcdSearchTest, NothingRegisteredLooksForEveryVendor) {
   const auto rocm = Write("opt/rocm-6.0.2/lib/libamdocl64.so");
   const auto nvidia = Write("usr/local/nvidia/lib64/libnvidia-opencl.so.1");
   Write("usr/lib/libsomething.so");
-  const IcdSearch search = Search();
+  const DriverSearch search = Search();
   EXPECT_THAT(search.registered, IsEmpty());
   EXPECT_THAT(search.found, ElementsAre(kLibrary(nvidia), kLibrary(rocm)));
   EXPECT_EQ(search.looked_for.size(), 4U);
@@ -66,7 +66,7 @@ TEST_F(IcdSearchTest, ARegisteredCpuDriverHidesNoGpu) {
   Write("etc/OpenCL/vendors/pocl.icd", "libpocl.so.2.10.0\n");
   const auto nvidia = Write("usr/lib64/libnvidia-opencl.so.1");
   Write("usr/lib64/libintelocl.so");
-  const IcdSearch search = Search();
+  const DriverSearch search = Search();
   EXPECT_THAT(search.registered, ElementsAre(kLibrary("libpocl.so.2.10.0")));
   EXPECT_THAT(search.found, ElementsAre(kLibrary(nvidia)));
 }
@@ -76,7 +76,7 @@ TEST_F(IcdSearchTest, WhatIsRegisteredOrNamedIsNotLookedFor) {
   Write("usr/lib64/libnvidia-opencl.so.1");
   Write("opt/rocm/lib/libamdocl64.so");
   const auto named = Write("mine/libamdocl64.so");
-  const IcdSearch search = Search({named});
+  const DriverSearch search = Search({named});
   EXPECT_THAT(search.found, IsEmpty());
   EXPECT_THAT(search.named, ElementsAre(kLibrary(named)));
 }
@@ -85,9 +85,9 @@ TEST_F(IcdSearchTest, ARegisteredDriverThatCannotBeLoadedIsLookedForElsewhere) {
   broken_ = "libnvidia-opencl.so.1";
   Write("etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1\n");
   Write("usr/lib64/libnvidia-opencl.so.1");
-  const IcdSearch search = Search();
-  EXPECT_THAT(search.registered, ElementsAre(Field(&Icd::problem, "broken")));
-  EXPECT_THAT(search.found, ElementsAre(Field(&Icd::problem, "broken")));
+  const DriverSearch search = Search();
+  EXPECT_THAT(search.registered, ElementsAre(Field(&Driver::problem, "broken")));
+  EXPECT_THAT(search.found, ElementsAre(Field(&Driver::problem, "broken")));
   EXPECT_THAT(UsableLibraries(search), IsEmpty());
 }
 
@@ -97,7 +97,7 @@ TEST_F(IcdSearchTest, AChosenRegistryIsAddedToOnlyWhereItIsEmpty) {
   fs::create_directories(places_.registry);
   EXPECT_THAT(Search().found, ElementsAre(kLibrary(nvidia)));
   Write("etc/OpenCL/vendors/broken.icd", "libbroken.so\n");
-  const IcdSearch search = Search();
+  const DriverSearch search = Search();
   EXPECT_FALSE(search.looked_around);
   EXPECT_THAT(search.found, IsEmpty());
   places_.registry = "libpocl.so.2";

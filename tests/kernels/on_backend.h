@@ -1,11 +1,12 @@
-// A test on the device of a backend, "host" or "opencl": its parameter. Skipped, with the reason,
-// where there is none.
+// A test on the device of a backend, its parameter: instantiate it with BackendNames(). Skipped,
+// with the reason, where there is none.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "kernels/backend.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
 

@@ -151,7 +151,7 @@ TEST_P(LargeCalls, MatchReferenceWhereverLinesBegin) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LargeCalls, testing::Values("host", "opencl"),
+INSTANTIATE_TEST_SUITE_P(Backends, LargeCalls, testing::ValuesIn(BackendNames()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -17,6 +17,7 @@ class PretendedGpu : public Device {
     info_.is_cpu = false;
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] const CallLowering& lowering() const override { return device_.lowering(); }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
     return device_.Allocate(bytes);
   }

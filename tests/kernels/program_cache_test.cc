@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernels/backend.h"
 #include "kernels/device.h"
 #include "kernels/opencl/disk_cache.h"
 #include "kernels/program_sources.h"
@@ -63,7 +64,7 @@ class ProgramCacheTest : public testing::Test {
 
 TEST_F(ProgramCacheTest, TheSecondDeviceReadsTheFile) {
   if (!HasDevice()) {
-    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
+    REPRISE_SKIP("opencl", FindBackend("opencl")->WhyNone());
   }
   EXPECT_EQ(CompileOnce(directory_).compiled, 1);
   const Device::ProgramStats second = CompileOnce(directory_);
@@ -73,7 +74,7 @@ TEST_F(ProgramCacheTest, TheSecondDeviceReadsTheFile) {
 
 TEST_F(ProgramCacheTest, DamagedFilesAreCompiledAgain) {
   if (!HasDevice()) {
-    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
+    REPRISE_SKIP("opencl", FindBackend("opencl")->WhyNone());
   }
   ASSERT_EQ(CompileOnce(directory_).compiled, 1);
   ASSERT_EQ(Entries().size(), 1U);
@@ -94,7 +95,7 @@ TEST_F(ProgramCacheTest, DamagedFilesAreCompiledAgain) {
 
 TEST_F(ProgramCacheTest, ABinaryThatTheDriverRejectsIsCompiledAgain) {
   if (!HasDevice()) {
-    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
+    REPRISE_SKIP("opencl", FindBackend("opencl")->WhyNone());
   }
   ASSERT_EQ(CompileOnce(directory_).compiled, 1);
   // Sound as a file, nonsense as a program: what a changed driver makes of old entries.
@@ -106,7 +107,7 @@ TEST_F(ProgramCacheTest, ABinaryThatTheDriverRejectsIsCompiledAgain) {
 
 TEST_F(ProgramCacheTest, ProcessesThatStartTogetherCompileOnce) {
   if (!HasDevice()) {
-    REPRISE_SKIP("opencl", WhyNoDevices("opencl"));
+    REPRISE_SKIP("opencl", FindBackend("opencl")->WhyNone());
   }
   constexpr int kProcesses = 4;
   std::vector<pid_t> children;

@@ -154,7 +154,6 @@ class Ptx : public ::testing::Test {
     problem.b = operand(layout[1]);
     problem.d = operand('n');
     DeviceInfo gpu;
-    gpu.backend = "opencl";
     gpu.tensor_cores = true;
     gpu.tuning.allow_tf32 = true;
     gpu.tuning.gemm = {{"gemm_mma", dtype, layout, "small", tile}};

@@ -144,7 +144,7 @@ TEST_P(RandomNumbers, IntegersAreSpreadEvenly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, RandomNumbers, testing::Values("host", "opencl"),
+INSTANTIATE_TEST_SUITE_P(Backends, RandomNumbers, testing::ValuesIn(BackendNames()),
                          [](const auto& info) { return info.param; });
 
 // An element's number depends on the seed and the element alone, not on where a run begins.

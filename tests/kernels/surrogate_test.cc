@@ -1,7 +1,7 @@
 // Work that no kernel does: surrogates, copies of memory.
 #include <gtest/gtest.h>
 
-#include "kernels/kernel.h"
+#include "kernels/program_lowering.h"
 #include "tests/kernels/on_backend.h"
 
 namespace reprise {
@@ -20,14 +20,13 @@ struct NoBindings final : Bindings {
 
 TEST(Surrogate, DoesTheFlopsAndBytesThatItIsGiven) {
   DeviceInfo device;
-  device.backend = "opencl";
   device.max_work_group_size = 256;
   NoBuffer scratch;
   const NoBindings none;
   const LowerContext context{none, device,
                              [&](int, std::int64_t) -> Result<Buffer*> { return &scratch; }};
   for (const Cost& cost : {Cost{1e9, 0}, Cost{1e14, 64}, Cost{1e6, 8e6}, Cost{0, 4e9}}) {
-    const auto launches = LowerSurrogate(cost, context);
+    const auto launches = LowerSurrogate(cost, ProgramLowering(), context);
     ASSERT_TRUE(launches);
     ASSERT_EQ(launches->size(), 1U);
     const auto& args = std::get<DeviceKernel>(launches->front()).args;
@@ -75,7 +74,7 @@ TEST_P(MemcpyOnBackend, MovesEveryByte) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, MemcpyOnBackend, ::testing::Values("host", "opencl"));
+INSTANTIATE_TEST_SUITE_P(Kernels, MemcpyOnBackend, testing::ValuesIn(BackendNames()));
 
 }  // namespace
 }  // namespace reprise

@@ -1,7 +1,5 @@
 // --torch: PyTorch's operators in place of ours. tests/kernels/stand_ins/torch.cc stands in for it;
 // with REPRISE_TORCH=…/libtorch_cpu.so in the environment the real one is held against References.
-#include "kernels/torch.h"
-
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +9,10 @@
 #include <set>
 
 #include "kernels/host/host_buffer.h"
-#include "kernels/host/torch_call.h"
+#include "kernels/host/host_device.h"
+#include "kernels/host/host_lowering.h"
 #include "kernels/host/torch_peer.h"
+#include "kernels/host/torch_provider.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
@@ -36,12 +36,15 @@ using testing::HasSubstr;
 
 class Torch : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string why;
-    device_ = TestDevice("host", &why);
-    ASSERT_NE(device_, nullptr) << why;
+  // A device whose operators are those of the library, and the provider for itself.
+  void Use(const std::string& path) {
+    auto device = OpenHostDevice({{kTorchSetting, path}});
+    ASSERT_TRUE(device) << device.error().message;
+    device_ = std::move(*device);
+    auto torch = TorchProvider::Open(path);
+    ASSERT_TRUE(torch) << torch.error().message;
+    torch_ = std::move(*torch);
   }
-  void TearDown() override { ASSERT_TRUE(UseTorch("")); }
 
   // What the stand-in says of itself.
   static int Ask(const char* function) {
@@ -50,7 +53,8 @@ class Torch : public testing::Test {
     return ask == nullptr ? -1 : ask();
   }
 
-  Device* device_ = nullptr;
+  std::unique_ptr<Device> device_;
+  std::shared_ptr<const TorchProvider> torch_;
 };
 
 // One storage each, of `floats` numbers, which may be adopted.
@@ -107,10 +111,11 @@ TensorDesc FloatsIn(std::int64_t incarnation, std::int64_t count) {
 }
 
 TEST_F(Torch, DoesTheOperatorsThatItHas) {
-  const auto used = UseTorch(STAND_IN_TORCH);
-  ASSERT_TRUE(used) << used.error().message;
-  EXPECT_THAT(TorchInUse(), testing::StartsWith("PyTorch 2.10 (/"));
-  EXPECT_THAT(TorchInUse(), testing::EndsWith("3 threads"));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(device_, nullptr);
+  EXPECT_THAT(device_->info().driver, testing::StartsWith("PyTorch 2.10 (/"));
+  EXPECT_THAT(device_->info().driver, testing::EndsWith("3 threads"));
+  EXPECT_THAT(device_->info().kernels, testing::StartsWith("PyTorch's operators"));
   CallRunner runner(*device_);
   int taken = 0;
   for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
@@ -121,7 +126,7 @@ TEST_F(Torch, DoesTheOperatorsThatItHas) {
         EXPECT_EQ(Mismatch(runner, *kernel, call), "");
         const bool floats = call.InputTensor(0)->dtype == DType::kFloat32;
         EXPECT_EQ(Ask("stand_in_torch_calls") - before, floats ? 1 : 0);
-        EXPECT_EQ(IsLeftToTorch(call), floats);
+        EXPECT_EQ(device_->provider()->Takes(call), floats);
         taken += floats ? 1 : 0;
       }
     }
@@ -131,7 +136,8 @@ TEST_F(Torch, DoesTheOperatorsThatItHas) {
 }
 
 TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
-  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
   {
     const Tenants memory(4);
     float* const planned = memory.Floats(1);
@@ -142,20 +148,20 @@ TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
     const OpCall second{"aten::add",
                         {Value{FloatsIn(0, 4)}, Value{FloatsIn(0, 4)}, samples::Double(0.5)},
                         {Value{FloatsIn(2, 4)}}};
-    ASSERT_TRUE(RunOf(*ByTorch(first, memory)));
+    ASSERT_TRUE(RunOf(*torch_->TaskFor(first, memory)));
     EXPECT_NE(memory.Floats(1), planned);
     EXPECT_EQ(memory.Floats(1)[0], 0);
     EXPECT_EQ(memory.Floats(1)[1], 2);
     EXPECT_EQ(memory.Floats(2), planned);
     const int alive = Ask("stand_in_alive");
-    ASSERT_TRUE(RunOf(*ByTorch(second, memory)));
+    ASSERT_TRUE(RunOf(*torch_->TaskFor(second, memory)));
     EXPECT_EQ(memory.Floats(1), planned);  // over; what was adopted for it is gone
     EXPECT_EQ(memory.Floats(2)[0], -1.5);
     EXPECT_EQ(memory.Floats(3), planned);
     EXPECT_LE(Ask("stand_in_alive"), alive);
     const OpCall in_place{"aten::relu_", {Value{FloatsIn(2, 4)}}, {Value{FloatsIn(2, 4)}}};
     float* const adopted = memory.Floats(2);
-    ASSERT_TRUE(RunOf(*ByTorch(in_place, memory)));
+    ASSERT_TRUE(RunOf(*torch_->TaskFor(in_place, memory)));
     EXPECT_EQ(memory.Floats(2), adopted);
     EXPECT_EQ(adopted[0], 0);
   }
@@ -165,7 +171,8 @@ TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
 // Lowered calls are a storage's users: with the last one's run what was adopted goes, in every
 // iteration; where something else reads it too, it stays.
 TEST_F(Torch, FreesAResultWithItsLastUser) {
-  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
   for (const bool only_tasks : {true, false}) {
     const Tenants memory(4, only_tasks);
     float* const planned = memory.Floats(1);
@@ -175,8 +182,8 @@ TEST_F(Torch, FreesAResultWithItsLastUser) {
     const Kernel* kernel = KernelRegistry::Builtin().Find(make);
     ASSERT_NE(kernel, nullptr);
     const LowerContext context{memory, device_->info(), {}};
-    const auto first = *kernel->Lower(make, context);
-    const auto second = *kernel->Lower(take, context);
+    const auto first = *device_->lowering().Lower(*kernel, make, context);
+    const auto second = *device_->lowering().Lower(*kernel, take, context);
     for (int iteration = 0; iteration < 3; ++iteration) {
       ASSERT_TRUE(RunOf(std::get<HostTask>(first.front())));
       EXPECT_NE(memory.Floats(1), planned);
@@ -189,7 +196,8 @@ TEST_F(Torch, FreesAResultWithItsLastUser) {
 }
 
 TEST_F(Torch, CopiesAResultThatIsLaidOutOtherwise) {
-  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
   const Tenants memory(8);
   float* const planned = memory.Floats(1);
   memory.Floats(0)[0] = 3;
@@ -198,52 +206,59 @@ TEST_F(Torch, CopiesAResultThatIsLaidOutOtherwise) {
   const OpCall list{"aten::cat",
                     {samples::Tensors({FloatsIn(0, 2), FloatsIn(0, 2)}), samples::Int(0)},
                     {Value{strided}}};
-  ASSERT_TRUE(RunOf(*ByTorch(list, memory)));
+  ASSERT_TRUE(RunOf(*torch_->TaskFor(list, memory)));
   EXPECT_EQ(memory.Floats(1), planned);
   EXPECT_EQ(planned[0], 3);
   EXPECT_EQ(planned[4], 3);
 }
 
 TEST_F(Torch, LeavesWhatItsInterfaceCannotTake) {
-  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
   OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
-  EXPECT_TRUE(IsLeftToTorch(relu));
+  EXPECT_TRUE(torch_->Takes(relu));
   OpCall elsewhere = relu;
   elsewhere.inputs[0].AsTensor()->device = "cuda:0";
-  EXPECT_FALSE(IsLeftToTorch(elsewhere));
+  EXPECT_FALSE(torch_->Takes(elsewhere));
   OpCall more = relu;
   more.inputs.push_back(samples::Int(1));
-  EXPECT_FALSE(IsLeftToTorch(more));
+  EXPECT_FALSE(torch_->Takes(more));
   OpCall by_number{"aten::threshold_backward",
                    {Value{FloatsIn(0, 4)}, Value{FloatsIn(0, 4)}, samples::Double(0)},
                    {Value{FloatsIn(1, 4)}}};
-  EXPECT_FALSE(IsLeftToTorch(by_number));
+  EXPECT_FALSE(torch_->Takes(by_number));
   // A function that this release has not.
-  EXPECT_FALSE(IsLeftToTorch(
+  EXPECT_FALSE(torch_->Takes(
       {"aten::pow", {Value{FloatsIn(0, 4)}, samples::Double(2)}, {Value{FloatsIn(1, 4)}}}));
-  ASSERT_TRUE(UseTorch(""));
-  EXPECT_FALSE(IsLeftToTorch(relu));
+  // Another device of the same process has nothing of it.
+  const auto other = OpenHostDevice({});
+  ASSERT_TRUE(other);
+  EXPECT_EQ((*other)->provider(), nullptr);
+  EXPECT_EQ((*other)->info().driver, "");
 }
 
 TEST_F(Torch, SaysWhatPyTorchSaid) {
-  ASSERT_TRUE(UseTorch(STAND_IN_TORCH));
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
   const Tenants memory(4);
   const OpCall gelu{
       "aten::gelu", {Value{FloatsIn(0, 4)}, samples::Text("tanh")}, {Value{FloatsIn(1, 4)}}};
-  const Status refused = RunOf(*ByTorch(gelu, memory));
+  const Status refused = RunOf(*torch_->TaskFor(gelu, memory));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "PyTorch could not do aten::gelu: no gelu of kind tanh");
   const OpCall beyond{"aten::relu", {Value{FloatsIn(0, 5)}}, {Value{FloatsIn(1, 5)}}};
-  const Status small = RunOf(*ByTorch(beyond, memory));
+  const Status small = RunOf(*torch_->TaskFor(beyond, memory));
   ASSERT_FALSE(small);
   EXPECT_THAT(small.error().message, HasSubstr("has 16 bytes, a tensor in it needs 20"));
-  const auto other = UseTorch("libm.so.6");
+  const auto other = OpenHostDevice({{kTorchSetting, "libm.so.6"}});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(other.error().message, HasSubstr("PyTorch 2.10 and later"));
 }
 
 TEST_F(Torch, IsAPeerWhoseNewResultsAreFreed) {
+  const auto device = OpenHostDevice({});
+  ASSERT_TRUE(device);
   const auto unnamed = OpenTorchPeer("");
   ASSERT_FALSE(unnamed);
   EXPECT_THAT(unnamed.error().message, HasSubstr("not named with --torch"));
@@ -256,10 +271,9 @@ TEST_F(Torch, IsAPeerWhoseNewResultsAreFreed) {
     float* const planned = memory.Floats(1);
     const OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
     ASSERT_TRUE((*peer)->Supports(relu));
-    EXPECT_FALSE(IsLeftToTorch(relu));  // a replay's kernels stay ours
     const auto launch = (*peer)->Prepare(relu, memory);
     ASSERT_TRUE(launch) << launch.error().message;
-    const auto stream = *device_->CreateStream(false);
+    const auto stream = *(*device)->CreateStream(false);
     const int before = Ask("stand_in_torch_calls");
     ASSERT_TRUE(stream->Enqueue(**launch));
     ASSERT_TRUE(stream->Finish());
@@ -304,19 +318,19 @@ TEST_F(Torch, TheRealOneAgreesWithTheReferences) {
   if (path == nullptr) {
     REPRISE_SKIP("torch", "REPRISE_TORCH is not set");
   }
-  const auto used = UseTorch(path);
-  ASSERT_TRUE(used) << used.error().message;
+  Use(path);
+  ASSERT_NE(torch_, nullptr);
   int agreed = 0;
   int refused = 0;
   for (const std::unique_ptr<Kernel>& kernel : KernelRegistry::Builtin().all()) {
     for (const OpCall& call : kernel->Samples()) {
-      if (IsLeftToTorch(call) && !HasAnotherMeaning(*kernel, call)) {
+      if (torch_->Takes(call) && !HasAnotherMeaning(*kernel, call)) {
         SCOPED_TRACE(Describe(call));
         CallMemory expected(call);
         ASSERT_TRUE(kernel->Reference(call, expected));
         CallMemory actual(call);
         const HostBuffers buffers(actual);
-        if (!RunOf(*ByTorch(call, buffers))) {
+        if (!RunOf(*torch_->TaskFor(call, buffers))) {
           ++refused;  // in a replay our own kernel does it
           continue;
         }

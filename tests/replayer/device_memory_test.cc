@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/backend.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/clock.h"
+#include "kernels/backend.h"
 #include "tests/replayer/order_case.h"
 #include "tests/replayer/replay_fixture.h"
 #include "tests/skip.h"

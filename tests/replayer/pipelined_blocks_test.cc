@@ -5,6 +5,7 @@
 #include <numeric>
 #include <thread>
 
+#include "kernels/backend.h"
 #include "replayer/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 #include "tests/skip.h"
@@ -184,7 +185,7 @@ Status CompareAll(Communicator& communicator, const std::string& backend) {
   return {};
 }
 
-class PipelinedBlocks : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
+class PipelinedBlocks : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 TEST_P(PipelinedBlocks, AreThoseOfTheWholeTransfer) {
   const auto& [backend, size] = GetParam();
@@ -197,7 +198,7 @@ TEST_P(PipelinedBlocks, AreThoseOfTheWholeTransfer) {
   {
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-      threads.emplace_back([&, rank, backend = std::string(backend)] {
+      threads.emplace_back([&, rank, backend = backend] {
         outcomes[rank] = CompareAll(*communicators[rank], backend);
         if (!outcomes[rank]) {
           communicators[rank]->RaiseAbort(outcomes[rank].error());
@@ -210,7 +211,7 @@ TEST_P(PipelinedBlocks, AreThoseOfTheWholeTransfer) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Backends, PipelinedBlocks,
-                         ::testing::Combine(::testing::Values("host", "opencl"),
+                         ::testing::Combine(::testing::ValuesIn(BackendNames()),
                                             ::testing::Values(1, 3)));
 
 }  // namespace

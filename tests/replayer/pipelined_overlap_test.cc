@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "kernels/backend.h"
 #include "replayer/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 

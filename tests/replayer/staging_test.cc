@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "kernels/backend.h"
 #include "replayer/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 #include "tests/skip.h"
@@ -62,7 +63,7 @@ Status Sum(Communicator& communicator, const std::string& backend, const ValueLi
   return stream->Finish();
 }
 
-class StagingOn : public ::testing::TestWithParam<const char*> {
+class StagingOn : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const auto devices = ListDevices(GetParam());
@@ -114,7 +115,7 @@ TEST_P(StagingOn, ChunksGoOneAfterTheOther) {
   EXPECT_FALSE(ExpectSums({Part(1, 0, 300), Part(1, 300, kElements - 300)}, 702));
   EXPECT_FALSE(ExpectSums({Part(1, 0, kElements)}, kBytes - 4));
 }
-INSTANTIATE_TEST_SUITE_P(Backends, StagingOn, ::testing::Values("host", "opencl"));
+INSTANTIATE_TEST_SUITE_P(Backends, StagingOn, ::testing::ValuesIn(BackendNames()));
 
 }  // namespace
 }  // namespace reprise::testing

@@ -218,6 +218,9 @@ TEST(Short, SaysWhoseKernelsRan) {
               HasSubstr("Kernels         Reprise's own; with --torch"));
   run.manifest.versions["device_driver"] = "PyTorch 2.15.0, libtorch_cpu.so";
   EXPECT_THAT(ShortText(Analyze(run), false), HasSubstr("Kernels         PyTorch's operators"));
+  // Older runs end here; since then a run says it in the backend's own words.
+  run.manifest.versions["device_kernels"] = "by a test";
+  EXPECT_THAT(ShortText(Analyze(run), false), HasSubstr("Kernels         by a test\n"));
 }
 
 TEST(Verdict, JsonHasTheSameText) {

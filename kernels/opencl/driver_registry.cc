@@ -1,13 +1,14 @@
-#include "cli/opencl_drivers.h"
+#include "kernels/opencl/driver_registry.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 
-#include "cli/environment.h"
-#include "kernels/device.h"
+#include "kernels/opencl/icd_search.h"
+#include "kernels/opencl/opencl_device.h"
 
 namespace reprise {
 namespace {
@@ -17,11 +18,12 @@ namespace fs = std::filesystem;
 constexpr const char* kRegistryVariable = "OCL_ICD_VENDORS";
 
 // As the loader reads them: OCL_ICD_VENDORS before OPENCL_VENDOR_PATH.
-IcdPlaces ReadPlaces() {
+IcdPlaces ReadPlaces(const ProcessEnvironment& environment) {
+  const auto variable = [&](const char* name) { return environment.Get(name).value_or(""); };
   IcdPlaces places;
   const fs::path standard = places.registry;
   for (const char* name : {"OPENCL_VENDOR_PATH", kRegistryVariable}) {
-    if (const std::string value = Environment(name); !value.empty()) {
+    if (const std::string value = variable(name); !value.empty()) {
       places.registry = value;
       places.registry_is_chosen = true;
     }
@@ -32,7 +34,7 @@ IcdPlaces ReadPlaces() {
       fs::exists(standard / places.registry, ignored)) {
     places.registry = standard / places.registry;
   }
-  const std::string path = Environment("LD_LIBRARY_PATH");
+  const std::string path = variable("LD_LIBRARY_PATH");
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     if (end > begin) {
@@ -41,7 +43,7 @@ IcdPlaces ReadPlaces() {
     begin = end + 1;
   }
   for (const char* name : {"CUDA_HOME", "CUDA_PATH", "ROCM_PATH"}) {
-    if (const std::string value = Environment(name); !value.empty()) {
+    if (const std::string value = variable(name); !value.empty()) {
       for (const char* sub : {"lib64", "lib", "compat"}) {
         places.directories.emplace_back(fs::path(value) / sub);
       }
@@ -53,19 +55,16 @@ IcdPlaces ReadPlaces() {
 // A registry for one process, gone when the loader has read it.
 class TemporaryRegistry {
  public:
+  explicit TemporaryRegistry(ProcessEnvironment& environment)
+      : environment_(environment), chosen_(environment.Get(kRegistryVariable)) {}
+  TemporaryRegistry(const TemporaryRegistry&) = delete;
+  TemporaryRegistry& operator=(const TemporaryRegistry&) = delete;
   ~TemporaryRegistry() {
     std::error_code ignored;
     fs::remove_all(directory_, ignored);
-    if (chosen_) {
-      setenv(kRegistryVariable, chosen_->c_str(), 1);
-    } else {
-      unsetenv(kRegistryVariable);
-    }
+    environment_.Set(kRegistryVariable, chosen_);
   }
   Status Fill(const std::vector<std::string>& libraries) {
-    if (const char* chosen = std::getenv(kRegistryVariable)) {
-      chosen_ = chosen;
-    }
     std::error_code ignored;
     std::string name = (fs::temp_directory_path(ignored) / "reprise_icd_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
@@ -82,34 +81,27 @@ class TemporaryRegistry {
         return EnvironmentError(fmt::format("could not write to {}: is the disk full?", name));
       }
     }
-    setenv(kRegistryVariable, name.c_str(), 1);
+    environment_.Set(kRegistryVariable, name);
     return {};
   }
 
  private:
-  fs::path directory_;
+  ProcessEnvironment& environment_;
   std::optional<std::string> chosen_;
+  fs::path directory_;
 };
 
 }  // namespace
 
-void AddIcdOption(CLI::App& app, std::vector<std::string>& icds) {
-  app.add_option(
-         "--icd", icds,
-         "OpenCL driver that is not registered: its library, an .icd file, or a directory of "
-         "those")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-Result<IcdSearch> PrepareOpenClDrivers(const std::vector<std::string>& icds) {
-  REPRISE_ASSIGN(IcdSearch search, SearchIcds(ReadPlaces(), icds));
+Result<DriverSearch> PrepareOpenClDrivers(const std::vector<std::string>& icds,
+                                          ProcessEnvironment& environment) {
+  REPRISE_ASSIGN(DriverSearch search, SearchIcds(ReadPlaces(environment), icds));
   if (search.named.empty() && search.found.empty()) {
     return search;  // the loader finds the same by itself
   }
-  TemporaryRegistry registry;
+  TemporaryRegistry registry(environment);
   REPRISE_TRY(registry.Fill(UsableLibraries(search)));
-  (void)ListDevices("opencl");  // what fails here fails again where it is asked for
+  (void)ListOpenClDevices();  // what fails here fails again where it is asked for
   return search;
 }
 

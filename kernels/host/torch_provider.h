@@ -1,0 +1,51 @@
+// PyTorch's operators in place of our kernels, on the host backend: `--torch libtorch_cpu.so`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "kernels/call_lowering.h"
+#include "kernels/host/torch_library.h"
+
+namespace reprise {
+
+// Thread-safe.
+class TorchProvider final : public OperatorProvider {
+ public:
+  // Environment error as TorchLibrary::Open.
+  [[nodiscard]] static Result<std::shared_ptr<const TorchProvider>> Open(const std::string& path);
+  // For people: its release, its file, its threads.
+  [[nodiscard]] const std::string& description() const { return description_; }
+  [[nodiscard]] bool Takes(const OpCall& call) const override;
+  // As TorchTask (torch_call.h).
+  [[nodiscard]] std::optional<HostTask> TaskFor(const OpCall& call, const Bindings& memory) const;
+  // The task of TaskFor; where PyTorch refuses, `own` runs in its place, with a warning once for
+  // each operator. Nothing if it can't take the call.
+  [[nodiscard]] std::optional<HostTask> TaskOrElse(const OpCall& call, const Bindings& memory,
+                                                   std::function<Status()> own) const;
+
+ private:
+  // Shared with the tasks.
+  class Warnings {
+   public:
+    void Once(const std::string& about, const std::string& message);
+
+   private:
+    std::mutex mutex_;
+    std::set<std::string> warned_;
+  };
+
+  explicit TorchProvider(std::shared_ptr<const TorchLibrary> library)
+      : library_(std::move(library)), description_(library_->Describe()) {}
+
+  std::shared_ptr<const TorchLibrary> library_;
+  std::string description_;
+  std::shared_ptr<Warnings> warnings_ = std::make_shared<Warnings>();
+};
+
+}  // namespace reprise
