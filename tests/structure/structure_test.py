@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Checks which folder may include which, and where third-party headers stay.
+"""Checks which folder may include which, that no folders include each other in a circle, and where
+third-party headers and the backends' names stay.
 
-The table is docs/architecture.md's; a violation names file, line and rule.
+The tables are docs/architecture.md's; a violation names file, line and rule.
 """
+import collections
 import pathlib
 import re
 import subprocess
@@ -24,6 +26,11 @@ MAY_USE = {
     "cli": ["converters", "et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run",
             "replayer", "report", "core"],
 }
+# Folders below a folder, lowest first: each may use those before it. "*": all the others, which are
+# plug-ins; nobody else includes what is theirs.
+ORDER = {"kernels": ["kernels", "kernels/cpu", "kernels/ops", "kernels/bench", "*"]}
+# Folders that include each other in a circle nevertheless → why.
+KNOWN_CIRCLES = {}
 # Header pattern → path prefixes that may include it.
 THIRD_PARTY = {
     r"mpi\.h": ["collectives/transport/mpi"],
@@ -43,6 +50,10 @@ THIRD_PARTY = {
 FORBIDDEN_BELOW_CLI = re.compile(
     r"\b(?:std::)?(?:exit|abort|getenv|setenv|puts|printf)\s*\(|\bstd::cout\b|\bfmt::print\s*\(\s*[\"{]")
 BAD_NAMES = re.compile(r"\b(?:class|struct)\s+\w*(?:Manager|Helper|Util|Utils)\b")
+
+
+# A line that makes a backend's name (kernels/backends.def) matter: compares it, or chooses it.
+NAME_MATTERS = r'[=!]=\s*"{0}"|"{0}"\s*[=!]=|\bbackend\w*\s*=\s*"{0}"|IsMember\(.*"{0}"|Devices\("{0}"\)'
 
 
 def sources():
@@ -74,6 +85,100 @@ def check(path):
             yield f"{where}: exit, environment and stdout belong to cli/: {line.strip()}"
         if BAD_NAMES.search(code):
             yield f"{where}: no Manager, Helper, Util: {line.strip()}"
+
+
+def includes(path):
+    """The project's own headers that a file includes, by line."""
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        include = re.match(r'\s*#include\s+"([^"]+)"', line)
+        if include and include.group(1).split("/")[0] in MAY_USE:
+            yield number, include.group(1)
+
+
+def folder_of(name):
+    return name.rpartition("/")[0]
+
+
+def place_in_order(order, folder):
+    return order.index(folder if folder in order else "*")
+
+
+def check_order(files):
+    """A folder below one of ORDER's uses only what comes before it; what is of a plug-in is its own."""
+    for path in files:
+        name = path.relative_to(ROOT).as_posix()
+        own = folder_of(name)
+        for number, header in includes(path):
+            used = folder_of(header)
+            order = ORDER.get(header.split("/")[0])
+            if order is None or used == own:
+                continue
+            if order[place_in_order(order, used)] == "*":
+                yield f"{name}:{number}: {used}/ is a plug-in, whose headers are its own ({header})"
+            elif own.split("/")[0] == header.split("/")[0] \
+                    and place_in_order(order, used) > place_in_order(order, own):
+                yield f"{name}:{number}: {own}/ comes before {used}/ ({header}), see docs/architecture.md"
+
+
+def circles(uses):
+    """The strongly connected parts of more than one folder, by Tarjan's algorithm."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(folder):
+        index[folder] = low[folder] = len(index)
+        stack.append(folder)
+        for used in sorted(uses[folder]):
+            if used not in index:
+                visit(used)
+                low[folder] = min(low[folder], low[used])
+            elif used in stack:
+                low[folder] = min(low[folder], index[used])
+        if low[folder] == index[folder]:
+            at = stack.index(folder)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for folder in sorted(uses):
+        if folder not in index:
+            visit(folder)
+    return found
+
+
+def check_circles(files):
+    """No folders or sub-folders include each other, over however many others."""
+    uses = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in files:
+        name = path.relative_to(ROOT).as_posix()
+        for number, header in includes(path):
+            if folder_of(header) != folder_of(name):
+                uses[folder_of(name)][folder_of(header)].append(f"{name}:{number}")
+                _ = uses[folder_of(header)]
+    seen = set()
+    for circle in circles(uses):
+        seen.add(" ".join(circle))
+        if " ".join(circle) not in KNOWN_CIRCLES:
+            edges = [f"{a} -> {b} ({uses[a][b][0]})" for a in circle for b in circle if uses[a].get(b)]
+            yield f"folders include each other in a circle: {', '.join(circle)}: {'; '.join(edges)}"
+    for known in sorted(set(KNOWN_CIRCLES) - seen):
+        yield f"KNOWN_CIRCLES: {known} is none any more"
+
+
+def check_backends(files):
+    """A backend's name matters only in its folder: elsewhere its properties do (kernels/backend.h)."""
+    folders = [name.lower() for name in
+               re.findall(r"^BACKEND\((\w+)\)", (ROOT / "kernels" / "backends.def").read_text(), re.MULTILINE)]
+    if not folders:
+        yield "kernels/backends.def: no backend"
+    for folder in folders:
+        if not (ROOT / "kernels" / folder).is_dir():
+            yield f"kernels/backends.def: there is no kernels/{folder}/"
+        matters = re.compile(NAME_MATTERS.format(folder))
+        for path in files:
+            name = path.relative_to(ROOT).as_posix()
+            for number, line in enumerate(path.read_text().split("\n"), 1):
+                if not name.startswith(f"kernels/{folder}/") and matters.search(line.split("//")[0]):
+                    yield f"{name}:{number}: the name of a backend matters only in kernels/{folder}/: {line.strip()}"
 
 
 def counted_names(path):
@@ -123,7 +228,10 @@ def check_skips():
 
 def main():
     files = sources()
-    problems = [problem for path in files for problem in check(path)] + list(check_counters(files)) + list(check_skips())
+    problems = [problem for path in files for problem in check(path)]
+    for check_all in (check_counters, check_order, check_circles, check_backends):
+        problems += check_all(files)
+    problems += check_skips()
     print("\n".join(problems))
     print(f"{len(files)} files, {len(problems)} problems")
     # A checker that finds no files checks nothing.
