@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/parallel.h"
 #include "core/processor_name.h"
@@ -28,7 +29,10 @@ constexpr const char* kTorchKernels = "PyTorch's operators, and Reprise's own wh
 class HostDevice : public Device {
  public:
   HostDevice(std::shared_ptr<const Blas> blas, std::shared_ptr<const TorchProvider> torch)
-      : info_(DescribeHost()), blas_(blas), torch_(torch), lowering_(blas, torch) {
+      : info_(DescribeHost()),
+        blas_(std::move(blas)),
+        torch_(std::move(torch)),
+        lowering_(blas_, torch_) {
     if (blas_ != nullptr) {
       info_.driver = blas_->description();
     }
