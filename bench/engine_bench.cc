@@ -303,7 +303,7 @@ Status RunAlone(std::size_t nodes, int rounds, Device& device) {
 }
 
 Status Run(std::size_t nodes, int rounds, const std::string& part) {
-  REPRISE_ASSIGN(const auto device, OpenDevice({.backend = Backends().front()->name()}));
+  REPRISE_ASSIGN(const auto device, OpenDevice({.backend = BackendNames().front()}));
   fmt::print("{}; ns a node, median (quartiles) of {} rounds\n", device->info().name, rounds);
   if (part.empty() || part == "alone") {
     REPRISE_TRY(RunAlone(25 * nodes, rounds, *device));

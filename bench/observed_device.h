@@ -36,6 +36,7 @@ class ObservedDevice final : public Device {
   ObservedDevice(Device& real, bool forward) : real_(real), forward_(forward) {}
 
   [[nodiscard]] const DeviceInfo& info() const override { return real_.info(); }
+  [[nodiscard]] const CallLowering& lowering() const override { return real_.lowering(); }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
     return real_.Allocate(bytes);
   }
