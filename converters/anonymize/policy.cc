@@ -169,6 +169,7 @@ Result<Policy> Policy::Parse(const std::string& text, const std::string& origin)
 
 std::vector<std::string> PolicyPresets() {
   std::vector<std::string> names;
+  names.reserve(kPresets.size());
   for (const Preset& preset : kPresets) {
     names.emplace_back(preset.name);
   }
