@@ -62,12 +62,12 @@ std::optional<OpKind> ParseOpKind(std::string_view name) {
 std::span<const OperatorRow> OperatorRows() { return kOperatorRows; }
 
 const OperatorRow* FindOperatorRow(std::string_view name) {
-  static const Table kTable;
-  if (const auto it = kTable.exact.find(name); it != kTable.exact.end()) {
+  static const Table table;
+  if (const auto it = table.exact.find(name); it != table.exact.end()) {
     return it->second;
   }
   const OperatorRow* best = nullptr;
-  for (const OperatorRow* row : kTable.prefixes) {
+  for (const OperatorRow* row : table.prefixes) {
     const std::string_view prefix = row->name.substr(0, row->name.size() - 1);
     if (name.starts_with(prefix) && (best == nullptr || row->name.size() > best->name.size())) {
       best = row;

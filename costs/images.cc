@@ -24,11 +24,11 @@ std::optional<Sides> SidesOf(const OpCall& call, bool backward) {
 // Elements of all windows of an adaptive pooling along one dimension: window o goes from
 // floor(o n / windows) to ceil((o + 1) n / windows), so that neighbours may share one.
 double AdaptiveTaps(std::int64_t n, std::int64_t windows) {
-  double taps = 0;
+  std::int64_t taps = 0;
   for (std::int64_t o = 0; o < windows; ++o) {
-    taps += static_cast<double>(((o + 1) * n + windows - 1) / windows - o * n / windows);
+    taps += ((o + 1) * n + windows - 1) / windows - o * n / windows;
   }
-  return taps;
+  return static_cast<double>(taps);
 }
 
 // Elements of all windows, padding included.

@@ -18,13 +18,13 @@ struct RuledOperator {
 // The operator table's rows; most have no rule.
 std::span<const RuledOperator> RuledOperators() {
   constexpr ResultRule None = nullptr;  // NOLINT: the table's word
-  static constexpr RuledOperator rows[] = {
+  static constexpr RuledOperator kRows[] = {
 #define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
   {name, result},
 #include "core/operators.def"
 #undef OPERATOR
   };
-  return rows;
+  return kRows;
 }
 
 const std::unordered_map<std::string_view, ResultRule>& Rules() {
