@@ -16,13 +16,6 @@ tl::unexpected<Error> Exists(const std::string& path) {
   return UsageError(fmt::format("{} exists; give --force to replace it", path));
 }
 
-// Everything else in a directory stays there.
-bool BelongsToTraceSet(const std::string& name) {
-  return IsEtFileName(name) || name == "comm_groups.json" || name == "comm_groups_info.json" ||
-         name == kChecksumsFile ||
-         name == "anonymized.json";  // else it would speak for the set that comes in its place
-}
-
 }  // namespace
 
 Result<OutputFiles> OutputFiles::Directory(const std::string& directory, const std::string& name,
@@ -66,7 +59,7 @@ Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) {
   }
   REPRISE_TRY(WriteGroups(temporary_->path(), groups));
   REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet));
-  return temporary_->Publish([](const std::string& kept) { return !BelongsToTraceSet(kept); });
+  return temporary_->Publish([](const std::string& kept) { return !IsTraceSetFile(kept); });
 }
 
 }  // namespace reprise

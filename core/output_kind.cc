@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,11 @@ namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
+
+// core knows the names that et_schema and converters write (trace_set.h, rank_classes.h).
+constexpr std::array<std::string_view, 5> kFilesOfSets = {
+    "comm_groups.json", "comm_groups_info.json", "ranks.json", kChecksumsFile,
+    "anonymized.json"};  // the last would speak for the set that comes in its place
 
 constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,
                                      OutputKind::kUnpackedPackage};
@@ -127,6 +133,11 @@ Status CheckReplaceable(const std::string& directory, OutputKind kind, bool forc
     }
   }
   return {};
+}
+
+bool IsTraceSetFile(std::string_view name) {
+  return IsEtFileName(name) ||
+         std::find(kFilesOfSets.begin(), kFilesOfSets.end(), name) != kFilesOfSets.end();
 }
 
 }  // namespace reprise

@@ -17,6 +17,9 @@ enum class OutputKind : std::uint8_t { kTraceSet, kRun, kUnpackedPackage };
 // Whether a file of that name holds a rank's trace: .et, .et.gz, .et.zst.
 [[nodiscard]] bool IsEtFileName(std::string_view name);
 
+// Whether a file of that name belongs to a trace set, so that a new set in its place replaces it.
+[[nodiscard]] bool IsTraceSetFile(std::string_view name);
+
 // The file that marks a directory as complete output of ours: checksums.xxh128. Its first line
 // names the kind.
 inline constexpr char kChecksumsFile[] = "checksums.xxh128";

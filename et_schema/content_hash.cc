@@ -36,13 +36,23 @@ Result<std::string> HashOfFile(const std::string& path) {
 }  // namespace
 
 Result<std::string> TraceSet::FileHash(std::int32_t rank) const {
-  return HashOfFile(files.at(rank));
+  REPRISE_ASSIGN(const std::optional<FoldedRank> folded, FindFoldedRank(files.at(rank)));
+  return HashOfFile(folded ? folded->file : files.at(rank));
 }
 
 Result<std::string> TraceSet::ContentHash() const {
   std::map<std::int32_t, std::string> hashes;
+  std::map<std::size_t, std::string> by_class;
   for (const auto& [rank, path] : files) {
-    REPRISE_ASSIGN(hashes[rank], FileHash(rank));
+    if (!classes) {
+      REPRISE_ASSIGN(hashes[rank], FileHash(rank));
+      continue;
+    }
+    std::string& hash = by_class[classes->IndexOf(rank)];
+    if (hash.empty()) {
+      REPRISE_ASSIGN(hash, FileHash(rank));
+    }
+    hashes[rank] = hash;
   }
   return ContentHash(hashes);
 }
@@ -54,7 +64,7 @@ Result<std::string> TraceSet::ContentHash(
   for (const auto& [rank, hash] : file_hashes) {
     lines += fmt::format("{}/{}.{}\n", hash, name, rank);
   }
-  for (const char* file : {kGroupsFile, kGroupsInfoFile}) {
+  for (const char* file : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
     const std::string path = (fs::path(directory) / file).string();
     std::error_code code;
     if (fs::exists(path, code)) {

@@ -33,9 +33,15 @@ void ViewOf(const Node& node, NodeView& view) {
 void CopyHeader(const NodeView& view, Node& node) { CopyFields(view, node); }
 
 Result<std::unique_ptr<NodeStream>> NodeStream::Open(const std::string& path) {
-  REPRISE_ASSIGN(auto messages, MessageReader::Open(path));
+  REPRISE_ASSIGN(std::optional<FoldedRank> folded, FindFoldedRank(path));
+  REPRISE_ASSIGN(auto messages, MessageReader::Open(folded ? folded->file : path));
   std::unique_ptr<NodeStream> stream(new NodeStream(std::move(messages)));
   REPRISE_TRY(stream->ReadMetadata());
+  if (folded) {
+    stream->metadata_.rank = folded->rank;
+    stream->metadata_.world_size = folded->classes->world_size();
+    stream->folded_ = std::move(folded);
+  }
   return stream;
 }
 
@@ -90,6 +96,12 @@ Result<bool> NodeStream::Next(NodeView& view) {
                                 messages_.path(), offset()));
   }
   ++nodes_;
+  if (folded_ && view.comm) {
+    if (const Status resolved = folded_->classes->Resolve(folded_->rank, *view.comm); !resolved) {
+      return BadInput(fmt::format("{}: node {}: {}", messages_.path(), view.id,
+                                  resolved.error().message));
+    }
+  }
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include "et_schema/args.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/node.h"
+#include "et_schema/rank_classes.h"
 #include "et_schema/raw_node.h"
 
 namespace reprise {
@@ -85,6 +86,8 @@ class NodeDecoder {
 
 class NodeStream {
  public:
+  // Of a rank of a folded set (FindFoldedRank), the nodes are those of its class, with the groups,
+  // peers and roots of this rank.
   static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
   [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
   // False at the end. The view's strings are valid until the next call.
@@ -105,6 +108,7 @@ class NodeStream {
   TraceMetadata metadata_;
   std::optional<std::uint64_t> expected_nodes_;
   std::uint64_t nodes_ = 0;
+  std::optional<FoldedRank> folded_;
 };
 
 // GlobalMetadata's attributes that say what the file is: `reprise_format` (files of a later version

@@ -45,6 +45,37 @@ std::optional<RankFile> ParseFileName(std::string_view file) {
   return std::nullopt;
 }
 
+// Every rank of a folded set gets the name that its file would have.
+Status ListFoldedRanks(TraceSet& set) {
+  REPRISE_ASSIGN(RankClasses classes, RankClasses::Read(set.directory));
+  set.classes = std::make_shared<const RankClasses>(std::move(classes));
+  set.name = set.classes->SetName();
+  set.world_size = set.classes->world_size();
+  for (const RankClass& one : set.classes->classes()) {
+    std::error_code code;
+    if (!fs::exists(fs::path(set.directory) / one.file, code)) {
+      return BadInput(fmt::format("{}: no {}, which {} names", set.directory, one.file,
+                                  kRanksFile));
+    }
+  }
+  if (!set.files.empty()) {
+    return BadInput(fmt::format("{}: {} beside {}: expected files of ranks or of classes, not both",
+                                set.directory, set.files.begin()->second, kRanksFile));
+  }
+  for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
+    set.files[rank] =
+        (fs::path(set.directory) / fmt::format("{}.{}.et", set.name, rank)).string();
+  }
+  set.groups = set.classes->Groups();
+  return {};
+}
+
+// The file on disk that holds a rank: its own, or its class's.
+Result<std::string> FileOnDisk(const std::string& path) {
+  REPRISE_ASSIGN(const std::optional<FoldedRank> folded, FindFoldedRank(path));
+  return folded ? folded->file : path;
+}
+
 Status ListFiles(TraceSet& set) {
   std::error_code code;
   const fs::directory_iterator entries(set.directory, code);
@@ -63,6 +94,9 @@ Status ListFiles(TraceSet& set) {
       return BadInput(fmt::format("{}: two files for rank {}: {} and {}", set.directory, file->rank,
                                   it->second, entry.path().string()));
     }
+  }
+  if (RankClasses::Present(set.directory)) {
+    return ListFoldedRanks(set);
   }
   if (names.empty()) {
     return BadInput(
@@ -154,6 +188,9 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   TraceSet set;
   set.directory = directory;
   REPRISE_TRY(ListFiles(set));
+  if (set.classes) {
+    return set;
+  }
   REPRISE_TRY(CheckRanks(set));
   REPRISE_ASSIGN(set.groups, ReadGroups(directory));
   REPRISE_TRY(MergeGroups(set));
@@ -170,8 +207,9 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
 
 Status TraceSet::VerifyFile(std::int32_t rank) const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
-  REPRISE_TRY(checksums.Verify(fs::path(files.at(rank)).filename().string()));
-  for (const char* const name : {kGroupsFile, kGroupsInfoFile}) {
+  REPRISE_ASSIGN(const std::string file, FileOnDisk(files.at(rank)));
+  REPRISE_TRY(checksums.Verify(fs::path(file).filename().string()));
+  for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
     std::error_code code;
     if (checksums.sums().contains(name) || fs::exists(fs::path(directory) / name, code)) {
       REPRISE_TRY(checksums.Verify(name));
@@ -183,7 +221,10 @@ Status TraceSet::VerifyFile(std::int32_t rank) const {
 Result<bool> TraceSet::Verify() const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
   std::vector<std::string> names;
-  for (const auto& [rank, path] : files) {
+  for (const RankClass& one : classes ? classes->classes() : std::vector<RankClass>{}) {
+    names.push_back(one.file);
+  }
+  for (const auto& [rank, path] : classes ? decltype(files){} : files) {
     names.push_back(fs::path(path).filename().string());
   }
   // Ranks may have been left out: TraceSet::Open says so where that matters.

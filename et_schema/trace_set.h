@@ -1,13 +1,16 @@
-// A trace set: `<name>.<rank>.et[.gz|.zst]` of all ranks in a directory plus comm_groups.json.
+// A trace set: `<name>.<rank>.et[.gz|.zst]` of all ranks in a directory plus comm_groups.json, or a
+// folded set: one file for each class of equal ranks, and ranks.json.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "et_schema/rank_classes.h"
 
 namespace reprise {
 
@@ -15,7 +18,10 @@ namespace reprise {
 struct TraceSet {
   std::string directory;
   std::string name;
-  std::map<std::int32_t, std::string> files;  // rank → path
+  // rank → path. In a folded set these files do not exist: Graph, EtReader and ValidateFile read
+  // such a path from the file of the rank's class.
+  std::map<std::int32_t, std::string> files;
+  std::shared_ptr<const RankClasses> classes;  // folded sets only
   // Those of comm_groups.json and those that the files carry. Bad input where two differ.
   std::map<std::string, ProcessGroup> groups;
   std::int32_t world_size = 0;

@@ -1,0 +1,105 @@
+// Folded sets: one file for all ranks that do the same, and ranks.json, which says for which ranks
+// a file stands (docs/et_format.md, "Folded sets"). In such a file a transfer names its group by
+// the group's role ("tp"), and peer and root by their position in the group.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "et_schema/node.h"
+
+namespace reprise {
+
+inline constexpr const char* kRanksFile = "ranks.json";
+
+// first, first + stride, … not beyond last.
+struct RankRange {
+  std::int32_t first = 0, last = 0, stride = 1;
+  [[nodiscard]] bool Holds(std::int32_t rank) const {
+    return rank >= first && rank <= last && (rank - first) % stride == 0;
+  }
+  [[nodiscard]] std::int64_t size() const { return (last - first) / stride + 1; }
+  bool operator==(const RankRange&) const = default;
+};
+// Ranks in ascending order, as few ranges as a single pass finds.
+[[nodiscard]] std::vector<RankRange> RangesOf(const std::vector<std::int32_t>& ranks);
+
+// The groups of one role. Every rank is in at most one of them.
+struct GroupRole {
+  std::string role, description;
+  // By rule: the ranks are a mesh of these sizes, innermost first, and each group varies along
+  // `axes`, the first of them fastest. With `at`, only these places of the one axis are members.
+  std::vector<std::int64_t> mesh;
+  std::vector<std::size_t> axes;
+  std::vector<std::int64_t> at;
+  // Without a mesh: the members of each group, in group order.
+  std::vector<std::vector<RankRange>> lists;
+  bool operator==(const GroupRole&) const = default;
+};
+
+struct RankClass {
+  std::string file;  // in the directory of ranks.json
+  std::vector<RankRange> ranks;
+  bool operator==(const RankClass&) const = default;
+};
+
+// Immutable; safe to read from many threads.
+class RankClasses {
+ public:
+  // Bad input: a rank without a class or with two, groups that overlap, ranks outside the world.
+  static Result<RankClasses> Create(std::int32_t world_size, std::vector<RankClass> classes,
+                                    std::vector<GroupRole> roles);
+  static Result<RankClasses> Read(const std::string& directory);
+  [[nodiscard]] static bool Present(const std::string& directory);
+  // Lists of groups are written as lists while they are short, else by rule.
+  [[nodiscard]] Status Write(const std::string& directory) const;
+
+  [[nodiscard]] std::int32_t world_size() const { return world_size_; }
+  [[nodiscard]] const std::vector<RankClass>& classes() const { return classes_; }
+  [[nodiscard]] const std::vector<GroupRole>& roles() const { return roles_; }
+  [[nodiscard]] const RankClass& ClassOf(std::int32_t rank) const;
+  [[nodiscard]] std::size_t IndexOf(std::int32_t rank) const { return class_of_[rank]; }
+  // "gpt" of gpt.class0.et.
+  [[nodiscard]] std::string SetName() const;
+
+  // All process groups, with the ids that Resolve uses; "0" are all ranks.
+  [[nodiscard]] std::map<std::string, ProcessGroup> Groups() const;
+  // The rank's group of that role; none: no such role, or it is no member.
+  [[nodiscard]] std::optional<ProcessGroup> GroupOf(std::string_view role, std::int32_t rank) const;
+  // Turns a transfer of a class file into that of a rank. Bad input: no such group or position.
+  [[nodiscard]] Status Resolve(std::int32_t rank, CommSpec& spec) const;
+
+ private:
+  struct RoleIndex {
+    std::int64_t first_id = 1;            // of its groups
+    std::int64_t groups = 0;              // how many
+    std::vector<std::int32_t> by_rank;    // lists: index of the rank's group, -1: none
+  };
+  [[nodiscard]] Status Index();
+  [[nodiscard]] std::int64_t GroupNumber(std::size_t role, std::int32_t rank) const;
+  [[nodiscard]] std::vector<std::int32_t> Members(std::size_t role, std::int64_t group) const;
+
+  std::int32_t world_size_ = 0;
+  std::vector<RankClass> classes_;
+  std::vector<GroupRole> roles_;
+  std::vector<std::uint32_t> class_of_;
+  std::vector<RoleIndex> index_;
+};
+
+// A rank's trace in a folded set. The path names a file that does not exist: "<dir>/gpt.12.et".
+struct FoldedRank {
+  std::string file;  // its class's
+  std::int32_t rank = 0;
+  std::shared_ptr<const RankClasses> classes;
+};
+// None if `path` exists or its directory holds no ranks.json. Bad input: ranks.json is damaged, or
+// has no such rank; or `path` is a class's file, which is no rank's.
+[[nodiscard]] Result<std::optional<FoldedRank>> FindFoldedRank(const std::string& path);
+
+}  // namespace reprise

@@ -1,0 +1,69 @@
+// What models and parallelisms write a rank's program with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workload/description.h"
+#include "workload/rank_place.h"
+#include "workload/tape.h"
+
+namespace reprise {
+
+class Builder {
+ public:
+  Builder(const Workload& workload, const Place& place, Emitter& emitter)
+      : workload(workload), place(place), out(emitter) {}
+
+  const Workload& workload;
+  const Place place;  // of the rank that stands for its class
+  Emitter& out;
+  Tape* tape = nullptr;      // of the micro-batch that is under way
+  std::int64_t batch = 0;    // its number in the step
+  std::string top = "";      // caller of what the training loop itself calls
+  std::int64_t layer = 0;    // counted through the model
+  Tape::OnParameter on_parameter;
+  // Weight gradients that wait until a transfer was issued, so that they run beside it.
+  std::vector<std::function<void()>> deferred;
+
+  [[nodiscard]] const ModelShape& model() const { return workload.model; }
+  [[nodiscard]] const Layout& layout() const { return workload.layout; }
+  [[nodiscard]] DType dtype() const { return workload.model.dtype; }
+
+  // The next operator of the forward pass, called by `parent` (empty: the training loop).
+  void Op(std::string_view parent = {});
+  TensorDesc NewLike(const TensorDesc& like) { return out.New(like.dtype, like.shape); }
+
+  // Collectives among the ranks of `group` (a role), over whole tensors.
+  Issued AllReduce(const std::string& group, const TensorDesc& tensor, bool async = false,
+                   const std::string& channel = {}, ReduceOp reduce = ReduceOp::kSum);
+  Issued AllGather(const std::string& group, const TensorDesc& part, const TensorDesc& whole,
+                   bool async = false, const std::string& channel = {});
+  Issued ReduceScatter(const std::string& group, const TensorDesc& whole, const TensorDesc& part,
+                       bool async = false, const std::string& channel = {});
+  // Rows of the first dimension by member; empty splits: equal.
+  Issued AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
+                  const std::vector<std::int64_t>& in_rows = {},
+                  const std::vector<std::int64_t>& out_rows = {});
+  Issued Send(const std::string& group, std::int64_t to, const std::string& channel,
+              const TensorDesc& tensor);
+  Issued Receive(const std::string& group, std::int64_t from, const std::string& channel,
+                 const TensorDesc& tensor);
+  void RunDeferred();
+  // A tensor that is there before the step and that all micro-batches read, by name.
+  const TensorDesc& Constant(const std::string& name, DType dtype,
+                             const std::vector<std::int64_t>& shape);
+
+ private:
+  std::int64_t next_sequence_ = 0;
+  std::map<std::string, TensorDesc> constants_;
+};
+
+// Calls `function` without keeping what it computes; the backward pass calls it again first.
+Var Checkpoint(Builder& b, const std::vector<Var>& inputs,
+               const std::function<Var(const std::vector<Var>&)>& function);
+
+}  // namespace reprise

@@ -1,0 +1,146 @@
+// Writes the nodes of one rank's program in the order in which its host thread issues them, with
+// the identities, edges and actors that a capture has (docs/definitions.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/phase.h"
+#include "core/result.h"
+#include "et_schema/node.h"
+
+namespace reprise {
+
+// What a storage is for. By storage incarnation, of which each tensor names one.
+enum class StorageUse : std::uint8_t {
+  kParameter,
+  kGradient,
+  kOptimizer,
+  kActivation,
+  kInput,     // tokens, labels, masks, tables of positions
+  kGathered,  // parameters of other ranks, while they are needed
+};
+
+// What a node does not say, for sums.
+struct NodeFacts {
+  Phase phase = Phase::kForward;
+  bool recomputed = false;  // forward work that is repeated in the backward pass
+  bool in_layer = false;    // of a layer, not of embedding, head or optimizer
+  std::int64_t copies = 1;  // ranks that compute the same
+  std::string_view group;   // transfers: role of their group
+};
+// Gets every node once. It may change the node: nobody reads it afterwards.
+using NodeSink = std::function<Status(Node& node, const NodeFacts& facts)>;
+
+// A transfer that was issued; waited for by Emitter::Wait.
+struct Issued {
+  std::uint64_t node_id = 0;  // 0: nothing to wait for
+};
+
+// One transfer, before it has a place in its sequence.
+struct TransferCall {
+  CommKind kind = CommKind::kAllReduce;
+  std::string group;  // role
+  std::int32_t peer = -1;  // position in the group
+  std::string channel;     // GPU: transfers of one channel share a stream. Empty: the group's
+  ValueList inputs, outputs;
+  DType dtype = DType::kUnknown;
+  ReduceOp reduce = ReduceOp::kSum;
+  std::int64_t in_bytes = 0, out_bytes = 0;
+  std::vector<std::int64_t> in_splits, out_splits;
+  bool async = false;
+};
+
+class Emitter {
+ public:
+  // device "cuda": operators launch on the compute stream, transfers on streams of their own.
+  // "cpu": operators compute on the host thread, transfers are their group's.
+  Emitter(bool cuda, NodeSink sink);
+
+  [[nodiscard]] bool cuda() const { return cuda_; }
+  // The first error of the sink; nodes after it are dropped.
+  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+  [[nodiscard]] std::int64_t now() const { return now_; }  // start of the next node
+
+  // A dense tensor in memory of its own.
+  TensorDesc New(DType dtype, std::vector<std::int64_t> shape,
+                 StorageUse use = StorageUse::kActivation);
+  // In the host's memory, whatever the device.
+  TensorDesc NewOnHost(DType dtype, std::vector<std::int64_t> shape);
+  // A dense part of a tensor's storage, from `offset` elements on.
+  TensorDesc Part(const TensorDesc& of, std::int64_t offset, std::vector<std::int64_t> shape);
+  // Another look at the same storage.
+  TensorDesc Alias(const TensorDesc& of, std::vector<std::int64_t> shape,
+                   std::vector<std::int64_t> strides, std::int64_t offset);
+  void SetUse(std::int64_t incarnation, StorageUse use) {
+    uses_[static_cast<std::size_t>(incarnation)] = use;
+  }
+  [[nodiscard]] StorageUse UseOf(std::int64_t incarnation) const {
+    return uses_[static_cast<std::size_t>(incarnation)];
+  }
+
+  // An operator that computes nothing on the device: views and allocation.
+  void Host(std::string_view name, ValueList inputs, ValueList outputs);
+  // An operator that computes.
+  void Work(std::string_view name, ValueList inputs, ValueList outputs);
+  // The host reads one element of a result: everything before it must have ended.
+  void ReadItem(const TensorDesc& tensor);
+  // Starts after all work that was issued so far.
+  Issued Transfer(const TransferCall& call);
+  // Work that is issued from now on starts after the transfer.
+  void Wait(Issued issued);
+  void SetStep(std::int32_t step) { step_ = step; }
+
+  NodeFacts facts;
+  std::string parent;           // of the nodes from here on
+  std::int64_t sequence = -1;   // autograd's number of them
+
+ private:
+  struct Sequence {
+    std::int64_t next = 0;
+    std::uint64_t last_id = 0;
+  };
+  Node Begin(std::string_view name, OpKind kind, OpClass op_class);
+  void Finish(Node& node);
+  void HostNode(std::string_view name, OpKind kind, OpClass op_class, ValueList inputs,
+                ValueList outputs);
+  void DeviceNode(std::string_view name, std::string_view op, OpClass op_class, ValueList inputs,
+                  ValueList outputs);
+  [[nodiscard]] std::int64_t StreamOf(const std::string& channel);
+
+  bool cuda_;
+  NodeSink sink_;
+  Status status_;
+  std::uint64_t nodes_ = 0;
+  std::uint64_t next_id_ = 1;
+  std::int64_t now_ = 0;
+  std::int64_t next_tensor_ = 1;
+  std::int64_t correlation_ = 1;
+  std::int32_t step_ = 0;
+  std::uint64_t last_host_ = 0, last_compute_ = 0;
+  std::vector<std::uint64_t> compute_waits_;  // transfers that the compute stream waits for
+  std::vector<Dependency> host_waits_;        // what the next host node waits for, besides
+  std::map<std::string, std::int64_t> streams_;
+  std::map<std::int64_t, std::uint64_t> last_of_stream_;
+  std::map<std::string, Sequence> sequences_;
+  std::vector<StorageUse> uses_;
+};
+
+// Values in the order of an operator's schema.
+[[nodiscard]] inline Value Of(const TensorDesc& tensor) { return {tensor}; }
+[[nodiscard]] inline Value OfInt(std::int64_t number) { return {number}; }
+[[nodiscard]] inline Value OfDouble(double number) { return {number}; }
+[[nodiscard]] inline Value OfBool(bool flag) { return {flag}; }
+[[nodiscard]] inline Value OfText(std::string text) { return {std::move(text)}; }
+[[nodiscard]] Value OfInts(const std::vector<std::int64_t>& numbers);
+[[nodiscard]] Value OfTensors(const std::vector<TensorDesc>& tensors);
+[[nodiscard]] std::int64_t BytesOfTensor(const TensorDesc& tensor);
+
+}  // namespace reprise

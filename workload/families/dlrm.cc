@@ -1,0 +1,245 @@
+// Recommendation models (Naumov et al. 2019, arXiv 1906.00091): tables of embeddings divided among
+// ranks, two perceptrons on all of them, and an all-to-all between the two.
+#include <fmt/format.h>
+
+#include "workload/families/transformer.h"
+#include "workload/ops/operators.h"
+#include "workload/parallel/parallelism.h"
+
+namespace reprise {
+namespace {
+
+std::int64_t TablesOf(const Workload& w, std::int64_t rank) {
+  const auto tables = static_cast<std::int64_t>(w.model.tables.size());
+  return tables / w.layout.dp + (rank < tables % w.layout.dp ? 1 : 0);
+}
+std::int64_t FirstTable(const Workload& w, std::int64_t rank) {
+  std::int64_t first = 0;
+  for (std::int64_t before = 0; before < rank; ++before) {
+    first += TablesOf(w, before);
+  }
+  return first;
+}
+
+struct Perceptron {
+  std::vector<Parameter*> weights, biases;
+};
+
+class Recommender final : public Unit {
+ public:
+  Recommender(const Workload& w, const Place& place) : Unit("dlrm"), rank_(place.dp) {
+    const ModelShape& m = w.model;
+    const std::int64_t first = FirstTable(w, rank_);
+    for (std::int64_t i = 0; i < TablesOf(w, rank_); ++i) {
+      tables_.push_back(NewParameter(fmt::format("tables.{}", first + i),
+                                     {m.tables[static_cast<std::size_t>(first + i)], m.hidden}));
+      tables_.back()->expert = true;
+    }
+    bottom_ = Layers("bottom", m.dense_features, m.bottom_mlp);
+    const auto features = static_cast<std::int64_t>(m.tables.size()) + 1;
+    top_ = Layers("top", m.hidden + features * (features - 1) / 2, m.top_mlp);
+  }
+  [[nodiscard]] Var Forward(Builder& b, const Var& /*none*/) override {
+    const ModelShape& m = b.model();
+    const std::int64_t batch = b.workload.micro_batch;
+    const TensorDesc dense = CopyToDevice(b, "dense", b.dtype(), {batch, m.dense_features});
+    const Var pooled = Exchange(b, Lookups(b));
+    Var x{.tensor = dense};
+    x = Through(b, x, bottom_, true);
+    // Products of all pairs of features.
+    const auto features = static_cast<std::int64_t>(m.tables.size()) + 1;
+    const Var all = View(b, Concatenate(b, {x, pooled}, 1), {batch, features, m.hidden});
+    const Var products = BatchedProduct(b, all, Transpose(b, all, 1, 2));
+    const Var pairs = Pairs(b, products, features);
+    x = Through(b, Concatenate(b, {x, pairs}, 1), top_, false);
+    const Var logits = View(b, x, {batch});
+    const TensorDesc labels = CopyToDevice(b, "labels", b.dtype(), {batch});
+    return BinaryCrossEntropy(b, Sigmoid(b, logits), labels);
+  }
+
+ private:
+  Perceptron Layers(const char* name, std::int64_t in, const std::vector<std::int64_t>& widths) {
+    Perceptron layers;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      layers.weights.push_back(
+          NewParameter(fmt::format("{}.{}.weight", name, i), {widths[i], in}, true));
+      layers.biases.push_back(NewParameter(fmt::format("{}.{}.bias", name, i), {widths[i]}));
+      in = widths[i];
+    }
+    return layers;
+  }
+  static Var Through(Builder& b, Var x, const Perceptron& layers, bool last_too) {
+    for (std::size_t i = 0; i < layers.weights.size(); ++i) {
+      x = Linear(b, x, *layers.weights[i], layers.biases[i]);
+      if (last_too || i + 1 < layers.weights.size()) {
+        x = Relu(b, x);
+      }
+    }
+    return x;
+  }
+  // This rank's tables for the samples of all ranks: (samples, tables · width); none: no tables.
+  [[nodiscard]] std::vector<Var> Lookups(Builder& b) {
+    const std::int64_t samples = b.workload.micro_batch * b.layout().dp;
+    std::vector<Var> sums;
+    for (Parameter* table : tables_) {
+      const TensorDesc ids =
+          CopyToDevice(b, "ids", DType::kInt64, {samples * b.model().lookups});
+      const TensorDesc offsets = CopyToDevice(b, "offsets", DType::kInt64, {samples});
+      sums.push_back(EmbeddingBag(b, *table, ids, offsets));
+    }
+    return sums;
+  }
+  // All tables for this rank's samples: (samples, tables · width).
+  [[nodiscard]] Var Exchange(Builder& b, const std::vector<Var>& sums) {
+    const ModelShape& m = b.model();
+    const std::int64_t batch = b.workload.micro_batch;
+    const std::int64_t ranks = b.layout().dp;
+    const auto tables = static_cast<std::int64_t>(m.tables.size());
+    if (ranks == 1) {
+      return sums.size() == 1 ? sums[0] : Concatenate(b, sums, 1);
+    }
+    const std::int64_t mine = TablesOf(b.workload, rank_) * m.hidden * batch;
+    const std::vector<std::int64_t> sent(static_cast<std::size_t>(ranks), mine);
+    std::vector<std::int64_t> received;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      received.push_back(TablesOf(b.workload, rank) * m.hidden * batch);
+    }
+    const bool even = tables % ranks == 0;
+    const auto exchange = [&b, even](const TensorDesc& in, std::int64_t elements,
+                                     const std::vector<std::int64_t>& in_rows,
+                                     const std::vector<std::int64_t>& out_rows) {
+      const TensorDesc result = b.out.New(in.dtype, {elements});
+      const std::vector<std::int64_t> none;
+      b.out.Wait(b.AllToAll("ep", in, result, even ? none : in_rows, even ? none : out_rows));
+      return result;
+    };
+    std::vector<TensorDesc> parts;
+    for (const Var& sum : sums) {
+      parts.push_back(b.out.Part(sum.tensor, 0, {sum.tensor.elements}));
+    }
+    b.Op("All2All_Pooled_Req");
+    TensorDesc flat = b.out.New(b.dtype(), {mine * ranks});
+    if (!parts.empty()) {
+      b.out.Work("aten::cat", {OfTensors(parts), OfInt(0)}, {Of(flat)});
+    }
+    const TensorDesc got = exchange(flat, tables * m.hidden * batch, sent, received);
+    const TensorDesc rows = b.out.Part(got, 0, {batch, tables * m.hidden});
+    b.out.Host("aten::view", {Of(got), OfInts(rows.shape)}, {Of(rows)});
+    std::vector<Var> inputs = sums;
+    // Without tables there is nobody to take a gradient, but the others wait for this rank's part.
+    Var none{.tensor = rows};
+    none.entry = b.tape->Input(rows).entry;
+    inputs.push_back(none);
+    const std::int64_t each = m.hidden * batch * ranks;
+    const std::size_t count = sums.size();
+    return b.tape->Record(
+        "All2All_Pooled_WaitBackward", inputs, {rows},
+        [&b, exchange, received, sent, mine, ranks, each, count, batch, m](
+            std::vector<Grad>& results) {
+          const TensorDesc back = exchange(*results[0].tensor, mine * ranks, received, sent);
+          std::vector<Grad> out;
+          for (std::size_t i = 0; i < count; ++i) {
+            const TensorDesc part = b.out.Part(back, static_cast<std::int64_t>(i) * each,
+                                               {batch * ranks, m.hidden});
+            b.out.Host("aten::narrow",
+                       {Of(back), OfInt(0), OfInt(static_cast<std::int64_t>(i) * each),
+                        OfInt(each)},
+                       {Of(part)});
+            out.push_back({part, false});
+          }
+          out.push_back({});
+          return out;
+        })[0];
+  }
+  // The lower triangle of the products: (batch, pairs).
+  static Var Pairs(Builder& b, const Var& products, std::int64_t features) {
+    b.Op();
+    const std::int64_t batch = products.shape()[0];
+    const std::int64_t pairs = features * (features - 1) / 2;
+    const TensorDesc places = b.Constant("pairs", DType::kInt64, {pairs});
+    const TensorDesc flat = b.out.Part(products.tensor, 0, {batch, features * features});
+    b.out.Host("aten::view", {Of(products.tensor), OfInts(flat.shape)}, {Of(flat)});
+    const TensorDesc result = b.out.New(products.tensor.dtype, {batch, pairs});
+    b.out.Work("aten::index_select", {Of(flat), OfInt(1), Of(places)}, {Of(result)});
+    return b.tape->Record(
+        "IndexSelectBackward0", {products}, {result},
+        [&b, places, batch, features](std::vector<Grad>& results) {
+          const TensorDesc dx =
+              b.out.New(results[0].tensor->dtype, {batch, features * features});
+          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
+          b.out.Work("aten::index_add_",
+                     {Of(dx), OfInt(1), Of(places), Of(*results[0].tensor), OfInt(1)}, {Of(dx)});
+          return std::vector<Grad>{{b.out.Part(dx, 0, {batch, features, features}), true}};
+        })[0];
+  }
+
+  std::int64_t rank_;
+  std::vector<Parameter*> tables_;
+  Perceptron bottom_, top_;
+};
+
+class Dlrm final : public ModelFamily {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "dlrm"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "recommendation model: tables divided among ranks, all-to-all, two perceptrons";
+  }
+  void SetDefaults(ModelShape& m) const override {
+    m.dtype = DType::kFloat32;
+    m.tied_embeddings = false;
+  }
+  void Complete(Workload& w) const override {
+    w.model.layers = 1;
+    w.layout.ep = w.layout.dp;  // tables are divided as experts are
+  }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    const ModelShape& m = w.model;
+    const Layout& l = w.layout;
+    if (l.tp > 1 || l.pp > 1 || l.cp > 1 || l.fsdp || l.sequence_parallel) {
+      return BadInput(
+          "a recommendation model has data parallelism alone, with its tables divided: use \"tp\", "
+          "\"pp\" and \"cp\" of 1, and no \"fsdp\"");
+    }
+    if (m.tables.empty() || m.bottom_mlp.empty() || m.top_mlp.empty() || m.lookups < 1) {
+      return BadInput("a recommendation model needs \"tables\", \"lookups\", \"bottom_mlp\" and "
+                      "\"top_mlp\"");
+    }
+    if (m.bottom_mlp.back() != m.hidden) {
+      return BadInput(fmt::format(
+          "the last width of \"bottom_mlp\" is {}; expected {}, the width of the tables (\"hidden\")",
+          m.bottom_mlp.back(), m.hidden));
+    }
+    if (m.top_mlp.back() != 1) {
+      return BadInput(fmt::format("the last width of \"top_mlp\" is {}; expected 1",
+                                  m.top_mlp.back()));
+    }
+    return {};
+  }
+  [[nodiscard]] std::vector<std::unique_ptr<Unit>> Units(const Workload& w, const ModelPart&,
+                                                         const Place& place) const override {
+    std::vector<std::unique_ptr<Unit>> units;
+    units.push_back(std::make_unique<Recommender>(w, place));
+    return units;
+  }
+  [[nodiscard]] std::vector<std::int64_t> HiddenShape(const Workload& w) const override {
+    return {w.micro_batch, w.model.hidden};
+  }
+  // Tables differ: ranks with the same ones in number and rows do the same.
+  [[nodiscard]] std::int64_t Variant(const Workload& w, const Place& place) const override {
+    const auto rows = [&](std::int64_t rank) {
+      const auto first = w.model.tables.begin() + FirstTable(w, rank);
+      return std::vector<std::int64_t>(first, first + TablesOf(w, rank));
+    };
+    std::int64_t variant = 0;
+    while (rows(variant) != rows(place.dp)) {
+      ++variant;
+    }
+    return variant;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ModelFamily> MakeDlrm() { return std::make_unique<Dlrm>(); }
+
+}  // namespace reprise

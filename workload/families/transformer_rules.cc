@@ -1,0 +1,85 @@
+// Which layouts a transformer admits.
+#include <fmt/format.h>
+
+#include "workload/families/transformer.h"
+#include "workload/parallel/parallelism.h"
+
+namespace reprise {
+namespace {
+
+std::int64_t Gcd(std::int64_t a, std::int64_t b) { return b == 0 ? a : Gcd(b, a % b); }
+
+Status Divides(std::string_view what, std::int64_t by, std::string_view of, std::int64_t whole,
+               std::int64_t nearest) {
+  if (whole % by == 0) {
+    return {};
+  }
+  return BadInput(fmt::format("{} of {} does not divide {} {}; the nearest that works is {}", what,
+                              by, whole, of, nearest));
+}
+
+}  // namespace
+
+void CompleteTransformer(ModelShape& m) {
+  if (m.kv_heads == 0) {
+    m.kv_heads = m.heads;
+  }
+  if (m.head_size == 0 && m.heads > 0) {
+    m.head_size = m.hidden / m.heads;
+  }
+  if (m.ffn == 0) {
+    m.ffn = 4 * m.hidden;
+  }
+}
+
+Status CheckTransformer(const Workload& w) {
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  if (m.head_size * m.heads != m.hidden && m.hidden % m.heads != 0) {
+    return BadInput(fmt::format("\"heads\" of {} does not divide \"hidden\" of {}; the nearest "
+                                "that does is {}",
+                                m.heads, m.hidden, NearestDivisor(m.hidden, m.heads)));
+  }
+  if (m.kv_heads > m.heads || m.heads % m.kv_heads != 0) {
+    return BadInput(fmt::format("\"kv_heads\" of {} does not divide \"heads\" of {}; the nearest "
+                                "that does is {}",
+                                m.kv_heads, m.heads, NearestDivisor(m.heads, m.kv_heads)));
+  }
+  if (m.experts > 0 && (m.top_k < 1 || m.top_k > m.experts)) {
+    return BadInput(fmt::format("\"top_k\" is {}; expected 1 to {}, the number of experts",
+                                m.top_k, m.experts));
+  }
+  if (m.experts == 0 && m.top_k > 0) {
+    return BadInput(fmt::format("\"top_k\" is {}, but \"experts\" is 0", m.top_k));
+  }
+  if (m.rotary && m.head_size % 2 != 0) {
+    return BadInput(fmt::format("rotary positions need an even head size, not {}", m.head_size));
+  }
+  std::int64_t all = Gcd(Gcd(m.heads, m.kv_heads), m.ffn);
+  if (l.vocab_parallel && m.vocab > 0) {
+    all = Gcd(all, m.vocab);
+  }
+  const std::int64_t nearest = NearestDivisor(all, l.tp);
+  constexpr std::string_view kTensor = "tensor parallelism";
+  REPRISE_TRY(Divides(kTensor, l.tp, "attention heads", m.heads, nearest));
+  REPRISE_TRY(Divides(kTensor, l.tp, "heads of keys and values", m.kv_heads, nearest));
+  REPRISE_TRY(Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn,
+                      nearest));
+  if (l.vocab_parallel && m.vocab > 0) {
+    REPRISE_TRY(Divides(kTensor, l.tp, "words of the vocabulary", m.vocab, nearest));
+  }
+  REPRISE_TRY(Divides("context parallelism", l.cp, "tokens of the sequence", m.sequence,
+                      NearestDivisor(m.sequence, l.cp)));
+  if (l.sequence_parallel) {
+    REPRISE_TRY(Divides("sequence parallelism", l.tp, "tokens of a rank's sequence",
+                        m.sequence / l.cp, NearestDivisor(m.sequence / l.cp, l.tp)));
+    if (m.batch_first) {
+      return BadInput(
+          "sequence parallelism needs \"batch_first\": false: the sequence is gathered along the "
+          "first dimension");
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise

@@ -1,0 +1,131 @@
+// Vision transformers (Dosovitskiy et al. 2021, arXiv 2010.11929): patches in place of tokens, a
+// class token, attention in both directions.
+#include <fmt/format.h>
+
+#include "workload/families/transformer.h"
+#include "workload/ops/operators.h"
+
+namespace reprise {
+namespace {
+
+// Images to (batch, patches + 1, hidden).
+class PatchEmbedding final : public Unit {
+ public:
+  explicit PatchEmbedding(const Workload& w) : Unit("embedding") {
+    const ModelShape& m = w.model;
+    weight_ = NewParameter("patches.weight", {m.hidden, m.channels, m.patch, m.patch}, true);
+    bias_ = NewParameter("patches.bias", {m.hidden});
+    token_ = NewParameter("class_token", {1, 1, m.hidden});
+    positions_ = NewParameter("positions", {1, m.sequence, m.hidden});
+  }
+  [[nodiscard]] Var Forward(Builder& b, const Var& /*none*/) override {
+    const ModelShape& m = b.model();
+    const std::int64_t batch = b.workload.micro_batch;
+    const TensorDesc images =
+        CopyToDevice(b, "images", b.dtype(), {batch, m.channels, m.image, m.image});
+    const Var patches = PatchConvolution(b, images, *weight_, *bias_);
+    const Var rows =
+        Transpose(b, View(b, patches, {batch, m.hidden, m.sequence - 1}, "aten::flatten"), 1, 2);
+    Var x = Concatenate(b, {Repeated(b, batch), rows}, 1);
+    x = Add(b, x, Var{.tensor = positions_->value, .parameter = positions_});
+    return Dropout(b, x, m.dropout);
+  }
+
+ private:
+  // The class token once for each image.
+  [[nodiscard]] Var Repeated(Builder& b, std::int64_t batch) {
+    b.Op();
+    const std::int64_t hidden = b.model().hidden;
+    const TensorDesc& token = token_->value;
+    const TensorDesc spread =
+        b.out.Alias(token, {batch, 1, hidden}, {0, hidden, 1}, token.offset);
+    b.out.Host("aten::expand", {Of(token), OfInts({batch, -1, -1}), OfBool(false)}, {Of(spread)});
+    return b.tape->Record("ExpandBackward0", {Var{.parameter = token_}}, {spread},
+                          [&b, hidden](std::vector<Grad>& results) {
+                            const TensorDesc sum =
+                                b.out.New(results[0].tensor->dtype, {1, 1, hidden});
+                            b.out.Work("aten::sum",
+                                       {Of(*results[0].tensor), OfInts({0}), OfBool(true), {}},
+                                       {Of(sum)});
+                            return std::vector<Grad>{{sum, true}};
+                          })[0];
+  }
+  Parameter *weight_, *bias_, *token_, *positions_;
+};
+
+class ClassHead final : public Unit {
+ public:
+  explicit ClassHead(const Workload& w) : Unit("head") {
+    const ModelShape& m = w.model;
+    norm_.weight = NewParameter("norm.weight", {m.hidden});
+    norm_.bias = NewParameter("norm.bias", {m.hidden});
+    weight_ = NewParameter("head.weight", {m.classes, m.hidden}, true);
+    bias_ = NewParameter("head.bias", {m.classes});
+  }
+  [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
+    const ModelShape& m = b.model();
+    const std::int64_t batch = b.workload.micro_batch;
+    const Var first = Slice(b, Norm(b, x, norm_), 1, 0, 1);
+    const Var token = View(b, Contiguous(b, first), {batch, m.hidden});
+    const Var logits = Linear(b, token, *weight_, bias_);
+    const TensorDesc labels = CopyToDevice(b, "labels", DType::kInt64, {batch});
+    return ShareOfLoss(b, CrossEntropy(b, logits, labels));
+  }
+
+ private:
+  NormWeights norm_;
+  Parameter *weight_, *bias_;
+};
+
+class Vit final : public ModelFamily {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "vit"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "vision transformer: patches, class token, attention in both directions";
+  }
+  void SetDefaults(ModelShape& m) const override {
+    m.causal = m.tied_embeddings = false;
+    m.batch_first = true;
+  }
+  void Complete(Workload& w) const override {
+    ModelShape& m = w.model;
+    CompleteTransformer(m);
+    if (m.patch > 0) {
+      m.sequence = m.image / m.patch * (m.image / m.patch) + 1;
+    }
+  }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    const ModelShape& m = w.model;
+    if (m.image % m.patch != 0) {
+      return BadInput(fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch,
+                                  m.image));
+    }
+    if (w.layout.cp > 1) {
+      return BadInput("a vision transformer has no context parallelism: use \"cp\": 1");
+    }
+    return CheckTransformer(w);
+  }
+  [[nodiscard]] std::vector<std::unique_ptr<Unit>> Units(const Workload& w, const ModelPart& part,
+                                                         const Place&) const override {
+    std::vector<std::unique_ptr<Unit>> units;
+    if (part.first && !w.layers_only) {
+      units.push_back(std::make_unique<PatchEmbedding>(w));
+    }
+    for (std::int64_t i = 0; i < part.layers; ++i) {
+      units.push_back(std::make_unique<TransformerLayer>(w, part.first_layer + i));
+    }
+    if (part.last && !w.layers_only) {
+      units.push_back(std::make_unique<ClassHead>(w));
+    }
+    return units;
+  }
+  [[nodiscard]] std::vector<std::int64_t> HiddenShape(const Workload& w) const override {
+    return ActivationShape(w, w.model.sequence, w.model.hidden);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ModelFamily> MakeVit() { return std::make_unique<Vit>(); }
+
+}  // namespace reprise

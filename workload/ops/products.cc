@@ -1,0 +1,195 @@
+// Matrix products.
+#include <numeric>
+
+#include "workload/ops/operators.h"
+
+namespace reprise {
+namespace {
+
+TensorDesc Turned(Builder& b, const TensorDesc& x) {
+  const TensorDesc turned =
+      b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset);
+  b.out.Host("aten::t", {Of(x)}, {Of(turned)});
+  return turned;
+}
+
+TensorDesc Reshaped(Builder& b, const char* name, const TensorDesc& x,
+                    std::vector<std::int64_t> shape) {
+  if (x.shape == shape) {
+    return x;
+  }
+  const TensorDesc view = b.out.Part(x, 0, shape);
+  b.out.Host(name, {Of(x), OfInts(shape)}, {Of(view)});
+  return view;
+}
+
+// x yᵀ of two matrices, or of one and a view of the other.
+TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
+  const TensorDesc result = b.out.New(x.dtype, {x.shape[0], y.shape[1]});
+  b.out.Work("aten::mm", {Of(x), Of(y)}, {Of(result)});
+  return result;
+}
+
+// What the backward pass of a linear layer needs, by value: entries outlive the call.
+struct LinearNeeds {
+  Builder* b;
+  TensorDesc x;  // (rows, k)
+  std::shared_ptr<Regathered> regathered;
+  Parameter* parameter;
+  Parameter* bias;
+  bool deferred, input_gradient;
+
+  [[nodiscard]] TensorDesc InputMatrix() const {
+    if (!regathered) {
+      return x;
+    }
+    const TensorDesc& whole = regathered->Get();
+    return b->out.Part(whole, 0, x.shape);
+  }
+  [[nodiscard]] TensorDesc WeightGradient(const TensorDesc& gradient) const {
+    const TensorDesc product = Product(*b, Turned(*b, gradient), InputMatrix());
+    const TensorDesc turned = Turned(*b, product);
+    b->out.parent = "TBackward0";
+    return Turned(*b, turned);
+  }
+  [[nodiscard]] TensorDesc BiasGradient(const TensorDesc& gradient) const {
+    const std::int64_t n = gradient.shape[1];
+    const TensorDesc sum = b->out.New(gradient.dtype, {1, n});
+    b->out.Work("aten::sum", {Of(gradient), OfInts({0}), OfBool(true), {}}, {Of(sum)});
+    return Reshaped(*b, "aten::view", sum, {n});
+  }
+};
+
+std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& results) {
+  Builder& b = *needs.b;
+  const TensorDesc given = *results[0].tensor;
+  const std::string name = b.out.parent;
+  b.out.parent = "aten::reshape";
+  const std::int64_t n = given.shape.back();
+  const TensorDesc gradient = Reshaped(b, "aten::view", given, {given.elements / n, n});
+  b.out.parent = name;
+  std::vector<Grad> out(needs.bias != nullptr ? 3 : 2);
+  if (needs.input_gradient) {
+    // Of the view that the forward pass kept; the storage may have been gathered again.
+    const TensorDesc& weight = needs.parameter->value;
+    const TensorDesc kept = b.out.Alias(weight, {weight.shape[1], weight.shape[0]},
+                                        {weight.strides[1], weight.strides[0]}, weight.offset);
+    const TensorDesc product = Product(b, gradient, Turned(b, kept));
+    std::vector<std::int64_t> shape(given.shape);
+    shape.back() = weight.shape[1];
+    b.out.parent = "aten::reshape";
+    out[0] = {Reshaped(b, "aten::view", product, shape), shape.size() == 2};
+    b.out.parent = name;
+  }
+  const auto weights = [needs, gradient, name](bool deliver) {
+    Builder& builder = *needs.b;
+    std::pair<TensorDesc, std::optional<TensorDesc>> sums;
+    builder.out.parent = name;
+    sums.first = needs.WeightGradient(gradient);
+    if (needs.bias != nullptr) {
+      builder.out.parent = "autograd::engine::evaluate_function: " + name;
+      sums.second = needs.BiasGradient(gradient);
+    }
+    builder.out.parent = name;
+    if (deliver) {
+      builder.out.parent = "torch::autograd::AccumulateGrad";
+      builder.on_parameter(*needs.parameter, {sums.first, false});
+      if (sums.second) {
+        builder.on_parameter(*needs.bias, {sums.second, false});
+      }
+    }
+    return sums;
+  };
+  if (needs.deferred) {
+    b.deferred.push_back([weights] { (void)weights(true); });
+    return out;
+  }
+  const auto sums = weights(false);
+  out[1] = {sums.first, false};
+  if (sums.second) {
+    out[2] = {*sums.second, false};
+  }
+  return out;
+}
+
+}  // namespace
+
+Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column) {
+  const std::int64_t n = weight.shape[0];
+  const std::int64_t k = weight.shape[1];
+  std::vector<std::int64_t> shape = x.shape();
+  shape.back() = n;
+  b.Op("aten::linear");
+  const TensorDesc rows = Reshaped(b, "aten::view", x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc turned = Turned(b, weight.value);
+  b.out.facts.copies = weight.copies;
+  TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], n});
+  if (bias != nullptr) {
+    b.out.Work("aten::addmm", {Of(bias->value), Of(rows), Of(turned), OfInt(1), OfInt(1)},
+               {Of(product)});
+  } else {
+    b.out.parent = "aten::matmul";
+    b.out.Work("aten::mm", {Of(rows), Of(turned)}, {Of(product)});
+  }
+  b.out.facts.copies = 1;
+  product = Reshaped(b, "aten::_unsafe_view", product, shape);
+  const bool deferred = column && b.workload.overlap.tp && b.layout().tp > 1;
+  LinearNeeds needs{&b, rows, x.regathered, &weight, bias, deferred, x.NeedsGradient()};
+  if (x.regathered) {
+    needs.x.incarnation = -1;  // it is not kept
+  }
+  std::vector<Var> inputs = {x, Var{.parameter = &weight}};
+  if (bias != nullptr) {
+    inputs.push_back(Var{.parameter = bias});
+  }
+  return b.tape->Record(
+      bias != nullptr ? "AddmmBackward0" : "MmBackward0", inputs, {product},
+      [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
+}
+
+Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
+  const bool scaled = scale != 0;
+  const std::int64_t batch = x.shape()[0];
+  b.Op(scaled ? "" : "aten::matmul");
+  const TensorDesc result = b.out.New(x.tensor.dtype, {batch, x.shape()[1], y.shape()[2]});
+  if (scaled) {  // Megatron's: baddbmm into an empty buffer, with beta 0 and alpha 1 / sqrt(d)
+    const TensorDesc buffer = b.out.New(x.tensor.dtype, result.shape);
+    b.out.Work("aten::baddbmm",
+               {Of(buffer), Of(x.tensor), Of(y.tensor), OfDouble(0), OfDouble(scale)},
+               {Of(result)});
+  } else {
+    b.out.Work("aten::bmm", {Of(x.tensor), Of(y.tensor)}, {Of(result)});
+  }
+  const TensorDesc left = x.tensor;
+  const TensorDesc right = y.tensor;
+  return b.tape->Record(
+      scaled ? "BaddbmmBackward0" : "BmmBackward0", {x, y}, {result},
+      [&b, left, right, scale](std::vector<Grad>& results) {
+        const TensorDesc gradient = *results[0].tensor;
+        const auto turned = [&b](const TensorDesc& t) {
+          const TensorDesc view =
+              b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
+                          {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
+          b.out.Host("aten::transpose", {Of(t), OfInt(1), OfInt(2)}, {Of(view)});
+          return view;
+        };
+        const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
+          const TensorDesc out = b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]});
+          b.out.Work("aten::bmm", {Of(l), Of(r)}, {Of(out)});
+          return out;
+        };
+        const auto scaled_by = [&b, scale](const TensorDesc& t) {
+          if (scale == 0) {
+            return t;
+          }
+          const TensorDesc out = b.NewLike(t);
+          b.out.Work("aten::mul", {Of(t), OfDouble(scale)}, {Of(out)});
+          return out;
+        };
+        const TensorDesc right_gradient = scaled_by(product(turned(left), gradient));
+        const TensorDesc left_gradient = scaled_by(product(gradient, turned(right)));
+        return std::vector<Grad>{{left_gradient, true}, {right_gradient, true}};
+      })[0];
+}
+
+}  // namespace reprise

@@ -1,0 +1,174 @@
+#include "workload/parallel/context.h"
+
+#include <optional>
+
+#include "workload/ops/operators.h"
+#include "workload/parallel/parallelism.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kRing = "cp";
+
+// One hop: what this rank holds goes to the next, what the previous holds comes. On streams of
+// their own, so that it runs beside the attention of the part at hand.
+struct Hop {
+  TensorDesc received;
+  Issued send, receive;
+};
+Hop PassOn(Builder& b, const TensorDesc& held) {
+  const std::int64_t size = b.layout().cp;
+  Hop hop{.received = b.NewLike(held)};
+  hop.send = b.Send(kRing, (b.place.cp + 1) % size, "cp send", held);
+  hop.receive = b.Receive(kRing, (b.place.cp + size - 1) % size, "cp receive", hop.received);
+  return hop;
+}
+
+void WaitFor(Builder& b, const Hop& hop) {
+  if (!b.out.cuda()) {
+    b.out.Wait(hop.send);
+  }
+  b.out.Wait(hop.receive);
+}
+
+TensorDesc Binary(Builder& b, const char* name, const TensorDesc& x, const TensorDesc& y) {
+  const TensorDesc result = b.NewLike(x);
+  ValueList inputs = {Of(x), Of(y)};
+  if (name != std::string_view("aten::mul")) {
+    inputs.push_back(OfInt(1));
+  }
+  b.out.Work(name, inputs, {Of(result)});
+  return result;
+}
+TensorDesc Unary(Builder& b, const char* name, const TensorDesc& x) {
+  const TensorDesc result = b.NewLike(x);
+  b.out.Work(name, {Of(x)}, {Of(result)});
+  return result;
+}
+
+// Adds the attention to another part: both are weighted by the sums of their exponentials.
+//   out ← out − σ(lse' − lse) (out − out')     lse ← lse − log σ(lse − lse')
+void Merge(Builder& b, AttentionResult& sum, const AttentionResult& part) {
+  std::vector<std::int64_t> shape = sum.lse.shape;
+  shape.push_back(1);
+  const TensorDesc share = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", part.lse, sum.lse));
+  const TensorDesc wide = b.out.Part(share, 0, shape);
+  b.out.Host("aten::unsqueeze", {Of(share), OfInt(-1)}, {Of(wide)});
+  const TensorDesc difference = Binary(b, "aten::sub", sum.out, part.out);
+  const TensorDesc step = Binary(b, "aten::mul", difference, wide);
+  b.out.Work("aten::sub_", {Of(sum.out), Of(step), OfInt(1)}, {Of(sum.out)});
+  const TensorDesc rest = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", sum.lse, part.lse));
+  b.out.Work("aten::sub_", {Of(sum.lse), Of(Unary(b, "aten::log", rest)), OfInt(1)},
+             {Of(sum.lse)});
+}
+
+struct RingPart {
+  TensorDesc k, v;
+};
+RingPart PartsOf(Builder& b, const TensorDesc& pair, const std::vector<std::int64_t>& shape) {
+  const std::int64_t count = ElementCount(shape);
+  RingPart part{b.out.Part(pair, 0, shape), b.out.Part(pair, count, shape)};
+  b.out.Host("aten::unbind", {Of(pair), OfInt(0)}, {OfTensors({part.k, part.v})});
+  return part;
+}
+
+TensorDesc Paired(Builder& b, const TensorDesc& k, const TensorDesc& v) {
+  std::vector<std::int64_t> shape = k.shape;
+  shape.insert(shape.begin(), 2);
+  const TensorDesc pair = b.out.New(k.dtype, shape);
+  b.out.Work("aten::stack", {OfTensors({k, v}), OfInt(0)}, {Of(pair)});
+  return pair;
+}
+
+std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const TensorDesc& q,
+                               const TensorDesc& own, const std::vector<std::int64_t>& shape,
+                               const AttentionResult& forward, bool causal) {
+  const std::int64_t size = b.layout().cp;
+  TensorDesc pair = own;
+  std::optional<TensorDesc> dq;
+  std::optional<Hop> gradients;  // of keys and values, on their way to this rank
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::optional<Hop> next;
+    if (i + 1 < size) {
+      next = PassOn(b, pair);
+    }
+    const RingPart part = PartsOf(b, pair, shape);
+    const auto d =
+        FusedAttentionBackward(b, gradient, q, part.k, part.v, forward, causal && i == 0);
+    if (dq) {
+      b.out.Work("aten::add_", {Of(*dq), Of(d[0]), OfInt(1)}, {Of(*dq)});
+    } else {
+      dq = d[0];
+    }
+    TensorDesc sum = Paired(b, d[1], d[2]);
+    if (gradients) {
+      WaitFor(b, *gradients);
+      b.out.Work("aten::add_", {Of(sum), Of(gradients->received), OfInt(1)}, {Of(sum)});
+    }
+    gradients = PassOn(b, sum);
+    if (next) {
+      WaitFor(b, *next);
+      pair = next->received;
+    }
+  }
+  WaitFor(b, *gradients);
+  const RingPart mine = PartsOf(b, gradients->received, shape);
+  return {{*dq, true}, {mine.k, false}, {mine.v, false}};
+}
+
+class ContextParallel final : public Parallelism {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "context"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "the sequence divided; keys and values travel round a ring";
+  }
+  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
+    return {ByRule(w.layout, kRing, "CONTEXT_PARALLEL_GROUP", {kContextAxis})};
+  }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    if (w.layout.cp > 1 && !w.model.fused_attention) {
+      return BadInput(
+          "context parallelism needs \"fused_attention\": parts are merged by their sums of "
+          "exponentials, which unfused attention does not keep");
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Parallelism> MakeContextParallel() { return std::make_unique<ContextParallel>(); }
+
+Var RingAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
+  const std::int64_t size = b.layout().cp;
+  b.Op("RingAttention");
+  const TensorDesc own = Paired(b, k.tensor, v.tensor);
+  const std::vector<std::int64_t> shape = k.shape();
+  TensorDesc pair = own;
+  std::optional<AttentionResult> sum;
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::optional<Hop> next;
+    if (i + 1 < size) {
+      next = PassOn(b, pair);
+    }
+    const RingPart part = PartsOf(b, pair, shape);
+    const AttentionResult result =
+        FusedAttentionForward(b, q.tensor, part.k, part.v, causal && i == 0);
+    if (sum) {
+      Merge(b, *sum, result);
+    } else {
+      sum = result;
+    }
+    if (next) {
+      WaitFor(b, *next);
+      pair = next->received;
+    }
+  }
+  const TensorDesc qt = q.tensor;
+  return b.tape->Record("RingAttentionBackward", {q, k, v}, {sum->out},
+                        [&b, qt, own, shape, sum = *sum, causal](std::vector<Grad>& results) {
+                          return RingBackward(b, *results[0].tensor, qt, own, shape, sum, causal);
+                        })[0];
+}
+
+}  // namespace reprise

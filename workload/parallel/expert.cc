@@ -1,0 +1,285 @@
+#include "workload/parallel/expert.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "workload/ops/operators.h"
+#include "workload/parallel/parallelism.h"
+#include "workload/routing.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kExpertGroup = "ep";
+
+std::int64_t Sum(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+// Rows of x by an index; the gradient is added where the rows came from.
+Var IndexRows(Builder& b, const Var& x, const TensorDesc& index) {
+  b.Op();
+  std::vector<std::int64_t> shape = x.shape();
+  shape[0] = index.shape[0];
+  const TensorDesc result = b.out.New(x.tensor.dtype, shape);
+  b.out.Work("aten::index", {Of(x.tensor), OfTensors({index})}, {Of(result)});
+  const DType dtype = x.tensor.dtype;
+  const std::vector<std::int64_t> before = x.shape();
+  return b.tape->Record("IndexBackward0", {x}, {result},
+                        [&b, index, dtype, before](std::vector<Grad>& results) {
+                          const TensorDesc dx = b.out.New(dtype, before);
+                          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
+                          b.out.Work("aten::_index_put_impl_",
+                                     {Of(dx), OfTensors({index}), Of(*results[0].tensor),
+                                      OfBool(true), OfBool(true)},
+                                     {Of(dx)});
+                          return std::vector<Grad>{{dx, true}};
+                        })[0];
+}
+
+// The largest top_k of each row; the gradient goes to where they were.
+Var TopK(Builder& b, const Var& x, std::int64_t k, TensorDesc& indices) {
+  b.Op();
+  const TensorDesc values = b.out.New(x.tensor.dtype, {x.shape()[0], k});
+  indices = b.out.New(DType::kInt64, {x.shape()[0], k});
+  b.out.Work("aten::topk",
+             {Of(x.tensor), OfInt(k), OfInt(-1), OfBool(true), OfBool(true)},
+             {Of(values), Of(indices)});
+  const TensorDesc input = x.tensor;
+  return b.tape->Record("TopkBackward0", {x}, {values},
+                        [&b, input, indices](std::vector<Grad>& results) {
+                          b.out.parent = "aten::value_selecting_reduction_backward";
+                          const TensorDesc dx = b.NewLike(input);
+                          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
+                          b.out.Work("aten::scatter_",
+                                     {Of(dx), OfInt(-1), Of(indices), Of(*results[0].tensor)},
+                                     {Of(dx)});
+                          return std::vector<Grad>{{dx, true}};
+                        })[0];
+}
+
+Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
+  b.Op();
+  std::vector<std::int64_t> shape = x.shape();
+  shape.erase(shape.begin() + dim);
+  const TensorDesc result = b.out.New(x.tensor.dtype, shape);
+  b.out.Work("aten::sum", {Of(x.tensor), OfInts({dim}), OfBool(false), {}}, {Of(result)});
+  const std::vector<std::int64_t> before = x.shape();
+  return b.tape->Record(
+      "SumBackward1", {x}, {result}, [&b, before, dim](std::vector<Grad>& results) {
+        const TensorDesc gradient = *results[0].tensor;
+        std::vector<std::int64_t> strides = gradient.strides;
+        strides.insert(strides.begin() + dim, 0);
+        const TensorDesc spread = b.out.Alias(gradient, before, strides, gradient.offset);
+        b.out.Host("aten::expand", {Of(gradient), OfInts(before), OfBool(false)}, {Of(spread)});
+        return std::vector<Grad>{{spread, false}};
+      })[0];
+}
+
+Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent,
+                 const std::vector<std::int64_t>& received) {
+  const auto exchange = [&b](const TensorDesc& in, const std::vector<std::int64_t>& in_rows,
+                             const std::vector<std::int64_t>& out_rows) {
+    std::vector<std::int64_t> shape = in.shape;
+    shape[0] = Sum(out_rows);
+    const TensorDesc result = b.out.New(in.dtype, shape);
+    const bool even = in_rows == out_rows && std::equal(in_rows.begin() + 1, in_rows.end(),
+                                                        in_rows.begin());
+    const std::vector<std::int64_t> none;
+    b.out.Wait(
+        b.AllToAll(kExpertGroup, in, result, even ? none : in_rows, even ? none : out_rows));
+    return result;
+  };
+  b.Op("AllToAll");
+  const TensorDesc result = exchange(x.tensor, sent, received);
+  return b.tape->Record("AllToAllBackward", {x}, {result},
+                        [exchange, sent, received](std::vector<Grad>& results) {
+                          return std::vector<Grad>{
+                              {exchange(*results[0].tensor, received, sent), true}};
+                        })[0];
+}
+
+TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
+  b.Op();
+  const TensorDesc result = b.out.New(DType::kInt64, keys.shape);
+  if (stable) {
+    b.out.Work("aten::argsort", {Of(keys), OfBool(true), OfInt(-1), OfBool(false)}, {Of(result)});
+  } else {
+    b.out.Work("aten::argsort", {Of(keys), OfInt(-1), OfBool(false)}, {Of(result)});
+  }
+  return result;
+}
+
+// How many tokens of each expert come from each rank.
+void ExchangeCounts(Builder& b, const TensorDesc& counts) {
+  const std::int64_t ranks = b.layout().ep;
+  const std::string& how = b.model().count_exchange;
+  const std::int64_t sizes = counts.shape[0];
+  const auto sum = [&b](const TensorDesc& of, std::int64_t rows) {
+    const TensorDesc view = b.out.Part(of, 0, {rows, of.elements / rows});
+    b.out.Host("aten::view", {Of(of), OfInts({rows, -1})}, {Of(view)});
+    const TensorDesc result = b.out.New(DType::kInt64, {rows});
+    b.out.Work("aten::sum", {Of(view), OfInts({1}), OfBool(false), {}}, {Of(result)});
+    b.out.ReadItem(result);  // the host needs the sizes
+  };
+  if (how == "all_to_all") {
+    const TensorDesc result = b.out.New(DType::kInt64, {sizes});
+    b.out.Wait(b.AllToAll(kExpertGroup, counts, result));
+    sum(counts, ranks);
+    sum(result, ranks);
+  } else if (how == "all_gather") {
+    const TensorDesc result = b.out.New(DType::kInt64, {ranks * sizes});
+    b.out.Wait(b.AllGather(kExpertGroup, counts, result));
+    sum(counts, ranks);
+    sum(result, ranks);
+  }
+}
+
+class ExpertParallel final : public Parallelism {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "expert"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "experts divided among data-parallel ranks; tokens travel to them and back";
+  }
+  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
+    return {ByRule(w.layout, kExpertGroup, "EXPERT_MODEL_PARALLEL_GROUP", {kExpertAxis})};
+  }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    const Layout& l = w.layout;
+    if (l.ep == 1 || !w.model.tables.empty()) {  // tables are divided in any number
+      return {};
+    }
+    if (w.model.experts == 0) {
+      return BadInput(fmt::format(
+          "expert parallelism of {} needs a model with experts; \"experts\" is 0 (use \"ep\": 1)",
+          l.ep));
+    }
+    if (w.model.experts % l.ep != 0) {
+      return BadInput(fmt::format(
+          "expert parallelism of {} does not divide {} experts; the nearest that does is {}", l.ep,
+          w.model.experts, NearestDivisor(w.model.experts, l.ep)));
+    }
+    if (l.dp % l.ep != 0) {
+      return BadInput(fmt::format(
+          "expert parallelism of {} does not divide data parallelism of {}, among whose ranks the "
+          "experts are divided; the nearest that does is {}",
+          l.ep, l.dp, NearestDivisor(l.dp, l.ep)));
+    }
+    return {};
+  }
+};
+
+// Rows in the order of experts in place of the order of their senders.
+TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows,
+                         std::int64_t local, std::int64_t ranks) {
+  b.Op();
+  const TensorDesc numbers = b.out.New(DType::kInt64, {local});
+  b.out.Work("aten::arange", {OfInt(local), {}, {}, OfText(numbers.device), OfBool(false)},
+             {Of(numbers)});
+  const TensorDesc repeated = b.out.New(DType::kInt64, {local * ranks});
+  b.out.Work("aten::repeat", {Of(numbers), OfInts({ranks})}, {Of(repeated)});
+  const TensorDesc owners = b.out.New(DType::kInt64, {rows});
+  b.out.Work("aten::repeat_interleave", {Of(repeated), Of(counts), {}, {}}, {Of(owners)});
+  return Argsort(b, owners, true);
+}
+
+}  // namespace
+
+std::unique_ptr<Parallelism> MakeExpertParallel() { return std::make_unique<ExpertParallel>(); }
+
+Var FeedForward(Builder& b, const Var& x, const ExpertWeights& weights) {
+  Var up = Linear(b, x, *weights.up, weights.up_bias, true);
+  if (b.model().gated_ffn) {
+    const std::int64_t half = up.shape().back() / 2;
+    const std::vector<Var> halves = Split(b, up, {half, half});
+    up = Multiply(b, Silu(b, halves[0]), halves[1]);
+  } else {
+    up = Gelu(b, up);
+  }
+  return Linear(b, up, *weights.down, weights.down_bias);
+}
+
+Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
+                        const std::vector<ExpertWeights>& experts) {
+  const ModelShape& model = b.model();
+  const std::int64_t tokens = x.shape()[0];
+  const std::int64_t k = model.top_k;
+  const std::int64_t ranks = b.layout().ep;
+  const std::int64_t local = model.experts / ranks;
+  const std::int64_t position = b.place.dp % ranks;
+  const std::vector<std::int64_t> counts =
+      TokensOfExperts(b.workload, tokens, b.layer, b.batch);
+  std::vector<std::int64_t> sent;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    sent.push_back(Sum({counts.begin() + rank * local, counts.begin() + (rank + 1) * local}));
+  }
+  const std::vector<std::int64_t> received(static_cast<std::size_t>(ranks),
+                                           sent[static_cast<std::size_t>(position)]);
+  const Var scores = Softmax(b, Linear(b, x, router, nullptr));
+  TensorDesc chosen;
+  const Var gates = TopK(b, scores, k, chosen);
+  const TensorDesc flat = b.out.Part(chosen, 0, {tokens * k});
+  b.out.Host("aten::view", {Of(chosen), OfInts({tokens * k})}, {Of(flat)});
+  const TensorDesc order = Argsort(b, flat, true);
+  const TensorDesc per_expert = b.out.New(DType::kInt64, {model.experts});
+  b.out.Work("aten::bincount", {Of(flat), {}, OfInt(model.experts)}, {Of(per_expert)});
+  // Padded to capacity, the sizes are known.
+  const bool known = model.capacity_factor && !model.drop_tokens;
+  if (ranks > 1 && !known) {
+    ExchangeCounts(b, per_expert);
+  }
+  const std::int64_t rows = Sum(sent);
+  TensorDesc kept = order;
+  if (rows != order.shape[0]) {  // dropped, or padded
+    kept = b.out.New(DType::kInt64, {rows});
+    b.out.Work("aten::constant_pad_nd",
+               {Of(order), OfInts({0, rows - order.shape[0]}), OfInt(0)}, {Of(kept)});
+  }
+  const TensorDesc token_of = b.NewLike(kept);
+  b.out.Work("aten::floor_divide", {Of(kept), OfInt(k)}, {Of(token_of)});
+  Var sorted = IndexRows(b, x, token_of);
+  if (ranks > 1) {
+    sorted = ExchangeRows(b, sorted, sent, received);
+  }
+  const std::int64_t held = Sum(received);
+  TensorDesc by_expert;
+  if (ranks > 1 && local > 1) {
+    const TensorDesc sizes = b.out.New(DType::kInt64, {local * ranks});
+    b.out.Work("aten::repeat", {Of(b.out.Part(per_expert, 0, {local})), OfInts({ranks})},
+               {Of(sizes)});
+    by_expert = OrderByExpert(b, sizes, held, local, ranks);
+    sorted = IndexRows(b, sorted, by_expert);
+  }
+  std::vector<Var> results;
+  std::int64_t at = 0;
+  for (std::int64_t expert = 0; expert < local; ++expert) {
+    const std::int64_t mine =
+        counts[static_cast<std::size_t>(position * local + expert)] * ranks;
+    if (mine > 0) {
+      const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
+      results.push_back(FeedForward(b, part, experts[static_cast<std::size_t>(expert)]));
+    }
+    at += mine;
+  }
+  Var out = results.empty() ? sorted : Concatenate(b, results, 0);
+  if (ranks > 1 && local > 1) {
+    out = IndexRows(b, out, Argsort(b, by_expert, false));
+  }
+  if (ranks > 1) {
+    out = ExchangeRows(b, out, received, sent);
+  }
+  TensorDesc back = Argsort(b, kept, false);
+  if (rows != tokens * k) {  // what was dropped comes back as it can; what was added goes
+    const TensorDesc places = b.out.New(DType::kInt64, {tokens * k});
+    b.out.Work("aten::constant_pad_nd", {Of(back), OfInts({0, tokens * k - rows}), OfInt(0)},
+               {Of(places)});
+    back = places;
+  }
+  out = IndexRows(b, out, back);
+  out = View(b, out, {tokens, k, x.shape()[1]});
+  out = Multiply(b, out, View(b, gates, {tokens, k, 1}));
+  return SumOver(b, out, 1);
+}
+
+}  // namespace reprise

@@ -1,0 +1,25 @@
+// Mixtures of experts, and their division among ranks: tokens travel to their experts and back.
+#pragma once
+
+#include <vector>
+
+#include "workload/builder.h"
+
+namespace reprise {
+
+// One expert's matrices: up (or gate and up in one), down.
+struct ExpertWeights {
+  Parameter* up = nullptr;
+  Parameter* up_bias = nullptr;
+  Parameter* down = nullptr;
+  Parameter* down_bias = nullptr;
+};
+
+// x (tokens, hidden) through the experts that `router` chooses, weighted: (tokens, hidden).
+// `experts` are this rank's.
+Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
+                        const std::vector<ExpertWeights>& experts);
+// A feed-forward block of rows: up, activation, down.
+Var FeedForward(Builder& b, const Var& x, const ExpertWeights& weights);
+
+}  // namespace reprise

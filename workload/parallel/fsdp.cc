@@ -1,0 +1,176 @@
+// Fully sharded data parallelism, as PyTorch's fully_shard: a unit's parameters are gathered before
+// each of its passes and freed after it; gradients are reduced and scattered after the backward
+// pass.
+#include <fmt/format.h>
+
+#include "workload/parallel/parallelism.h"
+#include "workload/parameters.h"
+
+namespace reprise {
+namespace {
+
+std::vector<std::int64_t> SizesOf(const std::vector<TensorDesc>& tensors) {
+  std::vector<std::int64_t> sizes;
+  for (const TensorDesc& tensor : tensors) {
+    sizes.push_back(tensor.elements);
+  }
+  return sizes;
+}
+
+std::string Called(const char* what, const Unit& unit) {
+  return fmt::format("FSDP::{} ({})", what, unit.name());
+}
+
+// Copies the shards into one buffer and starts to gather the others'.
+void StartGather(Builder& b, Unit& unit, ShardedUnit& part) {
+  if (part.issued || part.gathered) {
+    return;
+  }
+  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  b.out.parent = Called("all_gather", unit);
+  part.whole = b.out.New(b.dtype(), {shards * part.shard_elements}, StorageUse::kGathered);
+  const TensorDesc own = b.out.Part(part.whole, 0, {part.shard_elements});
+  b.out.Work("fsdp::all_gather_copy_in",
+             {OfTensors(part.values), Of(part.whole), OfInts(SizesOf(part.values)),
+              OfInt(part.shard_elements), OfInt(0)},
+             {Of(own), Of(part.whole)});
+  if (shards > 1) {
+    part.gathering = b.AllGather(ParameterStore::ReplicaGroup(part.expert), own, part.whole,
+                                 b.workload.overlap.param, part.expert ? "fsdp experts" : "fsdp");
+  }
+  part.issued = true;
+}
+
+// Waits for the others' shards and copies them into the parameters.
+void FinishGather(Builder& b, Unit& unit, ShardedUnit& part) {
+  if (part.gathered) {
+    return;
+  }
+  StartGather(b, unit, part);
+  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  b.out.Wait(std::exchange(part.gathering, {}));
+  b.out.parent = Called("all_gather_copy_out", unit);
+  const TensorDesc rows = b.out.Part(part.whole, 0, {shards, part.shard_elements});
+  b.out.Host("aten::view", {Of(part.whole), OfInts(rows.shape)}, {Of(rows)});
+  std::vector<TensorDesc> parts;
+  for (std::size_t i = 0; i < part.parameters.size(); ++i) {
+    const TensorDesc flat =
+        b.out.New(b.dtype(), {shards, part.values[i].elements}, StorageUse::kGathered);
+    parts.push_back(flat);
+    part.parameters[i]->value = b.out.Part(flat, 0, part.parameters[i]->shape);
+  }
+  b.out.Work("fsdp::split_with_sizes_copy",
+             {Of(rows), OfInts(SizesOf(part.values)), OfInt(1), OfTensors(parts)}, {});
+  part.issued = false;
+  part.gathered = true;
+}
+
+void AddReduced(Builder& b, ShardedUnit& part) {
+  b.out.Wait(std::exchange(part.reduction, {}));
+  std::int64_t at = 0;
+  for (TensorDesc& gradient : part.gradients) {
+    const TensorDesc piece = b.out.Part(part.reduced, at, gradient.shape);
+    if (part.has_gradient) {
+      b.out.Work("aten::add_", {Of(gradient), Of(piece), OfInt(1)}, {Of(gradient)});
+    } else {
+      b.out.Work("aten::copy_", {Of(gradient), Of(piece), OfBool(false)}, {Of(gradient)});
+    }
+    at += gradient.elements;
+  }
+  part.has_gradient = true;
+}
+
+class FullySharded final : public Parallelism {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "fsdp"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "parameters, gradients and optimizer states divided; gathered when needed";
+  }
+  [[nodiscard]] std::vector<GroupRole> Groups(const Workload&) const override { return {}; }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    if (w.layout.fsdp && w.layout.pp > 1 && w.model.tied_embeddings) {
+      return BadInput(
+          "\"fsdp\" with pipeline parallelism needs \"tied_embeddings\": false: first and last "
+          "stage hold shards of different units");
+    }
+    return {};
+  }
+
+  void BeforeUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
+    for (ShardedUnit& part : store.sharded(unit.index)) {
+      FinishGather(b, unit, part);
+    }
+    // The next unit's parameters travel while this one computes.
+    if (b.layout().fsdp && b.workload.overlap.param) {
+      const std::size_t next = unit.index + (backward ? -1 : 1);
+      if (next < store.sharded_units()) {
+        for (ShardedUnit& part : store.sharded(next)) {
+          StartGather(b, *store.units()[next], part);
+        }
+      }
+    }
+  }
+  void AfterUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
+    for (ShardedUnit& part : store.sharded(unit.index)) {
+      if (backward) {
+        StartReduce(b, unit, part);
+      } else if (!unit.is_layer() && !b.layout().reshard_root) {
+        continue;
+      }
+      part.gathered = false;
+    }
+  }
+  void AfterBackward(Builder& b, ParameterStore& store) const override {
+    for (std::size_t i = store.sharded_units(); i-- > 0;) {
+      for (ShardedUnit& part : store.sharded(i)) {
+        if (part.reduction.node_id != 0) {
+          b.out.parent = Called("post_backward_accumulate", *store.units()[i]);
+          AddReduced(b, part);
+        }
+        part.gathered = part.issued = false;
+      }
+    }
+  }
+
+ private:
+  static void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
+    const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+    if (part.reduction.node_id != 0) {  // of the micro-batch before
+      b.out.parent = Called("post_backward_accumulate", unit);
+      AddReduced(b, part);
+    }
+    b.out.parent = Called("post_backward_reduce", unit);
+    const DType dtype = b.workload.GradientType();
+    std::vector<TensorDesc> gradients;
+    for (Parameter* parameter : part.parameters) {
+      if (!parameter->has_gradient) {  // an expert without tokens
+        parameter->fresh = b.out.New(b.dtype(), parameter->shape);
+        b.out.Work("aten::zero_", {Of(parameter->fresh)}, {Of(parameter->fresh)});
+      }
+      gradients.push_back(parameter->fresh);
+      parameter->has_gradient = false;
+    }
+    const TensorDesc flat = b.out.New(dtype, {shards, part.shard_elements});
+    b.out.Work(dtype == b.dtype() ? "fsdp::chunk_cat" : "fsdp::chunk_cat_mixed_dtype",
+               {OfTensors(gradients), OfInt(0), OfInt(shards), Of(flat)}, {});
+    const TensorDesc whole = b.out.Part(flat, 0, {flat.elements});
+    if (shards == 1) {
+      part.reduced = whole;
+      AddReduced(b, part);
+      return;
+    }
+    part.reduced = b.out.New(dtype, {part.shard_elements});
+    part.reduction =
+        b.ReduceScatter(ParameterStore::ReplicaGroup(part.expert), whole, part.reduced,
+                        b.workload.overlap.grad, part.expert ? "fsdp experts" : "fsdp");
+    if (!b.workload.overlap.grad) {
+      AddReduced(b, part);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Parallelism> MakeFullySharded() { return std::make_unique<FullySharded>(); }
+
+}  // namespace reprise

@@ -1,0 +1,40 @@
+#include "workload/parallel/parallelism.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace reprise {
+
+const std::vector<std::unique_ptr<Parallelism>>& BuiltinParallelisms() {
+  static const std::vector<std::unique_ptr<Parallelism>> kAll = [] {
+    std::vector<std::unique_ptr<Parallelism>> all;
+#define PARALLELISM(name) all.push_back(Make##name());
+#include "workload/parallelisms.def"
+#undef PARALLELISM
+    return all;
+  }();
+  return kAll;
+}
+
+GroupRole ByRule(const Layout& layout, std::string role, std::string description,
+                 std::vector<std::size_t> axes, std::vector<std::int64_t> at) {
+  GroupRole out;
+  out.role = std::move(role);
+  out.description = std::move(description);
+  out.mesh = MeshOf(layout);
+  out.axes = std::move(axes);
+  out.at = std::move(at);
+  return out;
+}
+
+std::int64_t NearestDivisor(std::int64_t whole, std::int64_t given) {
+  std::int64_t best = 1;
+  for (std::int64_t d = 1; d <= whole && d <= 2 * given; ++d) {
+    if (whole % d == 0 && std::abs(d - given) < std::abs(best - given)) {
+      best = d;
+    }
+  }
+  return best;
+}
+
+}  // namespace reprise

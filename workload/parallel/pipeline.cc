@@ -1,0 +1,63 @@
+// Pipeline parallelism: its groups and rules, and the sum of tied weights. Its transfers are the
+// program's (workload/program.cc), its order the schedule's.
+#include <fmt/format.h>
+
+#include "workload/parallel/parallelism.h"
+#include "workload/parameters.h"
+
+namespace reprise {
+namespace {
+
+class PipelineParallel final : public Parallelism {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "pipeline"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "layers divided into stages; hidden states travel between neighbours";
+  }
+  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
+    std::vector<GroupRole> roles = {
+        ByRule(w.layout, "pp", "PIPELINE_MODEL_PARALLEL_GROUP", {kStageAxis})};
+    if (w.layout.pp == 2 && w.virtual_stages > 1) {
+      // Both directions between two stages: their transfers are kept apart.
+      roles.push_back(
+          ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
+    }
+    if (w.layout.pp > 1 && w.model.tied_embeddings) {
+      roles.push_back(ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis},
+                             {0, w.layout.pp - 1}));
+    }
+    return roles;
+  }
+  [[nodiscard]] Status Check(const Workload& w) const override {
+    const std::int64_t chunks = w.layout.pp * w.virtual_stages;
+    if (chunks > w.model.layers && w.layout.pp > 1) {
+      return BadInput(fmt::format(
+          "{} stages of a pipeline{}, but {} layers: a stage needs a layer; use at most {} stages",
+          chunks,
+          w.virtual_stages > 1 ? fmt::format(" ({} x {} virtual)", w.layout.pp, w.virtual_stages)
+                               : "",
+          w.model.layers, w.model.layers / w.virtual_stages));
+    }
+    return {};
+  }
+  // First and last stage hold one weight: both add their gradients.
+  void AfterBackward(Builder& b, ParameterStore& store) const override {
+    if (b.layout().pp == 1) {
+      return;
+    }
+    for (Unit* unit : store.units()) {
+      for (const Parameter& parameter : unit->parameters()) {
+        if (parameter.tied) {
+          b.Op("finalize_model_grads");
+          b.out.Wait(b.AllReduce("embd", store.GradientOf(parameter)));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Parallelism> MakePipelineParallel() { return std::make_unique<PipelineParallel>(); }
+
+}  // namespace reprise

@@ -1,0 +1,228 @@
+#include "workload/parameters.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+// As Megatron-LM: without overlap one bucket for all; with it 40 million elements.
+constexpr std::int64_t kOverlappedBucketElements = 40'000'000;
+
+std::int64_t RoundUp(std::int64_t number, std::int64_t to) { return (number + to - 1) / to * to; }
+
+// Whether a bucket's values and sums are one buffer each, with parameters as parts of it.
+bool UsesBuffers(const Workload& w) {
+  return w.MixedPrecision() || w.layout.distributed_optimizer;
+}
+
+}  // namespace
+
+std::int64_t ParameterStore::Replicas(const Layout& layout, bool expert) {
+  return layout.cp * (expert ? layout.dp / layout.ep : layout.dp);
+}
+
+ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
+                               std::vector<std::vector<std::unique_ptr<Unit>>>& chunks)
+    : workload_(workload), out_(emitter) {
+  for (auto& chunk : chunks) {
+    for (auto& unit : chunk) {
+      unit->index = units_.size();
+      units_.push_back(unit.get());
+    }
+  }
+  sharded_.resize(units_.size());
+  if (workload_.layout.fsdp) {
+    MakeShards();
+  } else {
+    MakeBuckets();
+  }
+}
+
+void ParameterStore::MakeShards() {
+  for (Unit* unit : units_) {
+    for (const bool expert : {false, true}) {
+      ShardedUnit sharded{.expert = expert};
+      const std::int64_t shards = Replicas(workload_.layout, expert);
+      for (Parameter& parameter : unit->parameters()) {
+        if (parameter.expert != expert) {
+          continue;
+        }
+        const std::int64_t elements = RoundUp(parameter.elements(), shards) / shards;
+        sharded.parameters.push_back(&parameter);
+        sharded.values.push_back(
+            out_.New(workload_.model.dtype, {elements}, StorageUse::kParameter));
+        sharded.gradients.push_back(
+            out_.New(workload_.GradientType(), {elements}, StorageUse::kGradient));
+        sharded.shard_elements += elements;
+      }
+      if (!sharded.parameters.empty()) {
+        sharded_[unit->index].push_back(std::move(sharded));
+      }
+    }
+  }
+}
+
+void ParameterStore::MakeBuckets() {
+  const std::int64_t width = SizeOf(workload_.GradientType());
+  std::int64_t most = workload_.bucket_bytes / width;
+  if (most == 0) {
+    most = workload_.overlap.grad || workload_.overlap.param ? kOverlappedBucketElements
+                                                             : std::int64_t{1} << 62;
+  }
+  // Gradients come in reverse, so that buckets fill from the end.
+  for (const bool expert : {false, true}) {
+    bool open = false;
+    for (std::size_t i = units_.size(); i-- > 0;) {
+      Unit& unit = *units_[i];
+      bool any = false;
+      for (Parameter& parameter : unit.parameters()) {
+        any = any || parameter.expert == expert;
+      }
+      if (!any) {
+        continue;
+      }
+      if (!open) {
+        buckets_.push_back({.expert = expert});
+        open = true;
+      }
+      Bucket& bucket = buckets_.back();
+      bucket.units.push_back(i);
+      for (Parameter& parameter : unit.parameters()) {
+        if (parameter.expert == expert) {
+          parameter.bucket = buckets_.size() - 1;
+          bucket.parameters.push_back(&parameter);
+          bucket.elements += parameter.elements();
+        }
+      }
+      open = bucket.elements < most;
+    }
+  }
+  for (Bucket& bucket : buckets_) {
+    const std::int64_t replicas = Replicas(workload_.layout, bucket.expert);
+    if (workload_.layout.distributed_optimizer) {
+      bucket.elements = RoundUp(bucket.elements, replicas);
+    }
+    const bool buffers = UsesBuffers(workload_);
+    if (buffers) {
+      bucket.values =
+          out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
+    }
+    if (buffers || replicas > 1) {
+      bucket.gradients =
+          out_.New(workload_.GradientType(), {bucket.elements}, StorageUse::kGradient);
+    }
+    std::int64_t at = 0;
+    for (Parameter* parameter : bucket.parameters) {
+      parameter->value =
+          buffers ? out_.Part(bucket.values, at, parameter->shape)
+                  : out_.New(workload_.model.dtype, parameter->shape, StorageUse::kParameter);
+      if (bucket.gradients.IsDefined()) {
+        parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
+      }
+      at += parameter->elements();
+    }
+  }
+}
+
+void ParameterStore::BeginStep(Builder& b) {
+  last_batch = false;
+  for (Bucket& bucket : buckets_) {
+    bucket.units_left = bucket.units.size();
+    bucket.reduced = false;
+    if (UsesBuffers(workload_)) {
+      b.Op("Optimizer.zero_grad#Adam.zero_grad");
+      out_.Work("aten::zero_", {Of(bucket.gradients)}, {Of(bucket.gradients)});
+    }
+  }
+  for (Unit* unit : units_) {
+    for (Parameter& parameter : unit->parameters()) {
+      parameter.has_gradient = false;
+    }
+  }
+  for (std::vector<ShardedUnit>& parts : sharded_) {
+    for (ShardedUnit& part : parts) {
+      part.has_gradient = false;
+    }
+  }
+}
+
+void ParameterStore::AddGradient(Parameter& parameter, const Grad& gradient) {
+  const TensorDesc& given = *gradient.tensor;
+  if (UsesBuffers(workload_) && !workload_.layout.fsdp) {
+    out_.Work("aten::add_", {Of(parameter.gradient), Of(given), OfInt(1)},
+              {Of(parameter.gradient)});
+    parameter.has_gradient = true;
+    return;
+  }
+  if (parameter.has_gradient) {
+    out_.Work("aten::add_", {Of(parameter.fresh), Of(given), OfInt(1)}, {Of(parameter.fresh)});
+    return;
+  }
+  const TensorDesc detached = out_.Alias(given, given.shape, given.strides, given.offset);
+  out_.Host("aten::detach", {Of(given)}, {Of(detached)});
+  parameter.fresh = detached;
+  if (!workload_.layout.fsdp && !parameter.gradient.IsDefined()) {
+    out_.SetUse(detached.incarnation, StorageUse::kGradient);  // it stays until the step's end
+  }
+  parameter.has_gradient = true;
+}
+
+std::vector<Optimized>& ParameterStore::Items() {
+  if (items_.empty()) {
+    MakeItems();
+  }
+  return items_;
+}
+
+void ParameterStore::MakeItems() {
+  const auto add = [this](const TensorDesc& value, const TensorDesc& gradient,
+                          const Parameter* parameter = nullptr) {
+    Optimized item{.value = value, .sum = gradient, .parameter = parameter};
+    const auto state = [&](std::vector<std::int64_t> shape) {
+      return out_.New(DType::kFloat32, std::move(shape), StorageUse::kOptimizer);
+    };
+    if (workload_.MixedPrecision()) {
+      item.master = state(value.shape);
+    }
+    item.mean = state(value.shape);
+    if (workload_.optimizer != "sgd") {
+      item.square = state(value.shape);
+      item.step = out_.New(DType::kFloat32, {}, StorageUse::kInput);
+    }
+    items_.push_back(std::move(item));
+  };
+  for (std::vector<ShardedUnit>& parts : sharded_) {
+    for (ShardedUnit& part : parts) {
+      for (std::size_t i = 0; i < part.values.size(); ++i) {
+        add(part.values[i], part.gradients[i]);
+      }
+    }
+  }
+  for (Bucket& bucket : buckets_) {
+    if (workload_.layout.distributed_optimizer) {
+      const std::int64_t shard =
+          bucket.elements / Replicas(workload_.layout, bucket.expert);
+      bucket.value_shard = out_.Part(bucket.values, 0, {shard});
+      bucket.gradient_shard = out_.Part(bucket.gradients, 0, {shard});
+      add(bucket.value_shard, bucket.gradient_shard);
+      continue;
+    }
+    for (Parameter* parameter : bucket.parameters) {
+      add(parameter->value, parameter->gradient, parameter);
+    }
+  }
+}
+
+TensorDesc ParameterStore::GradientOf(const Parameter& parameter) const {
+  for (const std::vector<ShardedUnit>& parts : sharded_) {
+    for (const ShardedUnit& part : parts) {
+      const auto at = std::find(part.parameters.begin(), part.parameters.end(), &parameter);
+      if (at != part.parameters.end()) {
+        return part.gradients[static_cast<std::size_t>(at - part.parameters.begin())];
+      }
+    }
+  }
+  return parameter.gradient.IsDefined() ? parameter.gradient : parameter.fresh;
+}
+
+}  // namespace reprise

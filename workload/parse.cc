@@ -1,0 +1,417 @@
+#include "workload/parse.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/input_file.h"
+#include "core/nearest.h"
+#include "workload/families/family.h"
+#include "workload/schedules/schedule.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using WorkloadJson = nlohmann::json;
+
+constexpr std::uint64_t kMostWorkloadBytes = std::uint64_t{16} << 20;
+
+struct WorkloadField {
+  std::string_view name;
+  std::function<Status(const WorkloadJson&)> set;
+};
+
+tl::unexpected<Error> Expected(std::string_view name, std::string_view what,
+                               const WorkloadJson& got) {
+  std::string text = got.dump(-1, ' ', false, WorkloadJson::error_handler_t::replace);
+  if (text.size() > 60) {
+    text = text.substr(0, 57) + "...";
+  }
+  return BadInput(fmt::format("\"{}\" is {}; expected {}", name, text, what));
+}
+
+WorkloadField Number(std::string_view name, std::int64_t& to) {
+  return {name, [name, &to](const WorkloadJson& json) -> Status {
+            const bool whole =
+                json.is_number_integer() &&
+                !(json.is_number_unsigned() &&
+                  json.get<std::uint64_t>() >
+                      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+            if (!whole) {
+              return Expected(name, "a whole number", json);
+            }
+            to = json.get<std::int64_t>();
+            return {};
+          }};
+}
+
+WorkloadField Flag(std::string_view name, bool& to) {
+  return {name, [name, &to](const WorkloadJson& json) -> Status {
+            if (!json.is_boolean()) {
+              return Expected(name, "true or false", json);
+            }
+            to = json.get<bool>();
+            return {};
+          }};
+}
+
+WorkloadField Real(std::string_view name, double& to, double least, double most) {
+  return {name, [name, &to, least, most](const WorkloadJson& json) -> Status {
+            if (!json.is_number() || !(json.get<double>() >= least && json.get<double>() <= most)) {
+              return Expected(name, fmt::format("a number from {} to {}", least, most), json);
+            }
+            to = json.get<double>();
+            return {};
+          }};
+}
+
+WorkloadField Numbers(std::string_view name, std::vector<std::int64_t>& to) {
+  return {name, [name, &to](const WorkloadJson& json) -> Status {
+            if (!json.is_array()) {
+              return Expected(name, "a list of whole numbers", json);
+            }
+            to.clear();
+            for (const WorkloadJson& item : json) {
+              std::int64_t number = 0;
+              REPRISE_TRY(Number(name, number).set(item));
+              to.push_back(number);
+            }
+            return {};
+          }};
+}
+
+WorkloadField Text(std::string_view name, std::function<Status(const std::string&)> set) {
+  return {name, [name, set = std::move(set)](const WorkloadJson& json) -> Status {
+            if (!json.is_string()) {
+              return Expected(name, "a text", json);
+            }
+            return set(json.get<std::string>());
+          }};
+}
+
+WorkloadField OneOf(std::string_view name, std::string& to, std::vector<std::string> names) {
+  return Text(name, [name, &to, names = std::move(names)](const std::string& text) -> Status {
+    if (std::find(names.begin(), names.end(), text) == names.end()) {
+      return BadInput(fmt::format("\"{}\" is \"{}\"; expected {}{}", name, text,
+                                  fmt::join(names, ", "), DidYouMean(text, names)));
+    }
+    to = text;
+    return {};
+  });
+}
+
+Status ReadFields(const WorkloadJson& json, std::string_view where,
+                  const std::vector<WorkloadField>& fields) {
+  if (!json.is_object()) {
+    return BadInput(fmt::format("{} is no JSON object", where));
+  }
+  for (const auto& [name, value] : json.items()) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const WorkloadField& f) { return f.name == name; });
+    if (field == fields.end()) {
+      std::vector<std::string> names;
+      for (const WorkloadField& known : fields) {
+        names.emplace_back(known.name);
+      }
+      return BadInput(fmt::format("{} has no field \"{}\"{}", where, name,
+                                  DidYouMean(name, names)));
+    }
+    REPRISE_TRY(field->set(value));
+  }
+  return {};
+}
+
+// What a description that names no family must mean.
+std::string FamilyOf(const WorkloadJson& model) {
+  if (!model.is_object()) {
+    return "gpt";
+  }
+  const auto positive = [&model](const char* name) {
+    const auto at = model.find(name);
+    return at != model.end() && at->is_number() && at->get<double>() > 0;
+  };
+  if (model.contains("family") && model["family"].is_string()) {
+    return model["family"].get<std::string>();
+  }
+  return model.contains("tables")                                         ? "dlrm"
+         : model.contains("patch")                                        ? "vit"
+         : positive("experts")                                            ? "mixtral"
+         : model.contains("gated_ffn") && model["gated_ffn"] == WorkloadJson(true) ? "llama"
+                                                                          : "gpt";
+}
+
+Status ReadModel(const WorkloadJson& json, Workload& w) {
+  ModelShape& m = w.model;
+  m.family = FamilyOf(json);
+  const ModelFamily* family = FindFamily(m.family);
+  if (family == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& known : BuiltinFamilies()) {
+      names.emplace_back(known->name());
+    }
+    return BadInput(fmt::format("no model family is called \"{}\"{}; there are {}", m.family,
+                                DidYouMean(m.family, names), fmt::join(names, ", ")));
+  }
+  family->SetDefaults(m);
+  double capacity = 0;
+  const WorkloadField capacity_field = Real("capacity_factor", capacity, 1e-6, 1e6);
+  return ReadFields(
+      json, "\"model\"",
+      {OneOf("family", m.family, {m.family}),
+       Number("layers", m.layers),
+       Number("hidden", m.hidden),
+       Number("heads", m.heads),
+       Number("kv_heads", m.kv_heads),
+       Number("head_size", m.head_size),
+       Number("ffn", m.ffn),
+       Flag("gated_ffn", m.gated_ffn),
+       Number("vocab", m.vocab),
+       Number("sequence", m.sequence),
+       Number("experts", m.experts),
+       Number("top_k", m.top_k),
+       {"capacity_factor",
+        [&](const WorkloadJson& value) -> Status {
+          if (value.is_null()) {
+            m.capacity_factor.reset();
+            return {};
+          }
+          REPRISE_TRY(capacity_field.set(value));
+          m.capacity_factor = capacity;
+          return {};
+        }},
+       Flag("drop_tokens", m.drop_tokens),
+       Text("dtype", [&w](const std::string& text) { return SetDType(text, w); }),
+       Flag("rms_norm", m.rms_norm),
+       Flag("bias", m.bias),
+       Flag("tied_embeddings", m.tied_embeddings),
+       Flag("rotary", m.rotary),
+       Flag("causal", m.causal),
+       Flag("fused_qkv", m.fused_qkv),
+       Flag("fused_attention", m.fused_attention),
+       Flag("batch_first", m.batch_first),
+       Real("dropout", m.dropout, 0, 0.99),
+       OneOf("count_exchange", m.count_exchange, {"all_gather", "all_to_all", "none"}),
+       Number("image", m.image),
+       Number("patch", m.patch),
+       Number("channels", m.channels),
+       Number("classes", m.classes),
+       Numbers("tables", m.tables),
+       Number("lookups", m.lookups),
+       Number("dense_features", m.dense_features),
+       Numbers("bottom_mlp", m.bottom_mlp),
+       Numbers("top_mlp", m.top_mlp)});
+}
+
+Status ReadLayout(const WorkloadJson& json, Layout& l) {
+  return ReadFields(json, "\"layout\"",
+                    {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp),
+                     Number("ep", l.ep), Number("cp", l.cp), Flag("fsdp", l.fsdp),
+                     Flag("sequence_parallel", l.sequence_parallel),
+                     Flag("distributed_optimizer", l.distributed_optimizer),
+                     Flag("vocab_parallel", l.vocab_parallel),
+                     Flag("reshard_root", l.reshard_root),
+                     Numbers("layers_per_stage", l.layers_per_stage)});
+}
+
+Status ReadTop(const WorkloadJson& json, Workload& w) {
+  std::int64_t seed = 0;
+  const WorkloadField seed_field = Number("seed", seed);
+  return ReadFields(
+      json, "the description",
+      {Text("name",
+            [&w](const std::string& text) -> Status {
+              w.name = text;
+              return {};
+            }),
+       {"model", [&w](const WorkloadJson& value) { return ReadModel(value, w); }},
+       {"layout", [&w](const WorkloadJson& value) { return ReadLayout(value, w.layout); }},
+       {"batch",
+        [&w](const WorkloadJson& value) {
+          return ReadFields(value, "\"batch\"",
+                            {Number("global", w.global_batch), Number("micro", w.micro_batch)});
+        }},
+       Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
+       Text("recompute", [&w](const std::string& text) { return SetRecompute(text, w); }),
+       {"overlap",
+        [&w](const WorkloadJson& value) -> Status {
+          std::vector<std::string> names;
+          if (!value.is_array()) {
+            return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
+          }
+          for (const WorkloadJson& name : value) {
+            if (!name.is_string()) {
+              return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
+            }
+            names.push_back(name.get<std::string>());
+          }
+          return SetOverlap(names, w);
+        }},
+       OneOf("optimizer", w.optimizer, {"adam", "adamw", "sgd"}),
+       Flag("separate_optimizer", w.separate_optimizer),
+       Real("clip", w.clip, 0, 1e9),
+       Text("gradient_dtype",
+            [&w](const std::string& text) -> Status {
+              w.gradient_dtype = ParseDType(text);
+              return IsFloating(w.gradient_dtype)
+                         ? Status{}
+                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32 "
+                                                "or bfloat16",
+                                                text));
+            }),
+       Number("bucket_bytes", w.bucket_bytes),
+       Text("routing", [&w](const std::string& text) { return SetRouting(text, w); }),
+       {"seed",
+        [&](const WorkloadJson& value) -> Status {
+          REPRISE_TRY(seed_field.set(value));
+          w.routing.seed = static_cast<std::uint64_t>(seed);
+          return {};
+        }},
+       OneOf("device", w.device, {"cuda", "cpu"}),
+       Number("steps", w.steps),
+       Flag("layers_only", w.layers_only)});
+}
+
+}  // namespace
+
+const std::vector<Preset>& BuiltinPresets() {
+  static const std::vector<Preset> kPresets = {
+#define PRESET(name, json, source) {name, json, source},
+#include "workload/presets.def"
+#undef PRESET
+  };
+  return kPresets;
+}
+
+Status SetSchedule(const std::string& text, Workload& w) {
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  std::int64_t chunks = 1;
+  if (colon != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, chunks);
+    if (error != std::errc{} || at != end || chunks < 1 || name != "interleaved") {
+      return BadInput(fmt::format(
+          "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
+    }
+  }
+  if (FindSchedule(name) == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& known : BuiltinSchedules()) {
+      names.emplace_back(known->name());
+    }
+    return BadInput(fmt::format("no schedule is called \"{}\"{}; there are {}", name,
+                                DidYouMean(name, names), fmt::join(names, ", ")));
+  }
+  w.schedule = name;
+  w.virtual_stages = chunks;
+  return {};
+}
+
+Status SetRecompute(const std::string& text, Workload& w) {
+  const std::vector<std::string> names = {"none", "selective", "full"};
+  const auto at = std::find(names.begin(), names.end(), text);
+  if (at == names.end()) {
+    return BadInput(fmt::format("recompute is \"{}\"; expected none, selective or full{}", text,
+                                DidYouMean(text, names)));
+  }
+  w.recompute = static_cast<Recompute>(at - names.begin());
+  return {};
+}
+
+Status SetOverlap(const std::vector<std::string>& names, Workload& w) {
+  w.overlap = {};
+  for (const std::string& name : names) {
+    if (name == "tp") {
+      w.overlap.tp = true;
+    } else if (name == "grad") {
+      w.overlap.grad = true;
+    } else if (name == "param") {
+      w.overlap.param = true;
+    } else if (name != "none") {
+      return BadInput(fmt::format("overlap \"{}\"; expected tp, grad, param or none{}", name,
+                                  DidYouMean(name, {"tp", "grad", "param", "none"})));
+    }
+  }
+  return {};
+}
+
+Status SetRouting(const std::string& text, Workload& w) {
+  if (text == "balanced") {
+    w.routing.balanced = true;
+    return {};
+  }
+  double exponent = 0;
+  const bool zipf = text.starts_with("zipf:");
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + (zipf ? 5 : 0), end, exponent);
+  if (!zipf || error != std::errc{} || at != end || !(exponent >= 0 && exponent <= 20)) {
+    return BadInput(fmt::format(
+        "routing \"{}\"; expected balanced, or zipf:A with an exponent A from 0 to 20", text));
+  }
+  w.routing.balanced = false;
+  w.routing.zipf = exponent;
+  return {};
+}
+
+Status SetDType(const std::string& text, Workload& w) {
+  const DType dtype = ParseDType(text);
+  if (dtype != DType::kFloat32 && dtype != DType::kBFloat16 && dtype != DType::kFloat16) {
+    return BadInput(
+        fmt::format("dtype \"{}\"; expected bfloat16, float16 or float32", text));
+  }
+  w.model.dtype = dtype;
+  return {};
+}
+
+void CompleteWorkload(Workload& w) {
+  if (const ModelFamily* family = FindFamily(w.model.family); family != nullptr) {
+    family->Complete(w);
+  }
+}
+
+Result<Workload> ParseWorkload(std::string_view text, const std::string& origin) {
+  Workload w;
+  try {
+    const WorkloadJson json = WorkloadJson::parse(text);
+    if (const Status read = ReadTop(json, w); !read) {
+      return BadInput(fmt::format("{}: {}", origin, read.error().message));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return BadInput(fmt::format("{}: {}", origin, error.what()));
+  }
+  return w;
+}
+
+Result<Workload> ReadWorkload(const std::string& what) {
+  for (const Preset& preset : BuiltinPresets()) {
+    if (preset.name == what) {
+      REPRISE_ASSIGN(Workload w, ParseWorkload(preset.json, "preset " + what));
+      w.name = what;
+      w.source = preset.source;
+      return w;
+    }
+  }
+  std::error_code code;
+  if (!what.ends_with(".json") && !fs::exists(what, code)) {
+    std::vector<std::string> names;
+    for (const Preset& preset : BuiltinPresets()) {
+      names.emplace_back(preset.name);
+    }
+    return BadInput(fmt::format(
+        "no preset and no file is called {}{} (`reprise list models` shows the presets)", what,
+        DidYouMean(what, names)));
+  }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(what, kMostWorkloadBytes));
+  REPRISE_ASSIGN(Workload w, ParseWorkload(text, what));
+  if (w.name.empty()) {
+    w.name = fs::path(what).stem().string();
+  }
+  return w;
+}
+
+}  // namespace reprise

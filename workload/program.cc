@@ -1,0 +1,216 @@
+#include "workload/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "workload/parallel/parallelism.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kMainThread = 1;
+
+std::string BuiltName(const char* what, const Workload& w) {
+  std::string name = w.optimizer == "adamw" ? "AdamW" : w.optimizer == "sgd" ? "SGD" : "Adam";
+  return fmt::format("Optimizer.{}#{}.{}", what, name, what);
+}
+
+}  // namespace
+
+Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
+    : workload_(workload), place_(place), out_(emitter), builder_(workload, place, emitter) {
+  const ModelFamily& family = *FindFamily(workload.model.family);
+  const std::vector<std::int64_t> layers = workload.LayersOfChunks();
+  for (std::int64_t chunk = 0; chunk < workload.virtual_stages; ++chunk) {
+    const std::int64_t number = ChunkNumber(chunk);
+    const ModelPart part{
+        .first = number == 0,
+        .last = number == LastChunk(),
+        .first_layer = std::accumulate(layers.begin(), layers.begin() + number, std::int64_t{0}),
+        .layers = layers[static_cast<std::size_t>(number)]};
+    chunks_.push_back(family.Units(workload, part, place));
+  }
+  store_ = std::make_unique<ParameterStore>(workload, emitter, chunks_);
+  builder_.on_parameter = [this](Parameter& parameter, const Grad& gradient) {
+    store_->AddGradient(parameter, gradient);
+  };
+}
+
+template <typename Function>
+void Program::InRange(const std::string& name, const Function& function) {
+  ranges_.push_back({name, kMainThread, out_.now(), 0, static_cast<std::int32_t>(steps_.size())});
+  const std::size_t at = ranges_.size() - 1;
+  function();
+  ranges_[at].duration_ns = out_.now() - ranges_[at].start_ns;
+}
+
+Status Program::Run() {
+  for (std::int64_t step = 0; step < workload_.steps && out_.status(); ++step) {
+    const std::int64_t start = out_.now();
+    out_.SetStep(static_cast<std::int32_t>(step));
+    builder_.top = fmt::format("ProfilerStep#{}", step);
+    RunStep();
+    steps_.push_back({builder_.top, start, out_.now() - start});
+  }
+  return out_.status();
+}
+
+void Program::RunStep() {
+  out_.facts = {.phase = Phase::kForward};
+  InRange(BuiltName("zero_grad", workload_), [this] { store_->BeginStep(builder_); });
+  for (const auto& parallelism : BuiltinParallelisms()) {
+    parallelism->BeforeStep(builder_, *store_);
+  }
+  const std::vector<Pass> passes = FindSchedule(workload_.schedule)
+                                       ->PassesOf(place_.pp, workload_.layout.pp,
+                                                  workload_.micro_batches(),
+                                                  workload_.virtual_stages);
+  std::vector<std::int64_t> left(static_cast<std::size_t>(workload_.virtual_stages),
+                                 workload_.micro_batches());
+  for (const Pass& pass : passes) {
+    if (pass.forward) {
+      InRange("forward", [&] { Forward(pass); });
+    } else {
+      const bool last = --left[static_cast<std::size_t>(pass.chunk)] == 0;
+      InRange("backward", [&] { Backward(pass, last); });
+    }
+  }
+  for (auto& [direction, issued] : sends_) {
+    out_.Wait(std::exchange(issued, {}));
+  }
+  const auto& parallelisms = BuiltinParallelisms();
+  out_.facts = {.phase = Phase::kBackward};
+  for (std::size_t i = parallelisms.size(); i-- > 0;) {
+    parallelisms[i]->AfterBackward(builder_, *store_);
+  }
+  if (workload_.layers_only) {
+    return;
+  }
+  out_.facts = {.phase = Phase::kOptimizer};
+  InRange(BuiltName("step", workload_), [&] {
+    RunOptimizer(builder_, *store_);
+    for (const auto& parallelism : parallelisms) {
+      parallelism->AfterOptimizer(builder_, *store_);
+    }
+  });
+}
+
+std::string Program::GroupOf(bool forward) const {
+  // Two stages are each other's next and previous: their sequences are kept apart.
+  return workload_.layout.pp == 2 && workload_.virtual_stages > 1 && !forward ? "pp_backward"
+                                                                              : "pp";
+}
+
+void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& tensor) {
+  const std::string channel = forward ? "send forward" : "send backward";
+  builder_.Op();
+  if (!out_.cuda()) {
+    out_.Wait(std::exchange(sends_[channel], {}));
+  }
+  const Issued issued =
+      builder_.Send(GroupOf(forward), number % workload_.layout.pp, channel, tensor);
+  if (!out_.cuda()) {
+    sends_[channel] = issued;
+  }
+}
+
+TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
+  const TensorDesc tensor = out_.New(
+      workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
+  builder_.Op();
+  out_.Wait(builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
+                             forward ? "receive forward" : "receive backward", tensor));
+  return tensor;
+}
+
+Var Program::RunUnit(Unit& unit, const Var& x) {
+  Builder& b = builder_;
+  const bool in_layer = unit.is_layer();
+  const auto after_backward = [this, &unit] {
+    for (const auto& parallelism : BuiltinParallelisms()) {
+      parallelism->AfterUnit(builder_, *store_, unit, true);
+    }
+    out_.facts.in_layer = false;
+  };
+  const auto before_backward = [this, &unit, in_layer] {
+    out_.facts.in_layer = in_layer;
+    for (const auto& parallelism : BuiltinParallelisms()) {
+      parallelism->BeforeUnit(builder_, *store_, unit, true);
+    }
+  };
+  out_.facts.in_layer = in_layer;
+  b.Op();
+  for (const auto& parallelism : BuiltinParallelisms()) {
+    parallelism->BeforeUnit(b, *store_, unit, false);
+  }
+  b.layer = unit.layer;
+  b.tape->RecordHook(after_backward);
+  const bool again = workload_.recompute == Recompute::kFull && in_layer;
+  const auto forward = [&unit, &b](const std::vector<Var>& in) {
+    b.layer = unit.layer;
+    return unit.Forward(b, in[0]);
+  };
+  const Var result = again ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
+  b.tape->RecordHook(before_backward);
+  for (const auto& parallelism : BuiltinParallelisms()) {
+    parallelism->AfterUnit(b, *store_, unit, false);
+  }
+  out_.facts.in_layer = false;
+  return result;
+}
+
+void Program::Forward(const Pass& pass) {
+  out_.facts = {.phase = Phase::kForward};
+  InFlight flight;
+  flight.tape = std::make_unique<Tape>(out_, builder_.on_parameter);
+  builder_.tape = flight.tape.get();
+  builder_.batch = pass.batch;
+  const std::int64_t number = ChunkNumber(pass.chunk);
+  Var x;
+  if (number > 0) {
+    x = builder_.tape->Input(ReceiveFrom(number - 1, true));
+  } else if (workload_.layers_only) {
+    x = builder_.tape->Input(
+        out_.New(workload_.model.dtype,
+                 FindFamily(workload_.model.family)->HiddenShape(workload_)));
+  }
+  for (auto& unit : chunks_[static_cast<std::size_t>(pass.chunk)]) {
+    x = RunUnit(*unit, x);
+  }
+  if (number < LastChunk()) {
+    SendTo(number + 1, true, x.tensor);
+  }
+  flight.result = x;
+  flying_[{pass.chunk, pass.batch}] = std::move(flight);
+}
+
+void Program::Backward(const Pass& pass, bool last) {
+  out_.facts = {.phase = Phase::kBackward};
+  InFlight flight = std::move(flying_.at({pass.chunk, pass.batch}));
+  flying_.erase({pass.chunk, pass.batch});
+  builder_.tape = flight.tape.get();
+  builder_.batch = pass.batch;
+  store_->last_batch = last;
+  const std::int64_t number = ChunkNumber(pass.chunk);
+  TensorDesc gradient;
+  if (number < LastChunk()) {
+    gradient = ReceiveFrom(number + 1, false);
+  } else {
+    builder_.Op("aten::ones_like");
+    gradient = out_.New(flight.result.tensor.dtype, flight.result.shape());
+    out_.Host("aten::empty_like", {Of(flight.result.tensor), {}, {}, {}, OfBool(false), OfInt(1)},
+              {Of(gradient)});
+    out_.Work("aten::fill_", {Of(gradient), OfDouble(1)}, {Of(gradient)});
+  }
+  builder_.tape->Run(flight.result, {gradient, false});
+  if (number > 0) {
+    SendTo(number - 1, false, *builder_.tape->InputGradient());
+  } else if (number == LastChunk() && last && !workload_.layers_only) {
+    builder_.Op();
+    out_.ReadItem(flight.result.tensor);
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,199 @@
+// Rules that every workload keeps.
+#include <fmt/format.h>
+
+#include <limits>
+#include <numeric>
+
+#include "core/nearest.h"
+#include "workload/families/family.h"
+#include "workload/generate.h"
+#include "workload/parallel/parallelism.h"
+#include "workload/schedules/schedule.h"
+
+namespace reprise {
+namespace {
+
+// Shapes multiply to fewer than 2^62 elements if every size is below this.
+constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
+constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
+constexpr std::int64_t kMostPasses = 1'000'000;
+
+Status InRange(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) {
+    return {};
+  }
+  return BadInput(fmt::format("\"{}\" is {}; expected {} to {}", what, value, least, most));
+}
+
+Status CheckSizes(const Workload& w) {
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  const bool dlrm = m.family == "dlrm";
+  const bool vit = m.family == "vit";
+  const std::int64_t least = dlrm ? 0 : 1;
+  struct Size {
+    std::string_view name;
+    std::int64_t value, least;
+  };
+  const Size sizes[] = {
+      {"layers", m.layers, 1},
+      {"hidden", m.hidden, 1},
+      {"heads", m.heads, least},
+      {"kv_heads", m.kv_heads, least},
+      {"head_size", m.head_size, least},
+      {"ffn", m.ffn, least},
+      {"vocab", m.vocab, dlrm || vit ? 0 : 1},
+      {"sequence", m.sequence, least},
+      {"experts", m.experts, 0},
+      {"top_k", m.top_k, 0},
+      {"image", m.image, vit ? 1 : 0},
+      {"patch", m.patch, vit ? 1 : 0},
+      {"channels", m.channels, 1},
+      {"classes", m.classes, vit ? 1 : 0},
+      {"lookups", m.lookups, 0},
+      {"dense_features", m.dense_features, dlrm ? 1 : 0},
+      {"tp", l.tp, 1},
+      {"pp", l.pp, 1},
+      {"dp", l.dp, 1},
+      {"ep", l.ep, 1},
+      {"cp", l.cp, 1},
+      {"global_batch", w.global_batch, 1},
+      {"micro_batch", w.micro_batch, 1},
+      {"virtual stages", w.virtual_stages, 1},
+      {"steps", w.steps, 1},
+  };
+  for (const Size& size : sizes) {
+    REPRISE_TRY(InRange(size.name, size.value, size.least, kMostSize));
+  }
+  for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
+    for (const std::int64_t size : *list) {
+      REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMostSize));
+    }
+  }
+  std::int64_t ranks = 1;
+  for (const std::int64_t size : {l.tp, l.cp, l.dp, l.pp}) {
+    ranks *= size;
+    if (ranks > kMostRanks) {
+      return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp, l.cp,
+                                  l.dp, l.pp, kMostRanks));
+    }
+  }
+  return {};
+}
+
+// The largest tensors and sums must fit 64-bit sizes in bytes.
+Status CheckOverflow(const Workload& w) {
+  const ModelShape& m = w.model;
+  const auto big = [](std::initializer_list<std::int64_t> factors) {
+    double product = 8;
+    for (const std::int64_t factor : factors) {
+      product *= static_cast<double>(std::max<std::int64_t>(1, factor));
+    }
+    return product > static_cast<double>(std::int64_t{1} << 60);
+  };
+  if (big({w.micro_batch, m.sequence, m.hidden}) || big({w.micro_batch, m.sequence, m.vocab}) ||
+      big({w.micro_batch, m.sequence, m.ffn, m.gated_ffn ? 2 : 1}) ||
+      (!m.fused_attention && big({w.micro_batch, m.heads, m.sequence, m.sequence})) ||
+      big({m.hidden, m.vocab}) ||
+      big({m.layers, m.hidden, m.hidden}) || big({m.layers, m.hidden, m.ffn, m.experts}) ||
+      big({w.micro_batch, w.layout.dp, m.lookups})) {
+    return BadInput(
+        "a tensor of the model has more than 2^60 bytes: sizes in elements, not bytes; check "
+        "\"hidden\", \"ffn\", \"vocab\", \"sequence\" and the micro-batch");
+  }
+  if (w.layout.dp > std::numeric_limits<std::int32_t>::max() / w.micro_batch) {
+    return BadInput("data parallelism x micro-batch is beyond 2^31");
+  }
+  return {};
+}
+
+Status CheckStages(const Workload& w) {
+  const std::vector<std::int64_t>& given = w.layout.layers_per_stage;
+  const std::int64_t stages = w.layout.pp;
+  if (given.empty()) {
+    const std::int64_t chunks = stages * w.virtual_stages;
+    if (w.model.layers % chunks != 0) {
+      std::int64_t near = NearestDivisor(w.model.layers, chunks);
+      return BadInput(fmt::format(
+          "{} layers do not divide among {} stages{}; the nearest number of stages that works is "
+          "{}, or give \"layers_per_stage\"",
+          w.model.layers, chunks, w.virtual_stages > 1 ? " (virtual ones)" : "", near));
+    }
+    return {};
+  }
+  if (static_cast<std::int64_t>(given.size()) != stages * w.virtual_stages &&
+      static_cast<std::int64_t>(given.size()) != stages) {
+    return BadInput(fmt::format("\"layers_per_stage\" has {} numbers; expected {}, one a stage{}",
+                                given.size(), stages,
+                                w.virtual_stages > 1
+                                    ? fmt::format(", or {}, one a virtual stage",
+                                                  stages * w.virtual_stages)
+                                    : ""));
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t layers : given) {
+    REPRISE_TRY(InRange("layers_per_stage", layers, 0, kMostSize));
+    sum += layers;
+    if (static_cast<std::int64_t>(given.size()) == stages && layers % w.virtual_stages != 0) {
+      return BadInput(fmt::format("a stage of {} layers does not divide into {} chunks; give "
+                                  "\"layers_per_stage\" for all {} virtual stages",
+                                  layers, w.virtual_stages, stages * w.virtual_stages));
+    }
+  }
+  if (sum != w.model.layers) {
+    return BadInput(fmt::format("\"layers_per_stage\" adds up to {}; the model has {} layers", sum,
+                                w.model.layers));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> Workload::LayersOfChunks() const {
+  const auto chunks = static_cast<std::size_t>(layout.pp * virtual_stages);
+  const std::vector<std::int64_t>& given = layout.layers_per_stage;
+  if (given.size() == chunks && !given.empty()) {
+    return given;
+  }
+  std::vector<std::int64_t> layers(chunks, model.layers / static_cast<std::int64_t>(chunks));
+  for (std::size_t i = 0; !given.empty() && i < chunks; ++i) {
+    layers[i] = given[i % given.size()] / virtual_stages;
+  }
+  return layers;
+}
+
+Status CheckWorkload(const Workload& w) {
+  const ModelFamily* family = FindFamily(w.model.family);
+  if (family == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& known : BuiltinFamilies()) {
+      names.emplace_back(known->name());
+    }
+    return BadInput(fmt::format("no model family is called \"{}\"{}", w.model.family,
+                                DidYouMean(w.model.family, names)));
+  }
+  const PipelineSchedule* schedule = FindSchedule(w.schedule);
+  if (schedule == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& known : BuiltinSchedules()) {
+      names.emplace_back(known->name());
+    }
+    return BadInput(fmt::format("no schedule is called \"{}\"{}", w.schedule,
+                                DidYouMean(w.schedule, names)));
+  }
+  REPRISE_TRY(CheckSizes(w));
+  REPRISE_TRY(CheckOverflow(w));
+  REPRISE_TRY(family->Check(w));
+  for (const auto& parallelism : BuiltinParallelisms()) {
+    REPRISE_TRY(parallelism->Check(w));
+  }
+  REPRISE_TRY(CheckStages(w));
+  REPRISE_TRY(schedule->Check(w));
+  if (w.micro_batches() * w.virtual_stages > kMostPasses) {
+    return BadInput(fmt::format("{} micro-batches a step; at most {} can be written",
+                                w.micro_batches(), kMostPasses / w.virtual_stages));
+  }
+  return {};
+}
+
+}  // namespace reprise

@@ -1,0 +1,118 @@
+// Automatic differentiation as PyTorch does it: every operator of the forward pass leaves an entry
+// that writes its backward operators, and the entries run in reverse.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workload/emitter.h"
+
+namespace reprise {
+
+// A trainable tensor of one rank: its shard.
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  bool expert = false;   // reduced among the replicas of its experts only
+  bool tp_sum = false;   // every tensor-parallel rank holds all of it and computes part of its
+                         // gradient
+  bool matrix = false;   // part of a matrix product
+  bool tied = false;     // embedding that is also the head
+  std::int64_t parts = 1;   // of the whole parameter, one on each tensor-parallel rank
+  std::int64_t copies = 1;  // ranks that compute the same product with it
+  std::int64_t elements() const { return ElementCount(shape); }
+
+  // Set by ParameterStore.
+  TensorDesc value;
+  TensorDesc gradient;              // where gradients are summed; undefined: where they come
+  TensorDesc fresh;                 // the gradient as it came, where it is not summed
+  bool has_gradient = false;        // of this step
+  std::size_t bucket = 0;
+};
+
+// A tensor that is gathered again for the backward pass in place of being kept.
+class Regathered {
+ public:
+  explicit Regathered(std::function<TensorDesc()> gather) : gather_(std::move(gather)) {}
+  const TensorDesc& Get() {
+    if (!tensor_) {
+      tensor_ = gather_();
+    }
+    return *tensor_;
+  }
+  void Release() { tensor_.reset(); }
+
+ private:
+  std::function<TensorDesc()> gather_;
+  std::optional<TensorDesc> tensor_;
+};
+
+// A tensor of the forward pass and where its gradient goes.
+struct Var {
+  TensorDesc tensor;
+  std::int32_t entry = -1;  // of the operator that made it; -1: no gradient
+  std::int32_t slot = 0;    // which of its results
+  Parameter* parameter = nullptr;
+  std::shared_ptr<Regathered> regathered;
+  [[nodiscard]] const std::vector<std::int64_t>& shape() const { return tensor.shape; }
+  [[nodiscard]] bool NeedsGradient() const { return entry >= 0 || parameter != nullptr; }
+};
+
+// A gradient on its way; fresh: nobody else holds its storage, so that others are added in place.
+struct Grad {
+  std::optional<TensorDesc> tensor;
+  bool fresh = true;
+};
+
+class Tape {
+ public:
+  // From the gradients of the results to those of the inputs, parallel to the recorded inputs.
+  using Backward = std::function<std::vector<Grad>(std::vector<Grad>& results)>;
+  // Gets the gradient of a parameter.
+  using OnParameter = std::function<void(Parameter& parameter, const Grad& gradient)>;
+
+  Tape(Emitter& emitter, OnParameter on_parameter)
+      : emitter_(emitter), on_parameter_(std::move(on_parameter)) {}
+
+  // Off: operators leave no entries (activation recomputation's first pass).
+  void set_enabled(bool enabled) { enabled_ = enabled; }
+  [[nodiscard]] bool enabled() const { return enabled_; }
+  // A tensor that comes from elsewhere; Run leaves its gradient in InputGradient.
+  [[nodiscard]] Var Input(const TensorDesc& tensor);
+  // `name` is autograd's ("AddmmBackward0"). Without an input that needs a gradient there is no
+  // entry, and results have none.
+  std::vector<Var> Record(std::string name, const std::vector<Var>& inputs,
+                          std::vector<TensorDesc> results, Backward backward);
+  // Runs when the entries before it have their gradients, whether or not there is one for it.
+  void RecordHook(std::function<void()> hook);
+  // The gradient of `root`, then everything back to the inputs. Entries are freed as they run.
+  void Run(const Var& root, Grad gradient);
+  [[nodiscard]] std::optional<TensorDesc> InputGradient() const { return input_gradient_; }
+
+ private:
+  struct Target {
+    std::int32_t entry, slot;
+    Parameter* parameter;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Target> inputs;
+    std::vector<Grad> gradients;  // of the results
+    Backward backward;
+    std::function<void()> hook;
+    std::int64_t sequence = -1;
+  };
+  void Deliver(const Entry& from, const Target& to, Grad gradient);
+
+  Emitter& emitter_;
+  OnParameter on_parameter_;
+  bool enabled_ = true;
+  std::deque<Entry> entries_;
+  std::optional<TensorDesc> input_gradient_;
+};
+
+}  // namespace reprise
