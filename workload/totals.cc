@@ -67,7 +67,8 @@ void Totals::Use(const TensorDesc& tensor, const NodeFacts& facts, std::int64_t 
     storages_.resize(at + 1 + at / 2);
   }
   Storage& storage = storages_[at];
-  storage.bytes = std::max(storage.bytes, ExtentElements(tensor) * SizeOf(tensor.dtype));
+  storage.bytes = std::max(
+      storage.bytes, (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype));
   if (storage.first < 0) {
     storage.first = number;
     storage.forward = facts.phase == Phase::kForward && !facts.recomputed;

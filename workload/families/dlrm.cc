@@ -136,7 +136,9 @@ class Recommender final : public Unit {
         "All2All_Pooled_WaitBackward", inputs, {rows},
         [&b, exchange, received, sent, mine, ranks, each, count, batch, m](
             std::vector<Grad>& results) {
-          const TensorDesc back = exchange(*results[0].tensor, mine * ranks, received, sent);
+          const TensorDesc& gradient = *results[0].tensor;
+          const TensorDesc sent_back = b.out.Part(gradient, 0, {gradient.elements});
+          const TensorDesc back = exchange(sent_back, mine * ranks, received, sent);
           std::vector<Grad> out;
           for (std::size_t i = 0; i < count; ++i) {
             const TensorDesc part = b.out.Part(back, static_cast<std::int64_t>(i) * each,

@@ -14,6 +14,7 @@ class PatchEmbedding final : public Unit {
   explicit PatchEmbedding(const Workload& w) : Unit("embedding") {
     const ModelShape& m = w.model;
     weight_ = NewParameter("patches.weight", {m.hidden, m.channels, m.patch, m.patch}, true);
+    weight_->copies = w.layout.tp;
     bias_ = NewParameter("patches.bias", {m.hidden});
     token_ = NewParameter("class_token", {1, 1, m.hidden});
     positions_ = NewParameter("positions", {1, m.sequence, m.hidden});
@@ -60,6 +61,7 @@ class ClassHead final : public Unit {
     norm_.weight = NewParameter("norm.weight", {m.hidden});
     norm_.bias = NewParameter("norm.bias", {m.hidden});
     weight_ = NewParameter("head.weight", {m.classes, m.hidden}, true);
+    weight_->copies = w.layout.tp;
     bias_ = NewParameter("head.bias", {m.classes});
   }
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {

@@ -56,6 +56,7 @@ Var PatchConvolution(Builder& b, const TensorDesc& images, Parameter& weight, Pa
   const Value strides = OfInts({patch, patch});
   const Value zeros = OfInts({0, 0});
   const Value ones = OfInts({1, 1});
+  b.out.facts.copies = weight.copies;
   if (b.out.cuda()) {
     b.out.Work("aten::cudnn_convolution",
                {Of(images), Of(weight.value), zeros, strides, ones, OfInt(1), OfBool(false),
@@ -70,6 +71,7 @@ Var PatchConvolution(Builder& b, const TensorDesc& images, Parameter& weight, Pa
                {Of(images), Of(weight.value), Of(bias.value), zeros, strides, ones, OfInt(1)},
                {Of(result)});
   }
+  b.out.facts.copies = 1;
   return b.tape->Record(
       "ConvolutionBackward0", {Var{.parameter = &weight}, Var{.parameter = &bias}}, {result},
       [&b, images, &weight, &bias, strides, zeros, ones](std::vector<Grad>& results) {

@@ -36,6 +36,7 @@ Var View(Builder& b, const Var& x, std::vector<std::int64_t> shape, std::string_
                              b.out.Host("aten::view", {Of(gradient), OfInts(before)}, {Of(back)});
                              return std::vector<Grad>{{back, false}};
                            })[0];
+  out.regathered = x.regathered;
   return out;
 }
 

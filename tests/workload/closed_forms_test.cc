@@ -1,0 +1,328 @@
+// Parameters, model FLOPs and the bytes of every transfer against closed forms, over several hundred
+// layouts of all families. Nothing here calls the generator's own arithmetic.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <random>
+#include <string>
+
+#include "workload/generate.h"
+#include "workload/parse.h"
+
+namespace reprise {
+namespace {
+
+using Bytes = std::map<std::pair<std::string, std::string>, std::int64_t>;
+
+Bytes BytesOf(const GenerateSummary& summary) {
+  Bytes bytes;
+  for (const TransferRow& row : summary.transfers) {
+    bytes[{row.kind, row.group}] += row.sums.bytes;
+  }
+  return bytes;
+}
+
+// A transformer as the closed forms see it.
+struct Form {
+  const Workload& w;
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  std::int64_t m_batches = w.global_batch / (l.dp * w.micro_batch);
+  std::int64_t width = m.dtype == DType::kFloat32 ? 4 : 2;
+  bool vit = m.family == "vit";
+  // Multiplied out, so that the sum over ranks is a product.
+  std::int64_t ranks = l.tp * l.cp * l.dp * l.pp;
+  std::int64_t stage_ranks = l.tp * l.cp * l.dp;
+  std::int64_t tokens = m.sequence / l.cp * w.micro_batch;  // of a rank and micro-batch
+
+  [[nodiscard]] std::int64_t NormSize() const { return m.rms_norm ? m.hidden : 2 * m.hidden; }
+  [[nodiscard]] std::int64_t ExpertSize() const {
+    const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
+    return m.hidden * up + m.ffn * m.hidden + (m.bias ? up + m.hidden : 0);
+  }
+  [[nodiscard]] std::int64_t AttentionSize() const {
+    const std::int64_t h = m.hidden;
+    const std::int64_t kv = h * m.kv_heads / m.heads;
+    return h * (h + 2 * kv) + h * h + (m.bias ? h + 2 * kv + h : 0);
+  }
+  [[nodiscard]] std::int64_t LayerSize() const {
+    return 2 * NormSize() + AttentionSize() +
+           (m.experts > 0 ? m.experts * (ExpertSize() + m.hidden) : ExpertSize());
+  }
+  [[nodiscard]] std::int64_t EmbeddingSize() const {
+    if (vit) {
+      return m.hidden * m.channels * m.patch * m.patch + m.hidden + m.hidden +
+             m.sequence * m.hidden;
+    }
+    return m.vocab * m.hidden + (m.rotary ? 0 : m.sequence * m.hidden);
+  }
+  [[nodiscard]] std::int64_t HeadSize() const {
+    const std::int64_t out = vit ? m.classes * m.hidden + m.classes : m.vocab * m.hidden;
+    return NormSize() + (m.tied_embeddings ? 0 : out);
+  }
+  [[nodiscard]] std::int64_t Parameters() const {
+    return EmbeddingSize() + m.layers * LayerSize() + HeadSize();
+  }
+  // Forward: 2 × tokens × active matrix-product parameters + 4 s h a layer and token.
+  [[nodiscard]] std::int64_t ModelFlops() const {
+    const std::int64_t h = m.hidden;
+    const std::int64_t f = m.ffn * (m.gated_ffn ? 3 : 2);
+    const std::int64_t ffn = m.experts > 0 ? h * m.experts + m.top_k * h * f : h * f;
+    const std::int64_t layer = h * (h + 2 * h * m.kv_heads / m.heads) + h * h + ffn;
+    const std::int64_t all = w.global_batch * m.sequence;
+    std::int64_t forward = 2 * all * m.layers * layer + 4 * all * m.sequence * h * m.layers;
+    if (vit) {
+      forward += 2 * w.global_batch * (m.sequence - 1) * h * m.channels * m.patch * m.patch +
+                 2 * w.global_batch * h * m.classes;
+    } else {
+      forward += 2 * all * h * m.vocab;
+    }
+    return 3 * forward;
+  }
+  // What one rank of a stage holds: dense, experts'.
+  struct Held {
+    std::int64_t dense = 0, experts = 0;
+  };
+  [[nodiscard]] Held OnRank(std::int64_t stage) const {
+    const std::int64_t t = l.tp;
+    const std::int64_t h = m.hidden;
+    const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
+    const std::int64_t kv = h * m.kv_heads / m.heads;
+    std::int64_t layer = 2 * NormSize() + (h * (h + 2 * kv) + h * h) / t +
+                         (m.bias ? (h + 2 * kv) / t + h : 0);
+    const std::int64_t expert =
+        (h * up + m.ffn * h) / t + (m.bias ? up / t + h : 0);
+    Held held;
+    if (m.experts > 0) {
+      layer += m.experts * h;
+      (l.ep > 1 ? held.experts : layer) += m.experts / l.ep * expert;
+    } else {
+      layer += expert;
+    }
+    held.experts *= m.layers / l.pp;
+    held.dense = layer * (m.layers / l.pp);
+    if (stage == 0) {
+      held.dense += vit ? EmbeddingSize()
+                        : m.vocab / t * h + (m.rotary ? 0 : m.sequence * h);
+    }
+    if (stage == l.pp - 1) {
+      held.dense += vit ? HeadSize() : NormSize();
+      const bool copy = !m.tied_embeddings || l.pp > 1;
+      held.dense += !vit && copy ? m.vocab / t * h : 0;
+    }
+    return held;
+  }
+
+  void AddGradients(Bytes& bytes) const {
+    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
+      const Held held = OnRank(stage);
+      const auto reduce = [&](std::int64_t size, std::int64_t replicas, const char* group) {
+        if (size == 0 || replicas == 1) {
+          return;
+        }
+        if (l.fsdp) {
+          bytes[{"all_gather", group}] += stage_ranks * m_batches * 2 * size * width;
+          bytes[{"reduce_scatter", group}] += stage_ranks * m_batches * size * 4;
+        } else if (l.distributed_optimizer) {
+          bytes[{"reduce_scatter", group}] += stage_ranks * size * 4;
+          bytes[{"all_gather", group}] += stage_ranks * size * width;
+        } else {
+          bytes[{"all_reduce", group}] += stage_ranks * size * 4;
+        }
+      };
+      reduce(held.dense, l.dp * l.cp, "dp");
+      reduce(held.experts, l.dp * l.cp / l.ep, "edp");
+    }
+    if (m.tied_embeddings && l.pp > 1) {
+      bytes[{"all_reduce", "embd"}] += 2 * stage_ranks * (m.vocab / l.tp) * m.hidden * 4;
+    }
+    const bool all = l.distributed_optimizer || l.fsdp || l.ep > 1;
+    if ((all ? ranks : l.tp * l.pp) > 1) {
+      bytes[{"all_reduce", "norm"}] += ranks * 4;
+    }
+  }
+  void AddTensorParallel(Bytes& bytes) const {
+    if (l.tp == 1) {
+      return;
+    }
+    const std::int64_t hidden = tokens * m.hidden * width;
+    const std::int64_t again = w.recompute == Recompute::kFull ? 2 : 0;
+    const std::int64_t of_layers = stage_ranks * m_batches * m.layers * hidden;
+    const std::int64_t of_ends = stage_ranks * m_batches * hidden;
+    if (l.sequence_parallel) {
+      // Forward 2; backward 2, and 2 of what was not kept.
+      bytes[{"all_gather", "tp"}] += of_layers * (2 + 4 + again);
+      bytes[{"reduce_scatter", "tp"}] += of_layers * (2 + 2 + again);
+      if (!vit) {  // embedding: scattered, its gradient gathered; head: gathered twice
+        bytes[{"reduce_scatter", "tp"}] += of_ends * 2;
+        bytes[{"all_gather", "tp"}] += of_ends * 3;
+      }
+      // Gradients of what every rank holds whole.
+      std::int64_t whole = m.layers * 2 * NormSize() + NormSize() +
+                           (m.rotary ? 0 : m.sequence * m.hidden);
+      whole += m.layers * (m.bias ? 2 * m.hidden : 0);
+      whole += m.layers * m.experts * m.hidden;
+      bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / (l.fsdp ? l.dp * l.cp : 1);
+    } else {
+      bytes[{"all_reduce", "tp"}] += of_layers * (4 + again);
+      bytes[{"all_reduce", "tp"}] += vit ? 0 : of_ends * 2;
+      bytes[{"all_reduce", "tp"}] +=
+          m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden * 4 /
+                              (l.fsdp ? l.dp * l.cp : 1)
+                        : 0;
+    }
+    if (!vit) {  // the loss: largest logit, label's logit, sum of exponentials
+      bytes[{"all_reduce", "tp"}] += stage_ranks * m_batches * 3 * tokens * 4;
+    }
+  }
+  [[nodiscard]] Bytes Transfers() const {
+    Bytes bytes;
+    AddGradients(bytes);
+    AddTensorParallel(bytes);
+    const std::int64_t outer =
+        tokens / (l.sequence_parallel ? l.tp : 1) * m.hidden * width;
+    for (const char* kind : {"send", "recv"}) {
+      if (l.pp > 1) {
+        bytes[{kind, "pp"}] += 2 * (l.pp - 1) * stage_ranks * m_batches * outer;
+      }
+      if (l.cp > 1) {
+        const std::int64_t keys = 2 * tokens * (m.hidden * m.kv_heads / m.heads / l.tp) * width;
+        const std::int64_t hops =
+            2 * (l.cp - 1) + l.cp + (w.recompute == Recompute::kFull ? l.cp - 1 : 0);
+        bytes[{kind, "cp"}] += stage_ranks * m_batches * m.layers * hops * keys;
+      }
+    }
+    if (l.ep > 1) {
+      const std::int64_t again = w.recompute == Recompute::kFull ? 2 : 0;
+      bytes[{"all_to_all", "ep"}] += stage_ranks * m_batches * m.layers * (4 + again) * tokens *
+                                     m.top_k * m.hidden * width;
+      bytes[{"all_gather", "ep"}] += stage_ranks * m_batches * m.layers *
+                                     (w.recompute == Recompute::kFull ? 2 : 1) * l.ep *
+                                     m.experts * 8;
+    }
+    return bytes;
+  }
+};
+
+class Layouts {
+ public:
+  explicit Layouts(const char* family) : family_(family) {}
+  // A layout that keeps the rules; sizes are powers of two times small numbers.
+  Workload Next() {
+    Workload w;
+    do {
+      w = Draw();
+    } while (!CheckWorkload(w));
+    return w;
+  }
+
+ private:
+  std::int64_t OneOf(std::initializer_list<std::int64_t> numbers) {
+    return *(numbers.begin() + static_cast<std::ptrdiff_t>(random_() % numbers.size()));
+  }
+  Workload Draw() {
+    const std::int64_t heads = OneOf({4, 8, 16});
+    const bool vit = family_ == "vit";
+    const std::string extra =
+        vit ? R"("image": 32, "patch": 8, "classes": 16,)"
+            : R"("vocab": 512, "sequence": )" + std::to_string(OneOf({32, 64})) + ",";
+    const std::string json = R"({"model": {"family": ")" + family_ + R"(", )" + extra +
+                             R"( "layers": )" + std::to_string(OneOf({2, 4})) +
+                             R"(, "hidden": )" + std::to_string(heads * OneOf({8, 16})) +
+                             R"(, "heads": )" + std::to_string(heads) + R"(, "kv_heads": )" +
+                             std::to_string(OneOf({heads, heads / 2})) + R"(, "ffn": 256}})";
+    Workload w = *ParseWorkload(json, "test");
+    w.model.dtype = OneOf({0, 1}) == 0 ? DType::kFloat32 : DType::kBFloat16;
+    Layout& l = w.layout;
+    l.tp = OneOf({1, 2, 4});
+    l.pp = OneOf({1, 2, 4});
+    l.cp = vit ? 1 : OneOf({1, 1, 2});
+    l.dp = OneOf({1, 2, 4});
+    l.ep = w.model.experts > 0 ? OneOf({1, 2, 4}) : 1;
+    l.fsdp = OneOf({0, 0, 1}) == 1;
+    l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
+    l.sequence_parallel = l.tp > 1 && !vit && OneOf({0, 1}) == 1;
+    w.micro_batch = OneOf({1, 2});
+    w.global_batch = w.micro_batch * l.dp * OneOf({1, 2, 4});
+    w.recompute = OneOf({0, 0, 1}) == 1 ? Recompute::kFull : Recompute::kNone;
+    w.overlap = {OneOf({0, 1}) == 1, OneOf({0, 1}) == 1, OneOf({0, 1}) == 1};
+    w.schedule = OneOf({0, 1}) == 1 ? "1f1b" : "gpipe";
+    CompleteWorkload(w);
+    return w;
+  }
+  std::string family_;
+  std::mt19937 random_{7};  // the same sequence everywhere
+};
+
+std::string Describe(const Workload& w) {
+  const Layout& l = w.layout;
+  return testing::PrintToString(std::vector<std::int64_t>{
+             l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.sequence_parallel ? 1 : 0,
+             l.distributed_optimizer ? 1 : 0, w.micro_batch, w.global_batch, w.model.layers,
+             w.model.hidden, w.model.heads, w.model.kv_heads, w.model.sequence}) +
+         " " + w.model.family + (w.recompute == Recompute::kFull ? " full" : "");
+}
+
+class ClosedForms : public testing::TestWithParam<const char*> {};
+
+TEST_P(ClosedForms, ParametersFlopsAndTransfersAreEqual) {
+  Layouts layouts(GetParam());
+  for (int i = 0; i < 80; ++i) {
+    const Workload w = layouts.Next();
+    const auto summary = Generate({.workload = w});
+    ASSERT_TRUE(summary) << summary.error().message;
+    const Form form{w};
+    ASSERT_EQ(summary->parameters, form.Parameters()) << Describe(w);
+    ASSERT_EQ(summary->model_flops, static_cast<double>(form.ModelFlops())) << Describe(w);
+    ASSERT_EQ(BytesOf(*summary), form.Transfers()) << Describe(w);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ClosedForms,
+                         testing::Values("gpt", "llama", "mixtral", "vit"));
+
+TEST(ClosedForms, RecommendationModel) {
+  for (const std::int64_t ranks : {1, 2, 4, 5, 8}) {
+    Workload w = *ReadWorkload("dlrm-small");
+    w.layout.dp = ranks;
+    w.global_batch = 16 * ranks;
+    CompleteWorkload(w);
+    const auto summary = Generate({.workload = w});
+    ASSERT_TRUE(summary) << summary.error().message;
+    // Tables 2,180 × 16; perceptrons 13-64-16 and (16 + 21)-64-1.
+    const std::int64_t dense = 13 * 64 + 64 + 64 * 16 + 16 + 37 * 64 + 64 + 64 + 1;
+    EXPECT_EQ(summary->parameters, 2180 * 16 + dense);
+    const std::int64_t products = 13 * 64 + 64 * 16 + 37 * 64 + 64 + 7 * 7 * 16;
+    EXPECT_EQ(summary->model_flops, static_cast<double>(6 * w.global_batch * products));
+    Bytes bytes;
+    if (ranks > 1) {
+      bytes[{"all_reduce", "dp"}] = ranks * dense * 4;
+      bytes[{"all_reduce", "norm"}] = ranks * 4;
+      // Sums travel forward, gradients back; of each the larger side: what a rank sends for its
+      // tables, or what it receives of all.
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        const std::int64_t tables = 6 / ranks + (rank < 6 % ranks ? 1 : 0);
+        bytes[{"all_to_all", "ep"}] += 2 * std::max(tables * ranks, std::int64_t{6}) * 16 * 16 * 4;
+      }
+    }
+    EXPECT_EQ(BytesOf(*summary), bytes) << ranks;
+  }
+}
+
+// The formula for a dense GPT's step, with its terms for attention and vocabulary (arXiv
+// 2104.04473, section 3.4.1: 96 with full recomputation, so 72 without).
+TEST(ClosedForms, DenseGptStep) {
+  Workload w = *ReadWorkload("megatron-22b");
+  CompleteWorkload(w);
+  const auto summary = Generate({.workload = w});
+  ASSERT_TRUE(summary) << summary.error().message;
+  const double h = 6144;
+  const double s = 2048;
+  const double layers = 48;
+  const double expected =
+      72.0 * 4 * s * layers * h * h * (1 + s / (6 * h) + 51200 / (12 * layers * h));
+  EXPECT_NEAR(summary->model_flops / expected, 1, 1e-12);
+}
+
+}  // namespace
+}  // namespace reprise
