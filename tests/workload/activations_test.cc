@@ -1,0 +1,204 @@
+// Activation memory, summed from the storages of the nodes, against the table of arXiv 2205.05198
+// (equations 1 to 6, table 2); experts' tokens; rules.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "workload/generate.h"
+#include "workload/parse.h"
+#include "workload/routing.h"
+
+namespace reprise {
+namespace {
+
+using testing::HasSubstr;
+
+struct Case {
+  std::int64_t t, p, v, b;
+  bool sequence_parallel;
+  Recompute recompute;
+};
+
+Workload MakeGpt22(const Case& c) {
+  Workload w = *ReadWorkload("megatron-22b");
+  w.layout.tp = c.t;
+  w.layout.pp = c.p;
+  w.layout.sequence_parallel = c.sequence_parallel;
+  w.recompute = c.recompute;
+  w.micro_batch = c.b;
+  w.global_batch = c.b * 2 * c.p;
+  w.schedule = c.v > 1 ? "interleaved" : "1f1b";
+  w.virtual_stages = c.v;
+  CompleteWorkload(w);
+  return w;
+}
+
+double Table(const Case& c) {
+  const double s = 2048;
+  const double h = 6144;
+  const double q = 5 * 64 * s / h;
+  const double sbh = s * static_cast<double>(c.b) * h;
+  const auto t = static_cast<double>(c.t);
+  if (c.recompute == Recompute::kFull) {
+    return 2 * sbh / (c.sequence_parallel ? t : 1);
+  }
+  const double attention = c.recompute == Recompute::kSelective ? 0 : q;
+  return c.sequence_parallel ? sbh * (34 + attention) / t : sbh * (10 + 24 / t + attention / t);
+}
+
+class Activations : public testing::TestWithParam<Case> {};
+
+TEST_P(Activations, OfTheFirstStageAreThoseOfAllLayers) {
+  const Case c = GetParam();
+  const auto summary = Generate({.workload = MakeGpt22(c)});
+  ASSERT_TRUE(summary) << summary.error().message;
+  const auto p = static_cast<double>(c.p);
+  const double interleaved = c.v > 1 ? 1 + (p - 1) / (p * static_cast<double>(c.v)) : 1;
+  const double expected = 48 * Table(c) * interleaved;
+  EXPECT_NEAR(static_cast<double>(summary->memory[0].bytes.layer_activations) / expected, 1, 1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Activations,
+    testing::Values(Case{1, 1, 1, 1, false, Recompute::kNone},
+                    Case{8, 1, 1, 4, false, Recompute::kNone},
+                    Case{8, 1, 1, 4, true, Recompute::kNone},
+                    Case{8, 1, 1, 4, true, Recompute::kSelective},
+                    Case{4, 1, 1, 1, false, Recompute::kSelective},
+                    Case{8, 1, 1, 4, false, Recompute::kFull},
+                    Case{8, 8, 1, 1, true, Recompute::kNone},
+                    Case{2, 4, 1, 2, true, Recompute::kSelective},
+                    Case{8, 8, 3, 1, true, Recompute::kNone},
+                    Case{8, 4, 2, 1, true, Recompute::kSelective}));
+
+TEST(Memory, ParametersGradientsAndStatesAre18BytesAParameter) {
+  for (const bool divided : {false, true}) {
+    Workload w = *ReadWorkload("llama3-8b");
+    w.layout.distributed_optimizer = divided;
+    w.layout.pp = 1;
+    w.layout.tp = 1;
+    w.layout.sequence_parallel = false;
+    w.model.layers = 2;
+    w.global_batch = 4;
+    CompleteWorkload(w);
+    const auto summary = Generate({.workload = w});
+    ASSERT_TRUE(summary) << summary.error().message;
+    const MemorySums& m = summary->memory[0].bytes;
+    const std::int64_t parameters = summary->parameters;
+    EXPECT_EQ(m.parameters, 2 * parameters);
+    EXPECT_EQ(m.gradients, 4 * parameters);
+    EXPECT_EQ(m.optimizer, 12 * parameters / (divided ? 4 : 1));
+  }
+  Workload w = *ReadWorkload("llama3-8b");
+  w.layout = {.dp = 8, .fsdp = true};
+  w.model.layers = 2;
+  w.global_batch = 8;
+  CompleteWorkload(w);
+  const auto summary = Generate({.workload = w});
+  ASSERT_TRUE(summary) << summary.error().message;
+  const MemorySums& m = summary->memory[0].bytes;
+  EXPECT_EQ(m.parameters + m.gradients + m.optimizer, 18 * summary->parameters / 8);
+}
+
+TEST(Routing, KeepsTokensAndCapacity) {
+  Workload w = *ReadWorkload("mixtral-8x7b");
+  CompleteWorkload(w);
+  const auto sum = [](const std::vector<std::int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  };
+  EXPECT_THAT(TokensOfExperts(w, 4096, 0, 0), testing::Each(1024));
+  ASSERT_TRUE(SetRouting("zipf:1.2", w));
+  const auto uneven = TokensOfExperts(w, 4096, 3, 1);
+  EXPECT_EQ(sum(uneven), 8192);
+  EXPECT_THAT(uneven, testing::Each(testing::AllOf(testing::Gt(0), testing::Le(4096))));
+  EXPECT_EQ(TokensOfExperts(w, 4096, 3, 1), uneven);
+  EXPECT_NE(TokensOfExperts(w, 4096, 4, 1), uneven);
+  w.routing.seed = 5;
+  EXPECT_NE(TokensOfExperts(w, 4096, 3, 1), uneven);
+  w.model.capacity_factor = 1.25;
+  EXPECT_THAT(TokensOfExperts(w, 4096, 3, 1), testing::Each(1280));
+  w.model.drop_tokens = true;
+  EXPECT_THAT(TokensOfExperts(w, 4096, 3, 1), testing::Each(testing::Le(1280)));
+  EXPECT_LT(sum(TokensOfExperts(w, 4096, 3, 1)), 8192);
+}
+
+TEST(Routing, UnevenExpertsSplitClasses) {
+  Workload w = *ReadWorkload("mixtral-small");
+  CompleteWorkload(w);
+  EXPECT_EQ(PlanRanks(w).classes.size(), 1);
+  ASSERT_TRUE(SetRouting("zipf:1", w));
+  EXPECT_EQ(PlanRanks(w).classes.size(), 4);
+}
+
+// What is wrong, and what would work.
+TEST(Rules, NameTheRuleAndTheNearestLayout) {
+  struct Broken {
+    const char* json;
+    const char* message;
+  };
+  const Broken cases[] = {
+      {R"({"layout": {"tp": 3}})", "tensor parallelism of 3 does not divide 8 attention heads; the "
+                                   "nearest that works is 2"},
+      {R"({"layout": {"dp": 3}, "batch": {"global": 8, "micro": 1}})",
+       "a global batch of 8 is not a multiple of 3"},
+      {R"({"layout": {"pp": 8}})", "8 stages of a pipeline, but 4 layers"},
+      {R"({"layout": {"pp": 3}})", "4 layers do not divide among 3 stages"},
+      {R"({"layout": {"cp": 3}})", "context parallelism of 3 does not divide 64 tokens"},
+      {R"({"layout": {"ep": 2}})", "expert parallelism of 2 needs a model with experts"},
+      {R"({"layout": {"tp": 0}})", "\"tp\" is 0; expected 1 to"},
+      {R"({"layout": {"dp": -4}})", "\"dp\" is -4; expected 1 to"},
+      {R"({"layout": {"tp": 4611686018427387904}})", "\"tp\" is 4611686018427387904"},
+      {R"({"layout": {"dp": 2000000}})", "more than 1048576 ranks"},
+      {R"({"layout": {"pp": 2, "layers_per_stage": [1, 2]}})", "adds up to 3; the model has 4"},
+      {R"({"layout": {"sequence_parallel": true}})", "sequence parallelism needs tensor"},
+      {R"({"schedule": "interleaved:2"})", "needs pipeline parallelism"},
+      {R"({"schedule": "interleaved:2", "layout": {"pp": 2}, "batch": {"global": 3, "micro": 1}})",
+       "takes a multiple of 2 micro-batches"},
+  };
+  for (const Broken& broken : cases) {
+    Workload w = *ParseWorkload(broken.json, "test");
+    w.model = ModelShape{.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 512,
+                         .sequence = 64};
+    if (w.global_batch == 0) {
+      w.global_batch = 8;
+      w.micro_batch = 1;
+    }
+    CompleteWorkload(w);
+    const Status checked = CheckWorkload(w);
+    ASSERT_FALSE(checked) << broken.json;
+    EXPECT_EQ(checked.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(checked.error().message, HasSubstr(broken.message));
+  }
+}
+
+TEST(Descriptions, NameTheNearestFieldAndPreset) {
+  EXPECT_THAT(ParseWorkload(R"({"model": {"layer": 3}})", "a.json").error().message,
+              HasSubstr("a.json: \"model\" has no field \"layer\"; did you mean layers?"));
+  EXPECT_THAT(ParseWorkload(R"({"batch": {"global": 1.5}})", "a").error().message,
+              HasSubstr("\"global\" is 1.5; expected a whole number"));
+  EXPECT_THAT(ParseWorkload(R"({"model": {"family": "lama"}})", "a").error().message,
+              HasSubstr("did you mean llama?"));
+  EXPECT_THAT(ParseWorkload("{", "a").error().message, HasSubstr("a: "));
+  EXPECT_THAT(ReadWorkload("llama3-7b").error().message, HasSubstr("did you mean llama3-8b?"));
+}
+
+TEST(Presets, AreValidAndHaveTheirPublishedSizes) {
+  const std::map<std::string, double> published = {
+      {"gpt3-13b", 12.9e9},     {"gpt3-175b", 174.6e9},     {"llama3-8b", 8.03e9},
+      {"llama3-70b", 70.55e9},  {"llama3-405b", 405.85e9},  {"mixtral-8x7b", 46.7e9},
+      {"mixtral-8x22b", 140.6e9}, {"megatron-22b", 22.07e9}, {"megatron-530b", 529.6e9},
+      {"megatron-1t", 1008e9},  {"vit-large", 304.33e6}};
+  for (const Preset& preset : BuiltinPresets()) {
+    Workload w = *ReadWorkload(std::string(preset.name));
+    CompleteWorkload(w);
+    const Status checked = CheckWorkload(w);
+    ASSERT_TRUE(checked) << preset.name << ": " << checked.error().message;
+    const auto size = published.find(w.name);
+    if (size != published.end()) {
+      EXPECT_NEAR(static_cast<double>(CountParameters(w)) / size->second, 1, 5e-3) << preset.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise
