@@ -48,6 +48,9 @@ Result<Input> FindTraces(const ExportFlags& flags) {
     return input;
   }
   REPRISE_ASSIGN(input.set, TraceSet::OpenPresent(flags.input));
+  if (!flags.rank) {
+    REPRISE_TRY(input.set->CheckRankByRank("export"));
+  }
   const std::size_t present = input.set->files.size();
   if (flags.rank) {
     std::erase_if(input.set->files,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/generate_grid.h"
 #include "cli/operation_costs.h"
 #include "converters/operation_cost.h"
 #include "core/shown_text.h"
@@ -25,6 +26,7 @@ struct GenerateFlags {
   std::vector<std::string> overlap;
   bool fsdp = false, sp = false, distributed_optimizer = false;
   bool expand = false, json = false, force = false;
+  GridFlags grid;
 };
 
 // Flags go over what the description says. A flag of a value that cannot be is a usage error; a
@@ -146,7 +148,7 @@ GenerateJson ToJson(const Workload& w, const GenerateSummary& s) {
   return json;
 }
 
-std::string Bytes(std::int64_t bytes) {
+std::string ShownBytes(std::int64_t bytes) {
   const double value = static_cast<double>(bytes);
   return value >= 1e9   ? fmt::format("{:.2f} GB", value / 1e9)
          : value >= 1e6 ? fmt::format("{:.2f} MB", value / 1e6)
@@ -156,7 +158,7 @@ std::string Bytes(std::int64_t bytes) {
 void PrintSummary(const std::string& output, const Workload& w, const GenerateSummary& s) {
   fmt::print("{}: {}, {} ranks in {} class{}, {} nodes ({} written), {} files, {} on disk\n", output,
              ShownText(w.name), s.ranks, s.classes, s.classes == 1 ? "" : "es", s.nodes,
-             s.nodes_written, s.files, Bytes(s.bytes_on_disk));
+             s.nodes_written, s.files, ShownBytes(s.bytes_on_disk));
   if (!w.source.empty()) {
     fmt::print("source: {}\n", w.source);
   }
@@ -166,23 +168,37 @@ void PrintSummary(const std::string& output, const Workload& w, const GenerateSu
              "optimizer", "activations", "peak");
   for (const StageMemory& stage : s.memory) {
     fmt::print("{:>5} {:>12} {:>12} {:>12} {:>12} {:>12}\n", stage.stage,
-               Bytes(stage.bytes.parameters), Bytes(stage.bytes.gradients),
-               Bytes(stage.bytes.optimizer), Bytes(stage.bytes.activations),
-               Bytes(stage.bytes.peak));
+               ShownBytes(stage.bytes.parameters), ShownBytes(stage.bytes.gradients),
+               ShownBytes(stage.bytes.optimizer), ShownBytes(stage.bytes.activations),
+               ShownBytes(stage.bytes.peak));
   }
   if (!s.transfers.empty()) {
     fmt::print("\n{:<15} {:<12} {:>12} {:>12}\n", "transfer", "group", "count", "bytes");
   }
   for (const TransferRow& row : s.transfers) {
     fmt::print("{:<15} {:<12} {:>12} {:>12}\n", row.kind, row.group, row.sums.count,
-               Bytes(row.sums.bytes));
+               ShownBytes(row.sums.bytes));
   }
   fmt::print("\nnote: a generated set has no durations; replay it, or simulate it\n");
 }
 
 Result<int> RunGenerate(const GenerateFlags& flags) {
-  if (flags.what.empty() || flags.output.empty()) {
-    return UsageError("give a preset or a description, and -o SET");
+  if (flags.output.empty()) {
+    return UsageError("give -o, the directory to create");
+  }
+  if (!flags.grid.name.empty() || !flags.grid.hardware.empty()) {
+    if (!flags.what.empty() || flags.grid.name.empty() || flags.grid.hardware.empty()) {
+      return UsageError("a grid takes --grid NAME, --hardware NAME and -o, and no workload");
+    }
+    GridFlags grid = flags.grid;
+    grid.output = flags.output;
+    grid.force = flags.force;
+    grid.json = flags.json;
+    REPRISE_TRY(GenerateGrid(grid));
+    return 0;
+  }
+  if (flags.what.empty()) {
+    return UsageError("give a preset (`reprise list models`) or a description");
   }
   GenerateRequest request{.directory = flags.output, .expand = flags.expand, .force = flags.force};
   REPRISE_ASSIGN(request.workload, MakeWorkload(flags));
@@ -256,6 +272,13 @@ CommandBody RegisterGenerate(CLI::App& app, const CommandContext& /*context*/) {
   AddStepOptions(app, *flags);
   app.add_flag("--expand", flags->expand,
                "write one file a rank, for programs that do not read folded sets");
+  app.add_option("--grid", flags->grid.name,
+                 "every configuration of a study in place of one workload: charllm")
+      ->group("Grid");
+  app.add_option("--hardware", flags->grid.hardware, "of the grid: h200x32, h100x64")
+      ->group("Grid");
+  app.add_flag("--index-only", flags->grid.index_only, "write the grid's index and no sets")
+      ->group("Grid");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable summary on stdout");
   return [flags] { return RunGenerate(*flags); };

@@ -15,6 +15,10 @@
 #include "converters/converter.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
+#include "workload/generate.h"
+#include "workload/parallel/parallelism.h"
+#include "workload/parse.h"
+#include "workload/schedules/schedule.h"
 
 namespace reprise {
 namespace {
@@ -95,6 +99,39 @@ Json Algorithms() {
   return rows;
 }
 
+Json Models() {
+  Json rows = Json::array();
+  for (const Preset& preset : BuiltinPresets()) {
+    Result<Workload> workload = ReadWorkload(std::string(preset.name));
+    if (!workload) {
+      continue;  // the tests say so
+    }
+    CompleteWorkload(*workload);
+    rows.push_back({{"name", preset.name},
+                    {"family", workload->model.family},
+                    {"parameters", CountParameters(*workload)},
+                    {"ranks", workload->layout.ranks()},
+                    {"source", preset.source}});
+  }
+  return rows;
+}
+
+Json Schedules() {
+  Json rows = Json::array();
+  for (const auto& schedule : BuiltinSchedules()) {
+    rows.push_back({{"name", schedule->name()}, {"help", schedule->help()}});
+  }
+  return rows;
+}
+
+Json Parallelisms() {
+  Json rows = Json::array();
+  for (const auto& parallelism : BuiltinParallelisms()) {
+    rows.push_back({{"name", parallelism->name()}, {"help", parallelism->help()}});
+  }
+  return rows;
+}
+
 struct Registry {
   std::string_view name;
   std::string_view help;
@@ -106,6 +143,9 @@ constexpr Registry kRegistries[] = {
     {"collectives", "the transfers between ranks", Collectives},
     {"algorithms", "the algorithms of collectives, for --algo", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},
+    {"models", "the models that generate knows by name", Models},
+    {"schedules", "the orders of a pipeline's passes", Schedules},
+    {"parallelisms", "the ways in which generate divides a job among ranks", Parallelisms},
     {"sources", "the telemetry sources, and those of this machine", nullptr},
 };
 
@@ -165,7 +205,7 @@ void PrintTable(const Json& rows) {
 }  // namespace
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("List the built-in kernels, collectives, algorithms, formats or sources");
+  app.description("List the built-in kernels, collectives, algorithms, formats, models, schedules or sources");
   struct Flags {
     std::string what;
     bool json = false;

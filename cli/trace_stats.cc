@@ -72,6 +72,7 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
     return stats;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
+  REPRISE_TRY(set.CheckRankByRank("stats"));
   stats.missing_ranks = set.MissingRanks();
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/folded_transfers.h"
 #include "cli/timing_check.h"
 #include "cli/timing_text.h"
 #include "cli/verbose.h"
@@ -40,6 +41,7 @@ struct Subject {
   std::int32_t world_size = 0;
   std::string missing;  // ranks without a file, in words
   bool is_set = false;
+  std::shared_ptr<const RankClasses> classes;  // folded sets: `files` has one rank of each class
   bool verified = false;  // against the set's checksums, which exist
   std::string damage;     // what they say is wrong
 };
@@ -79,8 +81,11 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
     subject.damage = verified.error().message;
   }
   for (auto& [rank, file] : set.files) {
-    subject.files.push_back(std::move(file));
+    if (!set.classes || set.classes->ClassOf(rank).ranks.front().first == rank) {
+      subject.files.push_back(std::move(file));
+    }
   }
+  subject.classes = std::move(set.classes);
   subject.missing = set.MissingRanks();
   subject.groups = std::move(set.groups);
   subject.world_size = set.world_size;
@@ -214,6 +219,17 @@ Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Find
   return {};
 }
 
+// A generated set has an order and no times: there is nothing to reproduce.
+Status CheckTimed(const std::string& path, const TraceMetadata& metadata) {
+  for (const auto& [name, count] : metadata.diagnostics) {
+    if (name == "generated_without_times") {
+      return BadInput(fmt::format(
+          "{}: --timing compares with recorded times, and a generated set has none", path));
+    }
+  }
+  return {};
+}
+
 Status CheckReader(const Subject& subject, Findings& findings) {
   if (!subject.is_set) {
     return UsageError(fmt::format("{}: --for checks directories of trace sets", subject.path));
@@ -249,10 +265,15 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
     REPRISE_ASSIGN(Graph graph, Graph::Load(file));
     graphs.push_back(std::move(graph));
   }
-  if (subject.is_set) {
+  if (subject.classes) {
+    CheckFoldedTransfers(*subject.classes, graphs, findings.errors);
+  } else if (subject.is_set) {
     CheckTransfers(subject, graphs, findings);
   }
   if (flags.timing) {
+    for (const Graph& graph : graphs) {
+      REPRISE_TRY(CheckTimed(subject.path, graph.metadata()));
+    }
     REPRISE_TRY(CheckTimes(subject, graphs, findings));
   }
   return findings;
@@ -316,8 +337,10 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
 }
 
 void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
-  fmt::print("{}: {} file{}, {} nodes, {} edges\n", subject.path, subject.files.size(),
-             subject.files.size() == 1 ? "" : "s", findings.nodes, findings.edges);
+  fmt::print("{}: {} file{}{}, {} nodes, {} edges\n", subject.path, subject.files.size(),
+             subject.files.size() == 1 ? "" : "s",
+             subject.classes ? fmt::format(" for {} ranks", subject.world_size) : "",
+             findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);
   PrintMessages("warning", findings.warnings, verbose);
   if (subject.is_set && !subject.verified && subject.damage.empty()) {

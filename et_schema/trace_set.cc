@@ -205,6 +205,16 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   return set;
 }
 
+Status TraceSet::CheckRankByRank(std::string_view command) const {
+  constexpr std::size_t kMostRanks = 1024;
+  if (!classes || files.size() <= kMostRanks) {
+    return {};
+  }
+  return BadInput(fmt::format(
+      "{}: {} reads rank after rank, and the folded set has {} of them; name one, as in {}",
+      directory, command, files.size(), files.begin()->second));
+}
+
 Status TraceSet::VerifyFile(std::int32_t rank) const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
   REPRISE_ASSIGN(const std::string file, FileOnDisk(files.at(rank)));

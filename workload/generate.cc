@@ -125,7 +125,8 @@ class Generator {
     return folded_ ? folded_->path() : output_->path();
   }
   [[nodiscard]] std::string ClassFile(std::size_t number) const {
-    return fmt::format("{}.class{}.et", SafeName(w_.name), number);
+    return fmt::format("{}.class{}.et{}", SafeName(w_.name), number,
+                       request_.compress ? ".zst" : "");
   }
 
   void Sum(const Totals& totals, std::int64_t ranks, std::int64_t stage) {

@@ -26,6 +26,7 @@ struct GenerateRequest {
   std::string directory;  // empty: nothing is written, only summed
   bool expand = false;    // one file a rank in place of one a class
   bool force = false;     // replace an output that exists
+  bool compress = false;  // classes as .et.zst
   NodeCosts costs;
   // Instead of writing: gets the nodes, for tests and simulation.
   NodeSink observe;

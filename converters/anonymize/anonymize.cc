@@ -128,6 +128,7 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
                                   request.output_directory));
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
+  REPRISE_TRY(set.CheckRankByRank("anonymize"));
   const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
   REPRISE_ASSIGN(
       OutputFiles output,

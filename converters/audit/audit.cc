@@ -252,6 +252,7 @@ class Auditor {
 
 Result<AuditReport> AuditSet(const AuditRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
+  REPRISE_TRY(set.CheckRankByRank("audit"));
   REPRISE_ASSIGN(const Vocabulary vocabulary, Vocabulary::Create(request.public_names));
   return Auditor(request, set, vocabulary).Run();
 }

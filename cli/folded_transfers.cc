@@ -1,0 +1,115 @@
+#include "cli/folded_transfers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "collectives/communicator.h"
+
+namespace reprise {
+namespace {
+
+using RoleTransfers = std::map<std::string, std::vector<PlannedTransfer>>;
+
+std::int32_t PositionIn(const ProcessGroup& group, std::int32_t rank) {
+  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  return at == group.ranks.end() ? -1 : static_cast<std::int32_t>(at - group.ranks.begin());
+}
+
+// A rank's transfers by the role of their group, peers and roots as positions again.
+RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
+                              std::vector<std::string>& errors) {
+  const std::int32_t rank = graph.metadata().rank;
+  std::map<std::string, std::pair<std::string, ProcessGroup>> roles;  // by group
+  for (const GroupRole& role : classes.roles()) {
+    if (auto group = classes.GroupOf(role.role, rank)) {
+      const std::string id = group->id;
+      roles[id] = {role.role, std::move(*group)};
+    }
+  }
+  RoleTransfers transfers;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const CommSpec* spec = graph.comm(i);
+    if (spec == nullptr) {
+      continue;
+    }
+    const auto role = roles.find(spec->group);
+    if (role == roles.end()) {
+      errors.push_back(fmt::format("rank {}: node {} names process group '{}', which the set lacks",
+                                   rank, graph.id(i), spec->group));
+      continue;
+    }
+    PlannedTransfer transfer{graph.id(i), *spec};
+    transfer.spec.peer = spec->peer < 0 ? -1 : PositionIn(role->second.second, spec->peer);
+    transfer.spec.root = spec->root < 0 ? -1 : PositionIn(role->second.second, spec->root);
+    transfers[role->second.first].push_back(std::move(transfer));
+  }
+  for (auto& [role, list] : transfers) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const PlannedTransfer& a, const PlannedTransfer& b) {
+                       return a.spec.index < b.spec.index;
+                     });
+  }
+  return transfers;
+}
+
+void AppendMismatch(const std::string& role, const ProcessGroup& group, const std::string& message,
+                    std::vector<std::string>& errors) {
+  const std::size_t heading = message.find('\n');
+  const std::string first =
+      heading == std::string::npos ? message : message.substr(heading + 1);
+  errors.push_back(fmt::format("group '{}' of ranks {}, .. (numbered from 0 here): {}", role,
+                               group.ranks.front(), first));
+}
+
+}  // namespace
+
+void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& graphs,
+                          std::vector<std::string>& errors) {
+  std::vector<RoleTransfers> transfers;
+  for (const Graph& graph : graphs) {
+    transfers.push_back(TransfersByRole(classes, graph, errors));
+  }
+  for (const GroupRole& role : classes.roles()) {
+    std::set<std::vector<std::size_t>> seen;
+    std::vector<bool> covered(static_cast<std::size_t>(classes.world_size()));
+    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
+      if (covered[static_cast<std::size_t>(rank)]) {
+        continue;
+      }
+      const auto group = classes.GroupOf(role.role, rank);
+      if (!group) {
+        continue;
+      }
+      std::vector<std::size_t> members;
+      for (const std::int32_t member : group->ranks) {
+        covered[static_cast<std::size_t>(member)] = true;
+        members.push_back(classes.IndexOf(member));
+      }
+      if (!seen.insert(members).second) {
+        continue;
+      }
+      std::vector<std::vector<PlannedTransfer>> plans;
+      for (const std::size_t member : members) {
+        const auto of_role = transfers[member].find(role.role);
+        plans.push_back(of_role == transfers[member].end() ? std::vector<PlannedTransfer>{}
+                                                           : of_role->second);
+        for (PlannedTransfer& transfer : plans.back()) {
+          transfer.spec.group = role.role;
+        }
+      }
+      std::vector<std::int32_t> all(members.size());
+      std::iota(all.begin(), all.end(), 0);
+      const auto ranks_of_group = [&all](const std::string&) { return all; };
+      CompleteSplits(plans, ranks_of_group);
+      if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
+        AppendMismatch(role.role, *group, matched.error().message, errors);
+      }
+    }
+  }
+}
+
+}  // namespace reprise
