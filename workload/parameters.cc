@@ -47,13 +47,18 @@ void ParameterStore::MakeShards() {
         if (parameter.expert != expert) {
           continue;
         }
-        const std::int64_t elements = RoundUp(parameter.elements(), shards) / shards;
+        std::vector<std::int64_t> shape = parameter.shape;
+        if (shape[0] % shards == 0) {
+          shape[0] /= shards;
+        } else {
+          shape = {RoundUp(parameter.elements(), shards) / shards};
+        }
         sharded.parameters.push_back(&parameter);
         sharded.values.push_back(
-            out_.New(workload_.model.dtype, {elements}, StorageUse::kParameter));
+            out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
         sharded.gradients.push_back(
-            out_.New(workload_.GradientType(), {elements}, StorageUse::kGradient));
-        sharded.shard_elements += elements;
+            out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
+        sharded.shard_elements += ElementCount(shape);
       }
       if (!sharded.parameters.empty()) {
         sharded_[unit->index].push_back(std::move(sharded));

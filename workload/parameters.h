@@ -56,7 +56,8 @@ struct Bucket {
 struct ShardedUnit {
   std::vector<Parameter*> parameters;
   bool expert = false;
-  std::vector<TensorDesc> values, gradients;  // shards, flat
+  // Shards: a part of the first dimension; flat where the ranks do not divide it.
+  std::vector<TensorDesc> values, gradients;
   std::int64_t shard_elements = 0;
   bool issued = false, gathered = false, has_gradient = false;
   TensorDesc whole;

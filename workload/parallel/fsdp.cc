@@ -30,8 +30,12 @@ void StartGather(Builder& b, Unit& unit, ShardedUnit& part) {
   b.out.parent = Called("all_gather", unit);
   part.whole = b.out.New(b.dtype(), {shards * part.shard_elements}, StorageUse::kGathered);
   const TensorDesc own = b.out.Part(part.whole, 0, {part.shard_elements});
+  std::vector<TensorDesc> flat;
+  for (const TensorDesc& value : part.values) {
+    flat.push_back(b.out.Part(value, 0, {value.elements}));
+  }
   b.out.Work("fsdp::all_gather_copy_in",
-             {OfTensors(part.values), Of(part.whole), OfInts(SizesOf(part.values)),
+             {OfTensors(flat), Of(part.whole), OfInts(SizesOf(part.values)),
               OfInt(part.shard_elements), OfInt(0)},
              {Of(own), Of(part.whole)});
   if (shards > 1) {

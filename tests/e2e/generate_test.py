@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""reprise generate: sets from descriptions as a user gets them, and against captures of the same jobs."""
+import collections
+import csv
+import json
+import sys
+
+import program
+
+USAGE, BAD_INPUT = 2, 3
+GPT = {"family": "gpt", "layers": 4, "hidden": 256, "heads": 8, "ffn": 1024, "vocab": 512, "sequence": 64,
+       "dtype": "float32", "fused_qkv": False, "batch_first": True, "tied_embeddings": False}
+MOE = {**GPT, "layers": 2, "experts": 8, "top_k": 2, "count_exchange": "all_to_all"}
+# The captures as workloads (traces/README.md has their models).
+CAPTURES = {
+    "gloo/gpt_single": {"layout": {}, "batch": {"global": 4, "micro": 4}},
+    "gloo/gpt_ddp4": {"layout": {"dp": 4}, "batch": {"global": 16, "micro": 4}, "overlap": ["grad"]},
+    "gloo_comms/gpt_tp4": {"layout": {"tp": 4, "vocab_parallel": False}, "batch": {"global": 4, "micro": 4}},
+    "gloo_comms/gpt_pp4": {"layout": {"pp": 4}, "batch": {"global": 8, "micro": 2}},
+    "gloo_comms/gpt_fsdp4": {"layout": {"dp": 4, "fsdp": True, "reshard_root": False},
+                             "batch": {"global": 16, "micro": 4}, "overlap": ["param"]},
+    "gloo_comms/moe_ep4": {"model": MOE, "layout": {"dp": 4, "ep": 4}, "batch": {"global": 16, "micro": 4},
+                           "routing": "zipf:0.5"},
+}
+# Operators that only one side has, by name, and why.
+DATA = {"aten::random_", "aten::index"}  # the captured script draws its batch from a table on the same device
+ONLY_CAPTURED = {
+    "gloo/gpt_single": DATA | {"aten::copy_"},  # of tokens and labels
+    # DistributedDataParallel copies buckets back into gradients after the first step.
+    "gloo/gpt_ddp4": DATA | {"aten::copy_"},
+    # The captured module clones what it reduces in place.
+    "gloo_comms/gpt_tp4": DATA | {"aten::copy_"},
+    # The captured script divides its gradients by the number of micro-batches instead of the loss.
+    "gloo_comms/gpt_pp4": DATA | {"aten::copy_", "aten::div_"},
+    # fully_shard's order of parameters within a unit is the module's.
+    "gloo_comms/gpt_fsdp4": DATA | {"aten::copy_", "fsdp::all_gather_copy_in", "fsdp::split_with_sizes_copy",
+                                    "fsdp::chunk_cat_mixed_dtype"},
+}
+ONLY_GENERATED = {
+    # Sums of gradients are kept beside what arrives.
+    "gloo_comms/gpt_fsdp4": {"aten::copy_", "fsdp::all_gather_copy_in", "fsdp::split_with_sizes_copy",
+                             "fsdp::chunk_cat"},
+}
+
+
+def tensor_shapes(value):
+    """Of tensors and lists of tensors. Numbers, which captures of CPUs wrap as tensors without dimensions, are none."""
+    if isinstance(value, dict):
+        return tuple(value["shape"])
+    if isinstance(value, list):
+        return tuple(shape for shape in map(tensor_shapes, value) if shape)
+    return ()
+
+
+def read_rank(path, rank):
+    """Work of the first step by name and shapes, and its transfers in order."""
+    work, transfers = collections.Counter(), []
+    for node in json.loads(path.read_text())["ranks"][rank]["nodes"]:
+        if node["step"] != 0:
+            continue
+        if "comm" in node:
+            comm = node["comm"]
+            transfers.append((comm["kind"], comm["in_bytes"], comm["out_bytes"], comm["dtype"], comm["peer"]))
+        elif node["op_kind"] == "work":
+            work[node["name"], tuple(shape for shape in map(tensor_shapes, node["inputs"]) if shape)] += 1
+    return work, transfers
+
+
+class Generate(program.ProgramTest):
+    def describe(self, name, job):
+        path = self.dir / f"{name}.json"
+        path.write_text(json.dumps({"model": GPT, "optimizer": "adamw", "separate_optimizer": True, "clip": 0,
+                                    "device": "cpu", **job}))
+        return path
+
+    def both(self, capture, rank):
+        name = capture.split("/")[1]
+        captured, generated = self.convert(capture), self.dir / f"generated_{name}"
+        self.run_program("generate", self.describe(name, CAPTURES[capture]), "-o", generated)
+        sides = []
+        for source in captured, generated:
+            out = self.dir / f"{source.name}_nodes.json"
+            self.run_program("export", source, "--to", "json", "-o", out)
+            sides.append(read_rank(out, rank))
+        return sides
+
+    def test_against_captures(self):
+        for capture, only_captured in ONLY_CAPTURED.items():
+            with self.subTest(capture):
+                (work, transfers), (made, made_transfers) = self.both(capture, 0 if "single" in capture else 1)
+                self.assertEqual({name for name, _ in work - made}, only_captured)
+                self.assertEqual({name for name, _ in made - work}, ONLY_GENERATED.get(capture, set()))
+                self.assertGreater(sum((work & made).values()), 0.9 * sum(made.values()))
+                if "ddp" in capture:  # buckets end at units, not at parameters: the sum is the same
+                    self.assertEqual(sum(t[1] for t in transfers), sum(t[1] for t in made_transfers))
+                elif "fsdp" in capture:  # gathered and reduced in the same order of units
+                    self.assertEqual(sorted(transfers), sorted(made_transfers))
+                else:
+                    self.assertEqual(transfers, made_transfers)
+
+    def test_experts_against_a_capture(self):
+        # Tokens choose experts by their values: the numbers differ, kinds, group and order do not.
+        (work, transfers), (made, made_transfers) = self.both("gloo_comms/moe_ep4", 1)
+        kinds = [t[0] for t in made_transfers]
+        self.assertEqual([t[0] for t in transfers][:10], kinds[:10])
+        self.assertEqual(kinds.count("all_to_all"), 10)  # 2 layers: counts, out, back, and both backward
+        by_name = [collections.Counter() for _ in range(2)]
+        for counts, nodes in zip(by_name, (work, made)):
+            for (name, _), count in nodes.items():
+                counts[name] += count
+        for name in ("aten::addmm", "aten::mm", "aten::gelu", "aten::index", "aten::topk", "aten::argsort",
+                     "aten::_index_put_impl_", "aten::native_layer_norm", "aten::bincount"):
+            self.assertAlmostEqual(by_name[0][name], by_name[1][name], delta=2, msg=name)
+
+    def test_presets_validate_and_replay(self):
+        for preset in "gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small":
+            with self.subTest(preset):
+                folded = self.dir / preset
+                summary = self.run_json("generate", preset, "-o", folded)
+                self.assertEqual(summary["ranks"], 4)
+                self.assertFalse(summary["times"])
+                self.assertTrue(self.run_json("validate", folded)["ok"])
+                run = self.dir / f"{preset}_run"
+                self.run_mpi(4, "replay", folded, "-o", run, "--runs-per-rank" if False else "--iterations", "1")
+                report = self.run_json("report", run)
+                self.assertIn("coverage", report)
+
+    def test_folded_sets_are_read_by_rank(self):
+        folded, expanded = self.dir / "folded", self.dir / "expanded"
+        self.run_program("generate", "llama-small", "-o", folded)
+        self.run_program("generate", "llama-small", "-o", expanded, "--expand")
+        for rank in 0, 3:
+            texts = [self.run_program("stats", directory / f"llama-small.{rank}.et", "--json").stdout
+                     .replace(str(directory), "") for directory in (folded, expanded)]
+            self.assertEqual(*texts)
+        done = self.run_program("stats", folded / "llama-small.class0.et", expect=BAD_INPUT)
+        self.assertIn("is no rank's trace; name a rank", done.stderr)
+        self.assertIn("a folded set", self.run_program("pack", folded, "-o", self.dir / "p", expect=BAD_INPUT).stderr)
+        done = self.run_program("validate", "--timing", folded, expect=BAD_INPUT)
+        self.assertIn("a generated set has none", done.stderr)
+        (folded / "ranks.json").write_text((folded / "ranks.json").read_text().replace('"0-3"', '"0-2"', 1))
+        self.assertIn("rank 3 is in no class", self.run_program("stats", folded, expect=BAD_INPUT).stderr)
+
+    def test_large_jobs_have_few_files(self):
+        out = self.dir / "405b"
+        summary = self.run_json("generate", "llama3-405b", "-o", out)
+        self.assertEqual((summary["ranks"], summary["classes"]), (16384, 16))
+        self.assertEqual(len(list(out.glob("*.et"))), 16)
+        self.assertTrue(self.run_json("validate", out)["ok"])
+        self.assertIn("name one", self.run_program("stats", out, expect=BAD_INPUT).stderr)
+        self.run_program("stats", out / "llama3-405b.16383.et")
+
+    def test_what_cannot_be(self):
+        for arguments, code, needle in (
+                (["lama3-8b"], BAD_INPUT, "did you mean llama3-8b?"),
+                (["gpt-small", "--tp", "3"], BAD_INPUT, "the nearest that works is"),
+                (["gpt-small", "--pp", "8"], BAD_INPUT, "but 4 layers"),
+                (["gpt-small", "--ranks", "6", "--tp", "4"], BAD_INPUT, "is not a multiple of 8"),
+                (["gpt-small", "--global-batch", "7"], BAD_INPUT, "the nearest that works is 8"),
+                (["gpt-small", "--tp", "0"], USAGE, "--tp"),
+                (["gpt-small", "--schedule", "1f1"], USAGE, "did you mean 1f1b?"),
+                (["gpt-small", "--overlap", "gard"], USAGE, "did you mean grad?")):
+            out = self.dir / "none"
+            done = self.run_program("generate", *arguments, "-o", out, expect=code)
+            self.assertIn(needle, done.stderr)
+            self.assertFalse(out.exists())
+
+    def test_grid(self):
+        for hardware, layouts, impossible in ("h200x32", 15, None), ("h100x64", 15, "llama3-70b_tp1-pp32_base_mb1"):
+            out = self.dir / hardware
+            self.run_program("generate", "--grid", "charllm", "--hardware", hardware, "--index-only", "-o", out)
+            rows = json.loads((out / "index.json").read_text())
+            self.assertEqual(len(rows), layouts * 16)
+            with (out / "index.csv").open() as file:
+                self.assertEqual([row["name"] for row in csv.DictReader(file)], [row["name"] for row in rows])
+            self.assertTrue(all(row["possible"] or row["reason"] for row in rows))
+            if impossible:
+                row = next(row for row in rows if row["name"] == impossible)
+                self.assertIn("80 layers do not divide among 32 stages", row["reason"])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
