@@ -59,8 +59,7 @@ RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
 void AppendMismatch(const std::string& role, const ProcessGroup& group, const std::string& message,
                     std::vector<std::string>& errors) {
   const std::size_t heading = message.find('\n');
-  const std::string first =
-      heading == std::string::npos ? message : message.substr(heading + 1);
+  const std::string first = heading == std::string::npos ? message : message.substr(heading + 1);
   errors.push_back(fmt::format("group '{}' of ranks {}, .. (numbered from 0 here): {}", role,
                                group.ranks.front(), first));
 }

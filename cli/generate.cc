@@ -1,4 +1,6 @@
 // reprise generate: a trace set from a description of a training job.
+#include "workload/generate.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,7 +12,6 @@
 #include "cli/operation_costs.h"
 #include "converters/operation_cost.h"
 #include "core/shown_text.h"
-#include "workload/generate.h"
 #include "workload/parse.h"
 
 namespace reprise {
@@ -99,8 +100,8 @@ Result<Workload> MakeWorkload(const GenerateFlags& flags) {
   w.micro_batch = flags.micro_batch.value_or(w.micro_batch);
   w.model.sequence = flags.sequence.value_or(w.model.sequence);
   w.steps = flags.steps.value_or(w.steps);
-  w.routing.seed = static_cast<std::uint64_t>(
-      flags.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));
+  w.routing.seed =
+      static_cast<std::uint64_t>(flags.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));
   if (!flags.name.empty()) {
     w.name = flags.name;
   }
@@ -156,8 +157,8 @@ std::string ShownBytes(std::int64_t bytes) {
 }
 
 void PrintSummary(const std::string& output, const Workload& w, const GenerateSummary& s) {
-  fmt::print("{}: {}, {} ranks in {} class{}, {} nodes ({} written), {} files, {} on disk\n", output,
-             ShownText(w.name), s.ranks, s.classes, s.classes == 1 ? "" : "es", s.nodes,
+  fmt::print("{}: {}, {} ranks in {} class{}, {} nodes ({} written), {} files, {} on disk\n",
+             output, ShownText(w.name), s.ranks, s.classes, s.classes == 1 ? "" : "es", s.nodes,
              s.nodes_written, s.files, ShownBytes(s.bytes_on_disk));
   if (!w.source.empty()) {
     fmt::print("source: {}\n", w.source);
@@ -242,7 +243,8 @@ void AddStepOptions(CLI::App& app, GenerateFlags& flags) {
   number("--micro-batch", flags.micro_batch, "those of one pass on one rank");
   number("--sequence", flags.sequence, "tokens of a sequence");
   number("--steps", flags.steps, "steps to write");
-  app.add_option("--schedule", flags.schedule, "gpipe, 1f1b, or interleaved:V with V chunks a stage")
+  app.add_option("--schedule", flags.schedule,
+                 "gpipe, 1f1b, or interleaved:V with V chunks a stage")
       ->group("Step");
   app.add_option("--recompute", flags.recompute,
                  "activations computed again: none, selective (attention), full (layers)")

@@ -107,8 +107,8 @@ Status GenerateGrid(const GridFlags& flags) {
   const fs::path directory(flags.output);
   std::error_code code;
   if (!flags.force && fs::exists(directory / "index.json", code)) {
-    return UsageError(fmt::format("{} exists; give --force to replace it",
-                                  (directory / "index.json").string()));
+    return UsageError(
+        fmt::format("{} exists; give --force to replace it", (directory / "index.json").string()));
   }
   GridJson rows = GridJson::array();
   std::size_t impossible = 0;
@@ -136,10 +136,10 @@ Status GenerateGrid(const GridFlags& flags) {
     fmt::print("{}\n", rows.dump(2));
     return {};
   }
-  fmt::print("{}: {} configurations, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n",
-             flags.output, rows.size(), impossible, fitting,
-             static_cast<double>(grid.hardware.memory_bytes) / 1e9,
-             static_cast<double>(bytes) / 1e9);
+  fmt::print(
+      "{}: {} configurations, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n",
+      flags.output, rows.size(), impossible, fitting,
+      static_cast<double>(grid.hardware.memory_bytes) / 1e9, static_cast<double>(bytes) / 1e9);
   fmt::print("index: {}\n", (directory / "index.csv").string());
   return {};
 }

@@ -205,7 +205,8 @@ void PrintTable(const Json& rows) {
 }  // namespace
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("List the built-in kernels, collectives, algorithms, formats, models, schedules or sources");
+  app.description(
+      "List the built-in kernels, collectives, algorithms, formats, models, schedules or sources");
   struct Flags {
     std::string what;
     bool json = false;

@@ -42,8 +42,8 @@ struct Subject {
   std::string missing;  // ranks without a file, in words
   bool is_set = false;
   std::shared_ptr<const RankClasses> classes;  // folded sets: `files` has one rank of each class
-  bool verified = false;  // against the set's checksums, which exist
-  std::string damage;     // what they say is wrong
+  bool verified = false;                       // against the set's checksums, which exist
+  std::string damage;                          // what they say is wrong
 };
 
 struct Findings {

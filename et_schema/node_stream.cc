@@ -98,8 +98,8 @@ Result<bool> NodeStream::Next(NodeView& view) {
   ++nodes_;
   if (folded_ && view.comm) {
     if (const Status resolved = folded_->classes->Resolve(folded_->rank, *view.comm); !resolved) {
-      return BadInput(fmt::format("{}: node {}: {}", messages_.path(), view.id,
-                                  resolved.error().message));
+      return BadInput(
+          fmt::format("{}: node {}: {}", messages_.path(), view.id, resolved.error().message));
     }
   }
   return true;

@@ -51,10 +51,10 @@ Status CheckMesh(const GroupRole& role, std::int32_t world_size) {
                                 fmt::join(role.axes, ", "), role.mesh.size()));
   }
   if (!role.at.empty()) {
-    const bool fits = role.axes.size() == 1 &&
-                      std::all_of(role.at.begin(), role.at.end(), [&](std::int64_t at) {
-                        return at >= 0 && at < role.mesh[role.axes[0]];
-                      });
+    const bool fits =
+        role.axes.size() == 1 && std::all_of(role.at.begin(), role.at.end(), [&](std::int64_t at) {
+          return at >= 0 && at < role.mesh[role.axes[0]];
+        });
     if (!fits) {
       return BadInput(fmt::format("groups \"{}\": \"at\" takes places of one axis, not [{}]",
                                   role.role, fmt::join(role.at, ", ")));
@@ -114,8 +114,8 @@ Status RankClasses::Index() {
       }
       for (std::int64_t rank = range.first; rank <= range.last; rank += range.stride) {
         if (class_of_[rank] != kNoClass) {
-          return BadInput(fmt::format("rank {} is in two classes, {} and {}", rank,
-                                      class_of_[rank], c));
+          return BadInput(
+              fmt::format("rank {} is in two classes, {} and {}", rank, class_of_[rank], c));
         }
         class_of_[rank] = static_cast<std::uint32_t>(c);
       }
@@ -140,9 +140,8 @@ Status RankClasses::Index() {
       for (std::size_t g = 0; g < role.lists.size(); ++g) {
         for (const RankRange& range : role.lists[g]) {
           if (!in_world(range)) {
-            return BadInput(fmt::format("groups \"{}\": ranks {}-{}:{} of a world of {}",
-                                        role.role, range.first, range.last, range.stride,
-                                        world_size_));
+            return BadInput(fmt::format("groups \"{}\": ranks {}-{}:{} of a world of {}", role.role,
+                                        range.first, range.last, range.stride, world_size_));
           }
           for (std::int64_t rank = range.first; rank <= range.last; rank += range.stride) {
             if (index.by_rank[rank] >= 0) {
@@ -263,9 +262,8 @@ std::optional<ProcessGroup> RankClasses::GroupOf(std::string_view role, std::int
 Status RankClasses::Resolve(std::int32_t rank, CommSpec& spec) const {
   const std::optional<ProcessGroup> group = GroupOf(spec.group, rank);
   if (!group) {
-    return BadInput(fmt::format(
-        "{} in group \"{}\", but {} has no such group of rank {}", Name(spec.kind), spec.group,
-        kRanksFile, rank));
+    return BadInput(fmt::format("{} in group \"{}\", but {} has no such group of rank {}",
+                                Name(spec.kind), spec.group, kRanksFile, rank));
   }
   for (std::int32_t* const position : {&spec.peer, &spec.root}) {
     if (*position < 0) {

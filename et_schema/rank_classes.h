@@ -77,9 +77,9 @@ class RankClasses {
 
  private:
   struct RoleIndex {
-    std::int64_t first_id = 1;            // of its groups
-    std::int64_t groups = 0;              // how many
-    std::vector<std::int32_t> by_rank;    // lists: index of the rank's group, -1: none
+    std::int64_t first_id = 1;          // of its groups
+    std::int64_t groups = 0;            // how many
+    std::vector<std::int32_t> by_rank;  // lists: index of the rank's group, -1: none
   };
   [[nodiscard]] Status Index();
   [[nodiscard]] std::int64_t GroupNumber(std::size_t role, std::int32_t rank) const;

@@ -95,20 +95,20 @@ Result<RankClasses> Parse(const RanksJson& json) {
     return BadInput("\"format\" is not \"reprise-ranks\"");
   }
   if (json.at("version").get<int>() != 1) {
-    return BadInput(fmt::format("version {}; this Reprise reads version 1",
-                                json.at("version").get<int>()));
+    return BadInput(
+        fmt::format("version {}; this Reprise reads version 1", json.at("version").get<int>()));
   }
   const auto world_size = json.at("world_size").get<std::int64_t>();
   if (world_size < 1 || world_size > kMostFoldedRanks) {
-    return BadInput(fmt::format("\"world_size\" is {}; expected 1 to {}", world_size,
-                                kMostFoldedRanks));
+    return BadInput(
+        fmt::format("\"world_size\" is {}; expected 1 to {}", world_size, kMostFoldedRanks));
   }
   std::vector<RankClass> classes;
   for (const RanksJson& entry : json.at("classes")) {
     RankClass one{.file = entry.at("file").get<std::string>()};
     if (one.file.find('/') != std::string::npos || one.file.find(".class") == std::string::npos) {
-      return BadInput(fmt::format("\"{}\": expected a file NAME.class<N>.et in the same directory",
-                                  one.file));
+      return BadInput(
+          fmt::format("\"{}\": expected a file NAME.class<N>.et in the same directory", one.file));
     }
     REPRISE_ASSIGN(one.ranks, ParseRanges(entry.at("ranks")));
     classes.push_back(std::move(one));

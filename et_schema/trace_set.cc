@@ -54,8 +54,8 @@ Status ListFoldedRanks(TraceSet& set) {
   for (const RankClass& one : set.classes->classes()) {
     std::error_code code;
     if (!fs::exists(fs::path(set.directory) / one.file, code)) {
-      return BadInput(fmt::format("{}: no {}, which {} names", set.directory, one.file,
-                                  kRanksFile));
+      return BadInput(
+          fmt::format("{}: no {}, which {} names", set.directory, one.file, kRanksFile));
     }
   }
   if (!set.files.empty()) {
@@ -63,8 +63,7 @@ Status ListFoldedRanks(TraceSet& set) {
                                 set.directory, set.files.begin()->second, kRanksFile));
   }
   for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
-    set.files[rank] =
-        (fs::path(set.directory) / fmt::format("{}.{}.et", set.name, rank)).string();
+    set.files[rank] = (fs::path(set.directory) / fmt::format("{}.{}.et", set.name, rank)).string();
   }
   set.groups = set.classes->Groups();
   return {};

@@ -33,8 +33,8 @@ struct TraceSet {
   static Result<TraceSet> OpenPresent(const std::string& directory);
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;
-  // Bad input for a folded set of more ranks than a command that reads rank after rank gets through;
-  // `command` begins the message. Others: success.
+  // Bad input for a folded set of more ranks than a command that reads rank after rank gets
+  // through; `command` begins the message. Others: success.
   [[nodiscard]] Status CheckRankByRank(std::string_view command) const;
   // Against the set's checksums.xxh128, where it has one (core/checksums.h). Bad input: a file is
   // damaged, changed, or not listed. VerifyFile: what replaying one rank reads. Verify: everything;

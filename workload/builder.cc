@@ -40,8 +40,8 @@ const TensorDesc& Builder::Constant(const std::string& name, DType dtype,
              : constants_.emplace(name, out.New(dtype, shape, StorageUse::kInput)).first->second;
 }
 
-Issued Builder::AllGather(const std::string& group, const TensorDesc& part,
-                          const TensorDesc& whole, bool async, const std::string& channel) {
+Issued Builder::AllGather(const std::string& group, const TensorDesc& part, const TensorDesc& whole,
+                          bool async, const std::string& channel) {
   return out.Transfer(Collective(CommKind::kAllGather, group, part, whole, async, channel));
 }
 
@@ -136,8 +136,7 @@ Var Checkpoint(Builder& b, const std::vector<Var>& inputs,
     }
     return out;
   };
-  return tape.Record("CheckpointFunctionBackward", inputs, {result.tensor},
-                     std::move(backward))[0];
+  return tape.Record("CheckpointFunctionBackward", inputs, {result.tensor}, std::move(backward))[0];
 }
 
 }  // namespace reprise

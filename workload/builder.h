@@ -21,10 +21,10 @@ class Builder {
   const Workload& workload;
   const Place place;  // of the rank that stands for its class
   Emitter& out;
-  Tape* tape = nullptr;      // of the micro-batch that is under way
-  std::int64_t batch = 0;    // its number in the step
-  std::string top = "";      // caller of what the training loop itself calls
-  std::int64_t layer = 0;    // counted through the model
+  Tape* tape = nullptr;    // of the micro-batch that is under way
+  std::int64_t batch = 0;  // its number in the step
+  std::string top = "";    // caller of what the training loop itself calls
+  std::int64_t layer = 0;  // counted through the model
   Tape::OnParameter on_parameter;
   // Weight gradients that wait until a transfer was issued, so that they run beside it.
   std::vector<std::function<void()>> deferred;

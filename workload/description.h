@@ -28,12 +28,12 @@ struct ModelShape {
 
   // What the family presets and a description may change.
   bool rms_norm = false, bias = true, tied_embeddings = true;
-  bool rotary = false;                 // else learned positions
-  bool causal = true;                  // attention sees earlier tokens only
-  bool fused_qkv = true;               // one matrix for queries, keys and values
-  bool fused_attention = true;         // else scores, softmax and their product are written
-  bool batch_first = false;            // activations are (batch, sequence, …), not Megatron's order
-  double dropout = 0;                  // of embeddings, attention and both residual branches
+  bool rotary = false;          // else learned positions
+  bool causal = true;           // attention sees earlier tokens only
+  bool fused_qkv = true;        // one matrix for queries, keys and values
+  bool fused_attention = true;  // else scores, softmax and their product are written
+  bool batch_first = false;     // activations are (batch, sequence, …), not Megatron's order
+  double dropout = 0;           // of embeddings, attention and both residual branches
   std::string count_exchange = "all_gather";  // of tokens per expert: all_gather, all_to_all, none
 
   // Vision transformers.
@@ -83,9 +83,9 @@ struct Workload {
   Recompute recompute = Recompute::kNone;
   Overlap overlap;
   Routing routing;
-  std::string optimizer = "adam";      // adam, adamw, sgd
-  bool separate_optimizer = false;     // one call an operator and parameter, as PyTorch's for-loop
-  double clip = 1.0;                   // of the gradient's norm; 0: neither norm nor clipping
+  std::string optimizer = "adam";   // adam, adamw, sgd
+  bool separate_optimizer = false;  // one call an operator and parameter, as PyTorch's for-loop
+  double clip = 1.0;                // of the gradient's norm; 0: neither norm nor clipping
   DType gradient_dtype = DType::kUnknown;  // of sums and transfers; unknown: float32
   std::int64_t bucket_bytes = 0;           // of gradients in one transfer; 0: by size of the job
   std::string device = "cuda";             // cpu: operators compute on the host thread

@@ -200,8 +200,8 @@ void Emitter::ReadItem(const TensorDesc& tensor) {
 }
 
 std::int64_t Emitter::StreamOf(const std::string& channel) {
-  const auto [at, added] = streams_.emplace(
-      channel, kFirstTransferStream + static_cast<std::int64_t>(streams_.size()));
+  const auto [at, added] =
+      streams_.emplace(channel, kFirstTransferStream + static_cast<std::int64_t>(streams_.size()));
   return at->second;
 }
 

@@ -46,7 +46,7 @@ struct Issued {
 // One transfer, before it has a place in its sequence.
 struct TransferCall {
   CommKind kind = CommKind::kAllReduce;
-  std::string group;  // role
+  std::string group;       // role
   std::int32_t peer = -1;  // position in the group
   std::string channel;     // GPU: transfers of one channel share a stream. Empty: the group's
   ValueList inputs, outputs;
@@ -99,8 +99,8 @@ class Emitter {
   void SetStep(std::int32_t step) { step_ = step; }
 
   NodeFacts facts;
-  std::string parent;           // of the nodes from here on
-  std::int64_t sequence = -1;   // autograd's number of them
+  std::string parent;          // of the nodes from here on
+  std::int64_t sequence = -1;  // autograd's number of them
 
  private:
   struct Sequence {

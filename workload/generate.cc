@@ -134,8 +134,8 @@ class Generator {
     summary_.nodes_written += totals.nodes;
     for (const auto& [copies, flops] : totals.forward_flops) {
       // Backward: twice the forward pass.
-      summary_.model_flops +=
-          3.0 * static_cast<double>(flops) * static_cast<double>(ranks) / static_cast<double>(copies);
+      summary_.model_flops += 3.0 * static_cast<double>(flops) * static_cast<double>(ranks) /
+                              static_cast<double>(copies);
     }
     summary_.executed_flops +=
         static_cast<double>(totals.executed_flops) * static_cast<double>(ranks);
@@ -187,9 +187,9 @@ class Generator {
       const std::string name = fmt::format("{}.{}.et", ranks.SetName(), rank);
       REPRISE_ASSIGN(const auto reader,
                      EtReader::Open((fs::path(folded_->path()) / name).string()));
-      REPRISE_ASSIGN(const auto writer,
-                     EtWriter::Create((fs::path(output_->path()) / name).string(),
-                                      reader->metadata()));
+      REPRISE_ASSIGN(
+          const auto writer,
+          EtWriter::Create((fs::path(output_->path()) / name).string(), reader->metadata()));
       Node node;
       while (true) {
         REPRISE_ASSIGN(const bool more, reader->Next(node));
@@ -217,7 +217,7 @@ class Generator {
 RankPlan PlanRanks(const Workload& w) {
   RankPlan plan;
   const ModelFamily& family = *FindFamily(w.model.family);
-  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> classes;  // stage, variant
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> classes;    // stage, variant
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> variants;  // context, data
   for (std::int64_t rank = 0; rank < w.layout.ranks(); ++rank) {
     const Place place = PlaceOf(w.layout, rank);
@@ -225,8 +225,7 @@ RankPlan PlanRanks(const Workload& w) {
     if (fresh) {
       known->second = family.Variant(w, place);
     }
-    const auto [at, added] =
-        classes.try_emplace({place.pp, known->second}, plan.classes.size());
+    const auto [at, added] = classes.try_emplace({place.pp, known->second}, plan.classes.size());
     if (added) {
       plan.classes.emplace_back();
     }

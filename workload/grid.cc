@@ -31,10 +31,7 @@ const std::vector<GridModel>& CharLlmModels() {
        8192,
        {{1, 1, 16}, {1, 2, 8}, {1, 4, 4}, {1, 8, 2}, {1, 8, 1, true}},
        {{1, 1, 32}, {1, 2, 16}, {1, 4, 8}, {1, 8, 4}}},
-      {"mixtral-8x7b",
-       4096,
-       {{8, 1, 1}, {4, 2, 1}},
-       {{8, 1, 2}, {4, 4, 1}, {4, 2, 2}, {4, 1, 4}}},
+      {"mixtral-8x7b", 4096, {{8, 1, 1}, {4, 2, 1}}, {{8, 1, 2}, {4, 4, 1}, {4, 2, 2}, {4, 1, 4}}},
       {"mixtral-8x22b",
        4096,
        {{8, 1, 4}, {8, 2, 2}, {8, 4, 1}},
@@ -45,8 +42,7 @@ const std::vector<GridModel>& CharLlmModels() {
 
 constexpr std::int64_t kGridBatch = 128;
 
-Result<Workload> RowWorkload(const GridModel& model, const GridLayout& layout,
-                             std::int64_t ranks) {
+Result<Workload> RowWorkload(const GridModel& model, const GridLayout& layout, std::int64_t ranks) {
   REPRISE_ASSIGN(Workload w, ReadWorkload(std::string(model.preset)));
   w.model.sequence = model.sequence;
   w.model.dtype = DType::kBFloat16;

@@ -21,8 +21,7 @@ void Clip(Builder& b, const std::vector<TensorDesc>& gradients) {
     norms.push_back(b.out.New(DType::kFloat32, {}));
   }
   b.out.Work("aten::_foreach_norm", {OfTensors(gradients), OfInt(2), {}}, {OfTensors(norms)});
-  const TensorDesc all =
-      b.out.New(DType::kFloat32, {static_cast<std::int64_t>(norms.size())});
+  const TensorDesc all = b.out.New(DType::kFloat32, {static_cast<std::int64_t>(norms.size())});
   b.out.Work("aten::stack", {OfTensors(norms), OfInt(0)}, {Of(all)});
   TensorDesc norm = b.out.New(DType::kFloat32, {});
   b.out.Work("aten::linalg_vector_norm", {Of(all), OfInt(2), {}, OfBool(false), {}}, {Of(norm)});
@@ -83,18 +82,39 @@ void StepAtOnce(Builder& b, const std::vector<Optimized>& items,
   const Value none{ValueList{}};
   if (b.workload.optimizer == "sgd") {
     b.out.Work("aten::_fused_sgd_",
-               {OfTensors(values), OfTensors(gradients), OfTensors(means), OfDouble(0),
-                OfDouble(0.9), OfDouble(kRate), OfDouble(0), OfBool(false), OfBool(false),
-                OfBool(false), {}, {}},
+               {OfTensors(values),
+                OfTensors(gradients),
+                OfTensors(means),
+                OfDouble(0),
+                OfDouble(0.9),
+                OfDouble(kRate),
+                OfDouble(0),
+                OfBool(false),
+                OfBool(false),
+                OfBool(false),
+                {},
+                {}},
                {});
     return;
   }
   b.out.Work("aten::_foreach_add_", {OfTensors(steps), OfInt(1)}, {OfTensors(steps)});
   const bool decoupled = b.workload.optimizer == "adamw";
   b.out.Work(decoupled ? "aten::_fused_adamw_" : "aten::_fused_adam_",
-             {OfTensors(values), OfTensors(gradients), OfTensors(means), OfTensors(squares), none,
-              OfTensors(steps), OfDouble(kRate), OfDouble(0.9), OfDouble(0.999),
-              OfDouble(decoupled ? 0.1 : 0), OfDouble(1e-8), OfBool(false), OfBool(false), {}, {}},
+             {OfTensors(values),
+              OfTensors(gradients),
+              OfTensors(means),
+              OfTensors(squares),
+              none,
+              OfTensors(steps),
+              OfDouble(kRate),
+              OfDouble(0.9),
+              OfDouble(0.999),
+              OfDouble(decoupled ? 0.1 : 0),
+              OfDouble(1e-8),
+              OfBool(false),
+              OfBool(false),
+              {},
+              {}},
              {});
 }
 

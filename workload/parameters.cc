@@ -11,9 +11,7 @@ constexpr std::int64_t kOverlappedBucketElements = 40'000'000;
 std::int64_t RoundUp(std::int64_t number, std::int64_t to) { return (number + to - 1) / to * to; }
 
 // Whether a bucket's values and sums are one buffer each, with parameters as parts of it.
-bool UsesBuffers(const Workload& w) {
-  return w.MixedPrecision() || w.layout.distributed_optimizer;
-}
+bool UsesBuffers(const Workload& w) { return w.MixedPrecision() || w.layout.distributed_optimizer; }
 
 }  // namespace
 
@@ -54,8 +52,7 @@ void ParameterStore::MakeShards() {
           shape = {RoundUp(parameter.elements(), shards) / shards};
         }
         sharded.parameters.push_back(&parameter);
-        sharded.values.push_back(
-            out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
+        sharded.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
         sharded.gradients.push_back(
             out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
         sharded.shard_elements += ElementCount(shape);
@@ -109,8 +106,7 @@ void ParameterStore::MakeBuckets() {
     }
     const bool buffers = UsesBuffers(workload_);
     if (buffers) {
-      bucket.values =
-          out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
+      bucket.values = out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
     }
     if (buffers || replicas > 1) {
       bucket.gradients =
@@ -205,8 +201,7 @@ void ParameterStore::MakeItems() {
   }
   for (Bucket& bucket : buckets_) {
     if (workload_.layout.distributed_optimizer) {
-      const std::int64_t shard =
-          bucket.elements / Replicas(workload_.layout, bucket.expert);
+      const std::int64_t shard = bucket.elements / Replicas(workload_.layout, bucket.expert);
       bucket.value_shard = out_.Part(bucket.values, 0, {shard});
       bucket.gradient_shard = out_.Part(bucket.gradients, 0, {shard});
       add(bucket.value_shard, bucket.gradient_shard);

@@ -44,7 +44,7 @@ struct Bucket {
   std::vector<Parameter*> parameters;
   std::vector<std::size_t> units;
   bool expert = false;
-  std::int64_t elements = 0;  // a multiple of the shards
+  std::int64_t elements = 0;               // a multiple of the shards
   TensorDesc values, gradients;            // of all, one after the other; undefined: apart
   TensorDesc value_shard, gradient_shard;  // this rank's part: distributed optimizer
   std::size_t units_left = 0;              // whose gradients are still to come
@@ -73,7 +73,7 @@ struct Optimized {
   [[nodiscard]] const TensorDesc& gradient() const {
     return sum.IsDefined() ? sum : parameter->fresh;
   }
-  TensorDesc master;    // undefined: value itself
+  TensorDesc master;  // undefined: value itself
   TensorDesc mean, square, step;
 };
 

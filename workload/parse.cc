@@ -118,8 +118,8 @@ Status ReadFields(const WorkloadJson& json, std::string_view where,
       for (const WorkloadField& known : fields) {
         names.emplace_back(known.name);
       }
-      return BadInput(fmt::format("{} has no field \"{}\"{}", where, name,
-                                  DidYouMean(name, names)));
+      return BadInput(
+          fmt::format("{} has no field \"{}\"{}", where, name, DidYouMean(name, names)));
     }
     REPRISE_TRY(field->set(value));
   }
@@ -138,11 +138,11 @@ std::string FamilyOf(const WorkloadJson& model) {
   if (model.contains("family") && model["family"].is_string()) {
     return model["family"].get<std::string>();
   }
-  return model.contains("tables")                                         ? "dlrm"
-         : model.contains("patch")                                        ? "vit"
-         : positive("experts")                                            ? "mixtral"
+  return model.contains("tables")                                                  ? "dlrm"
+         : model.contains("patch")                                                 ? "vit"
+         : positive("experts")                                                     ? "mixtral"
          : model.contains("gated_ffn") && model["gated_ffn"] == WorkloadJson(true) ? "llama"
-                                                                          : "gpt";
+                                                                                   : "gpt";
 }
 
 Status ReadModel(const WorkloadJson& json, Workload& w) {
@@ -208,14 +208,13 @@ Status ReadModel(const WorkloadJson& json, Workload& w) {
 }
 
 Status ReadLayout(const WorkloadJson& json, Layout& l) {
-  return ReadFields(json, "\"layout\"",
-                    {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp),
-                     Number("ep", l.ep), Number("cp", l.cp), Flag("fsdp", l.fsdp),
-                     Flag("sequence_parallel", l.sequence_parallel),
-                     Flag("distributed_optimizer", l.distributed_optimizer),
-                     Flag("vocab_parallel", l.vocab_parallel),
-                     Flag("reshard_root", l.reshard_root),
-                     Numbers("layers_per_stage", l.layers_per_stage)});
+  return ReadFields(
+      json, "\"layout\"",
+      {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
+       Number("cp", l.cp), Flag("fsdp", l.fsdp), Flag("sequence_parallel", l.sequence_parallel),
+       Flag("distributed_optimizer", l.distributed_optimizer),
+       Flag("vocab_parallel", l.vocab_parallel), Flag("reshard_root", l.reshard_root),
+       Numbers("layers_per_stage", l.layers_per_stage)});
 }
 
 Status ReadTop(const WorkloadJson& json, Workload& w) {
@@ -361,8 +360,7 @@ Status SetRouting(const std::string& text, Workload& w) {
 Status SetDType(const std::string& text, Workload& w) {
   const DType dtype = ParseDType(text);
   if (dtype != DType::kFloat32 && dtype != DType::kBFloat16 && dtype != DType::kFloat16) {
-    return BadInput(
-        fmt::format("dtype \"{}\"; expected bfloat16, float16 or float32", text));
+    return BadInput(fmt::format("dtype \"{}\"; expected bfloat16, float16 or float32", text));
   }
   w.model.dtype = dtype;
   return {};

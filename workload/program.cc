@@ -63,10 +63,10 @@ void Program::RunStep() {
   for (const auto& parallelism : BuiltinParallelisms()) {
     parallelism->BeforeStep(builder_, *store_);
   }
-  const std::vector<Pass> passes = FindSchedule(workload_.schedule)
-                                       ->PassesOf(place_.pp, workload_.layout.pp,
-                                                  workload_.micro_batches(),
-                                                  workload_.virtual_stages);
+  const std::vector<Pass> passes =
+      FindSchedule(workload_.schedule)
+          ->PassesOf(place_.pp, workload_.layout.pp, workload_.micro_batches(),
+                     workload_.virtual_stages);
   std::vector<std::int64_t> left(static_cast<std::size_t>(workload_.virtual_stages),
                                  workload_.micro_batches());
   for (const Pass& pass : passes) {
@@ -117,8 +117,8 @@ void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& tensor
 }
 
 TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
-  const TensorDesc tensor = out_.New(
-      workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
+  const TensorDesc tensor =
+      out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
   builder_.Op();
   out_.Wait(builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
                              forward ? "receive forward" : "receive backward", tensor));
@@ -172,9 +172,8 @@ void Program::Forward(const Pass& pass) {
   if (number > 0) {
     x = builder_.tape->Input(ReceiveFrom(number - 1, true));
   } else if (workload_.layers_only) {
-    x = builder_.tape->Input(
-        out_.New(workload_.model.dtype,
-                 FindFamily(workload_.model.family)->HiddenShape(workload_)));
+    x = builder_.tape->Input(out_.New(workload_.model.dtype,
+                                      FindFamily(workload_.model.family)->HiddenShape(workload_)));
   }
   for (auto& unit : chunks_[static_cast<std::size_t>(pass.chunk)]) {
     x = RunUnit(*unit, x);

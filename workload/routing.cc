@@ -35,8 +35,8 @@ std::vector<std::int64_t> Shares(const std::vector<double>& weights, std::int64_
 }
 
 std::int64_t Capacity(const ModelShape& model, std::int64_t tokens) {
-  const double even = static_cast<double>(tokens * model.top_k) /
-                      static_cast<double>(model.experts);
+  const double even =
+      static_cast<double>(tokens * model.top_k) / static_cast<double>(model.experts);
   return static_cast<std::int64_t>(std::ceil(even * *model.capacity_factor));
 }
 

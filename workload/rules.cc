@@ -74,8 +74,8 @@ Status CheckSizes(const Workload& w) {
   for (const std::int64_t size : {l.tp, l.cp, l.dp, l.pp}) {
     ranks *= size;
     if (ranks > kMostRanks) {
-      return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp, l.cp,
-                                  l.dp, l.pp, kMostRanks));
+      return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp,
+                                  l.cp, l.dp, l.pp, kMostRanks));
     }
   }
   return {};
@@ -94,9 +94,8 @@ Status CheckOverflow(const Workload& w) {
   if (big({w.micro_batch, m.sequence, m.hidden}) || big({w.micro_batch, m.sequence, m.vocab}) ||
       big({w.micro_batch, m.sequence, m.ffn, m.gated_ffn ? 2 : 1}) ||
       (!m.fused_attention && big({w.micro_batch, m.heads, m.sequence, m.sequence})) ||
-      big({m.hidden, m.vocab}) ||
-      big({m.layers, m.hidden, m.hidden}) || big({m.layers, m.hidden, m.ffn, m.experts}) ||
-      big({w.micro_batch, w.layout.dp, m.lookups})) {
+      big({m.hidden, m.vocab}) || big({m.layers, m.hidden, m.hidden}) ||
+      big({m.layers, m.hidden, m.ffn, m.experts}) || big({w.micro_batch, w.layout.dp, m.lookups})) {
     return BadInput(
         "a tensor of the model has more than 2^60 bytes: sizes in elements, not bytes; check "
         "\"hidden\", \"ffn\", \"vocab\", \"sequence\" and the micro-batch");
@@ -123,21 +122,21 @@ Status CheckStages(const Workload& w) {
   }
   if (static_cast<std::int64_t>(given.size()) != stages * w.virtual_stages &&
       static_cast<std::int64_t>(given.size()) != stages) {
-    return BadInput(fmt::format("\"layers_per_stage\" has {} numbers; expected {}, one a stage{}",
-                                given.size(), stages,
-                                w.virtual_stages > 1
-                                    ? fmt::format(", or {}, one a virtual stage",
-                                                  stages * w.virtual_stages)
-                                    : ""));
+    return BadInput(fmt::format(
+        "\"layers_per_stage\" has {} numbers; expected {}, one a stage{}", given.size(), stages,
+        w.virtual_stages > 1
+            ? fmt::format(", or {}, one a virtual stage", stages * w.virtual_stages)
+            : ""));
   }
   std::int64_t sum = 0;
   for (const std::int64_t layers : given) {
     REPRISE_TRY(InRange("layers_per_stage", layers, 0, kMostSize));
     sum += layers;
     if (static_cast<std::int64_t>(given.size()) == stages && layers % w.virtual_stages != 0) {
-      return BadInput(fmt::format("a stage of {} layers does not divide into {} chunks; give "
-                                  "\"layers_per_stage\" for all {} virtual stages",
-                                  layers, w.virtual_stages, stages * w.virtual_stages));
+      return BadInput(
+          fmt::format("a stage of {} layers does not divide into {} chunks; give "
+                      "\"layers_per_stage\" for all {} virtual stages",
+                      layers, w.virtual_stages, stages * w.virtual_stages));
     }
   }
   if (sum != w.model.layers) {
@@ -178,8 +177,8 @@ Status CheckWorkload(const Workload& w) {
     for (const auto& known : BuiltinSchedules()) {
       names.emplace_back(known->name());
     }
-    return BadInput(fmt::format("no schedule is called \"{}\"{}", w.schedule,
-                                DidYouMean(w.schedule, names)));
+    return BadInput(
+        fmt::format("no schedule is called \"{}\"{}", w.schedule, DidYouMean(w.schedule, names)));
   }
   REPRISE_TRY(CheckSizes(w));
   REPRISE_TRY(CheckOverflow(w));

@@ -66,15 +66,15 @@ void Tape::Deliver(const Entry& from, const Target& to, Grad gradient) {
   if (to.entry < 0) {
     return;
   }
-  Grad& sum = entries_[static_cast<std::size_t>(to.entry)].gradients[static_cast<std::size_t>(
-      to.slot)];
+  Grad& sum =
+      entries_[static_cast<std::size_t>(to.entry)].gradients[static_cast<std::size_t>(to.slot)];
   if (!sum.tensor) {
     sum = std::move(gradient);
     return;
   }
   // The engine adds what comes later; in place if nobody else can see it.
-  const std::string outer = std::exchange(
-      emitter_.parent, "autograd::engine::evaluate_function: " + from.name);
+  const std::string outer =
+      std::exchange(emitter_.parent, "autograd::engine::evaluate_function: " + from.name);
   if (sum.fresh) {
     emitter_.Work("aten::add_", {Of(*sum.tensor), Of(*gradient.tensor), OfInt(1)},
                   {Of(*sum.tensor)});
@@ -104,9 +104,8 @@ void Tape::Run(const Var& root, Grad gradient) {
       entry.hook();
       continue;
     }
-    const bool reached =
-        std::any_of(entry.gradients.begin(), entry.gradients.end(),
-                    [](const Grad& one) { return one.tensor.has_value(); });
+    const bool reached = std::any_of(entry.gradients.begin(), entry.gradients.end(),
+                                     [](const Grad& one) { return one.tensor.has_value(); });
     if (!reached) {
       continue;
     }

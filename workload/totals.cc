@@ -9,8 +9,8 @@ void VisitTensors(const ValueList& values, const std::function<void(const Tensor
   for (const Value& value : values) {
     if (const TensorDesc* tensor = value.AsTensor(); tensor != nullptr) {
       visit(*tensor);
-    } else if (const ValueList* list = value.AsList(); list != nullptr && !list->empty() &&
-                                                       (*list)[0].AsTensor() != nullptr) {
+    } else if (const ValueList* list = value.AsList();
+               list != nullptr && !list->empty() && (*list)[0].AsTensor() != nullptr) {
       VisitTensors(*list, visit);
     }
   }
@@ -67,8 +67,8 @@ void Totals::Use(const TensorDesc& tensor, const NodeFacts& facts, std::int64_t 
     storages_.resize(at + 1 + at / 2);
   }
   Storage& storage = storages_[at];
-  storage.bytes = std::max(
-      storage.bytes, (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype));
+  storage.bytes =
+      std::max(storage.bytes, (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype));
   if (storage.first < 0) {
     storage.first = number;
     storage.forward = facts.phase == Phase::kForward && !facts.recomputed;
@@ -90,8 +90,7 @@ void Totals::Add(const Node& node, const NodeFacts& facts) {
     VisitTensors(node.outputs, use);
   }
   if (node.comm) {
-    TransferSums& sums =
-        transfers[{std::string(Name(node.comm->kind)), std::string(facts.group)}];
+    TransferSums& sums = transfers[{std::string(Name(node.comm->kind)), std::string(facts.group)}];
     ++sums.count;
     sums.bytes += std::max(node.comm->in_bytes, node.comm->out_bytes);
     return;

@@ -229,8 +229,9 @@ Result<PackReport> PackSet(const PackRequest& request) {
   REPRISE_TRY(CheckOutput(request));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
   if (set.classes) {
-    return BadInput(fmt::format(
-        "{}: a folded set: packages hold one file a rank; generate it with --expand", request.directory));
+    return BadInput(
+        fmt::format("{}: a folded set: packages hold one file a rank; generate it with --expand",
+                    request.directory));
   }
   REPRISE_TRY(CheckReadable(set));
   Contents contents = ListContents(set, request);

@@ -58,18 +58,17 @@ TEST_P(Activations, OfTheFirstStageAreThoseOfAllLayers) {
   EXPECT_NEAR(static_cast<double>(summary->memory[0].bytes.layer_activations) / expected, 1, 1e-3);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts, Activations,
-    testing::Values(Case{1, 1, 1, 1, false, Recompute::kNone},
-                    Case{8, 1, 1, 4, false, Recompute::kNone},
-                    Case{8, 1, 1, 4, true, Recompute::kNone},
-                    Case{8, 1, 1, 4, true, Recompute::kSelective},
-                    Case{4, 1, 1, 1, false, Recompute::kSelective},
-                    Case{8, 1, 1, 4, false, Recompute::kFull},
-                    Case{8, 8, 1, 1, true, Recompute::kNone},
-                    Case{2, 4, 1, 2, true, Recompute::kSelective},
-                    Case{8, 8, 3, 1, true, Recompute::kNone},
-                    Case{8, 4, 2, 1, true, Recompute::kSelective}));
+INSTANTIATE_TEST_SUITE_P(Layouts, Activations,
+                         testing::Values(Case{1, 1, 1, 1, false, Recompute::kNone},
+                                         Case{8, 1, 1, 4, false, Recompute::kNone},
+                                         Case{8, 1, 1, 4, true, Recompute::kNone},
+                                         Case{8, 1, 1, 4, true, Recompute::kSelective},
+                                         Case{4, 1, 1, 1, false, Recompute::kSelective},
+                                         Case{8, 1, 1, 4, false, Recompute::kFull},
+                                         Case{8, 8, 1, 1, true, Recompute::kNone},
+                                         Case{2, 4, 1, 2, true, Recompute::kSelective},
+                                         Case{8, 8, 3, 1, true, Recompute::kNone},
+                                         Case{8, 4, 2, 1, true, Recompute::kSelective}));
 
 TEST(Memory, ParametersGradientsAndStatesAre18BytesAParameter) {
   for (const bool divided : {false, true}) {
@@ -137,8 +136,9 @@ TEST(Rules, NameTheRuleAndTheNearestLayout) {
     const char* message;
   };
   const Broken cases[] = {
-      {R"({"layout": {"tp": 3}})", "tensor parallelism of 3 does not divide 8 attention heads; the "
-                                   "nearest that works is 2"},
+      {R"({"layout": {"tp": 3}})",
+       "tensor parallelism of 3 does not divide 8 attention heads; the "
+       "nearest that works is 2"},
       {R"({"layout": {"dp": 3}, "batch": {"global": 8, "micro": 1}})",
        "a global batch of 8 is not a multiple of 3"},
       {R"({"layout": {"pp": 8}})", "8 stages of a pipeline, but 4 layers"},
@@ -157,8 +157,8 @@ TEST(Rules, NameTheRuleAndTheNearestLayout) {
   };
   for (const Broken& broken : cases) {
     Workload w = *ParseWorkload(broken.json, "test");
-    w.model = ModelShape{.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 512,
-                         .sequence = 64};
+    w.model =
+        ModelShape{.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 512, .sequence = 64};
     if (w.global_batch == 0) {
       w.global_batch = 8;
       w.micro_batch = 1;
@@ -184,10 +184,10 @@ TEST(Descriptions, NameTheNearestFieldAndPreset) {
 
 TEST(Presets, AreValidAndHaveTheirPublishedSizes) {
   const std::map<std::string, double> published = {
-      {"gpt3-13b", 12.9e9},     {"gpt3-175b", 174.6e9},     {"llama3-8b", 8.03e9},
-      {"llama3-70b", 70.55e9},  {"llama3-405b", 405.85e9},  {"mixtral-8x7b", 46.7e9},
+      {"gpt3-13b", 12.9e9},       {"gpt3-175b", 174.6e9},    {"llama3-8b", 8.03e9},
+      {"llama3-70b", 70.55e9},    {"llama3-405b", 405.85e9}, {"mixtral-8x7b", 46.7e9},
       {"mixtral-8x22b", 140.6e9}, {"megatron-22b", 22.07e9}, {"megatron-530b", 529.6e9},
-      {"megatron-1t", 1008e9},  {"vit-large", 304.33e6}};
+      {"megatron-1t", 1008e9},    {"vit-large", 304.33e6}};
   for (const Preset& preset : BuiltinPresets()) {
     Workload w = *ReadWorkload(std::string(preset.name));
     CompleteWorkload(w);

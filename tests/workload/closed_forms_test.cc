@@ -1,5 +1,5 @@
-// Parameters, model FLOPs and the bytes of every transfer against closed forms, over several hundred
-// layouts of all families. Nothing here calls the generator's own arithmetic.
+// Parameters, model FLOPs and the bytes of every transfer against closed forms, over several
+// hundred layouts of all families. Nothing here calls the generator's own arithmetic.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -88,10 +88,9 @@ struct Form {
     const std::int64_t h = m.hidden;
     const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
     const std::int64_t kv = h * m.kv_heads / m.heads;
-    std::int64_t layer = 2 * NormSize() + (h * (h + 2 * kv) + h * h) / t +
-                         (m.bias ? (h + 2 * kv) / t + h : 0);
-    const std::int64_t expert =
-        (h * up + m.ffn * h) / t + (m.bias ? up / t + h : 0);
+    std::int64_t layer =
+        2 * NormSize() + (h * (h + 2 * kv) + h * h) / t + (m.bias ? (h + 2 * kv) / t + h : 0);
+    const std::int64_t expert = (h * up + m.ffn * h) / t + (m.bias ? up / t + h : 0);
     Held held;
     if (m.experts > 0) {
       layer += m.experts * h;
@@ -102,8 +101,7 @@ struct Form {
     held.experts *= m.layers / l.pp;
     held.dense = layer * (m.layers / l.pp);
     if (stage == 0) {
-      held.dense += vit ? EmbeddingSize()
-                        : m.vocab / t * h + (m.rotary ? 0 : m.sequence * h);
+      held.dense += vit ? EmbeddingSize() : m.vocab / t * h + (m.rotary ? 0 : m.sequence * h);
     }
     if (stage == l.pp - 1) {
       held.dense += vit ? HeadSize() : NormSize();
@@ -158,18 +156,17 @@ struct Form {
         bytes[{"all_gather", "tp"}] += of_ends * 3;
       }
       // Gradients of what every rank holds whole.
-      std::int64_t whole = m.layers * 2 * NormSize() + NormSize() +
-                           (m.rotary ? 0 : m.sequence * m.hidden);
+      std::int64_t whole =
+          m.layers * 2 * NormSize() + NormSize() + (m.rotary ? 0 : m.sequence * m.hidden);
       whole += m.layers * (m.bias ? 2 * m.hidden : 0);
       whole += m.layers * m.experts * m.hidden;
       bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / (l.fsdp ? l.dp * l.cp : 1);
     } else {
       bytes[{"all_reduce", "tp"}] += of_layers * (4 + again);
       bytes[{"all_reduce", "tp"}] += vit ? 0 : of_ends * 2;
-      bytes[{"all_reduce", "tp"}] +=
-          m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden * 4 /
-                              (l.fsdp ? l.dp * l.cp : 1)
-                        : 0;
+      bytes[{"all_reduce", "tp"}] += m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden *
+                                                         4 / (l.fsdp ? l.dp * l.cp : 1)
+                                                   : 0;
     }
     if (!vit) {  // the loss: largest logit, label's logit, sum of exponentials
       bytes[{"all_reduce", "tp"}] += stage_ranks * m_batches * 3 * tokens * 4;
@@ -179,8 +176,7 @@ struct Form {
     Bytes bytes;
     AddGradients(bytes);
     AddTensorParallel(bytes);
-    const std::int64_t outer =
-        tokens / (l.sequence_parallel ? l.tp : 1) * m.hidden * width;
+    const std::int64_t outer = tokens / (l.sequence_parallel ? l.tp : 1) * m.hidden * width;
     for (const char* kind : {"send", "recv"}) {
       if (l.pp > 1) {
         bytes[{kind, "pp"}] += 2 * (l.pp - 1) * stage_ranks * m_batches * outer;
@@ -194,11 +190,11 @@ struct Form {
     }
     if (l.ep > 1) {
       const std::int64_t again = w.recompute == Recompute::kFull ? 2 : 0;
-      bytes[{"all_to_all", "ep"}] += stage_ranks * m_batches * m.layers * (4 + again) * tokens *
-                                     m.top_k * m.hidden * width;
+      bytes[{"all_to_all", "ep"}] +=
+          stage_ranks * m_batches * m.layers * (4 + again) * tokens * m.top_k * m.hidden * width;
       bytes[{"all_gather", "ep"}] += stage_ranks * m_batches * m.layers *
-                                     (w.recompute == Recompute::kFull ? 2 : 1) * l.ep *
-                                     m.experts * 8;
+                                     (w.recompute == Recompute::kFull ? 2 : 1) * l.ep * m.experts *
+                                     8;
     }
     return bytes;
   }
@@ -227,9 +223,9 @@ class Layouts {
         vit ? R"("image": 32, "patch": 8, "classes": 16,)"
             : R"("vocab": 512, "sequence": )" + std::to_string(OneOf({32, 64})) + ",";
     const std::string json = R"({"model": {"family": ")" + family_ + R"(", )" + extra +
-                             R"( "layers": )" + std::to_string(OneOf({2, 4})) +
-                             R"(, "hidden": )" + std::to_string(heads * OneOf({8, 16})) +
-                             R"(, "heads": )" + std::to_string(heads) + R"(, "kv_heads": )" +
+                             R"( "layers": )" + std::to_string(OneOf({2, 4})) + R"(, "hidden": )" +
+                             std::to_string(heads * OneOf({8, 16})) + R"(, "heads": )" +
+                             std::to_string(heads) + R"(, "kv_heads": )" +
                              std::to_string(OneOf({heads, heads / 2})) + R"(, "ffn": 256}})";
     Workload w = *ParseWorkload(json, "test");
     w.model.dtype = OneOf({0, 1}) == 0 ? DType::kFloat32 : DType::kBFloat16;
@@ -278,8 +274,7 @@ TEST_P(ClosedForms, ParametersFlopsAndTransfersAreEqual) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ClosedForms,
-                         testing::Values("gpt", "llama", "mixtral", "vit"));
+INSTANTIATE_TEST_SUITE_P(Families, ClosedForms, testing::Values("gpt", "llama", "mixtral", "vit"));
 
 TEST(ClosedForms, RecommendationModel) {
   for (const std::int64_t ranks : {1, 2, 4, 5, 8}) {

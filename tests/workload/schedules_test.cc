@@ -1,5 +1,6 @@
-// Schedules through the dry run of a generated set: with equal stages and free transfers, the bubble
-// is what theory says, to the nanosecond. Folded sets: every rank reads as its expanded file.
+// Schedules through the dry run of a generated set: with equal stages and free transfers, the
+// bubble is what theory says, to the nanosecond. Folded sets: every rank reads as its expanded
+// file.
 #include <gmock/gmock.h>
 
 #include "et_schema/io.h"
@@ -39,7 +40,7 @@ Result<Graph> LoadTimed(const std::string& path, std::int64_t forward_ns,
     const bool computes = node.kind == OpKind::kWork;
     node.start_ns = 0;
     node.transfer_ns = node.comm ? 0 : -1;
-    node.duration_ns = !computes                                       ? 0
+    node.duration_ns = !computes                                         ? 0
                        : node.name == "aten::native_layer_norm"          ? forward_ns / 2
                        : node.name == "aten::native_layer_norm_backward" ? backward_ns / 2
                                                                          : 0;
@@ -89,8 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values(Bubble{"gpipe", 2, 4, 1}, Bubble{"gpipe", 4, 8, 1},
                                      Bubble{"1f1b", 2, 2, 1}, Bubble{"1f1b", 4, 8, 1},
                                      Bubble{"1f1b", 8, 8, 1}, Bubble{"1f1b", 3, 9, 1},
-                                     Bubble{"interleaved", 2, 4, 2},
-                                     Bubble{"interleaved", 4, 8, 2},
+                                     Bubble{"interleaved", 2, 4, 2}, Bubble{"interleaved", 4, 8, 2},
                                      Bubble{"interleaved", 4, 4, 3},
                                      Bubble{"interleaved", 3, 9, 4}),
                      testing::Values("cuda")));

@@ -82,8 +82,7 @@ class Recommender final : public Unit {
     const std::int64_t samples = b.workload.micro_batch * b.layout().dp;
     std::vector<Var> sums;
     for (Parameter* table : tables_) {
-      const TensorDesc ids =
-          CopyToDevice(b, "ids", DType::kInt64, {samples * b.model().lookups});
+      const TensorDesc ids = CopyToDevice(b, "ids", DType::kInt64, {samples * b.model().lookups});
       const TensorDesc offsets = CopyToDevice(b, "offsets", DType::kInt64, {samples});
       sums.push_back(EmbeddingBag(b, *table, ids, offsets));
     }
@@ -134,19 +133,19 @@ class Recommender final : public Unit {
     const std::size_t count = sums.size();
     return b.tape->Record(
         "All2All_Pooled_WaitBackward", inputs, {rows},
-        [&b, exchange, received, sent, mine, ranks, each, count, batch, m](
-            std::vector<Grad>& results) {
+        [&b, exchange, received, sent, mine, ranks, each, count, batch,
+         m](std::vector<Grad>& results) {
           const TensorDesc& gradient = *results[0].tensor;
           const TensorDesc sent_back = b.out.Part(gradient, 0, {gradient.elements});
           const TensorDesc back = exchange(sent_back, mine * ranks, received, sent);
           std::vector<Grad> out;
           for (std::size_t i = 0; i < count; ++i) {
-            const TensorDesc part = b.out.Part(back, static_cast<std::int64_t>(i) * each,
-                                               {batch * ranks, m.hidden});
-            b.out.Host("aten::narrow",
-                       {Of(back), OfInt(0), OfInt(static_cast<std::int64_t>(i) * each),
-                        OfInt(each)},
-                       {Of(part)});
+            const TensorDesc part =
+                b.out.Part(back, static_cast<std::int64_t>(i) * each, {batch * ranks, m.hidden});
+            b.out.Host(
+                "aten::narrow",
+                {Of(back), OfInt(0), OfInt(static_cast<std::int64_t>(i) * each), OfInt(each)},
+                {Of(part)});
             out.push_back({part, false});
           }
           out.push_back({});
@@ -166,8 +165,7 @@ class Recommender final : public Unit {
     return b.tape->Record(
         "IndexSelectBackward0", {products}, {result},
         [&b, places, batch, features](std::vector<Grad>& results) {
-          const TensorDesc dx =
-              b.out.New(results[0].tensor->dtype, {batch, features * features});
+          const TensorDesc dx = b.out.New(results[0].tensor->dtype, {batch, features * features});
           b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
           b.out.Work("aten::index_add_",
                      {Of(dx), OfInt(1), Of(places), Of(*results[0].tensor), OfInt(1)}, {Of(dx)});
@@ -203,17 +201,19 @@ class Dlrm final : public ModelFamily {
           "\"pp\" and \"cp\" of 1, and no \"fsdp\"");
     }
     if (m.tables.empty() || m.bottom_mlp.empty() || m.top_mlp.empty() || m.lookups < 1) {
-      return BadInput("a recommendation model needs \"tables\", \"lookups\", \"bottom_mlp\" and "
-                      "\"top_mlp\"");
+      return BadInput(
+          "a recommendation model needs \"tables\", \"lookups\", \"bottom_mlp\" and "
+          "\"top_mlp\"");
     }
     if (m.bottom_mlp.back() != m.hidden) {
-      return BadInput(fmt::format(
-          "the last width of \"bottom_mlp\" is {}; expected {}, the width of the tables (\"hidden\")",
-          m.bottom_mlp.back(), m.hidden));
+      return BadInput(
+          fmt::format("the last width of \"bottom_mlp\" is {}; expected {}, the width of the "
+                      "tables (\"hidden\")",
+                      m.bottom_mlp.back(), m.hidden));
     }
     if (m.top_mlp.back() != 1) {
-      return BadInput(fmt::format("the last width of \"top_mlp\" is {}; expected 1",
-                                  m.top_mlp.back()));
+      return BadInput(
+          fmt::format("the last width of \"top_mlp\" is {}; expected 1", m.top_mlp.back()));
     }
     return {};
   }

@@ -213,8 +213,7 @@ Var TokenEmbedding::Forward(Builder& b, const Var& /*none*/) {
   const Workload& w = b.workload;
   const bool divided = tokens_->shape[0] != w.model.vocab;
   const std::int64_t outer = OuterSequence(w);
-  std::vector<std::int64_t> shape =
-      ActivationShape(w, divided ? InnerSequence(w) : outer, 0);
+  std::vector<std::int64_t> shape = ActivationShape(w, divided ? InnerSequence(w) : outer, 0);
   shape.pop_back();
   const TensorDesc ids = CopyToDevice(b, "tokens", DType::kInt64, shape);
   Var x = divided ? LeaveTensorParallel(b, VocabParallelEmbedding(b, *tokens_, ids))
@@ -265,8 +264,8 @@ Var LanguageHead::Forward(Builder& b, const Var& x) {
   const std::int64_t rows = n.tensor.elements / w.model.hidden;
   const Var flat = View(b, logits, {rows, weight_->shape[0]}, "aten::flatten");
   const TensorDesc labels = CopyToDevice(b, "labels", DType::kInt64, {rows});
-  const Var loss = divided ? VocabParallelCrossEntropy(b, flat, labels)
-                           : CrossEntropy(b, flat, labels);
+  const Var loss =
+      divided ? VocabParallelCrossEntropy(b, flat, labels) : CrossEntropy(b, flat, labels);
   return ShareOfLoss(b, loss);
 }
 

@@ -14,8 +14,7 @@ namespace reprise {
 [[nodiscard]] std::int64_t InnerSequence(const Workload& workload);
 // (sequence, batch, width), or (batch, sequence, width) where the model is batch first.
 [[nodiscard]] std::vector<std::int64_t> ActivationShape(const Workload& workload,
-                                                        std::int64_t sequence,
-                                                        std::int64_t width);
+                                                        std::int64_t sequence, std::int64_t width);
 
 // A norm of the family's kind.
 struct NormWeights {

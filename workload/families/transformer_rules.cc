@@ -36,18 +36,20 @@ Status CheckTransformer(const Workload& w) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;
   if (m.head_size * m.heads != m.hidden && m.hidden % m.heads != 0) {
-    return BadInput(fmt::format("\"heads\" of {} does not divide \"hidden\" of {}; the nearest "
-                                "that does is {}",
-                                m.heads, m.hidden, NearestDivisor(m.hidden, m.heads)));
+    return BadInput(
+        fmt::format("\"heads\" of {} does not divide \"hidden\" of {}; the nearest "
+                    "that does is {}",
+                    m.heads, m.hidden, NearestDivisor(m.hidden, m.heads)));
   }
   if (m.kv_heads > m.heads || m.heads % m.kv_heads != 0) {
-    return BadInput(fmt::format("\"kv_heads\" of {} does not divide \"heads\" of {}; the nearest "
-                                "that does is {}",
-                                m.kv_heads, m.heads, NearestDivisor(m.heads, m.kv_heads)));
+    return BadInput(
+        fmt::format("\"kv_heads\" of {} does not divide \"heads\" of {}; the nearest "
+                    "that does is {}",
+                    m.kv_heads, m.heads, NearestDivisor(m.heads, m.kv_heads)));
   }
   if (m.experts > 0 && (m.top_k < 1 || m.top_k > m.experts)) {
-    return BadInput(fmt::format("\"top_k\" is {}; expected 1 to {}, the number of experts",
-                                m.top_k, m.experts));
+    return BadInput(fmt::format("\"top_k\" is {}; expected 1 to {}, the number of experts", m.top_k,
+                                m.experts));
   }
   if (m.experts == 0 && m.top_k > 0) {
     return BadInput(fmt::format("\"top_k\" is {}, but \"experts\" is 0", m.top_k));
@@ -63,8 +65,8 @@ Status CheckTransformer(const Workload& w) {
   constexpr std::string_view kTensor = "tensor parallelism";
   REPRISE_TRY(Divides(kTensor, l.tp, "attention heads", m.heads, nearest));
   REPRISE_TRY(Divides(kTensor, l.tp, "heads of keys and values", m.kv_heads, nearest));
-  REPRISE_TRY(Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn,
-                      nearest));
+  REPRISE_TRY(
+      Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn, nearest));
   if (l.vocab_parallel && m.vocab > 0) {
     REPRISE_TRY(Divides(kTensor, l.tp, "words of the vocabulary", m.vocab, nearest));
   }

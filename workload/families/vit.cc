@@ -38,18 +38,16 @@ class PatchEmbedding final : public Unit {
     b.Op();
     const std::int64_t hidden = b.model().hidden;
     const TensorDesc& token = token_->value;
-    const TensorDesc spread =
-        b.out.Alias(token, {batch, 1, hidden}, {0, hidden, 1}, token.offset);
+    const TensorDesc spread = b.out.Alias(token, {batch, 1, hidden}, {0, hidden, 1}, token.offset);
     b.out.Host("aten::expand", {Of(token), OfInts({batch, -1, -1}), OfBool(false)}, {Of(spread)});
-    return b.tape->Record("ExpandBackward0", {Var{.parameter = token_}}, {spread},
-                          [&b, hidden](std::vector<Grad>& results) {
-                            const TensorDesc sum =
-                                b.out.New(results[0].tensor->dtype, {1, 1, hidden});
-                            b.out.Work("aten::sum",
-                                       {Of(*results[0].tensor), OfInts({0}), OfBool(true), {}},
-                                       {Of(sum)});
-                            return std::vector<Grad>{{sum, true}};
-                          })[0];
+    return b.tape->Record(
+        "ExpandBackward0", {Var{.parameter = token_}}, {spread},
+        [&b, hidden](std::vector<Grad>& results) {
+          const TensorDesc sum = b.out.New(results[0].tensor->dtype, {1, 1, hidden});
+          b.out.Work("aten::sum", {Of(*results[0].tensor), OfInts({0}), OfBool(true), {}},
+                     {Of(sum)});
+          return std::vector<Grad>{{sum, true}};
+        })[0];
   }
   Parameter *weight_, *bias_, *token_, *positions_;
 };
@@ -99,8 +97,8 @@ class Vit final : public ModelFamily {
   [[nodiscard]] Status Check(const Workload& w) const override {
     const ModelShape& m = w.model;
     if (m.image % m.patch != 0) {
-      return BadInput(fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch,
-                                  m.image));
+      return BadInput(
+          fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
     }
     if (w.layout.cp > 1) {
       return BadInput("a vision transformer has no context parallelism: use \"cp\": 1");

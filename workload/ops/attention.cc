@@ -34,10 +34,9 @@ AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const Ten
                          b.out.New(DType::kFloat32, {q.shape[0], q.shape[1], q.shape[2]})};
   const double p = b.model().dropout;
   if (b.out.cuda()) {
-    b.out.Work(kDeviceForward,
-               {Of(q), Of(k), Of(v), OfDouble(p), OfBool(causal), OfBool(false), {}},
-               {Of(result.out), Of(result.lse), {}, {}, OfInt(q.shape[2]), OfInt(k.shape[2]), {},
-                {}, {}});
+    b.out.Work(
+        kDeviceForward, {Of(q), Of(k), Of(v), OfDouble(p), OfBool(causal), OfBool(false), {}},
+        {Of(result.out), Of(result.lse), {}, {}, OfInt(q.shape[2]), OfInt(k.shape[2]), {}, {}, {}});
   } else {
     b.out.Work(kHostForward, {Of(q), Of(k), Of(v), OfDouble(p), OfBool(causal), {}, {}},
                {Of(result.out), Of(result.lse)});
@@ -70,15 +69,14 @@ Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool ca
   const TensorDesc qt = q.tensor;
   const TensorDesc kt = k.tensor;
   const TensorDesc vt = v.tensor;
-  return b.tape->Record(b.out.cuda() ? "ScaledDotProductFlashAttentionBackward0"
-                                     : "ScaledDotProductFlashAttentionForCpuBackward0",
-                        {q, k, v}, {forward.out},
-                        [&b, qt, kt, vt, forward, causal](std::vector<Grad>& results) {
-                          const auto grads = FusedAttentionBackward(b, *results[0].tensor, qt, kt,
-                                                                    vt, forward, causal);
-                          return std::vector<Grad>{
-                              {grads[0], true}, {grads[1], true}, {grads[2], true}};
-                        })[0];
+  return b.tape->Record(
+      b.out.cuda() ? "ScaledDotProductFlashAttentionBackward0"
+                   : "ScaledDotProductFlashAttentionForCpuBackward0",
+      {q, k, v}, {forward.out}, [&b, qt, kt, vt, forward, causal](std::vector<Grad>& results) {
+        const auto grads =
+            FusedAttentionBackward(b, *results[0].tensor, qt, kt, vt, forward, causal);
+        return std::vector<Grad>{{grads[0], true}, {grads[1], true}, {grads[2], true}};
+      })[0];
 }
 
 Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
@@ -104,8 +102,7 @@ Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool 
     weights = MaskedFill(b, weights, b.Constant("mask", DType::kBool, {queries, keys}));
   }
   weights = Dropout(b, Softmax(b, weights), b.model().dropout);
-  const Var result =
-      BatchedProduct(b, View(b, weights, {batch * kv_heads, rows, keys}), vm);
+  const Var result = BatchedProduct(b, View(b, weights, {batch * kv_heads, rows, keys}), vm);
   return View(b, result, {batch, heads, queries, size});
 }
 

@@ -15,16 +15,15 @@ Var Pointwise(Builder& b, const Var& x, const char* name, const char* entry, con
   inputs.insert(inputs.end(), more.begin(), more.end());
   b.out.Work(name, inputs, {Of(result)});
   const TensorDesc kept = keeps_result ? result : x.tensor;
-  return b.tape->Record(entry, {x}, {result},
-                        [&b, kept, backward, more, backward_more](std::vector<Grad>& results) {
-                          const TensorDesc gradient = b.NewLike(kept);
-                          ValueList arguments = {Of(*results[0].tensor), Of(kept)};
-                          arguments.insert(arguments.end(), more.begin(), more.end());
-                          arguments.insert(arguments.end(), backward_more.begin(),
-                                           backward_more.end());
-                          b.out.Work(backward, arguments, {Of(gradient)});
-                          return std::vector<Grad>{{gradient, true}};
-                        })[0];
+  return b.tape->Record(
+      entry, {x}, {result}, [&b, kept, backward, more, backward_more](std::vector<Grad>& results) {
+        const TensorDesc gradient = b.NewLike(kept);
+        ValueList arguments = {Of(*results[0].tensor), Of(kept)};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.insert(arguments.end(), backward_more.begin(), backward_more.end());
+        b.out.Work(backward, arguments, {Of(gradient)});
+        return std::vector<Grad>{{gradient, true}};
+      })[0];
 }
 
 // The gradient of an operand that was broadcast: summed over the dimensions that it lacks.
@@ -62,23 +61,21 @@ Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias) {
   const TensorDesc mean = b.out.New(DType::kFloat32, rows);
   const TensorDesc rstd = b.out.New(DType::kFloat32, rows);
   const Value normalized = OfInts({x.shape().back()});
-  b.out.Work(
-      "aten::native_layer_norm",
-      {Of(x.tensor), normalized, Of(weight.value), Of(bias.value), OfDouble(1e-5)},
-      {Of(result), Of(mean), Of(rstd)});
+  b.out.Work("aten::native_layer_norm",
+             {Of(x.tensor), normalized, Of(weight.value), Of(bias.value), OfDouble(1e-5)},
+             {Of(result), Of(mean), Of(rstd)});
   const TensorDesc input = x.tensor;
   return b.tape->Record(
-      "NativeLayerNormBackward0",
-      {x, Var{.parameter = &weight}, Var{.parameter = &bias}}, {result},
+      "NativeLayerNormBackward0", {x, Var{.parameter = &weight}, Var{.parameter = &bias}}, {result},
       [&b, input, mean, rstd, normalized, &weight, &bias](std::vector<Grad>& results) {
         const TensorDesc dx = b.NewLike(input);
         const TensorDesc dw = b.NewLike(weight.value);
         const TensorDesc db = b.NewLike(bias.value);
-        b.out.Work("aten::native_layer_norm_backward",
-                   {Of(*results[0].tensor), Of(input), normalized, Of(mean), Of(rstd),
-                    Of(weight.value), Of(bias.value),
-                    Value{ValueList{OfBool(true), OfBool(true), OfBool(true)}}},
-                   {Of(dx), Of(dw), Of(db)});
+        b.out.Work(
+            "aten::native_layer_norm_backward",
+            {Of(*results[0].tensor), Of(input), normalized, Of(mean), Of(rstd), Of(weight.value),
+             Of(bias.value), Value{ValueList{OfBool(true), OfBool(true), OfBool(true)}}},
+            {Of(dx), Of(dw), Of(db)});
         return std::vector<Grad>{{dx, true}, {dw, true}, {db, true}};
       })[0];
 }
@@ -90,21 +87,20 @@ Var RmsNorm(Builder& b, const Var& x, Parameter& weight) {
   rows.back() = 1;
   const TensorDesc rstd = b.out.New(DType::kFloat32, rows);
   const Value normalized = OfInts({x.shape().back()});
-  b.out.Work("aten::_fused_rms_norm",
-             {Of(x.tensor), normalized, Of(weight.value), OfDouble(1e-5)},
+  b.out.Work("aten::_fused_rms_norm", {Of(x.tensor), normalized, Of(weight.value), OfDouble(1e-5)},
              {Of(result), Of(rstd)});
   const TensorDesc input = x.tensor;
-  return b.tape->Record(
-      "FusedRmsNormBackward0", {x, Var{.parameter = &weight}}, {result},
-      [&b, input, rstd, normalized, &weight](std::vector<Grad>& results) {
-        const TensorDesc dx = b.NewLike(input);
-        const TensorDesc dw = b.NewLike(weight.value);
-        b.out.Work("aten::_fused_rms_norm_backward",
-                   {Of(*results[0].tensor), Of(input), normalized, Of(rstd), Of(weight.value),
-                    Value{ValueList{OfBool(true), OfBool(true)}}},
-                   {Of(dx), Of(dw)});
-        return std::vector<Grad>{{dx, true}, {dw, true}};
-      })[0];
+  return b.tape->Record("FusedRmsNormBackward0", {x, Var{.parameter = &weight}}, {result},
+                        [&b, input, rstd, normalized, &weight](std::vector<Grad>& results) {
+                          const TensorDesc dx = b.NewLike(input);
+                          const TensorDesc dw = b.NewLike(weight.value);
+                          b.out.Work(
+                              "aten::_fused_rms_norm_backward",
+                              {Of(*results[0].tensor), Of(input), normalized, Of(rstd),
+                               Of(weight.value), Value{ValueList{OfBool(true), OfBool(true)}}},
+                              {Of(dx), Of(dw)});
+                          return std::vector<Grad>{{dx, true}, {dw, true}};
+                        })[0];
 }
 
 Var Add(Builder& b, const Var& x, const Var& y) {
@@ -132,23 +128,22 @@ Var Multiply(Builder& b, const Var& x, const Var& y) {
   const Var right{.tensor = y.tensor};
   const bool needs_x = x.NeedsGradient();
   const bool needs_y = y.NeedsGradient();
-  return b.tape->Record(
-      "MulBackward0", {x, y}, {result},
-      [&b, left, right, needs_x, needs_y](std::vector<Grad>& results) {
-        const TensorDesc gradient = *results[0].tensor;
-        std::vector<Grad> out(2);
-        if (needs_x) {
-          const TensorDesc dx = b.NewLike(gradient);
-          b.out.Work("aten::mul", {Of(gradient), Of(right.tensor)}, {Of(dx)});
-          out[0] = {dx, true};
-        }
-        if (needs_y) {
-          const TensorDesc dy = b.NewLike(gradient);
-          b.out.Work("aten::mul", {Of(gradient), Of(left.tensor)}, {Of(dy)});
-          out[1] = {SummedTo(b, dy, right.shape()), true};
-        }
-        return out;
-      })[0];
+  return b.tape->Record("MulBackward0", {x, y}, {result},
+                        [&b, left, right, needs_x, needs_y](std::vector<Grad>& results) {
+                          const TensorDesc gradient = *results[0].tensor;
+                          std::vector<Grad> out(2);
+                          if (needs_x) {
+                            const TensorDesc dx = b.NewLike(gradient);
+                            b.out.Work("aten::mul", {Of(gradient), Of(right.tensor)}, {Of(dx)});
+                            out[0] = {dx, true};
+                          }
+                          if (needs_y) {
+                            const TensorDesc dy = b.NewLike(gradient);
+                            b.out.Work("aten::mul", {Of(gradient), Of(left.tensor)}, {Of(dy)});
+                            out[1] = {SummedTo(b, dy, right.shape()), true};
+                          }
+                          return out;
+                        })[0];
 }
 
 Var Gelu(Builder& b, const Var& x) {
@@ -159,8 +154,8 @@ Var Silu(Builder& b, const Var& x) {
   return Pointwise(b, x, "aten::silu", "SiluBackward0", "aten::silu_backward", false);
 }
 Var Relu(Builder& b, const Var& x) {
-  return Pointwise(b, x, "aten::relu", "ReluBackward0", "aten::threshold_backward", true,
-                   {}, {OfInt(0)});
+  return Pointwise(b, x, "aten::relu", "ReluBackward0", "aten::threshold_backward", true, {},
+                   {OfInt(0)});
 }
 Var Sigmoid(Builder& b, const Var& x) {
   return Pointwise(b, x, "aten::sigmoid", "SigmoidBackward0", "aten::sigmoid_backward", true);
@@ -175,42 +170,40 @@ Var Dropout(Builder& b, const Var& x, double p) {
   const TensorDesc mask = b.out.New(DType::kBool, x.shape());
   b.out.Work("aten::native_dropout", {Of(x.tensor), OfDouble(p), OfBool(true)},
              {Of(result), Of(mask)});
-  return b.tape->Record("NativeDropoutBackward0", {x}, {result},
-                        [&b, mask, p](std::vector<Grad>& results) {
-                          const TensorDesc dx = b.NewLike(*results[0].tensor);
-                          b.out.Work("aten::native_dropout_backward",
-                                     {Of(*results[0].tensor), Of(mask), OfDouble(1 / (1 - p))},
-                                     {Of(dx)});
-                          return std::vector<Grad>{{dx, true}};
-                        })[0];
+  return b.tape->Record(
+      "NativeDropoutBackward0", {x}, {result}, [&b, mask, p](std::vector<Grad>& results) {
+        const TensorDesc dx = b.NewLike(*results[0].tensor);
+        b.out.Work("aten::native_dropout_backward",
+                   {Of(*results[0].tensor), Of(mask), OfDouble(1 / (1 - p))}, {Of(dx)});
+        return std::vector<Grad>{{dx, true}};
+      })[0];
 }
 
 Var Softmax(Builder& b, const Var& x) {
   b.Op("aten::softmax");
   const TensorDesc result = b.NewLike(x.tensor);
   b.out.Work("aten::_softmax", {Of(x.tensor), OfInt(-1), OfBool(false)}, {Of(result)});
-  return b.tape->Record(
-      "SoftmaxBackward0", {x}, {result}, [&b, result](std::vector<Grad>& results) {
-        const TensorDesc dx = b.NewLike(result);
-        b.out.Work("aten::_softmax_backward_data",
-                   {Of(*results[0].tensor), Of(result), OfInt(-1),
-                    OfInt(result.dtype == DType::kFloat32 ? 6 : 15)},
-                   {Of(dx)});
-        return std::vector<Grad>{{dx, true}};
-      })[0];
+  return b.tape->Record("SoftmaxBackward0", {x}, {result},
+                        [&b, result](std::vector<Grad>& results) {
+                          const TensorDesc dx = b.NewLike(result);
+                          b.out.Work("aten::_softmax_backward_data",
+                                     {Of(*results[0].tensor), Of(result), OfInt(-1),
+                                      OfInt(result.dtype == DType::kFloat32 ? 6 : 15)},
+                                     {Of(dx)});
+                          return std::vector<Grad>{{dx, true}};
+                        })[0];
 }
 
 Var MaskedFill(Builder& b, const Var& x, const TensorDesc& mask) {
   b.Op();
   const TensorDesc result = b.NewLike(x.tensor);
   b.out.Work("aten::masked_fill", {Of(x.tensor), Of(mask), OfDouble(-10000)}, {Of(result)});
-  return b.tape->Record("MaskedFillBackward0", {x}, {result},
-                        [&b, mask](std::vector<Grad>& results) {
-                          const TensorDesc dx = b.NewLike(*results[0].tensor);
-                          b.out.Work("aten::masked_fill",
-                                     {Of(*results[0].tensor), Of(mask), OfInt(0)}, {Of(dx)});
-                          return std::vector<Grad>{{dx, true}};
-                        })[0];
+  return b.tape->Record(
+      "MaskedFillBackward0", {x}, {result}, [&b, mask](std::vector<Grad>& results) {
+        const TensorDesc dx = b.NewLike(*results[0].tensor);
+        b.out.Work("aten::masked_fill", {Of(*results[0].tensor), Of(mask), OfInt(0)}, {Of(dx)});
+        return std::vector<Grad>{{dx, true}};
+      })[0];
 }
 
 Var ToType(Builder& b, const Var& x, DType dtype) {
@@ -241,8 +234,7 @@ Var Mean(Builder& b, const Var& x, std::int64_t dim) {
         const TensorDesc gradient = *results[0].tensor;
         std::vector<std::int64_t> strides = gradient.strides;
         strides.insert(strides.begin() + dim, 0);
-        const TensorDesc spread =
-            b.out.Alias(gradient, input.shape, strides, gradient.offset);
+        const TensorDesc spread = b.out.Alias(gradient, input.shape, strides, gradient.offset);
         b.out.Host("aten::expand", {Of(gradient), OfInts(input.shape), OfBool(false)},
                    {Of(spread)});
         const TensorDesc dx = b.NewLike(input);

@@ -167,9 +167,8 @@ Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
       [&b, left, right, scale](std::vector<Grad>& results) {
         const TensorDesc gradient = *results[0].tensor;
         const auto turned = [&b](const TensorDesc& t) {
-          const TensorDesc view =
-              b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
-                          {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
+          const TensorDesc view = b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
+                                              {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
           b.out.Host("aten::transpose", {Of(t), OfInt(1), OfInt(2)}, {Of(view)});
           return view;
         };

@@ -28,14 +28,14 @@ Var View(Builder& b, const Var& x, std::vector<std::int64_t> shape, std::string_
   const TensorDesc result = Viewed(b, x.tensor, shape);
   b.out.Host("aten::view", {Of(x.tensor), OfInts(shape)}, {Of(result)});
   const std::vector<std::int64_t> before = x.shape();
-  Var out = b.tape->Record("ViewBackward0", {x}, {result},
-                           [&b, before](std::vector<Grad>& results) {
-                             const TensorDesc gradient = *results[0].tensor;
-                             const TensorDesc back = b.out.Part(gradient, 0, before);
-                             b.out.parent = "aten::reshape";
-                             b.out.Host("aten::view", {Of(gradient), OfInts(before)}, {Of(back)});
-                             return std::vector<Grad>{{back, false}};
-                           })[0];
+  Var out =
+      b.tape->Record("ViewBackward0", {x}, {result}, [&b, before](std::vector<Grad>& results) {
+        const TensorDesc gradient = *results[0].tensor;
+        const TensorDesc back = b.out.Part(gradient, 0, before);
+        b.out.parent = "aten::reshape";
+        b.out.Host("aten::view", {Of(gradient), OfInts(before)}, {Of(back)});
+        return std::vector<Grad>{{back, false}};
+      })[0];
   out.regathered = x.regathered;
   return out;
 }
@@ -88,8 +88,8 @@ Var Slice(Builder& b, const Var& x, std::int64_t dim, std::int64_t start, std::i
   b.Op();
   std::vector<std::int64_t> shape = x.shape();
   shape[d] = end - start;
-  const TensorDesc result = b.out.Alias(x.tensor, shape, x.tensor.strides,
-                                        x.tensor.offset + start * x.tensor.strides[d]);
+  const TensorDesc result =
+      b.out.Alias(x.tensor, shape, x.tensor.strides, x.tensor.offset + start * x.tensor.strides[d]);
   b.out.Host("aten::slice", {Of(x.tensor), OfInt(dim), OfInt(start), OfInt(end), OfInt(1)},
              {Of(result)});
   const TensorDesc input = x.tensor;
@@ -98,8 +98,7 @@ Var Slice(Builder& b, const Var& x, std::int64_t dim, std::int64_t start, std::i
         b.out.parent = "aten::slice_backward";
         const TensorDesc whole = b.out.New(input.dtype, input.shape);
         b.out.Work("aten::zero_", {Of(whole)}, {Of(whole)});
-        const TensorDesc part =
-            b.out.Alias(whole, shape, whole.strides, start * whole.strides[d]);
+        const TensorDesc part = b.out.Alias(whole, shape, whole.strides, start * whole.strides[d]);
         b.out.Work("aten::copy_", {Of(part), Of(*results[0].tensor), OfBool(false)}, {Of(part)});
         return std::vector<Grad>{{whole, true}};
       })[0];
@@ -113,8 +112,8 @@ std::vector<Var> Split(Builder& b, const Var& x, const std::vector<std::int64_t>
   for (const std::int64_t size : sizes) {
     std::vector<std::int64_t> shape = x.shape();
     shape[last] = size;
-    parts.push_back(
-        b.out.Alias(x.tensor, shape, x.tensor.strides, x.tensor.offset + at * x.tensor.strides[last]));
+    parts.push_back(b.out.Alias(x.tensor, shape, x.tensor.strides,
+                                x.tensor.offset + at * x.tensor.strides[last]));
     at += size;
   }
   b.out.Host("aten::split_with_sizes",
@@ -194,14 +193,12 @@ Var Rotary(Builder& b, const Var& x, const TensorDesc& cosines, const TensorDesc
   b.Op();
   const TensorDesc negative = b.out.New(x.tensor.dtype, second.shape());
   b.out.Work("aten::neg", {Of(second.tensor)}, {Of(negative)});
-  const Var turned = b.tape->Record("NegBackward0", {second}, {negative},
-                                    [&b](std::vector<Grad>& results) {
-                                      const TensorDesc dx =
-                                          b.out.New(results[0].tensor->dtype,
-                                                    results[0].tensor->shape);
-                                      b.out.Work("aten::neg", {Of(*results[0].tensor)}, {Of(dx)});
-                                      return std::vector<Grad>{{dx, true}};
-                                    })[0];
+  const Var turned =
+      b.tape->Record("NegBackward0", {second}, {negative}, [&b](std::vector<Grad>& results) {
+        const TensorDesc dx = b.out.New(results[0].tensor->dtype, results[0].tensor->shape);
+        b.out.Work("aten::neg", {Of(*results[0].tensor)}, {Of(dx)});
+        return std::vector<Grad>{{dx, true}};
+      })[0];
   const Var rotated = Concatenate(b, {turned, first}, last);
   const Var straight = Multiply(b, Var(x), Var{.tensor = cosines});
   return Add(b, straight, Multiply(b, rotated, Var{.tensor = sines}));

@@ -58,8 +58,7 @@ void Merge(Builder& b, AttentionResult& sum, const AttentionResult& part) {
   const TensorDesc step = Binary(b, "aten::mul", difference, wide);
   b.out.Work("aten::sub_", {Of(sum.out), Of(step), OfInt(1)}, {Of(sum.out)});
   const TensorDesc rest = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", sum.lse, part.lse));
-  b.out.Work("aten::sub_", {Of(sum.lse), Of(Unary(b, "aten::log", rest)), OfInt(1)},
-             {Of(sum.lse)});
+  b.out.Work("aten::sub_", {Of(sum.lse), Of(Unary(b, "aten::log", rest)), OfInt(1)}, {Of(sum.lse)});
 }
 
 struct RingPart {

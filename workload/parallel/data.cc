@@ -16,13 +16,11 @@ bool IsReduced(const Builder& b, const Bucket& bucket) {
 
 // Gradients that came apart go into the bucket, as DistributedDataParallel's reducer does it.
 void FillBucket(Builder& b, Unit& unit, const Bucket& bucket) {
-  const double share =
-      1 / static_cast<double>(ParameterStore::Replicas(b.layout(), bucket.expert));
+  const double share = 1 / static_cast<double>(ParameterStore::Replicas(b.layout(), bucket.expert));
   for (Parameter& parameter : unit.parameters()) {
     if (parameter.expert == bucket.expert && parameter.has_gradient) {
       b.out.parent = "torch::distributed::reducer::mul_out";
-      b.out.Work("aten::mul",
-                 {Of(parameter.fresh), OfDouble(share), Of(parameter.gradient)},
+      b.out.Work("aten::mul", {Of(parameter.fresh), OfDouble(share), Of(parameter.gradient)},
                  {Of(parameter.gradient)});
     }
   }
@@ -33,13 +31,11 @@ void Reduce(Builder& b, Bucket& bucket, bool overlapped) {
   const std::string group = ParameterStore::ReplicaGroup(bucket.expert);
   const std::string outer = b.out.parent;
   if (bucket.values.IsDefined()) {  // the sums are in the buffer; their mean is wanted
-    b.out.Work("aten::mul_",
-               {Of(bucket.gradients), OfDouble(1 / static_cast<double>(replicas))},
+    b.out.Work("aten::mul_", {Of(bucket.gradients), OfDouble(1 / static_cast<double>(replicas))},
                {Of(bucket.gradients)});
   }
   if (b.layout().distributed_optimizer) {
-    const TensorDesc part =
-        b.out.Part(bucket.gradients, 0, {bucket.elements / replicas});
+    const TensorDesc part = b.out.Part(bucket.gradients, 0, {bucket.elements / replicas});
     bucket.reduction = b.ReduceScatter(group, bucket.gradients, part, overlapped);
   } else {
     bucket.reduction = b.AllReduce(group, bucket.gradients, overlapped);
@@ -65,15 +61,14 @@ class DataParallel final : public Parallelism {
     std::vector<GroupRole> roles = {ByRule(w.layout, "dp", "DATA_PARALLEL_GROUP_WITH_CP",
                                            {kContextAxis, kExpertAxis, kReplicaAxis})};
     if (w.layout.ep > 1) {
-      roles.push_back(ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP",
-                             {kContextAxis, kReplicaAxis}));
+      roles.push_back(
+          ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
     }
     const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
-    roles.push_back(sharded
-                        ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
-                                 {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})
-                        : ByRule(w.layout, "norm", "MODEL_PARALLEL_GROUP",
-                                 {kTensorAxis, kStageAxis}));
+    roles.push_back(
+        sharded ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
+                         {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})
+                : ByRule(w.layout, "norm", "MODEL_PARALLEL_GROUP", {kTensorAxis, kStageAxis}));
     return roles;
   }
   [[nodiscard]] Status Check(const Workload& w) const override {
@@ -108,8 +103,8 @@ class DataParallel final : public Parallelism {
   }
   void BeforeUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
     for (Bucket& bucket : store.buckets()) {
-      const bool holds = std::find(bucket.units.begin(), bucket.units.end(), unit.index) !=
-                         bucket.units.end();
+      const bool holds =
+          std::find(bucket.units.begin(), bucket.units.end(), unit.index) != bucket.units.end();
       if (!backward && holds && bucket.gathering.node_id != 0) {
         b.out.Wait(bucket.gathering);
         bucket.gathering = {};

@@ -26,16 +26,15 @@ Var IndexRows(Builder& b, const Var& x, const TensorDesc& index) {
   b.out.Work("aten::index", {Of(x.tensor), OfTensors({index})}, {Of(result)});
   const DType dtype = x.tensor.dtype;
   const std::vector<std::int64_t> before = x.shape();
-  return b.tape->Record("IndexBackward0", {x}, {result},
-                        [&b, index, dtype, before](std::vector<Grad>& results) {
-                          const TensorDesc dx = b.out.New(dtype, before);
-                          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
-                          b.out.Work("aten::_index_put_impl_",
-                                     {Of(dx), OfTensors({index}), Of(*results[0].tensor),
-                                      OfBool(true), OfBool(true)},
-                                     {Of(dx)});
-                          return std::vector<Grad>{{dx, true}};
-                        })[0];
+  return b.tape->Record(
+      "IndexBackward0", {x}, {result}, [&b, index, dtype, before](std::vector<Grad>& results) {
+        const TensorDesc dx = b.out.New(dtype, before);
+        b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
+        b.out.Work("aten::_index_put_impl_",
+                   {Of(dx), OfTensors({index}), Of(*results[0].tensor), OfBool(true), OfBool(true)},
+                   {Of(dx)});
+        return std::vector<Grad>{{dx, true}};
+      })[0];
 }
 
 // The largest top_k of each row; the gradient goes to where they were.
@@ -43,20 +42,18 @@ Var TopK(Builder& b, const Var& x, std::int64_t k, TensorDesc& indices) {
   b.Op();
   const TensorDesc values = b.out.New(x.tensor.dtype, {x.shape()[0], k});
   indices = b.out.New(DType::kInt64, {x.shape()[0], k});
-  b.out.Work("aten::topk",
-             {Of(x.tensor), OfInt(k), OfInt(-1), OfBool(true), OfBool(true)},
+  b.out.Work("aten::topk", {Of(x.tensor), OfInt(k), OfInt(-1), OfBool(true), OfBool(true)},
              {Of(values), Of(indices)});
   const TensorDesc input = x.tensor;
-  return b.tape->Record("TopkBackward0", {x}, {values},
-                        [&b, input, indices](std::vector<Grad>& results) {
-                          b.out.parent = "aten::value_selecting_reduction_backward";
-                          const TensorDesc dx = b.NewLike(input);
-                          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
-                          b.out.Work("aten::scatter_",
-                                     {Of(dx), OfInt(-1), Of(indices), Of(*results[0].tensor)},
-                                     {Of(dx)});
-                          return std::vector<Grad>{{dx, true}};
-                        })[0];
+  return b.tape->Record(
+      "TopkBackward0", {x}, {values}, [&b, input, indices](std::vector<Grad>& results) {
+        b.out.parent = "aten::value_selecting_reduction_backward";
+        const TensorDesc dx = b.NewLike(input);
+        b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
+        b.out.Work("aten::scatter_", {Of(dx), OfInt(-1), Of(indices), Of(*results[0].tensor)},
+                   {Of(dx)});
+        return std::vector<Grad>{{dx, true}};
+      })[0];
 }
 
 Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
@@ -84,20 +81,18 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
     std::vector<std::int64_t> shape = in.shape;
     shape[0] = Sum(out_rows);
     const TensorDesc result = b.out.New(in.dtype, shape);
-    const bool even = in_rows == out_rows && std::equal(in_rows.begin() + 1, in_rows.end(),
-                                                        in_rows.begin());
+    const bool even =
+        in_rows == out_rows && std::equal(in_rows.begin() + 1, in_rows.end(), in_rows.begin());
     const std::vector<std::int64_t> none;
-    b.out.Wait(
-        b.AllToAll(kExpertGroup, in, result, even ? none : in_rows, even ? none : out_rows));
+    b.out.Wait(b.AllToAll(kExpertGroup, in, result, even ? none : in_rows, even ? none : out_rows));
     return result;
   };
   b.Op("AllToAll");
   const TensorDesc result = exchange(x.tensor, sent, received);
-  return b.tape->Record("AllToAllBackward", {x}, {result},
-                        [exchange, sent, received](std::vector<Grad>& results) {
-                          return std::vector<Grad>{
-                              {exchange(*results[0].tensor, received, sent), true}};
-                        })[0];
+  return b.tape->Record(
+      "AllToAllBackward", {x}, {result}, [exchange, sent, received](std::vector<Grad>& results) {
+        return std::vector<Grad>{{exchange(*results[0].tensor, received, sent), true}};
+      })[0];
 }
 
 TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
@@ -208,8 +203,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   const std::int64_t ranks = b.layout().ep;
   const std::int64_t local = model.experts / ranks;
   const std::int64_t position = b.place.dp % ranks;
-  const std::vector<std::int64_t> counts =
-      TokensOfExperts(b.workload, tokens, b.layer, b.batch);
+  const std::vector<std::int64_t> counts = TokensOfExperts(b.workload, tokens, b.layer, b.batch);
   std::vector<std::int64_t> sent;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     sent.push_back(Sum({counts.begin() + rank * local, counts.begin() + (rank + 1) * local}));
@@ -233,8 +227,8 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   TensorDesc kept = order;
   if (rows != order.shape[0]) {  // dropped, or padded
     kept = b.out.New(DType::kInt64, {rows});
-    b.out.Work("aten::constant_pad_nd",
-               {Of(order), OfInts({0, rows - order.shape[0]}), OfInt(0)}, {Of(kept)});
+    b.out.Work("aten::constant_pad_nd", {Of(order), OfInts({0, rows - order.shape[0]}), OfInt(0)},
+               {Of(kept)});
   }
   const TensorDesc token_of = b.NewLike(kept);
   b.out.Work("aten::floor_divide", {Of(kept), OfInt(k)}, {Of(token_of)});
@@ -254,8 +248,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   std::vector<Var> results;
   std::int64_t at = 0;
   for (std::int64_t expert = 0; expert < local; ++expert) {
-    const std::int64_t mine =
-        counts[static_cast<std::size_t>(position * local + expert)] * ranks;
+    const std::int64_t mine = counts[static_cast<std::size_t>(position * local + expert)] * ranks;
     if (mine > 0) {
       const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
       results.push_back(FeedForward(b, part, experts[static_cast<std::size_t>(expert)]));

@@ -19,12 +19,11 @@ class PipelineParallel final : public Parallelism {
         ByRule(w.layout, "pp", "PIPELINE_MODEL_PARALLEL_GROUP", {kStageAxis})};
     if (w.layout.pp == 2 && w.virtual_stages > 1) {
       // Both directions between two stages: their transfers are kept apart.
-      roles.push_back(
-          ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
+      roles.push_back(ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
     }
     if (w.layout.pp > 1 && w.model.tied_embeddings) {
-      roles.push_back(ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis},
-                             {0, w.layout.pp - 1}));
+      roles.push_back(
+          ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis}, {0, w.layout.pp - 1}));
     }
     return roles;
   }

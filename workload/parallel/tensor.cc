@@ -95,8 +95,8 @@ class TensorParallel final : public Parallelism {
       parts.push_back(b.out.Part(flat, at, gradient.shape));
       at += gradient.elements;
     }
-    b.out.Work("aten::_foreach_copy_",
-               {OfTensors(gradients), OfTensors(parts), OfBool(false)}, {OfTensors(gradients)});
+    b.out.Work("aten::_foreach_copy_", {OfTensors(gradients), OfTensors(parts), OfBool(false)},
+               {OfTensors(gradients)});
   }
 };
 
@@ -126,13 +126,12 @@ Var EnterTensorParallel(Builder& b, const Var& x) {
   const TensorDesc part = x.tensor;
   auto regathered = std::make_shared<Regathered>(
       [&b, part, overlapped] { return GatherSequence(b, part, overlapped); });
-  Var out = b.tape->Record("EnterTPBackward", {x}, {whole},
-                           [&b, regathered, overlapped](std::vector<Grad>& results) {
-                             const TensorDesc part =
-                                 ScatterSequence(b, *results[0].tensor, overlapped);
-                             regathered->Release();
-                             return std::vector<Grad>{{part, true}};
-                           })[0];
+  Var out = b.tape->Record(
+      "EnterTPBackward", {x}, {whole}, [&b, regathered, overlapped](std::vector<Grad>& results) {
+        const TensorDesc part = ScatterSequence(b, *results[0].tensor, overlapped);
+        regathered->Release();
+        return std::vector<Grad>{{part, true}};
+      })[0];
   out.regathered = std::move(regathered);
   return out;
 }
@@ -179,8 +178,7 @@ Var VocabParallelCrossEntropy(Builder& b, const Var& logits, const TensorDesc& l
   const TensorDesc index = b.out.Part(masked.ids, 0, {n, 1});
   b.out.Host("aten::unsqueeze", {Of(masked.ids), OfInt(-1)}, {Of(index)});
   const TensorDesc picked = row_numbers();
-  b.out.Work("aten::gather", {Of(scores.tensor), OfInt(1), Of(index), OfBool(false)},
-             {Of(picked)});
+  b.out.Work("aten::gather", {Of(scores.tensor), OfInt(1), Of(index), OfBool(false)}, {Of(picked)});
   const TensorDesc mask = b.out.Part(masked.mask, 0, {n, 1});
   b.out.Host("aten::unsqueeze", {Of(masked.mask), OfInt(-1)}, {Of(mask)});
   const TensorDesc predicted = row_numbers();

@@ -43,8 +43,7 @@ class Interleaved final : public PipelineSchedule {
     // The k-th pass of a kind: a round takes `stages` micro-batches through all chunks.
     const auto pass = [&](bool forward, std::int64_t k) {
       const std::int64_t chunk = k % round / stages;
-      return Pass{forward, forward ? chunk : chunks - 1 - chunk,
-                  k / round * stages + k % stages};
+      return Pass{forward, forward ? chunk : chunks - 1 - chunk, k / round * stages + k % stages};
     };
     const std::int64_t ahead =
         batches == stages ? total
