@@ -30,8 +30,8 @@ struct GenerateFlags {
   GridFlags grid;
 };
 
-// Flags go over what the description says. A flag of a value that cannot be is a usage error; a
-// layout that breaks a rule is bad input, wherever it comes from.
+// Flags go over what the description says. What a flag breaks is a usage error, what the
+// description breaks is bad input.
 Status AsUsage(Status status) {
   return status ? status : Status(UsageError(status.error().message));
 }
@@ -60,17 +60,28 @@ Status ApplyLayout(const GenerateFlags& flags, Workload& w) {
   }
   const std::int64_t each = l.tp * l.pp * l.cp;
   if (flags.dp && each * l.dp != *flags.ranks) {
-    return BadInput(fmt::format("--ranks {} is not tp {} x pp {} x cp {} x dp {} = {}",
-                                *flags.ranks, l.tp, l.pp, l.cp, l.dp, each * l.dp));
+    return UsageError(fmt::format("--ranks {} is not tp {} x pp {} x cp {} x dp {} = {}",
+                                  *flags.ranks, l.tp, l.pp, l.cp, l.dp, each * l.dp));
   }
   if (each <= 0 || *flags.ranks % each != 0) {
-    return BadInput(fmt::format(
+    return UsageError(fmt::format(
         "--ranks {} is not a multiple of {} (tp {} x pp {} x cp {}); the nearest that works is {}",
         *flags.ranks, each, l.tp, l.pp, l.cp,
         each > 0 ? std::max<std::int64_t>(1, (*flags.ranks + each / 2) / each) * each : 0));
   }
   l.dp = *flags.ranks / each;
   return {};
+}
+
+// A rule that the workload breaks only because of the flags is a usage error.
+Status CheckWithFlags(const GenerateFlags& flags, const Workload& w) {
+  const Status checked = CheckWorkload(w);
+  if (checked) {
+    return checked;
+  }
+  REPRISE_ASSIGN(Workload described, ReadWorkload(flags.what));
+  CompleteWorkload(described);
+  return CheckWorkload(described) ? AsUsage(checked) : checked;
 }
 
 Result<Workload> MakeWorkload(const GenerateFlags& flags) {
@@ -106,6 +117,7 @@ Result<Workload> MakeWorkload(const GenerateFlags& flags) {
     w.name = flags.name;
   }
   CompleteWorkload(w);
+  REPRISE_TRY(CheckWithFlags(flags, w));
   return w;
 }
 

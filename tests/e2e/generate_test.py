@@ -158,17 +158,32 @@ class Generate(program.ProgramTest):
     def test_what_cannot_be(self):
         for arguments, code, needle in (
                 (["lama3-8b"], BAD_INPUT, "did you mean llama3-8b?"),
-                (["gpt-small", "--tp", "3"], BAD_INPUT, "the nearest that works is"),
-                (["gpt-small", "--pp", "8"], BAD_INPUT, "but 4 layers"),
-                (["gpt-small", "--ranks", "6", "--tp", "4"], BAD_INPUT, "is not a multiple of 8"),
-                (["gpt-small", "--global-batch", "7"], BAD_INPUT, "the nearest that works is 6"),
+                (["gpt-small", "--tp", "3"], USAGE, "the nearest that works is"),
+                (["gpt-small", "--pp", "8"], USAGE, "but 4 layers"),
+                (["gpt-small", "--ranks", "6", "--tp", "4"], USAGE, "is not a multiple of 8"),
+                (["gpt-small", "--global-batch", "7"], USAGE, "the nearest that works is 6"),
                 (["gpt-small", "--tp", "0"], USAGE, "--tp"),
                 (["gpt-small", "--schedule", "1f1"], USAGE, "did you mean 1f1b?"),
                 (["gpt-small", "--overlap", "gard"], USAGE, "did you mean grad?")):
-            out = self.dir / "none"
+            out = self.dir / "none"  # not left behind
             done = self.run_program("generate", *arguments, "-o", out, expect=code)
             self.assertIn(needle, done.stderr)
             self.assertFalse(out.exists())
+
+    def test_descriptions_that_cannot_be(self):
+        small = {"model": GPT, "batch": {"global": 8, "micro": 2}}
+        for change, needle in (({"layout": {"tp": 3}}, "the nearest that works is 2"),
+                               ({"layout": {"dp": 3}}, "the nearest that works is 6"),
+                               ({"layout": {"pp": 5}}, "but 4 layers: a stage needs a layer; use at most 4 stages"),
+                               ({"layout": {"tp": -1}}, "\"tp\" is -1; expected 1 to"),
+                               ({"layout": {"dp": 2**62}}, "expected 1 to"),
+                               ({"layout": {"dp": 2**70}}, "expected a whole number"),
+                               ({"batch": {"global": 0, "micro": 1}}, "\"global_batch\" is 0"),
+                               ({"layouts": {}}, "has no field \"layouts\"; did you mean layout?")):
+            path = self.dir / "small.json"
+            path.write_text(json.dumps({**small, **change}))
+            done = self.run_program("generate", path, "-o", self.dir / "none", expect=BAD_INPUT)
+            self.assertIn(needle, done.stderr)
 
     def test_grid(self):
         out = self.dir / "grid"
