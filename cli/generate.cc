@@ -1,5 +1,5 @@
 // reprise generate: a trace set from a description of a training job.
-#include "workload/generate.h"
+#include "workload/job/generate.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "cli/operation_costs.h"
 #include "converters/operation_cost.h"
 #include "core/shown_text.h"
-#include "workload/parse.h"
+#include "workload/job/parse.h"
 
 namespace reprise {
 namespace {

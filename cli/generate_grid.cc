@@ -9,8 +9,8 @@
 #include "cli/operation_costs.h"
 #include "cli/output_file.h"
 #include "core/temporary_output.h"
-#include "workload/generate.h"
-#include "workload/grid.h"
+#include "workload/job/generate.h"
+#include "workload/job/grid.h"
 
 namespace reprise {
 namespace {

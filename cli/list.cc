@@ -15,9 +15,9 @@
 #include "converters/converter.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
-#include "workload/generate.h"
+#include "workload/job/generate.h"
+#include "workload/job/parse.h"
 #include "workload/parallel/parallelism.h"
-#include "workload/parse.h"
 #include "workload/schedules/schedule.h"
 
 namespace reprise {

@@ -29,7 +29,10 @@ MAY_USE = {
 }
 # Folders below a folder, lowest first: each may use those before it. "*": all the others, which are
 # plug-ins; nobody else includes what is theirs.
-ORDER = {"kernels": ["kernels", "kernels/cpu", "kernels/ops", "kernels/bench", "*"]}
+ORDER = {
+    "kernels": ["kernels", "kernels/cpu", "kernels/ops", "kernels/bench", "*"],
+    "workload": ["workload", "workload/ops", "workload/schedules", "workload/parallel", "workload/families", "workload/job"],
+}
 # Folders that include each other in a circle nevertheless → why.
 KNOWN_CIRCLES = {}
 # Header pattern → path prefixes that may include it.

@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "workload/generate.h"
-#include "workload/parse.h"
+#include "workload/job/generate.h"
+#include "workload/job/parse.h"
 #include "workload/routing.h"
 
 namespace reprise {

@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "workload/generate.h"
-#include "workload/parse.h"
+#include "workload/job/generate.h"
+#include "workload/job/parse.h"
 
 namespace reprise {
 namespace {

@@ -8,8 +8,8 @@
 #include "replayer/timing_graph.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "timing/dry_run.h"
-#include "workload/generate.h"
-#include "workload/parse.h"
+#include "workload/job/generate.h"
+#include "workload/job/parse.h"
 #include "workload/schedules/schedule.h"
 
 namespace reprise {

@@ -1,7 +1,7 @@
 // Gradient norm, clipping, Adam and SGD.
 #include <vector>
 
-#include "workload/program.h"
+#include "workload/job/program.h"
 
 namespace reprise {
 namespace {

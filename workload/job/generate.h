@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "et_schema/rank_classes.h"
 #include "workload/description.h"
-#include "workload/totals.h"
+#include "workload/job/totals.h"
 
 namespace reprise {
 

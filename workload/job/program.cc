@@ -1,4 +1,4 @@
-#include "workload/program.h"
+#include "workload/job/program.h"
 
 #include <fmt/format.h>
 

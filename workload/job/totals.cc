@@ -1,4 +1,4 @@
-#include "workload/totals.h"
+#include "workload/job/totals.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 #include "core/nearest.h"
 #include "workload/families/family.h"
-#include "workload/generate.h"
+#include "workload/job/generate.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/schedules/schedule.h"
 

@@ -1,4 +1,4 @@
-#include "workload/generate.h"
+#include "workload/job/generate.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 #include "workload/families/family.h"
+#include "workload/job/program.h"
 #include "workload/parallel/parallelism.h"
-#include "workload/program.h"
 
 namespace reprise {
 namespace {

@@ -1,9 +1,9 @@
-#include "workload/grid.h"
+#include "workload/job/grid.h"
 
 #include <fmt/format.h>
 
 #include "core/nearest.h"
-#include "workload/parse.h"
+#include "workload/job/parse.h"
 
 namespace reprise {
 namespace {

@@ -1,4 +1,4 @@
-#include "workload/parse.h"
+#include "workload/job/parse.h"
 
 #include <fmt/format.h>
 
