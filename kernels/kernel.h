@@ -96,7 +96,6 @@ class KernelRegistry {
   std::unordered_map<std::string_view, std::vector<const Kernel*>> by_operator_;
 };
 
-
 // Exclusive upper bound of valid values for integer inputs of the call, per storage incarnation:
 // embedding indices → rows, nll_loss targets → classes, gather/index → extent of the dimension.
 [[nodiscard]] std::unordered_map<std::int64_t, std::int64_t> IndexBounds(const OpCall& call);

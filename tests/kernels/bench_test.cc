@@ -156,7 +156,8 @@ TEST(SharedLibrary, AbsentOnesSayTheirNames) {
 TEST_P(OnBackend, PeersComputeTheSameProducts) {
   const Peers peers = device_->OpenPeers({});
   if (peers.here.empty()) {
-    REPRISE_SKIP("baselines", peers.absent.empty() ? "this backend has no peers" : peers.absent.front());
+    REPRISE_SKIP("baselines",
+                 peers.absent.empty() ? "this backend has no peers" : peers.absent.front());
   }
   const auto stream = *device_->CreateStream(false);
   for (const OpCall& call : {Product(DType::kFloat32, 33, 20, 17, true), BatchedProduct()}) {
