@@ -15,6 +15,8 @@
 #include "converters/converter.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
+#include "machine/catalogue.h"
+#include "machine/machine_file.h"
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
 #include "workload/parallel/parallelism.h"
@@ -132,10 +134,31 @@ Json Parallelisms() {
   return rows;
 }
 
+Json Machines() {
+  Json rows = Json::array();
+  for (const std::string& name : MachineNames()) {
+    const Result<MachineModel> machine = LoadMachine(name);  // tests/machine reads every one
+    rows.push_back({{"name", name}, {"help", machine ? machine->about : machine.error().message}});
+  }
+  return rows;
+}
+
+// Every number, with unit, source and reference.
+Json WholeMachines() {
+  Json rows = Json::array();
+  for (const std::string& name : MachineNames()) {
+    if (const Result<MachineModel> machine = LoadMachine(name)) {
+      rows.push_back(ToJson(*machine));
+    }
+  }
+  return rows;
+}
+
 struct Registry {
   std::string_view name;
   std::string_view help;
-  Json (*rows)();  // none: ListSources, which takes options
+  Json (*rows)();                 // none: ListSources, which takes options
+  Json (*json_rows)() = nullptr;  // what --json prints in place of `rows`
 };
 constexpr Registry kRegistries[] = {
     {"kernels", "the kernels and the operators that they run", Kernels},
@@ -146,6 +169,8 @@ constexpr Registry kRegistries[] = {
     {"models", "the models that generate knows by name", Models},
     {"schedules", "the orders of a pipeline's passes", Schedules},
     {"parallelisms", "the ways in which generate divides a job among ranks", Parallelisms},
+    {"machines", "the machines that simulate knows; --json: all their numbers", Machines,
+     WholeMachines},
     {"sources", "the telemetry sources, and those of this machine", nullptr},
 };
 
@@ -206,7 +231,8 @@ void PrintTable(const Json& rows) {
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "List the built-in kernels, collectives, algorithms, formats, models, schedules or sources");
+      "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines or "
+      "sources");
   struct Flags {
     std::string what;
     bool json = false;
@@ -231,7 +257,9 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
         continue;
       }
       const bool sources = registry.rows == nullptr;
-      const Json rows = sources ? ListSources(options.sources) : registry.rows();
+      const Json rows = sources ? ListSources(options.sources)
+                        : flags->json && registry.json_rows != nullptr ? registry.json_rows()
+                                                                       : registry.rows();
       if (flags->json) {
         fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
       } else if (flags->markdown) {

@@ -22,6 +22,7 @@ struct SimulatedSet {
   std::vector<Plan> plans;
   TimingTrace timing;
   Schedule schedule;
+  bool recorded = true;  // the set has times
   PartCounts part;
 };
 
@@ -50,7 +51,8 @@ Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOpti
   return whole ? Status{} : AgreeOnTransfers(transfers, mapping, options.part);
 }
 
-Status Simulate(const ReplayOptions& options, SimulatedSet& simulated) {
+Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
+                const DrySimulation& simulation, SimulatedSet& simulated) {
   std::vector<const Graph*> pointers;
   for (const Graph& graph : simulated.graphs) {
     pointers.push_back(&graph);
@@ -72,6 +74,15 @@ Status Simulate(const ReplayOptions& options, SimulatedSet& simulated) {
     scale(timing.duration_ns[node], factor);
     scale(timing.transfer_ns[node], factor);
     scale(timing.delay_ns[node], options.GapFactor());
+  }
+  if (simulation.replace_times) {
+    REPRISE_TRY(simulation.replace_times(
+        {simulated.graphs, simulated.plans, simulated.timing.first, mapping, timing}));
+  }
+  if (std::optional<Schedule> other = simulation.schedule ? simulation.schedule() : std::nullopt) {
+    simulated.schedule = std::move(*other);
+    simulated.recorded = false;
+    return {};
   }
   REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
   return {};
@@ -103,11 +114,16 @@ std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank)
   return steps;
 }
 
-Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, std::size_t rank) {
+Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
+                 const SimulatedSet& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
   const Plan& plan = simulated.plans[rank];
   REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
-  writer->AppendNodes(DescribeNodes(graph, plan));
+  std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
+  for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
+    infos[i].kernel = simulation.time_source(simulated.timing.first[rank] + i);
+  }
+  writer->AppendNodes(std::move(infos));
   writer->AppendEdges(DescribeEdges(graph));
   std::vector<NodeRecord> records;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
@@ -123,25 +139,28 @@ Status WriteRank(const ReplayRequest& request, const SimulatedSet& simulated, st
     writer->AppendStep(step);
   }
   writer->SetFact("modelled", "true");
-  if (!graph.metadata().steps.empty()) {
+  if (simulated.recorded && !graph.metadata().steps.empty()) {
     writer->SetFact(kFactFirstStepNs, std::to_string(graph.metadata().steps.front().start_ns));
     writer->SetFact(kFactRecordedStepsNs, StepTimesText(graph.metadata().steps));
   }
-  writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
+  if (simulated.recorded) {
+    writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
+  }
   RecordMachine(graph.metadata().machine, *writer);
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
   return writer->Close();
 }
 
-Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
+Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimulation& simulation,
+                                   int ranks) {
   ReplayOptions options = request.options;
   options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
   REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
   SimulatedSet simulated;
   REPRISE_TRY(LoadAll(set, mapping, options, simulated));
-  REPRISE_TRY(Simulate(options, simulated));
+  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
   REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
   RunManifest manifest;
   manifest.reprise_version = kVersion;
@@ -151,14 +170,23 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
   manifest.started_at = UtcNow();
   manifest.world_size = static_cast<std::int32_t>(mapping.played.size());
   manifest.options = {{"mode", "dry"}, {"time_scale", fmt::format("{}", options.time_scale)}};
+  if (simulation.options) {
+    for (const auto& [name, value] : simulation.options()) {
+      manifest.options.insert_or_assign(name, value);
+    }
+  }
   manifest.options.merge(DescribePart(options, mapping));
   manifest.options.merge(DescribeTimes(options));
   manifest.hosts.assign(mapping.played.size(), "simulated");
-  manifest.devices.assign(mapping.played.size(), "none (modelled)");
+  manifest.devices.assign(
+      mapping.played.size(),
+      fmt::format("{} (modelled)", simulation.device.empty() ? "none" : simulation.device));
   for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {
-    REPRISE_TRY(WriteRank(request, simulated, rank));
+    REPRISE_TRY(WriteRank(request, simulation, simulated, rank));
     const Graph& graph = simulated.graphs[rank];
-    manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+    if (simulated.recorded) {
+      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+    }
     manifest.untraced_step_ns =
         std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
   }
@@ -172,9 +200,15 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, int ranks) {
 
 tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                      Communicator& communicator) {
+  return DryReplayAs(request, communicator, {});
+}
+
+tl::expected<ReplayOutcome, ReplayFailure> DryReplayAs(const ReplayRequest& request,
+                                                       Communicator& communicator,
+                                                       const DrySimulation& simulation) {
   Result<ReplayOutcome> outcome = ReplayOutcome{};
   if (communicator.rank() == 0) {
-    outcome = DryOnOneRank(request, communicator.size());
+    outcome = DryOnOneRank(request, simulation, communicator.size());
   }
   const Status mine = outcome ? Status{} : tl::unexpected<Error>(outcome.error());
   if (const Status agreed = communicator.Agree(mine); !agreed) {

@@ -1,9 +1,46 @@
 // --mode dry: the whole set's schedule on a simulated clock. Nothing runs; every time is modelled.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "et_schema/graph.h"
+#include "replayer/plan.h"
+#include "replayer/rank_mapping.h"
 #include "replayer/replay.h"
+#include "timing/dry_run.h"
 
 namespace reprise {
+
+// All replayed ranks before their schedule is computed. `first`: index of each rank's first node in
+// `timing`, and the end. Durations, delays and transfer times of `timing` may be replaced.
+struct DrySet {
+  std::span<const Graph> graphs;
+  std::span<const Plan> plans;
+  std::span<const std::uint32_t> first;
+  const RankMapping& mapping;
+  TimingGraph& timing;
+};
+
+// What a simulation replaces, and how its run is labelled.
+struct DrySimulation {
+  // Called once, on rank 0; its error ends the simulation. Empty: times stay.
+  std::function<Status(const DrySet& set)> replace_times;
+  // In place of the dry run's schedule of these times, for sets whose times do not come from a
+  // recording; nothing: the dry run's. Parallel to `timing`.
+  std::function<std::optional<Schedule>()> schedule;
+  // Asked afterwards, for each node of `timing`: where its time comes from. Empty: nobody says.
+  std::function<std::string_view(std::uint32_t node)> time_source;
+  // For the manifest, asked afterwards.
+  std::function<std::map<std::string, std::string>()> options;
+  std::string device;  // of every rank
+};
 
 // Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
 // ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were
@@ -11,5 +48,8 @@ namespace reprise {
 // option `mode` is "dry", and every record is timed.
 [[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                                    Communicator& communicator);
+// The same with other times.
+[[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplayAs(
+    const ReplayRequest& request, Communicator& communicator, const DrySimulation& simulation);
 
 }  // namespace reprise

@@ -105,7 +105,7 @@ void CollectFacts(const RunData& run, Report& report) {
     return found != rank.facts.end() && found->second == "true";
   });
   if (modelled) {
-    report.notes.emplace_back("dry run: all replayed times are simulated, nothing was executed");
+    report.notes.emplace_back("simulated: all replayed times are modelled, nothing was executed");
   }
 }
 

@@ -81,7 +81,7 @@ std::string KernelsOfOlderRun(const std::map<std::string, std::string>& versions
 
 // Whose kernels the operations' times are of.
 std::string KernelLine(const Report& report, const Style& style) {
-  if (report.coverage.real <= 0 || HasOption(report.manifest, "mode", "dry")) {
+  if (report.coverage.real <= 0 || IsSimulated(report.manifest)) {
     return "";
   }
   const auto kernels = report.manifest.versions.find("device_kernels");

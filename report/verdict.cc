@@ -175,15 +175,22 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
   if (!verdict.replayed_ns) {
     return "No iteration was finished on every rank: nothing is measured.";
   }
+  const std::string machine = SimulatedMachine(report.manifest);
   std::string text =
-      fmt::format("{} {}", verdict.kind == Verdict::Kind::kSimulated ? "Simulated" : "Replay",
+      fmt::format("{} {}",
+                  !machine.empty() ? fmt::format("Simulated on {}:", Fit(machine, 40))
+                  : verdict.kind == Verdict::Kind::kSimulated ? "Simulated"
+                                                              : "Replay",
                   DurationText(verdict.replayed_ns));
+  if (!verdict.ratio && !machine.empty()) {
+    return text + ".";
+  }
   if (!verdict.ratio) {
     return text + "; how long the job's step took is unknown.";
   }
   text += fmt::format("; your job {} {}", DurationText(verdict.job_ns),
                       verdict.untraced ? "untraced" : "with tracing");
-  if (verdict.kind == Verdict::Kind::kSpeed) {
+  if (!machine.empty() || verdict.kind == Verdict::Kind::kSpeed) {
     text += fmt::format(", recorded {}: {}.", RecordedWhere(report.recorded_on, report.replayed_on),
                         TimesText(*verdict.ratio));
   } else {
@@ -212,11 +219,11 @@ Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulate
   if (IsMonitored(report.manifest)) {
     return Verdict::Kind::kMonitored;
   }
+  if (simulated && (verdict.ratio || !SimulatedMachine(report.manifest).empty())) {
+    return Verdict::Kind::kSimulated;
+  }
   if (!verdict.ratio) {
     return Verdict::Kind::kUnknown;
-  }
-  if (simulated) {
-    return Verdict::Kind::kSimulated;
   }
   return same_machine || IsSameMachine(report.recorded_on, report.replayed_on)
              ? Verdict::Kind::kError
@@ -244,7 +251,7 @@ std::string_view Name(Verdict::Kind kind) {
 Verdict FindVerdict(const Report& report, bool same_machine) {
   Verdict verdict;
   verdict.replayed_ns = report.step_time_replayed_ns;
-  const bool simulated = HasOption(report.manifest, "mode", "dry");
+  const bool simulated = IsSimulated(report.manifest);
   verdict.untraced = report.step_time_untraced_ns && !simulated;
   verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
   if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0) {

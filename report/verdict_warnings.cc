@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "report/report.h"
 #include "report/table.h"
@@ -78,11 +79,55 @@ std::string_view BasisText(const Report& report) {
   return "";
 }
 
+double NumberOption(const RunManifest& manifest, const std::string& name) {
+  const auto found = manifest.options.find(name);
+  double value = 0;
+  if (found != manifest.options.end()) {
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  }
+  return value;
+}
+
+// What a prediction rests on, where that is little.
+void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>& warnings) {
+  constexpr double kMuch = 0.1;
+  const double by_default = NumberOption(manifest, "default_share");
+  const double unknown = NumberOption(manifest, "unknown_share");
+  if (by_default > kMuch) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
+        "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
+        100 * by_default));
+  }
+  if (unknown > kMuch && manifest.options.contains("captured_on")) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
+        "their times are scaled by the ratio of all others.",
+        100 * unknown));
+  }
+  warnings.emplace_back("Every time is modelled: nothing was executed.");
+}
+
 }  // namespace
+
+bool IsSimulated(const RunManifest& manifest) {
+  return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");
+}
+
+std::string SimulatedMachine(const RunManifest& manifest) {
+  const auto machine = manifest.options.find("machine");
+  return HasOption(manifest, "mode", "simulate") && machine != manifest.options.end()
+             ? machine->second
+             : "";
+}
 
 std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
   const RunManifest& manifest = report.manifest;
   std::vector<std::string> warnings;
+  const bool predicted = !SimulatedMachine(manifest).empty();
+  if (predicted) {
+    AddSimulationWarnings(manifest, warnings);
+  }
   if (!manifest.complete) {
     warnings.emplace_back("The run is not complete: it was killed, it failed, or it still runs.");
   }
@@ -117,7 +162,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
         "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
         "untraced deducts it.");
   }
-  if (verdict.caution.empty() && report.coverage.amount > 0 &&
+  if (!predicted && verdict.caution.empty() && report.coverage.amount > 0 &&
       report.coverage.real < kLeastRealCoverage) {
     warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
                                    100 * (1 - report.coverage.real), BasisText(report)));

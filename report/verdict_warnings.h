@@ -16,6 +16,11 @@ struct Verdict;
 [[nodiscard]] std::vector<std::string> VerdictWarnings(const Report& report,
                                                        const Verdict& verdict);
 
+// Nothing was executed: `replay --mode dry` and `simulate`.
+[[nodiscard]] bool IsSimulated(const RunManifest& manifest);
+// Of `simulate`: the machine; empty: none, or no simulation.
+[[nodiscard]] std::string SimulatedMachine(const RunManifest& manifest);
+
 // Whether the run had this option, with this value.
 [[nodiscard]] bool HasOption(const RunManifest& manifest, const std::string& name,
                              std::string_view value);

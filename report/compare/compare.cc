@@ -77,7 +77,7 @@ std::vector<std::string> LimitsOf(const Report& report) {
                                  report.iterations, report.manifest.iterations));
   }
   if (IsDry(report)) {
-    limits.emplace_back("a dry run: its times are simulated (modelled), nothing was executed");
+    limits.emplace_back("simulated: its times are modelled, nothing was executed");
   }
   return limits;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/compare/kinds.h"
+#include "report/verdict_warnings.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -118,10 +119,7 @@ std::string_view Name(Better better) {
   return "neither";
 }
 
-bool IsDry(const Report& report) {
-  const auto mode = report.manifest.options.find("mode");
-  return mode != report.manifest.options.end() && mode->second == "dry";
-}
+bool IsDry(const Report& report) { return IsSimulated(report.manifest); }
 
 bool IsMonitored(const Report& report) {
   const auto mode = report.manifest.options.find("mode");

@@ -22,10 +22,12 @@ MAY_USE = {
     "collectives": ["core"],
     "telemetry": ["core"],
     "run": ["core"],
+    "machine": ["core"],
+    "simulator": ["et_schema", "timing", "machine", "run", "core"],
     "replayer": ["et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
     "report": ["run", "timing", "core"],
     "cli": ["converters", "workload", "et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run",
-            "replayer", "report", "core"],
+            "replayer", "report", "simulator", "machine", "core"],
 }
 # Folders below a folder, lowest first: each may use those before it. "*": all the others, which are
 # plug-ins; nobody else includes what is theirs.
@@ -41,7 +43,8 @@ THIRD_PARTY = {
     r"CL/": ["kernels/opencl/"],
     r"sqlite3\.h": ["run/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
-    r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "report/", "run/", "workload/", "cli/"],
+    r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "machine/", "report/", "run/", "workload/",
+                                  "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],

@@ -1,0 +1,258 @@
+#include "cli/simulated_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/shown_text.h"
+#include "machine/catalogue.h"
+#include "replayer/known_work.h"
+#include "report/report.h"
+#include "run/run.h"
+#include "simulator/class_simulation.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of the elements that an operation computes with: its first floating tensor's, else its first's.
+DType TypeOf(const OpCall& call) {
+  DType first = DType::kUnknown;
+  for (const ValueList* values : {&call.inputs, &call.outputs}) {
+    for (const TensorDesc* tensor : TensorsIn(*values)) {
+      if (IsFloating(tensor->dtype)) {
+        return tensor->dtype;
+      }
+      first = first == DType::kUnknown ? tensor->dtype : first;
+    }
+  }
+  return first;
+}
+
+// The one place that says what an operation's work is.
+Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i) {
+  const Work& planned = plan.work[i];
+  OperatorWork work;
+  work.op_class = graph.op_class(i);
+  work.flops = planned.cost.flops;
+  work.bytes = planned.cost.bytes;
+  const bool moves_over_host = MovedBytes(graph, i) >= 0 && CrossesToHost(graph, i);
+  work.known = planned.type == WorkType::kCompute && planned.source != WorkSource::kNone &&
+               planned.source != WorkSource::kUnknown && work.flops + work.bytes > 0 &&
+               !moves_over_host;
+  if (work.known) {
+    REPRISE_ASSIGN(const OpCall call, graph.Call(i));
+    work.dtype = TypeOf(call);
+  }
+  return work;
+}
+
+// "NVIDIA H100 80GB HBM3", or the processor of a capture without device; of all ranks.
+std::set<std::string> RecordedDevices(std::span<const Graph> graphs) {
+  std::set<std::string> devices;
+  for (const Graph& graph : graphs) {
+    const RecordedMachine& machine = graph.metadata().machine;
+    devices.insert(machine.device.empty() ? machine.processor : machine.device);
+  }
+  return devices;
+}
+
+double Share(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// Of the operations' time; of sets without durations, of the modelled one.
+double UnknownShare(const ScaleSummary& summary) {
+  return summary.operations_recorded_ns > 0
+             ? 1 - Share(summary.known_recorded_ns, summary.operations_recorded_ns)
+         : summary.operations_ns > 0 ? 1 - Share(summary.known_ns, summary.operations_ns)
+                                     : 0;
+}
+
+}  // namespace
+
+Status SimulatedSet::Prepare() {
+  if (machine == kRecordedMachine) {
+    if (!captured_on.empty() || !overrides.empty()) {
+      return UsageError(
+          "--machine recorded is the capture's own machine: leave --captured-on and "
+          "--set out, or name a machine");
+    }
+    return {};
+  }
+  REPRISE_ASSIGN(options.to, LoadMachine(machine, overrides));
+  if (!captured_on.empty()) {
+    REPRISE_ASSIGN(options.from, LoadMachine(captured_on));
+  }
+  return {};
+}
+
+// The capture names its device, not its nodes: where the target has the same device, it is taken to
+// be the target's machine, so that nothing changes but what the user sets.
+Status SimulatedSet::FindSource(const DrySet& set) {
+  if (!options.to || options.from) {
+    return {};
+  }
+  const std::set<std::string> devices = RecordedDevices(set.graphs);
+  const std::string& device = *devices.begin();
+  if (devices.size() > 1) {
+    return BadInput(
+        fmt::format("the ranks were captured on different devices ({}); name one machine "
+                    "with --captured-on",
+                    fmt::join(devices, ", ")));
+  }
+  if (IsRecordedAs(options.to->device, device)) {
+    REPRISE_ASSIGN(options.from, LoadMachine(machine));
+    return {};
+  }
+  const std::vector<std::string> known = MachinesOfDevice(device);
+  if (known.empty()) {
+    return BadInput(fmt::format(
+        "the set was captured on {}, which no built-in machine has; describe that machine "
+        "(docs/machine_format.md) and name the file with --captured-on",
+        device.empty() ? "a device that it does not name" : "'" + ShownText(device) + "'"));
+  }
+  REPRISE_ASSIGN(options.from, LoadMachine(known.front()));
+  return {};
+}
+
+Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work) {
+  if (!options.to) {
+    return BadInput(
+        "the set has no durations, so that there is no recorded machine; name one with "
+        "--machine");
+  }
+  if (options.jitter > 0) {
+    return UsageError("--jitter: of a set without durations every time is modelled already");
+  }
+  ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
+  for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {
+    programs.program_of.push_back(rank);
+  }
+  for (const auto& [id, group] : set.mapping.groups) {
+    programs.groups[id] = {group.ranks};
+  }
+  const auto work_of = [&](const Graph& program, Graph::Index i) {
+    return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
+  };
+  REPRISE_ASSIGN(const ClassSimulation simulated,
+                 SimulateClasses(programs,
+                                 {.machine = *options.to,
+                                  .slow_ranks = options.slow_ranks,
+                                  .slow_links = options.slow_links},
+                                 work_of));
+  const std::uint32_t nodes = set.first.back();
+  schedule.emplace();
+  schedule->start_ns.resize(nodes);
+  schedule->end_ns.resize(nodes);
+  sources.resize(nodes);
+  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
+    const RankClassTimes& own = simulated.classes[simulated.class_of[rank]];
+    for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
+      const std::uint32_t node = set.first[rank] + i;
+      const std::uint32_t at = own.first_node + i;
+      schedule->start_ns[node] = simulated.schedule.start_ns[at];
+      schedule->end_ns[node] = simulated.schedule.end_ns[at];
+      sources[node] = simulated.source[at];
+      const bool counts = set.plans[rank].work[i].counts && set.graphs[rank].comm(i) == nullptr;
+      if (counts) {
+        const std::int64_t ns = simulated.timing.duration_ns[at];
+        summary.operations_ns += ns;
+        summary.known_ns += work[node].known ? ns : 0;
+        summary.by_default_ns += RooflineOf(options.to->device, work[node]).by_default ? ns : 0;
+      }
+    }
+  }
+  schedule->makespan_ns = simulated.schedule.makespan_ns;
+  classes = static_cast<std::int64_t>(simulated.classes.size());
+  return {};
+}
+
+Status SimulatedSet::ReplaceTimes(const DrySet& set) {
+  std::vector<OperatorWork> work;
+  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
+    for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
+      REPRISE_ASSIGN(work.emplace_back(), WorkOf(set.graphs[rank], set.plans[rank], i));
+    }
+  }
+  if (std::none_of(set.graphs.begin(), set.graphs.end(), HasDurations)) {
+    return ModelTimes(set, work);
+  }
+  REPRISE_TRY(FindSource(set));
+  classes = static_cast<std::int64_t>(set.graphs.size());
+  CapturedSet captured{set.graphs, set.first, work, {}};
+  for (const auto& [id, group] : set.mapping.groups) {
+    captured.groups[id] = group.ranks;
+  }
+  REPRISE_ASSIGN(summary, ScaleTimes(captured, options, set.timing, sources));
+  return {};
+}
+
+std::map<std::string, std::string> SimulatedSet::Describe() const {
+  std::map<std::string, std::string> described = {{"mode", "simulate"}, {"machine", machine}};
+  if (options.to) {
+    described["machine"] = options.to->name;
+  }
+  if (options.from) {
+    described["captured_on"] = options.from->name;
+  }
+  const auto share = [](double value) { return fmt::format("{:.4f}", value); };
+  described["unknown_share"] = share(UnknownShare(summary));
+  described["default_share"] = share(Share(summary.by_default_ns, summary.operations_ns));
+  for (const SlowRank& slow : options.slow_ranks) {
+    described[fmt::format("slow.{}", slow.rank)] = fmt::format("{}", slow.factor);
+  }
+  for (const SlowLink& slow : options.slow_links) {
+    described[slow.domain < 0 ? fmt::format("link.{}", slow.name)
+                              : fmt::format("link.{}@{}", slow.name, slow.domain)] =
+        fmt::format("{}", slow.factor);
+  }
+  for (const std::string& assignment : overrides) {
+    const std::size_t equals = assignment.find('=');
+    described["set." + assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+  if (options.jitter > 0) {
+    described["jitter"] = fmt::format("{}", options.jitter);
+    described["seed"] = fmt::format("{}", options.seed);
+  }
+  return described;
+}
+
+DrySimulation SimulatedSet::Simulation() {
+  DrySimulation simulation;
+  simulation.replace_times = [this](const DrySet& set) { return ReplaceTimes(set); };
+  simulation.time_source = [this](std::uint32_t node) { return Name(sources[node]); };
+  simulation.schedule = [this] { return schedule; };
+  simulation.options = [this] { return Describe(); };
+  simulation.device = options.to ? options.to->device.name : "";
+  return simulation;
+}
+
+Result<Json> SimulatedSet::ToJson(const std::string& run) const {
+  REPRISE_ASSIGN(const RunData data, ReadRun(run));
+  const Report report = Analyze(data);
+  const auto ranks = static_cast<std::int64_t>(data.ranks.size());
+  Json json = {{"step_time_ns", report.step_time_replayed_ns.value_or(0)},
+               {"step_time_recorded_ns",
+                schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0))},
+               {"ranks", ranks},
+               {"classes", classes},
+               {"machine", options.to ? options.to->name : machine},
+               {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
+               {"calibrated_on", nullptr},
+               {"energy_joules", nullptr},
+               {"memory", nullptr}};
+  json["device_time_ns"] = summary.operations_ns;
+  json["device_time_recorded_ns"] = summary.operations_recorded_ns;
+  json["linked_device_time_ns"] = summary.known_ns;
+  json["linked_device_time_recorded_ns"] = summary.known_recorded_ns;
+  json["unknown_share"] = UnknownShare(summary);
+  json["default_share"] = Share(summary.by_default_ns, summary.operations_ns);
+  return json;
+}
+
+}  // namespace reprise

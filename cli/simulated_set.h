@@ -1,0 +1,45 @@
+// A captured set between two machines, as `reprise simulate` runs it.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "replayer/dry.h"
+#include "simulator/scale.h"
+
+namespace reprise {
+
+inline constexpr char kRecordedMachine[] = "recorded";
+
+struct SimulatedSet {
+  std::string machine;      // name, file, or kRecordedMachine
+  std::string captured_on;  // name or file; empty: by the device in the capture
+  std::vector<std::string> overrides;
+  ScaleOptions options;  // `from` and `to` follow
+
+  // Reads the machines as far as they are named. Bad input, usage.
+  [[nodiscard]] Status Prepare();
+  // What replaces the dry run's times. This must outlive it.
+  [[nodiscard]] DrySimulation Simulation();
+  // After the run: docs/simulation.md has the keys.
+  [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
+
+  // Known afterwards.
+  ScaleSummary summary;
+  std::vector<TimeSource> sources;
+  std::int64_t classes = 0;          // of ranks, that were simulated
+  std::optional<Schedule> schedule;  // of a set without durations
+
+ private:
+  [[nodiscard]] Status FindSource(const DrySet& set);
+  // Times by the machine's model alone.
+  [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);
+  [[nodiscard]] Status ReplaceTimes(const DrySet& set);
+  [[nodiscard]] std::map<std::string, std::string> Describe() const;
+};
+
+}  // namespace reprise

@@ -1,0 +1,70 @@
+#include "machine/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/input_file.h"
+#include "core/nearest.h"
+#include "core/shown_text.h"
+#include "machine/embedded_machines.h"
+#include "machine/machine_file.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kEnding = ".json";
+
+std::string_view NameOf(const EmbeddedMachine& machine) {
+  return machine.name.substr(0, machine.name.size() - kEnding.size());
+}
+
+}  // namespace
+
+std::vector<std::string> MachineNames() {
+  std::vector<std::string> names;
+  for (const EmbeddedMachine& machine : EmbeddedMachines()) {
+    names.emplace_back(NameOf(machine));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<MachineModel> LoadMachine(const std::string& name_or_path,
+                                 const std::vector<std::string>& overrides) {
+  for (const EmbeddedMachine& machine : EmbeddedMachines()) {
+    if (NameOf(machine) == name_or_path) {
+      return ReadMachine(machine.text, fmt::format("machines/{} (built in)", machine.name),
+                         overrides);
+    }
+  }
+  if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(kEnding)) {
+    const std::vector<std::string> names = MachineNames();
+    return BadInput(fmt::format(
+        "no machine '{}'{}; `reprise list machines` lists them, and a file of your own ends in "
+        ".json (docs/machine_format.md)",
+        ShownText(name_or_path), DidYouMean(name_or_path, names)));
+  }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(name_or_path, std::uint64_t{4} << 20));
+  return ReadMachine(text, name_or_path, overrides);
+}
+
+std::vector<std::string> MachinesOfDevice(std::string_view recorded_device) {
+  std::vector<std::string> names;
+  for (const std::string& name : MachineNames()) {
+    const Result<MachineModel> machine = LoadMachine(name);
+    if (machine && IsRecordedAs(machine->device, recorded_device)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+bool IsRecordedAs(const DeviceModel& device, std::string_view recorded_device) {
+  return std::any_of(device.recorded_as.begin(), device.recorded_as.end(),
+                     [recorded_device](const std::string& name) {
+                       return recorded_device.find(name) != std::string_view::npos;
+                     });
+}
+
+}  // namespace reprise

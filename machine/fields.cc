@@ -1,0 +1,159 @@
+#include "machine/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kNoFit = "nothing is measured or fitted; `--set` gives another";
+// NCCL's own model of what a collective takes, which was fitted by its authors: nccl 2.10
+// src/graph/tuning.cc (baseLat, hwLat).
+constexpr std::string_view kNcclStart =
+    "NCCL 2.10 src/graph/tuning.cc: baseLat of a ring, protocol Simple";
+constexpr std::string_view kNcclShortPart =
+    "NCCL 2.10 src/graph/tuning.cc: protocol LL reaches a quarter of the bandwidth";
+constexpr std::string_view kNcclChunk = "NCCL: a tree's chunk is of this order";
+
+class FieldList {
+ public:
+  explicit FieldList(std::vector<MachineField>& fields) : fields_(fields) {}
+
+  void Required(std::string path, Dimension dimension, SourcedNumber& number) {
+    fields_.push_back({std::move(path), dimension, &number, nullptr, std::nullopt, nullptr});
+  }
+  void Defaulted(std::string path, Dimension dimension, SourcedNumber& number,
+                 DefaultNumber fallback) {
+    fields_.push_back({std::move(path), dimension, &number, nullptr, fallback, nullptr});
+  }
+  void Optional(std::string path, Dimension dimension, OptionalNumber& number) {
+    fields_.push_back({std::move(path), dimension, nullptr, &number, std::nullopt, nullptr});
+  }
+  void Bandwidth(std::string path, LinkLevel& link) {
+    fields_.push_back({std::move(path), Dimension::kBandwidth, nullptr, &link.bytes_per_second,
+                       std::nullopt, &link});
+  }
+
+ private:
+  std::vector<MachineField>& fields_;
+};
+
+void AddDevice(DeviceModel& device, FieldList& list) {
+  list.Required("device.memory.capacity", Dimension::kBytes, device.memory_bytes);
+  list.Required("device.memory.bandwidth", Dimension::kBandwidth, device.memory_bytes_per_second);
+  for (std::size_t i = 0; i < kRateFormats; ++i) {
+    const std::string_view format = Name(static_cast<RateFormat>(i));
+    list.Optional(fmt::format("device.matrix.{}", format), Dimension::kRate,
+                  device.matrix_flops_per_second[i]);
+  }
+  for (std::size_t i = 0; i < kRateFormats; ++i) {
+    const std::string_view format = Name(static_cast<RateFormat>(i));
+    list.Optional(fmt::format("device.vector.{}", format), Dimension::kRate,
+                  device.vector_flops_per_second[i]);
+  }
+  list.Defaulted("device.efficiency.gemm", Dimension::kRatio, device.gemm_efficiency,
+                 {0.7, "1", kNoFit});
+  list.Defaulted("device.efficiency.attention", Dimension::kRatio, device.attention_efficiency,
+                 {0.5, "1", kNoFit});
+  list.Defaulted("device.efficiency.conv", Dimension::kRatio, device.conv_efficiency,
+                 {0.5, "1", kNoFit});
+  list.Defaulted("device.efficiency.memory", Dimension::kRatio, device.memory_efficiency,
+                 {0.8, "1", kNoFit});
+  const bool launches = device.kind == DeviceKind::kGpu;
+  list.Defaulted("device.launch_latency", Dimension::kTime, device.launch_latency_ns,
+                 launches ? DefaultNumber{8, "us",
+                                          "captures of RTX 2080 to A100 and MI250: medians of 6 to "
+                                          "16 us from launch to start on an idle stream"}
+                          : DefaultNumber{0, "us", "operations run on the host's threads"});
+  list.Defaulted("device.least_kernel_time", Dimension::kTime, device.kernel_least_ns,
+                 launches ? DefaultNumber{2, "us",
+                                          "captures of RTX 2080 to A100 and MI250: 1 to 2 us from "
+                                          "kernel to kernel on a busy stream"}
+                          : DefaultNumber{0, "us", "operations run on the host's threads"});
+  list.Optional("device.power.limit", Dimension::kPower, device.power_limit_watts);
+  list.Optional("device.power.idle", Dimension::kPower, device.power_idle_watts);
+}
+
+void AddLink(LinkLevel& link, FieldList& list) {
+  const std::string at = fmt::format("links.{}.", link.name);
+  list.Optional(at + "devices", Dimension::kCount, link.devices);
+  list.Bandwidth(at + "bandwidth", link);
+  list.Optional(at + "oversubscription", Dimension::kRatio, link.oversubscription);
+  list.Required(at + "latency", Dimension::kTime, link.latency_ns);
+  list.Optional(at + "short_latency", Dimension::kTime, link.short_latency_ns);
+  list.Defaulted(at + "efficiency", Dimension::kRatio, link.efficiency, {0.8, "1", kNoFit});
+}
+
+}  // namespace
+
+std::vector<MachineField> FieldsOf(MachineModel& machine) {
+  std::vector<MachineField> fields;
+  FieldList list(fields);
+  AddDevice(machine.device, list);
+  list.Defaulted("host.launch_time", Dimension::kTime, machine.host.launch_ns,
+                 machine.device.kind == DeviceKind::kGpu
+                     ? DefaultNumber{5, "us", kNoFit}
+                     : DefaultNumber{0, "us", "operations run on the host's threads"});
+  list.Required("node.devices", Dimension::kCount, machine.node.devices);
+  list.Optional("node.nodes", Dimension::kCount, machine.node.nodes);
+  for (LinkLevel& link : machine.links) {
+    AddLink(link, list);
+  }
+  list.Defaulted("collectives.start", Dimension::kTime, machine.collectives.start_ns,
+                 {8.4, "us", kNcclStart});
+  list.Defaulted("collectives.chunk", Dimension::kBytes, machine.collectives.chunk_bytes,
+                 {512, "KiB", kNcclChunk});
+  list.Defaulted("collectives.short_part", Dimension::kRatio, machine.collectives.short_part,
+                 {0.25, "1", kNcclShortPart});
+  return fields;
+}
+
+Status CheckNumber(const MachineField& field, double value) {
+  const auto wrong = [&field, value](std::string_view rule) {
+    return BadInput(
+        fmt::format("{} is {} {}; {}", field.path, value, BaseUnit(field.dimension), rule));
+  };
+  if (!std::isfinite(value)) {
+    return wrong("expected a finite number");
+  }
+  switch (field.dimension) {
+    case Dimension::kRatio:
+      // Oversubscription is how many times too little there is.
+      if (field.path.ends_with("oversubscription")) {
+        return value >= 1 ? Status{} : wrong("a network has no less than 1");
+      }
+      return value > 0 && value <= 1 ? Status{} : wrong("expected more than 0 and at most 1");
+    case Dimension::kCount:
+      return value >= 1 && value <= 1e9 && value == std::floor(value)
+                 ? Status{}
+                 : wrong("expected a whole number from 1 on");
+    case Dimension::kTime:
+      return value >= 0 && value <= 1e12 ? Status{} : wrong("expected 0 to 1000 s");
+    case Dimension::kRate:
+    case Dimension::kBytes:
+    case Dimension::kBandwidth:
+    case Dimension::kPower:
+      return value > 0 && value < 1e21 ? Status{} : wrong("expected more than 0");
+  }
+  return {};
+}
+
+bool SameNumbers(const MachineModel& a, const MachineModel& b) {
+  MachineModel left = a;
+  MachineModel right = b;
+  const std::vector<MachineField> of_left = FieldsOf(left);
+  const std::vector<MachineField> of_right = FieldsOf(right);
+  return std::equal(of_left.begin(), of_left.end(), of_right.begin(), of_right.end(),
+                    [](const MachineField& x, const MachineField& y) {
+                      const auto value = [](const MachineField& field) {
+                        return field.number != nullptr       ? field.number->value
+                               : field.optional->has_value() ? (*field.optional)->value
+                                                             : -1.0;
+                      };
+                      return x.path == y.path && value(x) == value(y);
+                    });
+}
+
+}  // namespace reprise

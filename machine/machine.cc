@@ -1,0 +1,107 @@
+#include "machine/machine.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::string_view kSourceNames[] = {"measured", "fitted", "datasheet", "default", "given"};
+constexpr std::string_view kFormatNames[] = {"float64",  "float32", "tf32", "float16",
+                                             "bfloat16", "float8",  "int8"};
+static_assert(std::size(kFormatNames) == kRateFormats);
+
+std::optional<RateFormat> FormatOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+    case DType::kComplex128:
+      return RateFormat::kFloat64;
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return RateFormat::kFloat32;
+    case DType::kFloat16:
+      return RateFormat::kFloat16;
+    case DType::kBFloat16:
+      return RateFormat::kBFloat16;
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return RateFormat::kFloat8;
+    case DType::kInt8:
+    case DType::kUInt8:
+      return RateFormat::kInt8;
+    default:
+      return std::nullopt;
+  }
+}
+
+const SourcedNumber* Present(const OptionalNumber& number) { return number ? &*number : nullptr; }
+
+}  // namespace
+
+std::string_view Name(NumberSource source) { return kSourceNames[static_cast<int>(source)]; }
+
+std::optional<NumberSource> ParseNumberSource(std::string_view text) {
+  for (std::size_t i = 0; i < std::size(kSourceNames); ++i) {
+    if (kSourceNames[i] == text) {
+      return static_cast<NumberSource>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view Name(DeviceKind kind) { return kind == DeviceKind::kGpu ? "gpu" : "cpu"; }
+std::string_view Name(RateFormat format) { return kFormatNames[static_cast<int>(format)]; }
+
+std::optional<std::size_t> MachineModel::FindLink(std::string_view link) const {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i].name == link) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t MachineModel::DeviceLimit() const {
+  std::int64_t limit = links.empty() ? 1 : links.back().spans();
+  if (node.nodes) {
+    const auto devices = static_cast<std::int64_t>(node.nodes->value * node.devices.value);
+    limit = limit == 0 ? devices : std::min(limit, devices);
+  }
+  return limit;
+}
+
+std::int64_t MachineModel::DomainDevices(std::size_t level) const {
+  return level == 0 ? 1 : links[level - 1].spans();
+}
+
+double MachineModel::DomainBandwidth(std::size_t level) const {
+  const LinkLevel& link = links[level];
+  const auto devices = static_cast<double>(DomainDevices(level));
+  if (link.oversubscription) {
+    // Into its members: what all domains inside it can send.
+    const double inside = devices / static_cast<double>(DomainDevices(level - 1));
+    return inside * DomainBandwidth(level - 1) / link.oversubscription->value;
+  }
+  const double each = link.bytes_per_second->value;
+  return link.per == BandwidthPer::kDevice ? each * devices : each * devices / node.devices.value;
+}
+
+const SourcedNumber* PeakRate(const DeviceModel& device, DType dtype, bool matrix, bool tf32) {
+  const std::optional<RateFormat> format = FormatOf(dtype);
+  if (!format) {
+    return nullptr;
+  }
+  const auto at = static_cast<std::size_t>(*format);
+  const SourcedNumber* const vector = Present(device.vector_flops_per_second[at]);
+  if (!matrix) {
+    return vector;
+  }
+  const SourcedNumber* best = Present(device.matrix_flops_per_second[at]);
+  if (tf32 && *format == RateFormat::kFloat32) {
+    const auto& by_tf32 =
+        device.matrix_flops_per_second[static_cast<std::size_t>(RateFormat::kTf32)];
+    best = by_tf32 && (best == nullptr || best->value < by_tf32->value) ? &*by_tf32 : best;
+  }
+  return best == nullptr || (vector != nullptr && vector->value > best->value) ? vector : best;
+}
+
+}  // namespace reprise

@@ -1,0 +1,147 @@
+// A machine that a trace set is simulated on: its devices, nodes and links, in numbers that each
+// say where they come from. docs/machine_format.md describes the files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace reprise {
+
+// Where a number comes from, the best first.
+enum class NumberSource : std::uint8_t {
+  kMeasured,   // on such a machine
+  kFitted,     // so that predictions meet measurements
+  kDatasheet,  // the vendor's: a peak that nothing exceeds
+  kDefault,    // of this program: nothing better is known
+  kGiven,      // by --set
+};
+[[nodiscard]] std::string_view Name(NumberSource source);  // "measured", …
+[[nodiscard]] std::optional<NumberSource> ParseNumberSource(std::string_view text);
+
+struct SourcedNumber {
+  double value = 0;  // in the base unit of its dimension (machine/units.h)
+  std::string unit;  // as the file has it, for display and for --set
+  NumberSource source = NumberSource::kDefault;
+  std::string reference;  // a document, a measurement and its conditions; of a default: the reason
+};
+using OptionalNumber = std::optional<SourcedNumber>;
+
+enum class DeviceKind : std::uint8_t {
+  kGpu,  // kernels are launched into streams
+  kCpu,  // operations run on the host's threads
+};
+[[nodiscard]] std::string_view Name(DeviceKind kind);
+
+// Formats that devices have rates for. Tensor-core formats and DType differ: float32 products may
+// run as tf32, and both float8 formats at one rate.
+enum class RateFormat : std::uint8_t {
+  kFloat64,
+  kFloat32,
+  kTf32,
+  kFloat16,
+  kBFloat16,
+  kFloat8,
+  kInt8,
+};
+inline constexpr std::size_t kRateFormats = 7;
+[[nodiscard]] std::string_view Name(RateFormat format);
+
+// What one rank computes on. Of a package with two dies that are devices of their own: one die.
+struct DeviceModel {
+  std::string name;
+  DeviceKind kind = DeviceKind::kGpu;
+  // How captures and drivers spell it; a capture is of this device where one occurs in its name.
+  std::vector<std::string> recorded_as;
+  SourcedNumber memory_bytes;
+  SourcedNumber memory_bytes_per_second;
+  // Dense, not sparse. Absent: the device has no such units.
+  std::array<OptionalNumber, kRateFormats> matrix_flops_per_second;
+  std::array<OptionalNumber, kRateFormats> vector_flops_per_second;
+  // Of the peak, what large operations reach. `memory`: of the memory's bandwidth, by operations
+  // that it bounds.
+  SourcedNumber gemm_efficiency, attention_efficiency, conv_efficiency, memory_efficiency;
+  // From the call that launches to the start on an idle stream; the least time from one kernel's
+  // start to the next one's on a busy stream. 0 where nothing is launched.
+  SourcedNumber launch_latency_ns, kernel_least_ns;
+  OptionalNumber power_limit_watts, power_idle_watts;
+};
+
+struct HostModel {
+  SourcedNumber launch_ns;  // time of the host thread for one launch
+};
+
+struct NodeShape {
+  SourcedNumber devices;  // of one node
+  OptionalNumber nodes;   // of the machine; absent: as many as are needed
+};
+
+enum class BandwidthPer : std::uint8_t {
+  kDevice,  // every device has so much of its own
+  kNode,    // the devices of a node share it
+};
+
+// One level of the network. Levels are nested: each joins the domains of the level below it, and
+// the innermost joins devices. Devices are numbered by position: a domain's are consecutive.
+struct LinkLevel {
+  std::string name;
+  OptionalNumber devices;  // of one domain of this level; absent: all that there are
+  BandwidthPer per = BandwidthPer::kDevice;
+  bool both_ways = false;  // how the file counts; `bytes_per_second` is one way always
+  // Into the level, of one device or node. Exactly one of the two is there.
+  OptionalNumber bytes_per_second;
+  // Bandwidth of a domain of the level below into its members, divided by its bandwidth out of it.
+  OptionalNumber oversubscription;
+  SourcedNumber latency_ns;  // of one message, with the protocol that reaches the bandwidth
+  // With the protocol for short messages (NCCL's LL), which reaches a part of the bandwidth;
+  // absent: there is none.
+  OptionalNumber short_latency_ns;
+  SourcedNumber efficiency;  // what large messages reach of the bandwidth
+
+  // Devices of one domain; 0: all.
+  [[nodiscard]] std::int64_t spans() const {
+    return devices ? static_cast<std::int64_t>(devices->value) : 0;
+  }
+};
+
+struct CollectiveModel {
+  SourcedNumber start_ns;     // of any collective, besides its messages
+  SourcedNumber chunk_bytes;  // that trees are cut into
+  SourcedNumber short_part;   // of the bandwidth, what the protocol for short messages reaches
+};
+
+// A value; immutable once read. All numbers are present and checked, or optional and absent.
+struct MachineModel {
+  std::string name;
+  std::string about;
+  std::string file;  // where it was read; "machines/a100-hgx.json (built in)"
+  DeviceModel device;
+  HostModel host;
+  NodeShape node;
+  std::vector<LinkLevel> links;  // innermost first
+  CollectiveModel collectives;
+
+  // The position of a link in `links`; nothing if no link has the name.
+  [[nodiscard]] std::optional<std::size_t> FindLink(std::string_view link) const;
+  // How many devices there are; 0: no limit. A machine whose outermost link spans a number of
+  // devices has no more than these.
+  [[nodiscard]] std::int64_t DeviceLimit() const;
+  // One way, out of one domain of the level below `level` into it, with all its devices sending;
+  // before efficiency. Level 0: of one device.
+  [[nodiscard]] double DomainBandwidth(std::size_t level) const;
+  // Devices in a domain of the level below `level`: 1 for level 0.
+  [[nodiscard]] std::int64_t DomainDevices(std::size_t level) const;
+};
+
+// The dense peak for products (`matrix`) or for other arithmetic on elements of a type, by the
+// fastest units that compute it: float32 products run on tf32 units only where `tf32` is true.
+// Nothing: the device has no rate for it.
+[[nodiscard]] const SourcedNumber* PeakRate(const DeviceModel& device, DType dtype, bool matrix,
+                                            bool tf32);
+
+}  // namespace reprise

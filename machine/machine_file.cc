@@ -1,0 +1,392 @@
+#include "machine/machine_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/input_file.h"
+#include "core/nearest.h"
+#include "core/shown_text.h"
+#include "machine/fields.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "reprise-machine";
+constexpr int kVersion = 1;
+
+// Keys of objects that are not numbers, by the object's path; "*" is any link's name.
+const std::map<std::string, std::set<std::string>, std::less<>>& TextKeys() {
+  static const std::map<std::string, std::set<std::string>, std::less<>> keys = {
+      {"",
+       {"format", "version", "name", "about", "device", "host", "node", "links", "collectives"}},
+      {"device", {"name", "kind", "recorded_as"}},
+  };
+  return keys;
+}
+
+// Parses; a key that stands twice in one object is refused, for JSON's readers keep one of them.
+Result<Json> Parse(std::string_view text, const std::string& origin) {
+  REPRISE_TRY(CheckJsonText(text, origin));
+  std::vector<std::set<std::string>> open;
+  std::string twice;
+  const auto callback = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      open.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      open.pop_back();
+    } else if (event == Json::parse_event_t::key &&
+               !open.back().insert(parsed.get<std::string>()).second) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text, callback);
+  } catch (const Json::parse_error& error) {
+    return BadInput(fmt::format("{}: byte {}: this is no JSON: {}", origin, error.byte,
+                                ShownText(error.what())));
+  }
+  if (!twice.empty()) {
+    return BadInput(fmt::format("{}: the key '{}' stands twice in one object; remove one", origin,
+                                ShownText(twice)));
+  }
+  if (!json.is_object()) {
+    return BadInput(fmt::format("{}: expected one object, a machine", origin));
+  }
+  return json;
+}
+
+class Reader {
+ public:
+  Reader(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
+
+  Result<MachineModel> Read() {
+    REPRISE_TRY(CheckFormat());
+    REPRISE_ASSIGN(machine_.name, Text(json_, "name", "name"));
+    REPRISE_ASSIGN(machine_.about, Text(json_, "about", "about"));
+    REPRISE_TRY(ReadDevice());
+    REPRISE_TRY(NameLinks());
+    std::vector<MachineField> fields = FieldsOf(machine_);
+    for (MachineField& field : fields) {
+      fields_[field.path] = &field;
+    }
+    REPRISE_TRY(ReadNumbers(json_, ""));
+    for (MachineField& field : fields) {
+      REPRISE_TRY(Complete(field));
+    }
+    return std::move(machine_);
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> Wrong(const std::string& what) const {
+    return BadInput(fmt::format("{}: {}", origin_, what));
+  }
+
+  Status CheckFormat() {
+    const auto format = json_.find("format");
+    if (format == json_.end() || *format != kFormat) {
+      return Wrong(
+          fmt::format("no machine file; expected \"format\": \"{}\" "
+                      "(docs/machine_format.md)",
+                      kFormat));
+    }
+    const auto version = json_.find("version");
+    if (version == json_.end() || !version->is_number_integer() || *version != kVersion) {
+      return Wrong(fmt::format("version: this program reads version {}", kVersion));
+    }
+    return {};
+  }
+
+  Result<std::string> Text(const Json& object, const std::string& key, const std::string& path) {
+    const auto at = object.find(key);
+    if (at == object.end() || !at->is_string() || at->get_ref<const std::string&>().empty()) {
+      return Wrong(fmt::format("{}: expected a text", path));
+    }
+    return at->get<std::string>();
+  }
+
+  Status ReadDevice() {
+    const auto device = json_.find("device");
+    if (device == json_.end() || !device->is_object()) {
+      return Wrong("device: expected an object with name, kind, memory and rates");
+    }
+    REPRISE_ASSIGN(machine_.device.name, Text(*device, "name", "device.name"));
+    REPRISE_ASSIGN(const std::string kind, Text(*device, "kind", "device.kind"));
+    if (kind != "gpu" && kind != "cpu") {
+      return Wrong(fmt::format("device.kind is '{}'; expected gpu or cpu", ShownText(kind)));
+    }
+    machine_.device.kind = kind == "gpu" ? DeviceKind::kGpu : DeviceKind::kCpu;
+    const auto names = device->find("recorded_as");
+    if (names == device->end()) {
+      return {};
+    }
+    const bool texts =
+        names->is_array() && std::all_of(names->begin(), names->end(), [](const Json& name) {
+          return name.is_string() && !name.get_ref<const std::string&>().empty();
+        });
+    if (!texts) {
+      return Wrong("device.recorded_as: expected a list of texts");
+    }
+    machine_.device.recorded_as = names->get<std::vector<std::string>>();
+    return {};
+  }
+
+  // Links are needed before their numbers; the innermost comes first, whatever the file's order.
+  Status NameLinks() {
+    const auto links = json_.find("links");
+    if (links == json_.end()) {
+      return {};
+    }
+    if (!links->is_object()) {
+      return Wrong("links: expected an object with one entry for each link, by name");
+    }
+    for (const auto& [name, value] : links->items()) {
+      if (!value.is_object() || name.empty() || name.find_first_of(".=") != std::string::npos) {
+        return Wrong(fmt::format("links.{}: expected an object, and a name without '.' and '='",
+                                 ShownText(name)));
+      }
+      LinkLevel link;
+      link.name = name;
+      machine_.links.push_back(std::move(link));
+    }
+    return {};
+  }
+
+  Status ReadNumbers(const Json& object, const std::string& path) {
+    for (const auto& [key, value] : object.items()) {
+      const std::string at = path.empty() ? key : fmt::format("{}.{}", path, key);
+      if (const auto texts = TextKeys().find(path);
+          texts != TextKeys().end() && texts->second.contains(key) && !IsGroup(at)) {
+        continue;
+      }
+      if (const auto field = fields_.find(at); field != fields_.end()) {
+        REPRISE_TRY(ReadNumber(*field->second, value));
+      } else if (value.is_object() && IsGroup(at)) {
+        REPRISE_TRY(ReadNumbers(value, at));
+      } else {
+        return Wrong(Unknown(at));
+      }
+    }
+    return {};
+  }
+
+  // Whether numbers lie below the path.
+  [[nodiscard]] bool IsGroup(const std::string& path) const {
+    return path == "links" || std::any_of(fields_.begin(), fields_.end(), [&](const auto& entry) {
+             return entry.first.starts_with(path + ".");
+           });
+  }
+
+  [[nodiscard]] std::string Unknown(const std::string& path) const {
+    std::vector<std::string> known = {"name", "about", "device.name", "device.kind",
+                                      "device.recorded_as"};
+    for (const auto& [name, field] : fields_) {
+      known.push_back(name);
+    }
+    return fmt::format("{}: no such number{}", ShownText(path), DidYouMean(path, known));
+  }
+
+  Status ReadNumber(MachineField& field, const Json& value) {
+    const std::string& path = field.path;
+    if (!value.is_object()) {
+      return Wrong(
+          fmt::format("{}: expected {{\"value\", \"unit\", \"source\", \"reference\"}}: a "
+                      "number says where it comes from",
+                      path));
+    }
+    for (const auto& [key, unused] : value.items()) {
+      static const std::set<std::string> keys = {"value", "unit", "source", "reference"};
+      const bool counted = field.counted != nullptr && (key == "per" || key == "ways");
+      if (!keys.contains(key) && !counted) {
+        return Wrong(fmt::format(
+            "{}.{}: no such key; a number has value, unit, source and reference{}", path,
+            ShownText(key), field.counted != nullptr ? ", a link's bandwidth per and ways" : ""));
+      }
+    }
+    const auto amount = value.find("value");
+    if (amount == value.end() || !amount->is_number()) {
+      return Wrong(fmt::format("{}.value: expected a number", path));
+    }
+    SourcedNumber number;
+    REPRISE_ASSIGN(number.unit, Text(value, "unit", path + ".unit"));
+    REPRISE_ASSIGN(const std::string source, Text(value, "source", path + ".source"));
+    const std::optional<NumberSource> from = ParseNumberSource(source);
+    if (!from) {
+      return Wrong(
+          fmt::format("{}.source is '{}'; expected datasheet, measured, fitted, default or given",
+                      path, ShownText(source)));
+    }
+    number.source = *from;
+    REPRISE_ASSIGN(number.reference, Text(value, "reference", path + ".reference"));
+    const Result<double> factor = UnitFactor(number.unit, field.dimension);
+    if (!factor) {
+      return Wrong(fmt::format("{}.unit: {}", path, factor.error().message));
+    }
+    number.value = amount->get<double>() * *factor;
+    if (field.counted != nullptr) {
+      REPRISE_TRY(ReadCounting(path, value, *field.counted));
+      number.value *= field.counted->both_ways ? 0.5 : 1;
+    }
+    if (const Status checked = CheckNumber(field, number.value); !checked) {
+      return Wrong(checked.error().message);
+    }
+    (field.number != nullptr ? *field.number : field.optional->emplace()) = std::move(number);
+    given_.insert(path);
+    return {};
+  }
+
+  // Bandwidths are quoted in four ways, which differ by factors of 2 and 8.
+  Status ReadCounting(const std::string& path, const Json& value, LinkLevel& link) {
+    REPRISE_ASSIGN(const std::string per, Text(value, "per", path + ".per"));
+    REPRISE_ASSIGN(const std::string ways, Text(value, "ways", path + ".ways"));
+    if (per != "device" && per != "node") {
+      return Wrong(fmt::format("{}.per is '{}'; expected device or node", path, ShownText(per)));
+    }
+    if (ways != "one" && ways != "both") {
+      return Wrong(fmt::format("{}.ways is '{}'; expected one or both", path, ShownText(ways)));
+    }
+    link.per = per == "device" ? BandwidthPer::kDevice : BandwidthPer::kNode;
+    link.both_ways = ways == "both";
+    return {};
+  }
+
+  Status Complete(MachineField& field) {
+    if (field.optional != nullptr || given_.contains(field.path)) {
+      return {};
+    }
+    if (!field.fallback) {
+      return Wrong(fmt::format("{} is missing; expected {} in {}", field.path,
+                               Describe(field.dimension), BaseUnit(field.dimension)));
+    }
+    REPRISE_ASSIGN(const double factor, UnitFactor(field.fallback->unit, field.dimension));
+    *field.number = {field.fallback->value * factor, std::string(field.fallback->unit),
+                     NumberSource::kDefault, std::string(field.fallback->reason)};
+    return {};
+  }
+
+  const Json& json_;
+  std::string origin_;
+  MachineModel machine_;
+  std::map<std::string, MachineField*> fields_;
+  std::set<std::string> given_;
+};
+
+// Innermost first; the one without a size is outermost.
+void OrderLinks(std::vector<LinkLevel>& links) {
+  std::stable_sort(links.begin(), links.end(), [](const LinkLevel& a, const LinkLevel& b) {
+    const auto rank = [](const LinkLevel& link) {
+      return link.spans() == 0 ? INT64_MAX : link.spans();
+    };
+    return rank(a) < rank(b);
+  });
+}
+
+double InUnit(const SourcedNumber& number, Dimension dimension, const LinkLevel* counted) {
+  const Result<double> factor = UnitFactor(number.unit, dimension);
+  const double ways = counted != nullptr && counted->both_ways ? 2 : 1;
+  return number.value * ways / (factor ? *factor : 1);
+}
+
+Json* Place(Json& json, const std::string& path) {
+  Json* at = &json;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t dot = std::min(path.find('.', begin), path.size());
+    at = &(*at)[path.substr(begin, dot - begin)];
+    begin = dot + 1;
+  }
+  return at;
+}
+
+}  // namespace
+
+Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
+                                 const std::vector<std::string>& overrides) {
+  REPRISE_ASSIGN(const Json json, Parse(text, origin));
+  REPRISE_ASSIGN(MachineModel machine, Reader(json, origin).Read());
+  machine.file = origin;
+  for (const std::string& assignment : overrides) {
+    REPRISE_TRY(Override(machine, assignment));
+  }
+  OrderLinks(machine.links);
+  REPRISE_TRY(CheckMachine(machine, origin));
+  return machine;
+}
+
+Json ToJson(const MachineModel& machine) {
+  Json json = {
+      {"format", kFormat}, {"version", kVersion}, {"name", machine.name}, {"about", machine.about}};
+  json["device"] = {{"name", machine.device.name}, {"kind", Name(machine.device.kind)}};
+  if (!machine.device.recorded_as.empty()) {
+    json["device"]["recorded_as"] = machine.device.recorded_as;
+  }
+  MachineModel copy = machine;
+  for (const MachineField& field : FieldsOf(copy)) {
+    const SourcedNumber* const number = field.number != nullptr       ? field.number
+                                        : field.optional->has_value() ? &**field.optional
+                                                                      : nullptr;
+    if (number == nullptr) {
+      continue;
+    }
+    Json& at = *Place(json, field.path);
+    at = {{"value", InUnit(*number, field.dimension, field.counted)}, {"unit", number->unit}};
+    if (field.counted != nullptr) {
+      at["per"] = field.counted->per == BandwidthPer::kDevice ? "device" : "node";
+      at["ways"] = field.counted->both_ways ? "both" : "one";
+    }
+    at["source"] = Name(number->source);
+    at["reference"] = number->reference;
+  }
+  return json;
+}
+
+Status Override(MachineModel& machine, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return UsageError(
+        fmt::format("--set {}: expected PATH=VALUE, as in "
+                    "device.memory.bandwidth=3.35TB/s",
+                    ShownText(assignment)));
+  }
+  const std::string path = assignment.substr(0, equals);
+  std::vector<std::string> known;
+  for (MachineField& field : FieldsOf(machine)) {
+    known.push_back(field.path);
+    if (field.path != path) {
+      continue;
+    }
+    const bool there = field.number != nullptr || field.optional->has_value();
+    const SourcedNumber before = field.number != nullptr ? *field.number
+                                 : there                 ? **field.optional
+                                                         : SourcedNumber{};
+    const std::string unit = there ? before.unit : std::string(BaseUnit(field.dimension));
+    const Result<Amount> amount = ParseAmount(assignment.substr(equals + 1), unit);
+    if (!amount) {
+      return UsageError(fmt::format("--set {}: {}", path, amount.error().message));
+    }
+    const Result<double> factor = UnitFactor(amount->unit, field.dimension);
+    if (!factor) {
+      return UsageError(fmt::format("--set {}: {}", path, factor.error().message));
+    }
+    const double ways = field.counted != nullptr && field.counted->both_ways ? 0.5 : 1;
+    const double value = amount->value * *factor * ways;
+    if (const Status checked = CheckNumber(field, value); !checked) {
+      return UsageError("--set " + checked.error().message);
+    }
+    (field.number != nullptr ? *field.number : field.optional->emplace()) = {
+        value, amount->unit, NumberSource::kGiven, "--set"};
+    return {};
+  }
+  return UsageError(
+      fmt::format("--set {}: {} has no such number{}; `reprise list machines --json` "
+                  "shows all of them",
+                  ShownText(path), machine.name, DidYouMean(path, known)));
+}
+
+}  // namespace reprise

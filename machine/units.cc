@@ -1,0 +1,118 @@
+#include "machine/units.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "core/nearest.h"
+
+namespace reprise {
+namespace {
+
+struct KnownUnit {
+  std::string_view name;
+  Dimension dimension;
+  double factor;
+};
+// Prefixes are decimal; KiB and its like are binary. b: bits, B: bytes.
+constexpr KnownUnit kUnits[] = {
+    {"FLOP/s", Dimension::kRate, 1},
+    {"GFLOP/s", Dimension::kRate, 1e9},
+    {"TFLOP/s", Dimension::kRate, 1e12},
+    {"PFLOP/s", Dimension::kRate, 1e15},
+    {"B", Dimension::kBytes, 1},
+    {"kB", Dimension::kBytes, 1e3},
+    {"MB", Dimension::kBytes, 1e6},
+    {"GB", Dimension::kBytes, 1e9},
+    {"TB", Dimension::kBytes, 1e12},
+    {"KiB", Dimension::kBytes, 1024.0},
+    {"MiB", Dimension::kBytes, 1048576.0},
+    {"GiB", Dimension::kBytes, 1073741824.0},
+    {"B/s", Dimension::kBandwidth, 1},
+    {"MB/s", Dimension::kBandwidth, 1e6},
+    {"GB/s", Dimension::kBandwidth, 1e9},
+    {"TB/s", Dimension::kBandwidth, 1e12},
+    {"Mb/s", Dimension::kBandwidth, 1.25e5},
+    {"Gb/s", Dimension::kBandwidth, 1.25e8},
+    {"Tb/s", Dimension::kBandwidth, 1.25e11},
+    {"ns", Dimension::kTime, 1},
+    {"us", Dimension::kTime, 1e3},
+    {"ms", Dimension::kTime, 1e6},
+    {"s", Dimension::kTime, 1e9},
+    {"W", Dimension::kPower, 1},
+    {"kW", Dimension::kPower, 1e3},
+    {"1", Dimension::kRatio, 1},
+    {"%", Dimension::kRatio, 0.01},
+    {"1", Dimension::kCount, 1},
+};
+
+}  // namespace
+
+std::string_view Describe(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kRate:
+      return "a rate of operations";
+    case Dimension::kBytes:
+      return "a size";
+    case Dimension::kBandwidth:
+      return "a bandwidth";
+    case Dimension::kTime:
+      return "a time";
+    case Dimension::kPower:
+      return "a power";
+    case Dimension::kRatio:
+      return "a ratio";
+    case Dimension::kCount:
+      return "a count";
+  }
+  return "";
+}
+
+Result<double> UnitFactor(std::string_view unit, Dimension dimension) {
+  std::vector<std::string> names;
+  for (const KnownUnit& known : kUnits) {
+    if (known.dimension != dimension) {
+      continue;
+    }
+    if (known.name == unit) {
+      return known.factor;
+    }
+    names.emplace_back(known.name);
+  }
+  std::string list;
+  for (const std::string& name : names) {
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  // Case matters in units (Gb/s, GB/s), so that the list says more than the nearest name.
+  return BadInput(
+      fmt::format("'{}' is no unit of {}; expected {}", unit, Describe(dimension), list));
+}
+
+std::string_view BaseUnit(Dimension dimension) {
+  for (const KnownUnit& known : kUnits) {
+    if (known.dimension == dimension && known.factor == 1) {
+      return known.name;
+    }
+  }
+  return "1";
+}
+
+Result<Amount> ParseAmount(std::string_view text, std::string_view unit) {
+  Amount amount;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, amount.value);
+  if (error != std::errc() || !std::isfinite(amount.value)) {
+    return BadInput(fmt::format("'{}' is no number; expected one, with or without a unit: {}{}",
+                                text, 1.5, unit == "1" ? "" : unit));
+  }
+  const char* at = after;
+  while (at != end && *at == ' ') {
+    ++at;
+  }
+  amount.unit = at == end ? std::string(unit) : std::string(at, end);
+  return amount;
+}
+
+}  // namespace reprise

@@ -1,0 +1,39 @@
+// Units that a machine file may use, and the quantities that they measure (docs/machine_format.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace reprise {
+
+// Each has a base unit, in which MachineModel holds it.
+enum class Dimension : std::uint8_t {
+  kRate,       // FLOP/s
+  kBytes,      // B
+  kBandwidth,  // B/s
+  kTime,       // ns
+  kPower,      // W
+  kRatio,      // 1
+  kCount,      // 1, whole
+};
+
+// "a bandwidth", for messages.
+[[nodiscard]] std::string_view Describe(Dimension dimension);
+// How many base units one of `unit` is: ("Gb/s", kBandwidth) → 1.25e8. Bad input names the units
+// that fit, and the nearest.
+[[nodiscard]] Result<double> UnitFactor(std::string_view unit, Dimension dimension);
+// The base unit: "FLOP/s", "B", "B/s", "ns", "W", "1".
+[[nodiscard]] std::string_view BaseUnit(Dimension dimension);
+
+// "400Gb/s", "3.35 TB/s", "0.8": a number and its unit. Without a unit, `unit` is it. Bad input for
+// anything else.
+struct Amount {
+  double value = 0;  // in `unit`
+  std::string unit;
+};
+[[nodiscard]] Result<Amount> ParseAmount(std::string_view text, std::string_view unit);
+
+}  // namespace reprise

@@ -1,0 +1,47 @@
+// What an operation takes on a device, from its FLOPs and bytes: a roofline with efficiencies.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/dtype.h"
+#include "core/operators.h"
+#include "machine/machine.h"
+
+namespace reprise {
+
+// The work of one call, as far as its time depends on it.
+struct OperatorWork {
+  OpClass op_class = OpClass::kOther;
+  DType dtype = DType::kUnknown;  // of the elements that it computes with
+  double flops = 0;
+  double bytes = 0;    // each operand read once, each result written once
+  bool known = false;  // false: the trace does not say
+};
+
+// What bounds a time.
+enum class TimeBound : std::uint8_t { kMatrix, kVector, kMemory, kLeast };
+
+struct RooflineTime {
+  double ns = 0;
+  TimeBound bound = TimeBound::kLeast;
+  bool by_default = false;  // the efficiency, or least time, that bounds it has source `default`
+};
+
+// The longest of: FLOPs at the peak rate of the units that compute them, bytes at the memory's
+// bandwidth, each times the efficiency of the class; and the least time of a kernel. Products
+// (gemm, attention, conv) run on matrix units, float32 convolutions as tf32 where the device has
+// it, as cuDNN does by default. A type that the device has no rate for runs at float32's.
+[[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);
+
+// Where a simulated time comes from, the best first.
+enum class TimeSource : std::uint8_t {
+  kRecorded,   // as recorded: host time, waits, copies from and to the host
+  kScaled,     // recorded × model of the target / model of the source
+  kWhole,      // recorded × the ratio of the whole capture: the operation is not known
+  kFitted,     // model, fitted efficiencies
+  kDatasheet,  // model, stated efficiencies
+};
+[[nodiscard]] std::string_view Name(TimeSource source);
+
+}  // namespace reprise

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""reprise simulate: captured sets on their own machine and on others."""
+import json
+import pathlib
+import sqlite3
+import sys
+
+import program
+from program import ROOT, TRACES, ProgramTest
+
+SHARED = ROOT.parent / "shared" / "data" / "public"
+
+
+def number(value, unit, **more):
+    return {"value": value, "unit": unit, **more, "source": "measured", "reference": "this test"}
+
+
+def cpu_machine(devices):
+    """A machine of so many processors, all on one link."""
+    return {"format": "reprise-machine", "version": 1, "name": "cpus", "about": "for this test",
+            "device": {"name": "a CPU", "kind": "cpu", "recorded_as": ["EPYC"],
+                       "memory": {"capacity": number(16, "GB"), "bandwidth": number(20, "GB/s")},
+                       "vector": {"float32": number(100, "GFLOP/s")}},
+            "node": {"devices": number(devices, "1")},
+            "links": {"bus": {"bandwidth": number(4, "GB/s", per="device", ways="one"), "latency": number(20, "us")}}}
+
+
+class SimulateTest(ProgramTest):
+    def machine(self, **changes):
+        machine = cpu_machine(8)
+        for path, value in changes.items():
+            at = machine
+            *groups, last = path.split("__")
+            for group in groups:
+                at = at[group]
+            at[last] = value
+        path = self.dir / "cpus.json"
+        path.write_text(json.dumps(machine))
+        return path
+
+    def times(self, run):
+        """Start and duration of every node and step of a run."""
+        rows = []
+        for path in sorted(pathlib.Path(run).glob("rank*.sqlite")):
+            with sqlite3.connect(path) as base:
+                rows += base.execute("SELECT rank, node_id, replayed_start_ns, replayed_duration_ns FROM nodes "
+                                     "ORDER BY rank, node_id").fetchall()
+                rows += base.execute("SELECT rank, step, start_ns, duration_ns FROM steps ORDER BY step").fetchall()
+        self.assertGreater(len(rows), 10)
+        return rows
+
+    def simulate(self, trace, *args, expect=0):
+        run = self.dir / f"run{len(list(self.dir.glob('run*')))}"
+        done = self.run_program("simulate", trace, "-o", run, "--quiet", *args, expect=expect)
+        return done if expect else run
+
+    def dry(self, trace):
+        run = self.dir / "dry"
+        self.run_program("replay", trace, "-o", run, "--mode", "dry", "--quiet", "--force")
+        return self.times(run)
+
+    def test_a_captures_own_machine_gives_its_dry_run_to_the_nanosecond(self):
+        machine = self.machine()
+        captures = [TRACES / "quickstart", *sorted((TRACES / "gloo").iterdir()),
+                    *sorted((TRACES / "gloo_comms").iterdir())]
+        self.assertGreaterEqual(len(captures), 10)
+        for capture in captures:
+            with self.subTest(capture=capture.name):
+                trace = self.dir / f"trace_{capture.name}"
+                self.run_program("convert", capture, "-o", trace)
+                dry = self.dry(trace)
+                for args in (["--machine", "recorded"], ["--machine", machine, "--captured-on", machine]):
+                    self.assertEqual(self.times(self.simulate(trace, *args)), dry, args)
+
+    def test_a_gpu_capture_on_its_own_machine_and_on_another(self):
+        capture = SHARED / "dlrm_v100_8rank"
+        if not capture.is_dir():
+            self.skipTest(f"{capture} is not here")
+        trace = self.dir / "trace"
+        self.run_program("convert", capture, "-o", trace)
+        # The machine is found by the device's name in the capture.
+        self.assertEqual(self.times(self.simulate(trace, "--machine", "v100-dgx")), self.dry(trace))
+        run = self.dir / "h100"
+        result = self.run_json("simulate", trace, "-o", run, "--machine", "h100-hgx")
+        self.assertEqual((result["ranks"], result["machine"], result["captured_on"]), (8, "h100-hgx", "v100-dgx"))
+        self.assertLess(result["linked_device_time_ns"], result["linked_device_time_recorded_ns"])
+        # An ordinary run: report, compare and export take it, and call it modelled.
+        report = self.run_program("report", run).stdout
+        self.assertIn("Simulated on h100-hgx:", report)
+        self.assertIn("Every time is modelled", report)
+        compared = self.run_program("compare", f"a={run}", f"b={run}").stdout
+        self.assertIn("modelled", compared)
+        self.run_program("export", run, "--to", "perfetto", "-o", self.dir / "h100.pftrace")
+        with sqlite3.connect(run / "rank0.sqlite") as base:
+            sources = {row[0] for row in base.execute("SELECT DISTINCT kernel FROM nodes")}
+        self.assertEqual(sources, {"recorded", "scaled", "whole"})
+
+    def test_what_if(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        machine = self.machine()
+        own = ["--machine", machine, "--captured-on", machine]
+
+        def step(*args):
+            run = self.dir / "what_if"
+            return self.run_json("simulate", trace, "-o", run, "--force", *args)["step_time_ns"]
+        base = step(*own)
+        self.assertEqual(step("--machine", "recorded"), base)
+        # One slow rank holds up all of them; a faster device and a slower link do what they should.
+        self.assertGreater(step("--machine", "recorded", "--slow", "2=3"), base)
+        faster = ["--set", "device.memory.bandwidth=200GB/s", "--set", "device.vector.float32=1TFLOP/s"]
+        self.assertLess(step(*own, *faster), base)
+        self.assertGreater(step(*own, "--link", "bus=0.25"), base)
+        self.assertGreater(step(*own, "--link", "bus@1=0.25"), base)
+        # Jitter depends on the seed and on nothing else.
+        jittered = [step("--machine", "recorded", "--jitter", "0.2", "--seed", seed) for seed in (1, 1, 2)]
+        self.assertEqual(jittered[0], jittered[1])
+        self.assertNotEqual(jittered[0], jittered[2])
+        self.assertNotEqual(jittered[0], base)
+
+    def without_times(self, trace):
+        """The same set as a generator or another program would write it: work and dependencies alone."""
+        captured = self.dir / "json"
+        self.run_program("export", trace, "--to", "chakra-json", "-o", captured)
+        times = {"start_ns", "duration_ns", "delay_ns", "transfer_ns", "tracing_ns", "tracing_delay_ns"}
+        for path in captured.glob("*.[0-9].json"):
+            rank = json.loads(path.read_text())
+            for node in rank["workload_graph"]:
+                node["startTimeMicros"] = node["runtime"] = 0
+                node["attr"] = [attribute for attribute in node["attr"] if attribute["name"] not in times]
+            path.write_text(json.dumps(rank))
+        out = self.dir / "without_times"
+        self.run_program("convert", captured, "-o", out)
+        return out
+
+    def test_a_set_without_durations_takes_the_models_times(self):
+        trace = self.without_times(self.convert("gloo_comms/gpt_tp4"))
+        run = self.dir / "predicted"
+
+        def predict(*args):
+            return self.run_json("simulate", trace, "-o", run, "--force", "--machine", "a100-hgx", *args)
+        base = predict()
+        self.assertIsNone(base["step_time_recorded_ns"])
+        self.assertIsNone(base["captured_on"])
+        self.assertGreater(base["default_share"], 0.5)
+        self.assertGreater(base["device_time_ns"], 0)
+        report = self.run_program("report", run).stdout
+        self.assertIn("Simulated on a100-hgx:", report)
+        self.assertNotIn("your job", report)
+        # The first thing that it says is what it rests on.
+        self.assertIn("rests on default efficiencies", report[:report.index("Every time is modelled")])
+        with sqlite3.connect(run / "rank0.sqlite") as base_file:
+            sources = {row[0] for row in base_file.execute("SELECT DISTINCT kernel FROM nodes")}
+        self.assertEqual(sources, {"recorded", "datasheet"})
+        faster = predict("--set", "device.memory.bandwidth=4TB/s", "--set", "device.least_kernel_time=1us")
+        self.assertLess(faster["step_time_ns"], base["step_time_ns"])
+        self.assertGreater(predict("--slow", "1=2")["step_time_ns"], base["step_time_ns"])
+        self.assertGreater(predict("--link", "nvlink=0.001")["step_time_ns"], base["step_time_ns"])
+        self.assertIn("name one with --machine",
+                      self.simulate(trace, "--machine", "recorded", expect=3).stderr)
+
+    def test_bad_input_names_the_way_out(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        machine = self.machine()
+        for args, code, words in [
+                (["--machine", "h100-hgxx"], 3, ["did you mean h100-hgx?"]),
+                (["--machine", "h100-hgx", "--captured-on", machine], 3, ["captured on a CPU", "is a GPU machine"]),
+                (["--machine", "h100-hgx"], 3, ["no built-in machine has", "--captured-on"]),
+                (["--machine", self.dir / "none.json"], 3, ["none.json"]),
+                (["--machine", machine, "--captured-on", machine, "--set", "node.nodes=x"], 2, ["is no number"]),
+                (["--machine", "recorded", "--set", "node.nodes=2"], 2, ["--machine recorded"]),
+                (["--machine", "recorded", "--link", "bus=0.5"], 2, ["--link"]),
+                (["--machine", "recorded", "--slow", "4=2"], 2, ["ranks are 0 to 3"]),
+                (["--machine", "recorded", "--slow", "4"], 2, ["expected RANK=F"]),
+                (["--machine", machine, "--captured-on", machine, "--link", "buss=0.5"], 2, ["did you mean bus?"]),
+        ]:
+            with self.subTest(args=args):
+                done = self.simulate(trace, *args, expect=code)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+        few = self.dir / "few.json"
+        description = cpu_machine(2)
+        description["node"]["nodes"] = number(1, "1")
+        few.write_text(json.dumps(description))
+        done = self.simulate(trace, "--machine", few, "--captured-on", machine, expect=3)
+        self.assertIn("cpus has 2 devices, and the set 4 ranks", done.stderr)
+        # Nothing is left of a simulation that failed.
+        self.assertEqual(list(self.dir.glob("run*")), [])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
