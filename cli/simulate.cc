@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,7 @@
 #include "cli/run_report.h"
 #include "cli/simulated_set.h"
 #include "collectives/communicator.h"
-#include "core/log.h"
-#include "machine/catalogue.h"
+#include "et_schema/trace_set.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
 
@@ -27,6 +25,7 @@ struct SimulateFlags {
   double jitter = 0;
   std::uint64_t seed = 1;
   PartFlags part;
+  std::string fold = "auto";
   bool json = false, quiet = false;
 };
 
@@ -60,9 +59,33 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
   app.add_option("--seed", flags.seed, "of --jitter (default: 1)");
+  app.add_option("--fold", flags.fold,
+                 "auto: equal ranks of a folded set are simulated once; off: every rank, with the "
+                 "same times")
+      ->check(CLI::IsMember({"auto", "off"}));
   AddPartFlags(app, flags.part);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+}
+
+// What the user should know of the part that was simulated.
+Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedSet& simulated) {
+  const ReplayRequest& request = flags.request;
+  const PartOptions& part = request.options.part;
+  const bool whole =
+      part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
+  if (set.classes != nullptr && whole) {
+    REPRISE_TRY(simulated.RunFolded(request, set, flags.fold == "auto"));
+    return std::vector<std::string>{};
+  }
+  // One process simulates all ranks.
+  const auto communicators = CreateLocalCommunicators(1);
+  const auto outcome = DryReplayAs(request, *communicators.front(), simulated.Simulation());
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error().error);
+  }
+  return outcome->notes;
 }
 
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
@@ -86,18 +109,13 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     simulated.options.slow_links.push_back(std::move(slow));
   }
   REPRISE_TRY(simulated.Prepare());
-  // One process simulates all ranks.
-  const auto communicators = CreateLocalCommunicators(1);
-  const auto outcome = DryReplayAs(request, *communicators.front(), simulated.Simulation());
-  if (!outcome) {
-    return tl::unexpected<Error>(outcome.error().error);
-  }
+  REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));
   if (flags.json) {
     REPRISE_ASSIGN(const nlohmann::ordered_json json, simulated.ToJson(request.run_directory));
     fmt::print("{}\n", json.dump(2));
     return 0;
   }
-  for (const std::string& note : outcome->notes) {
+  for (const std::string& note : notes) {
     fmt::print("{}\n", note);
   }
   if (flags.quiet) {

@@ -4,12 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_set>
 
+#include "cli/operator_work.h"
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
 #include "replayer/known_work.h"
+#include "report/intervals.h"
 #include "report/report.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
@@ -18,38 +22,6 @@ namespace reprise {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Of the elements that an operation computes with: its first floating tensor's, else its first's.
-DType TypeOf(const OpCall& call) {
-  DType first = DType::kUnknown;
-  for (const ValueList* values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* tensor : TensorsIn(*values)) {
-      if (IsFloating(tensor->dtype)) {
-        return tensor->dtype;
-      }
-      first = first == DType::kUnknown ? tensor->dtype : first;
-    }
-  }
-  return first;
-}
-
-// The one place that says what an operation's work is.
-Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i) {
-  const Work& planned = plan.work[i];
-  OperatorWork work;
-  work.op_class = graph.op_class(i);
-  work.flops = planned.cost.flops;
-  work.bytes = planned.cost.bytes;
-  const bool moves_over_host = MovedBytes(graph, i) >= 0 && CrossesToHost(graph, i);
-  work.known = planned.type == WorkType::kCompute && planned.source != WorkSource::kNone &&
-               planned.source != WorkSource::kUnknown && work.flops + work.bytes > 0 &&
-               !moves_over_host;
-  if (work.known) {
-    REPRISE_ASSIGN(const OpCall call, graph.Call(i));
-    work.dtype = TypeOf(call);
-  }
-  return work;
-}
 
 // "NVIDIA H100 80GB HBM3", or the processor of a capture without device; of all ranks.
 std::set<std::string> RecordedDevices(std::span<const Graph> graphs) {
@@ -71,6 +43,47 @@ double UnknownShare(const ScaleSummary& summary) {
              ? 1 - Share(summary.known_recorded_ns, summary.operations_recorded_ns)
          : summary.operations_ns > 0 ? 1 - Share(summary.known_ns, summary.operations_ns)
                                      : 0;
+}
+
+// Means over ranks, of one step: time in which a rank only transfers, and in which it does nothing.
+struct IdleTimes {
+  double exposed_ns = 0;
+  double bubble_ns = 0;
+};
+
+IdleTimes IdleTimesOf(const RunData& run) {
+  IdleTimes sums;
+  double ranks = 0;
+  for (const RankData& rank : run.ranks) {
+    std::unordered_set<std::uint64_t> transfers;
+    for (const NodeInfo& node : rank.nodes) {
+      if (node.kind == OpKind::kComm) {
+        transfers.insert(node.node_id);
+      }
+    }
+    std::vector<Interval> busy;
+    std::vector<Interval> computes;
+    for (const NodeRecord& record : rank.records) {
+      const Interval interval{record.start_ns, record.start_ns + record.duration_ns};
+      busy.push_back(interval);
+      if (!transfers.contains(record.node_id)) {
+        computes.push_back(interval);
+      }
+    }
+    double step_ns = 0;
+    for (const StepRecord& step : rank.steps) {
+      step_ns += static_cast<double>(step.duration_ns);
+    }
+    const auto fact = rank.facts.find("class_ranks");
+    const double weight =
+        fact == rank.facts.end() ? 1 : static_cast<double>(std::stoll(fact->second));
+    const auto of_step = static_cast<double>(std::max<std::size_t>(rank.steps.size(), 1));
+    const auto busy_ns = static_cast<double>(Length(Union(busy)));
+    sums.exposed_ns += weight * (busy_ns - static_cast<double>(Length(Union(computes)))) / of_step;
+    sums.bubble_ns += weight * std::max(step_ns - busy_ns, 0.0) / of_step;
+    ranks += weight;
+  }
+  return ranks > 0 ? IdleTimes{sums.exposed_ns / ranks, sums.bubble_ns / ranks} : sums;
 }
 
 }  // namespace
@@ -200,6 +213,10 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
   if (options.from) {
     described["captured_on"] = options.from->name;
   }
+  if (ranks > 0) {
+    described["simulated_ranks"] = std::to_string(ranks);
+    described["classes"] = std::to_string(classes);
+  }
   const auto share = [](double value) { return fmt::format("{:.4f}", value); };
   described["unknown_share"] = share(UnknownShare(summary));
   described["default_share"] = share(Share(summary.by_default_ns, summary.operations_ns));
@@ -235,17 +252,19 @@ DrySimulation SimulatedSet::Simulation() {
 Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   REPRISE_ASSIGN(const RunData data, ReadRun(run));
   const Report report = Analyze(data);
-  const auto ranks = static_cast<std::int64_t>(data.ranks.size());
   Json json = {{"step_time_ns", report.step_time_replayed_ns.value_or(0)},
                {"step_time_recorded_ns",
                 schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0))},
-               {"ranks", ranks},
+               {"ranks", ranks > 0 ? ranks : static_cast<std::int64_t>(data.ranks.size())},
                {"classes", classes},
                {"machine", options.to ? options.to->name : machine},
                {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
                {"calibrated_on", nullptr},
                {"energy_joules", nullptr},
                {"memory", nullptr}};
+  const IdleTimes idle = IdleTimesOf(data);
+  json["exposed_communication_ns"] = std::llround(idle.exposed_ns);
+  json["bubble_ns"] = std::llround(idle.bubble_ns);
   json["device_time_ns"] = summary.operations_ns;
   json["device_time_recorded_ns"] = summary.operations_recorded_ns;
   json["linked_device_time_ns"] = summary.known_ns;

@@ -28,9 +28,13 @@ struct SimulatedSet {
   // After the run: docs/simulation.md has the keys.
   [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
 
+  // A folded set: each class once, without a graph for each rank. Instead of Simulation().
+  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold);
+
   // Known afterwards.
   ScaleSummary summary;
   std::vector<TimeSource> sources;
+  std::int64_t ranks = 0;            // 0: as the run has
   std::int64_t classes = 0;          // of ranks, that were simulated
   std::optional<Schedule> schedule;  // of a set without durations
 

@@ -22,7 +22,8 @@ struct SimulatedSet {
   std::vector<Plan> plans;
   TimingTrace timing;
   Schedule schedule;
-  bool recorded = true;  // the set has times
+  bool recorded = true;                                   // the set has times
+  std::vector<std::map<std::string, std::string>> facts;  // by rank, besides the usual; or empty
   PartCounts part;
 };
 
@@ -146,10 +147,53 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
   if (simulated.recorded) {
     writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
   }
+  if (!simulated.facts.empty()) {
+    for (const auto& [name, value] : simulated.facts[rank]) {
+      writer->SetFact(name, value);
+    }
+  }
   RecordMachine(graph.metadata().machine, *writer);
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
   return writer->Close();
+}
+
+Status WriteRun(const ReplayRequest& request, const TraceSet& set, const DrySimulation& simulation,
+                const SimulatedSet& simulated, const std::map<std::string, std::string>& part) {
+  REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
+  const std::size_t ranks = simulated.graphs.size();
+  RunManifest manifest;
+  manifest.reprise_version = kVersion;
+  manifest.command = request.command_line;
+  manifest.trace_path = request.set_directory;
+  manifest.trace_name = set.name;
+  manifest.started_at = UtcNow();
+  manifest.world_size = static_cast<std::int32_t>(ranks);
+  manifest.options = {{"mode", "dry"},
+                      {"time_scale", fmt::format("{}", request.options.time_scale)}};
+  if (simulation.options) {
+    for (const auto& [name, value] : simulation.options()) {
+      manifest.options.insert_or_assign(name, value);
+    }
+  }
+  for (const auto& [name, value] : part) {
+    manifest.options.try_emplace(name, value);
+  }
+  manifest.hosts.assign(ranks, "simulated");
+  manifest.devices.assign(
+      ranks, fmt::format("{} (modelled)", simulation.device.empty() ? "none" : simulation.device));
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    REPRISE_TRY(WriteRank(request, simulation, simulated, rank));
+    const Graph& graph = simulated.graphs[rank];
+    if (simulated.recorded) {
+      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+    }
+    manifest.untraced_step_ns =
+        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
+  }
+  REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  REPRISE_TRY(WriteManifest(request.run_directory, manifest));
+  return MergeRun(request.run_directory);
 }
 
 Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimulation& simulation,
@@ -161,42 +205,25 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimula
   SimulatedSet simulated;
   REPRISE_TRY(LoadAll(set, mapping, options, simulated));
   REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
-  REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
-  RunManifest manifest;
-  manifest.reprise_version = kVersion;
-  manifest.command = request.command_line;
-  manifest.trace_path = request.set_directory;
-  manifest.trace_name = set.name;
-  manifest.started_at = UtcNow();
-  manifest.world_size = static_cast<std::int32_t>(mapping.played.size());
-  manifest.options = {{"mode", "dry"}, {"time_scale", fmt::format("{}", options.time_scale)}};
-  if (simulation.options) {
-    for (const auto& [name, value] : simulation.options()) {
-      manifest.options.insert_or_assign(name, value);
-    }
-  }
-  manifest.options.merge(DescribePart(options, mapping));
-  manifest.options.merge(DescribeTimes(options));
-  manifest.hosts.assign(mapping.played.size(), "simulated");
-  manifest.devices.assign(
-      mapping.played.size(),
-      fmt::format("{} (modelled)", simulation.device.empty() ? "none" : simulation.device));
-  for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {
-    REPRISE_TRY(WriteRank(request, simulation, simulated, rank));
-    const Graph& graph = simulated.graphs[rank];
-    if (simulated.recorded) {
-      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
-    }
-    manifest.untraced_step_ns =
-        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
-  }
-  REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
-  REPRISE_TRY(WriteManifest(request.run_directory, manifest));
-  REPRISE_TRY(MergeRun(request.run_directory));
+  std::map<std::string, std::string> part = DescribePart(options, mapping);
+  part.merge(DescribeTimes(options));
+  REPRISE_TRY(WriteRun(request, set, simulation, simulated, part));
   return ReplayOutcome{.notes = PartNotes(options, set, mapping, simulated.part)};
 }
 
 }  // namespace
+
+Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
+                             const DrySimulation& simulation, ScheduledClasses&& classes) {
+  SimulatedSet simulated;
+  simulated.graphs = std::move(classes.graphs);
+  simulated.plans = std::move(classes.plans);
+  simulated.timing.first = std::move(classes.first);
+  simulated.schedule = std::move(classes.schedule);
+  simulated.facts = std::move(classes.facts);
+  simulated.recorded = false;
+  return WriteRun(request, set, simulation, simulated, {});
+}
 
 tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
                                                      Communicator& communicator) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "et_schema/graph.h"
+#include "et_schema/trace_set.h"
 #include "replayer/plan.h"
 #include "replayer/rank_mapping.h"
 #include "replayer/replay.h"
@@ -41,6 +42,19 @@ struct DrySimulation {
   std::function<std::map<std::string, std::string>()> options;
   std::string device;  // of every rank
 };
+
+// One graph for each class of equal ranks, scheduled elsewhere.
+struct ScheduledClasses {
+  std::vector<Graph> graphs;
+  std::vector<Plan> plans;
+  std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
+  Schedule schedule;
+  std::vector<std::map<std::string, std::string>> facts;  // by graph
+};
+// Writes them as a run with one rank for each class. `simulation` names times and options.
+[[nodiscard]] Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
+                                           const DrySimulation& simulation,
+                                           ScheduledClasses&& classes);
 
 // Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
 // ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were

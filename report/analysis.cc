@@ -70,6 +70,27 @@ std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<
   return out;
 }
 
+// Of a simulation of classes: for how many ranks each of the run's stands.
+void AddClassNotes(const RunData& run, Report& report) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  std::size_t classes = 0;
+  for (const RankData& rank : run.ranks) {
+    const auto ranks = rank.facts.find("class_ranks");
+    const auto first = rank.facts.find("class_first_rank");
+    if (ranks != rank.facts.end() && first != rank.facts.end() && ++classes <= kMost) {
+      text += fmt::format("{}{} for {} from rank {} on", text.empty() ? "" : ", ", rank.rank,
+                          ranks->second, first->second);
+    }
+  }
+  if (classes > 0) {
+    report.notes.push_back(
+        fmt::format("equal ranks are simulated once; each rank here stands for a "
+                    "class of them: {}{}",
+                    text, classes > kMost ? ", …" : ""));
+  }
+}
+
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
 void CollectFacts(const RunData& run, Report& report) {
   std::map<std::string, std::set<std::int32_t>> unavailable;
@@ -106,6 +127,7 @@ void CollectFacts(const RunData& run, Report& report) {
   });
   if (modelled) {
     report.notes.emplace_back("simulated: all replayed times are modelled, nothing was executed");
+    AddClassNotes(run, report);
   }
 }
 

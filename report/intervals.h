@@ -1,4 +1,4 @@
-// Stretches of time. Only report/ sees this.
+// Stretches of time.
 #pragma once
 
 #include <cstdint>

@@ -171,17 +171,24 @@ std::string MostlyText(const Report& report, const Verdict& verdict) {
   return text;
 }
 
+// "10240 ranks " where a simulation has more of them than the run.
+std::string RanksText(const RunManifest& manifest) {
+  const auto ranks = manifest.options.find("simulated_ranks");
+  return ranks == manifest.options.end() ? "" : fmt::format("{} ranks ", ranks->second);
+}
+
 std::string ReplayText(const Report& report, const Verdict& verdict) {
   if (!verdict.replayed_ns) {
     return "No iteration was finished on every rank: nothing is measured.";
   }
   const std::string machine = SimulatedMachine(report.manifest);
-  std::string text =
-      fmt::format("{} {}",
-                  !machine.empty() ? fmt::format("Simulated on {}:", Fit(machine, 40))
-                  : verdict.kind == Verdict::Kind::kSimulated ? "Simulated"
-                                                              : "Replay",
-                  DurationText(verdict.replayed_ns));
+  std::string text = fmt::format(
+      "{} {}",
+      !machine.empty()
+          ? fmt::format("Simulated {}on {}:", RanksText(report.manifest), Fit(machine, 40))
+      : verdict.kind == Verdict::Kind::kSimulated ? "Simulated"
+                                                  : "Replay",
+      DurationText(verdict.replayed_ns));
   if (!verdict.ratio && !machine.empty()) {
     return text + ".";
   }

@@ -158,6 +158,40 @@ class SimulateTest(ProgramTest):
         self.assertIn("name one with --machine",
                       self.simulate(trace, "--machine", "recorded", expect=3).stderr)
 
+    def test_a_folded_set_is_the_same_as_its_ranks(self):
+        layout = ["llama3-8b", "--tp", "2", "--pp", "2", "--dp", "4", "--global-batch", "16", "--micro-batch", "1"]
+        folded, expanded = self.dir / "folded", self.dir / "expanded"
+        self.run_program("generate", *layout, "-o", folded)
+        self.run_program("generate", *layout, "--expand", "-o", expanded)
+        for args in ([], ["--slow", "5=1.3"], ["--link", "nvlink@3=0.5"], ["--slow", "0=2", "--link", "infiniband=0.5"]):
+            with self.subTest(args=args):
+                results = []
+                for trace, fold in ((folded, "auto"), (folded, "off"), (expanded, "auto")):
+                    run = self.dir / "run_of_ranks"
+                    result = self.run_json("simulate", trace, "-o", run, "--force", "--machine", "h100-hgx", "--fold", fold,
+                                           *args)
+                    self.assertEqual(result["ranks"], 16)
+                    results.append(result)
+                self.assertEqual(results[1]["classes"], 16)
+                self.assertLess(results[0]["classes"], 16)
+                for key in ("step_time_ns", "device_time_ns", "linked_device_time_ns", "bubble_ns",
+                            "exposed_communication_ns"):
+                    self.assertEqual([result[key] for result in results], [results[0][key]] * 3, key)
+        report = self.run_program("report", self.dir / "run_of_ranks").stdout
+        self.assertIn("Simulated on h100-hgx:", report)
+
+    def test_ten_thousand_ranks(self):
+        trace, run = self.dir / "large", self.dir / "run"
+        self.run_program("generate", "llama3-70b", "--tp", "8", "--pp", "8", "--dp", "160", "--global-batch", "2560",
+                         "--micro-batch", "1", "-o", trace)
+        result = self.run_json("simulate", trace, "-o", run, "--machine", "h100-hgx")
+        self.assertEqual(result["ranks"], 10240)
+        self.assertLess(result["classes"], 64)
+        report = self.run_program("report", run).stdout
+        self.assertIn("Simulated 10240 ranks on h100-hgx:", report)
+        self.assertIn("stands for a class", self.run_program("report", run, "--section", "notes").stdout)
+        self.run_program("export", run, "--to", "perfetto", "-o", self.dir / "large.pftrace")
+
     def test_bad_input_names_the_way_out(self):
         trace = self.convert("gloo_comms/gpt_tp4")
         machine = self.machine()

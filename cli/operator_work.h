@@ -1,0 +1,15 @@
+// What an operation of a trace works, for the simulator: the one place that says it.
+#pragma once
+
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "replayer/plan.h"
+#include "simulator/operator_times.h"
+
+namespace reprise {
+
+// By the plan's cost, and the type of the operation's tensors. Bad input: arguments that cannot be
+// decoded.
+[[nodiscard]] Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i);
+
+}  // namespace reprise
