@@ -31,7 +31,8 @@ struct SimulateFlags {
 
 void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.description(
-      "Simulate a captured trace set on a described machine; every time is modelled, nothing runs "
+      "Simulate a captured or generated trace set on a described machine; every time is modelled, "
+      "nothing runs "
       "(docs/simulation.md)");
   app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
       ->required();

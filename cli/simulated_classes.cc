@@ -115,8 +115,14 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   classes = static_cast<std::int64_t>(simulated.classes.size());
   sources = simulated.source;
   ScheduledClasses scheduled;
+  steps =
+      std::max<std::int64_t>(static_cast<std::int64_t>(graphs.front().metadata().steps.size()), 1);
+  const auto own_ns = [&](std::uint32_t node) {
+    return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
+  };
   for (const RankClassTimes& own : simulated.classes) {
     const Graph& graph = graphs[own.program];
+    idle.AddRank(graph, plans[own.program], simulated.schedule, own.first_node, own_ns, own.ranks);
     // A class's own copy: several may share a file.
     REPRISE_ASSIGN(Graph copy,
                    graph.Rewrite(graph.metadata(), [](Graph::Index, Node&) { return true; }));

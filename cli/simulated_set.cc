@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unordered_set>
 
 #include "cli/operator_work.h"
 #include "core/shown_text.h"
@@ -45,48 +44,31 @@ double UnknownShare(const ScaleSummary& summary) {
                                      : 0;
 }
 
-// Means over ranks, of one step: time in which a rank only transfers, and in which it does nothing.
-struct IdleTimes {
-  double exposed_ns = 0;
-  double bubble_ns = 0;
-};
-
-IdleTimes IdleTimesOf(const RunData& run) {
-  IdleTimes sums;
-  double ranks = 0;
-  for (const RankData& rank : run.ranks) {
-    std::unordered_set<std::uint64_t> transfers;
-    for (const NodeInfo& node : rank.nodes) {
-      if (node.kind == OpKind::kComm) {
-        transfers.insert(node.node_id);
-      }
-    }
-    std::vector<Interval> busy;
-    std::vector<Interval> computes;
-    for (const NodeRecord& record : rank.records) {
-      const Interval interval{record.start_ns, record.start_ns + record.duration_ns};
-      busy.push_back(interval);
-      if (!transfers.contains(record.node_id)) {
-        computes.push_back(interval);
-      }
-    }
-    double step_ns = 0;
-    for (const StepRecord& step : rank.steps) {
-      step_ns += static_cast<double>(step.duration_ns);
-    }
-    const auto fact = rank.facts.find("class_ranks");
-    const double weight =
-        fact == rank.facts.end() ? 1 : static_cast<double>(std::stoll(fact->second));
-    const auto of_step = static_cast<double>(std::max<std::size_t>(rank.steps.size(), 1));
-    const auto busy_ns = static_cast<double>(Length(Union(busy)));
-    sums.exposed_ns += weight * (busy_ns - static_cast<double>(Length(Union(computes)))) / of_step;
-    sums.bubble_ns += weight * std::max(step_ns - busy_ns, 0.0) / of_step;
-    ranks += weight;
-  }
-  return ranks > 0 ? IdleTimes{sums.exposed_ns / ranks, sums.bubble_ns / ranks} : sums;
-}
-
 }  // namespace
+
+void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule,
+                        std::uint32_t first,
+                        const std::function<std::int64_t(std::uint32_t node)>& own_ns,
+                        std::int64_t ranks_alike) {
+  std::vector<Interval> computes;
+  std::vector<Interval> busy;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const std::uint32_t node = first + i;
+    const std::int64_t end_ns = schedule.end_ns[node];
+    if (graph.comm(i) != nullptr) {
+      busy.emplace_back(std::max(schedule.start_ns[node], end_ns - own_ns(node)), end_ns);
+    } else if (plan.work[i].counts) {
+      computes.emplace_back(schedule.start_ns[node], end_ns);
+    }
+  }
+  const std::int64_t computes_ns = Length(Union(computes));
+  busy.insert(busy.end(), computes.begin(), computes.end());
+  const std::int64_t busy_ns = Length(Union(std::move(busy)));
+  const auto weight = static_cast<double>(ranks_alike);
+  ranks += weight;
+  exposed_ns += weight * static_cast<double>(busy_ns - computes_ns);
+  bubble_ns += weight * static_cast<double>(schedule.makespan_ns - busy_ns);
+}
 
 Status SimulatedSet::Prepare() {
   if (machine == kRecordedMachine) {
@@ -181,6 +163,15 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
     }
   }
   schedule->makespan_ns = simulated.schedule.makespan_ns;
+  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
+    const std::uint32_t shift =
+        simulated.classes[simulated.class_of[rank]].first_node - set.first[rank];
+    const auto own_ns = [&](std::uint32_t node) {
+      const auto& transfer_ns = simulated.timing.transfer_ns;
+      return transfer_ns.empty() ? 0 : transfer_ns[node + shift];
+    };
+    idle.AddRank(set.graphs[rank], set.plans[rank], *schedule, set.first[rank], own_ns, 1);
+  }
   classes = static_cast<std::int64_t>(simulated.classes.size());
   return {};
 }
@@ -244,6 +235,18 @@ DrySimulation SimulatedSet::Simulation() {
   simulation.replace_times = [this](const DrySet& set) { return ReplaceTimes(set); };
   simulation.time_source = [this](std::uint32_t node) { return Name(sources[node]); };
   simulation.schedule = [this] { return schedule; };
+  simulation.scheduled = [this](const DrySet& set, const Schedule& of_set) {
+    steps = std::max<std::int64_t>(
+        static_cast<std::int64_t>(set.graphs.front().metadata().steps.size()), 1);
+    const TimingGraph& timing = set.timing;
+    const auto own_ns = [&timing](std::uint32_t node) {
+      const bool matched = !timing.match.empty() && timing.match[node] >= 0;
+      return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
+    };
+    for (std::size_t rank = 0; rank < set.graphs.size() && !schedule; ++rank) {
+      idle.AddRank(set.graphs[rank], set.plans[rank], of_set, set.first[rank], own_ns, 1);
+    }
+  };
   simulation.options = [this] { return Describe(); };
   simulation.device = options.to ? options.to->device.name : "";
   return simulation;
@@ -262,9 +265,9 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
                {"calibrated_on", nullptr},
                {"energy_joules", nullptr},
                {"memory", nullptr}};
-  const IdleTimes idle = IdleTimesOf(data);
-  json["exposed_communication_ns"] = std::llround(idle.exposed_ns);
-  json["bubble_ns"] = std::llround(idle.bubble_ns);
+  const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);
+  json["exposed_communication_ns"] = std::llround(idle.exposed_ns / of_each);
+  json["bubble_ns"] = std::llround(idle.bubble_ns / of_each);
   json["device_time_ns"] = summary.operations_ns;
   json["device_time_recorded_ns"] = summary.operations_recorded_ns;
   json["linked_device_time_ns"] = summary.known_ns;

@@ -1,6 +1,8 @@
 // A captured set between two machines, as `reprise simulate` runs it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -14,6 +16,18 @@
 namespace reprise {
 
 inline constexpr char kRecordedMachine[] = "recorded";
+
+// Sums over ranks, of whole steps: time in which a rank only transfers (once the last member has
+// come), and in which it does nothing or waits for others.
+struct IdleTimes {
+  double ranks = 0;
+  double exposed_ns = 0, bubble_ns = 0;
+
+  // `first`: of the rank's nodes, by `graph`'s index. `own_ns`: of a transfer, without waiting.
+  void AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule, std::uint32_t first,
+               const std::function<std::int64_t(std::uint32_t node)>& own_ns,
+               std::int64_t ranks_alike);
+};
 
 struct SimulatedSet {
   std::string machine;      // name, file, or kRecordedMachine
@@ -32,6 +46,8 @@ struct SimulatedSet {
   [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold);
 
   // Known afterwards.
+  IdleTimes idle;
+  std::int64_t steps = 1;
   ScaleSummary summary;
   std::vector<TimeSource> sources;
   std::int64_t ranks = 0;            // 0: as the run has

@@ -83,9 +83,14 @@ Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
   if (std::optional<Schedule> other = simulation.schedule ? simulation.schedule() : std::nullopt) {
     simulated.schedule = std::move(*other);
     simulated.recorded = false;
-    return {};
+  } else {
+    REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
   }
-  REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
+  if (simulation.scheduled) {
+    simulation.scheduled(
+        {simulated.graphs, simulated.plans, simulated.timing.first, mapping, timing},
+        simulated.schedule);
+  }
   return {};
 }
 

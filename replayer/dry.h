@@ -36,6 +36,8 @@ struct DrySimulation {
   // In place of the dry run's schedule of these times, for sets whose times do not come from a
   // recording; nothing: the dry run's. Parallel to `timing`.
   std::function<std::optional<Schedule>()> schedule;
+  // Called when the schedule is known; may be empty.
+  std::function<void(const DrySet& set, const Schedule& schedule)> scheduled;
   // Asked afterwards, for each node of `timing`: where its time comes from. Empty: nobody says.
   std::function<std::string_view(std::uint32_t node)> time_source;
   // For the manifest, asked afterwards.

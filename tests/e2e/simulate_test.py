@@ -163,13 +163,14 @@ class SimulateTest(ProgramTest):
         folded, expanded = self.dir / "folded", self.dir / "expanded"
         self.run_program("generate", *layout, "-o", folded)
         self.run_program("generate", *layout, "--expand", "-o", expanded)
-        for args in ([], ["--slow", "5=1.3"], ["--link", "nvlink@3=0.5"], ["--slow", "0=2", "--link", "infiniband=0.5"]):
+        for args in ([], ["--slow", "5=1.3"], ["--link", "nvlink@3=0.5"],
+                     ["--slow", "0=2", "--link", "infiniband=0.5"]):
             with self.subTest(args=args):
                 results = []
                 for trace, fold in ((folded, "auto"), (folded, "off"), (expanded, "auto")):
                     run = self.dir / "run_of_ranks"
-                    result = self.run_json("simulate", trace, "-o", run, "--force", "--machine", "h100-hgx", "--fold", fold,
-                                           *args)
+                    result = self.run_json("simulate", trace, "-o", run, "--force", "--machine", "h100-hgx",
+                                           "--fold", fold, *args)
                     self.assertEqual(result["ranks"], 16)
                     results.append(result)
                 self.assertEqual(results[1]["classes"], 16)
