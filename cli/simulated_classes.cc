@@ -132,6 +132,8 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     scheduled.facts.push_back({{"class_ranks", std::to_string(own.ranks)},
                                {"class_first_rank", std::to_string(own.first_rank)}});
     for (Graph::Index i = 0; i < graph.size(); ++i) {
+      products_at_peak_ns += ProductNsAtPeak(options.to->device, work[own.program][i]) *
+                             static_cast<double>(own.ranks);
       if (!plans[own.program].work[i].counts || graph.comm(i) != nullptr) {
         continue;
       }

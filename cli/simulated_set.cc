@@ -181,6 +181,7 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
       REPRISE_ASSIGN(work.emplace_back(), WorkOf(set.graphs[rank], set.plans[rank], i));
+      products_at_peak_ns += options.to ? ProductNsAtPeak(options.to->device, work.back()) : 0;
     }
   }
   if (std::none_of(set.graphs.begin(), set.graphs.end(), HasDurations)) {
@@ -268,6 +269,11 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);
   json["exposed_communication_ns"] = std::llround(idle.exposed_ns / of_each);
   json["bubble_ns"] = std::llround(idle.bubble_ns / of_each);
+  const double step_ns = static_cast<double>(report.step_time_replayed_ns.value_or(0));
+  json["hfu"] =
+      options.to && step_ns > 0 ? Json(products_at_peak_ns / of_each / step_ns) : Json(nullptr);
+  json["mfu"] = nullptr;
+  json["tokens_per_second"] = nullptr;
   json["device_time_ns"] = summary.operations_ns;
   json["device_time_recorded_ns"] = summary.operations_recorded_ns;
   json["linked_device_time_ns"] = summary.known_ns;

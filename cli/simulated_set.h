@@ -48,6 +48,7 @@ struct SimulatedSet {
   // Known afterwards.
   IdleTimes idle;
   std::int64_t steps = 1;
+  double products_at_peak_ns = 0;  // of all ranks and steps
   ScaleSummary summary;
   std::vector<TimeSource> sources;
   std::int64_t ranks = 0;            // 0: as the run has

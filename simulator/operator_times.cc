@@ -21,6 +21,12 @@ const SourcedNumber* MatrixEfficiency(const DeviceModel& device, OpClass op_clas
   }
 }
 
+const SourcedNumber& RateOf(const DeviceModel& device, const OperatorWork& work, bool matrix) {
+  const SourcedNumber* const peak =
+      PeakRate(device, work.dtype, matrix, work.op_class == OpClass::kConv);
+  return peak != nullptr ? *peak : *PeakRate(device, DType::kFloat32, false, false);
+}
+
 }  // namespace
 
 RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
@@ -28,12 +34,7 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
                     device.kernel_least_ns.source == NumberSource::kDefault};
   const SourcedNumber* const efficiency = MatrixEfficiency(device, work.op_class);
   const bool matrix = efficiency != nullptr;
-  const bool tf32 = work.op_class == OpClass::kConv;
-  const SourcedNumber* peak = PeakRate(device, work.dtype, matrix, tf32);
-  if (peak == nullptr) {
-    peak = PeakRate(device, DType::kFloat32, false, false);
-  }
-  const double rate = peak->value * (matrix ? efficiency->value : 1);
+  const double rate = RateOf(device, work, matrix).value * (matrix ? efficiency->value : 1);
   if (const double ns = work.flops / rate * kSecondNs; ns > time.ns) {
     time = {ns, matrix ? TimeBound::kMatrix : TimeBound::kVector,
             matrix && efficiency->source == NumberSource::kDefault};
@@ -43,6 +44,12 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
     time = {ns, TimeBound::kMemory, device.memory_efficiency.source == NumberSource::kDefault};
   }
   return time;
+}
+
+double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work) {
+  return MatrixEfficiency(device, work.op_class) == nullptr
+             ? 0
+             : work.flops / RateOf(device, work, true).value * kSecondNs;
 }
 
 std::string_view Name(TimeSource source) {

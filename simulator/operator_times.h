@@ -34,6 +34,10 @@ struct RooflineTime {
 // it, as cuDNN does by default. A type that the device has no rate for runs at float32's.
 [[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);
 
+// Of products: their FLOPs at the peak rate, without efficiency; 0 for other operations. A step's
+// sum over its time is the hardware FLOPs utilisation.
+[[nodiscard]] double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work);
+
 // Where a simulated time comes from, the best first.
 enum class TimeSource : std::uint8_t {
   kRecorded,   // as recorded: host time, waits, copies from and to the host

@@ -188,6 +188,10 @@ class SimulateTest(ProgramTest):
         result = self.run_json("simulate", trace, "-o", run, "--machine", "h100-hgx")
         self.assertEqual(result["ranks"], 10240)
         self.assertLess(result["classes"], 64)
+        # 6 FLOPs for each parameter and token, and what attention adds, at 989 TFLOP/s.
+        least = 6 * 69e9 * 2560 * 8192 / 10240 / 989.4e12
+        self.assertGreater(result["hfu"] * result["step_time_ns"] / 1e9, least)
+        self.assertLess(result["hfu"] * result["step_time_ns"] / 1e9, 1.6 * least)
         report = self.run_program("report", run).stdout
         self.assertIn("Simulated 10240 ranks on h100-hgx:", report)
         self.assertIn("stands for a class", self.run_program("report", run, "--section", "notes").stdout)
