@@ -6,6 +6,7 @@ import sqlite3
 import sys
 
 import program
+import skips
 from program import ROOT, TRACES, ProgramTest
 
 SHARED = ROOT.parent / "shared" / "data" / "public"
@@ -75,7 +76,7 @@ class SimulateTest(ProgramTest):
     def test_a_gpu_capture_on_its_own_machine_and_on_another(self):
         capture = SHARED / "dlrm_v100_8rank"
         if not capture.is_dir():
-            self.skipTest(f"{capture} is not here")
+            skips.skip("captures", f"{capture} is not here")
         trace = self.dir / "trace"
         self.run_program("convert", capture, "-o", trace)
         # The machine is found by the device's name in the capture.

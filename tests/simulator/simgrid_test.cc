@@ -4,6 +4,7 @@
 
 #include "simulator/max_min.h"
 #include "tests/simulator/flow_graphs.h"
+#include "tests/skip.h"
 
 #ifdef REPRISE_SIMGRID
 #include <cmath>
@@ -86,7 +87,7 @@ TEST(SimGrid, HasTheSameRates) {
 #else
 
 TEST(SimGrid, HasTheSameRates) {
-  GTEST_SKIP() << "SimGrid is not installed (Debian: libsimgrid-dev)";
+  REPRISE_SKIP("simgrid", "libsimgrid-dev is not installed");
 }
 
 #endif
