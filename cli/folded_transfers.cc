@@ -69,6 +69,7 @@ void AppendMismatch(const std::string& role, const ProcessGroup& group, const st
 void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& graphs,
                           std::vector<std::string>& errors) {
   std::vector<RoleTransfers> transfers;
+  transfers.reserve(graphs.size());
   for (const Graph& graph : graphs) {
     transfers.push_back(TransfersByRole(classes, graph, errors));
   }

@@ -131,6 +131,7 @@ Var Checkpoint(Builder& b, const std::vector<Var>& inputs,
     b.layer = outer_layer;
     b.top = outer_top;
     std::vector<Grad> out;
+    out.reserve(gradients.size());
     for (const auto& gradient : gradients) {
       out.push_back({*gradient, true});
     }

@@ -107,12 +107,13 @@ class Recommender final : public Unit {
     const auto exchange = [&b, even](const TensorDesc& in, std::int64_t elements,
                                      const std::vector<std::int64_t>& in_rows,
                                      const std::vector<std::int64_t>& out_rows) {
-      const TensorDesc result = b.out.New(in.dtype, {elements});
+      TensorDesc result = b.out.New(in.dtype, {elements});
       const std::vector<std::int64_t> none;
       b.out.Wait(b.AllToAll("ep", in, result, even ? none : in_rows, even ? none : out_rows));
       return result;
     };
     std::vector<TensorDesc> parts;
+    parts.reserve(sums.size());
     for (const Var& sum : sums) {
       parts.push_back(b.out.Part(sum.tensor, 0, {sum.tensor.elements}));
     }

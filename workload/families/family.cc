@@ -3,14 +3,14 @@
 namespace reprise {
 
 const std::vector<std::unique_ptr<ModelFamily>>& BuiltinFamilies() {
-  static const std::vector<std::unique_ptr<ModelFamily>> kAll = [] {
+  static const std::vector<std::unique_ptr<ModelFamily>> builtin = [] {
     std::vector<std::unique_ptr<ModelFamily>> all;
 #define FAMILY(name) all.push_back(Make##name());
 #include "workload/families.def"
 #undef FAMILY
     return all;
   }();
-  return kAll;
+  return builtin;
 }
 
 const ModelFamily* FindFamily(std::string_view name) {

@@ -22,7 +22,7 @@ struct GridModel {
 // global batch 128, no interleaving. It fixes neither sequence parallelism nor the optimizer's
 // division: both are on where they can be.
 const std::vector<GridModel>& CharLlmModels() {
-  static const std::vector<GridModel> kModels = {
+  static const std::vector<GridModel> models = {
       {"gpt3-175b",
        2048,
        {{1, 1, 32}, {1, 2, 16}, {1, 4, 8}, {1, 8, 4}, {1, 8, 1, true}},
@@ -37,7 +37,7 @@ const std::vector<GridModel>& CharLlmModels() {
        {{8, 1, 4}, {8, 2, 2}, {8, 4, 1}},
        {{8, 8, 1}, {8, 4, 2}, {8, 2, 4}, {8, 1, 8}}},
   };
-  return kModels;
+  return models;
 }
 
 constexpr std::int64_t kGridBatch = 128;

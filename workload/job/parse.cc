@@ -110,7 +110,9 @@ Status ReadFields(const WorkloadJson& json, std::string_view where,
   if (!json.is_object()) {
     return BadInput(fmt::format("{} is no JSON object", where));
   }
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& name = item.key();
+    const WorkloadJson& value = item.value();
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const WorkloadField& f) { return f.name == name; });
     if (field == fields.end()) {
@@ -278,12 +280,12 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
 }  // namespace
 
 const std::vector<Preset>& BuiltinPresets() {
-  static const std::vector<Preset> kPresets = {
+  static const std::vector<Preset> presets = {
 #define PRESET(name, json, source) {name, json, source},
 #include "workload/presets.def"
 #undef PRESET
   };
-  return kPresets;
+  return presets;
 }
 
 Status SetSchedule(const std::string& text, Workload& w) {

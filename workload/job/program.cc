@@ -117,7 +117,7 @@ void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& tensor
 }
 
 TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
-  const TensorDesc tensor =
+  TensorDesc tensor =
       out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
   builder_.Op();
   out_.Wait(builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
@@ -152,7 +152,7 @@ Var Program::RunUnit(Unit& unit, const Var& x) {
     b.layer = unit.layer;
     return unit.Forward(b, in[0]);
   };
-  const Var result = again ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
+  Var result = again ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
   b.tape->RecordHook(before_backward);
   for (const auto& parallelism : BuiltinParallelisms()) {
     parallelism->AfterUnit(b, *store_, unit, false);

@@ -36,7 +36,8 @@ Var ToType(Builder& b, const Var& x, DType dtype);
 Var Mean(Builder& b, const Var& x, std::int64_t dim);
 
 // A dense tensor, or one whose last dimension is divided.
-Var View(Builder& b, const Var& x, std::vector<std::int64_t> shape, std::string_view parent = {});
+Var View(Builder& b, const Var& x, const std::vector<std::int64_t>& shape,
+         std::string_view parent = {});
 Var Transpose(Builder& b, const Var& x, std::int64_t first, std::int64_t second);
 Var Permute(Builder& b, const Var& x, const std::vector<std::int64_t>& order);
 // Elements [start, end) of a dimension.

@@ -45,7 +45,7 @@ TensorDesc SummedTo(Builder& b, const TensorDesc& gradient,
   }
   const TensorDesc sum = b.out.New(gradient.dtype, kept);
   b.out.Work("aten::sum", {Of(gradient), OfInts(dims), OfBool(true), {}}, {Of(sum)});
-  const TensorDesc view = b.out.Part(sum, 0, shape);
+  TensorDesc view = b.out.Part(sum, 0, shape);
   b.out.Host("aten::view", {Of(sum), OfInts(shape)}, {Of(view)});
   b.out.parent = outer;
   return view;

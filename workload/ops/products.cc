@@ -7,25 +7,25 @@ namespace reprise {
 namespace {
 
 TensorDesc Turned(Builder& b, const TensorDesc& x) {
-  const TensorDesc turned =
+  TensorDesc turned =
       b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset);
   b.out.Host("aten::t", {Of(x)}, {Of(turned)});
   return turned;
 }
 
 TensorDesc Reshaped(Builder& b, const char* name, const TensorDesc& x,
-                    std::vector<std::int64_t> shape) {
+                    const std::vector<std::int64_t>& shape) {
   if (x.shape == shape) {
     return x;
   }
-  const TensorDesc view = b.out.Part(x, 0, shape);
+  TensorDesc view = b.out.Part(x, 0, shape);
   b.out.Host(name, {Of(x), OfInts(shape)}, {Of(view)});
   return view;
 }
 
 // x yᵀ of two matrices, or of one and a view of the other.
 TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
-  const TensorDesc result = b.out.New(x.dtype, {x.shape[0], y.shape[1]});
+  TensorDesc result = b.out.New(x.dtype, {x.shape[0], y.shape[1]});
   b.out.Work("aten::mm", {Of(x), Of(y)}, {Of(result)});
   return result;
 }
@@ -167,13 +167,13 @@ Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
       [&b, left, right, scale](std::vector<Grad>& results) {
         const TensorDesc gradient = *results[0].tensor;
         const auto turned = [&b](const TensorDesc& t) {
-          const TensorDesc view = b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
-                                              {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
+          TensorDesc view = b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
+                                        {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
           b.out.Host("aten::transpose", {Of(t), OfInt(1), OfInt(2)}, {Of(view)});
           return view;
         };
         const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
-          const TensorDesc out = b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]});
+          TensorDesc out = b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]});
           b.out.Work("aten::bmm", {Of(l), Of(r)}, {Of(out)});
           return out;
         };
@@ -181,7 +181,7 @@ Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
           if (scale == 0) {
             return t;
           }
-          const TensorDesc out = b.NewLike(t);
+          TensorDesc out = b.NewLike(t);
           b.out.Work("aten::mul", {Of(t), OfDouble(scale)}, {Of(out)});
           return out;
         };

@@ -20,7 +20,8 @@ TensorDesc Viewed(Builder& b, const TensorDesc& x, const std::vector<std::int64_
 
 }  // namespace
 
-Var View(Builder& b, const Var& x, std::vector<std::int64_t> shape, std::string_view parent) {
+Var View(Builder& b, const Var& x, const std::vector<std::int64_t>& shape,
+         std::string_view parent) {
   if (x.shape() == shape) {
     return x;
   }
@@ -46,7 +47,7 @@ Var Transpose(Builder& b, const Var& x, std::int64_t first, std::int64_t second)
     std::vector<std::int64_t> strides = t.strides;
     std::swap(shape[static_cast<std::size_t>(first)], shape[static_cast<std::size_t>(second)]);
     std::swap(strides[static_cast<std::size_t>(first)], strides[static_cast<std::size_t>(second)]);
-    const TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
+    TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
     builder.out.Host("aten::transpose", {Of(t), OfInt(first), OfInt(second)}, {Of(turned)});
     return turned;
   };
@@ -67,7 +68,7 @@ Var Permute(Builder& b, const Var& x, const std::vector<std::int64_t>& order) {
       shape.push_back(t.shape[static_cast<std::size_t>(place)]);
       strides.push_back(t.strides[static_cast<std::size_t>(place)]);
     }
-    const TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
+    TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
     builder.out.Host("aten::permute", {Of(t), OfInts(places)}, {Of(turned)});
     return turned;
   };

@@ -32,7 +32,7 @@ void WaitFor(Builder& b, const Hop& hop) {
 }
 
 TensorDesc Binary(Builder& b, const char* name, const TensorDesc& x, const TensorDesc& y) {
-  const TensorDesc result = b.NewLike(x);
+  TensorDesc result = b.NewLike(x);
   ValueList inputs = {Of(x), Of(y)};
   if (name != std::string_view("aten::mul")) {
     inputs.push_back(OfInt(1));
@@ -41,7 +41,7 @@ TensorDesc Binary(Builder& b, const char* name, const TensorDesc& x, const Tenso
   return result;
 }
 TensorDesc Unary(Builder& b, const char* name, const TensorDesc& x) {
-  const TensorDesc result = b.NewLike(x);
+  TensorDesc result = b.NewLike(x);
   b.out.Work(name, {Of(x)}, {Of(result)});
   return result;
 }
@@ -74,7 +74,7 @@ RingPart PartsOf(Builder& b, const TensorDesc& pair, const std::vector<std::int6
 TensorDesc Paired(Builder& b, const TensorDesc& k, const TensorDesc& v) {
   std::vector<std::int64_t> shape = k.shape;
   shape.insert(shape.begin(), 2);
-  const TensorDesc pair = b.out.New(k.dtype, shape);
+  TensorDesc pair = b.out.New(k.dtype, shape);
   b.out.Work("aten::stack", {OfTensors({k, v}), OfInt(0)}, {Of(pair)});
   return pair;
 }

@@ -80,7 +80,7 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
                              const std::vector<std::int64_t>& out_rows) {
     std::vector<std::int64_t> shape = in.shape;
     shape[0] = Sum(out_rows);
-    const TensorDesc result = b.out.New(in.dtype, shape);
+    TensorDesc result = b.out.New(in.dtype, shape);
     const bool even =
         in_rows == out_rows && std::equal(in_rows.begin() + 1, in_rows.end(), in_rows.begin());
     const std::vector<std::int64_t> none;
@@ -97,7 +97,7 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
 
 TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
   b.Op();
-  const TensorDesc result = b.out.New(DType::kInt64, keys.shape);
+  TensorDesc result = b.out.New(DType::kInt64, keys.shape);
   if (stable) {
     b.out.Work("aten::argsort", {Of(keys), OfBool(true), OfInt(-1), OfBool(false)}, {Of(result)});
   } else {

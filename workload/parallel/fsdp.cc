@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::int64_t> SizesOf(const std::vector<TensorDesc>& tensors) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(tensors.size());
   for (const TensorDesc& tensor : tensors) {
     sizes.push_back(tensor.elements);
   }

@@ -6,14 +6,14 @@
 namespace reprise {
 
 const std::vector<std::unique_ptr<Parallelism>>& BuiltinParallelisms() {
-  static const std::vector<std::unique_ptr<Parallelism>> kAll = [] {
+  static const std::vector<std::unique_ptr<Parallelism>> builtin = [] {
     std::vector<std::unique_ptr<Parallelism>> all;
 #define PARALLELISM(name) all.push_back(Make##name());
 #include "workload/parallelisms.def"
 #undef PARALLELISM
     return all;
   }();
-  return kAll;
+  return builtin;
 }
 
 GroupRole ByRule(const Layout& layout, std::string role, std::string description,

@@ -12,7 +12,7 @@ constexpr const char* kGroup = "tp";
 TensorDesc GatherSequence(Builder& b, const TensorDesc& part, bool async = false) {
   std::vector<std::int64_t> shape = part.shape;
   shape[0] *= b.layout().tp;
-  const TensorDesc whole = b.out.New(part.dtype, shape);
+  TensorDesc whole = b.out.New(part.dtype, shape);
   b.out.Wait(b.AllGather(kGroup, part, whole, async));
   return whole;
 }
@@ -20,7 +20,7 @@ TensorDesc GatherSequence(Builder& b, const TensorDesc& part, bool async = false
 TensorDesc ScatterSequence(Builder& b, const TensorDesc& whole, bool overlapped) {
   std::vector<std::int64_t> shape = whole.shape;
   shape[0] /= b.layout().tp;
-  const TensorDesc part = b.out.New(whole.dtype, shape);
+  TensorDesc part = b.out.New(whole.dtype, shape);
   const Issued issued = b.ReduceScatter(kGroup, whole, part, overlapped);
   b.RunDeferred();  // weight gradients run beside it
   b.out.Wait(issued);
@@ -34,7 +34,7 @@ struct VocabularyMask {
 VocabularyMask MaskIds(Builder& b, const TensorDesc& ids, std::int64_t rows) {
   const std::int64_t first = 0;  // every rank of the class has its own range of the same size
   const auto compare = [&](const char* name, std::int64_t bound) {
-    const TensorDesc result = b.out.New(DType::kBool, ids.shape);
+    TensorDesc result = b.out.New(DType::kBool, ids.shape);
     b.out.Work(name, {Of(ids), OfInt(bound)}, {Of(result)});
     return result;
   };

@@ -5,14 +5,14 @@
 namespace reprise {
 
 const std::vector<std::unique_ptr<PipelineSchedule>>& BuiltinSchedules() {
-  static const std::vector<std::unique_ptr<PipelineSchedule>> kAll = [] {
+  static const std::vector<std::unique_ptr<PipelineSchedule>> builtin = [] {
     std::vector<std::unique_ptr<PipelineSchedule>> all;
 #define SCHEDULE(name) all.push_back(Make##name());
 #include "workload/schedules.def"
 #undef SCHEDULE
     return all;
   }();
-  return kAll;
+  return builtin;
 }
 
 const PipelineSchedule* FindSchedule(std::string_view name) {
