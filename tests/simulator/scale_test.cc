@@ -28,17 +28,17 @@ class ScaleSet : public ::testing::Test {
       nodes[0] = {.id = 1,
                   .name = "cudaLaunchKernel",
                   .type = NodeType::kComp,
-                  .kind = OpKind::kMetadata,
-                  .duration_ns = 5'000};
+                  .duration_ns = 5'000,
+                  .kind = OpKind::kMetadata};
       nodes[1] = {.id = 2,
                   .name = "gemm_kernel",
                   .type = NodeType::kComp,
-                  .op_class = OpClass::kGemm,
                   .actor = {Actor::Kind::kStream, 7, 0},
                   .deps = {{1, EdgeReason::kLaunch}},
                   .start_ns = 15'000,
                   .duration_ns = 1'000'000,
-                  .delay_ns = 10'000};
+                  .delay_ns = 10'000,
+                  .op_class = OpClass::kGemm};
       nodes[2] = {.id = 3,
                   .name = "who_knows",
                   .type = NodeType::kComp,
@@ -49,12 +49,12 @@ class ScaleSet : public ::testing::Test {
       nodes[3] = {.id = 4,
                   .name = "nccl",
                   .type = NodeType::kCommColl,
-                  .kind = OpKind::kComm,
-                  .op_class = OpClass::kComm,
                   .actor = {Actor::Kind::kGroup, 0, -1},
                   .deps = {{3, EdgeReason::kStream}},
                   .start_ns = 1'315'000,
-                  .duration_ns = 2'000'000};
+                  .duration_ns = 2'000'000,
+                  .kind = OpKind::kComm,
+                  .op_class = OpClass::kComm};
       CommSpec spec;
       spec.group = "0";
       spec.in_bytes = spec.out_bytes = 256 << 20;
