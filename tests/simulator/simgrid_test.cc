@@ -86,9 +86,7 @@ TEST(SimGrid, HasTheSameRates) {
 
 #else
 
-TEST(SimGrid, HasTheSameRates) {
-  REPRISE_SKIP("simgrid", "libsimgrid-dev is not installed");
-}
+TEST(SimGrid, HasTheSameRates) { REPRISE_SKIP("simgrid", "libsimgrid-dev is not installed"); }
 
 #endif
 
