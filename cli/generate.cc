@@ -75,7 +75,7 @@ Status ApplyLayout(const GenerateFlags& flags, Workload& w) {
 
 // A rule that the workload breaks only because of the flags is a usage error.
 Status CheckWithFlags(const GenerateFlags& flags, const Workload& w) {
-  const Status checked = CheckWorkload(w);
+  Status checked = CheckWorkload(w);
   if (checked) {
     return checked;
   }

@@ -117,6 +117,7 @@ Status ReadFields(const WorkloadJson& json, std::string_view where,
                                     [&](const WorkloadField& f) { return f.name == name; });
     if (field == fields.end()) {
       std::vector<std::string> names;
+      names.reserve(fields.size());
       for (const WorkloadField& known : fields) {
         names.emplace_back(known.name);
       }
