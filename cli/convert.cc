@@ -43,7 +43,7 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
       .strict = flags.strict,
       .mem_nodes = flags.mem_nodes,
       .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded,
-      .costs = KernelCosts()};
+      .costs = OperatorCosts()};
   if (flags.host_trace.empty() && flags.device_trace.empty()) {
     if (flags.input.empty()) {
       return UsageError(

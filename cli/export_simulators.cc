@@ -155,7 +155,7 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
                              .host_gaps = flags.host_gaps == "keep",
                              .track_memory = flags.track_memory,
                              .force = force,
-                             .costs = KernelCosts()};
+                             .costs = OperatorCosts()};
   REPRISE_ASSIGN(request.machine, MakeMachine(flags, set.world_size));
   REPRISE_ASSIGN(const astra_sim::Report report, astra_sim::Export(request));
   PrintReport(report, output);

@@ -215,7 +215,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
   }
   GenerateRequest request{.directory = flags.output, .expand = flags.expand, .force = flags.force};
   REPRISE_ASSIGN(request.workload, MakeWorkload(flags));
-  request.costs = [table = KernelCosts()](Node& node) { AddCost(table, node); };
+  request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
   if (flags.json) {
     fmt::print("{}\n", ToJson(request.workload, summary)

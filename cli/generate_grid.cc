@@ -124,7 +124,7 @@ Status GenerateGrid(const GridFlags& flags) {
     GenerateRequest request{.workload = row.workload, .force = flags.force, .compress = true};
     if (!flags.index_only) {
       request.directory = (directory / row.name).string();
-      request.costs = [table = KernelCosts()](Node& node) { AddCost(table, node); };
+      request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
     }
     REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
     FillRow(summary, rows.back());

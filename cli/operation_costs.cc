@@ -4,7 +4,7 @@
 
 namespace reprise {
 
-CostTable KernelCosts() {
+CostTable OperatorCosts() {
   return [](Node& node) -> OperationCost {
     OpCall call{.name = node.op.empty() ? node.name : node.op};
     call.inputs.swap(node.inputs);

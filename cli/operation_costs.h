@@ -1,12 +1,11 @@
-// The costs that the kernels' descriptions give, for programs that have no such table.
+// The costs of costs/, for folders that do not use it.
 #pragma once
 
 #include "converters/operation_cost.h"
 
 namespace reprise {
 
-// As replay counts them: of the kernel that runs the operation, else estimated from the operands.
-// Unknown for a node without tensors.
-[[nodiscard]] CostTable KernelCosts();
+// As replay counts them (costs/cost.h). Unknown for a node without tensors.
+[[nodiscard]] CostTable OperatorCosts();
 
 }  // namespace reprise

@@ -1,5 +1,5 @@
 // Max-min fair sharing of links among flows: no flow can get more without another, that has no
-// more, getting less. Pure arithmetic; simulator/flow_network.h knows what a transfer is.
+// more, getting less. Pure arithmetic on flows and links.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // What a transfer between devices of a machine takes: latency and bandwidth by collective,
-// algorithm, protocol and level. Pure; no transfer knows of another (simulator/flow_network.h
-// does).
+// algorithm, protocol and level. Pure; each transfer is looked at alone.
 //
 // A transfer's bytes S are those that algbw counts (core/comm.h, AlgorithmBytes), n are its
 // members. A level l joins domains; d_l of them hold members (d_0 = n), at most k_l members each.

@@ -22,8 +22,8 @@ constexpr std::uint32_t kGraphs = 60;
 constexpr double kSeconds = 1000;
 constexpr double kUnit = 1e9;  // bytes a second; sizes are whole bytes
 
-// All flows start together and have so many bytes that each ends after kSeconds if its rate is what
-// we say. Then no rate changes before, and when a flow ends says what its rate was.
+// All flows start together. A flow's bytes are its rate by MaxMinFair times kSeconds, so that no
+// flow ends earlier and no rate changes. The time at which a flow ends gives its rate by SimGrid.
 TEST(SimGrid, HasTheSameRates) {
   int count = 1;
   char name[] = "test";

@@ -13,7 +13,9 @@ namespace reprise {
 
 // Operations of a matrix product, attention or convolution, forward or backward, without a mask; a
 // multiply-add counts 2. 0: something else. Attention's backward pass counts 4 products; its fused
-// operators compute the scores again, which `recomputed` adds.
+// operators compute the scores again, which `recomputed` adds. Not costs/: that counts the pairs
+// that a causal mask leaves, and closed forms of a job count all of them, exactly, in whole
+// numbers.
 struct MatrixWork {
   std::int64_t flops = 0;
   std::int64_t recomputed = 0;
