@@ -125,7 +125,8 @@ class Parser {
       const auto value = i + 1 < words_.size() ? Number(words_[i + 1]) : std::nullopt;
       const bool list = name == "checkpoints:" || name == "checkpoint_initiates:";
       const bool known = list || name == "model_parallel_NPU_group:" || name == "ep:";
-      if (known && (!value || *value < 0)) {
+      const std::int64_t number = value.value_or(-1);
+      if (known && number < 0) {
         return Wrong(fmt::format("a number after \"{}\"", name));
       }
       if (!known) {
@@ -135,14 +136,14 @@ class Parser {
       }
       ++i;
       if (name == "ep:") {
-        out.expert_parallel = *value;
+        out.expert_parallel = number;
       } else if (!list) {
-        out.model_parallel = *value;
+        out.model_parallel = number;
       }
-      for (std::int64_t k = 0; list && k < *value; ++k) {
+      for (std::int64_t k = 0; list && k < number; ++k) {
         const auto layer = ++i < words_.size() ? Number(words_[i]) : std::nullopt;
         if (!layer) {
-          return Wrong(fmt::format("{} numbers of layers after \"{}\"", *value, name));
+          return Wrong(fmt::format("{} numbers of layers after \"{}\"", number, name));
         }
         (name == "checkpoints:" ? checkpoints_ : initiates_).push_back(*layer);
       }
