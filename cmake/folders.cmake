@@ -1,6 +1,6 @@
 # Sources are compiled in batches, so that headers are parsed and templates are compiled once for many files. A name in an
 # anonymous namespace must therefore be the folder's only one. 1: each file alone, for quick rebuilds of one that changes often.
-set(REPRISE_BATCH 32 CACHE STRING "source files compiled together")
+set(REPRISE_BATCH 64 CACHE STRING "source files compiled together")
 # reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
 function(reprise_batches target)
   if(REPRISE_BATCH EQUAL 1)
@@ -28,6 +28,7 @@ function(reprise_folder name)
   endif()
   add_library(reprise_${name} STATIC ${sources})
   reprise_batches(reprise_${name})
+  reprise_cold(reprise_${name})
   target_include_directories(reprise_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   foreach(dep IN LISTS ARGN)
     target_link_libraries(reprise_${name} PUBLIC reprise_${dep})

@@ -19,7 +19,7 @@ constexpr int kRounds = 2;
 // Of the first tile's time; what is won with less may be noise.
 constexpr double kWorthIt = 0.97;
 
-OpCall Product(DType dtype, std::string_view layout, std::int64_t size) {
+OpCall ProductCall(DType dtype, std::string_view layout, std::int64_t size) {
   samples::SampleTensors tensors;
   const auto matrix = [&](char order) {
     return order == 'n' ? tensors.Tensor(dtype, {size, size})
@@ -125,7 +125,7 @@ void GemmTuner::TuneLayout(std::string_view program, DType dtype, const std::str
   for (const std::int64_t size : options_.sizes) {
     const std::string_view of = GemmSizeClass(size * size);
     std::vector<Score>& scores = classes.try_emplace(of, tiles.size()).first->second;
-    const OpCall call = Product(dtype, layout, size);
+    const OpCall call = ProductCall(dtype, layout, size);
     auto memory = BenchMemory::Create(device_, call);
     std::vector<TuneRow> rows;
     rows.reserve(tiles.size());

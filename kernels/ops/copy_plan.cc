@@ -9,10 +9,10 @@
 namespace reprise {
 namespace {
 
-using Tensors = std::vector<const TensorDesc*>;
+using TensorList = std::vector<const TensorDesc*>;
 using Planner = std::optional<CopyPlan> (*)(const OpCall&);
 
-Tensors ListAt(const ValueList& values, std::size_t i) {
+TensorList ListAt(const ValueList& values, std::size_t i) {
   if (i >= values.size() || values[i].AsList() == nullptr) {
     return {};
   }
@@ -49,7 +49,7 @@ std::optional<CopyPlan> PlanOne(const OpCall& call) {
 // cat(tensors, dim=0[, out])
 std::optional<CopyPlan> PlanCat(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 2);
-  const Tensors tensors = ListAt(call.inputs, 0);
+  const TensorList tensors = ListAt(call.inputs, 0);
   const auto dim = out == nullptr ? std::nullopt : Dim(call, 1, out->shape.size());
   if (!dim || tensors.empty()) {
     return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<CopyPlan> PlanCat(const OpCall& call) {
 // stack(tensors, dim=0[, out])
 std::optional<CopyPlan> PlanStack(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 2);
-  const Tensors tensors = ListAt(call.inputs, 0);
+  const TensorList tensors = ListAt(call.inputs, 0);
   const auto dim = out == nullptr ? std::nullopt : Dim(call, 1, out->shape.size());
   if (!dim || static_cast<std::int64_t>(tensors.size()) != out->shape[*dim]) {
     return std::nullopt;
@@ -89,8 +89,8 @@ std::optional<CopyPlan> PlanStack(const OpCall& call) {
 
 // _foreach_copy_(self[], src[], non_blocking)
 std::optional<CopyPlan> PlanForeach(const OpCall& call) {
-  const Tensors dst = ListAt(call.inputs, 0);
-  const Tensors src = ListAt(call.inputs, 1);
+  const TensorList dst = ListAt(call.inputs, 0);
+  const TensorList src = ListAt(call.inputs, 1);
   if (dst.empty() || dst.size() != src.size()) {
     return std::nullopt;
   }
@@ -105,7 +105,7 @@ std::optional<CopyPlan> PlanForeach(const OpCall& call) {
 std::optional<CopyPlan> PlanSplit(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const std::vector<std::int64_t> sizes = call.InputInts(1);
-  Tensors outs = ListAt(call.inputs, 3);
+  TensorList outs = ListAt(call.inputs, 3);
   if (outs.empty()) {
     outs = TensorsIn(call.outputs);
   }
@@ -126,7 +126,7 @@ std::optional<CopyPlan> PlanSplit(const OpCall& call) {
 // dimension (the last padded with zeros); row c of the result is the c-th part of every tensor.
 std::optional<CopyPlan> PlanChunkCat(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 3);
-  const Tensors tensors = ListAt(call.inputs, 0);
+  const TensorList tensors = ListAt(call.inputs, 0);
   const std::int64_t dim = call.inputs.size() > 1 ? call.inputs[1].AsNumber<std::int64_t>(-1) : -1;
   const std::int64_t chunks = call.inputs.size() > 2 ? call.inputs[2].AsNumber<std::int64_t>(0) : 0;
   if (out == nullptr || dim != 0 || chunks < 1 || out->shape.size() < 2 ||
@@ -164,7 +164,7 @@ std::optional<CopyPlan> PlanChunkCat(const OpCall& call) {
 // all_gather_copy_in(inputs, output, split_sizes, numel, rank) → (rank's part of output, output)
 std::optional<CopyPlan> PlanGatherCopyIn(const OpCall& call) {
   const TensorDesc* output = call.InputTensor(1);
-  const Tensors inputs = ListAt(call.inputs, 0);
+  const TensorList inputs = ListAt(call.inputs, 0);
   if (output == nullptr || inputs.empty() || call.inputs.size() < 5) {
     return std::nullopt;
   }

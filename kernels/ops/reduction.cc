@@ -37,7 +37,7 @@ struct ReductionCall {
 double Keep(double v) { return v; }
 double Truth(double v) { return v != 0 ? 1 : 0; }
 double Add(double a, double b) { return a + b; }
-double Multiply(double a, double b) { return a * b; }
+double Times(double a, double b) { return a * b; }
 // NaN wins.
 double Larger(double a, double b) { return b > a || std::isnan(b) ? b : a; }
 double Smaller(double a, double b) { return b < a || std::isnan(b) ? b : a; }
@@ -80,7 +80,7 @@ Meaning MeaningOf(std::string_view op) {
     return {{"sum_no_nan", "sum"}, 0, [](double v) { return std::isnan(v) ? 0 : v; }, Add, AsIs};
   }
   if (op == "prod") {
-    return {{"prod", "prod"}, 1, Keep, Multiply, AsIs};
+    return {{"prod", "prod"}, 1, Keep, Times, AsIs};
   }
   if (op == "max" || op == "amax") {
     return {{"max", "max"}, -kInfinity, Keep, Larger, AsIs};
