@@ -48,11 +48,15 @@ Values ExposedSeconds(const Report& report) {
   if (report.details.overlap.empty() || report.ranks.empty()) {
     return {};
   }
+  std::map<std::int32_t, std::int64_t> alike;
+  for (const RankRow& row : report.ranks) {
+    alike[row.rank] = row.alike;
+  }
   double sum_ns = 0;
   for (const OverlapRow& row : report.details.overlap) {
-    sum_ns += static_cast<double>(row.replayed_exposed_ns);
+    sum_ns += static_cast<double>(alike[row.rank] * row.replayed_exposed_ns);
   }
-  return {sum_ns * kSeconds / static_cast<double>(report.ranks.size())};
+  return {sum_ns * kSeconds / static_cast<double>(RanksOf(report))};
 }
 
 // Divides `amount` by each of `values`.
