@@ -100,8 +100,10 @@ std::string SourceLine(const Report& report, const Style& style) {
 }
 
 bool HasClasses(const Report& report) {
-  return std::any_of(report.ranks.begin(), report.ranks.end(),
-                     [](const RankRow& row) { return !row.members.empty(); });
+  // A run of every rank, each a class of its own, is one of ranks.
+  return std::any_of(report.ranks.begin(), report.ranks.end(), [](const RankRow& row) {
+    return row.alike > 1 || (!row.members.empty() && row.members != std::to_string(row.rank));
+  });
 }
 
 std::string ClassText(const RankRow& row) {

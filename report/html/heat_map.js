@@ -4,7 +4,8 @@ const RANK_COLUMNS = [textColumn('rank', (r) => String(r.rank)), textColumn('hos
 // A rank of a simulated folded set stands for a class of equal ranks.
 const CLASS_COLUMNS = [textColumn('class', (r) => String(r.rank)), column('ranks', (r) => count(r.alike)),
   textColumn('which', (r) => shortened(r.members || String(r.rank), 80)), textColumn('device', (r) => r.device)];
-const rankColumnsOf = (ranks) => (ranks.some((r) => r.members) ? CLASS_COLUMNS : RANK_COLUMNS);
+const isClass = (row) => row.alike > 1 || (row.members && row.members !== String(row.rank));
+const rankColumnsOf = (ranks) => (ranks.some(isClass) ? CLASS_COLUMNS : RANK_COLUMNS);
 const rankName = (row) => (!row.members ? `rank ${row.rank}` : row.alike > 1 ? `class ${row.rank} (×${count(row.alike)})` : `rank ${row.members}`);
 
 function heatCell(cell, [wide, tall], rank, { name, text, value, range: [least, most] }) {

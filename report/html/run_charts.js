@@ -24,7 +24,7 @@ function drawMonitored(box, data) {
 
 // A replay on another machine than the recorded one has no error: verdict.h.
 const isError = (report) => report.verdict.is_error;
-const isFolded = (report) => report.ranks.some((row) => row.members);
+const isFolded = (report) => report.ranks.some(isClass);
 // Of `reprise simulate`: nothing was replayed.
 const isPrediction = (report) => (report.run.options || {}).mode === 'simulate';
 const ratioName = (report) => (isError(report) ? 'error' : 'ratio');
@@ -175,7 +175,7 @@ function rankColumns(data) {
     ['gaps recorded', duration, (r) => (r.nodes > 0 ? r.delay_ns : null)],
     ['exposed comm replayed', duration, (r) => exposed.get(r.rank)],
     ['waited for others', duration, (r) => of(straggler, r.rank, 'replayed_waited_ns')],
-    ['kept others waiting', duration, (r) => (r.members ? null : of(straggler, r.rank, 'caused_ns'))],
+    ['kept others waiting', duration, (r) => (isFolded(report) ? null : of(straggler, r.rank, 'caused_ns'))],
     [`energy${report.attribution && report.attribution.modelled ? ' (modelled)' : ''}`, joules, (r) => energy.get(String(r.rank))],
   ];
 }

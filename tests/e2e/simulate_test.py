@@ -205,6 +205,7 @@ class SimulateTest(ProgramTest):
         for word in ("replayed", "  recorded", "untraced", " error", "no source"):
             self.assertNotIn(word, text)
         self.assertIn("no recorded step: the set has no times", text)
+        self.assertIn("Ranks           16 simulated: ", self.run_program("report", runs[1]).stdout)
         compared = self.run_program("compare", f"folded={runs[0]}", f"unfolded={runs[1]}").stdout
         self.assertIn("unfolded takes the same time as folded", compared)
 
