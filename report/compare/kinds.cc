@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "report/verdict_warnings.h"
+
 namespace reprise {
 namespace {
 
@@ -187,7 +189,10 @@ std::vector<QuantityKind> SummaryKinds() {
       {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
        ThrottledShare},
       {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) { return r.coverage.amount > 0 ? Values{r.coverage.real} : Values{}; }},
+       [](const Report& r) {
+         const bool replayed = r.coverage.amount > 0 && SimulatedMachine(r.manifest).empty();
+         return replayed ? Values{r.coverage.real} : Values{};
+       }},
       {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
   };
 }
