@@ -10,6 +10,7 @@
 #include "cli/anonymize_verify.h"
 #include "cli/commands.h"
 #include "cli/verbose.h"
+#include "cli/verified_set.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -124,6 +125,7 @@ Result<int> RunAnonymize(const AnonymizeFlags& flags, bool verbose) {
   if (flags.verify_only) {
     return Verify(flags);
   }
+  REPRISE_TRY(VerifySet(flags.input));
   REPRISE_ASSIGN(const AnonymizeReport report, AnonymizeSet(request));
   if (flags.json) {
     fmt::print("{}\n", ToJson(request, report).dump(1));

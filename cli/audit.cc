@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/verbose.h"
+#include "cli/verified_set.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -138,6 +139,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   return [&app, flags]() -> Result<int> {
     const AuditRequest request{
         .directory = flags->path, .local = NamesOfThisMachine(), .public_names = flags->names};
+    REPRISE_TRY(VerifySet(flags->path));
     REPRISE_ASSIGN(const AuditReport report, AuditSet(request));
     if (flags->json) {
       fmt::print("{}\n",

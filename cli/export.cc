@@ -50,6 +50,7 @@ Result<Input> FindTraces(const ExportFlags& flags) {
   REPRISE_ASSIGN(input.set, TraceSet::OpenPresent(flags.input));
   if (!flags.rank) {
     REPRISE_TRY(input.set->CheckRankByRank("export"));
+    REPRISE_TRY(input.set->Verify());
   }
   const std::size_t present = input.set->files.size();
   if (flags.rank) {
@@ -59,6 +60,7 @@ Result<Input> FindTraces(const ExportFlags& flags) {
       return UsageError(fmt::format("{} has no rank {}: of its {} ranks {} have a file",
                                     flags.input, *flags.rank, input.set->world_size, present));
     }
+    REPRISE_TRY(input.set->VerifyFile(*flags.rank));
   }
   for (const auto& [rank, file] : input.set->files) {
     input.files.push_back(file);

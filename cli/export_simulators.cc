@@ -144,6 +144,7 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
     return UsageError(fmt::format("{}: --to astra-sim takes the directory of a trace set", input));
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
+  REPRISE_TRY(set.Verify());
   astra_sim::Request request{.set_directory = input,
                              .output_directory = output,
                              .mode = flags.mode == "replay"    ? Mode::kReplay
@@ -171,6 +172,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
     return {};
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
+  REPRISE_TRY(set.Verify());
   fs::create_directories(output, error);
   if (error) {
     return EnvironmentError(fmt::format("cannot create {}: {}", output, error.message()));

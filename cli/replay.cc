@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -210,6 +211,12 @@ void LimitCpuDeviceThreads(const Communicator& communicator) {
 Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
   const Error& error = failure.error;
   if (!failure.while_running) {
+    // The ranks agreed on it, so the first prints for all, and ends them with it; unless it is
+    // stuck.
+    constexpr std::chrono::seconds kForFirstRank{5};
+    if (communicator.rank() != 0) {
+      std::this_thread::sleep_for(kForFirstRank);
+    }
     // Before the ranks part: one that lacks the memory even for that ends all of them.
     fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
     communicator.AbortNow(static_cast<int>(error.kind));

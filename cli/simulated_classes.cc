@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "cli/operator_work.h"
 #include "cli/simulated_set.h"
+#include "et_schema/rank_text.h"
 #include "replayer/plan.h"
+#include "run/run.h"
 #include "simulator/class_simulation.h"
 
 namespace reprise {
@@ -65,6 +68,42 @@ std::map<std::string, std::vector<std::vector<std::int32_t>>> GroupsOf(const Ran
   return groups;
 }
 
+// What the run keeps of a class's transfers: those of its first rank, whose program names roles.
+std::vector<CollectiveInfo> CollectivesOf(const Graph& graph, const Graph& program,
+                                          const RankClasses& classes, std::int32_t rank,
+                                          std::span<const std::int64_t> transfer_ns) {
+  std::map<std::string, std::int32_t> sizes;  // by role
+  std::vector<CollectiveInfo> infos;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    if (graph.comm(i) == nullptr) {
+      continue;
+    }
+    const std::string& role = program.comm(i)->group;
+    const auto [size, added] = sizes.try_emplace(role, 1);
+    if (const auto group = added ? classes.GroupOf(role, rank) : std::nullopt) {
+      size->second = static_cast<std::int32_t>(group->ranks.size());
+    }
+    infos.push_back({graph.id(i), *graph.comm(i), size->second, role, transfer_ns[i]});
+  }
+  return infos;
+}
+
+// By class, its ranks as "0-7, 64-127:8".
+std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
+  std::vector<std::vector<std::int32_t>> ranks(simulated.classes.size());
+  for (std::size_t rank = 0; rank < simulated.class_of.size(); ++rank) {
+    ranks[simulated.class_of[rank]].push_back(static_cast<std::int32_t>(rank));
+  }
+  std::vector<std::string> texts;
+  for (const std::vector<std::int32_t>& of_class : ranks) {
+    std::string& text = texts.emplace_back();
+    for (const RankRange& range : RangesOf(of_class)) {
+      text += (text.empty() ? "" : ", ") + RangeText(range);
+    }
+  }
+  return texts;
+}
+
 ReplayOptions AllTimed() {
   ReplayOptions options;
   options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
@@ -87,6 +126,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   std::vector<std::vector<OperatorWork>> work;
   for (const RankClass& file : ranks_of.classes()) {
     const std::int32_t rank = file.ranks.front().first;
+    REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(rank)));
     REPRISE_ASSIGN(Plan plan, BuildPlan(graph, AllTimed(), KernelRegistry::Builtin()));
     work.emplace_back();
@@ -117,6 +157,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   ScheduledClasses scheduled;
   steps =
       std::max<std::int64_t>(static_cast<std::int64_t>(graphs.front().metadata().steps.size()), 1);
+  const std::vector<std::string> members = MembersOf(simulated);
   const auto own_ns = [&](std::uint32_t node) {
     return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
   };
@@ -129,8 +170,15 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     scheduled.graphs.push_back(std::move(copy));
     scheduled.plans.push_back(plans[own.program]);
     scheduled.first.push_back(own.first_node);
-    scheduled.facts.push_back({{"class_ranks", std::to_string(own.ranks)},
-                               {"class_first_rank", std::to_string(own.first_rank)}});
+    scheduled.facts.push_back({{kFactClassRanks, std::to_string(own.ranks)},
+                               {kFactClassMembers, members[scheduled.facts.size()]}});
+    std::vector<std::int64_t> transfer_ns;
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      transfer_ns.push_back(own_ns(own.first_node + i));
+    }
+    scheduled.collectives.push_back(
+        CollectivesOf(graph, programs[own.program], ranks_of,
+                      ranks_of.classes()[own.program].ranks.front().first, transfer_ns));
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       products_at_peak_ns += ProductNsAtPeak(options.to->device, work[own.program][i]) *
                              static_cast<double>(own.ranks);

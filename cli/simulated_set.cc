@@ -234,7 +234,7 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
 DrySimulation SimulatedSet::Simulation() {
   DrySimulation simulation;
   simulation.replace_times = [this](const DrySet& set) { return ReplaceTimes(set); };
-  simulation.time_source = [this](std::uint32_t node) { return Name(sources[node]); };
+  simulation.time_source = [this](std::uint32_t node) { return sources[node]; };
   simulation.schedule = [this] { return schedule; };
   simulation.scheduled = [this](const DrySet& set, const Schedule& of_set) {
     steps = std::max<std::int64_t>(

@@ -73,6 +73,7 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
   REPRISE_TRY(set.CheckRankByRank("stats"));
+  REPRISE_TRY(set.Verify());
   stats.missing_ranks = set.MissingRanks();
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;

@@ -9,6 +9,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kModeNames = {"real", "surrogate", "timed", "skip"};
 constexpr std::array<std::string_view, 6> kSourceNames = {
     "", "arguments", "counts", "copied_bytes", "message", "unknown"};
+constexpr std::array<std::string_view, kTimeSources> kTimeSourceNames = {
+    "", "recorded", "scaled", "whole", "fitted", "measured", "datasheet", "default"};
 }  // namespace
 
 std::string_view Name(ReplayMode mode) { return kModeNames.at(static_cast<std::size_t>(mode)); }
@@ -30,6 +32,19 @@ std::optional<WorkSource> ParseWorkSource(std::string_view text) {
   for (std::size_t i = 0; i < kSourceNames.size(); ++i) {
     if (kSourceNames[i] == text) {
       return static_cast<WorkSource>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view Name(TimeSource source) {
+  return kTimeSourceNames.at(static_cast<std::size_t>(source));
+}
+
+std::optional<TimeSource> ParseTimeSource(std::string_view text) {
+  for (std::size_t i = 0; i < kTimeSourceNames.size(); ++i) {
+    if (kTimeSourceNames[i] == text) {
+      return static_cast<TimeSource>(i);
     }
   }
   return std::nullopt;

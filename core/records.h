@@ -30,6 +30,21 @@ enum class WorkSource : std::uint8_t {
 [[nodiscard]] std::string_view Name(WorkSource source);
 [[nodiscard]] std::optional<WorkSource> ParseWorkSource(std::string_view text);
 
+// Where a simulated time comes from (docs/simulation.md), the best first.
+enum class TimeSource : std::uint8_t {
+  kNone,       // not simulated; runs of schemas 1 to 7
+  kRecorded,   // as recorded: host time, waits, copies from and to the host
+  kScaled,     // recorded × model of the target / model of the source
+  kWhole,      // recorded × the ratio of the whole capture: the operation is not known
+  kFitted,     // model, fitted efficiencies
+  kMeasured,   // model, measured efficiencies
+  kDatasheet,  // model, stated efficiencies
+  kDefault,    // model, a default efficiency or least time
+};
+inline constexpr std::size_t kTimeSources = 8;
+[[nodiscard]] std::string_view Name(TimeSource source);
+[[nodiscard]] std::optional<TimeSource> ParseTimeSource(std::string_view text);
+
 // One node, one iteration, one rank. Replayed times are MonotonicNs of the rank's host.
 struct NodeRecord {
   std::uint64_t node_id = 0;
@@ -51,8 +66,9 @@ struct NodeInfo {
   Phase phase = Phase::kOther;  // kOther too in runs of schemas 1 to 3, which do not say
   std::string actor;            // "thread 1", "stream 0/7", "group 0"
   ReplayMode mode = ReplayMode::kReal;
-  std::string kernel;  // which kernel or collective ran it; surrogate's name
-  std::string shape;   // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
+  TimeSource time_from = TimeSource::kNone;  // of a simulated run
+  std::string kernel;                        // which kernel or collective ran it; surrogate's name
+  std::string shape;  // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
   double flops = 0;
   double bytes = 0;
   WorkSource work_from = WorkSource::kNone;
@@ -80,6 +96,9 @@ struct CollectiveInfo {
   std::uint64_t node_id = 0;
   CommSpec spec;
   std::int32_t group_size = 1;
+  std::string role;  // of the group in a folded set: "tp"; else empty
+  // Of a simulated run: from the last arrival to this rank's end, modelled; -1: not known.
+  std::int64_t transfer_ns = -1;
 };
 
 // One iteration of one step on one rank.

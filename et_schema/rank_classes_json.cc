@@ -10,6 +10,7 @@
 #include "core/input_file.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/rank_classes.h"
+#include "et_schema/rank_text.h"
 
 namespace reprise {
 namespace {
@@ -21,14 +22,6 @@ constexpr std::uint64_t kMostRanksBytes = std::uint64_t{1} << 28;
 constexpr std::int32_t kMostFoldedRanks = 1 << 24;
 // Roles with more groups are written by rule.
 constexpr std::int64_t kMostLists = 64;
-
-std::string RangeText(const RankRange& range) {
-  if (range.first == range.last) {
-    return std::to_string(range.first);
-  }
-  return range.stride == 1 ? fmt::format("{}-{}", range.first, range.last)
-                           : fmt::format("{}-{}:{}", range.first, range.last, range.stride);
-}
 
 // "7", "0-7", "64-127:8".
 Result<RankRange> ParseRange(const std::string& text) {
@@ -124,6 +117,14 @@ Result<RankClasses> Parse(const RanksJson& json) {
 }
 
 }  // namespace
+
+std::string RangeText(const RankRange& range) {
+  if (range.first == range.last) {
+    return std::to_string(range.first);
+  }
+  return range.stride == 1 ? fmt::format("{}-{}", range.first, range.last)
+                           : fmt::format("{}-{}:{}", range.first, range.last, range.stride);
+}
 
 bool RankClasses::Present(const std::string& directory) {
   std::error_code code;

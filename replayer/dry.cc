@@ -24,6 +24,7 @@ struct SimulatedSet {
   Schedule schedule;
   bool recorded = true;                                   // the set has times
   std::vector<std::map<std::string, std::string>> facts;  // by rank, besides the usual; or empty
+  std::vector<std::vector<CollectiveInfo>> collectives;   // by rank
   PartCounts part;
 };
 
@@ -49,7 +50,19 @@ Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOpti
   }
   // Whole sets are simulated as they are, with what does not match counted by `validate`.
   const bool whole = !mapping.changes && options.part.steps.empty() && options.part.range.empty();
-  return whole ? Status{} : AgreeOnTransfers(transfers, mapping, options.part);
+  if (!whole) {
+    REPRISE_TRY(AgreeOnTransfers(transfers, mapping, options.part));
+  }
+  for (std::vector<PlannedTransfer>& of_rank : transfers) {
+    auto& infos = simulated.collectives.emplace_back();
+    for (PlannedTransfer& transfer : of_rank) {
+      const auto members = std::max<std::size_t>(mapping.RanksOf(transfer.spec.group).size(), 1);
+      infos.push_back({.node_id = transfer.node_id,
+                       .spec = std::move(transfer.spec),
+                       .group_size = static_cast<std::int32_t>(members)});
+    }
+  }
+  return {};
 }
 
 Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
@@ -127,10 +140,11 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
   REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
   std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
   for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
-    infos[i].kernel = simulation.time_source(simulated.timing.first[rank] + i);
+    infos[i].time_from = simulation.time_source(simulated.timing.first[rank] + i);
   }
   writer->AppendNodes(std::move(infos));
   writer->AppendEdges(DescribeEdges(graph));
+  writer->AppendCollectives(simulated.collectives[rank]);
   std::vector<NodeRecord> records;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const std::uint32_t at = simulated.timing.first[rank] + i;
@@ -226,6 +240,7 @@ Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
   simulated.timing.first = std::move(classes.first);
   simulated.schedule = std::move(classes.schedule);
   simulated.facts = std::move(classes.facts);
+  simulated.collectives = std::move(classes.collectives);
   simulated.recorded = false;
   return WriteRun(request, set, simulation, simulated, {});
 }

@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/records.h"
 #include "et_schema/graph.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan.h"
@@ -39,7 +39,7 @@ struct DrySimulation {
   // Called when the schedule is known; may be empty.
   std::function<void(const DrySet& set, const Schedule& schedule)> scheduled;
   // Asked afterwards, for each node of `timing`: where its time comes from. Empty: nobody says.
-  std::function<std::string_view(std::uint32_t node)> time_source;
+  std::function<TimeSource(std::uint32_t node)> time_source;
   // For the manifest, asked afterwards.
   std::function<std::map<std::string, std::string>()> options;
   std::string device;  // of every rank
@@ -51,6 +51,7 @@ struct ScheduledClasses {
   std::vector<Plan> plans;
   std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
   Schedule schedule;
+  std::vector<std::vector<CollectiveInfo>> collectives;   // by graph
   std::vector<std::map<std::string, std::string>> facts;  // by graph
 };
 // Writes them as a run with one rank for each class. `simulation` names times and options.

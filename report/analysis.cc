@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "report/console_lines.h"
 #include "report/coverage.h"
 #include "report/energy.h"
 #include "report/part_sums.h"
@@ -70,32 +71,12 @@ std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<
   return out;
 }
 
-// Of a simulation of classes: for how many ranks each of the run's stands.
-void AddClassNotes(const RunData& run, Report& report) {
-  constexpr std::size_t kMost = 12;
-  std::string text;
-  std::size_t classes = 0;
-  for (const RankData& rank : run.ranks) {
-    const auto ranks = rank.facts.find("class_ranks");
-    const auto first = rank.facts.find("class_first_rank");
-    if (ranks != rank.facts.end() && first != rank.facts.end() && ++classes <= kMost) {
-      text += fmt::format("{}{} for {} from rank {} on", text.empty() ? "" : ", ", rank.rank,
-                          ranks->second, first->second);
-    }
-  }
-  if (classes > 0) {
-    report.notes.push_back(
-        fmt::format("equal ranks are simulated once; each rank here stands for a "
-                    "class of them: {}{}",
-                    text, classes > kMost ? ", …" : ""));
-  }
-}
-
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
 void CollectFacts(const RunData& run, Report& report) {
   std::map<std::string, std::set<std::int32_t>> unavailable;
   std::set<std::string> missing;
   for (const RankData& rank : run.ranks) {
+    const std::int64_t alike = NumberFact(rank, kFactClassRanks).value_or(1);
     for (const auto& [name, value] : rank.facts) {
       constexpr std::string_view kTelemetry = "telemetry.";
       if (name.starts_with(kTelemetry)) {
@@ -113,7 +94,7 @@ void CollectFacts(const RunData& run, Report& report) {
       std::int64_t count = 0;
       const auto parsed = std::from_chars(value.data(), value.data() + value.size(), count);
       if (counter && parsed.ec == std::errc()) {
-        report.diagnostics[name] += count;
+        report.diagnostics[name] += count * alike;
       }
     }
   }
@@ -126,8 +107,13 @@ void CollectFacts(const RunData& run, Report& report) {
     return found != rank.facts.end() && found->second == "true";
   });
   if (modelled) {
-    report.notes.emplace_back("simulated: all replayed times are modelled, nothing was executed");
-    AddClassNotes(run, report);
+    report.notes.emplace_back("simulated: every time is modelled, nothing was executed");
+    if (HasClasses(report)) {
+      report.notes.push_back(
+          fmt::format("equal ranks are simulated once: {} ranks in {} classes; sums and counts are "
+                      "of all ranks",
+                      RanksOf(report), report.ranks.size()));
+    }
   }
 }
 

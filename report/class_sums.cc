@@ -19,9 +19,9 @@ void AddPasses(const MeasuredRank& rank, std::span<const std::uint32_t> records,
   }
 }
 
-void AddNode(const NodeInfo& node, WorkTimes::Sum& sum) {
-  sum.recorded_ns += node.recorded_duration_ns;
-  sum.tracing_ns += node.recorded_tracing_ns;
+void AddNode(const NodeInfo& node, std::int64_t alike, WorkTimes::Sum& sum) {
+  sum.recorded_ns += alike * node.recorded_duration_ns;
+  sum.tracing_ns += alike * node.recorded_tracing_ns;
 }
 
 // As the replay does: what is executed on a host thread.
@@ -36,6 +36,7 @@ template <typename Key>
 void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
+    const std::int64_t alike = ranks[r].alike();
     std::map<Key, PassSums> passes;
     for (std::size_t i = 0; i < data.nodes.size(); ++i) {
       const NodeInfo& node = data.nodes[i];
@@ -43,9 +44,9 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
         continue;
       }
       auto& [row, work] = sums_[node.*key_];
-      ++row.count;
-      row.recorded_ns += node.recorded_duration_ns;
-      row.tracing_ns += node.recorded_tracing_ns;
+      row.count += alike;
+      row.recorded_ns += alike * node.recorded_duration_ns;
+      row.tracing_ns += alike * node.recorded_tracing_ns;
       work = work || node.op_class != OpClass::kComm;
       const auto records = ranks[r].Records(i);
       if (records.empty()) {
@@ -54,15 +55,16 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
       for (const std::uint32_t k : records) {
         // A transfer's time counts from the last arrival, as it does in the recording.
         const NodeRecord& record = data.records[k];
-        passes[node.*key_].Add(record.iteration,
-                               transfers.OwnNs(r, k).value_or(record.duration_ns));
+        const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
+        passes[node.*key_].Add(record.iteration, ns);
+        row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
       }
-      row.flops += node.flops;
-      row.bytes += node.bytes;
+      row.flops += static_cast<double>(alike) * node.flops;
+      row.bytes += static_cast<double>(alike) * node.bytes;
     }
     for (const auto& [key, times] : passes) {
       ClassRow& row = sums_[key].row;
-      row.replayed_ns = row.replayed_ns.value_or(0) + times.MedianNs();
+      row.replayed_ns = row.replayed_ns.value_or(0) + alike * times.MedianNs();
     }
   }
 }
@@ -97,16 +99,16 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
       if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
         continue;
       }
-      AddNode(node, all_);
+      AddNode(node, rank.alike(), all_);
       AddPasses(rank, records, passes);
       if (CanStretch(node)) {
-        AddNode(node, by_class_[node.op_class]);
+        AddNode(node, rank.alike(), by_class_[node.op_class]);
         AddPasses(rank, records, class_passes[node.op_class]);
       }
     }
-    all_.replayed_ns += passes.MedianNs();
+    all_.replayed_ns += rank.alike() * passes.MedianNs();
     for (const auto& [op_class, times] : class_passes) {
-      by_class_[op_class].replayed_ns += times.MedianNs();
+      by_class_[op_class].replayed_ns += rank.alike() * times.MedianNs();
     }
   }
 }

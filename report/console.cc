@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
+#include <utility>
 
 #include "core/counters.h"
 #include "core/nearest.h"
@@ -13,6 +15,8 @@
 #include "report/report.h"
 #include "report/table.h"
 #include "report/thermal_text.h"
+#include "report/time_sources.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -61,59 +65,105 @@ std::string StepSection(const Report& report, const Style& style) {
   if (IsMonitored(report.manifest)) {
     return MonitoredHead(report, style);
   }
+  const bool recorded = HasRecordedTimes(report);
   std::string text = "\n" + CoverageLine(report, style) + Label("Step time", style);
-  text += fmt::format("recorded {}, replayed {} (median of {} iterations",
-                      DurationText(report.step_time_recorded_ns),
-                      DurationText(report.step_time_replayed_ns), report.iterations);
-  if (report.step_time_replayed_min_ns) {
-    text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
-                        DurationText(report.step_time_replayed_max_ns));
+  text += fmt::format(
+      "{}{} {}",
+      recorded ? fmt::format("recorded {}, ", DurationText(report.step_time_recorded_ns)) : "",
+      ReplayedName(report.verdict), DurationText(report.step_time_replayed_ns));
+  if (!IsSimulated(report.manifest)) {
+    text += fmt::format(" (median of {} iterations", report.iterations);
+    if (report.step_time_replayed_min_ns) {
+      text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
+                          DurationText(report.step_time_replayed_max_ns));
+    }
+    text += ")";
   }
-  return text + ")\n" + RatioLines(report, style) + Label("Recorded time", style) +
+  if (!recorded) {
+    return text + fmt::format("; {}\n", kNoRecordedStep) + SourceLine(report, style);
+  }
+  return text + "\n" + SourceLine(report, style) + RatioLines(report, style) +
+         Label("Recorded time", style) +
          fmt::format("covered {}, host {}, wait {}, gaps {} (all ranks)\n",
                      DurationText(report.recorded_ns), DurationText(report.host_ns),
                      DurationText(report.wait_ns), DurationText(report.delay_ns));
 }
 
-std::string ClassSection(const Report& report, const Style& style) {
-  Table table({"class", "nodes", "recorded", "tracing", "replayed", RatioName(report.verdict),
-               "GFLOP/s", "GB/s"});
-  for (const ClassRow& row : report.classes) {
-    table.Add({row.name, fmt::format("{}", row.count), DurationText(row.recorded_ns),
-               DurationText(row.tracing_ns), DurationText(row.replayed_ns),
-               RatioText(report.verdict, row.replayed_ns,
-                         ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns)),
-               row.flops > 0 ? NumberText(row.gflop_per_s) : "-",
-               row.bytes > 0 ? NumberText(row.gb_per_s) : "-"});
+// Adds cells to a row of a table where `condition` holds.
+void AddIf(bool condition, std::vector<std::string>& row,
+           std::initializer_list<std::string> cells) {
+  if (condition) {
+    row.insert(row.end(), cells);
   }
-  return table.Empty()
-             ? ""
-             : Heading(style, "By class",
-                       fmt::format("all ranks and recorded steps; {} {}", RatioName(report.verdict),
-                                   report.verdict.untraced ? "against recorded less tracing"
-                                                           : "with tracing")) +
-                   table.Text();
+}
+
+std::string ClassSection(const Report& report, const Style& style) {
+  const Verdict& verdict = report.verdict;
+  const bool recorded = HasRecordedTimes(report);
+  const bool sources = HasSources(SourcesOf(report));
+  std::vector<std::string> header = {"class", "nodes"};
+  AddIf(recorded, header, {"recorded", "tracing"});
+  AddIf(true, header, {ReplayedName(verdict)});
+  AddIf(recorded, header, {RatioName(verdict)});
+  AddIf(true, header, {"GFLOP/s", "GB/s"});
+  AddIf(sources, header, {"times from"});
+  Table table(std::move(header));
+  for (const ClassRow& row : report.classes) {
+    std::vector<std::string> cells = {row.name, fmt::format("{}", row.count)};
+    AddIf(recorded, cells, {DurationText(row.recorded_ns), DurationText(row.tracing_ns)});
+    AddIf(true, cells, {DurationText(row.replayed_ns)});
+    AddIf(recorded, cells,
+          {RatioText(verdict, row.replayed_ns,
+                     ComparedNs(verdict, row.recorded_ns, row.tracing_ns))});
+    AddIf(true, cells,
+          {row.flops > 0 ? NumberText(row.gflop_per_s) : "-",
+           row.bytes > 0 ? NumberText(row.gb_per_s) : "-"});
+    AddIf(sources, cells, {MainSourceText(row.from_ns)});
+    table.Add(std::move(cells));
+  }
+  if (table.Empty()) {
+    return "";
+  }
+  const std::string ranks =
+      HasClasses(report) ? fmt::format("all {} ranks", RanksOf(report)) : "all ranks";
+  return Heading(style, "By class",
+                 recorded ? fmt::format(
+                                "{} and recorded steps; {} {}", ranks, RatioName(verdict),
+                                verdict.untraced ? "against recorded less tracing" : "with tracing")
+                          : ranks + " and steps") +
+         table.Text();
 }
 
 std::string ShapeSection(const Report& report, const Style& style) {
-  Table table({"operation", "shapes of inputs", "count", "recorded", "replayed",
-               RatioName(report.verdict)});
+  const Verdict& verdict = report.verdict;
+  const bool recorded = HasRecordedTimes(report);
+  const bool sources = HasSources(SourcesOf(report));
+  std::vector<std::string> header = {"operation", "shapes of inputs", "count"};
+  AddIf(recorded, header, {"recorded"});
+  AddIf(true, header, {ReplayedName(verdict)});
+  AddIf(recorded, header, {RatioName(verdict)});
+  AddIf(sources, header, {"times from"});
+  Table table(std::move(header));
   for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
     const ShapeRow& row = report.shapes[i];
-    table.Add({Fit(row.name, 26), row.shape.empty() ? "-" : Fit(row.shape, 34),
-               fmt::format("{}", row.count),
-               DurationText(ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns)),
-               DurationText(row.replayed_ns),
-               RatioText(report.verdict, row.replayed_ns,
-                         ComparedNs(report.verdict, row.recorded_ns, row.tracing_ns))});
+    const std::int64_t compared_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+    std::vector<std::string> cells = {Fit(row.name, sources ? 22 : 26),
+                                      row.shape.empty() ? "-" : Fit(row.shape, sources ? 24 : 34),
+                                      fmt::format("{}", row.count)};
+    AddIf(recorded, cells, {DurationText(compared_ns)});
+    AddIf(true, cells, {DurationText(row.replayed_ns)});
+    AddIf(recorded, cells, {RatioText(verdict, row.replayed_ns, compared_ns)});
+    AddIf(sources, cells, {MainSourceText(row.from_ns)});
+    table.Add(std::move(cells));
   }
-  std::string text =
-      table.Empty()
-          ? ""
-          : Heading(style, "Operations by shape",
-                    fmt::format("largest difference first; all ranks and recorded steps{}",
-                                report.verdict.untraced ? "; recorded less tracing" : "")) +
-                table.Text(2);
+  std::string text = table.Empty()
+                         ? ""
+                         : Heading(style, "Operations by shape",
+                                   fmt::format("{} first; all ranks and {}steps{}",
+                                               recorded ? "largest difference" : "longest",
+                                               recorded ? "recorded " : "",
+                                               verdict.untraced ? "; recorded less tracing" : "")) +
+                               table.Text(2);
   if (report.shapes.size() > kMostShapes) {
     text +=
         fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMostShapes);
@@ -136,19 +186,30 @@ std::string CollectiveSection(const Report& report, const Style& style) {
   std::stable_sort(rows.begin(), rows.end(), [&](const CollectiveRow* a, const CollectiveRow* b) {
     return total_ns(a) > total_ns(b);
   });
-  Table table({"collective", "group", "mode", "ranks", "bytes", "count", "recorded", "replayed",
-               "algbw", "busbw"});
+  const bool recorded = HasRecordedTimes(report);
+  const bool replayed = !IsSimulated(report.manifest);  // else every mode is timed
+  std::vector<std::string> header = {"collective", "group"};
+  AddIf(replayed, header, {"mode"});
+  AddIf(true, header, {"ranks", "bytes", "count"});
+  AddIf(recorded, header, {"recorded"});
+  AddIf(true, header, {ReplayedName(report.verdict), "algbw", "busbw"});
+  Table table(std::move(header));
   for (std::size_t i = 0; i < std::min(rows.size(), kMostCollectives); ++i) {
     const CollectiveRow& row = *rows[i];
-    table.Add({row.name, Fit(row.group, 12), std::string(Name(row.mode)),
-               fmt::format("{}", row.group_size), BytesText(row.bytes),
-               fmt::format("{}", row.count), DurationText(row.recorded_ns),
-               DurationText(row.replayed_ns), NumberText(row.algbw_gb_per_s),
-               NumberText(row.busbw_gb_per_s)});
+    std::vector<std::string> cells = {row.name, Fit(row.group, 12)};
+    AddIf(replayed, cells, {std::string(Name(row.mode))});
+    AddIf(true, cells,
+          {fmt::format("{}", row.group_size), BytesText(row.bytes), fmt::format("{}", row.count)});
+    AddIf(recorded, cells, {DurationText(row.recorded_ns)});
+    AddIf(true, cells,
+          {DurationText(row.replayed_ns), NumberText(row.algbw_gb_per_s),
+           NumberText(row.busbw_gb_per_s)});
+    table.Add(std::move(cells));
   }
-  std::string text =
-      Heading(style, "Transfers", "median from the last arrival; GB/s of 10^9 bytes") +
-      table.Text(3);
+  std::string text = Heading(style, "Transfers",
+                             fmt::format("{}median from the last arrival; GB/s of 10^9 bytes",
+                                         HasClasses(report) ? "all groups of a role; " : "")) +
+                     table.Text(replayed ? 3 : 2);
   if (rows.size() > kMostCollectives) {
     text += fmt::format("  .. and {} rows more; --json has all\n", rows.size() - kMostCollectives);
   }
@@ -159,16 +220,34 @@ std::string RankSection(const Report& report, const Style& style) {
   if (IsMonitored(report.manifest)) {
     return MonitoredRanks(report, style);
   }
-  Table table({"rank", "host", "device", "recorded", "replayed", "real", "host", "wait", "gaps"});
+  const bool recorded = HasRecordedTimes(report);
+  const bool replayed = !IsSimulated(report.manifest);  // else on no host, and nothing is real
+  const bool classes = HasClasses(report);
+  std::vector<std::string> header = {classes ? "class" : "rank"};
+  AddIf(classes, header, {"ranks", "which"});
+  AddIf(replayed, header, {"host"});
+  AddIf(true, header, {"device"});
+  AddIf(recorded, header, {"recorded"});
+  AddIf(true, header, {ReplayedName(report.verdict)});
+  AddIf(replayed, header, {"real"});
+  AddIf(recorded, header, {"host", "wait", "gaps"});
+  Table table(std::move(header));
   for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
     const RankRow& row = report.ranks[i];
-    table.Add({fmt::format("{}", row.rank), Fit(row.host, 12), Fit(row.device, 22),
-               DurationText(row.step_time_recorded_ns), DurationText(row.step_time_replayed_ns),
-               fmt::format("{:.1f} %", 100 * row.coverage.real), DurationText(row.host_ns),
-               DurationText(row.wait_ns), DurationText(row.delay_ns)});
+    std::vector<std::string> cells = {fmt::format("{}", row.rank)};
+    AddIf(classes, cells, {fmt::format("{}", row.alike), Fit(row.members, 30)});
+    AddIf(replayed, cells, {Fit(row.host, 12)});
+    AddIf(true, cells, {Fit(row.device, 22)});
+    AddIf(recorded, cells, {DurationText(row.step_time_recorded_ns)});
+    AddIf(true, cells, {DurationText(row.step_time_replayed_ns)});
+    AddIf(replayed, cells, {fmt::format("{:.1f} %", 100 * row.coverage.real)});
+    AddIf(recorded, cells,
+          {DurationText(row.host_ns), DurationText(row.wait_ns), DurationText(row.delay_ns)});
+    table.Add(std::move(cells));
   }
-  return Heading(style, "Ranks", "step times; host, wait and gaps as recorded") + table.Text(3) +
-         RanksLeftOut(report.ranks.size());
+  return Heading(style, classes ? "Classes of equal ranks" : "Ranks",
+                 recorded ? "step times; host, wait and gaps as recorded" : "step times") +
+         table.Text(replayed || classes ? 3 : 2) + RanksLeftOut(report.ranks.size());
 }
 
 std::string EnergyRows(const Report& report) {
@@ -182,7 +261,8 @@ std::string EnergyRows(const Report& report) {
 }
 
 std::string EnergySection(const Report& report, const Style& style) {
-  return "\n" + EnergyLine(report, style) + EnergyRows(report) +
+  const std::string line = EnergyLine(report, style);
+  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) +
          (report.attribution ? EnergyText(*report.attribution, style) : "");
 }
 
@@ -195,7 +275,9 @@ std::string MetricSection(const Report& report, const Style& style) {
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
                                         [](const MetricRow& row) { return row.unit == "celsius"; });
   return (rows.empty() ? "" : Heading(style, "Telemetry", "measured iterations") + rows) +
-         (temperatures ? "" : "  temperatures: no source on this machine\n");
+         (temperatures || IsSimulated(report.manifest)
+              ? ""
+              : "  temperatures: no source on this machine\n");
 }
 
 std::string NoteSection(const Report& report, const Style& style) {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "report/time_sources.h"
+#include "report/verdict_warnings.h"
+
 namespace reprise {
 namespace {
 
@@ -49,6 +54,9 @@ std::string VerdictLines(const Report& report, const Style& style) {
 }
 
 std::string CoverageLine(const Report& report, const Style& style) {
+  if (!SimulatedMachine(report.manifest).empty()) {
+    return "";  // nothing was replayed
+  }
   const auto shares = [](const Coverage& coverage) {
     const std::string capped =
         coverage.capped > 0 ? fmt::format(" ({:.1f} % capped)", 100 * coverage.capped) : "";
@@ -77,7 +85,38 @@ std::string CoverageLine(const Report& report, const Style& style) {
   return "";
 }
 
+std::string SourceLine(const Report& report, const Style& style) {
+  const RunSources sources = SourcesOf(report);
+  if (!HasSources(sources)) {
+    return "";
+  }
+  const std::string operations = SourcesText(sources.operations_ns);
+  const std::string transfers = SourcesText(sources.transfers_ns);
+  return SummaryLine("Times from",
+                     fmt::format("{}{}{}", operations.empty() ? "" : "operations: " + operations,
+                                 operations.empty() || transfers.empty() ? "" : "; ",
+                                 transfers.empty() ? "" : "transfers: " + transfers),
+                     style);
+}
+
+bool HasClasses(const Report& report) {
+  // A run of every rank, each a class of its own, is one of ranks.
+  return std::any_of(report.ranks.begin(), report.ranks.end(), [](const RankRow& row) {
+    return row.alike > 1 || (!row.members.empty() && row.members != std::to_string(row.rank));
+  });
+}
+
+std::string ClassText(const RankRow& row) {
+  constexpr std::size_t kMembersWidth = 40;
+  return row.alike == 1 ? fmt::format("rank {}", row.members)
+                        : fmt::format("class {} ({} ranks: {})", row.rank, row.alike,
+                                      Fit(row.members, kMembersWidth));
+}
+
 std::string EnergyLine(const Report& report, const Style& style) {
+  if (!report.energy_joules && IsSimulated(report.manifest)) {
+    return "";
+  }
   if (!report.energy_joules) {
     return Label("Energy", style) + "unknown: no source, or too few samples\n";
   }

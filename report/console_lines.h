@@ -16,7 +16,16 @@ namespace reprise {
                                       const Style& style);
 // What comes before the verdict, the verdict, then its warnings.
 [[nodiscard]] std::string VerdictLines(const Report& report, const Style& style);
+// Of predictions empty: nothing was replayed.
 [[nodiscard]] std::string CoverageLine(const Report& report, const Style& style);
+// How the times of a prediction were found; empty where no time has a source.
+[[nodiscard]] std::string SourceLine(const Report& report, const Style& style);
+// Whether the run's ranks stand for classes of equal ranks.
+[[nodiscard]] bool HasClasses(const Report& report);
+// "class 3 (128 ranks: 0-7, 64-127:8)", or "rank 5" of a class of its own.
+[[nodiscard]] std::string ClassText(const RankRow& row);
+// In place of a recorded step, where there is none.
+inline constexpr char kNoRecordedStep[] = "no recorded step: the set has no times";
 [[nodiscard]] std::string EnergyLine(const Report& report, const Style& style);
 // A table of metrics, those of single cores left out; at most so many.
 [[nodiscard]] std::string MetricRows(const Report& report, std::size_t most);

@@ -95,6 +95,10 @@ RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   RankRow row;
   row.rank = data.rank;
   row.iterations = rank.iterations();
+  row.alike = rank.alike();
+  if (const auto members = data.facts.find(kFactClassMembers); members != data.facts.end()) {
+    row.members = members->second;
+  }
   const auto index = static_cast<std::size_t>(data.rank);
   row.clock_uncertainty_ns = data.clock_uncertainty_ns;
   row.host = index < manifest.hosts.size() ? manifest.hosts[index] : data.host;
@@ -142,14 +146,15 @@ Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {
   Coverage sums;
   for (const RankRow& row : ranks) {
     const Coverage& mine = row.coverages.at(static_cast<std::size_t>(basis));
-    const Coverage amounts = Scaled(mine, mine.amount);
+    const auto alike = static_cast<double>(row.alike);
+    const Coverage amounts = Scaled(mine, alike * mine.amount);
     sums.real += amounts.real;
     sums.surrogate += amounts.surrogate;
     sums.timed += amounts.timed;
     sums.skipped += amounts.skipped;
     sums.capped += amounts.capped;
     sums.unknown += amounts.unknown;
-    sums.amount += amounts.amount;
+    sums.amount += alike * mine.amount;
   }
   return ToFractions(sums);
 }
@@ -171,7 +176,7 @@ void FillCoverage(Report& report) {
   report.unknown_work = of_all.unknown;
   for (RankRow& row : report.ranks) {
     row.coverage = row.coverages.at(chosen);
-    report.recorded_ns += row.recorded_ns;
+    report.recorded_ns += row.alike * row.recorded_ns;
     report.work_known = report.work_known || row.work_known;
   }
 }
@@ -181,9 +186,10 @@ double CoverageOfStep(std::span<const RankRow> ranks) {
   double steps_ns = 0;
   for (const RankRow& row : ranks) {
     if (row.step_time_recorded_ns) {
-      covered_ns += static_cast<double>(row.real_ns);
-      steps_ns +=
-          static_cast<double>(*row.step_time_recorded_ns) * static_cast<double>(row.recorded_steps);
+      const auto alike = static_cast<double>(row.alike);
+      covered_ns += alike * static_cast<double>(row.real_ns);
+      steps_ns += alike * static_cast<double>(*row.step_time_recorded_ns) *
+                  static_cast<double>(row.recorded_steps);
     }
   }
   return steps_ns > 0 ? std::min(1.0, covered_ns / steps_ns) : 0;

@@ -221,8 +221,8 @@ std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks, const
     }
     // Ranks that work on one batch together each have its share.
     const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);
-    amount->per_step +=
-        static_cast<double>(*number) / static_cast<double>(std::max<std::int64_t>(together, 1));
+    amount->per_step += static_cast<double>(*number * rank.alike()) /
+                        static_cast<double>(std::max<std::int64_t>(together, 1));
   }
   return amount;
 }

@@ -29,7 +29,8 @@ std::string Meaning(DifferenceRow::Kind kind) {
   return "";
 }
 
-std::string DifferenceTable(const Difference& difference, const Style& style) {
+std::string DifferenceTable(const Difference& difference, const std::string& replayed,
+                            const Style& style) {
   Table table({"part", "difference", "of the step"});
   std::int64_t rest_ns = 0;
   for (std::size_t i = 0; i < difference.rows.size(); ++i) {
@@ -50,8 +51,8 @@ std::string DifferenceTable(const Difference& difference, const Style& style) {
   table.Add({"all", SignedDurationText(all_ns),
              ErrorText(static_cast<double>(all_ns) / static_cast<double>(difference.recorded_ns))});
   return Heading(style, "What the difference is made of",
-                 fmt::format("iteration {}, one pass: recorded {}, replayed {}",
-                             difference.iteration, DurationText(difference.recorded_ns),
+                 fmt::format("iteration {}, one pass: recorded {}, {} {}", difference.iteration,
+                             DurationText(difference.recorded_ns), replayed,
                              DurationText(difference.replayed_ns))) +
          table.Text();
 }
@@ -72,7 +73,11 @@ std::string NodeLine(const NodeErrors& nodes, bool error) {
 // Each row's cause is a line below it.
 std::string OffendersText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"operation", "count", "recorded", "replayed", RatioName(report.verdict)});
+  if (!HasRecordedTimes(report)) {
+    return "";
+  }
+  Table table(
+      {"operation", "count", "recorded", ReplayedName(report.verdict), RatioName(report.verdict)});
   for (const OffenderRow& row : details.offenders) {
     table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns),
@@ -86,7 +91,8 @@ std::string OffendersText(const Report& report, const Style& style) {
 
 std::string CriticalPathText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"on the critical path", "recorded", "replayed", RatioName(report.verdict)});
+  Table table({"on the critical path", "recorded", ReplayedName(report.verdict),
+               RatioName(report.verdict)});
   for (const PathRow& row : details.critical_path) {
     table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
@@ -96,8 +102,8 @@ std::string CriticalPathText(const Report& report, const Style& style) {
 
 std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"thread or stream", "nodes", "busy", "replayed", RatioName(report.verdict), "gaps",
-               "replayed", "order"});
+  Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
+               RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
   for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
     const ActorRow& row = details.actors[i];
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
@@ -119,8 +125,8 @@ std::string ActorsText(const Report& report, const Style& style) {
 
 std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table(
-      {"rank", "group", "transfers", "replayed", "exposed", "replayed", RatioName(report.verdict)});
+  Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
+               ReplayedName(report.verdict), RatioName(report.verdict)});
   for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
     const OverlapRow& row = details.overlap[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
@@ -141,11 +147,11 @@ std::string OverlapText(const Report& report, const Style& style) {
 }
 
 std::string DifferenceText(const Report& report, const Style& style) {
-  if (IsMonitored(report.manifest)) {
+  if (IsMonitored(report.manifest) || !HasRecordedTimes(report)) {
     return "";
   }
   return report.details.difference
-             ? DifferenceTable(*report.details.difference, style)
+             ? DifferenceTable(*report.details.difference, ReplayedName(report.verdict), style)
              : Heading(style, "What the difference is made of", "") +
                    Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
 }

@@ -14,6 +14,7 @@ struct Arrival {
   std::int32_t iteration = 0;
   std::int64_t waited_ns = 0;
   std::size_t rank = 0;  // position
+  std::int32_t members = 1;
 
   [[nodiscard]] auto Order() const { return std::tie(transfer, iteration, waited_ns, rank); }
   [[nodiscard]] bool SameTransfer(const Arrival& other) const {
@@ -45,7 +46,8 @@ std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
           arrivals.push_back({.transfer = transfers.matches.number[r][i],
                               .iteration = record.iteration,
                               .waited_ns = std::max<std::int64_t>(0, record.duration_ns - *own_ns),
-                              .rank = r});
+                              .rank = r,
+                              .members = info.group_size});
         }
       }
     }
@@ -187,7 +189,8 @@ std::vector<StragglerRow> FindStragglers(std::span<const MeasuredRank> ranks,
       waited_ns += arrivals[end].waited_ns;
     }
     const auto others = static_cast<std::int64_t>(end - begin) - 1;
-    if (others > 0) {
+    // Of classes of ranks not all members are in the run: who came last is not known.
+    if (others > 0 && others + 1 == arrivals[begin].members) {
       StragglerRow& last = rows[arrivals[begin].rank];
       ++last.last;
       last.caused_ns += (waited_ns - arrivals[begin].waited_ns) / others;

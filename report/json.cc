@@ -5,6 +5,7 @@
 #include "report/report.h"
 #include "report/report_json.h"
 #include "report/rows_json.h"
+#include "report/time_sources.h"
 
 namespace reprise {
 namespace {
@@ -17,6 +18,17 @@ Json CoverageJson(const Coverage& coverage) {
           {"capped", coverage.capped}, {"unknown", coverage.unknown}};
 }
 
+// {"scaled": ns, …}; null where no time has a source.
+Json SourcesJson(const SourceTimes& from_ns) {
+  Json json;
+  for (std::size_t i = 1; i < from_ns.size(); ++i) {
+    if (from_ns[i] > 0) {
+      json[std::string(Name(static_cast<TimeSource>(i)))] = from_ns[i];
+    }
+  }
+  return json;
+}
+
 Json ClassJson(const ClassRow& row) {
   return {{"name", row.name},
           {"count", row.count},
@@ -26,7 +38,8 @@ Json ClassJson(const ClassRow& row) {
           {"flops", row.flops},
           {"bytes", row.bytes},
           {"gflop_per_s", OrNull(row.gflop_per_s)},
-          {"gb_per_s", OrNull(row.gb_per_s)}};
+          {"gb_per_s", OrNull(row.gb_per_s)},
+          {"time_from_ns", SourcesJson(row.from_ns)}};
 }
 
 Json ShapeJson(const ShapeRow& row) {
@@ -36,7 +49,8 @@ Json ShapeJson(const ShapeRow& row) {
           {"count", row.count},
           {"recorded_ns", row.recorded_ns},
           {"tracing_ns", row.tracing_ns},
-          {"replayed_ns", row.replayed_ns}};
+          {"replayed_ns", row.replayed_ns},
+          {"time_from_ns", SourcesJson(row.from_ns)}};
 }
 
 Json VerdictJson(const Verdict& verdict) {
@@ -47,6 +61,7 @@ Json VerdictJson(const Verdict& verdict) {
           {"job_ns", OrNull(verdict.job_ns)},
           {"untraced", verdict.untraced},
           {"ratio", OrNull(verdict.ratio)},
+          {"is_error", IsError(verdict)},
           {"mostly", verdict.mostly.empty() ? Json(nullptr) : Json(verdict.mostly)},
           {"mostly_ns", verdict.mostly_ns},
           {"mostly_ratio", OrNull(verdict.mostly_ratio)},
@@ -80,6 +95,8 @@ Json CollectiveJson(const CollectiveRow& row) {
 
 Json RankJson(const RankRow& row) {
   return {{"rank", row.rank},
+          {"alike", row.alike},
+          {"members", row.members.empty() ? Json(nullptr) : Json(row.members)},
           {"host", row.host},
           {"device", row.device},
           {"nodes", row.nodes},
@@ -168,6 +185,11 @@ Json ReportJson(const Report& report) {
   for (const ClassFactor& row : report.stretches) {
     json["stretches"][row.name] = row.factor;
   }
+  const RunSources sources = SourcesOf(report);
+  json["time_from_ns"] = {{"operations", SourcesJson(sources.operations_ns)},
+                          {"transfers", SourcesJson(sources.transfers_ns)}};
+  json["recorded"] = HasRecordedTimes(report);
+  json["total_ranks"] = RanksOf(report);
   json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
                       {"untraced_work_error", OrNull(report.fidelity.untraced_work_error)},
                       {"step_error", OrNull(report.fidelity.step_error)},

@@ -30,7 +30,10 @@ std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& 
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-MeasuredRank::MeasuredRank(const RankData& data) : data_(&data), node_index_(data.nodes) {
+MeasuredRank::MeasuredRank(const RankData& data)
+    : data_(&data),
+      node_index_(data.nodes),
+      alike_(std::max<std::int64_t>(NumberFact(data, kFactClassRanks).value_or(1), 1)) {
   ChooseSteps();
   FindNodes();
   IndexRecords();

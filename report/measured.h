@@ -48,6 +48,8 @@ class MeasuredRank {
   // Finished steps that are not warm-up.
   [[nodiscard]] const std::vector<StepRecord>& steps() const { return steps_; }
   [[nodiscard]] std::int32_t iterations() const { return iterations_; }
+  // For how many equal ranks this one stands, itself included: sums over ranks multiply by it.
+  [[nodiscard]] std::int64_t alike() const { return alike_; }
   // From the first such step's start to the last one's end; empty if there is none.
   [[nodiscard]] std::int64_t begin_ns() const { return begin_ns_; }
   [[nodiscard]] std::int64_t end_ns() const { return end_ns_; }
@@ -68,6 +70,7 @@ class MeasuredRank {
   std::vector<ReplayMode> modes_;
   std::vector<StepRecord> steps_;
   std::int64_t never_ran_ = 0;
+  std::int64_t alike_ = 1;
   std::int32_t iterations_ = 0;
   std::int64_t begin_ns_ = 0, end_ns_ = 0;
 };

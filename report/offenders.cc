@@ -31,10 +31,26 @@ std::string Offenders::SpeedCause(const Operation& operation) {
                      work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
 }
 
+std::string Offenders::ModelledCause(TimeSource source) {
+  switch (source) {
+    case TimeSource::kScaled:
+      return "scaled: recorded time times the ratio of both machines' models";
+    case TimeSource::kWhole:
+      return "whole: its operation is not known; recorded time times the ratio of all that are";
+    case TimeSource::kRecorded:
+      return "recorded: the time does not depend on the simulated device";
+    default:
+      return fmt::format("{}: the machine's model alone", Name(source));
+  }
+}
+
 std::string Offenders::LikelyCause(const Operation& operation, bool oversubscribed) {
   const OffenderRow& row = operation.row;
   if (operation.mode == ReplayMode::kSurrogate) {
     return "surrogate: no kernel takes this call, another one of the same bytes and FLOPs ran";
+  }
+  if (operation.time_from != TimeSource::kNone) {
+    return ModelledCause(operation.time_from);
   }
   if (operation.mode == ReplayMode::kTimed) {
     return "timed: not run, its recorded time (scaled, where asked for) was waited for";
@@ -59,11 +75,13 @@ void Offenders::AddNode(const MeasuredRank& rank, std::size_t i, Operation& oper
     operation.row.kernel = node.kernel;
   }
   operation.mode = rank.Mode(i);
-  ++operation.row.count;
-  operation.row.recorded_ns += node.recorded_duration_ns;
-  operation.row.replayed_ns += *rank.MedianDurationNs(i);
-  operation.flops += node.flops;
-  operation.bytes += node.bytes;
+  operation.time_from = node.time_from;
+  const std::int64_t alike = rank.alike();
+  operation.row.count += alike;
+  operation.row.recorded_ns += alike * node.recorded_duration_ns;
+  operation.row.replayed_ns += alike * *rank.MedianDurationNs(i);
+  operation.flops += static_cast<double>(alike) * node.flops;
+  operation.bytes += static_cast<double>(alike) * node.bytes;
   std::int64_t shortest_ns = INT64_MAX;
   std::int64_t longest_ns = 0;
   for (const std::uint32_t k : rank.Records(i)) {

@@ -26,6 +26,7 @@ class Offenders {
   struct Operation {
     OffenderRow row;
     ReplayMode mode = ReplayMode::kReal;
+    TimeSource time_from = TimeSource::kNone;
     double flops = 0, bytes = 0;
     double spread_ns = 0;  // longest minus shortest iteration of each node, summed
     std::int64_t iterations = 0;
@@ -33,6 +34,7 @@ class Offenders {
   Operation& Find(const NodeInfo& node);
   static void AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation);
   static std::string SpeedCause(const Operation& operation);
+  static std::string ModelledCause(TimeSource source);
   static std::string LikelyCause(const Operation& operation, bool oversubscribed);
 
   // Name, class and kernel, held or looked at.

@@ -33,7 +33,7 @@ void PartSums::Add(const MeasuredRun& part) {
     rows[r] = row;
   });
   for (const MeasuredRank& rank : part.ranks) {
-    never_ran_ += rank.never_ran();
+    never_ran_ += rank.alike() * rank.never_ran();
   }
   // Each fills members of its own.
   const std::array<std::function<void()>, 4> sums = {
@@ -65,9 +65,9 @@ void PartSums::AddThermal(ThermalDetails thermal) {
 
 std::optional<PageDetails> PartSums::Finish() {
   for (const RankRow& row : report_.ranks) {
-    report_.host_ns += row.host_ns;
-    report_.wait_ns += row.wait_ns;
-    report_.delay_ns += row.delay_ns;
+    report_.host_ns += row.alike * row.host_ns;
+    report_.wait_ns += row.alike * row.wait_ns;
+    report_.delay_ns += row.alike * row.delay_ns;
   }
   FillCoverage(report_);
   report_.coverage_of_step = CoverageOfStep(report_.ranks);

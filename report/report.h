@@ -35,6 +35,9 @@ struct Coverage {
   double amount = 0;
 };
 
+// Times of simulated nodes, by where they come from (TimeSource).
+using SourceTimes = std::array<std::int64_t, kTimeSources>;
+
 // One class of operations, or one phase of the step: one pass over the trace, all ranks.
 struct ClassRow {
   std::string name;
@@ -44,6 +47,7 @@ struct ClassRow {
   std::optional<std::int64_t> replayed_ns;  // of an iteration, the median over iterations
   double flops = 0, bytes = 0;
   std::optional<double> gflop_per_s, gb_per_s;  // as replayed; none where nothing ran
+  SourceTimes from_ns{};                        // of replayed_ns
 };
 
 // All calls of one operation with tensors of the same shapes: one pass over the trace, all ranks.
@@ -54,6 +58,7 @@ struct ShapeRow {
   std::int64_t recorded_ns = 0;
   std::int64_t tracing_ns = 0;   // of recorded_ns: what tracing took, estimated
   std::int64_t replayed_ns = 0;  // of an iteration, the median over iterations
+  SourceTimes from_ns{};         // of replayed_ns
 };
 
 struct ClassFactor {
@@ -73,7 +78,7 @@ enum class TransferClock : std::uint8_t {
 // All transfers of one kind, group and size.
 struct CollectiveRow {
   std::string name;   // "all_reduce", "send", …
-  std::string group;  // as in the trace set
+  std::string group;  // as in the trace set; the role of folded sets' groups, all of them together
   std::int32_t group_size = 1;
   std::int64_t bytes = 0;  // as algbw counts them
   std::int64_t count = 0;  // in one pass over the trace
@@ -105,6 +110,9 @@ struct MetricRow {
 
 struct RankRow {
   std::int32_t rank = 0;
+  // For how many equal ranks it stands, and which: "0-7, 64-127:8". 1 and empty: itself.
+  std::int64_t alike = 1;
+  std::string members;
   std::string host, device;
   std::int64_t nodes = 0;
   std::int32_t iterations = 0;                     // finished, without warm-up

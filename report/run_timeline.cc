@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/measured.h"
 #include "report/run_clocks.h"
+#include "report/table.h"
 
 namespace reprise {
 namespace {
@@ -26,21 +28,46 @@ class RankDrawing {
       : data_(data), options_(options), origins_(origins), timeline_(timeline) {}
 
   void Draw() {
-    process_ = timeline_.Add(Timeline::Track{
-        .name = fmt::format("rank {}{}", data_.rank, data_.host.empty() ? "" : " on " + data_.host),
-        .kind = Timeline::TrackKind::kProcess,
-        .order = data_.rank,
-        .id = data_.rank});
+    process_ = timeline_.Add(Timeline::Track{.name = ProcessName(),
+                                             .kind = Timeline::TrackKind::kProcess,
+                                             .order = data_.rank,
+                                             .id = data_.rank});
     for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
       node_of_id_.emplace(data_.nodes[i].node_id, i);
     }
     DrawSteps();
-    DrawRecorded();
+    if (HasRecorded()) {
+      DrawRecorded();
+    }
     DrawReplayed();
     DrawTelemetry();
   }
 
  private:
+  // A class of equal ranks is one process.
+  [[nodiscard]] std::string ProcessName() const {
+    const auto members = data_.facts.find(kFactClassMembers);
+    if (members == data_.facts.end()) {
+      return fmt::format("rank {}{}", data_.rank, data_.host.empty() ? "" : " on " + data_.host);
+    }
+    const std::int64_t alike = NumberFact(data_, kFactClassRanks).value_or(1);
+    return alike == 1 ? fmt::format("rank {} (modelled)", members->second)
+                      : fmt::format("class {} (×{}: ranks {}) (modelled)", data_.rank, alike,
+                                    Fit(members->second, 60));
+  }
+
+  // False of sets without times.
+  [[nodiscard]] bool HasRecorded() const {
+    return data_.nodes.empty() ||
+           std::any_of(data_.nodes.begin(), data_.nodes.end(),
+                       [](const NodeInfo& node) { return node.recorded_duration_ns > 0; });
+  }
+
+  [[nodiscard]] bool IsModelled() const {
+    const auto found = data_.facts.find(kFactModelled);
+    return found != data_.facts.end() && found->second == "true";
+  }
+
   void DrawSteps() {
     if (data_.steps.empty()) {
       return;
@@ -107,7 +134,7 @@ class RankDrawing {
   }
 
   void DrawReplayed() {
-    Side side("replayed", kReplayed, process_, timeline_);
+    Side side(IsModelled() ? "modelled" : "replayed", kReplayed, process_, timeline_);
     // By iteration and node; within an iteration in the order of the nodes.
     std::map<std::int32_t, std::map<std::size_t, const NodeRecord*>> iterations;
     for (const NodeRecord& record : data_.records) {
@@ -127,6 +154,9 @@ class RankDrawing {
         slice.annotations.push_back({"mode", std::string(Name(record->mode))});
         if (!node.kernel.empty()) {
           slice.annotations.push_back({"kernel", node.kernel});
+        }
+        if (node.time_from != TimeSource::kNone) {
+          slice.annotations.push_back({"time_from", std::string(Name(node.time_from))});
         }
         slice.annotations.push_back({"recorded_duration_ns", node.recorded_duration_ns});
         if (node.flops > 0) {

@@ -18,17 +18,18 @@ void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
       }
       ShapeRow& row = rows_[{node.name, node.shape}];
       row.op_class = Name(node.op_class);
-      ++row.count;
-      row.recorded_ns += node.recorded_duration_ns;
-      row.tracing_ns += node.recorded_tracing_ns;
+      row.count += rank.alike();
+      row.recorded_ns += rank.alike() * node.recorded_duration_ns;
+      row.tracing_ns += rank.alike() * node.recorded_tracing_ns;
       PassSums& times = passes[&row];
       for (const std::uint32_t k : records) {
         const NodeRecord& record = rank.data().records[k];
         times.Add(record.iteration, record.duration_ns);
+        row.from_ns[static_cast<std::size_t>(node.time_from)] += rank.alike() * record.duration_ns;
       }
     }
     for (const auto& [row, times] : passes) {
-      row->replayed_ns += times.MedianNs();
+      row->replayed_ns += rank.alike() * times.MedianNs();
     }
   }
 }

@@ -34,11 +34,15 @@ std::string ShortVerdict(const Report& report, const Style& style) {
 }
 
 std::string StepLine(const Report& report, const Style& style) {
-  std::string text = "replayed " + DurationText(report.step_time_replayed_ns);
-  if (report.step_time_replayed_min_ns) {
+  std::string text =
+      ReplayedName(report.verdict) + " " + DurationText(report.step_time_replayed_ns);
+  if (report.iterations > 1) {
     text += fmt::format(" (median of {}, {} to {})", report.iterations,
                         DurationText(report.step_time_replayed_min_ns),
                         DurationText(report.step_time_replayed_max_ns));
+  }
+  if (!HasRecordedTimes(report)) {
+    return SummaryLine("Step", text + "; " + kNoRecordedStep, style);
   }
   text += "; job ";
   text += report.step_time_untraced_ns ? DurationText(report.step_time_untraced_ns) + " untraced, "
@@ -63,42 +67,30 @@ std::string OperationLine(const Report& report, const Style& style) {
                      style);
 }
 
-// Older runs do not say whose kernels ran. They had two backends, told apart by the platform.
-std::string KernelsOfOlderRun(const std::map<std::string, std::string>& versions) {
-  const auto platform = versions.find("device_platform");
-  const auto driver = versions.find("device_driver");
-  if (platform == versions.end() || driver == versions.end()) {
-    return "";
-  }
-  constexpr std::string_view kPlatformOfHost = "host";
-  if (platform->second != kPlatformOfHost) {
-    return "Reprise's, by OpenCL";
-  }
-  return driver->second.find("PyTorch") != std::string::npos
-             ? "PyTorch's operators, and Reprise's own where it has none"
-             : "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
-}
-
 // Whose kernels the operations' times are of.
 std::string KernelLine(const Report& report, const Style& style) {
   if (report.coverage.real <= 0 || IsSimulated(report.manifest)) {
     return "";
   }
   const auto kernels = report.manifest.versions.find("device_kernels");
-  const std::string text = kernels == report.manifest.versions.end()
-                               ? KernelsOfOlderRun(report.manifest.versions)
-                               : kernels->second;
-  return text.empty() ? "" : SummaryLine("Kernels", text, style);
+  return kernels == report.manifest.versions.end() || kernels->second.empty()
+             ? ""
+             : SummaryLine("Kernels", kernels->second, style);
 }
 
 // The classes that take most time, of one step on one rank, and what is left of the step: the
-// column of differences ends at the verdict's.
+// column of differences ends at the verdict's. Of sets without recorded times, shares of the step.
 class ShortClassTable {
  public:
   explicit ShortClassTable(const Report& report)
       : report_(report),
+        recorded_(HasRecordedTimes(report)),
         steps_(RankSteps(report)),
-        table_({"class", "recorded", "replayed", "difference", RatioName(report.verdict)}) {}
+        table_(
+            recorded_
+                ? std::vector<std::string>{"class", "recorded", ReplayedName(report.verdict),
+                                           "difference", RatioName(report.verdict)}
+                : std::vector<std::string>{"class", ReplayedName(report.verdict), "of the step"}) {}
 
   std::string Text(const Style& style) {
     if (report_.classes.empty() || steps_ == 0) {
@@ -107,9 +99,10 @@ class ShortClassTable {
     AddClasses();
     const Verdict& verdict = report_.verdict;
     bool overlaps = false;
-    if (verdict.job_ns && verdict.replayed_ns) {
+    if (verdict.replayed_ns && (verdict.job_ns || !recorded_)) {
+      const std::int64_t job_ns = recorded_ ? *verdict.job_ns : 0;
       // Classes that overlap add up to more than the step. That is no pause of negative length.
-      const Times rest{*verdict.job_ns - sum_.recorded_ns, *verdict.replayed_ns - sum_.replayed_ns};
+      const Times rest{job_ns - sum_.recorded_ns, *verdict.replayed_ns - sum_.replayed_ns};
       overlaps = rest.recorded_ns < 0 || rest.replayed_ns < 0;
       Add("pauses, waits", std::max<std::int64_t>(rest.recorded_ns, 0),
           std::max<std::int64_t>(rest.replayed_ns, 0));
@@ -117,10 +110,12 @@ class ShortClassTable {
         Add("overlap *", std::min<std::int64_t>(rest.recorded_ns, 0),
             std::min<std::int64_t>(rest.replayed_ns, 0));
       }
-      Add("step", *verdict.job_ns, *verdict.replayed_ns);
+      Add("step", job_ns, *verdict.replayed_ns);
     }
+    const std::int64_t ranks = RanksOf(report_);
     return Heading(style, "Where the time is",
-                   fmt::format("one step on a rank, the mean{}",
+                   fmt::format("one step on a rank, the mean{}{}",
+                               ranks > 1 ? fmt::format(" of {}", ranks) : "",
                                report_.verdict.untraced ? "; what tracing took deducted" : "")) +
            table_.Text() + (overlaps ? OverlapNote() : "");
   }
@@ -168,12 +163,21 @@ class ShortClassTable {
   }
 
   void Add(const std::string& name, std::int64_t recorded_ns, std::int64_t replayed_ns) {
-    table_.Add({name, DurationText(recorded_ns), DurationText(replayed_ns),
-                SignedDurationText(replayed_ns - recorded_ns),
-                RatioText(report_.verdict, replayed_ns, recorded_ns)});
+    if (recorded_) {
+      table_.Add({name, DurationText(recorded_ns), DurationText(replayed_ns),
+                  SignedDurationText(replayed_ns - recorded_ns),
+                  RatioText(report_.verdict, replayed_ns, recorded_ns)});
+      return;
+    }
+    const auto step_ns = static_cast<double>(report_.verdict.replayed_ns.value_or(0));
+    table_.Add({name, DurationText(replayed_ns),
+                step_ns > 0
+                    ? fmt::format("{:.1f} %", 100 * static_cast<double>(replayed_ns) / step_ns)
+                    : "-"});
   }
 
   const Report& report_;
+  const bool recorded_;
   std::int64_t steps_ = 0;
   Table table_;
   Times sum_;  // of all classes
@@ -196,9 +200,11 @@ std::string TransferLine(const Report& report, const Style& style) {
   const std::int64_t steps = report.ranks.front().recorded_steps;
   return SummaryLine(
       "Transfers",
-      fmt::format("{}{}, {} in all: recorded {}, replayed {}, from the last arrival on", count,
-                  steps > 1 ? fmt::format(" in {} steps", steps) : "", BytesText(bytes),
-                  DurationText(recorded_ns), DurationText(replayed_ns)),
+      fmt::format(
+          "{}{}, {} in all: {}{} {}, from the last arrival on", count,
+          steps > 1 ? fmt::format(" in {} steps", steps) : "", BytesText(bytes),
+          HasRecordedTimes(report) ? fmt::format("recorded {}, ", DurationText(recorded_ns)) : "",
+          ReplayedName(report.verdict), DurationText(replayed_ns)),
       style);
 }
 
@@ -217,11 +223,19 @@ std::string RankLine(const Report& report, const Style& style) {
                     : fastest;
     }
   }
-  std::string text = fmt::format("{} on {} host{}", report.ranks.size(), hosts.size(),
-                                 hosts.size() == 1 ? "" : "s");
+  const bool folded = HasClasses(report);
+  std::string text = folded ? fmt::format("{} in {} class{} of equal ones", RanksOf(report),
+                                          report.ranks.size(), report.ranks.size() == 1 ? "" : "es")
+                     : IsSimulated(report.manifest)
+                         ? fmt::format("{} simulated", report.ranks.size())
+                         : fmt::format("{} on {} host{}", report.ranks.size(), hosts.size(),
+                                       hosts.size() == 1 ? "" : "s");
   if (slowest != nullptr && report.ranks.size() > 1) {
-    text += fmt::format(": slowest rank {} with {}, fastest rank {} with {}", slowest->rank,
-                        DurationText(slowest->step_time_replayed_ns), fastest->rank,
+    const auto name = [folded](const RankRow& row) {
+      return folded ? ClassText(row) : fmt::format("rank {}", row.rank);
+    };
+    text += fmt::format(": slowest {} with {}, fastest {} with {}", name(*slowest),
+                        DurationText(slowest->step_time_replayed_ns), name(*fastest),
                         DurationText(fastest->step_time_replayed_ns));
   }
   return SummaryLine("Ranks", text, style);
@@ -229,6 +243,9 @@ std::string RankLine(const Report& report, const Style& style) {
 
 // One line, however much is missing.
 std::string MissingLine(const Report& report, const Style& style) {
+  if (IsSimulated(report.manifest)) {
+    return "";
+  }
   std::vector<std::string> missing;
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
                                         [](const MetricRow& row) { return row.unit == "celsius"; });
@@ -262,9 +279,9 @@ std::string ShortText(const Report& report, bool colour) {
     return ShortMonitored(report, style);
   }
   return ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
-         OperationLine(report, style) + KernelLine(report, style) + TransferLine(report, style) +
-         RankLine(report, style) + EnergyLine(report, style) + MissingLine(report, style) +
-         ShortClassTable(report).Text(style);
+         OperationLine(report, style) + SourceLine(report, style) + KernelLine(report, style) +
+         TransferLine(report, style) + RankLine(report, style) + EnergyLine(report, style) +
+         MissingLine(report, style) + ShortClassTable(report).Text(style);
 }
 
 }  // namespace reprise

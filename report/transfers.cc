@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -64,7 +63,11 @@ class Stopwatch {
 
   // Valid until the next call.
   const Measurement& Measure(Members members) {
-    measured_.clock = ChooseClock(members);
+    // What a simulation of classes says of transfers whose other members the run lacks.
+    modelled_ = std::all_of(members.begin(), members.end(), [](const MatchedMember& member) {
+      return member.info->transfer_ns >= 0;
+    });
+    measured_.clock = modelled_ ? TransferClock::kShared : ChooseClock(members);
     measured_.whole_ns.clear();
     measured_.records.clear();
     measured_.own_ns.clear();
@@ -145,6 +148,10 @@ class Stopwatch {
     }
     for (std::size_t m = 0; m < members.size(); ++m) {
       const NodeRecord& record = RecordOf(members[m], records[m]);
+      if (modelled_) {
+        measured_.own_ns.push_back(std::min(members[m].info->transfer_ns, record.duration_ns));
+        continue;
+      }
       // Who arrived last waited for nobody: its duration is the transfer.
       measured_.own_ns.push_back(
           measured_.clock == TransferClock::kShortest
@@ -166,16 +173,56 @@ class Stopwatch {
 
   std::span<const MeasuredRank> ranks_;
   std::vector<Entry> entries_;
+  bool modelled_ = false;
   Measurement measured_;
 };
 
-// One row of the table while it grows.
+// So many transfers took so long.
+struct WeightedTime {
+  std::int64_t ns = 0, weight = 1;
+};
+
+// As Median, of each time as often as its weight says.
+std::optional<std::int64_t> WeightedMedian(std::vector<WeightedTime>& times) {
+  std::sort(times.begin(), times.end(),
+            [](const WeightedTime& a, const WeightedTime& b) { return a.ns < b.ns; });
+  std::int64_t all = 0;
+  for (const WeightedTime& time : times) {
+    all += time.weight;
+  }
+  std::int64_t below = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    below += times[i].weight;
+    if (2 * below == all) {
+      return times[i].ns + (times[i + 1].ns - times[i].ns) / 2;
+    }
+    if (2 * below > all) {
+      return times[i].ns;
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t WeightedSum(const std::vector<WeightedTime>& times) {
+  std::int64_t sum = 0;
+  for (const WeightedTime& time : times) {
+    sum += time.weight * time.ns;
+  }
+  return sum;
+}
+
+// One row of the table while it grows. Weights are transfers; of classes of ranks, whose members of
+// a group are not all in the run, members.
 struct Accumulator {
   CollectiveRow row;
   CommKind kind = CommKind::kBarrier;
-  std::vector<std::int64_t> recorded_ns, replayed_ns;
+  std::int64_t members_each = 1;  // how many weights one transfer has
+  bool modelled = false;
+  std::int64_t weight = 0, replayed_weight = 0;
+  std::vector<WeightedTime> recorded_ns, replayed_ns;
 };
-using RowKey = std::tuple<std::string_view, std::string_view, std::int64_t, ReplayMode>;
+using RowKey =
+    std::tuple<std::string_view, std::string_view, std::int64_t, ReplayMode, std::int32_t>;
 
 std::int64_t BytesOf(Members members) {
   std::int64_t bytes = 0;
@@ -195,38 +242,55 @@ void AddToRows(Members members, const Measurement& measured, std::span<const Mea
   }
   // A collective is one entry; of a pair, the send and the receive are one each.
   const bool pair = IsPointToPoint(members.front().info->spec.kind);
+  const bool folded = !members.front().info->role.empty();
+  std::int64_t alike = 0;
+  for (const MatchedMember& member : members) {
+    alike += ranks[member.rank].alike();
+  }
   for (std::size_t m = 0; m < (pair ? members.size() : 1); ++m) {
-    const CommSpec& spec = members[m].info->spec;
-    const ReplayMode mode = ranks[members[m].rank].Mode(members[m].node);
-    Accumulator& accumulator = rows[{Name(spec.kind), spec.group, bytes, mode}];
+    const CollectiveInfo& info = *members[m].info;
+    const CommSpec& spec = info.spec;
+    const MeasuredRank& rank = ranks[members[m].rank];
+    const ReplayMode mode = rank.Mode(members[m].node);
+    const std::string& group = folded ? info.role : spec.group;
+    Accumulator& accumulator =
+        rows[{Name(spec.kind), group, bytes, mode, folded ? info.group_size : 0}];
+    const std::int64_t weight = pair ? rank.alike() : folded ? alike : 1;
     accumulator.kind = spec.kind;
+    accumulator.members_each = folded && !pair ? info.group_size : 1;
+    accumulator.weight += weight;
+    accumulator.modelled =
+        accumulator.modelled || rank.data().nodes[members[m].node].time_from != TimeSource::kNone;
     CollectiveRow& row = accumulator.row;
-    row.clock = row.count == 0 ? measured.clock : std::max(row.clock, measured.clock);
+    row.clock = accumulator.weight == weight ? measured.clock : std::max(row.clock, measured.clock);
     row.name = Name(spec.kind);
-    row.group = spec.group;
-    row.group_size = members[m].info->group_size;
+    row.group = group;
+    row.group_size = info.group_size;
     row.bytes = bytes;
     row.mode = mode;
-    ++row.count;
-    accumulator.recorded_ns.push_back(recorded_ns);
-    accumulator.replayed_ns.insert(accumulator.replayed_ns.end(), measured.whole_ns.begin(),
-                                   measured.whole_ns.end());
+    accumulator.recorded_ns.push_back({recorded_ns, weight});
+    for (const std::int64_t ns : measured.whole_ns) {
+      accumulator.replayed_ns.push_back({ns, weight});
+      accumulator.replayed_weight += weight;
+    }
   }
 }
 
 void FinishRow(Accumulator& accumulator) {
   CollectiveRow& row = accumulator.row;
-  row.recorded_ns = Median(accumulator.recorded_ns).value_or(0);
-  row.replayed_ns = Median(accumulator.replayed_ns);
-  row.recorded_sum_ns = std::accumulate(accumulator.recorded_ns.begin(),
-                                        accumulator.recorded_ns.end(), std::int64_t{});
-  if (!accumulator.replayed_ns.empty()) {
-    row.replayed_sum_ns = row.count *
-                          std::accumulate(accumulator.replayed_ns.begin(),
-                                          accumulator.replayed_ns.end(), std::int64_t{}) /
-                          static_cast<std::int64_t>(accumulator.replayed_ns.size());
+  // Of a part of the ranks it may be no whole number.
+  const std::int64_t each = accumulator.members_each;
+  row.count = std::max<std::int64_t>((accumulator.weight + each / 2) / each, 1);
+  row.recorded_ns = WeightedMedian(accumulator.recorded_ns).value_or(0);
+  row.replayed_ns = WeightedMedian(accumulator.replayed_ns);
+  row.recorded_sum_ns = WeightedSum(accumulator.recorded_ns) / each;
+  if (accumulator.replayed_weight > 0) {
+    const std::int64_t sum_ns = WeightedSum(accumulator.replayed_ns);
+    const std::int64_t weight = accumulator.replayed_weight;
+    row.replayed_sum_ns = row.count * (sum_ns / weight) + row.count * (sum_ns % weight) / weight;
   }
-  const bool moved = row.mode == ReplayMode::kReal || row.mode == ReplayMode::kSurrogate;
+  const bool moved =
+      row.mode == ReplayMode::kReal || row.mode == ReplayMode::kSurrogate || accumulator.modelled;
   if (moved && row.replayed_ns && *row.replayed_ns > 0 && row.bytes > 0) {
     // Bytes per nanosecond are 10^9 bytes per second.
     row.algbw_gb_per_s = static_cast<double>(row.bytes) / static_cast<double>(*row.replayed_ns);

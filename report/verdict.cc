@@ -16,6 +16,8 @@
 namespace reprise {
 namespace {
 
+// Option "machine" of a capture simulated on its own.
+constexpr std::string_view kOwnMachine = "recorded";
 // Below this, step times count as equal.
 constexpr double kEqualRatio = 0.02;
 // Of the difference: a smaller cause is not worth a sentence.
@@ -139,7 +141,7 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
   }
   return fmt::format(" Differences cancel: operations and transfers {}, pauses and waits {}{}.",
                      SignedDurationText(classes_ns), SignedDurationText(rest_ns),
-                     report.ranks.size() > 1 ? " on each rank" : "");
+                     RanksOf(report) > 1 ? " on each rank" : "");
 }
 
 // Only where operations ran.
@@ -160,7 +162,7 @@ std::string MostlyText(const Report& report, const Verdict& verdict) {
   const std::int64_t ns = verdict.mostly_ns;
   std::string text =
       fmt::format(" Mostly {} ({}{}", Fit(verdict.mostly, 40), SignedDurationText(ns),
-                  report.ranks.size() > 1 ? " on each rank" : "");
+                  RanksOf(report) > 1 ? " on each rank" : "");
   if (verdict.mostly_ratio && *verdict.mostly_ratio > 0) {
     text += ", " + TimesText(*verdict.mostly_ratio);
   }
@@ -185,7 +187,8 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
   std::string text = fmt::format(
       "{} {}",
       !machine.empty()
-          ? fmt::format("Simulated {}on {}:", RanksText(report.manifest), Fit(machine, 40))
+          ? fmt::format("Simulated {}on {}:", RanksText(report.manifest),
+                        machine == kOwnMachine ? "the recorded machine" : Fit(machine, 40))
       : verdict.kind == Verdict::Kind::kSimulated ? "Simulated"
                                                   : "Replay",
       DurationText(verdict.replayed_ns));
@@ -266,6 +269,8 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
         static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
   }
   verdict.kind = KindOf(report, verdict, simulated, same_machine);
+  const std::string machine = SimulatedMachine(report.manifest);
+  verdict.elsewhere = !machine.empty() && machine != kOwnMachine;
   verdict.caution = UnknownWorkText({.share = report.unknown_work,
                                      .timed = report.coverage_basis == CoverageBasis::kTime,
                                      .shapes = report.work_known});
@@ -282,10 +287,23 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
   return verdict;
 }
 
+bool HasRecordedTimes(const Report& report) {
+  const bool nothing = report.coverage.amount <= 0;  // no nodes at all: it is not known
+  return nothing || report.recorded_ns > 0 || report.step_time_recorded_ns.value_or(0) > 0;
+}
+
+std::int64_t RanksOf(const Report& report) {
+  std::int64_t ranks = 0;
+  for (const RankRow& row : report.ranks) {
+    ranks += row.alike;
+  }
+  return ranks;
+}
+
 std::int64_t RankSteps(const Report& report) {
   std::int64_t steps = 0;
   for (const RankRow& row : report.ranks) {
-    steps += std::max<std::int64_t>(row.recorded_steps, 1);
+    steps += row.alike * std::max<std::int64_t>(row.recorded_steps, 1);
   }
   return steps;
 }

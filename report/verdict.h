@@ -25,6 +25,7 @@ struct Verdict {
   // job_ns is without tracing. Never of a dry run, which simulates the recording with its tracing.
   bool untraced = false;
   std::optional<double> ratio;  // replayed_ns / job_ns
+  bool elsewhere = false;       // simulated on another machine than the recorded one
   // Which operation, or "transfers", the difference is mostly made of; empty: none stands out.
   std::string mostly;
   std::int64_t mostly_ns = 0;  // of one step on one rank, the mean
@@ -41,6 +42,8 @@ struct Verdict {
 // was replayed.
 [[nodiscard]] Verdict FindVerdict(const Report& report, bool same_machine);
 
+// With those that the run's ranks stand for.
+[[nodiscard]] std::int64_t RanksOf(const Report& report);
 // Sums over all nodes of all ranks are of so many steps of one rank.
 [[nodiscard]] std::int64_t RankSteps(const Report& report);
 
@@ -53,8 +56,14 @@ struct Verdict {
 
 // Whether tables may call a difference an error.
 [[nodiscard]] inline bool IsError(const Verdict& verdict) {
-  return verdict.kind != Verdict::Kind::kSpeed;
+  return verdict.kind != Verdict::Kind::kSpeed && !verdict.elsewhere;
 }
+// How tables name what is no recording.
+[[nodiscard]] inline std::string ReplayedName(const Verdict& verdict) {
+  return verdict.kind == Verdict::Kind::kSimulated ? "modelled" : "replayed";
+}
+// False of sets that generators wrote: tables leave out what was recorded.
+[[nodiscard]] bool HasRecordedTimes(const Report& report);
 
 // How tables name and write a replayed time beside a recorded one.
 [[nodiscard]] inline std::string RatioName(const Verdict& verdict) {

@@ -46,6 +46,9 @@ void Parse(std::string_view text, ReplayMode& value) {
 void Parse(std::string_view text, WorkSource& value) {
   value = ParseWorkSource(text).value_or(WorkSource::kNone);
 }
+void Parse(std::string_view text, TimeSource& value) {
+  value = ParseTimeSource(text).value_or(TimeSource::kNone);
+}
 void Parse(std::string_view text, CommKind& value) {
   value = ParseCommKind(text).value_or(CommKind::kBarrier);
 }

@@ -76,6 +76,7 @@ void Parse(std::string_view text, OpKind& value);
 void Parse(std::string_view text, Phase& value);
 void Parse(std::string_view text, ReplayMode& value);
 void Parse(std::string_view text, WorkSource& value);
+void Parse(std::string_view text, TimeSource& value);
 void Parse(std::string_view text, CommKind& value);
 void Parse(std::string_view text, GroupCertainty& value);
 void Parse(std::string_view text, DType& value);

@@ -91,6 +91,10 @@ inline constexpr char kFactDeviceFlopsPerSecond[] = "device_flops_per_second";
 inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
+// Where a rank of the run stands for a class of equal ranks: how many there are, and which, as in
+// "0-7, 64-127:8" (first-last:stride).
+inline constexpr char kFactClassRanks[] = "class_ranks";
+inline constexpr char kFactClassMembers[] = "class_members";
 // This rank's recorded step.
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
 // The time of each of them, in order: "454000000,762000000".

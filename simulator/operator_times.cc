@@ -52,9 +52,4 @@ double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work) {
              : work.flops / RateOf(device, work, true).value * kSecondNs;
 }
 
-std::string_view Name(TimeSource source) {
-  constexpr std::string_view kNames[] = {"recorded", "scaled", "whole", "fitted", "datasheet"};
-  return kNames[static_cast<int>(source)];
-}
-
 }  // namespace reprise

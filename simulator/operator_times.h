@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "core/dtype.h"
 #include "core/operators.h"
+#include "core/records.h"
 #include "machine/machine.h"
 
 namespace reprise {
@@ -37,15 +37,5 @@ struct RooflineTime {
 // Of products: their FLOPs at the peak rate, without efficiency; 0 for other operations. A step's
 // sum over its time is the hardware FLOPs utilisation.
 [[nodiscard]] double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work);
-
-// Where a simulated time comes from, the best first.
-enum class TimeSource : std::uint8_t {
-  kRecorded,   // as recorded: host time, waits, copies from and to the host
-  kScaled,     // recorded × model of the target / model of the source
-  kWhole,      // recorded × the ratio of the whole capture: the operation is not known
-  kFitted,     // model, fitted efficiencies
-  kDatasheet,  // model, stated efficiencies
-};
-[[nodiscard]] std::string_view Name(TimeSource source);
 
 }  // namespace reprise

@@ -130,7 +130,7 @@ class Run:
 
     def coverage(self, ranks=None):
         """Share of the recorded time by how it was replayed: a Series that sums to 1."""
-        return measures.coverage(self.nodes(ranks))
+        return measures.coverage(measures.of_all_ranks(self.nodes(ranks), self.facts(ranks)))
 
     def step_times(self):
         """Replayed step of the slowest rank, by measured iteration (a Series, ns)."""
@@ -141,13 +141,13 @@ class Run:
 
         Of transfers, `replayed_ns` counts from their own rank's arrival (the report's from the last
         member's)."""
-        return measures.classes(self.nodes(ranks))
+        return measures.classes(measures.of_all_ranks(self.nodes(ranks), self.facts(ranks)))
 
     def shapes(self, ranks=None):
         """Recorded and replayed time of one pass, by operation and shapes of its inputs.
 
         What tracing took of the recorded time, as estimated, is in `tracing_ns`."""
-        return measures.shapes(self.nodes(ranks))
+        return measures.shapes(measures.of_all_ranks(self.nodes(ranks), self.facts(ranks)))
 
     # --- reading ------------------------------------------------------------------------------------
 

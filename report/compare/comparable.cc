@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "report/compare/rows.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -33,6 +34,14 @@ std::string OptionOf(const RunManifest& manifest, const std::string& name) {
   const auto found = manifest.options.find(name);
   return found == manifest.options.end() ? "not given" : found->second;
 }
+
+// Of a factor on times, which simulations name and replays leave out where it is 1.
+std::string FactorOf(const RunManifest& manifest, const std::string& name) {
+  std::string value = OptionOf(manifest, name);
+  return value == "1" ? "not given" : value;
+}
+
+bool IsPrediction(const RunManifest& manifest) { return !SimulatedMachine(manifest).empty(); }
 
 // What a comparison reads of a recording: operations by class, transfers and steps. A set that
 // was anonymized has other bytes and names than its original, and the same of these.
@@ -118,10 +127,16 @@ class SettingsExamination {
       Add("trace", fmt::format("{} and {} watched different programs: '{}' and '{}'", label_, label,
                                OptionOf(a, "monitored"), OptionOf(b, "monitored")));
     }
-    if (a.world_size != b.world_size) {
-      Add("part", fmt::format("{} ran {} ranks, {} {}", label_, a.world_size, label, b.world_size));
+    if (const std::int64_t ranks = JobRanks(run.report); ranks != JobRanks(base_.report)) {
+      Add("part",
+          fmt::format("{} ran {} ranks, {} {}", label_, JobRanks(base_.report), label, ranks));
     }
-    ExamineOptions(a, b, label);
+    const bool predicted = IsPrediction(a) != IsPrediction(b);
+    ExamineOptions(a, b, predicted, label);
+    if (predicted) {
+      AddPrediction(a, b, label);
+      return;
+    }
     const double real = base_.report.coverage.real - run.report.coverage.real;
     if (std::abs(real) > kCoverageTolerance) {
       Add("coverage", fmt::format("{:.1f} % of {}'s recorded time ran as the real operation, {:.1f}"
@@ -143,7 +158,19 @@ class SettingsExamination {
     }
   }
 
-  void ExamineOptions(const RunManifest& a, const RunManifest& b, const std::string& label) {
+  // A prediction beside a replay: what ran and what is modelled differs by nature, and is said.
+  void AddPrediction(const RunManifest& a, const RunManifest& b, const std::string& label) {
+    const bool first = IsPrediction(a);
+    Add("mode",
+        fmt::format("{} is modelled (simulated on {}), {} was replayed (mode {})",
+                    first ? label_ : label, SimulatedMachine(first ? a : b), first ? label : label_,
+                    OptionOf(first ? b : a, "mode")),
+        true);
+  }
+
+  // `predicted`: only what chooses the part of the set counts.
+  void ExamineOptions(const RunManifest& a, const RunManifest& b, bool predicted,
+                      const std::string& label) {
     std::map<std::string, int> names;
     for (const RunManifest* manifest : {&a, &b}) {
       for (const auto& [name, value] : manifest->options) {
@@ -152,6 +179,9 @@ class SettingsExamination {
     }
     for (const auto& [name, unused] : names) {
       const char* key = ChoosesMode(name) ? "mode" : ChoosesPart(name) ? "part" : nullptr;
+      if (predicted && (ChoosesMode(name) || FactorOf(a, name) == FactorOf(b, name))) {
+        continue;
+      }
       if (key != nullptr && OptionOf(a, name) != OptionOf(b, name)) {
         Add(key, fmt::format("option {} of {} is {}, of {} {}", name, label_, OptionOf(a, name),
                              label, OptionOf(b, name)));
@@ -159,11 +189,11 @@ class SettingsExamination {
     }
   }
 
-  void Add(const char* key, std::string why) {
+  void Add(const char* key, std::string why, bool expected = false) {
     const bool known = std::any_of(found_.begin(), found_.end(),
                                    [&why](const Incomparable& of) { return of.why == why; });
     if (!known) {
-      found_.push_back({key, std::move(why)});
+      found_.push_back({key, std::move(why), expected});
     }
   }
 

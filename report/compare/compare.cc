@@ -18,11 +18,12 @@ constexpr std::size_t kFewRepeats = 3;
 
 using Settings = std::map<std::string, std::string>;
 
-Settings SettingsOf(const RunManifest& manifest) {
+Settings SettingsOf(const Report& report) {
+  const RunManifest& manifest = report.manifest;
   Settings settings = {{"trace", manifest.trace_name},
                        {"reprise version", manifest.reprise_version},
-                       {"devices", DevicesText(manifest)},
-                       {"ranks", std::to_string(manifest.world_size)},
+                       {"devices", DevicesText(report)},
+                       {"ranks", std::to_string(JobRanks(report))},
                        {"iterations", std::to_string(manifest.iterations)},
                        {"warm-up", std::to_string(manifest.warmup)},
                        {"oversubscribed", manifest.oversubscribed ? "yes" : "no"}};
@@ -41,7 +42,7 @@ std::vector<Setting> DifferingSettings(const std::vector<ComparedSide>& sides) {
   std::vector<Settings> all;
   std::set<std::string> names;
   for (const ComparedSide& side : sides) {
-    all.push_back(SettingsOf(side.runs.front().report.manifest));
+    all.push_back(SettingsOf(side.runs.front().report));
     for (const auto& [name, value] : all.back()) {
       names.insert(name);
     }
@@ -144,10 +145,20 @@ std::vector<std::string> FindWarnings(const std::vector<ComparedSide>& sides,
 
 }  // namespace
 
-std::string DevicesText(const RunManifest& manifest) {
-  std::map<std::string, int> counts;
-  for (const std::string& device : manifest.devices) {
+std::int64_t JobRanks(const Report& report) {
+  return report.manifest.world_size + RanksOf(report) -
+         static_cast<std::int64_t>(report.ranks.size());
+}
+
+std::string DevicesText(const Report& report) {
+  std::map<std::string, std::int64_t> counts;
+  for (const std::string& device : report.manifest.devices) {
     ++counts[device];
+  }
+  for (const RankRow& row : report.ranks) {
+    if (row.alike > 1) {
+      counts[row.device] += row.alike - 1;  // the ranks that this one stands for
+    }
   }
   std::vector<std::string> texts;
   texts.reserve(counts.size());

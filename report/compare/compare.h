@@ -30,6 +30,7 @@ struct ComparedSide {
 struct Incomparable {
   std::string key;
   std::string why;
+  bool expected = false;  // a prediction beside a replay: said, and no reason to refuse
 };
 
 enum class Better : std::uint8_t { kLower, kHigher, kNeither };

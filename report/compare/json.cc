@@ -57,9 +57,9 @@ Json SideJson(const ComparedSide& side) {
   const RunManifest& manifest = side.runs.front().report.manifest;
   return {{"label", side.label},
           {"number", NumberIn(side.label)},
-          {"devices", DevicesText(manifest)},
+          {"devices", DevicesText(side.runs.front().report)},
           {"hosts", std::set<std::string>(manifest.hosts.begin(), manifest.hosts.end()).size()},
-          {"world_size", manifest.world_size},
+          {"world_size", JobRanks(side.runs.front().report)},
           {"runs", RowsJson(side.runs, RunJson)}};
 }
 

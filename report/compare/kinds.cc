@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "report/verdict_warnings.h"
+
 namespace reprise {
 namespace {
 
@@ -48,11 +50,15 @@ Values ExposedSeconds(const Report& report) {
   if (report.details.overlap.empty() || report.ranks.empty()) {
     return {};
   }
+  std::map<std::int32_t, std::int64_t> alike;
+  for (const RankRow& row : report.ranks) {
+    alike[row.rank] = row.alike;
+  }
   double sum_ns = 0;
   for (const OverlapRow& row : report.details.overlap) {
-    sum_ns += static_cast<double>(row.replayed_exposed_ns);
+    sum_ns += static_cast<double>(alike[row.rank] * row.replayed_exposed_ns);
   }
-  return {sum_ns * kSeconds / static_cast<double>(report.ranks.size())};
+  return {sum_ns * kSeconds / static_cast<double>(RanksOf(report))};
 }
 
 // Divides `amount` by each of `values`.
@@ -183,7 +189,10 @@ std::vector<QuantityKind> SummaryKinds() {
       {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
        ThrottledShare},
       {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) { return r.coverage.amount > 0 ? Values{r.coverage.real} : Values{}; }},
+       [](const Report& r) {
+         const bool replayed = r.coverage.amount > 0 && SimulatedMachine(r.manifest).empty();
+         return replayed ? Values{r.coverage.real} : Values{};
+       }},
       {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
   };
 }

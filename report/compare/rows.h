@@ -29,7 +29,9 @@ namespace reprise {
                                                           const ComparedSide& base);
 
 // "4 x opencl: NVIDIA H100": the devices of all ranks.
-[[nodiscard]] std::string DevicesText(const RunManifest& manifest);
+// Of the job, with those that classes stand for, and those that left no file.
+[[nodiscard]] std::int64_t JobRanks(const Report& report);
+[[nodiscard]] std::string DevicesText(const Report& report);
 
 [[nodiscard]] HeatMap DescribeHeat(const Report& report);
 

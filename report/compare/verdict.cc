@@ -97,6 +97,38 @@ std::string EnergyText(const Comparison& comparison, std::size_t position) {
              : fmt::format(", no difference in energy{}{}", RatioInterval(*cell.ratio), modelled);
 }
 
+// Of a prediction beside a replay: the error of the step, and those of the classes that take most
+// time. No claim on how replays spread.
+std::string PredictionText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+                           std::size_t position, const ComparedCell& time) {
+  const bool first = !time.modelled;  // the prediction is the first side
+  const auto error = [first](const Ratio& ratio) {
+    return PercentChangeText((first ? 1 / ratio.value : ratio.value) - 1);
+  };
+  const std::string& predicted = sides[first ? 0 : position].label;
+  const std::string& measured = sides[first ? position : 0].label;
+  std::vector<const ComparedRow*> classes;
+  for (const ComparedRow& row : comparison.rows) {
+    const ComparedCell& cell = row.cells[position];
+    if (row.group == "class" && cell.ratio && cell.ratio->value > 0) {
+      classes.push_back(&row);
+    }
+  }
+  const std::size_t of = first ? position : 0;
+  std::stable_sort(classes.begin(), classes.end(),
+                   [of](const ComparedRow* a, const ComparedRow* b) {
+                     return a->cells[of].quantity->value > b->cells[of].quantity->value;
+                   });
+  std::string text = fmt::format("{} is modelled: its step is {} against {}", predicted,
+                                 error(*time.ratio), measured);
+  constexpr std::size_t kMostClasses = 5;
+  for (std::size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i) {
+    text += fmt::format("{} {} {}", i == 0 ? "; by class:" : ",", classes[i]->label,
+                        error(*classes[i]->cells[position].ratio));
+  }
+  return text;
+}
+
 // The parts that point the way the whole does.
 std::string PartsText(const DifferenceParts& difference) {
   std::string text;
@@ -126,6 +158,9 @@ std::string VerdictText(const std::vector<ComparedSide>& sides, const Comparison
   }
   const ComparedCell& cell = time->cells[position];
   const bool simulated = cell.modelled && time->cells.front().modelled;  // the same in every run
+  if (cell.modelled != time->cells.front().modelled) {
+    return PredictionText(sides, comparison, position, cell);
+  }
   if (!cell.ratio->low && !simulated) {
     return NoClaim(sides, position, cell);
   }

@@ -74,7 +74,9 @@ function yAxis(svg, y, left, right, text, label, ticks = 5) {
 // Horizontal bars made of parts. groups: [{name, bars: [{name, pale, parts: [{name, value, colour}],
 // mark, low, high}]}]; `mark` is a line across the bar, low and high a whisker. Options: title, text,
 // format, columns, rows, items (legend), label (of the axis).
-function stackedBars(parent, groups, options) {
+function stackedBars(parent, allGroups, options) {
+  const groups = allGroups.filter((g) => isShownTime(g.name)).map((g) => ({ ...g, name: worded(g.name),
+    bars: g.bars.filter((bar) => isShownTime(bar.name)).map((bar) => ({ ...bar, name: bar.name && worded(bar.name) })) }));
   const longest = (names) => d3.max(names, (name) => (name || '').length) || 0;
   const room = Math.max(90, 16 + 6.9 * Math.min(longest(groups.flatMap((g) => g.bars.map((bar) => bar.name))), MOST_LETTERS));
   const left = Math.min(420, 26 + 6.9 * Math.min(longest(groups.map((g) => g.name)), 44) + (groups.some((g) => g.bars[0].name) ? room : 0));

@@ -10,7 +10,14 @@ function keepFilters() {
   writeAddress(FILTERS.filter((name) => filters[name] !== '').map((name) => [name, filters[name]]));
 }
 
-const isShown = (section) => !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)) &&
+// What compares with a recording; critical path and overlap follow from its order.
+const ONLY_RECORDED = new Set(['overlap', 'critical-path', 'offenders']);
+
+// What a prediction without power has nothing of.
+const ONLY_METERED = new Set(['telemetry', 'energy', 'throttling']);
+
+const isShown = (section) => !(isPrediction(data.report) && data.telemetry.length === 0 && ONLY_METERED.has(section.id)) &&
+  (data.report.recorded || isMonitor(data.report) || !ONLY_RECORDED.has(section.id)) && !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)) &&
   !(section.id === 'heat-map' && data.report.ranks.length < 2);
 
 function filterChoices() {
@@ -52,6 +59,8 @@ function addFilters(redraw) {
 
 openPage(() => {
   const { run } = data.report;
+  wording.replayed = data.report.verdict.kind === 'simulated' ? 'modelled' : 'replayed';
+  wording.recorded = data.report.recorded || isMonitor(data.report);
   const name = run.trace_name || (isMonitor(data.report) ? 'monitored program' : 'run');
   addTitle(`${name}: Reprise report`, `${name}, started ${run.started_at || 'at an unknown time'}, Reprise ${run.reprise_version}`,
     `Run recorded by Reprise ${run.reprise_version}.`);

@@ -23,15 +23,27 @@ function drawMonitored(box, data) {
 }
 
 // A replay on another machine than the recorded one has no error: verdict.h.
-const isError = (report) => report.verdict.kind !== 'speed';
+const isError = (report) => report.verdict.is_error;
+const isFolded = (report) => report.ranks.some(isClass);
+// Of `reprise simulate`: nothing was replayed.
+const isPrediction = (report) => (report.run.options || {}).mode === 'simulate';
 const ratioName = (report) => (isError(report) ? 'error' : 'ratio');
 const ratioText = (report, relation) => (isError(report) ? error(relation) : known(relation) ? number(1 + relation) : UNKNOWN);
 const ratioColumn = (report) => column(ratioName(report), (r) => ratioText(report, relative(r.replayed_ns, r.recorded_ns)));
 
+// Of predictions: where a row's time comes from, the largest share first.
+function sourceColumns(report) {
+  const text = (from) => {
+    const all = d3.sum(Object.values(from || {}));
+    return Object.entries(from || {}).sort((a, b) => b[1] - a[1]).map(([name, ns]) => (ns === all ? name : `${name} ${percent(ns / all)}`)).join(', ');
+  };
+  return isPrediction(report) ? [textColumn('times from', (r) => text(r.time_from_ns) || UNKNOWN)] : [];
+}
+
 function ratioCards(report) {
   const { fidelity } = report;
   const untraced = known(fidelity.untraced_error);
-  const name = isError(report) ? 'Error' : 'Replayed / recorded';
+  const name = isError(report) ? 'Error' : worded('Replayed / recorded');
   return [
     card(`${name}, step`, ratioText(report, untraced ? fidelity.untraced_error : fidelity.step_error),
       untraced ? `against the untraced step; ${ratioText(report, fidelity.step_error)} against the traced one` : 'with tracing in the recorded step'),
@@ -40,24 +52,48 @@ function ratioCards(report) {
   ];
 }
 
-function drawReplaySummary(box, data) {
-  const { report } = data;
-  const { fidelity, coverage } = report;
+function drawCoverage(box, report) {
+  const { coverage } = report;
   const kinds = [['real', 'var(--c4)'], ['surrogate', 'var(--c3)'], ['timed', 'var(--c9)'], ['skipped', 'var(--c2)']];
   stackedBars(box, [{ name: 'coverage', bars: [{ parts: kinds.map(([name, paint]) => ({ name, value: coverage[name], colour: paint })) }] }], {
     title: `Replay coverage: ${percent(coverage.real)} real, ${percent(coverage.surrogate)} surrogate${coverage.capped > 0 ? ` (${percent(coverage.capped)} capped)` : ''}, ${percent(coverage.timed)} timed, ${percent(coverage.skipped)} skipped`,
     text: `Of ${report.coverage_basis === 'time' ? `${duration(report.covered_ns)} recorded time` : `the ${report.coverage_basis}, as no times are recorded,`} of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
     format: percent, items: kinds.map(([name, paint]) => ({ name, colour: paint })),
   });
+}
+
+// In place of a replay's coverage: how the times of a prediction were found.
+function drawSources(box, report) {
+  const sides = Object.entries(report.time_from_ns).filter((side) => side[1]);
+  if (sides.length === 0) return;
+  const names = [...new Set(sides.flatMap((side) => Object.keys(side[1])))];
+  const paint = (name) => colour(names.indexOf(name));
+  stackedBars(box, sides.map(([name, of]) => ({ name, bars: [{ parts: Object.entries(of).map(([source, ns]) => ({ name: source,
+    value: ns / d3.sum(Object.values(of)), colour: paint(source), more: duration(ns) })) }] })), {
+    title: 'How times were found', text: 'Shares of the modelled time of all ranks. What each source means: docs/simulation.md.',
+    format: percent, items: names.map((name) => ({ name, colour: paint(name) })),
+  });
+}
+
+function drawReplaySummary(box, data) {
+  const { report } = data;
+  const { fidelity } = report;
+  if (isPrediction(report)) drawSources(box, report);
+  else drawCoverage(box, report);
+  const hosts = Math.max(1, new Set(report.ranks.map((r) => r.host)).size);
   box.append(cards(
-    card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
-      `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown'),
-    card('Step, replayed', duration(report.step_time_replayed_ns), `median of ${plural(report.iterations, 'iteration')}, ` +
-      `${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}`),
-    ...ratioCards(report),
-    card('Ranks', count(report.run.world_size), `on ${plural(Math.max(1, new Set(report.ranks.map((r) => r.host)).size), 'host')}`),
-    ...energyCards(report)));
-  if (fidelity.difference_unknown_because) box.append(note(`No attribution of the difference: ${fidelity.difference_unknown_because}`));
+    report.recorded ? card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
+      `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown') :
+      card('Step, recorded', 'none', 'the set has no times'),
+    card(worded('Step, replayed'), duration(report.step_time_replayed_ns), report.iterations > 1 ?
+      `median of ${plural(report.iterations, 'iteration')}, ${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}` : ''),
+    ...(report.recorded ? ratioCards(report) : []),
+    card('Ranks', count(report.total_ranks), isFolded(report) ? `in ${count(report.ranks.length)} classes of equal ones` :
+      wording.replayed === 'modelled' ? 'simulated' : `on ${plural(hosts, 'host')}`),
+    ...(isPrediction(report) && !known(report.energy_joules) ? [] : energyCards(report))));
+  if (report.recorded && fidelity.difference_unknown_because) {
+    box.append(note(`No attribution of the difference: ${fidelity.difference_unknown_because}`));
+  }
 }
 
 function drawSummary(box, data) {
@@ -80,7 +116,7 @@ function drawBusbw(box, data) {
     groupNames.map((name, i) => ({ name: `${SYMBOL_TEXTS[i]} group ${name || '(default)'}`, colour: 'none' }));
   box.append(note('Bus bandwidth as nccl-tests defines it: comparable between group sizes and with a link\'s peak. Colour: kind; shape: group' +
     (shapes.length ? '. ' : ' (there are more groups than shapes: hover for their names). ') +
-    'Timed from the last arrival to the last end. Staged transports are no NVLink.'));
+    (wording.replayed === 'modelled' ? 'Modelled, from the last arrival to the last end.' : 'Timed from the last arrival to the last end. Staged transports are no NVLink.')));
   logScatter(box, measured.map((row) => ({
     x: row.bytes, y: row.busbw_gb_per_s, colour: colour(kinds.indexOf(row.name)), symbol: groupNames.indexOf(row.group),
     tip: `${row.name}, group ${row.group || '(default)'} of ${row.group_size}\n${byteText(row.bytes)}, ${plural(row.count, 'transfer')}\n` +
@@ -89,10 +125,10 @@ function drawBusbw(box, data) {
     title: 'busbw against message size', xLabel: 'message, bytes', yLabel: 'busbw, GB/s', xBase: 2, xText: byteText, yText: number,
     items: [...kinds.map((name, i) => ({ name, colour: colour(i) })), ...shapes],
     columns: [textColumn('collective', (r) => r.name), textColumn('group', (r) => r.group), column('ranks', (r) => count(r.group_size)),
-      column('bytes', (r) => byteText(r.bytes)), column('count', (r) => count(r.count)), textColumn('mode', (r) => r.mode),
-      column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
+      column('bytes', (r) => byteText(r.bytes)), column('count', (r) => count(r.count)),
+      ...(isPrediction(data.report) ? [] : [textColumn('mode', (r) => r.mode)]), column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
       column('algbw GB/s', (r) => number(r.algbw_gb_per_s)), column('busbw GB/s', (r) => number(r.busbw_gb_per_s)),
-      textColumn('clock', (r) => r.clock)],
+      ...(isPrediction(data.report) ? [] : [textColumn('clock', (r) => r.clock)])],
     rows,
   });
   return undefined;
@@ -103,7 +139,7 @@ function drawRoofline(box, data, filters) {
   const points = rows.filter((row) => row.gflop_per_s > 0 && row.flops > 0 && row.bytes > 0);
   if (points.length === 0) return 'No class of operations with known FLOPs and bytes was measured.';
   const limits = data.report.device_limits;
-  box.append(note('Each class as replayed: what it computes per byte that it must move, and how fast. ' + (limits.length === 0 ?
+  box.append(note(worded('Each class as replayed: what it computes per byte that it must move, and how fast. ') + (limits.length === 0 ?
     'This run holds no measured limits of its device, so no roof is drawn.' :
     'The roof is what the device did just before the run, with it to one rank alone: a float32 GEMM (level) and a copy (slope). ' +
     'Ranks that share a device have less of it; lower precision, and caches, may pass it.')));
@@ -115,7 +151,7 @@ function drawRoofline(box, data, filters) {
     columns: [textColumn('class', (r) => r.name), column('count', (r) => count(r.count)), column('FLOP', (r) => number(r.flops)),
       column('bytes', (r) => byteText(r.bytes)), column('FLOP/byte', (r) => number(r.bytes > 0 ? r.flops / r.bytes : null)),
       column('GFLOP/s', (r) => number(r.gflop_per_s)), column('GB/s', (r) => number(r.gb_per_s)),
-      column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns))],
+      column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)), ...sourceColumns(data.report)],
     rows,
   });
   return undefined;
@@ -139,7 +175,7 @@ function rankColumns(data) {
     ['gaps recorded', duration, (r) => (r.nodes > 0 ? r.delay_ns : null)],
     ['exposed comm replayed', duration, (r) => exposed.get(r.rank)],
     ['waited for others', duration, (r) => of(straggler, r.rank, 'replayed_waited_ns')],
-    ['kept others waiting', duration, (r) => of(straggler, r.rank, 'caused_ns')],
+    ['kept others waiting', duration, (r) => (isFolded(report) ? null : of(straggler, r.rank, 'caused_ns'))],
     [`energy${report.attribution && report.attribution.modelled ? ' (modelled)' : ''}`, joules, (r) => energy.get(String(r.rank))],
   ];
 }
@@ -161,7 +197,7 @@ function drawHeatMap(box, data, filters) {
   const ranks = byRank(data.report.ranks, filters);
   // A column in which all ranks are alike shows nothing.
   const differs = (c) => new Set(ranks.map(c[2]).filter(known)).size > (ranks.length > 1 ? 1 : 0);
-  const columns = [...rankColumns(data), ...deviceColumns(data)].filter(differs).slice(0, 16);
+  const columns = [...rankColumns(data), ...deviceColumns(data)].filter((c) => isShownTime(c[0])).filter(differs).slice(0, 16);
   if (ranks.length === 0 || columns.length === 0) return 'Nothing is known of single ranks in which they differ.';
   box.append(note('Each column has its own scale, from its least (pale) to its most (strong): look for rows and single cells that stand out. ' +
     'Means over the measured time. Columns in which all ranks are alike are left out.'));
@@ -174,7 +210,7 @@ function drawOffenders(box, data, filters) {
   const rows = data.report.fidelity.offenders.filter((row) => matches(filters.class, row.class));
   if (rows.length === 0) return 'No operation was measured.';
   const { nodes } = data.report.fidelity;
-  box.append(note('The operations whose replayed time differs most from the recorded one.' + (nodes ?
+  box.append(note(worded('The operations whose replayed time differs most from the recorded one.') + (nodes ?
     ` Of ${count(nodes.count)} nodes, ${percent(nodes.within_tenth)} of the recorded time is replayed within 10 %.` : '')));
   box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class), textColumn('kernel', (r) => shortened(r.kernel, 80)),
     column('count', (r) => count(r.count)), column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)),
@@ -185,11 +221,12 @@ function drawOffenders(box, data, filters) {
 function drawShapes(box, data, filters) {
   const rows = data.report.shapes.filter((row) => matches(filters.class, row.class));
   if (rows.length === 0) return 'No operation was measured.';
-  box.append(note('The calls of each operation, by the shapes of its inputs; the largest difference comes first. All ranks, one pass.'));
+  box.append(note('The calls of each operation, by the shapes of its inputs; the ' +
+    `${wording.recorded ? 'largest difference' : 'longest'} comes first. All ranks, one pass.`));
   box.append(table([textColumn('operation', (r) => shortened(r.name, 80)), textColumn('class', (r) => r.class),
     textColumn('shapes of inputs', (r) => shortened(r.shape, 100) || UNKNOWN), column('count', (r) => count(r.count)),
-    column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)), ratioColumn(data.report)],
-  rows.slice(0, 100)));
+    column('recorded', (r) => duration(r.recorded_ns)), column('replayed', (r) => duration(r.replayed_ns)), ratioColumn(data.report),
+    ...sourceColumns(data.report)], rows.slice(0, 100)));
   return undefined;
 }
 
@@ -203,10 +240,10 @@ function pairs(title, object) {
 function drawSettings(box, data) {
   const { run, ranks } = data.report;
   const { options, versions, ...facts } = run;
-  box.append(pairs('Run', facts), pairs('Options', options) || '', pairs('Versions', versions) || '', element('h3', {}, 'Ranks'),
-    table([...RANK_COLUMNS,
+  box.append(pairs('Run', facts), pairs('Options', options) || '', pairs('Versions', versions) || '', element('h3', {}, isFolded(data.report) ? 'Classes of equal ranks' : 'Ranks'),
+    table([...rankColumnsOf(ranks),
       column('nodes', (r) => count(r.nodes)), column('iterations', (r) => count(r.iterations)),
-      column('clock uncertainty', (r) => duration(r.clock_uncertainty_ns))], ranks));
+      ...(isPrediction(data.report) ? [] : [column('clock uncertainty', (r) => duration(r.clock_uncertainty_ns))])], ranks));
 }
 
 function drawNotes(box, data) {

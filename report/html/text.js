@@ -78,8 +78,16 @@ function card(name, value, more) {
 }
 const cards = (...list) => element('div', { class: 'cards' }, ...list.filter(Boolean));
 
+// What a report calls its times. Those of a simulation are modelled, and sets of generators have no
+// recorded ones: tables and charts leave out what would be of a recording.
+const wording = { replayed: 'replayed', recorded: true };
+const worded = (text) => (text || '').replace(/\breplayed\b/g, wording.replayed).replace(/\bReplayed\b/g,
+  wording.replayed.replace(/^./, (first) => first.toUpperCase()));
+const isShownTime = (name) => wording.recorded || !/\brecorded\b|^(step )?(error|ratio)$/.test(name || '');
+
 // A column: {name, text: row => string, left: whether it is text}.
-function table(columns, rows) {
+function table(allColumns, rows) {
+  const columns = allColumns.filter((one) => isShownTime(one.name)).map((one) => ({ ...one, name: worded(one.name) }));
   const kind = (column) => (column.left ? { class: 'text' } : {});
   const head = element('tr', {}, ...columns.map(
     (column) => element('th', { ...kind(column), scope: 'col' }, column.name)));

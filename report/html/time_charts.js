@@ -1,5 +1,5 @@
 // Where the time goes: steps by class, communication, critical path, who waits for whom.
-const RECORDED_AND_REPLAYED = 'Upper, paler bar: recorded. Lower bar: replayed.';
+const recordedAndReplayed = () => (wording.recorded ? worded('Upper, paler bar: recorded. Lower bar: replayed.') : '');
 const MOST_BARS = 24;
 
 const matches = (wanted, value) => wanted === '' || String(value) === wanted;
@@ -49,9 +49,16 @@ function drawSteps(box, data, filters) {
   const ranks = [...new Set([...recorded.keys(), ...replayed.keys()])].sort((a, b) => a - b);
   if (ranks.length === 0 || classes.length === 0) return 'The run holds no operations (or none that the filters let through).';
   const shown = (row) => (row ? row.classes.filter((c) => matches(filters.class, c.name)) : []);
+  const info = new Map(data.report.ranks.map((row) => [row.rank, row]));
+  const nameOf = (rank) => rankName(info.get(rank) || { rank });
+  const alike = (rank) => (info.get(rank) || { alike: 1 }).alike;
+  const weighted = (rows, value) => {
+    const of = [...rows.values()].filter((row) => known(value(row)));
+    return of.length ? d3.sum(of, (row) => alike(row.rank) * value(row)) / d3.sum(of, (row) => alike(row.rank)) : undefined;
+  };
   const mean = (rows) => ({
-    step: d3.mean([...rows.values()].map((row) => row.step).filter(known)),
-    classes: classes.map((name, c) => ({ name, ns: d3.mean([...rows.values()], (row) => row.classes[c].ns) || 0 })),
+    step: weighted(rows, (row) => row.step),
+    classes: classes.map((name, c) => ({ name, ns: weighted(rows, (row) => row.classes[c].ns) || 0 })),
   });
   const bars = (a, b) => [['recorded', a, true], ['replayed', b, false]].filter((side) => side[1]).map(([name, row, pale]) => ({
     name, pale, mark: row.step,
@@ -60,7 +67,7 @@ function drawSteps(box, data, filters) {
   }));
   const total = (row) => d3.sum(shown(row), (c) => c.ns);
   const names = classes.filter((name) => matches(filters.class, name));
-  const columns = [textColumn('rank', (row) => String(row.rank)), textColumn('class', (row) => row.name),
+  const columns = [textColumn('rank', (row) => nameOf(row.rank)), textColumn('class', (row) => row.name),
     column('recorded', (row) => duration(row.recorded)), column('replayed', (row) => duration(row.replayed)),
     column(ratioName(data.report), (row) => ratioText(data.report, relative(row.replayed, row.recorded)))];
   const tableRows = (list) => list.flatMap((rank) => [{ rank, name: 'step', recorded: (recorded.get(rank) || {}).step,
@@ -72,12 +79,12 @@ function drawSteps(box, data, filters) {
     'longer or shorter than the step, whose own time is the upright mark. Medians of iterations; means of a trace\'s steps.'));
   const items = classItems(names);
   if (ranks.length > 1) {
-    const all = { name: `mean of ${plural(ranks.length, 'rank')}`, bars: bars(mean(recorded), replayed.size ? mean(replayed) : null) };
+    const all = { name: `mean of ${plural(d3.sum(ranks, alike), 'rank')}`, bars: bars(mean(recorded), replayed.size ? mean(replayed) : null) };
     stackedBars(box, [all], { title: 'All ranks', format: duration, items });
   }
   largestFirst(box, ranks, (rank) => total(replayed.get(rank) || recorded.get(rank)), 'ranks', (place, list) =>
-    stackedBars(place, list.map((rank) => ({ name: `rank ${rank}`, bars: bars(recorded.get(rank), replayed.get(rank)) })),
-      { title: 'By rank', text: RECORDED_AND_REPLAYED, format: duration, columns, rows: tableRows(list), items }));
+    stackedBars(place, list.map((rank) => ({ name: nameOf(rank), bars: bars(recorded.get(rank), replayed.get(rank)) })),
+      { title: isFolded(data.report) ? 'By class of equal ranks' : 'By rank', text: recordedAndReplayed(), format: duration, columns, rows: tableRows(list), items }));
 }
 
 function drawOverlap(box, data, filters) {
@@ -96,7 +103,7 @@ function drawOverlap(box, data, filters) {
   const groups = d3.nest().key((row) => row.group).entries(rows);
   largestFirst(box, groups, (g) => d3.sum(g.values, (r) => r.replayed_exposed_ns), 'groups', (place, list) =>
     stackedBars(place, list.map((g) => ({ name: g.key || '(default)', bars: bars(g.values) })),
-      { title: filters.rank === '' ? 'By group, sum of ranks' : `By group, rank ${filters.rank}`, text: RECORDED_AND_REPLAYED,
+      { title: filters.rank === '' ? 'By group, sum of ranks' : `By group, rank ${filters.rank}`, text: recordedAndReplayed(),
         format: duration, items }));
   const ranks = d3.nest().key((row) => row.rank).sortKeys((a, b) => a - b).entries(rows);
   const share = (exposed, whole) => (whole > 0 ? percent(exposed / whole) : UNKNOWN);
@@ -129,7 +136,7 @@ function drawPath(box, data, filters) {
   const { parts, recorded_ns: recorded, replayed_ns: replayed } = fidelity.difference;
   stackedBars(box, parts.map((row) => ({ name: row.name, bars: [{ parts: [{ name: 'difference', value: row.difference_ns,
     colour: row.class ? classColour(row.name) : 'var(--c15)', more: `${error(row.difference_ns / recorded)} of the recorded pass` }] }] })), {
-    title: `Why the replay differs from the traced pass: ${duration(recorded)} recorded, ${duration(replayed)} replayed`,
+    title: `Why the ${wording.replayed === 'modelled' ? 'simulation' : 'replay'} differs from the traced pass: ${duration(recorded)} recorded, ${duration(replayed)} ${wording.replayed}`,
     text: `Iteration ${fidelity.difference.iteration}, whose time is the median. The parts add up to the difference; those that shorten the pass point left.`,
     format: signedDuration,
     columns: [textColumn('part', (row) => row.name), column('difference', (row) => signedDuration(row.difference_ns))], rows: parts,
@@ -140,20 +147,27 @@ function drawPath(box, data, filters) {
 function drawStragglers(box, data, filters) {
   const rows = byRank(data.stragglers, filters);
   if (rows.length === 0) return 'No collectives of several ranks.';
+  // Of classes not all members are in the run: who came last is not known.
+  const folded = isFolded(data.report);
+  const caused = (list) => (folded ? [] : list);
   box.append(note('A collective moves when its last member arrives. A rank that waits little is one that the others wait for. ' +
-    'Kept waiting: while the rank was the last to arrive, how long the other members waited, their mean. One pass over the trace.'));
+    `${folded ? '' : 'Kept waiting: while the rank was the last to arrive, how long the other members waited, their mean. '}One pass over the trace.`));
+  const info = new Map(data.report.ranks.map((row) => [row.rank, row]));
+  const nameOf = (row) => rankName(info.get(row.rank) || row);
   largestFirst(box, rows, (row) => Math.max(row.caused_ns, row.replayed_waited_ns), 'ranks', (place, list) =>
-    stackedBars(place, list.map((row) => ({ name: `rank ${row.rank}`, bars: [
+    stackedBars(place, list.map((row) => ({ name: nameOf(row), bars: [
       { name: 'recorded', pale: true, parts: [{ name: 'waited for others', value: row.recorded_waited_ns, colour: 'var(--c0)' }] },
       { name: 'replayed', parts: [{ name: 'waited for others', value: row.replayed_waited_ns, colour: 'var(--c0)' }] },
-      { name: 'kept waiting', parts: [{ name: 'kept others waiting', value: row.caused_ns, colour: 'var(--c1)',
-        more: `last in ${count(row.last)} of ${count(row.transfers)} collectives` }] }] })), {
-      title: 'Waiting, by rank', format: duration,
+      ...caused([{ name: 'kept waiting', parts: [{ name: 'kept others waiting', value: row.caused_ns, colour: 'var(--c1)',
+        more: `last in ${count(row.last)} of ${count(row.transfers)} collectives` }] }])] })), {
+      title: folded ? 'Waiting, by class of equal ranks' : 'Waiting, by rank', format: duration,
       items: [{ name: 'waited for others, recorded', colour: 'var(--c0)', pale: true },
-        { name: 'waited for others, replayed', colour: 'var(--c0)' }, { name: 'kept others waiting, replayed', colour: 'var(--c1)' }],
-      columns: [textColumn('rank', (row) => String(row.rank)), column('waited, recorded', (row) => duration(row.recorded_waited_ns)),
-        column('waited, replayed', (row) => duration(row.replayed_waited_ns)), column('kept waiting', (row) => duration(row.caused_ns)),
-        column('last', (row) => (row.transfers ? percent(row.last / row.transfers) : UNKNOWN)),
+        { name: worded('waited for others, replayed'), colour: 'var(--c0)' },
+        ...caused([{ name: worded('kept others waiting, replayed'), colour: 'var(--c1)' }])].filter((item) => isShownTime(item.name)),
+      columns: [textColumn('rank', nameOf), column('waited, recorded', (row) => duration(row.recorded_waited_ns)),
+        column('waited, replayed', (row) => duration(row.replayed_waited_ns)),
+        ...caused([column('kept waiting', (row) => duration(row.caused_ns)),
+          column('last', (row) => (row.transfers ? percent(row.last / row.transfers) : UNKNOWN))]),
         column('collectives', (row) => count(row.transfers))],
       rows: list,
     }));

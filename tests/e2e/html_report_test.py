@@ -45,6 +45,31 @@ class Output(program.ProgramTest):
 
 
 class InBrowser(pages.PageTest):
+    def test_a_simulated_folded_set(self):
+        trace, run = self.dir / "trace", self.dir / "run"
+        self.run_program("generate", "llama3-8b", "--tp", "2", "--pp", "2", "--dp", "4", "--global-batch", "16",
+                         "--micro-batch", "1", "-o", trace)
+        self.run_program("simulate", trace, "-o", run, "--machine", "h100-hgx", "--slow", "5=1.3", "--quiet")
+        with browser.Page() as page:
+            self.opened(page, write_page(self, run))
+            pages.shot(page, "simulated")
+            charts = self.sections(page)
+            for section in ("summary", "step-time", "busbw", "roofline", "heat-map"):
+                self.assertGreater(charts.get(section, 0), 0, section)
+            for section in ("overlap", "critical-path", "offenders", "telemetry", "energy"):
+                self.assertNotIn(section, charts)
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            page.wait_for("document.querySelectorAll('#shapes td').length > 0")
+            words = page.evaluate("document.getElementById('main').textContent")
+            for word in ("replayed", "Replayed", "NaN", "undefined", "0 of 16"):
+                self.assertNotIn(word, words)
+            for word in ("modelled", "How times were found", "class 0 (×3)", "mean of 16 ranks",
+                         "Classes of equal ranks"):
+                self.assertIn(word, words)
+            heads = page.evaluate("[...document.querySelectorAll('th')].map((head) => head.textContent)")
+            self.assertIn("times from", heads)
+            self.assertEqual([head for head in heads if "recorded" in head or head in ("error", "ratio")], [])
+
     def test_charts_filters_keys_and_themes(self):
         run = self.dir / "run"
         synthetic_run.write_run(program.REPRISE, run, ranks=10, layers=3, slowness=5)

@@ -187,6 +187,12 @@ class DamageTest(program.ProgramTest):
         file.write_bytes(data)
         for command, expect in ((["validate", trace], 1),
                                 (["replay", trace, "--mode", "dry", "-o", self.dir / "run"], BAD_INPUT),
+                                (["stats", trace], BAD_INPUT),
+                                (["export", trace, "--to", "graphml", "-o", self.dir / "graph"], BAD_INPUT),
+                                (["export", trace, "--to", "dot", "--rank", "0", "-o", self.dir / "graph"], BAD_INPUT),
+                                (["export", trace, "--to", "chakra-json", "-o", self.dir / "json"], BAD_INPUT),
+                                (["audit", trace], BAD_INPUT),
+                                (["anonymize", trace, "-o", self.dir / "shared"], BAD_INPUT),
                                 (["pack", trace, "-o", self.dir / "a.reprise", "--not-anonymized"], BAD_INPUT)):
             done = self.run_program(*command, expect=expect)
             self.assertIn("resnet18.0.et: damaged or changed", done.stdout + done.stderr)

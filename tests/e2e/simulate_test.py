@@ -93,7 +93,7 @@ class SimulateTest(ProgramTest):
         self.assertIn("modelled", compared)
         self.run_program("export", run, "--to", "perfetto", "-o", self.dir / "h100.pftrace")
         with sqlite3.connect(run / "rank0.sqlite") as base:
-            sources = {row[0] for row in base.execute("SELECT DISTINCT kernel FROM nodes")}
+            sources = {row[0] for row in base.execute("SELECT DISTINCT time_from FROM nodes")}
         self.assertEqual(sources, {"recorded", "scaled", "whole"})
 
     def test_what_if(self):
@@ -150,8 +150,8 @@ class SimulateTest(ProgramTest):
         # The first thing that it says is what it rests on.
         self.assertIn("rests on default efficiencies", report[:report.index("Every time is modelled")])
         with sqlite3.connect(run / "rank0.sqlite") as base_file:
-            sources = {row[0] for row in base_file.execute("SELECT DISTINCT kernel FROM nodes")}
-        self.assertEqual(sources, {"recorded", "datasheet"})
+            sources = {row[0] for row in base_file.execute("SELECT DISTINCT time_from FROM nodes")}
+        self.assertLessEqual({"recorded", "default"}, sources)
         faster = predict("--set", "device.memory.bandwidth=4TB/s", "--set", "device.least_kernel_time=1us")
         self.assertLess(faster["step_time_ns"], base["step_time_ns"])
         self.assertGreater(predict("--slow", "1=2")["step_time_ns"], base["step_time_ns"])
@@ -182,6 +182,46 @@ class SimulateTest(ProgramTest):
         report = self.run_program("report", self.dir / "run_of_ranks").stdout
         self.assertIn("Simulated on h100-hgx:", report)
 
+    def test_reports_of_folded_runs_sum_over_all_ranks(self):
+        trace = self.dir / "trace"
+        self.run_program("generate", "llama3-8b", "--tp", "2", "--pp", "2", "--dp", "4", "--global-batch", "16",
+                         "--micro-batch", "1", "-o", trace)
+        reports, runs = [], []
+        for fold in ("auto", "off"):
+            runs.append(self.simulate(trace, "--machine", "h100-hgx", "--slow", "5=1.3", "--fold", fold))
+            reports.append(json.loads(self.run_program("report", runs[-1], "--json").stdout))
+        folded, unfolded = reports
+        self.assertLess(len(folded["ranks"]), 16)
+        self.assertEqual(len(unfolded["ranks"]), 16)
+        for key in ("classes", "phases", "shapes", "collectives", "time_from_ns", "total_ranks", "coverage",
+                    "step_time_replayed_ns"):
+            self.assertEqual(folded[key], unfolded[key], key)
+        self.assertEqual({row["group"] for row in folded["collectives"]}, {"tp", "pp", "dp", "norm"})
+        # Each rank is in one class.
+        self.assertEqual(sum(row["alike"] for row in folded["ranks"]), 16)
+        self.assertIn("5", [row["members"] for row in folded["ranks"]])
+        # Nothing says that it was recorded or replayed, or is measured.
+        text = self.run_program("report", runs[0], "--full").stdout
+        for word in ("replayed", "  recorded", "untraced", " error", "no source"):
+            self.assertNotIn(word, text)
+        self.assertIn("no recorded step: the set has no times", text)
+        self.assertIn("Ranks           16 simulated: ", self.run_program("report", runs[1]).stdout)
+        compared = self.run_program("compare", f"folded={runs[0]}", f"unfolded={runs[1]}").stdout
+        self.assertIn("unfolded takes the same time as folded", compared)
+
+    def test_a_prediction_beside_a_replay(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        measured, predicted = self.dir / "measured", self.simulate(trace, "--machine", "recorded", "--slow", "1=2")
+        self.run_program("replay", trace, "-o", measured, "--mode", "dry", "--quiet")
+        manifest = json.loads((measured / "manifest.json").read_text())
+        manifest["options"].update(mode="full", ops="real", comms="real")  # as if it had run
+        (measured / "manifest.json").write_text(json.dumps(manifest))
+        (measured / "checksums.xxh128").unlink()
+        done = self.run_program("compare", f"measured={measured}", f"predicted={predicted}").stdout
+        self.assertRegex(done, r"^predicted is modelled: its step is \+[0-9.]+ % against measured; by class: ")
+        self.assertIn("predicted is modelled (simulated on recorded), measured was replayed (mode full)",
+                      " ".join(done.split()))
+
     def test_ten_thousand_ranks(self):
         trace, run = self.dir / "large", self.dir / "run"
         self.run_program("generate", "llama3-70b", "--tp", "8", "--pp", "8", "--dp", "160", "--global-batch", "2560",
@@ -195,8 +235,12 @@ class SimulateTest(ProgramTest):
         self.assertLess(result["hfu"] * result["step_time_ns"] / 1e9, 1.6 * least)
         report = self.run_program("report", run).stdout
         self.assertIn("Simulated 10240 ranks on h100-hgx:", report)
-        self.assertIn("stands for a class", self.run_program("report", run, "--section", "notes").stdout)
+        self.assertIn(f"10240 ranks in {result['classes']} classes",
+                      self.run_program("report", run, "--section", "notes").stdout)
+        self.run_program("report", run, "--quiet", "-o", self.dir / "large.html")
+        self.assertLess((self.dir / "large.html").stat().st_size, 6e6)
         self.run_program("export", run, "--to", "perfetto", "-o", self.dir / "large.pftrace")
+        self.assertIn("class 1 (×1280: ranks 1280-2559) (modelled)".encode(), (self.dir / "large.pftrace").read_bytes())
 
     def test_bad_input_names_the_way_out(self):
         trace = self.convert("gloo_comms/gpt_tp4")

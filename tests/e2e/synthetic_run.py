@@ -140,7 +140,7 @@ def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
         nodes.append((rank, i + 1, name(op), op_class, "comm" if group else "work",
                       f"group {group}" if group else "stream 0/7", "real", name(f"{op_class}_kernel"), FLOPS.get(op_class, 0),
                       BYTES.get(op_class, 0), 0, start, own, 1, end - start, max(0, start - ended), phase, 0,
-                      "[4096,1024] [1024,1024]", "message" if group else "arguments", 0))
+                      "[4096,1024] [1024,1024]", "message" if group else "arguments", 0, ""))
         records += [(rank, i + 1, k, 0, "real", p.times[i][rank][0], p.times[i][rank][1] - p.times[i][rank][0])
                     for k, p in enumerate(replays)]
         if group:
@@ -148,7 +148,7 @@ def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
             place[group] = place.get(group, -1) + 1
             size = (1 << 20) << (i % 7)
             transfers.append((rank, i + 1, op.split(":")[1], name(f"{group}{members[0]}"), "recorded", place[group], place[group],
-                              "bfloat16", size, size, "[]", "[]", -1, -1, -1, "sum", 1, 0 if waits else 1, len(members)))
+                              "bfloat16", size, size, "[]", "[]", -1, -1, -1, "sum", 1, 0 if waits else 1, len(members), "", -1))
             last_of[group] = i + 1
         if waits:
             last = i + 1

@@ -258,6 +258,8 @@ class Schemas(unittest.TestCase):
             ALTER TABLE nodes DROP COLUMN recorded_delay_ns; ALTER TABLE nodes DROP COLUMN recorded_elapsed_ns; ALTER TABLE nodes DROP COLUMN phase;
             ALTER TABLE nodes DROP COLUMN recorded_tracing_ns; ALTER TABLE nodes DROP COLUMN shape;
             ALTER TABLE nodes DROP COLUMN work_from; ALTER TABLE nodes DROP COLUMN capped;
+            ALTER TABLE nodes DROP COLUMN time_from;
+            ALTER TABLE collectives DROP COLUMN role; ALTER TABLE collectives DROP COLUMN transfer_ns;
             DROP TABLE meters; PRAGMA user_version = 1""")
         run, now = reprise.Run(path), reprise.Run(made.real_run())
         self.assertEqual(list(run.metrics()["kind"]), list(now.metrics()["kind"]))

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "report/compare/condition.h"
+#include "report/compare/rows.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {
@@ -315,6 +316,40 @@ INSTANTIATE_TEST_SUITE_P(
                    }
                  }
                }}));
+
+TEST(Compare, APredictionBesideAReplayHasErrors) {
+  RunData run = Slower(1.5);
+  run.manifest.options = {{"mode", "simulate"}, {"machine", "h100-hgx"}, {"time_scale", "1"}};
+  const ComparedSide measured = MakeSide("measured", {Slower(1)});
+  const ComparedSide predicted = MakeSide("predicted", {run});
+  for (const auto& sides : {std::vector{measured, predicted}, std::vector{predicted, measured}}) {
+    const auto found = FindIncomparable(sides);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_TRUE(found[0].expected);
+    const Comparison comparison = Compare(sides, found);
+    EXPECT_THAT(comparison.verdicts[0],
+                HasSubstr("predicted is modelled: its step is +50 % against measured; by class: "
+                          "gemm +50 %, elementwise +50 %, comm +50 %"));
+    EXPECT_THAT(comparison.warnings.front(),
+                HasSubstr("predicted is modelled (simulated on h100-hgx), measured was replayed"));
+  }
+  // What was replayed must still be the same.
+  run.manifest.options["steps"] = "0";
+  EXPECT_FALSE(FindIncomparable({measured, MakeSide("predicted", {run})}).front().expected);
+}
+
+TEST(Compare, ClassesOfRanksCountAsRanks) {
+  RunData folded = MakeRun();
+  folded.ranks[1].facts[kFactClassRanks] = "127";
+  folded.ranks[1].facts[kFactClassMembers] = "1-127";
+  const ComparedSide side = MakeSide("A", {folded});
+  RunData other = folded;
+  other.ranks[1].facts[kFactClassRanks] = "63";
+  const auto found = FindIncomparable({side, MakeSide("B", {other})});
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found.front().why, HasSubstr("A ran 128 ranks, B 64"));
+  EXPECT_EQ(DevicesText(side.runs[0].report), "128 x opencl: cpu");
+}
 
 // As if one meter had read 5 W and 10 J.
 void AddMeter(const std::string& source, Report& report) {

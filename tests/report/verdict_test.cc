@@ -212,13 +212,6 @@ TEST(Verdict, LargeDifferencesThatCancelAreNamed) {
 TEST(Short, SaysWhoseKernelsRan) {
   RunData run = MakeRunOnOneMachine();
   EXPECT_THAT(ShortText(Analyze(run), false), Not(HasSubstr("Kernels  ")));
-  run.manifest.versions["device_platform"] = "host";
-  run.manifest.versions["device_driver"] = "";
-  EXPECT_THAT(ShortText(Analyze(run), false),
-              HasSubstr("Kernels         Reprise's own; with --torch"));
-  run.manifest.versions["device_driver"] = "PyTorch 2.15.0, libtorch_cpu.so";
-  EXPECT_THAT(ShortText(Analyze(run), false), HasSubstr("Kernels         PyTorch's operators"));
-  // Older runs end here; since then a run says it in the backend's own words.
   run.manifest.versions["device_kernels"] = "by a test";
   EXPECT_THAT(ShortText(Analyze(run), false), HasSubstr("Kernels         by a test\n"));
 }

@@ -191,9 +191,11 @@ TEST_P(OlderRuns, Open) {
   EXPECT_EQ(gemm.recorded_tracing_ns == 0, version < 5);
   EXPECT_EQ(gemm.shape, version < 6 ? "" : "[1152] [512,384] [384,1152]");
   EXPECT_EQ(gemm.work_from, version < 7 ? WorkSource::kNone : WorkSource::kArguments);
+  EXPECT_EQ(gemm.time_from, version < 8 ? TimeSource::kNone : TimeSource::kScaled);
   EXPECT_EQ(rank.records.size(), 21U);
   EXPECT_EQ(rank.edges.size(), 6U);
   ASSERT_EQ(rank.collectives.size(), 2U);
+  EXPECT_EQ(rank.collectives[1].transfer_ns, -1);
   EXPECT_EQ(rank.collectives[1].spec.in_bytes, 17541120);
   EXPECT_EQ(rank.steps.size(), 3U);
   EXPECT_EQ(rank.samples.size(), 9U);
@@ -208,7 +210,7 @@ TEST_P(OlderRuns, Open) {
   const bool says = testing::Value(run->notes, Contains(HasSubstr("did not tell phases")));
   EXPECT_EQ(says, version < 4);
 }
-INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 8));
+INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 9));
 
 class OlderMergedRuns : public OlderRuns {};
 
