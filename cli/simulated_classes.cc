@@ -65,13 +65,6 @@ std::map<std::string, std::vector<std::vector<std::int32_t>>> GroupsOf(const Ran
   return groups;
 }
 
-ReplayOptions AllTimed() {
-  ReplayOptions options;
-  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
-  options.assume_groups = true;
-  return options;
-}
-
 }  // namespace
 
 Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold) {
@@ -88,7 +81,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   for (const RankClass& file : ranks_of.classes()) {
     const std::int32_t rank = file.ranks.front().first;
     REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(rank)));
-    REPRISE_ASSIGN(Plan plan, BuildPlan(graph, AllTimed(), KernelRegistry::Builtin()));
+    REPRISE_ASSIGN(Plan plan, PlanOfWork(graph));
     work.emplace_back();
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       REPRISE_ASSIGN(work.back().emplace_back(), WorkOf(graph, plan, i));
