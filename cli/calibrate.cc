@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -131,8 +132,8 @@ double UnknownPart(std::span<const CaptureTimes> captures) {
   return all > 0 ? 1 - known / all : 0;
 }
 
-void PrintJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
-               std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
+void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
+                          std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
   nlohmann::ordered_json json = {{"machine", machine.name},
                                  {"calibrated_on", machine.calibration->on},
                                  {"points", machine.calibration->points->value},
@@ -154,13 +155,13 @@ void PrintJson(const MachineModel& machine, std::span<const CaptureTimes> captur
   fmt::print("{}\n", json.dump(2));
 }
 
-void PrintRow(std::string_view name, double share, const MeanErrors& errors) {
+void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors) {
   fmt::print("{:<14}{:>9.1f} %{:>9.1f} %{:>14.1f} %{:>12.1f} %\n", name, 100 * share,
              100 * errors.fitted, 100 * errors.constant, 100 * errors.peaks);
 }
 
-void PrintText(const MachineModel& machine, std::span<const CaptureTimes> captures,
-               std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
+void PrintCalibration(const MachineModel& machine, std::span<const CaptureTimes> captures,
+                      std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
   fmt::print("{}: {} points of {} {}: {}\n", machine.name, machine.calibration->points->value,
              captures.size(), captures.size() == 1 ? "capture" : "captures",
              ShownText(machine.calibration->on));
@@ -181,9 +182,9 @@ void PrintText(const MachineModel& machine, std::span<const CaptureTimes> captur
   fmt::print("{:<14}{:>11}{:>11}{:>16}{:>14}\n", "class", "of time", "error", "one constant",
              "peaks alone");
   for (const auto& [op_class, of_class] : errors.by_class) {
-    PrintRow(Name(op_class), of_class.recorded_ns / errors.total.recorded_ns, of_class);
+    PrintErrorRow(Name(op_class), of_class.recorded_ns / errors.total.recorded_ns, of_class);
   }
-  PrintRow("all", 1, errors.total);
+  PrintErrorRow("all", 1, errors.total);
   for (std::size_t i = 0; i < left_out.size(); ++i) {
     const PredictedSums total = TotalOf(left_out[i]);
     fmt::print("{}: {:+.1f} %, one constant {:+.1f} %, peaks alone {:+.1f} %\n",
@@ -210,7 +211,11 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
                       "itself",
                       ShownText(path), capture.streams ? "a GPU" : "a CPU"));
     }
-    if (capture.times.points.empty()) {
+    // Copies say how many bytes without any shapes.
+    const auto& points = capture.times.points;
+    if (std::all_of(points.begin(), points.end(), [](const FitPoint& point) {
+          return point.work.op_class == OpClass::kMemcpy;
+        })) {
       return BadInput(fmt::format(
           "{}: no operation has both a time and known FLOPs or bytes, so that there is nothing to "
           "fit; capture with shapes (record_shapes=True)",
@@ -228,8 +233,8 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   output.stream() << ToJson(machine).dump(2) << '\n';
   REPRISE_TRY(output.Commit());
   const CalibrationErrors errors = ErrorsOf(left_out);
-  flags.json ? PrintJson(machine, captures, left_out, errors)
-             : PrintText(machine, captures, left_out, errors);
+  flags.json ? PrintCalibrationJson(machine, captures, left_out, errors)
+             : PrintCalibration(machine, captures, left_out, errors);
   return 0;
 }
 

@@ -98,23 +98,17 @@ class TimesOfCapture {
       }
       std::int64_t launched_ns = INT64_MIN;
       std::int64_t others_ns = INT64_MIN;
-      std::int64_t before_ns = INT64_MIN;  // start of the kernel before it on the stream
       for (std::size_t d = 0; d < graph.deps(i).size(); ++d) {
         const Graph::Index dep = graph.deps(i)[d];
         const bool launch = graph.reasons(i)[d] == EdgeReason::kLaunch;
         launches[dep] = launches[dep] || launch;
         std::int64_t& latest = launch ? launched_ns : others_ns;
         latest = std::max(latest, end_ns(dep));
-        before_ns = graph.reasons(i)[d] == EdgeReason::kStream ? graph.start_ns(dep) : before_ns;
       }
-      if (launched_ns == INT64_MIN) {
-        continue;
-      }
-      const auto start_ns = graph.start_ns(i);
+      capture_.times.kernel_ns.push_back(static_cast<double>(graph.duration_ns(i)));
       if (launched_ns > others_ns) {
-        capture_.times.launch_latency_ns.push_back(static_cast<double>(start_ns - launched_ns));
-      } else if (before_ns != INT64_MIN) {
-        capture_.times.kernel_apart_ns.push_back(static_cast<double>(start_ns - before_ns));
+        capture_.times.launch_latency_ns.push_back(
+            static_cast<double>(graph.start_ns(i) - launched_ns));
       }
     }
     std::map<std::int64_t, std::int64_t> last_end_ns;  // of a launch, by thread

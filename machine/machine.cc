@@ -1,5 +1,7 @@
 #include "machine/machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace reprise {
@@ -50,6 +52,16 @@ std::optional<NumberSource> ParseNumberSource(std::string_view text) {
 
 std::string_view Name(DeviceKind kind) { return kind == DeviceKind::kGpu ? "gpu" : "cpu"; }
 std::string_view Name(RateFormat format) { return kFormatNames[static_cast<int>(format)]; }
+
+std::string Described(const Calibration& calibration) {
+  std::string text = calibration.on;
+  if (calibration.points) {
+    text += fmt::format(", {} points", calibration.points->value);
+  }
+  return text + (calibration.error
+                     ? fmt::format(", error {:.1f} % when left out", 100 * calibration.error->value)
+                     : ", error unknown: nothing was left out");
+}
 
 std::optional<std::size_t> MachineModel::FindLink(std::string_view link) const {
   for (std::size_t i = 0; i < links.size(); ++i) {

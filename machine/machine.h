@@ -138,6 +138,9 @@ struct Calibration {
   OptionalNumber error;   // mean of |predicted / measured - 1| of what was left out of the fit
 };
 
+// "a.json.gz, b.json.gz, 45 points, error 17.9 % when left out".
+[[nodiscard]] std::string Described(const Calibration& calibration);
+
 struct CollectiveModel {
   SourcedNumber start_ns;     // of any collective, besides its messages
   SourcedNumber chunk_bytes;  // that trees are cut into

@@ -47,6 +47,11 @@ PeakTimes PeakTimesOf(const DeviceModel& device, const OperatorWork& work) {
   return {RooflineOf(peak, compute).ns, RooflineOf(peak, memory).ns};
 }
 
+bool IsProduct(OpClass op_class) {
+  return op_class == OpClass::kGemm || op_class == OpClass::kAttention ||
+         op_class == OpClass::kConv;
+}
+
 double DefaultRate(const DeviceModel& device, OpClass op_class) {
   return op_class == OpClass::kGemm        ? device.gemm_efficiency.value
          : op_class == OpClass::kAttention ? device.attention_efficiency.value
@@ -57,6 +62,7 @@ double DefaultRate(const DeviceModel& device, OpClass op_class) {
 // Which parameters are whose: deviations in log space from the base's numbers.
 struct Places {
   static constexpr std::size_t kRate = 0, kMemory = 1, kStart = 2, kEach = 3;
+  static constexpr std::size_t kOtherRate = 3, kAll = 4;     // of all: products' rate is kRate
   std::map<OpClass, std::size_t> of_class;                   // its kEach; 0: of all
   std::map<std::pair<OpClass, DType>, std::size_t> of_type;  // rate and memory alike
   std::vector<double> deviation;                             // by parameter
@@ -64,7 +70,7 @@ struct Places {
 
 Places PlacesOf(std::span<const CaptureTimes> captures) {
   Places places;
-  places.deviation.assign(Places::kEach, kAllDeviation);
+  places.deviation.assign(Places::kAll, kAllDeviation);
   for (const CaptureTimes& capture : captures) {
     for (const FitPoint& point : capture.points) {
       const auto [of_class, new_class] =
@@ -84,14 +90,13 @@ struct WeighedPoint {
   PeakTimes base;  // at the base's parts of the peaks
   double log_ns = 0;
   double weight = 1;  // of its residual
-  std::size_t of_class = 0, of_type = 0;
+  std::size_t rate_of_all = 0, of_class = 0, of_type = 0;
 };
 
 class MachineFit {
  public:
-  MachineFit(const MachineModel& base, std::span<const CaptureTimes> captures, double least_ns)
+  MachineFit(const MachineModel& base, std::span<const CaptureTimes> captures)
       : places_(PlacesOf(captures)),
-        least_ns_(least_ns),
         start_ns_(std::max(base.device.kernel_least_ns.value, kLeastStartNs)) {
     double roots = 0;
     for (const CaptureTimes& capture : captures) {
@@ -112,22 +117,27 @@ class MachineFit {
   // `what`: Places::kRate, …; of all operations, or of one class.
   [[nodiscard]] double Deviation(std::size_t what, OpClass op_class) const {
     const auto at = places_.of_class.find(op_class);
-    return parameters_[what] + (at == places_.of_class.end() ? 0 : parameters_[at->second + what]);
+    return parameters_[OfAll(what, op_class)] +
+           (at == places_.of_class.end() ? 0 : parameters_[at->second + what]);
   }
-  [[nodiscard]] double OfAll(std::size_t what) const { return parameters_[what]; }
   [[nodiscard]] double TypeDeviation(OpClass op_class, DType dtype) const {
     return parameters_[places_.of_type.at({op_class, dtype})];
   }
   [[nodiscard]] double start_ns() const { return start_ns_; }
 
  private:
+  // The parameter of all operations, of what and of which kind.
+  static std::size_t OfAll(std::size_t what, OpClass op_class) {
+    return what == Places::kRate && !IsProduct(op_class) ? Places::kOtherRate : what;
+  }
+
   void Add(const DeviceModel& device, const FitPoint& point) {
     const OpClass op_class = point.work.op_class;
     PeakTimes times = PeakTimesOf(device, point.work);
     times.compute_ns /= DefaultRate(device, op_class);
     times.memory_ns /= device.memory_efficiency.value;
     points_.push_back({times, std::log(point.ns), std::sqrt(point.ns * point.calls),
-                       places_.of_class.at(op_class),
+                       OfAll(Places::kRate, op_class), places_.of_class.at(op_class),
                        places_.of_type.at({op_class, point.work.dtype})});
   }
 
@@ -136,26 +146,23 @@ class MachineFit {
     residuals.reserve(points_.size() + at.size());
     for (const WeighedPoint& point : points_) {
       const auto both = [&](std::size_t what) { return at[what] + at[point.of_class + what]; };
-      const double compute_ns =
-          point.base.compute_ns * std::exp(-both(Places::kRate) - at[point.of_type]);
+      const double rate = at[point.rate_of_all] + at[point.of_class + Places::kRate];
+      const double compute_ns = point.base.compute_ns * std::exp(-rate - at[point.of_type]);
       const double memory_ns =
           point.base.memory_ns * std::exp(-both(Places::kMemory) - at[point.of_type]);
       const double start_ns = start_ns_ * std::exp(both(Places::kStart));
       const bool computes = compute_ns > memory_ns;
       const double work_ns = computes ? compute_ns : memory_ns;
-      const double ns = std::max(start_ns + work_ns, least_ns_);
-      Residual residual{point.weight * (point.log_ns - std::log(ns)), {}};
-      // Below the least time nothing matters.
-      if (start_ns + work_ns >= least_ns_) {
-        const double by_work = point.weight * work_ns / ns;
-        const double by_start = -point.weight * start_ns / ns;
-        const std::size_t what = computes ? Places::kRate : Places::kMemory;
-        residual.slopes = {{what, by_work},
-                           {point.of_class + what, by_work},
-                           {point.of_type, by_work},
-                           {Places::kStart, by_start},
-                           {point.of_class + Places::kStart, by_start}};
-      }
+      const double ns = start_ns + work_ns;
+      const double by_work = point.weight * work_ns / ns;
+      const double by_start = -point.weight * start_ns / ns;
+      const std::size_t what = computes ? Places::kRate : Places::kMemory;
+      Residual residual{point.weight * (point.log_ns - std::log(ns)),
+                        {{computes ? point.rate_of_all : what, by_work},
+                         {point.of_class + what, by_work},
+                         {point.of_type, by_work},
+                         {Places::kStart, by_start},
+                         {point.of_class + Places::kStart, by_start}}};
       residuals.push_back(std::move(residual));
     }
     for (std::size_t i = 0; i < at.size(); ++i) {
@@ -165,7 +172,6 @@ class MachineFit {
   }
 
   Places places_;
-  double least_ns_;
   double start_ns_;
   std::vector<WeighedPoint> points_;
   std::vector<double> parameters_;
@@ -210,8 +216,8 @@ void FitLaunches(MachineModel& machine, std::span<const CaptureTimes> captures) 
   const std::string names = NamesOf(captures);
   FitTime(machine.device.launch_latency_ns, Pooled(captures, &CaptureTimes::launch_latency_ns), 0.5,
           "an idle stream in " + names);
-  FitTime(machine.device.kernel_least_ns, Pooled(captures, &CaptureTimes::kernel_apart_ns), 0.05,
-          "kernel after kernel on a busy stream in " + names);
+  FitTime(machine.device.kernel_least_ns, Pooled(captures, &CaptureTimes::kernel_ns), 0.05,
+          "kernels' own times in " + names);
   FitTime(machine.host.launch_ns, Pooled(captures, &CaptureTimes::launch_apart_ns), 0.5,
           "launch after launch of a thread in " + names);
 }
@@ -340,7 +346,7 @@ Result<MachineModel> FitMachine(const MachineModel& base, std::span<const Captur
   MachineModel machine = base;
   machine.device.classes.clear();  // of an earlier fit
   FitLaunches(machine, captures);
-  const MachineFit fit(base, captures, machine.device.kernel_least_ns.value);
+  const MachineFit fit(base, captures);
   machine.device.classes = FittedClasses(base, captures, fit).Classes();
   return machine;
 }

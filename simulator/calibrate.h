@@ -27,9 +27,8 @@ struct CaptureTimes {
   std::vector<FitPoint> points;  // of operations whose work is known, and that took time
   double operations_ns = 0;      // of all operations; those without known work are no points
   // One for each case that the recording has: from a launch's end to the start on an idle stream;
-  // from start to start on a busy stream; from launch to launch of one host thread that did not
-  // wait in between.
-  std::vector<double> launch_latency_ns, kernel_apart_ns, launch_apart_ns;
+  // a kernel's own time; from launch to launch of one host thread that did not wait in between.
+  std::vector<double> launch_latency_ns, kernel_ns, launch_apart_ns;
 
   [[nodiscard]] double points_ns() const;
 };
