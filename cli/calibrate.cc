@@ -136,7 +136,7 @@ void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTi
                           std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
   nlohmann::ordered_json json = {{"machine", machine.name},
                                  {"calibrated_on", machine.calibration->on},
-                                 {"points", machine.calibration->points->value},
+                                 {"points", std::llround(machine.calibration->points->value)},
                                  {"unknown_share", UnknownPart(captures)}};
   json["left_out"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < left_out.size(); ++i) {

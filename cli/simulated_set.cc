@@ -54,7 +54,7 @@ Json CalibrationJson(const std::optional<MachineModel>& machine) {
   };
   const Calibration& calibration = *machine->calibration;
   return {{"on", calibration.on},
-          {"points", value(calibration.points)},
+          {"points", calibration.points ? Json(std::llround(calibration.points->value)) : Json()},
           {"error", value(calibration.error)}};
 }
 

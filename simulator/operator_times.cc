@@ -56,7 +56,28 @@ Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
   return reached;
 }
 
+void AddStarts(const DeviceModel& from, DeviceModel& to) {
+  for (const ClassEfficiency& of_class : from.classes) {
+    if (!of_class.start_ns) {
+      continue;
+    }
+    const auto at = std::find_if(to.classes.begin(), to.classes.end(), [&](const auto& own) {
+      return own.op_class == of_class.op_class;
+    });
+    if (at == to.classes.end()) {
+      to.classes.push_back({of_class.op_class, {}, of_class.start_ns, {}});
+    } else if (!at->start_ns) {
+      at->start_ns = of_class.start_ns;
+    }
+  }
+}
+
 }  // namespace
+
+void ShareStarts(DeviceModel& a, DeviceModel& b) {
+  AddStarts(a, b);
+  AddStarts(b, a);
+}
 
 RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
   const bool matrix = MatrixEfficiency(device, work.op_class) != nullptr;

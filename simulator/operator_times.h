@@ -37,6 +37,10 @@ struct RooflineTime {
 // it, as cuDNN does by default. A type that the device has no rate for runs at float32's.
 [[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);
 
+// For ratios of the two: a class's start that one device lacks is taken to be the other's. Without
+// it a small operation would have no time on one of them.
+void ShareStarts(DeviceModel& a, DeviceModel& b);
+
 // Of products: their FLOPs at the peak rate, without efficiency; 0 for other operations. A step's
 // sum over its time is the hardware FLOPs utilisation.
 [[nodiscard]] double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work);

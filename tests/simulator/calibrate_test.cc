@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "machine/catalogue.h"
 #include "machine/machine_file.h"
@@ -93,14 +94,15 @@ TEST(Calibrate, RecoversKnownNumbers) {
   EXPECT_EQ(half->parts.rate->source, NumberSource::kFitted);
   EXPECT_THAT(half->parts.rate->reference, AllOf(HasSubstr("points of a, b, c")));
   EXPECT_NEAR(FindType(*gemm, DType::kFloat32)->parts.rate->value, 0.8, 0.03);
-  EXPECT_NEAR(gemm->start_ns->value, 5'000, 300);
+  EXPECT_NEAR(gemm->start_ns->value, 5'000, 750);
   const ClassEfficiency* const elementwise = FindClass(fitted->device, OpClass::kElementwise);
   EXPECT_NEAR(FindType(*elementwise, DType::kFloat32)->parts.memory->value, 0.6, 0.02);
-  EXPECT_NEAR(elementwise->start_ns->value, 2'500, 150);
-  // What counts are the times.
+  EXPECT_NEAR(elementwise->start_ns->value, 2'500, 375);
+  // What counts are the times. Short ones weigh little, and are held near the mean of all starts.
   for (const CaptureTimes& capture : captures) {
     for (const FitPoint& point : capture.points) {
-      EXPECT_NEAR(RooflineOf(fitted->device, point.work).ns / point.ns, 1, 0.05);
+      EXPECT_NEAR(RooflineOf(fitted->device, point.work).ns / point.ns, 1,
+                  point.ns > 50'000 ? 0.03 : 0.15);
     }
   }
 }
@@ -154,6 +156,20 @@ TEST(Calibrate, LeavesEachCaptureOut) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(ToJson(*again), ToJson(machine));
   EXPECT_TRUE(LeaveOneOut(base, std::span(captures).first(1))->empty());
+}
+
+TEST(Calibrate, AStartThatOneDeviceLacksIsTheOthers) {
+  MachineModel known = KnownMachine();
+  MachineModel plain = *LoadMachine("h100-hgx");
+  const OperatorWork tiny{OpClass::kElementwise, DType::kFloat32, 1, 12, true};
+  const double known_ns = RooflineOf(known.device, tiny).ns;
+  ShareStarts(known.device, plain.device);
+  EXPECT_EQ(RooflineOf(known.device, tiny).ns, known_ns);
+  EXPECT_NEAR(RooflineOf(plain.device, tiny).ns / known_ns, 1, 0.01);
+  // A class that has a start keeps it.
+  plain.device.classes.front().start_ns->value = 1;
+  ShareStarts(plain.device, known.device);
+  EXPECT_EQ(known.device.classes.front().start_ns->value, 5'000);
 }
 
 TEST(Calibrate, LaunchesAreMediansOfEnoughCases) {
