@@ -145,7 +145,7 @@ CommandBody RegisterMachine(CLI::App& app, const CommandContext& context) {
                   "without mpirun: threads that measure at the same time, each a rank (default: as "
                   "the processor has, 2 to 8)")
       ->check(CLI::Range(1, 64));
-  sub->add_option("--repeat", flags->options.repeats, "repeats of a kernel; the median counts")
+  sub->add_option("--repeat", flags->options.repeats, "repeats of a kernel; the fastest counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   sub->add_option("--min-time-ms", flags->min_time_ms,

@@ -12,8 +12,8 @@
 namespace reprise {
 
 struct MeasureOptions {
-  std::string name;  // of the machine
-  int repeats = 3;
+  std::string name;                       // of the machine
+  int repeats = 5;                        // of a kernel; the fastest counts
   std::int64_t min_time_ns = 20'000'000;  // all repeats of one kernel together
   std::int64_t max_run_ns = 200'000'000;  // kernels whose one run takes longer are left out
   std::string conditions;                 // what the references add

@@ -145,8 +145,10 @@ TEST(Calibrate, LeavesEachCaptureOut) {
     EXPECT_NEAR(total.recorded_ns, captures[i].points_ns(), 1);
     EXPECT_NEAR(total.fitted_ns / total.recorded_ns, 1, 0.05);
     EXPECT_LT(total.peaks_ns, 0.8 * total.recorded_ns);
-    EXPECT_GT(std::abs(total.constant_ns / total.recorded_ns - 1),
-              std::abs(total.fitted_ns / total.recorded_ns - 1));
+    // Products take most of the time, so that one constant suits them, and not the others.
+    const PredictedSums& others = (*left_out)[i][static_cast<std::size_t>(OpClass::kElementwise)];
+    EXPECT_NEAR(others.fitted_ns / others.recorded_ns, 1, 0.03);
+    EXPECT_GT(std::abs(others.constant_ns / others.recorded_ns - 1), 0.05);
   }
   const MachineModel machine = Calibrated(*FitMachine(base, captures), captures, *left_out);
   EXPECT_THAT(Described(*machine.calibration),
