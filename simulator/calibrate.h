@@ -33,6 +33,9 @@ struct CaptureTimes {
   [[nodiscard]] double points_ns() const;
 };
 
+// "a, b".
+[[nodiscard]] std::string NamesOf(std::span<const CaptureTimes> captures);
+
 // The base's numbers, with efficiencies by class and type, a start for each class, launch latency,
 // least kernel time and host's time for a launch fitted to the captures; source and reference of
 // each say so. What no point speaks for stays a default: the mean of what was fitted.
