@@ -21,6 +21,13 @@ DType TypeOf(const OpCall& call) {
 
 }  // namespace
 
+Result<Plan> PlanOfWork(const Graph& graph) {
+  ReplayOptions options;
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  options.assume_groups = true;
+  return BuildPlan(graph, options, KernelRegistry::Builtin());
+}
+
 Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i) {
   const Work& planned = plan.work[i];
   OperatorWork work;

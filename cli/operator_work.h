@@ -12,4 +12,7 @@ namespace reprise {
 // decoded.
 [[nodiscard]] Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i);
 
+// A plan for its costs alone: nothing is to run.
+[[nodiscard]] Result<Plan> PlanOfWork(const Graph& graph);
+
 }  // namespace reprise

@@ -104,13 +104,6 @@ std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
   return texts;
 }
 
-ReplayOptions AllTimed() {
-  ReplayOptions options;
-  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
-  options.assume_groups = true;
-  return options;
-}
-
 }  // namespace
 
 Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold) {
@@ -128,7 +121,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     const std::int32_t rank = file.ranks.front().first;
     REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(rank)));
-    REPRISE_ASSIGN(Plan plan, BuildPlan(graph, AllTimed(), KernelRegistry::Builtin()));
+    REPRISE_ASSIGN(Plan plan, PlanOfWork(graph));
     work.emplace_back();
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       REPRISE_ASSIGN(work.back().emplace_back(), WorkOf(graph, plan, i));

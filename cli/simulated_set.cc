@@ -44,6 +44,20 @@ double UnknownShare(const ScaleSummary& summary) {
                                      : 0;
 }
 
+// What the machine was fitted to: its file's `calibration`, in base units.
+Json CalibrationJson(const std::optional<MachineModel>& machine) {
+  if (!machine || !machine->calibration) {
+    return nullptr;
+  }
+  const auto value = [](const OptionalNumber& number) {
+    return number ? Json(number->value) : Json(nullptr);
+  };
+  const Calibration& calibration = *machine->calibration;
+  return {{"on", calibration.on},
+          {"points", calibration.points ? Json(std::llround(calibration.points->value)) : Json()},
+          {"error", value(calibration.error)}};
+}
+
 }  // namespace
 
 void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule,
@@ -205,6 +219,9 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
   if (options.from) {
     described["captured_on"] = options.from->name;
   }
+  if (options.to && options.to->calibration) {
+    described["calibrated_on"] = Described(*options.to->calibration);
+  }
   if (ranks > 0) {
     described["simulated_ranks"] = std::to_string(ranks);
     described["classes"] = std::to_string(classes);
@@ -263,7 +280,7 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
                {"classes", classes},
                {"machine", options.to ? options.to->name : machine},
                {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
-               {"calibrated_on", nullptr},
+               {"calibrated_on", CalibrationJson(options.to)},
                {"energy_joules", nullptr},
                {"memory", nullptr}};
   const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);

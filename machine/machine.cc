@@ -1,5 +1,7 @@
 #include "machine/machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace reprise {
@@ -51,6 +53,16 @@ std::optional<NumberSource> ParseNumberSource(std::string_view text) {
 std::string_view Name(DeviceKind kind) { return kind == DeviceKind::kGpu ? "gpu" : "cpu"; }
 std::string_view Name(RateFormat format) { return kFormatNames[static_cast<int>(format)]; }
 
+std::string Described(const Calibration& calibration) {
+  std::string text = calibration.on;
+  if (calibration.points) {
+    text += fmt::format(", {} points", calibration.points->value);
+  }
+  return text + (calibration.error
+                     ? fmt::format(", error {:.1f} % when left out", 100 * calibration.error->value)
+                     : ", error unknown: nothing was left out");
+}
+
 std::optional<std::size_t> MachineModel::FindLink(std::string_view link) const {
   for (std::size_t i = 0; i < links.size(); ++i) {
     if (links[i].name == link) {
@@ -71,6 +83,18 @@ std::int64_t MachineModel::DeviceLimit() const {
 
 std::int64_t MachineModel::DomainDevices(std::size_t level) const {
   return level == 0 ? 1 : links[level - 1].spans();
+}
+
+const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class) {
+  const auto at = std::find_if(device.classes.begin(), device.classes.end(),
+                               [&](const auto& of) { return of.op_class == op_class; });
+  return at == device.classes.end() ? nullptr : &*at;
+}
+
+const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype) {
+  const auto at = std::find_if(of_class.types.begin(), of_class.types.end(),
+                               [&](const auto& of) { return of.dtype == dtype; });
+  return at == of_class.types.end() ? nullptr : &*at;
 }
 
 double MachineModel::DomainBandwidth(std::size_t level) const {

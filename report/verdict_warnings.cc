@@ -105,6 +105,9 @@ void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>
         "their times are scaled by the ratio of all others.",
         100 * unknown));
   }
+  if (const auto on = manifest.options.find("calibrated_on"); on != manifest.options.end()) {
+    warnings.push_back(fmt::format("The machine is calibrated on {}.", on->second));
+  }
   warnings.emplace_back("Every time is modelled: nothing was executed.");
 }
 

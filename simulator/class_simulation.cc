@@ -277,9 +277,14 @@ class ClassSimulator {
         const OperatorWork work = work_ ? work_(program, i) : CountsOf(program, i);
         const RooflineTime time = RooflineOf(options_.machine.device, work);
         duration_ns = std::llround(time.ns * slow);
-        source = time.by_default ? TimeSource::kDefault : source;
+        source = time.by_default ? TimeSource::kDefault
+                 : time.fitted   ? TimeSource::kFitted
+                                 : source;
       } else if (launches[i]) {
         duration_ns = std::llround(options_.machine.host.launch_ns.value);
+        if (options_.machine.host.launch_ns.source == NumberSource::kFitted) {
+          source = TimeSource::kFitted;
+        }
       }
       timing.duration_ns.push_back(duration_ns);
       timing.delay_ns.push_back(0);

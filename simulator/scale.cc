@@ -61,6 +61,11 @@ class Scaler {
           "--link: a capture's own machine has no described links; name one with "
           "--machine, and the capture's with --captured-on");
     }
+    if (options_.to) {
+      from_device_ = options_.from->device;
+      to_device_ = options_.to->device;
+      ShareStarts(from_device_, to_device_);
+    }
     source_.assign(timing_.size(), TimeSource::kRecorded);
     REPRISE_TRY(ScaleOperations());
     REPRISE_TRY(ScaleTransfers());
@@ -164,11 +169,12 @@ class Scaler {
     source_[node] = TimeSource::kScaled;
     summary_.known_recorded_ns += recorded_ns;
     if (options_.to) {
-      const RooflineTime from = RooflineOf(options_.from->device, work);
-      const RooflineTime to = RooflineOf(options_.to->device, work);
+      const RooflineTime from = RooflineOf(from_device_, work);
+      const RooflineTime to = RooflineOf(to_device_, work);
       ns = from.ns > 0 ? Times(ns, to.ns / from.ns) : ns;
       // Where both are bound by the same, the default efficiency is the same, too, and cancels out.
-      const bool by_default = from.bound != to.bound && (from.by_default || to.by_default);
+      const bool cancels = from.bound == to.bound && from.by_default && to.by_default;
+      const bool by_default = !cancels && (from.by_default || to.by_default);
       summary_.by_default_ns += by_default ? std::max<std::int64_t>(ns, 0) : 0;
     }
     summary_.known_ns += std::max<std::int64_t>(ns, 0);
@@ -231,7 +237,8 @@ class Scaler {
   TimingGraph& timing_;
   std::vector<TimeSource>& source_;
   bool streams_ = false;
-  std::vector<double> slow_;  // by rank
+  std::vector<double> slow_;             // by rank
+  DeviceModel from_device_, to_device_;  // of both machines, if there are
   ScaleSummary summary_;
 };
 

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""reprise calibrate and reprise machine measure, and simulations on the machines that they write."""
+import json
+import sqlite3
+import sys
+
+import program
+import skips
+from program import ROOT, TRACES, ProgramTest
+from simulate_test import cpu_machine
+
+PAIRS = ROOT.parent / "shared" / "data" / "public" / "gpu_pairs"
+SOURCES = {"measured", "fitted", "datasheet", "default", "given"}
+
+
+def numbers(value, path=""):
+    """Path and number of every number of a machine file."""
+    if isinstance(value, dict) and "value" in value:
+        yield path, value
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            yield from numbers(below, f"{path}.{key}" if path else key)
+
+
+class CalibrateTest(ProgramTest):
+    def cpus(self):
+        path = self.dir / "cpus.json"
+        path.write_text(json.dumps(cpu_machine(8)))
+        return path
+
+    def test_a_capture_calibrates_and_is_simulated(self):
+        base, fitted = self.cpus(), self.dir / "fitted.json"
+        trace = self.convert("gloo/gpt_single")
+        # Trace sets and captures alike.
+        errors = self.run_json("calibrate", trace, TRACES / "gloo" / "gpt_recompute", "--machine", base, "-o", fitted)
+        self.assertEqual(errors["machine"], "cpus-calibrated")
+        self.assertEqual([row["capture"] for row in errors["left_out"]], ["gloo_gpt_single", "gpt_recompute"])
+        self.assertIn("gemm", errors["classes"])
+        # Two captures of one kind of step: far better than the machine's peaks, however the numbers are.
+        self.assertLess(errors["total"]["error"], errors["total"]["error_peaks"])
+        machine = json.loads(fitted.read_text())
+        self.assertEqual(machine["calibration"]["on"], "gloo_gpt_single, gpt_recompute")
+        self.assertEqual(machine["calibration"]["points"]["value"], errors["points"])
+        self.assertEqual(machine["device"]["classes"]["gemm"]["start"]["source"], "fitted")
+        for path, number in numbers(machine):
+            self.assertIn(number["source"], SOURCES, path)
+            self.assertTrue(number["unit"] and number["reference"], path)
+        # As captured: the machine's own numbers cancel out. And what it is calibrated on is said.
+        run = self.dir / "run"
+        own = self.run_json("simulate", trace, "-o", run, "--machine", fitted, "--captured-on", fitted)
+        recorded = self.run_json("simulate", trace, "-o", run, "--machine", "recorded", "--force")
+        self.assertEqual(own["step_time_ns"], recorded["step_time_ns"])
+        self.assertIsNone(recorded["calibrated_on"])
+        # From a machine without fitted starts: no small operation takes a multiple of its time.
+        mixed = self.run_json("simulate", trace, "-o", run, "--machine", fitted, "--captured-on", base, "--force")
+        self.assertLess(mixed["step_time_ns"], 30 * recorded["step_time_ns"])
+        self.assertEqual(own["calibrated_on"]["on"], "gloo_gpt_single, gpt_recompute")
+        self.assertAlmostEqual(own["calibrated_on"]["error"], errors["total"]["error"], 6)
+        self.assertIn(f"calibrated on gloo_gpt_single, gpt_recompute, {errors['points']} points, error",
+                      " ".join(self.run_program("report", run).stdout.split()))
+        # The file stands in the way of another one.
+        self.run_program("calibrate", trace, "--machine", base, "-o", fitted, expect=2)
+
+    def test_generated_jobs_take_fitted_times(self):
+        fitted, job, run = self.dir / "fitted.json", self.dir / "job", self.dir / "run"
+        self.run_program("calibrate", self.convert("gloo/gpt_single"), "--machine", self.cpus(), "-o", fitted)
+        text = fitted.read_text()
+        self.assertNotIn('"error"', text)  # one capture: none was left out
+        # A GPU machine that is fitted, by hand here: generated jobs have streams.
+        gpu = next(m for m in json.loads(self.run_program("list", "machines", "--json").stdout)["machines"]
+                   if m["name"] == "h100-hgx")
+        gpu["device"]["classes"] = json.loads(text)["device"]["classes"]
+        fitted.write_text(json.dumps(gpu))
+        self.run_program("generate", "llama3-8b", "--tp", "2", "--dp", "1", "--global-batch", "1", "-o", job)
+        self.run_program("simulate", job, "-o", run, "--machine", fitted, "--quiet")
+        with sqlite3.connect(run / "rank0.sqlite") as base:
+            sources = {row[0] for row in base.execute("SELECT DISTINCT kernel FROM nodes")}
+        self.assertIn("fitted", sources)
+
+    def test_this_machine_is_measured(self):
+        this = self.dir / "this.json"
+        quick = ["--repeat", "1", "--min-time-ms", "0", "--max-run-ms", "5", "--ranks", "2"]
+        self.run_program("machine", "measure", "-o", this, *quick)
+        machine = json.loads(this.read_text())
+        self.assertEqual(machine["device"]["kind"], "cpu")
+        found = dict(numbers(machine))
+        for path in ("device.memory.capacity", "device.memory.bandwidth", "device.vector.float32",
+                     "device.efficiency.memory", "node.devices", "links.host.bandwidth", "links.host.latency"):
+            self.assertIn(path, found)
+        for path, number in found.items():
+            self.assertEqual(number["source"], "measured", path)
+            self.assertIn("reprise machine measure", number["reference"], path)
+        result = self.run_json("simulate", self.convert("quickstart"), "-o", self.dir / "run", "--machine", this,
+                               "--captured-on", self.cpus())
+        self.assertEqual(result["ranks"], 2)
+        self.assertGreater(result["step_time_ns"], 0)
+        self.run_program("machine", "measure", "-o", this, expect=2)
+
+    def test_a_gpus_capture_predicts_another_gpu(self):
+        if not PAIRS.is_dir():
+            skips.skip("captures", f"{PAIRS} is not here")
+        trace, h100, mi300 = self.dir / "trace", self.dir / "h100.json", self.dir / "mi300.json"
+        self.run_program("convert", PAIRS / "h100.vit_nsfw.kineto.json.gz", "-o", trace)
+        # The machine is found by the device in the capture.
+        others = ("owlv2", "qwen1.5-0.5b")
+        for gpu, machine in (("h100", h100), ("mi300", mi300)):
+            self.run_program("calibrate", *(PAIRS / f"{gpu}.{name}.kineto.json.gz" for name in others), "-o", machine)
+        result = self.run_json("simulate", trace, "-o", self.dir / "run", "--machine", mi300, "--captured-on", h100)
+        # As that GPU's capture says, kernels of known operations took 1.69 ms.
+        self.assertAlmostEqual(result["linked_device_time_ns"] / 1.687e6, 1, delta=0.3)
+
+    def test_bad_input_names_the_way_out(self):
+        trace, base, out = self.convert("gloo/gpt_single"), self.cpus(), self.dir / "out.json"
+        empty = self.dir / "empty"
+        empty.mkdir()
+        generated = self.dir / "generated"
+        self.run_program("generate", "llama3-8b", "--tp", "2", "--dp", "1", "--global-batch", "1", "-o", generated)
+        shapeless = self.dir / "shapeless"
+        shapeless.mkdir()
+        (shapeless / "k.json").write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [
+            {"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9,
+             "args": {"External id": 1}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 2, "dur": 3,
+             "args": {"correlation": 7, "External id": 1}},
+            {"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 8, "dur": 20,
+             "args": {"correlation": 7, "External id": 1, "device": 0, "stream": 7}}]}))
+        for args, code, words in [
+                ([trace], 3, ["which no built-in machine has", "--machine"]),
+                ([trace, "--machine", "a100-hgx"], 3, ["host threads only", "is a gpu machine"]),
+                ([empty, "--machine", base], 3, ["empty", "reprise convert"]),
+                ([self.dir / "none", "--machine", base], 3, ["none"]),
+                ([generated], 3, ["no durations", "captures of real steps"]),
+                ([shapeless / "k.json"], 3, ["k.json", "record_shapes=True"]),
+                ([trace, "--machine", "nothing"], 3, ["no machine 'nothing'"]),
+        ]:
+            with self.subTest(args=args):
+                done = self.run_program("calibrate", *args, "-o", out, expect=code)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+                # Nothing is left, and nothing of a conversion either.
+                self.assertEqual(list(self.dir.glob("out.json*")), [])
+        self.run_program("calibrate", trace, "--machine", base, "-o", self.dir / "name", expect=2)
+        self.run_program("calibrate", "-o", out, expect=2)
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
