@@ -130,6 +130,8 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   }
   for (const auto& [id, group] : set.mapping.groups) {
     programs.groups[id] = {group.ranks};
+    // Groups of one name and size are used at the same time, as those of one role in a folded set.
+    programs.alike[id] = fmt::format("{} of {}", group.description, group.ranks.size());
   }
   const auto work_of = [&](const Graph& program, Graph::Index i) {
     return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
@@ -138,7 +140,8 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
                  SimulateClasses(programs,
                                  {.machine = *options.to,
                                   .slow_ranks = options.slow_ranks,
-                                  .slow_links = options.slow_links},
+                                  .slow_links = options.slow_links,
+                                  .network = options.network},
                                  work_of));
   const std::uint32_t nodes = set.first.back();
   schedule.emplace();

@@ -127,6 +127,17 @@ double Network::Capacity(std::size_t level, std::int64_t domain) const {
          FactorOf(level, domain);
 }
 
+bool Network::HasAdapters(std::size_t level) const {
+  const LinkLevel& link = machine_.links[level];
+  return level > 0 && link.bytes_per_second && link.per == BandwidthPer::kDevice;
+}
+
+double Network::AdapterCapacity(std::size_t level, std::int64_t device) const {
+  const LinkLevel& link = machine_.links[level];
+  return link.bytes_per_second->value * link.efficiency.value *
+         FactorOf(level, DomainOf(device, level));
+}
+
 GroupShape Network::ShapeOf(std::span<const std::int32_t> devices) const {
   GroupShape shape;
   shape.members = static_cast<std::int64_t>(devices.size());

@@ -10,9 +10,10 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
-TransferTime Rounded(double ns, TransferAlgorithm algorithm, bool short_protocol,
+// `latency_ns`: what no bandwidth shortens.
+TransferTime Rounded(double ns, double latency_ns, TransferAlgorithm algorithm, bool short_protocol,
                      std::size_t level) {
-  return {std::llround(ns), algorithm, short_protocol, level};
+  return {std::llround(ns), algorithm, short_protocol, level, std::max(ns - latency_ns, 0.0)};
 }
 
 std::int64_t CeilLog2(std::int64_t n) {
@@ -88,22 +89,25 @@ TransferTime Network::Ring(CommKind kind, double bytes, const GroupShape& shape,
   const bool pipelined = kind == CommKind::kBroadcast || kind == CommKind::kReduce;
   const double chunk = std::min(machine_.collectives.chunk_bytes.value, bytes);
   double latency_ns = 0;
+  double alone_ns = machine_.collectives.start_ns.value;
   for (std::size_t level = 0; level < shape.levels.size(); ++level) {
     const auto steps = static_cast<double>(StepsAt(shape, level));
     latency_ns += steps * Latency(level, short_protocol);
     latency_ns += pipelined ? steps * chunk / bandwidth * kNsPerSecond : 0;
+    alone_ns += (kind == CommKind::kAllReduce ? 2 : 1) * steps * Latency(level, short_protocol);
   }
   const double passes = kind == CommKind::kAllReduce ? 2 : 1;
   const double moved = pipelined ? bytes - chunk : passes * (n - 1) / n * bytes;
   return Rounded(
       machine_.collectives.start_ns.value + passes * latency_ns + moved / bandwidth * kNsPerSecond,
-      TransferAlgorithm::kRing, short_protocol, narrowest);
+      alone_ns, TransferAlgorithm::kRing, short_protocol, narrowest);
 }
 
 TransferTime Network::Tree(double bytes, const GroupShape& shape, bool short_protocol) const {
   const auto [bandwidth, narrowest] = Narrowest(shape, short_protocol);
   const double chunk = std::min(machine_.collectives.chunk_bytes.value, bytes);
   double latency_ns = 0;
+  double alone_ns = machine_.collectives.start_ns.value;
   for (std::size_t level = 0; level < shape.levels.size(); ++level) {
     const bool top = level + 1 == shape.levels.size();
     const std::int64_t below = shape.levels[level].domains;
@@ -112,10 +116,11 @@ TransferTime Network::Tree(double bytes, const GroupShape& shape, bool short_pro
     const std::int64_t depth = level == 0 ? fullest - 1 : CeilLog2(fullest);
     latency_ns += static_cast<double>(depth) *
                   (Latency(level, short_protocol) + chunk / bandwidth * kNsPerSecond);
+    alone_ns += 2 * static_cast<double>(depth) * Latency(level, short_protocol);
   }
   return Rounded(machine_.collectives.start_ns.value + 2 * latency_ns +
                      2 * (bytes - chunk) / bandwidth * kNsPerSecond,
-                 TransferAlgorithm::kTree, short_protocol, narrowest);
+                 alone_ns, TransferAlgorithm::kTree, short_protocol, narrowest);
 }
 
 // All messages at once: the level whose links have most to carry for their bandwidth.
@@ -147,8 +152,9 @@ TransferTime Network::Direct(CommKind kind, double bytes, const GroupShape& shap
       narrowest = level;
     }
   }
-  return Rounded(machine_.collectives.start_ns.value + Latency(top, short_protocol) + slowest_ns,
-                 TransferAlgorithm::kDirect, short_protocol, narrowest);
+  const double alone_ns = machine_.collectives.start_ns.value + Latency(top, short_protocol);
+  return Rounded(alone_ns + slowest_ns, alone_ns, TransferAlgorithm::kDirect, short_protocol,
+                 narrowest);
 }
 
 TransferTime Network::TimeOf(CommKind kind, double bytes, const GroupShape& shape) const {
