@@ -212,6 +212,9 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
     described["simulated_ranks"] = std::to_string(ranks);
     described["classes"] = std::to_string(classes);
   }
+  if (options.network == NetworkModel::kFlow) {
+    described["network"] = "flow";
+  }
   const auto share = [](double value) { return fmt::format("{:.4f}", value); };
   described["unknown_share"] = share(UnknownShare(summary));
   described["default_share"] = share(Share(summary.by_default_ns, summary.operations_ns));

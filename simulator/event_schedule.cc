@@ -153,18 +153,24 @@ class EventScheduler {
                                  : need == ArrivalNeed::kRoot
                                      ? std::max(schedule_.start_ns[i], arrivals.last_root_ns)
                                      : schedule_.start_ns[i];
-    const std::int64_t own_ns = timing_.transfer_ns[i];
-    if (own_ns > 0) {
+    if (timing_.transfer_ns[i] > 0) {
       kernels_.TransferBegins(i);
     }
-    const bool alone = need == ArrivalNeed::kOwn && arrivals.members > 0;
-    if (moving_.links() == nullptr || interplay_.flows[match].route < 0 || own_ns <= 0 || alone) {
-      Expect(from_ns + own_ns, Event::Kind::kEnd, i);
-      return;
+    const bool flows = moving_.links() != nullptr && interplay_.flows[match].route >= 0 &&
+                       timing_.transfer_ns[i] > 0;
+    if (!flows) {
+      Expect(from_ns + timing_.transfer_ns[i], Event::Kind::kEnd, i);
+    } else if (need == ArrivalNeed::kOwn) {
+      buffered_.push_back(i);  // the others may still come in this nanosecond
+    } else {
+      Join(i, match, from_ns);
     }
-    if (moving_.Join(match, i, own_ns, from_ns, now_ns_, interplay_.flows[match])) {
-      Expect(from_ns + interplay_.flows[match].latency_ns, Event::Kind::kMoves,
-             static_cast<Index>(match));
+  }
+
+  void Join(Index i, std::int32_t match, std::int64_t from_ns) {
+    const MatchFlow& flow = interplay_.flows[match];
+    if (moving_.Join(match, i, timing_.transfer_ns[i], from_ns, now_ns_, flow)) {
+      Expect(from_ns + flow.latency_ns, Event::Kind::kMoves, static_cast<Index>(match));
     }
   }
 
@@ -187,6 +193,15 @@ class EventScheduler {
 
   // All that happens now has happened: new rates.
   void Settle() {
+    for (const Index i : buffered_) {
+      const std::int32_t match = timing_.match[i];
+      if (matches_[match].members == 0) {
+        Join(i, match, schedule_.start_ns[i]);
+      } else {
+        Expect(schedule_.start_ns[i] + timing_.transfer_ns[i], Event::Kind::kEnd, i);
+      }
+    }
+    buffered_.clear();
     moving_.Settle(now_ns_, [this](Index match, std::int64_t ns, std::uint32_t version) {
       Expect(ns, Event::Kind::kMilestone, match, version);
     });
@@ -219,6 +234,7 @@ class EventScheduler {
   std::vector<Index> waiting_;  // by node, how many dependencies
   std::vector<bool> began_;     // by node: it transfers, or has
   std::vector<Index> ended_;
+  std::vector<Index> buffered_;  // began in this nanosecond, and need nobody
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::int64_t now_ns_ = kNotYetNs;
   Schedule schedule_;

@@ -105,6 +105,7 @@ class Network {
   [[nodiscard]] bool HasAdapters(std::size_t level) const;
   // One way, of one device's adapter; after efficiency and slow links.
   [[nodiscard]] double AdapterCapacity(std::size_t level, std::int64_t device) const;
+  [[nodiscard]] bool HasSlowLink(std::size_t level) const { return !factors_[level].empty(); }
   // The product of the --link factors of a domain.
   [[nodiscard]] double FactorOf(std::size_t level, std::int64_t domain) const;
 
