@@ -37,18 +37,6 @@ ProgramSet OneGroup(const std::vector<Graph>& programs) {
   return set;
 }
 
-// Free but for bandwidth, of which all is reached: 1 byte takes 1 ns into and out of every device
-// of a node, and over its own adapter.
-MachineModel PlainMachine() {
-  MachineModel machine = Ideal();
-  for (LinkLevel& link : machine.links) {
-    link.bytes_per_second->value = 1e9;
-    link.efficiency.value = 1;
-    link.short_latency_ns.reset();
-  }
-  return machine;
-}
-
 std::int64_t StepOf(const ProgramSet& set, const MachineModel& machine, NetworkModel network) {
   ClassOptions options{.machine = machine};
   options.network = network;

@@ -200,6 +200,18 @@ inline MachineModel Ideal() {
   return machine;
 }
 
+// Free but for bandwidth, of which all is reached: 1 byte takes 1 ns into and out of every device
+// of a node, and over its own adapter.
+inline MachineModel PlainMachine() {
+  MachineModel machine = Ideal();
+  for (LinkLevel& link : machine.links) {
+    link.bytes_per_second->value = 1e9;
+    link.efficiency.value = 1;
+    link.short_latency_ns.reset();
+  }
+  return machine;
+}
+
 inline ClassSimulation Simulate(const ProgramSet& set, const ClassOptions& options) {
   Result<ClassSimulation> simulation = SimulateClasses(set, options);
   EXPECT_TRUE(simulation) << simulation.error().message;
