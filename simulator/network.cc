@@ -76,6 +76,10 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
       for (const LinkLevel& known : machine.links) {
         names.push_back(known.name);
       }
+      if (names.empty()) {
+        return UsageError(fmt::format("--link {}: {} is one device, and has no links",
+                                      ShownText(link.name), machine.name));
+      }
       return UsageError(fmt::format("--link {}: {} has the links {}{}", ShownText(link.name),
                                     machine.name, fmt::join(names, ", "),
                                     DidYouMean(link.name, names)));

@@ -244,6 +244,53 @@ TEST(LinkLoads, EveryByteCrossesItsLinksOnce) {
   }
 }
 
+// Alpha-beta moves the same bytes: it takes as long as the link with most to carry.
+TEST(LinkLoads, AreWhatAlphaBetaTakesTimeFor) {
+  for (const std::string& name : MachineNames()) {
+    MachineModel machine = BuiltIn(name);
+    machine.node.nodes.reset();
+    const std::int64_t limit = machine.DeviceLimit();
+    const auto ranks =
+        static_cast<std::int32_t>(limit == 0 ? 64 : std::min<std::int64_t>(64, limit));
+    const Network network = *Network::Create(machine, ranks);
+    int bound_by_top = 0;
+    for (const std::int32_t stride : {1, 2, 4, 8}) {
+      std::vector<std::int32_t> devices;
+      for (std::int32_t device = 0; device < ranks; device += stride) {
+        devices.push_back(device);
+      }
+      for (const CommKind kind : {CommKind::kAllReduce, CommKind::kAllGather,
+                                  CommKind::kReduceScatter, CommKind::kAllToAll, CommKind::kSend}) {
+        if (kind == CommKind::kSend) {
+          devices = {devices.front(), devices.back()};
+        }
+        if (devices.size() < 2 || devices.front() == devices.back()) {
+          continue;
+        }
+        GroupShape shape = network.ShapeOf(devices);
+        for (LevelShape& level : shape.levels) {
+          level.sharers = 1;
+        }
+        constexpr double kBytes = 1e11;
+        const TransferTime time = network.TimeOf(kind, kBytes, shape);
+        if (time.algorithm == TransferAlgorithm::kTree) {
+          continue;  // its first chunk takes longer
+        }
+        double longest_ns = 0;
+        for (const LinkLoad& load : LoadsOf(network, {kind, time.algorithm, kBytes, devices})) {
+          longest_ns = std::max(longest_ns, load.bytes / CapacityOf(network, load.link) * 1e9);
+        }
+        EXPECT_LE(longest_ns, time.data_ns * (1 + 1e-9)) << name << " " << Name(kind);
+        if (time.level + 1 == shape.levels.size()) {
+          EXPECT_NEAR(longest_ns, time.data_ns, 1e-9 * longest_ns) << name << " " << Name(kind);
+          ++bound_by_top;
+        }
+      }
+    }
+    EXPECT_GT(bound_by_top, 4) << name;
+  }
+}
+
 // By hand: half of the memory's bandwidth is left, a kernel of 1 ms, and beside it a transfer of
 // 0.4 ms that begins with it: 0.2 ms of the kernel are done when the transfer ends.
 TEST(BesideTransfers, KernelsAreSlowerWhileATransferMoves) {
