@@ -84,6 +84,7 @@ std::int64_t ClassFlows::AddRoute(const Transfer& transfer, const TransferTime& 
     }
   }
   std::vector<SharedLinks::Crossing> crossings;
+  crossings.reserve(weights.size());
   for (const auto& [link, weight] : weights) {
     crossings.push_back({links_.LinkOf(link, CapacityOf(network_, link)), weight});
   }

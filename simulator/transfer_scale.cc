@@ -79,6 +79,7 @@ SharedLinks::Route SetNetwork::RouteOf(const CommSpec& spec, std::int32_t rank,
                         .root = root == members.end() ? 0 : root - members.begin()});
   const WeightedLinks weighted = WeightsOf(network, loads, time.data_ns);
   std::vector<SharedLinks::Crossing> crossings;
+  crossings.reserve(weighted.links.size());
   for (const auto& [link, weight] : weighted.links) {
     crossings.push_back({links.LinkOf(link, CapacityOf(network, link)), weight});
   }
