@@ -136,13 +136,12 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   const auto work_of = [&](const Graph& program, Graph::Index i) {
     return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
   };
-  REPRISE_ASSIGN(const ClassSimulation simulated,
-                 SimulateClasses(programs,
-                                 {.machine = *options.to,
-                                  .slow_ranks = options.slow_ranks,
-                                  .slow_links = options.slow_links,
-                                  .network = options.network},
-                                 work_of));
+  REPRISE_ASSIGN(const ClassSimulation simulated, SimulateClasses(programs,
+                                                                  {.machine = *options.to,
+                                                                   .slow_ranks = options.slow_ranks,
+                                                                   .slow_links = options.slow_links,
+                                                                   .network = options.network},
+                                                                  work_of));
   const std::uint32_t nodes = set.first.back();
   schedule.emplace();
   schedule->start_ns.resize(nodes);
