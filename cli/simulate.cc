@@ -22,6 +22,7 @@ struct SimulateFlags {
   ReplayRequest request;
   std::string machine, captured_on;
   std::vector<std::string> set, slow, links;
+  std::string network = "alpha-beta";
   double jitter = 0;
   std::uint64_t seed = 1;
   PartFlags part;
@@ -56,6 +57,10 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "domain (a node's adapters: the node's number)")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_option("--network", flags.network,
+                 "alpha-beta: latency and bandwidth, links shared by groups that are alike; flow: "
+                 "links shared by what transfers at the same time (default: alpha-beta)")
+      ->check(CLI::IsMember({"alpha-beta", "flow"}));
   app.add_option("--jitter", flags.jitter,
                  "coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
@@ -99,6 +104,8 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   simulated.machine = flags.machine;
   simulated.captured_on = flags.captured_on;
   simulated.overrides = flags.set;
+  simulated.options.network =
+      flags.network == "flow" ? NetworkModel::kFlow : NetworkModel::kAlphaBeta;
   simulated.options.jitter = flags.jitter;
   simulated.options.seed = flags.seed;
   for (const std::string& text : flags.slow) {

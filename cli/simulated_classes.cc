@@ -142,7 +142,8 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
                                                             {.machine = *options.to,
                                                              .slow_ranks = options.slow_ranks,
                                                              .slow_links = options.slow_links,
-                                                             .fold = fold},
+                                                             .fold = fold,
+                                                             .network = options.network},
                                                             work_of));
   ranks = ranks_of.world_size();
   classes = static_cast<std::int64_t>(simulated.classes.size());

@@ -144,16 +144,18 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   }
   for (const auto& [id, group] : set.mapping.groups) {
     programs.groups[id] = {group.ranks};
+    // Groups of one name and size are used at the same time, as those of one role in a folded set.
+    programs.alike[id] = fmt::format("{} of {}", group.description, group.ranks.size());
   }
   const auto work_of = [&](const Graph& program, Graph::Index i) {
     return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
   };
-  REPRISE_ASSIGN(const ClassSimulation simulated,
-                 SimulateClasses(programs,
-                                 {.machine = *options.to,
-                                  .slow_ranks = options.slow_ranks,
-                                  .slow_links = options.slow_links},
-                                 work_of));
+  REPRISE_ASSIGN(const ClassSimulation simulated, SimulateClasses(programs,
+                                                                  {.machine = *options.to,
+                                                                   .slow_ranks = options.slow_ranks,
+                                                                   .slow_links = options.slow_links,
+                                                                   .network = options.network},
+                                                                  work_of));
   const std::uint32_t nodes = set.first.back();
   schedule.emplace();
   schedule->start_ns.resize(nodes);
@@ -225,6 +227,9 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
   if (ranks > 0) {
     described["simulated_ranks"] = std::to_string(ranks);
     described["classes"] = std::to_string(classes);
+  }
+  if (options.network == NetworkModel::kFlow) {
+    described["network"] = "flow";
   }
   const auto share = [](double value) { return fmt::format("{:.4f}", value); };
   described["unknown_share"] = share(UnknownShare(summary));

@@ -92,6 +92,9 @@ struct DeviceModel {
   // start to the next one's on a busy stream. 0 where nothing is launched.
   SourcedNumber launch_latency_ns, kernel_least_ns;
   OptionalNumber power_limit_watts, power_idle_watts;
+  // While a transfer of the device moves, what is left to its kernels: part of the FLOP rates, and
+  // of the memory's bandwidth. 1: transfers slow nothing.
+  SourcedNumber beside_compute, beside_memory;
 };
 
 struct HostModel {

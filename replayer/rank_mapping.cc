@@ -36,7 +36,7 @@ void IndexPlayers(RankMapping& mapping) {
 
 void ShrinkGroups(const TraceSet& set, RankMapping& mapping) {
   for (const auto& [id, group] : set.groups) {
-    MappedGroup mapped{.recorded = group.ranks};
+    MappedGroup mapped{.recorded = group.ranks, .description = group.description};
     for (const std::int32_t recorded : group.ranks) {
       if (const std::int32_t player = mapping.PlayerOf(recorded); player >= 0) {
         mapped.ranks.push_back(player);

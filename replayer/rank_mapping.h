@@ -18,6 +18,7 @@ namespace reprise {
 struct MappedGroup {
   std::vector<std::int32_t> ranks;     // of the run, in group order
   std::vector<std::int32_t> recorded;  // of the trace, in group order
+  std::string description;             // "tp"; empty: the set has none
 };
 
 struct RankMapping {

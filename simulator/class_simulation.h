@@ -29,6 +29,9 @@ struct ProgramSet {
   std::map<std::string, std::vector<std::vector<std::int32_t>>> groups;
   // Peers and roots are ranks of the job, as in the files of single ranks, and no positions.
   bool peers_are_ranks = false;
+  // Roles whose groups are used at the same time, too, by role a name of them all; a role that is
+  // not here stands for itself.
+  std::map<std::string, std::string> alike;
 };
 
 struct ClassOptions {
@@ -37,6 +40,7 @@ struct ClassOptions {
   std::vector<SlowLink> slow_links;
   // False: every rank is a class of its own. The times are the same.
   bool fold = true;
+  NetworkModel network = NetworkModel::kAlphaBeta;
 };
 
 // Work of a node; by default num_ops and tensor_bytes.
@@ -65,6 +69,8 @@ struct ClassSimulation {
 // kernel starts when its launch has ended for the launch latency, and what it depends on has ended.
 // A collective ends for all members when the last one has arrived and the network's time has
 // passed; a receive when its send was issued and that time has passed; a send does not wait.
+// Kernels beside transfers, and with NetworkModel::kFlow transfers that share links, take longer
+// (simulator/event_schedule.h).
 //
 // Bad input: a machine with too few devices or without a link, a transfer of a role that the rank
 // is not in, a position that its group lacks, members that do not agree on their number of

@@ -21,7 +21,7 @@ class MaxMinFair {
   using Flow = std::uint32_t;
   struct Crossing {
     Link link = 0;
-    std::uint32_t flows = 1;  // of the class, over one link of that class
+    std::uint64_t flows = 1;  // of the class, over one link of that class
   };
   static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 

@@ -34,6 +34,12 @@
 
 namespace reprise {
 
+// Which transfers share links.
+enum class NetworkModel : std::uint8_t {
+  kAlphaBeta,  // those that a job's groups imply, whenever they run; each time is a closed form
+  kFlow,       // those that run at the same time, as they come and go; max-min fair
+};
+
 // "--link NAME[@DOMAIN]=F": a link's bandwidth times F; DOMAIN: only of that domain of the level
 // below (of a node's adapters: the node's number).
 struct SlowLink {
@@ -64,6 +70,7 @@ struct TransferTime {
   TransferAlgorithm algorithm = TransferAlgorithm::kNone;
   bool short_protocol = false;
   std::size_t level = 0;  // whose bandwidth bounds it
+  double data_ns = 0;     // of `ns`, unrounded: what the bandwidth decides; latencies come first
 };
 
 class Network {
@@ -87,17 +94,24 @@ class Network {
   }
   // The level that joins two devices.
   [[nodiscard]] std::size_t LevelOf(std::int64_t a, std::int64_t b) const;
+  // Whether the level joins devices of one node.
+  [[nodiscard]] bool InNode(std::size_t level) const;
   // The levels that a message crosses whose ends `level` joins: [first, level].
   [[nodiscard]] std::size_t FirstCrossed(std::size_t level) const;
   // Out of one domain into the level, one way, with all its devices sending; after efficiency and
   // slow links.
   [[nodiscard]] double Capacity(std::size_t level, std::int64_t domain) const;
+  // Whether every device has an adapter of its own into a level that joins domains of several.
+  [[nodiscard]] bool HasAdapters(std::size_t level) const;
+  // One way, of one device's adapter; after efficiency and slow links.
+  [[nodiscard]] double AdapterCapacity(std::size_t level, std::int64_t device) const;
+  [[nodiscard]] bool HasSlowLink(std::size_t level) const { return !factors_[level].empty(); }
+  // The product of the --link factors of a domain.
+  [[nodiscard]] double FactorOf(std::size_t level, std::int64_t domain) const;
 
  private:
   Network(const MachineModel& machine, std::int64_t ranks) : machine_(machine), ranks_(ranks) {}
 
-  [[nodiscard]] bool InNode(std::size_t level) const;
-  [[nodiscard]] double FactorOf(std::size_t level, std::int64_t domain) const;
   // B_l of the header's formulas.
   [[nodiscard]] double GroupBandwidth(const GroupShape& shape, std::size_t level,
                                       std::int64_t senders) const;

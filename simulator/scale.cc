@@ -9,6 +9,7 @@
 
 #include "core/shown_text.h"
 #include "machine/fields.h"
+#include "simulator/captured_flows.h"
 #include "simulator/transfer_scale.h"
 
 namespace reprise {
@@ -56,6 +57,11 @@ class Scaler {
       }
       slow_[static_cast<std::size_t>(slow.rank)] *= slow.factor;
     }
+    if (!options_.to && options_.network == NetworkModel::kFlow) {
+      return UsageError(
+          "--network flow: a capture's own machine has no described links, and recorded times hold "
+          "what they shared; name a machine with --machine");
+    }
     if (!options_.to && !options_.slow_links.empty()) {
       return UsageError(
           "--link: a capture's own machine has no described links; name one with "
@@ -67,6 +73,9 @@ class Scaler {
       ShareStarts(from_device_, to_device_);
     }
     source_.assign(timing_.size(), TimeSource::kRecorded);
+    if (options_.network == NetworkModel::kFlow) {
+      recorded_ = timing_;
+    }
     REPRISE_TRY(ScaleOperations());
     REPRISE_TRY(ScaleTransfers());
     return summary_;
@@ -202,8 +211,8 @@ class Scaler {
       const auto ranks = static_cast<std::int64_t>(set_.graphs.size());
       REPRISE_ASSIGN(const Network from, Network::Create(*options_.from, ranks));
       REPRISE_ASSIGN(const Network to, Network::Create(*options_.to, ranks, options_.slow_links));
-      SetNetwork set_from(from, set_.groups);
-      SetNetwork set_to(to, set_.groups);
+      SetNetwork set_from(from, set_.groups, options_.network);
+      SetNetwork set_to(to, set_.groups, options_.network);
       ForEachNode([&](std::size_t rank, Graph::Index i, Index) {
         const CommSpec* const spec = set_.graphs[rank].comm(i);
         if (spec != nullptr && spec->kind == CommKind::kSend && spec->peer >= 0) {
@@ -228,6 +237,9 @@ class Scaler {
         }
         summary_.transfers_ns += std::max<std::int64_t>(ns, 0);
       });
+      if (options_.network == NetworkModel::kFlow) {
+        REPRISE_TRY(ShareCapturedLinks(set_, from, to, recorded_, timing_));
+      }
     }
     return {};
   }
@@ -236,6 +248,7 @@ class Scaler {
   const ScaleOptions& options_;
   TimingGraph& timing_;
   std::vector<TimeSource>& source_;
+  TimingGraph recorded_;  // with flow-level sharing: before anything is scaled
   bool streams_ = false;
   std::vector<double> slow_;             // by rank
   DeviceModel from_device_, to_device_;  // of both machines, if there are

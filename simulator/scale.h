@@ -31,6 +31,7 @@ struct ScaleOptions {
   std::optional<MachineModel> from, to;
   std::vector<SlowRank> slow_ranks;
   std::vector<SlowLink> slow_links;
+  NetworkModel network = NetworkModel::kAlphaBeta;  // kFlow: simulator/captured_flows.h
   // Each operation's time varies by this coefficient (lognormal, mean 1); 0: not at all.
   double jitter = 0;
   std::uint64_t seed = 0;

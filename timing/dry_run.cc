@@ -6,33 +6,14 @@
 #include <string>
 #include <utility>
 
+#include "timing/wiring.h"
+
 namespace reprise {
 namespace {
 
 using Index = std::uint32_t;
 
 constexpr std::int64_t kPendingNs = INT64_MIN;  // no start: it lies before all that can be
-
-// Who depends on whom, and who takes part in which match; CSR both.
-struct Wiring {
-  std::vector<Index> dependent_offset, dependents;
-  std::vector<Index> member_offset, members;
-
-  [[nodiscard]] std::span<const Index> DependentsOf(Index i) const {
-    return {dependents.data() + dependent_offset[i], dependents.data() + dependent_offset[i + 1]};
-  }
-  [[nodiscard]] std::span<const Index> MembersOf(std::int32_t match) const {
-    return {members.data() + member_offset[match], members.data() + member_offset[match + 1]};
-  }
-};
-
-std::int32_t MatchOf(const TimingGraph& graph, Index i) {
-  return graph.match.empty() ? -1 : graph.match[i];
-}
-ArrivalNeed NeedOf(const TimingGraph& graph, Index i) {
-  return graph.need.empty() ? ArrivalNeed::kAll : graph.need[i];
-}
-bool IsRoot(const TimingGraph& graph, Index i) { return !graph.root.empty() && graph.root[i] != 0; }
 
 Status Check(const TimingGraph& graph) {
   const std::size_t n = graph.size();
@@ -57,46 +38,6 @@ Status Check(const TimingGraph& graph) {
     }
   }
   return {};
-}
-
-// By counting, as CSR: `offset` gets where each key's values begin, in the order of `visit`.
-template <typename Visit>
-void Group(std::size_t keys, const Visit& visit, std::vector<Index>& offset,
-           std::vector<Index>& values) {
-  offset.assign(keys + 1, 0);
-  visit([&](std::size_t key, Index /*value*/) { ++offset[key + 1]; });
-  for (std::size_t key = 0; key < keys; ++key) {
-    offset[key + 1] += offset[key];
-  }
-  values.resize(offset.back());
-  std::vector<Index> next(offset);
-  visit([&](std::size_t key, Index value) { values[next[key]++] = value; });
-}
-
-void ConnectMembers(const TimingGraph& graph, Wiring& wiring) {
-  std::int32_t matches = 0;
-  for (const std::int32_t match : graph.match) {
-    matches = std::max(matches, match + 1);
-  }
-  const auto members = [&graph](const auto& add) {
-    for (Index i = 0; i < graph.match.size(); ++i) {
-      if (graph.match[i] >= 0) {
-        add(static_cast<std::size_t>(graph.match[i]), i);
-      }
-    }
-  };
-  Group(static_cast<std::size_t>(matches), members, wiring.member_offset, wiring.members);
-}
-
-void ConnectDependents(const TimingGraph& graph, Wiring& wiring) {
-  const auto dependents = [&graph](const auto& add) {
-    for (Index i = 0; i < graph.size(); ++i) {
-      for (const Index dep : graph.DepsOf(i)) {
-        add(dep, i);
-      }
-    }
-  };
-  Group(graph.size(), dependents, wiring.dependent_offset, wiring.dependents);
 }
 
 // What has not arrived yet of one match.
@@ -268,9 +209,7 @@ Index LastNeededArrival(const TimingGraph& graph, const Wiring& wiring, const Sc
 
 Result<EventOrder> EventOrder::Find(const TimingGraph& graph) {
   REPRISE_TRY(Check(graph));
-  Wiring wiring;
-  ConnectMembers(graph, wiring);
-  ConnectDependents(graph, wiring);
+  const Wiring wiring = WiringOf(graph);
   EventOrder order(graph);
   order.matches_ = static_cast<std::int32_t>(wiring.member_offset.size()) - 1;
   REPRISE_ASSIGN(order.events_, Ordering(graph, wiring).Run());
@@ -326,8 +265,7 @@ std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedu
   if (graph.size() == 0 || !Check(graph) || schedule.end_ns.size() != graph.size()) {
     return path;
   }
-  Wiring wiring;
-  ConnectMembers(graph, wiring);
+  const Wiring wiring = WiringOf(graph);
   auto at = static_cast<Index>(std::max_element(schedule.end_ns.begin(), schedule.end_ns.end()) -
                                schedule.end_ns.begin());
   for (;;) {

@@ -70,7 +70,8 @@ class SimulateTest(ProgramTest):
                 trace = self.dir / f"trace_{capture.name}"
                 self.run_program("convert", capture, "-o", trace)
                 dry = self.dry(trace)
-                for args in (["--machine", "recorded"], ["--machine", machine, "--captured-on", machine]):
+                own = ["--machine", machine, "--captured-on", machine]
+                for args in (["--machine", "recorded"], own, [*own, "--network", "flow"]):
                     self.assertEqual(self.times(self.simulate(trace, *args)), dry, args)
 
     def test_a_gpu_capture_on_its_own_machine_and_on_another(self):
@@ -164,8 +165,20 @@ class SimulateTest(ProgramTest):
         folded, expanded = self.dir / "folded", self.dir / "expanded"
         self.run_program("generate", *layout, "-o", folded)
         self.run_program("generate", *layout, "--expand", "-o", expanded)
+        layout = ["llama3-8b", "--tp", "2", "--pp", "1", "--dp", "8", "--global-batch", "16", "--micro-batch", "1"]
+        across, across_expanded = self.dir / "across", self.dir / "across_expanded"
+        self.run_program("generate", *layout, "-o", across)
+        self.run_program("generate", *layout, "--expand", "-o", across_expanded)
+        steps = [self.run_json("simulate", trace, "-o", self.dir / "run_across", "--force", "--machine", "h100-study",
+                               "--network", network)["step_time_ns"]
+                 for network in ("alpha-beta", "flow") for trace in (across, across_expanded)]
+        # Data-parallel groups share the one adapter of a node, whichever way the set is written.
+        self.assertEqual(steps[0], steps[1])
+        self.assertEqual(steps[2], steps[3])
         for args in ([], ["--slow", "5=1.3"], ["--link", "nvlink@3=0.5"],
-                     ["--slow", "0=2", "--link", "infiniband=0.5"]):
+                     ["--slow", "0=2", "--link", "infiniband=0.5"],
+                     ["--network", "flow", "--slow", "5=1.3", "--link", "nvlink@3=0.5",
+                      "--set", "device.beside_transfers.compute=0.85"]):
             with self.subTest(args=args):
                 results = []
                 for trace, fold in ((folded, "auto"), (folded, "off"), (expanded, "auto")):
@@ -253,6 +266,8 @@ class SimulateTest(ProgramTest):
                 (["--machine", machine, "--captured-on", machine, "--set", "node.nodes=x"], 2, ["is no number"]),
                 (["--machine", "recorded", "--set", "node.nodes=2"], 2, ["--machine recorded"]),
                 (["--machine", "recorded", "--link", "bus=0.5"], 2, ["--link"]),
+                (["--machine", "recorded", "--network", "flow"], 2, ["--network flow", "name a machine"]),
+                (["--machine", "recorded", "--network", "tree"], 2, ["--network"]),
                 (["--machine", "recorded", "--slow", "4=2"], 2, ["ranks are 0 to 3"]),
                 (["--machine", "recorded", "--slow", "4"], 2, ["expected RANK=F"]),
                 (["--machine", machine, "--captured-on", machine, "--link", "buss=0.5"], 2, ["did you mean bus?"]),
