@@ -1,15 +1,18 @@
 // reprise simulate: what a captured trace set would take on a described machine.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/folded_job.h"
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
 #include "cli/simulated_set.h"
+#include "cli/workload_flags.h"
 #include "collectives/communicator.h"
 #include "et_schema/trace_set.h"
 #include "replayer/dry.h"
@@ -19,11 +22,12 @@ namespace reprise {
 namespace {
 
 struct SimulateFlags {
+  WorkloadFlags workload;  // `what`: a set, too
   ReplayRequest request;
   std::string machine, captured_on;
   std::vector<std::string> set, slow, links;
   double jitter = 0;
-  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> seed;
   PartFlags part;
   std::string fold = "auto";
   bool json = false, quiet = false;
@@ -34,9 +38,12 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       "Simulate a captured or generated trace set on a described machine; every time is modelled, "
       "nothing runs "
       "(docs/simulation.md)");
-  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+  app.add_option("SET", flags.workload.what,
+                 "directory of <name>.<rank>.et files; or a job: a preset (`reprise list models`), "
+                 "or a JSON file that describes it")
       ->required();
-  app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
+  app.add_option("-o,--output", flags.request.run_directory,
+                 "run directory to write; of a job with --json not needed");
   app.add_flag("--force", flags.request.force, "replace an existing run");
   app.add_option("--machine", flags.machine,
                  "name (`reprise list machines`), file (docs/machine_format.md), or recorded: the "
@@ -59,25 +66,75 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.add_option("--jitter", flags.jitter,
                  "coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
-  app.add_option("--seed", flags.seed, "of --jitter (default: 1)");
+  app.add_option("--seed", flags.seed,
+                 "of --jitter; of a job's routing (default: 1, or as described)");
   app.add_option("--fold", flags.fold,
                  "auto: equal ranks of a folded set are simulated once; off: every rank, with the "
                  "same times")
       ->check(CLI::IsMember({"auto", "off"}));
+  AddWorkloadOptions(app, flags.workload, {"ranks", "steps", "seed"});
   AddPartFlags(app, flags.part);
+  app.get_option("--ranks")->description(
+      "recorded ranks to simulate, e.g. 0-3,6; of a job: how many there are");
+  app.get_option("--steps")->description(
+      "recorded steps to simulate, counted from 0, e.g. 0,2-3; of a job: how many there are");
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+}
+
+bool IsSet(const std::string& what) {
+  std::error_code error;
+  return std::filesystem::is_directory(what, error);
+}
+
+bool IsWhole(const PartOptions& part) {
+  return part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+}
+
+// --ranks and --steps are numbers of a job; nothing else chooses a part of one.
+Status InterpretPartOfJob(SimulateFlags& flags) {
+  const PartFlags& part = flags.part;
+  if (!part.streams.empty() || !part.range.empty() || !part.group_sizes.empty() ||
+      part.one_trace_option->count() > 0) {
+    return UsageError(
+        "a job has no part to choose: generate its set, and simulate that with --one-trace, "
+        "--range and the like");
+  }
+  if (!part.ranks.empty()) {
+    REPRISE_TRY(SetWorkloadOption("ranks", part.ranks, flags.workload));
+  }
+  if (!part.steps.empty()) {
+    REPRISE_TRY(SetWorkloadOption("steps", part.steps, flags.workload));
+  }
+  if (flags.seed) {
+    flags.workload.seed = static_cast<std::int64_t>(*flags.seed);
+  }
+  return {};
+}
+
+Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
+  REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags.workload));
+  REPRISE_ASSIGN(const GeneratedJob job, GenerateFoldedJob(workload));
+  simulated.job = FactsOf(workload, job.summary);
+  if (simulated.options.to) {
+    REPRISE_ASSIGN(simulated.job->largest_micro_batch,
+                   LargestMicroBatch(workload, simulated.options.to->device.memory_bytes.value));
+  }
+  const TraceSet set{.name = job.folded.classes->SetName(), .classes = job.folded.classes};
+  return simulated.RunFolded(flags.request, set, job.folded, flags.fold == "auto");
 }
 
 // What the user should know of the part that was simulated.
 Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedSet& simulated) {
   const ReplayRequest& request = flags.request;
-  const PartOptions& part = request.options.part;
-  const bool whole =
-      part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+  if (!IsSet(request.set_directory)) {
+    REPRISE_TRY(SimulateJob(flags, simulated));
+    return std::vector<std::string>{};
+  }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
-  if (set.classes != nullptr && whole) {
-    REPRISE_TRY(simulated.RunFolded(request, set, flags.fold == "auto"));
+  if (set.classes != nullptr && IsWhole(request.options.part)) {
+    REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
+    REPRISE_TRY(simulated.RunFolded(request, set, job, flags.fold == "auto"));
     return std::vector<std::string>{};
   }
   // One process simulates all ranks.
@@ -89,18 +146,41 @@ Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedS
   return outcome->notes;
 }
 
+// What the options say together.
+Status CheckFlags(const SimulateFlags& flags) {
+  const bool set = IsSet(flags.workload.what);
+  if (flags.request.run_directory.empty() && (set || !flags.json)) {
+    return UsageError("give -o, the run directory to write");
+  }
+  if (!set) {
+    return {};
+  }
+  for (const std::string& name : GivenWorkloadOptions(flags.workload)) {
+    return UsageError(fmt::format(
+        "--{} describes a job, and {} is a set: its layout and step are as it was written", name,
+        flags.workload.what));
+  }
+  return {};
+}
+
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
+  REPRISE_TRY(CheckFlags(flags));
+  request.set_directory = flags.workload.what;
   request.command_line = context.command_line;
   ApplyPreset(ReplayPreset::kDry, request.options);
   request.options.host_gaps = HostGaps::kKeep;
-  REPRISE_TRY(InterpretPart(flags.part, request.options));
+  if (IsSet(request.set_directory)) {
+    REPRISE_TRY(InterpretPart(flags.part, request.options));
+  } else {
+    REPRISE_TRY(InterpretPartOfJob(flags));
+  }
   SimulatedSet simulated;
   simulated.machine = flags.machine;
   simulated.captured_on = flags.captured_on;
   simulated.overrides = flags.set;
   simulated.options.jitter = flags.jitter;
-  simulated.options.seed = flags.seed;
+  simulated.options.seed = flags.seed.value_or(1);
   for (const std::string& text : flags.slow) {
     REPRISE_ASSIGN(SlowRank slow, ParseSlowRank(text));
     simulated.options.slow_ranks.push_back(slow);
@@ -123,6 +203,9 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   REPRISE_TRY(PrintRunReport(request.run_directory, false));
+  if (simulated.job) {
+    fmt::print("\n{}", MemoryText(*simulated.job, simulated.options.to->device));
+  }
   return 0;
 }
 

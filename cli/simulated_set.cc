@@ -254,12 +254,19 @@ DrySimulation SimulatedSet::Simulation() {
 }
 
 Result<Json> SimulatedSet::ToJson(const std::string& run) const {
-  REPRISE_ASSIGN(const RunData data, ReadRun(run));
-  const Report report = Analyze(data);
-  Json json = {{"step_time_ns", report.step_time_replayed_ns.value_or(0)},
-               {"step_time_recorded_ns",
-                schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0))},
-               {"ranks", ranks > 0 ? ranks : static_cast<std::int64_t>(data.ranks.size())},
+  std::int64_t step_time_ns = step_ns.value_or(0);
+  Json recorded_ns = nullptr;
+  std::int64_t of_ranks = ranks;
+  if (!step_ns) {
+    REPRISE_ASSIGN(const RunData data, ReadRun(run));
+    const Report report = Analyze(data);
+    step_time_ns = report.step_time_replayed_ns.value_or(0);
+    recorded_ns = schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0));
+    of_ranks = static_cast<std::int64_t>(data.ranks.size());
+  }
+  Json json = {{"step_time_ns", step_time_ns},
+               {"step_time_recorded_ns", recorded_ns},
+               {"ranks", of_ranks},
                {"classes", classes},
                {"machine", options.to ? options.to->name : machine},
                {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
@@ -269,11 +276,15 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);
   json["exposed_communication_ns"] = std::llround(idle.exposed_ns / of_each);
   json["bubble_ns"] = std::llround(idle.bubble_ns / of_each);
-  const double step_ns = static_cast<double>(report.step_time_replayed_ns.value_or(0));
+  const double long_ns = static_cast<double>(step_time_ns);
   json["hfu"] =
-      options.to && step_ns > 0 ? Json(products_at_peak_ns / of_each / step_ns) : Json(nullptr);
+      options.to && long_ns > 0 ? Json(products_at_peak_ns / of_each / long_ns) : Json(nullptr);
   json["mfu"] = nullptr;
   json["tokens_per_second"] = nullptr;
+  json["samples_per_second"] = nullptr;
+  if (job) {
+    AddJobFacts(*job, options.to->device, long_ns, json);
+  }
   json["device_time_ns"] = summary.operations_ns;
   json["device_time_recorded_ns"] = summary.operations_recorded_ns;
   json["linked_device_time_ns"] = summary.known_ns;

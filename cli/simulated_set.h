@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/job_facts.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -29,6 +30,9 @@ struct IdleTimes {
                std::int64_t ranks_alike);
 };
 
+struct FoldedJob;
+struct ClassSimulation;
+
 struct SimulatedSet {
   std::string machine;      // name, file, or kRecordedMachine
   std::string captured_on;  // name or file; empty: by the device in the capture
@@ -39,16 +43,21 @@ struct SimulatedSet {
   [[nodiscard]] Status Prepare();
   // What replaces the dry run's times. This must outlive it.
   [[nodiscard]] DrySimulation Simulation();
-  // After the run: docs/simulation.md has the keys.
+  // After the run, whose directory may be empty where step_ns is known: docs/simulation.md has the
+  // keys.
   [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
 
-  // A folded set: each class once, without a graph for each rank. Instead of Simulation().
-  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold);
+  // A folded set, or a job that is in no set: each class once, without a graph for each rank.
+  // Instead of Simulation(). Without a run directory in the request no run is written.
+  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set,
+                                 const FoldedJob& job, bool fold);
 
   // Known afterwards.
   IdleTimes idle;
   std::int64_t steps = 1;
-  double products_at_peak_ns = 0;  // of all ranks and steps
+  std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
+  std::optional<JobFacts> job;          // of a generated job
+  double products_at_peak_ns = 0;       // of all ranks and steps
   ScaleSummary summary;
   std::vector<TimeSource> sources;
   std::int64_t ranks = 0;            // 0: as the run has
@@ -56,6 +65,9 @@ struct SimulatedSet {
   std::optional<Schedule> schedule;  // of a set without durations
 
  private:
+  [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
+                                   const FoldedJob& job, const std::vector<Plan>& plans,
+                                   ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const DrySet& set);
   // Times by the machine's model alone.
   [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);

@@ -23,6 +23,7 @@ struct SimulatedSet {
   TimingTrace timing;
   Schedule schedule;
   bool recorded = true;                                   // the set has times
+  std::string trace_hash;                                 // empty: of the set's files
   std::vector<std::map<std::string, std::string>> facts;  // by rank, besides the usual; or empty
   PartCounts part;
 };
@@ -196,7 +197,10 @@ Status WriteRun(const ReplayRequest& request, const TraceSet& set, const DrySimu
     manifest.untraced_step_ns =
         std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
   }
-  REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  manifest.trace_hash = simulated.trace_hash;
+  if (manifest.trace_hash.empty()) {
+    REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  }
   REPRISE_TRY(WriteManifest(request.run_directory, manifest));
   return MergeRun(request.run_directory);
 }
@@ -226,6 +230,7 @@ Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
   simulated.timing.first = std::move(classes.first);
   simulated.schedule = std::move(classes.schedule);
   simulated.facts = std::move(classes.facts);
+  simulated.trace_hash = std::move(classes.trace_hash);
   simulated.recorded = false;
   return WriteRun(request, set, simulation, simulated, {});
 }

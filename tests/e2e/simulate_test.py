@@ -182,6 +182,45 @@ class SimulateTest(ProgramTest):
         report = self.run_program("report", self.dir / "run_of_ranks").stdout
         self.assertIn("Simulated on h100-hgx:", report)
 
+    def test_a_job_is_simulated_without_a_set(self):
+        job = ["gpt-small", "--tp", "2", "--pp", "2", "--ranks", "8", "--global-batch", "16"]
+        trace, run = self.dir / "set", self.dir / "of_set"
+        self.run_program("generate", *job, "-o", trace)
+        of_set = self.run_json("simulate", trace, "-o", run, "--machine", "a100-hgx")
+        direct = self.run_json("simulate", *job, "-o", self.dir / "direct", "--machine", "a100-hgx")
+        self.assertEqual(self.times(self.dir / "direct"), self.times(run))
+        # Without a run the same object.
+        self.assertEqual(self.run_json("simulate", *job, "--machine", "a100-hgx"), direct)
+        for key in ("step_time_ns", "ranks", "classes", "device_time_ns", "bubble_ns", "exposed_communication_ns"):
+            self.assertEqual(direct[key], of_set[key], key)
+        seconds = direct["step_time_ns"] / 1e9
+        generated = self.run_json("generate", *job, "-o", trace, "--force")
+        self.assertAlmostEqual(direct["tokens_per_second"], 16 * 32 / seconds)
+        # An A100 has TF32 units, which float32 products do not use unless told: 19.5 TFLOP/s.
+        self.assertAlmostEqual(direct["mfu"], generated["model_flops"] / (8 * 19.5e12 * seconds))
+        self.assertAlmostEqual(direct["hfu"], generated["executed_flops"] / (8 * 19.5e12 * seconds))
+        memory = direct["memory"]
+        self.assertEqual([row["peak"] for row in memory["classes"]], [row["peak"] for row in generated["memory"]])
+        for row in memory["classes"]:
+            parts = ("parameters", "gradients", "optimizer", "activations", "buffers")
+            self.assertEqual(sum(row[part] for part in parts), row["peak"])
+        self.assertEqual((memory["fits"], memory["largest_micro_batch"]), (True, 8))
+        tight = ["--set", f"device.memory.capacity={memory['peak_bytes'] // 1000}kB"]
+        memory = self.run_json("simulate", *job, "--machine", "a100-hgx", *tight)["memory"]
+        self.assertEqual((memory["fits"], memory["largest_micro_batch"]), (False, 1))
+        self.assertIn("does not fit", self.run_program("simulate", *job, "--machine", "a100-hgx", *tight, "-o", run,
+                                                       "--force").stdout)
+        for args, code, words in [
+                (["gpt-smal"], 3, "did you mean gpt-small?"),
+                ([trace, "--tp", "2"], 2, "is a set"),
+                (["gpt-small", "--tp", "3"], 2, "heads"),
+                (["gpt-small", "--one-trace"], 2, "has no part"),
+        ]:
+            with self.subTest(args=args):
+                done = self.run_program("simulate", *args, "-o", run, "--force", "--machine", "a100-hgx", expect=code)
+                self.assertIn(words, done.stderr)
+        self.assertIn("give -o", self.run_program("simulate", "gpt-small", "--machine", "a100-hgx", expect=2).stderr)
+
     def test_ten_thousand_ranks(self):
         trace, run = self.dir / "large", self.dir / "run"
         self.run_program("generate", "llama3-70b", "--tp", "8", "--pp", "8", "--dp", "160", "--global-batch", "2560",
