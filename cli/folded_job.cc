@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "cli/operator_work.h"
 #include "et_schema/content_hash.h"
+#include "et_schema/graph_stream.h"
 
 namespace reprise {
 namespace {
@@ -42,6 +45,27 @@ Result<Graph> ProgramOf(const Graph& graph, const RankClasses& classes, std::int
   return program;
 }
 
+ReplayOptions AllTimed() {
+  ReplayOptions options;
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  options.assume_groups = true;
+  return options;
+}
+
+// Of the program that was added last.
+Status AddPlan(FoldedJob& job) {
+  const Graph& program = job.programs.back();
+  REPRISE_ASSIGN(Plan plan, BuildPlan(program, AllTimed(), KernelRegistry::Builtin()));
+  std::vector<OperatorWork> work;
+  work.reserve(program.size());
+  for (Graph::Index i = 0; i < program.size(); ++i) {
+    REPRISE_ASSIGN(work.emplace_back(), WorkOf(program, plan, i));
+  }
+  job.work.push_back(std::move(work));
+  job.plans.push_back(std::move(plan));
+  return {};
+}
+
 // What tells one generated job from another: the generator is a function of the description.
 std::string TextOf(const std::string& source, const GenerateSummary& s) {
   std::string text = fmt::format("{}\n{} {} {} {} {} {}\n", source, s.ranks, s.classes, s.nodes,
@@ -65,24 +89,39 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
     REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
     REPRISE_ASSIGN(Graph program, ProgramOf(graph, *set.classes, rank));
     job.programs.push_back(std::move(program));
+    REPRISE_TRY(AddPlan(job));
   }
   return job;
 }
 
-Result<GeneratedJob> GenerateFoldedJob(const Workload& workload) {
+Result<GeneratedJob> GenerateFoldedJob(const Workload& workload, bool plans) {
   GeneratedJob job;
-  std::vector<Node> nodes;
+  std::optional<GraphStream> nodes;
+  std::vector<OperatorWork> work;
   std::string source;
   GenerateRequest request{.workload = workload};
-  request.observe = [&nodes](Node& node, const NodeFacts& /*facts*/) -> Status {
-    nodes.push_back(std::move(node));
-    return {};
+  request.observe = [&](Node& node, const NodeFacts& /*facts*/) -> Status {
+    if (!plans) {
+      work.push_back(WorkOf(node));
+      node.inputs = {};
+      node.outputs = {};
+      node.parent = {};
+    }
+    if (!nodes) {
+      nodes.emplace(workload.name);
+    }
+    return nodes->Add(node);
   };
   request.class_done = [&](TraceMetadata&& header) -> Status {
     source = header.source;
-    REPRISE_ASSIGN(Graph program, Graph::Build(std::move(header), std::move(nodes)));
+    REPRISE_ASSIGN(Graph program, nodes->Finish(std::move(header)));
     job.folded.programs.push_back(std::move(program));
-    nodes.clear();
+    nodes.reset();
+    if (plans) {
+      return AddPlan(job.folded);
+    }
+    job.folded.work.push_back(std::move(work));
+    work.clear();
     return {};
   };
   REPRISE_ASSIGN(job.summary, Generate(request));

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
+
+#include "workload/job/generate.h"
 
 namespace reprise {
 namespace {
@@ -57,17 +60,6 @@ std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
 }
 
 }  // namespace
-
-JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary) {
-  return {.ranks = summary.ranks,
-          .samples = workload.global_batch,
-          .tokens = workload.model.vocab > 0 ? workload.global_batch * workload.model.sequence : 0,
-          .dtype = workload.model.dtype,
-          .model_flops = summary.model_flops,
-          .executed_flops = summary.executed_flops,
-          .memory = summary.class_memory,
-          .micro_batch = workload.micro_batch};
-}
 
 std::int64_t PeakBytes(const JobFacts& facts) {
   std::int64_t peak = 0;

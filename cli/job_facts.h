@@ -1,33 +1,17 @@
-// What a job's description says and its nodes do not: tokens, model FLOPs, memory.
+// A job's facts on a machine: utilization, and whether its memory fits.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "core/dtype.h"
 #include "core/result.h"
 #include "machine/machine.h"
 #include "workload/description.h"
-#include "workload/job/generate.h"
+#include "workload/job/facts.h"
 
 namespace reprise {
-
-// Of one step of the whole job.
-struct JobFacts {
-  std::int64_t ranks = 0;
-  std::int64_t samples = 0;  // sequences, images, samples
-  std::int64_t tokens = 0;   // 0: no model of language
-  DType dtype = DType::kUnknown;
-  double model_flops = 0, executed_flops = 0;  // docs/definitions.md
-  std::vector<ClassMemory> memory;             // by class of ranks
-  std::int64_t micro_batch = 0;
-  // That fits in the device's memory, with the same global batch; 0: none does.
-  std::optional<std::int64_t> largest_micro_batch;
-};
-[[nodiscard]] JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary);
 
 // The highest peak of all ranks.
 [[nodiscard]] std::int64_t PeakBytes(const JobFacts& facts);

@@ -12,4 +12,8 @@ namespace reprise {
 // decoded.
 [[nodiscard]] Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i);
 
+// Of a node that the generator made; its arguments are put back. The same as the other's of the
+// node in a graph.
+[[nodiscard]] OperatorWork WorkOf(Node& node);
+
 }  // namespace reprise

@@ -1,5 +1,6 @@
 // reprise simulate: what a captured trace set would take on a described machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -12,8 +13,12 @@
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
 #include "cli/simulated_set.h"
+#include "cli/simulated_sweep.h"
+#include "cli/version.h"
 #include "cli/workload_flags.h"
 #include "collectives/communicator.h"
+#include "core/checksums.h"
+#include "et_schema/content_hash.h"
 #include "et_schema/trace_set.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -29,6 +34,7 @@ struct SimulateFlags {
   double jitter = 0;
   std::optional<std::uint64_t> seed;
   PartFlags part;
+  JobSweepFlags sweep;
   std::string fold = "auto";
   bool json = false, quiet = false;
 };
@@ -78,6 +84,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       "recorded ranks to simulate, e.g. 0-3,6; of a job: how many there are");
   app.get_option("--steps")->description(
       "recorded steps to simulate, counted from 0, e.g. 0,2-3; of a job: how many there are");
+  AddJobSweepFlags(app, flags.sweep);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
 }
@@ -114,7 +121,8 @@ Status InterpretPartOfJob(SimulateFlags& flags) {
 
 Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
   REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags.workload));
-  REPRISE_ASSIGN(const GeneratedJob job, GenerateFoldedJob(workload));
+  REPRISE_ASSIGN(const GeneratedJob job,
+                 GenerateFoldedJob(workload, !flags.request.run_directory.empty()));
   simulated.job = FactsOf(workload, job.summary);
   if (simulated.options.to) {
     REPRISE_ASSIGN(simulated.job->largest_micro_batch,
@@ -132,8 +140,14 @@ Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedS
     return std::vector<std::string>{};
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
+  if (IsWhole(request.options.part)) {
+    REPRISE_ASSIGN(simulated.job, ReadJobFacts(request.set_directory));
+  }
   if (set.classes != nullptr && IsWhole(request.options.part)) {
     REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
+    if (!simulated.job) {
+      REPRISE_ASSIGN(simulated.traced, TracedMemoryOf(job.programs));
+    }
     REPRISE_TRY(simulated.RunFolded(request, set, job, flags.fold == "auto"));
     return std::vector<std::string>{};
   }
@@ -149,18 +163,53 @@ Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedS
 // What the options say together.
 Status CheckFlags(const SimulateFlags& flags) {
   const bool set = IsSet(flags.workload.what);
-  if (flags.request.run_directory.empty() && (set || !flags.json)) {
-    return UsageError("give -o, the run directory to write");
+  const bool sweep = !flags.sweep.keys.empty();
+  if (flags.request.run_directory.empty() && (set || !flags.json || sweep)) {
+    return UsageError(sweep ? "give -o, the directory of the sweep's tables and page"
+                            : "give -o, the run directory to write");
   }
   if (!set) {
     return {};
   }
-  for (const std::string& name : GivenWorkloadOptions(flags.workload)) {
+  for (const auto& [name, value] : GivenWorkloadOptions(flags.workload)) {
     return UsageError(fmt::format(
         "--{} describes a job, and {} is a set: its layout and step are as it was written", name,
         flags.workload.what));
   }
   return {};
+}
+
+// A file's content, or its name where it is built in.
+Result<std::string> ContentOf(const std::string& what) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(what, error)) {
+    return what;
+  }
+  return ChecksumOf(what);
+}
+
+Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
+  if (IsSet(flags.workload.what)) {
+    return UsageError(fmt::format(
+        "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
+  }
+  if (!simulated.options.to || simulated.options.jitter > 0) {
+    return UsageError("--sweep: a job has no recorded machine and no recorded times to jitter");
+  }
+  REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
+  REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
+  const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", job, machine,
+                                           fmt::join(GivenWorkloadOptions(flags.workload), " "),
+                                           fmt::join(flags.set, " "), fmt::join(flags.slow, " "),
+                                           fmt::join(flags.links, " "), flags.fold, VersionText());
+  return RunJobSweep({.flags = flags.sweep,
+                      .workload = flags.workload,
+                      .machine = &simulated,
+                      .settings = HashOfText(settings),
+                      .directory = flags.request.run_directory,
+                      .fold = flags.fold == "auto",
+                      .force = flags.request.force,
+                      .json = flags.json});
 }
 
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
@@ -190,6 +239,10 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     simulated.options.slow_links.push_back(std::move(slow));
   }
   REPRISE_TRY(simulated.Prepare());
+  if (!flags.sweep.keys.empty()) {
+    REPRISE_TRY(SweepJob(flags, simulated));
+    return 0;
+  }
   REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));
   if (flags.json) {
     REPRISE_ASSIGN(const nlohmann::ordered_json json, simulated.ToJson(request.run_directory));
@@ -203,7 +256,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   REPRISE_TRY(PrintRunReport(request.run_directory, false));
-  if (simulated.job) {
+  if (simulated.job && simulated.options.to) {
     fmt::print("\n{}", MemoryText(*simulated.job, simulated.options.to->device));
   }
   return 0;

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "cli/folded_job.h"
-#include "cli/operator_work.h"
 #include "cli/simulated_set.h"
 #include "replayer/plan.h"
 #include "simulator/class_simulation.h"
@@ -34,11 +33,10 @@ std::map<std::string, std::vector<std::vector<std::int32_t>>> GroupsOf(const Ran
   return groups;
 }
 
-ReplayOptions AllTimed() {
-  ReplayOptions options;
-  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
-  options.assume_groups = true;
-  return options;
+// Part of what a rank does, in coverage's sense (Work::counts).
+bool IsCounted(const Graph& program, Graph::Index i) {
+  return program.comm(i) != nullptr || program.actor(i).kind == Actor::Kind::kStream ||
+         program.kind(i) == OpKind::kWork;
 }
 
 // As StepsOf in replayer/dry.cc: a step lasts until the next one begins. Of each, the longest.
@@ -68,22 +66,12 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
         "captured sets");
   }
   const RankClasses& ranks_of = *job.classes;
-  std::vector<Plan> plans;
-  std::vector<std::vector<OperatorWork>> work;
-  for (const Graph& program : job.programs) {
-    REPRISE_ASSIGN(Plan plan, BuildPlan(program, AllTimed(), KernelRegistry::Builtin()));
-    work.emplace_back();
-    for (Graph::Index i = 0; i < program.size(); ++i) {
-      REPRISE_ASSIGN(work.back().emplace_back(), WorkOf(program, plan, i));
-    }
-    plans.push_back(std::move(plan));
-  }
   ProgramSet program_set{.programs = job.programs, .groups = GroupsOf(ranks_of)};
   for (std::int32_t rank = 0; rank < ranks_of.world_size(); ++rank) {
     program_set.program_of.push_back(static_cast<std::uint32_t>(ranks_of.IndexOf(rank)));
   }
   const auto work_of = [&](const Graph& program, Graph::Index i) {
-    return work[static_cast<std::size_t>(&program - job.programs.data())][i];
+    return job.work[static_cast<std::size_t>(&program - job.programs.data())][i];
   };
   REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(program_set,
                                                             {.machine = *options.to,
@@ -98,17 +86,17 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   std::vector<std::int64_t> longest_ns(static_cast<std::size_t>(steps), 0);
   for (const RankClassTimes& own : simulated.classes) {
     const Graph& program = job.programs[own.program];
-    const Plan& plan = plans[own.program];
+    const auto counts = [&program](Graph::Index i) { return IsCounted(program, i); };
     const auto own_ns = [&](std::uint32_t node) {
       return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
     };
-    idle.AddRank(program, plan, simulated.schedule, own.first_node, own_ns, own.ranks);
+    idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
     LongestSteps(program, own.first_node, simulated.schedule, longest_ns);
     for (Graph::Index i = 0; i < program.size(); ++i) {
-      const OperatorWork& of_node = work[own.program][i];
+      const OperatorWork& of_node = job.work[own.program][i];
       products_at_peak_ns +=
           ProductNsAtPeak(options.to->device, of_node) * static_cast<double>(own.ranks);
-      if (!plan.work[i].counts || program.comm(i) != nullptr) {
+      if (!counts(i) || program.comm(i) != nullptr) {
         continue;
       }
       const std::int64_t ns = simulated.timing.duration_ns[own.first_node + i] * own.ranks;
@@ -122,19 +110,18 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   if (request.run_directory.empty()) {
     return {};
   }
-  return WriteFolded(request, set, job, plans, std::move(simulated));
+  return WriteFolded(request, set, job, std::move(simulated));
 }
 
 Status SimulatedSet::WriteFolded(const ReplayRequest& request, const TraceSet& set,
-                                 const FoldedJob& job, const std::vector<Plan>& plans,
-                                 ClassSimulation&& simulated) {
+                                 const FoldedJob& job, ClassSimulation&& simulated) {
   sources = std::move(simulated.source);
   ScheduledClasses scheduled{.trace_hash = job.trace_hash};
   for (const RankClassTimes& own : simulated.classes) {
     // A class's own copy: several may share a program.
     REPRISE_ASSIGN(Graph graph, FirstRankOf(job, own.program));
     scheduled.graphs.push_back(std::move(graph));
-    scheduled.plans.push_back(plans[own.program]);
+    scheduled.plans.push_back(job.plans[own.program]);
     scheduled.first.push_back(own.first_node);
     scheduled.facts.push_back({{"class_ranks", std::to_string(own.ranks)},
                                {"class_first_rank", std::to_string(own.first_rank)}});

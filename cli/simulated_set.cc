@@ -44,10 +44,14 @@ double UnknownShare(const ScaleSummary& summary) {
                                      : 0;
 }
 
+std::function<bool(Graph::Index)> CountsOf(const Plan& plan) {
+  return [&plan](Graph::Index i) { return plan.work[i].counts; };
+}
+
 }  // namespace
 
-void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule,
-                        std::uint32_t first,
+void IdleTimes::AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
+                        const Schedule& schedule, std::uint32_t first,
                         const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                         std::int64_t ranks_alike) {
   std::vector<Interval> computes;
@@ -57,7 +61,7 @@ void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& sc
     const std::int64_t end_ns = schedule.end_ns[node];
     if (graph.comm(i) != nullptr) {
       busy.emplace_back(std::max(schedule.start_ns[node], end_ns - own_ns(node)), end_ns);
-    } else if (plan.work[i].counts) {
+    } else if (counts(i)) {
       computes.emplace_back(schedule.start_ns[node], end_ns);
     }
   }
@@ -170,13 +174,17 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
       const auto& transfer_ns = simulated.timing.transfer_ns;
       return transfer_ns.empty() ? 0 : transfer_ns[node + shift];
     };
-    idle.AddRank(set.graphs[rank], set.plans[rank], *schedule, set.first[rank], own_ns, 1);
+    idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), *schedule, set.first[rank], own_ns,
+                 1);
   }
   classes = static_cast<std::int64_t>(simulated.classes.size());
   return {};
 }
 
 Status SimulatedSet::ReplaceTimes(const DrySet& set) {
+  if (!job) {
+    REPRISE_ASSIGN(traced, TracedMemoryOf(set.graphs));
+  }
   std::vector<OperatorWork> work;
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
@@ -245,7 +253,7 @@ DrySimulation SimulatedSet::Simulation() {
       return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
     };
     for (std::size_t rank = 0; rank < set.graphs.size() && !schedule; ++rank) {
-      idle.AddRank(set.graphs[rank], set.plans[rank], of_set, set.first[rank], own_ns, 1);
+      idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), of_set, set.first[rank], own_ns, 1);
     }
   };
   simulation.options = [this] { return Describe(); };
@@ -282,7 +290,19 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   json["mfu"] = nullptr;
   json["tokens_per_second"] = nullptr;
   json["samples_per_second"] = nullptr;
-  if (job) {
+  if (traced) {
+    const double of_bytes = options.to ? options.to->device.memory_bytes.value : 0;
+    const auto peak = static_cast<double>(traced->peak_bytes);
+    json["memory"] = {
+        {"fits", of_bytes > 0 ? Json(peak <= of_bytes) : Json(nullptr)},
+        {"peak_bytes", traced->peak_bytes},
+        {"of_bytes", of_bytes > 0 ? Json(static_cast<std::int64_t>(of_bytes)) : Json(nullptr)},
+        {"rank", traced->rank}};
+  } else if (!job) {
+    json["memory_reason"] =
+        "no operation of the set names its tensors' storages; capture with shapes, or generate it";
+  }
+  if (job && options.to) {
     AddJobFacts(*job, options.to->device, long_ns, json);
   }
   json["device_time_ns"] = summary.operations_ns;

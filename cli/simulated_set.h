@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/job_facts.h"
+#include "cli/traced_memory.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -24,8 +25,10 @@ struct IdleTimes {
   double ranks = 0;
   double exposed_ns = 0, bubble_ns = 0;
 
-  // `first`: of the rank's nodes, by `graph`'s index. `own_ns`: of a transfer, without waiting.
-  void AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule, std::uint32_t first,
+  // `first`: of the rank's nodes, by `graph`'s index. `counts`: the rank does something in it.
+  // `own_ns`: of a transfer, without waiting.
+  void AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
+               const Schedule& schedule, std::uint32_t first,
                const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                std::int64_t ranks_alike);
 };
@@ -56,7 +59,8 @@ struct SimulatedSet {
   IdleTimes idle;
   std::int64_t steps = 1;
   std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
-  std::optional<JobFacts> job;          // of a generated job
+  std::optional<JobFacts> job;          // of a job, or a generated set
+  std::optional<TracedMemory> traced;   // of a set without such facts
   double products_at_peak_ns = 0;       // of all ranks and steps
   ScaleSummary summary;
   std::vector<TimeSource> sources;
@@ -66,8 +70,7 @@ struct SimulatedSet {
 
  private:
   [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
-                                   const FoldedJob& job, const std::vector<Plan>& plans,
-                                   ClassSimulation&& simulated);
+                                   const FoldedJob& job, ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const DrySet& set);
   // Times by the machine's model alone.
   [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);

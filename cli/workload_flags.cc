@@ -1,6 +1,7 @@
 #include "cli/workload_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -241,15 +242,28 @@ std::vector<std::string> WorkloadOptionNames() {
   return names;
 }
 
-std::vector<std::string> GivenWorkloadOptions(const WorkloadFlags& flags) {
-  std::vector<std::string> names;
+std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& flags) {
+  std::map<std::string, std::string> given;
   for (const WorkloadOption& option : AllWorkloadOptions()) {
-    const auto given = [&flags](auto member) { return (flags.*member).has_value(); };
-    if (std::visit(given, option.member)) {
-      names.emplace_back(option.name);
+    const auto text = [&flags](auto member) -> std::optional<std::string> {
+      if (!(flags.*member)) {
+        return std::nullopt;
+      }
+      const auto& value = *(flags.*member);
+      if constexpr (std::is_same_v<decltype(member), FlagSwitch>) {
+        return value ? "on" : "off";
+      } else if constexpr (std::is_same_v<decltype(member), FlagNumbers> ||
+                           std::is_same_v<decltype(member), FlagTexts>) {
+        return fmt::format("{}", fmt::join(value, "+"));
+      } else {
+        return fmt::format("{}", value);
+      }
+    };
+    if (std::optional<std::string> value = std::visit(text, option.member)) {
+      given.emplace(option.name, std::move(*value));
     }
   }
-  return names;
+  return given;
 }
 
 Result<Workload> MakeWorkload(const WorkloadFlags& flags) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +34,8 @@ void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
                                        WorkloadFlags& flags);
 // As the command line has them, without dashes.
 [[nodiscard]] std::vector<std::string> WorkloadOptionNames();
-// Those that are set.
-[[nodiscard]] std::vector<std::string> GivenWorkloadOptions(const WorkloadFlags& flags);
+// Those that are set, as SetWorkloadOption takes them: name → text.
+[[nodiscard]] std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& flags);
 
 // Complete and checked. Bad input: what the description breaks; usage: what an option breaks.
 [[nodiscard]] Result<Workload> MakeWorkload(const WorkloadFlags& flags);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """reprise simulate: captured sets on their own machine and on others."""
+import csv
 import json
 import pathlib
 import sqlite3
 import sys
 
+import browser
 import program
 import skips
 from program import ROOT, TRACES, ProgramTest
@@ -106,6 +108,9 @@ class SimulateTest(ProgramTest):
             return self.run_json("simulate", trace, "-o", run, "--force", *args)["step_time_ns"]
         base = step(*own)
         self.assertEqual(step("--machine", "recorded"), base)
+        memory = self.run_json("simulate", trace, "-o", self.dir / "what_if", "--force", *own)["memory"]
+        self.assertEqual((memory["fits"], memory["of_bytes"]), (True, 16_000_000_000))
+        self.assertGreater(memory["peak_bytes"], 4 * 500_000)  # float32 parameters of the captured model at least
         # One slow rank holds up all of them; a faster device and a slower link do what they should.
         self.assertGreater(step("--machine", "recorded", "--slow", "2=3"), base)
         faster = ["--set", "device.memory.bandwidth=200GB/s", "--set", "device.vector.float32=1TFLOP/s"]
@@ -194,6 +199,10 @@ class SimulateTest(ProgramTest):
         for key in ("step_time_ns", "ranks", "classes", "device_time_ns", "bubble_ns", "exposed_communication_ns"):
             self.assertEqual(direct[key], of_set[key], key)
         seconds = direct["step_time_ns"] / 1e9
+        # A generated set keeps what its nodes do not say.
+        for key in ("tokens_per_second", "mfu", "hfu"):
+            self.assertEqual(direct[key], of_set[key], key)
+        self.assertEqual(direct["memory"]["classes"], of_set["memory"]["classes"])
         generated = self.run_json("generate", *job, "-o", trace, "--force")
         self.assertAlmostEqual(direct["tokens_per_second"], 16 * 32 / seconds)
         # An A100 has TF32 units, which float32 products do not use unless told: 19.5 TFLOP/s.
@@ -220,6 +229,83 @@ class SimulateTest(ProgramTest):
                 done = self.run_program("simulate", *args, "-o", run, "--force", "--machine", "a100-hgx", expect=code)
                 self.assertIn(words, done.stderr)
         self.assertIn("give -o", self.run_program("simulate", "gpt-small", "--machine", "a100-hgx", expect=2).stderr)
+
+    def sweep(self, *args, expect=0):
+        return self.run_program("simulate", "gpt-small", "--ranks", "8", "--machine", "a100-hgx", "--global-batch", "16",
+                                "-o", self.dir / "sweep", *args, expect=expect)
+
+    def test_a_sweep(self):
+        keys = ["--sweep", "tp=1,2,3", "--sweep", "pp=1,2", "--sweep", "recompute=none,full",
+                "--sweep", "overlap=none,tp+grad"]
+        text = self.sweep(*keys).stdout
+        self.assertLess(text.index("rests on default efficiencies"), text.index("Every time is modelled"))
+        self.assertIn("16 fit in memory, 0 do not, 8 cannot be", text)
+        table = json.loads((self.dir / "sweep" / "sweep.json").read_text())
+        rows = table["configurations"]
+        self.assertEqual((table["swept"], len(rows)), (["tp", "pp", "recompute", "overlap"], 24))
+        # Each row is what the configuration alone gives.
+        for row in rows[:16:5]:
+            alone = self.run_json("simulate", "gpt-small", "--ranks", "8", "--machine", "a100-hgx", "--global-batch", "16",
+                                  "--tp", row["tp"], "--pp", row["pp"], "--recompute", row["recompute"],
+                                  "--overlap", row["overlap"].replace("+", ","))
+            for key in ("step_time_ns", "mfu", "classes", "bubble_ns", "default_share"):
+                self.assertEqual(row[key], alone[key], key)
+            self.assertEqual(row["peak_bytes"], alone["memory"]["peak_bytes"])
+        self.assertEqual([row["rank"] for row in rows], [*range(1, 17), *[None] * 8])
+        self.assertEqual([row["step_time_ns"] for row in rows[:16]], sorted(row["step_time_ns"] for row in rows[:16]))
+        cost = "peak_bytes" if rows[0]["energy_joules"] is None else "energy_joules"
+        for row in rows:
+            better = [other for other in rows[:16] if row["possible"]
+                      and other["step_time_ns"] <= row["step_time_ns"] and other[cost] <= row[cost]
+                      and (other["step_time_ns"], other[cost]) != (row["step_time_ns"], row[cost])]
+            self.assertEqual(row["pareto"], row["possible"] and not better)
+            self.assertEqual("reason" in row, not row["possible"])
+        with (self.dir / "sweep" / "sweep.csv").open() as file:
+            self.assertEqual([row["configuration"] for row in csv.DictReader(file)],
+                             [row["configuration"] for row in rows])
+        # A sweep that was ended in the middle of a line goes on: what is there is taken, and nothing else.
+        lines = (self.dir / "sweep" / "rows.jsonl").read_text().splitlines(keepends=True)
+        marked = json.loads(lines[1])
+        marked["step_time_ns"] = 7
+        (self.dir / "sweep" / "rows.jsonl").write_text(lines[0] + json.dumps(marked) + "\n" + lines[2][:40])
+        again = json.loads(self.sweep(*keys, "--json").stdout)["configurations"]
+        self.assertEqual([row["step_time_ns"] for row in again if row["configuration"] == marked["configuration"]], [7])
+        self.assertEqual({row["configuration"]: row.get("step_time_ns") for row in again} | {marked["configuration"]: 0},
+                         {row["configuration"]: row.get("step_time_ns") for row in rows} | {marked["configuration"]: 0})
+        self.assertIn("another job, machine", self.sweep(*keys, "--micro-batch", "1", expect=2).stderr)
+        # What does not fit comes after what does.
+        middle = sorted(row["peak_bytes"] for row in rows[:16])[7]
+        tight = self.sweep(*keys, "--force", "--rank-by", "memory", "--set", f"device.memory.capacity={middle / 1e6}MB")
+        self.assertIn("do not, 8 cannot be", tight.stdout)
+        rows = json.loads((self.dir / "sweep" / "sweep.json").read_text())["configurations"]
+        fits = [row["fits"] for row in rows]
+        self.assertEqual(fits, sorted(fits, reverse=True))
+        self.assertIn(False, [row["fits"] for row in rows if row["possible"]])
+        self.assertEqual(len([row for row in rows if row["rank"]]), sum(fits))
+        self.page_of_a_sweep(rows)
+
+    def page_of_a_sweep(self, rows):
+        with browser.Page() as page:
+            page.open(self.dir / "sweep" / "index.html")
+            self.assertEqual(page.problems, [])
+            self.assertEqual(page.evaluate("document.querySelectorAll('tbody tr').length"), len(rows))
+            for kind, count in (("front", sum(row["pareto"] for row in rows)),
+                                ("big", sum(row["possible"] and not row["fits"] for row in rows))):
+                self.assertEqual(page.evaluate(f"document.querySelectorAll('circle.{kind}').length"), count, kind)
+            self.assertEqual(page.evaluate("document.querySelectorAll('td.reason').length"),
+                             sum(not row["possible"] for row in rows))
+
+    def test_bad_sweeps(self):
+        for args, words in [
+                (["--sweep", "tpp=1"], "did you mean tp?"),
+                (["--sweep", "tp=0,2"], "at least 1"),
+                (["--sweep", "tp=1", "--sweep", "tp=2"], "given twice"),
+                (["--sweep", "fsdp=yes"], "on or off"),
+                (["--sweep", "tp"], "expected KEY=VALUE"),
+        ]:
+            with self.subTest(args=args):
+                self.assertIn(words, self.sweep(*args, expect=2).stderr)
+        self.assertIn("no configuration can be", self.sweep("--sweep", "tp=3,7", "--force", expect=3).stderr)
 
     def test_ten_thousand_ranks(self):
         trace, run = self.dir / "large", self.dir / "run"

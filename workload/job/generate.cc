@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -173,12 +174,21 @@ class Generator {
     if (folded_) {
       REPRISE_TRY(Expand(ranks));
     }
+    REPRISE_TRY(WriteFacts());
     REPRISE_TRY(WriteChecksums(output_->path(), OutputKind::kTraceSet));
     for (const fs::directory_entry& entry : fs::directory_iterator(output_->path())) {
       ++summary_.files;
       summary_.bytes_on_disk += static_cast<std::int64_t>(entry.file_size());
     }
     return output_->Publish([](const std::string& name) { return !IsTraceSetFile(name); });
+  }
+
+  Status WriteFacts() const {
+    const std::string path = (fs::path(output_->path()) / kJobFile).string();
+    std::ofstream out(path, std::ios::binary);
+    out << JobFactsText(FactsOf(w_, summary_));
+    out.close();
+    return out ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
   }
 
   // One file a rank, each read from its class.

@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "et_schema/rank_classes.h"
 #include "workload/description.h"
+#include "workload/job/facts.h"
 #include "workload/job/totals.h"
 
 namespace reprise {
@@ -39,13 +40,6 @@ struct GenerateRequest {
 struct StageMemory {
   std::int64_t stage = 0;
   MemorySums bytes;  // of the rank with the highest peak
-};
-
-struct ClassMemory {
-  std::int64_t stage = 0;
-  std::int32_t first_rank = 0;
-  std::int64_t ranks = 0;
-  MemorySums bytes;
 };
 
 struct TransferRow {
