@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,14 @@ struct SimulateFlags {
   JobSweepFlags sweep;
   std::string fold = "auto";
   bool json = false, quiet = false;
+  const CLI::App* app = nullptr;
 };
 
 void AddFlags(CLI::App& app, SimulateFlags& flags) {
+  flags.app = &app;
   app.description(
-      "Simulate a captured or generated trace set on a described machine; every time is modelled, "
-      "nothing runs "
-      "(docs/simulation.md)");
+      "Simulate a job, or a captured or generated trace set, on a described machine; every time is "
+      "modelled, nothing runs (docs/simulation.md)");
   app.add_option("SET", flags.workload.what,
                  "directory of <name>.<rank>.et files; or a job: a preset (`reprise list models`), "
                  "or a JSON file that describes it")
@@ -188,6 +190,21 @@ Result<std::string> ContentOf(const std::string& what) {
   return ChecksumOf(what);
 }
 
+// What was given, besides what is swept and how it is shown.
+std::string SettingsOf(const CLI::App& app) {
+  static const std::set<std::string> kOthers = {"sweep", "output",  "force",  "json",
+                                                "quiet", "rank-by", "verbose"};
+  std::string text;
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    const std::string name = names.empty() ? "" : names.front();
+    if (option->count() > 0 && !kOthers.contains(name)) {
+      text += fmt::format("{} {}\n", name, fmt::join(option->results(), " "));
+    }
+  }
+  return text;
+}
+
 Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
   if (IsSet(flags.workload.what)) {
     return UsageError(fmt::format(
@@ -198,10 +215,8 @@ Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
   }
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
   REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
-  const std::string settings = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", job, machine,
-                                           fmt::join(GivenWorkloadOptions(flags.workload), " "),
-                                           fmt::join(flags.set, " "), fmt::join(flags.slow, " "),
-                                           fmt::join(flags.links, " "), flags.fold, VersionText());
+  const std::string settings =
+      fmt::format("{}\n{}\n{}{}", job, machine, SettingsOf(*flags.app), VersionText());
   return RunJobSweep({.flags = flags.sweep,
                       .workload = flags.workload,
                       .machine = &simulated,
@@ -210,6 +225,20 @@ Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
                       .fold = flags.fold == "auto",
                       .force = flags.request.force,
                       .json = flags.json});
+}
+
+void PrintMemory(const SimulatedSet& simulated) {
+  const auto& machine = simulated.options.to;
+  if (simulated.job && machine) {
+    fmt::print("\n{}", MemoryText(*simulated.job, machine->device));
+  } else if (simulated.traced) {
+    const auto peak = static_cast<double>(simulated.traced->peak_bytes);
+    fmt::print("\nMemory          {:.2f} GB at the peak of rank {}, of what operations name{}\n",
+               peak / 1e9, simulated.traced->rank,
+               !machine                                     ? ""
+               : peak <= machine->device.memory_bytes.value ? ": fits"
+                                                            : ": does not fit");
+  }
 }
 
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
@@ -256,9 +285,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   REPRISE_TRY(PrintRunReport(request.run_directory, false));
-  if (simulated.job && simulated.options.to) {
-    fmt::print("\n{}", MemoryText(*simulated.job, simulated.options.to->device));
-  }
+  PrintMemory(simulated);
   return 0;
 }
 

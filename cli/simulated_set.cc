@@ -14,6 +14,7 @@
 #include "replayer/known_work.h"
 #include "report/intervals.h"
 #include "report/report.h"
+#include "report/verdict_warnings.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
 
@@ -272,7 +273,9 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
     recorded_ns = schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0));
     of_ranks = static_cast<std::int64_t>(data.ranks.size());
   }
-  Json json = {{"step_time_ns", step_time_ns},
+  Json json = {{"warnings", PredictionWarnings(Share(summary.by_default_ns, summary.operations_ns),
+                                               options.from ? UnknownShare(summary) : 0)},
+               {"step_time_ns", step_time_ns},
                {"step_time_recorded_ns", recorded_ns},
                {"ranks", of_ranks},
                {"classes", classes},

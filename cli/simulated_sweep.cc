@@ -1,9 +1,11 @@
 #include "cli/simulated_sweep.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -233,10 +235,14 @@ class JobSweep {
       fill(file.stream());
       return file.Commit();
     };
-    const JobRow whole = {{"format", "reprise-sweep"}, {"version", 1},
-                          {"title", table.title},      {"ranked_by", table.rank_by},
-                          {"swept", table.keys},       {"warnings", SweepWarnings(rows)},
-                          {"modelled", true},          {"configurations", rows}};
+    const JobRow whole = {{"warnings", SweepWarnings(rows)},
+                          {"format", "reprise-sweep"},
+                          {"version", 1},
+                          {"title", table.title},
+                          {"ranked_by", table.rank_by},
+                          {"swept", table.keys},
+                          {"modelled", true},
+                          {"configurations", rows}};
     const std::string text = whole.dump(1, ' ', false, JobRow::error_handler_t::replace);
     REPRISE_TRY(write("sweep.csv", [&rows](std::ostream& out) { WriteCsv(rows, out); }));
     REPRISE_TRY(write("sweep.json", [&text](std::ostream& out) { out << text << "\n"; }));
@@ -277,6 +283,11 @@ void AddJobSweepFlags(CLI::App& app, JobSweepFlags& flags) {
 }
 
 Status RunJobSweep(const JobSweepRequest& request) {
+  // Thousands of jobs are made and dropped: memory that goes back to the system each time would
+  // come back page by page.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_TOP_PAD, 64 << 20);
   REPRISE_ASSIGN(std::vector<SweepKey> keys, ParseSweepKeys(request.flags.keys));
   REPRISE_ASSIGN([[maybe_unused]] const Workload known, ReadWorkload(request.workload.what));
   return JobSweep(request, std::move(keys)).Run();

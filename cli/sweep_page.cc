@@ -212,7 +212,7 @@ std::string RowOfPage(const SweepTable& table, const PageJson& row) {
   }
   const double amount = PageNumber(row, "tokens_per_second");
   const double step_ns = PageNumber(row, "step_time_ns");
-  html += fmt::format("<td>{:.4g}</td>",
+  html += fmt::format("<td>{:.0f}</td>",
                       std::isfinite(amount) ? amount : PageNumber(row, "samples_per_second"));
   for (const char* const key : {"mfu", "hfu"}) {
     const double share = PageNumber(row, key);
@@ -239,7 +239,7 @@ std::string SweepPage(const SweepTable& table, const PageJson& rows) {
       "<title>{0}</title>\n<style>{1}</style></head><body>\n<h1>{0}</h1>\n",
       HtmlText(table.title), kPageStyle);
   for (const std::string& warning : SweepWarnings(rows)) {
-    html += fmt::format("<p class=\"warning\">{}.</p>\n", HtmlText(warning));
+    html += fmt::format("<p class=\"warning\">{}</p>\n", HtmlText(warning));
   }
   html += fmt::format(
       "<p>Every time is modelled: nothing was executed. {} configurations: {} fit in memory, {} do "

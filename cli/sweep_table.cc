@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/shown_text.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -16,7 +17,6 @@ using SweepJson = nlohmann::ordered_json;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kShownRows = 20;
-constexpr double kMuchByDefault = 0.1;
 
 bool IsPossible(const SweepJson& row) { return row.value("possible", false); }
 bool Fits(const SweepJson& row) { return IsPossible(row) && row.value("fits", false); }
@@ -141,13 +141,7 @@ std::vector<std::string> SweepWarnings(const SweepJson& rows) {
     const double share = NumberOf(row, "default_share");
     most = share < kNever ? std::max(most, share) : most;
   }
-  if (most <= kMuchByDefault) {
-    return {};
-  }
-  return {fmt::format(
-      "up to {:.0f} % of the operations' time rests on default efficiencies or least times, which "
-      "nothing was measured for",
-      100 * most)};
+  return PredictionWarnings(most, 0);
 }
 
 std::string SweepText(const SweepTable& table, const SweepJson& rows) {

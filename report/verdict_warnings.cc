@@ -88,27 +88,35 @@ double NumberOption(const RunManifest& manifest, const std::string& name) {
   return value;
 }
 
-// What a prediction rests on, where that is little.
 void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>& warnings) {
+  const bool captured = manifest.options.contains("captured_on");
+  for (std::string& warning :
+       PredictionWarnings(NumberOption(manifest, "default_share"),
+                          captured ? NumberOption(manifest, "unknown_share") : 0)) {
+    warnings.push_back(std::move(warning));
+  }
+  warnings.emplace_back("Every time is modelled: nothing was executed.");
+}
+
+}  // namespace
+
+std::vector<std::string> PredictionWarnings(double by_default, double unknown) {
   constexpr double kMuch = 0.1;
-  const double by_default = NumberOption(manifest, "default_share");
-  const double unknown = NumberOption(manifest, "unknown_share");
+  std::vector<std::string> warnings;
   if (by_default > kMuch) {
     warnings.push_back(fmt::format(
         "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
         "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
         100 * by_default));
   }
-  if (unknown > kMuch && manifest.options.contains("captured_on")) {
+  if (unknown > kMuch) {
     warnings.push_back(fmt::format(
         "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
         "their times are scaled by the ratio of all others.",
         100 * unknown));
   }
-  warnings.emplace_back("Every time is modelled: nothing was executed.");
+  return warnings;
 }
-
-}  // namespace
 
 bool IsSimulated(const RunManifest& manifest) {
   return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");
