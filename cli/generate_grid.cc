@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/csv_rows.h"
 #include "cli/operation_costs.h"
 #include "cli/output_file.h"
 #include "core/temporary_output.h"
@@ -60,24 +61,6 @@ void FillRow(const GenerateSummary& summary, GridJson& row) {
   row["bytes_on_disk"] = summary.bytes_on_disk;
 }
 
-std::string CsvCell(const GridJson& value) {
-  if (value.is_array()) {
-    std::string text;
-    for (const GridJson& item : value) {
-      text += (text.empty() ? "" : ";") + item.dump();
-    }
-    return text;
-  }
-  if (!value.is_string()) {
-    return value.dump();
-  }
-  std::string text = value.get<std::string>();
-  for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
-    text.insert(at, 1, '"');
-  }
-  return "\"" + text + "\"";
-}
-
 Status WriteIndex(const std::string& directory, const GridJson& rows, bool force) {
   REPRISE_ASSIGN(OutputFile json,
                  OutputFile::Create((fs::path(directory) / "index.json").string(), force));
@@ -85,18 +68,7 @@ Status WriteIndex(const std::string& directory, const GridJson& rows, bool force
   REPRISE_TRY(json.Commit());
   REPRISE_ASSIGN(OutputFile csv,
                  OutputFile::Create((fs::path(directory) / "index.csv").string(), force));
-  std::string line;
-  for (const auto& [key, value] : rows.front().items()) {
-    line += (line.empty() ? "" : ",") + key;
-  }
-  csv.stream() << line << "\n";
-  for (const GridJson& row : rows) {
-    line.clear();
-    for (const auto& [key, value] : row.items()) {
-      line += (line.empty() ? "" : ",") + CsvCell(value);
-    }
-    csv.stream() << line << "\n";
-  }
+  WriteCsv(rows, csv.stream());
   return csv.Commit();
 }
 

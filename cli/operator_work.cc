@@ -1,5 +1,6 @@
 #include "cli/operator_work.h"
 
+#include "costs/cost.h"
 #include "replayer/known_work.h"
 
 namespace reprise {
@@ -42,6 +43,27 @@ Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i
     REPRISE_ASSIGN(const OpCall call, graph.Call(i));
     work.dtype = TypeOf(call);
   }
+  return work;
+}
+
+OperatorWork WorkOf(Node& node) {
+  OperatorWork work;
+  work.op_class = node.op_class;
+  if (node.kind != OpKind::kWork || node.comm) {
+    return work;
+  }
+  OpCall call{.name = node.op.empty() ? node.name : node.op};
+  call.inputs.swap(node.inputs);
+  call.outputs.swap(node.outputs);
+  if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
+    const Cost cost = CostOf(call);
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
+    work.known = work.flops + work.bytes > 0;
+    work.dtype = work.known ? TypeOf(call) : DType::kUnknown;
+  }
+  call.inputs.swap(node.inputs);
+  call.outputs.swap(node.outputs);
   return work;
 }
 

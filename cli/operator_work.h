@@ -14,5 +14,8 @@ namespace reprise {
 
 // A plan for its costs alone: nothing is to run.
 [[nodiscard]] Result<Plan> PlanOfWork(const Graph& graph);
+// Of a node that the generator made; its arguments are put back. The same as the other's of the
+// node in a graph.
+[[nodiscard]] OperatorWork WorkOf(Node& node);
 
 }  // namespace reprise

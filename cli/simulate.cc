@@ -1,16 +1,25 @@
 // reprise simulate: what a captured trace set would take on a described machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/folded_job.h"
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
 #include "cli/simulated_set.h"
+#include "cli/simulated_sweep.h"
+#include "cli/version.h"
+#include "cli/workload_flags.h"
 #include "collectives/communicator.h"
+#include "core/checksums.h"
+#include "et_schema/content_hash.h"
 #include "et_schema/trace_set.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -19,25 +28,31 @@ namespace reprise {
 namespace {
 
 struct SimulateFlags {
+  WorkloadFlags workload;  // `what`: a set, too
   ReplayRequest request;
   std::string machine, captured_on;
   std::vector<std::string> set, slow, links;
   std::string network = "alpha-beta";
   double jitter = 0;
-  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> seed;
   PartFlags part;
+  JobSweepFlags sweep;
   std::string fold = "auto";
   bool json = false, quiet = false;
+  const CLI::App* app = nullptr;
 };
 
 void AddFlags(CLI::App& app, SimulateFlags& flags) {
+  flags.app = &app;
   app.description(
-      "Simulate a captured or generated trace set on a described machine; every time is modelled, "
-      "nothing runs "
-      "(docs/simulation.md)");
-  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+      "Simulate a job, or a captured or generated trace set, on a described machine; every time is "
+      "modelled, nothing runs (docs/simulation.md)");
+  app.add_option("SET", flags.workload.what,
+                 "directory of <name>.<rank>.et files; or a job: a preset (`reprise list models`), "
+                 "or a JSON file that describes it")
       ->required();
-  app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
+  app.add_option("-o,--output", flags.request.run_directory,
+                 "run directory to write; of a job with --json not needed");
   app.add_flag("--force", flags.request.force, "replace an existing run");
   app.add_option("--machine", flags.machine,
                  "name (`reprise list machines`), file (docs/machine_format.md), or recorded: the "
@@ -64,25 +79,83 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.add_option("--jitter", flags.jitter,
                  "coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
-  app.add_option("--seed", flags.seed, "of --jitter (default: 1)");
+  app.add_option("--seed", flags.seed,
+                 "of --jitter; of a job's routing (default: 1, or as described)");
   app.add_option("--fold", flags.fold,
                  "auto: equal ranks of a folded set are simulated once; off: every rank, with the "
                  "same times")
       ->check(CLI::IsMember({"auto", "off"}));
+  AddWorkloadOptions(app, flags.workload, {"ranks", "steps", "seed"});
   AddPartFlags(app, flags.part);
+  app.get_option("--ranks")->description(
+      "recorded ranks to simulate, e.g. 0-3,6; of a job: how many there are");
+  app.get_option("--steps")->description(
+      "recorded steps to simulate, counted from 0, e.g. 0,2-3; of a job: how many there are");
+  AddJobSweepFlags(app, flags.sweep);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+}
+
+bool IsSet(const std::string& what) {
+  std::error_code error;
+  return std::filesystem::is_directory(what, error);
+}
+
+bool IsWhole(const PartOptions& part) {
+  return part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+}
+
+// --ranks and --steps are numbers of a job; nothing else chooses a part of one.
+Status InterpretPartOfJob(SimulateFlags& flags) {
+  const PartFlags& part = flags.part;
+  if (!part.streams.empty() || !part.range.empty() || !part.group_sizes.empty() ||
+      part.one_trace_option->count() > 0) {
+    return UsageError(
+        "a job has no part to choose: generate its set, and simulate that with --one-trace, "
+        "--range and the like");
+  }
+  if (!part.ranks.empty()) {
+    REPRISE_TRY(SetWorkloadOption("ranks", part.ranks, flags.workload));
+  }
+  if (!part.steps.empty()) {
+    REPRISE_TRY(SetWorkloadOption("steps", part.steps, flags.workload));
+  }
+  if (flags.seed) {
+    flags.workload.seed = static_cast<std::int64_t>(*flags.seed);
+  }
+  return {};
+}
+
+Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
+  REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags.workload));
+  REPRISE_ASSIGN(const GeneratedJob job,
+                 GenerateFoldedJob(workload, !flags.request.run_directory.empty()));
+  simulated.job = FactsOf(workload, job.summary);
+  if (simulated.options.to) {
+    REPRISE_ASSIGN(simulated.job->largest_micro_batch,
+                   LargestMicroBatch(workload, simulated.options.to->device.memory_bytes.value));
+  }
+  const TraceSet set{.name = job.folded.classes->SetName(), .classes = job.folded.classes};
+  return simulated.RunFolded(flags.request, set, job.folded, flags.fold == "auto");
 }
 
 // What the user should know of the part that was simulated.
 Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedSet& simulated) {
   const ReplayRequest& request = flags.request;
-  const PartOptions& part = request.options.part;
-  const bool whole =
-      part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+  if (!IsSet(request.set_directory)) {
+    REPRISE_TRY(SimulateJob(flags, simulated));
+    return std::vector<std::string>{};
+  }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
-  if (set.classes != nullptr && whole) {
-    REPRISE_TRY(simulated.RunFolded(request, set, flags.fold == "auto"));
+  if (IsWhole(request.options.part)) {
+    REPRISE_ASSIGN(simulated.job, ReadJobFacts(request.set_directory));
+  }
+  if (set.classes != nullptr && IsWhole(request.options.part)) {
+    REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
+    if (!simulated.job) {
+      REPRISE_ASSIGN(simulated.traced, TracedMemoryOf(job.programs));
+    }
+    REPRISE_TRY(simulated.RunFolded(request, set, job, flags.fold == "auto"));
     return std::vector<std::string>{};
   }
   // One process simulates all ranks.
@@ -94,12 +167,97 @@ Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedS
   return outcome->notes;
 }
 
+// What the options say together.
+Status CheckFlags(const SimulateFlags& flags) {
+  const bool set = IsSet(flags.workload.what);
+  const bool sweep = !flags.sweep.keys.empty();
+  if (flags.request.run_directory.empty() && (set || !flags.json || sweep)) {
+    return UsageError(sweep ? "give -o, the directory of the sweep's tables and page"
+                            : "give -o, the run directory to write");
+  }
+  if (!set) {
+    return {};
+  }
+  for (const auto& [name, value] : GivenWorkloadOptions(flags.workload)) {
+    return UsageError(fmt::format(
+        "--{} describes a job, and {} is a set: its layout and step are as it was written", name,
+        flags.workload.what));
+  }
+  return {};
+}
+
+// A file's content, or its name where it is built in.
+Result<std::string> ContentOf(const std::string& what) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(what, error)) {
+    return what;
+  }
+  return ChecksumOf(what);
+}
+
+// What was given, besides what is swept and how it is shown.
+std::string SettingsOf(const CLI::App& app) {
+  static const std::set<std::string> kOthers = {"sweep", "output",  "force",  "json",
+                                                "quiet", "rank-by", "verbose"};
+  std::string text;
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    const std::string name = names.empty() ? "" : names.front();
+    if (option->count() > 0 && !kOthers.contains(name)) {
+      text += fmt::format("{} {}\n", name, fmt::join(option->results(), " "));
+    }
+  }
+  return text;
+}
+
+Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
+  if (IsSet(flags.workload.what)) {
+    return UsageError(fmt::format(
+        "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
+  }
+  if (!simulated.options.to || simulated.options.jitter > 0) {
+    return UsageError("--sweep: a job has no recorded machine and no recorded times to jitter");
+  }
+  REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
+  REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
+  const std::string settings =
+      fmt::format("{}\n{}\n{}{}", job, machine, SettingsOf(*flags.app), VersionText());
+  return RunJobSweep({.flags = flags.sweep,
+                      .workload = flags.workload,
+                      .machine = &simulated,
+                      .settings = HashOfText(settings),
+                      .directory = flags.request.run_directory,
+                      .fold = flags.fold == "auto",
+                      .force = flags.request.force,
+                      .json = flags.json});
+}
+
+void PrintMemory(const SimulatedSet& simulated) {
+  const auto& machine = simulated.options.to;
+  if (simulated.job && machine) {
+    fmt::print("\n{}", MemoryText(*simulated.job, machine->device));
+  } else if (simulated.traced) {
+    const auto peak = static_cast<double>(simulated.traced->peak_bytes);
+    fmt::print("\nMemory          {:.2f} GB at the peak of rank {}, of what operations name{}\n",
+               peak / 1e9, simulated.traced->rank,
+               !machine                                     ? ""
+               : peak <= machine->device.memory_bytes.value ? ": fits"
+                                                            : ": does not fit");
+  }
+}
+
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
+  REPRISE_TRY(CheckFlags(flags));
+  request.set_directory = flags.workload.what;
   request.command_line = context.command_line;
   ApplyPreset(ReplayPreset::kDry, request.options);
   request.options.host_gaps = HostGaps::kKeep;
-  REPRISE_TRY(InterpretPart(flags.part, request.options));
+  if (IsSet(request.set_directory)) {
+    REPRISE_TRY(InterpretPart(flags.part, request.options));
+  } else {
+    REPRISE_TRY(InterpretPartOfJob(flags));
+  }
   SimulatedSet simulated;
   simulated.machine = flags.machine;
   simulated.captured_on = flags.captured_on;
@@ -107,7 +265,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   simulated.options.network =
       flags.network == "flow" ? NetworkModel::kFlow : NetworkModel::kAlphaBeta;
   simulated.options.jitter = flags.jitter;
-  simulated.options.seed = flags.seed;
+  simulated.options.seed = flags.seed.value_or(1);
   for (const std::string& text : flags.slow) {
     REPRISE_ASSIGN(SlowRank slow, ParseSlowRank(text));
     simulated.options.slow_ranks.push_back(slow);
@@ -117,6 +275,10 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     simulated.options.slow_links.push_back(std::move(slow));
   }
   REPRISE_TRY(simulated.Prepare());
+  if (!flags.sweep.keys.empty()) {
+    REPRISE_TRY(SweepJob(flags, simulated));
+    return 0;
+  }
   REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));
   if (flags.json) {
     REPRISE_ASSIGN(const nlohmann::ordered_json json, simulated.ToJson(request.run_directory));
@@ -130,6 +292,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   REPRISE_TRY(PrintRunReport(request.run_directory, false));
+  PrintMemory(simulated);
   return 0;
 }
 

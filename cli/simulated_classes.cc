@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
-#include "cli/operator_work.h"
+#include "cli/folded_job.h"
 #include "cli/simulated_set.h"
 #include "et_schema/rank_text.h"
 #include "replayer/plan.h"
@@ -13,39 +14,6 @@
 
 namespace reprise {
 namespace {
-
-// As the class's file has it: the group by its role, peer and root by position.
-Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) {
-  for (const GroupRole& role : classes.roles()) {
-    const std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank);
-    if (!group || group->id != spec.group) {
-      continue;
-    }
-    spec.group = role.role;
-    for (std::int32_t* const member : {&spec.peer, &spec.root}) {
-      if (*member >= 0) {
-        *member = static_cast<std::int32_t>(
-            std::find(group->ranks.begin(), group->ranks.end(), *member) - group->ranks.begin());
-      }
-    }
-    return {};
-  }
-  return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
-                              kRanksFile, rank, spec.group));
-}
-
-Result<Graph> ProgramOf(const Graph& graph, const RankClasses& classes, std::int32_t rank) {
-  Status status;
-  REPRISE_ASSIGN(Graph program,
-                 graph.Rewrite(graph.metadata(), [&](Graph::Index /*i*/, Node& node) {
-                   if (node.comm && status) {
-                     status = ToProgram(classes, rank, *node.comm);
-                   }
-                   return true;
-                 }));
-  REPRISE_TRY(std::move(status));
-  return program;
-}
 
 // Of every role, each group once.
 std::map<std::string, std::vector<std::vector<std::int32_t>>> GroupsOf(const RankClasses& classes) {
@@ -104,90 +72,109 @@ std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
   return texts;
 }
 
+// Part of what a rank does, in coverage's sense (Work::counts).
+bool IsCounted(const Graph& program, Graph::Index i) {
+  return program.comm(i) != nullptr || program.actor(i).kind == Actor::Kind::kStream ||
+         program.kind(i) == OpKind::kWork;
+}
+
+// As StepsOf in replayer/dry.cc: a step lasts until the next one begins. Of each, the longest.
+void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& schedule,
+                  std::vector<std::int64_t>& longest_ns) {
+  std::vector<std::int64_t> begin_ns(longest_ns.size(), INT64_MAX);
+  std::int64_t end_ns = 0;
+  for (Graph::Index i = 0; i < program.size(); ++i) {
+    std::int64_t& begin = begin_ns.at(static_cast<std::size_t>(std::max(program.step(i), 0)));
+    begin = std::min(begin, schedule.start_ns[first + i]);
+    end_ns = std::max(end_ns, schedule.end_ns[first + i]);
+  }
+  for (std::size_t s = begin_ns.size(); s-- > 0;) {
+    const std::int64_t begin = std::min(begin_ns[s], end_ns);
+    longest_ns[s] = std::max(longest_ns[s], end_ns - begin);
+    end_ns = begin;
+  }
+}
+
 }  // namespace
 
-Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold) {
+Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set,
+                               const FoldedJob& job, bool fold) {
   if (!options.to || options.jitter > 0) {
     return UsageError(
         "a folded set has no durations: --machine recorded and --jitter are for "
         "captured sets");
   }
-  const RankClasses& ranks_of = *set.classes;
-  std::vector<Graph> graphs;  // one rank of each class file
-  std::vector<Graph> programs;
-  std::vector<Plan> plans;
-  std::vector<std::vector<OperatorWork>> work;
-  for (const RankClass& file : ranks_of.classes()) {
-    const std::int32_t rank = file.ranks.front().first;
-    REPRISE_TRY(set.VerifyFile(rank));
-    REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(rank)));
-    REPRISE_ASSIGN(Plan plan, PlanOfWork(graph));
-    work.emplace_back();
-    for (Graph::Index i = 0; i < graph.size(); ++i) {
-      REPRISE_ASSIGN(work.back().emplace_back(), WorkOf(graph, plan, i));
-    }
-    REPRISE_ASSIGN(Graph program, ProgramOf(graph, ranks_of, rank));
-    programs.push_back(std::move(program));
-    graphs.push_back(std::move(graph));
-    plans.push_back(std::move(plan));
-  }
-  ProgramSet program_set{.programs = programs, .groups = GroupsOf(ranks_of)};
+  const RankClasses& ranks_of = *job.classes;
+  ProgramSet program_set{.programs = job.programs, .groups = GroupsOf(ranks_of)};
   for (std::int32_t rank = 0; rank < ranks_of.world_size(); ++rank) {
     program_set.program_of.push_back(static_cast<std::uint32_t>(ranks_of.IndexOf(rank)));
   }
   const auto work_of = [&](const Graph& program, Graph::Index i) {
-    return work[static_cast<std::size_t>(&program - programs.data())][i];
+    return job.work[static_cast<std::size_t>(&program - job.programs.data())][i];
   };
   REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(program_set,
                                                             {.machine = *options.to,
                                                              .slow_ranks = options.slow_ranks,
                                                              .slow_links = options.slow_links,
-                                                             .fold = fold,
-                                                             .network = options.network},
+                                                             .network = options.network,
+                                                             .fold = fold},
                                                             work_of));
   ranks = ranks_of.world_size();
   classes = static_cast<std::int64_t>(simulated.classes.size());
-  sources = simulated.source;
-  ScheduledClasses scheduled;
-  steps =
-      std::max<std::int64_t>(static_cast<std::int64_t>(graphs.front().metadata().steps.size()), 1);
-  const std::vector<std::string> members = MembersOf(simulated);
-  const auto own_ns = [&](std::uint32_t node) {
-    return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
-  };
+  steps = std::max<std::int64_t>(
+      static_cast<std::int64_t>(job.programs.front().metadata().steps.size()), 1);
+  std::vector<std::int64_t> longest_ns(static_cast<std::size_t>(steps), 0);
   for (const RankClassTimes& own : simulated.classes) {
-    const Graph& graph = graphs[own.program];
-    idle.AddRank(graph, plans[own.program], simulated.schedule, own.first_node, own_ns, own.ranks);
-    // A class's own copy: several may share a file.
-    REPRISE_ASSIGN(Graph copy,
-                   graph.Rewrite(graph.metadata(), [](Graph::Index, Node&) { return true; }));
-    scheduled.graphs.push_back(std::move(copy));
-    scheduled.plans.push_back(plans[own.program]);
-    scheduled.first.push_back(own.first_node);
-    scheduled.facts.push_back({{kFactClassRanks, std::to_string(own.ranks)},
-                               {kFactClassMembers, members[scheduled.facts.size()]}});
-    std::vector<std::int64_t> transfer_ns;
-    for (Graph::Index i = 0; i < graph.size(); ++i) {
-      transfer_ns.push_back(own_ns(own.first_node + i));
-    }
-    scheduled.collectives.push_back(
-        CollectivesOf(graph, programs[own.program], ranks_of,
-                      ranks_of.classes()[own.program].ranks.front().first, transfer_ns));
-    for (Graph::Index i = 0; i < graph.size(); ++i) {
-      products_at_peak_ns += ProductNsAtPeak(options.to->device, work[own.program][i]) *
-                             static_cast<double>(own.ranks);
-      if (!plans[own.program].work[i].counts || graph.comm(i) != nullptr) {
+    const Graph& program = job.programs[own.program];
+    const auto counts = [&program](Graph::Index i) { return IsCounted(program, i); };
+    const auto own_ns = [&](std::uint32_t node) {
+      return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
+    };
+    idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
+    LongestSteps(program, own.first_node, simulated.schedule, longest_ns);
+    for (Graph::Index i = 0; i < program.size(); ++i) {
+      const OperatorWork& of_node = job.work[own.program][i];
+      products_at_peak_ns +=
+          ProductNsAtPeak(options.to->device, of_node) * static_cast<double>(own.ranks);
+      if (!counts(i) || program.comm(i) != nullptr) {
         continue;
       }
-      const OperatorWork& of_node = work[own.program][i];
       const std::int64_t ns = simulated.timing.duration_ns[own.first_node + i] * own.ranks;
       summary.operations_ns += ns;
       summary.known_ns += of_node.known ? ns : 0;
       summary.by_default_ns += RooflineOf(options.to->device, of_node).by_default ? ns : 0;
     }
   }
-  scheduled.schedule = std::move(simulated.schedule);
+  step_ns = std::accumulate(longest_ns.begin(), longest_ns.end(), std::int64_t{0}) / steps;
   schedule.emplace();  // no recorded step
+  if (request.run_directory.empty()) {
+    return {};
+  }
+  return WriteFolded(request, set, job, std::move(simulated));
+}
+
+Status SimulatedSet::WriteFolded(const ReplayRequest& request, const TraceSet& set,
+                                 const FoldedJob& job, ClassSimulation&& simulated) {
+  sources = std::move(simulated.source);
+  ScheduledClasses scheduled{.trace_hash = job.trace_hash};
+  const std::vector<std::string> members = MembersOf(simulated);
+  for (const RankClassTimes& own : simulated.classes) {
+    // A class's own copy: several may share a program.
+    REPRISE_ASSIGN(Graph graph, FirstRankOf(job, own.program));
+    std::vector<std::int64_t> transfer_ns(graph.size(), 0);
+    for (Graph::Index i = 0; i < graph.size() && !simulated.timing.transfer_ns.empty(); ++i) {
+      transfer_ns[i] = simulated.timing.transfer_ns[own.first_node + i];
+    }
+    scheduled.collectives.push_back(
+        CollectivesOf(graph, job.programs[own.program], *job.classes,
+                      job.classes->classes()[own.program].ranks.front().first, transfer_ns));
+    scheduled.graphs.push_back(std::move(graph));
+    scheduled.plans.push_back(job.plans[own.program]);
+    scheduled.first.push_back(own.first_node);
+    scheduled.facts.push_back({{kFactClassRanks, std::to_string(own.ranks)},
+                               {kFactClassMembers, members[scheduled.facts.size()]}});
+  }
+  scheduled.schedule = std::move(simulated.schedule);
   return WriteScheduledClasses(request, set, Simulation(), std::move(scheduled));
 }
 

@@ -14,6 +14,7 @@
 #include "replayer/known_work.h"
 #include "report/intervals.h"
 #include "report/report.h"
+#include "report/verdict_warnings.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
 
@@ -58,10 +59,14 @@ Json CalibrationJson(const std::optional<MachineModel>& machine) {
           {"error", value(calibration.error)}};
 }
 
+std::function<bool(Graph::Index)> CountsOf(const Plan& plan) {
+  return [&plan](Graph::Index i) { return plan.work[i].counts; };
+}
+
 }  // namespace
 
-void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule,
-                        std::uint32_t first,
+void IdleTimes::AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
+                        const Schedule& schedule, std::uint32_t first,
                         const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                         std::int64_t ranks_alike) {
   std::vector<Interval> computes;
@@ -71,7 +76,7 @@ void IdleTimes::AddRank(const Graph& graph, const Plan& plan, const Schedule& sc
     const std::int64_t end_ns = schedule.end_ns[node];
     if (graph.comm(i) != nullptr) {
       busy.emplace_back(std::max(schedule.start_ns[node], end_ns - own_ns(node)), end_ns);
-    } else if (plan.work[i].counts) {
+    } else if (counts(i)) {
       computes.emplace_back(schedule.start_ns[node], end_ns);
     }
   }
@@ -186,13 +191,17 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
       const auto& transfer_ns = simulated.timing.transfer_ns;
       return transfer_ns.empty() ? 0 : transfer_ns[node + shift];
     };
-    idle.AddRank(set.graphs[rank], set.plans[rank], *schedule, set.first[rank], own_ns, 1);
+    idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), *schedule, set.first[rank], own_ns,
+                 1);
   }
   classes = static_cast<std::int64_t>(simulated.classes.size());
   return {};
 }
 
 Status SimulatedSet::ReplaceTimes(const DrySet& set) {
+  if (!job) {
+    REPRISE_ASSIGN(traced, TracedMemoryOf(set.graphs));
+  }
   std::vector<OperatorWork> work;
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
@@ -267,7 +276,7 @@ DrySimulation SimulatedSet::Simulation() {
       return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
     };
     for (std::size_t rank = 0; rank < set.graphs.size() && !schedule; ++rank) {
-      idle.AddRank(set.graphs[rank], set.plans[rank], of_set, set.first[rank], own_ns, 1);
+      idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), of_set, set.first[rank], own_ns, 1);
     }
   };
   simulation.options = [this] { return Describe(); };
@@ -276,12 +285,21 @@ DrySimulation SimulatedSet::Simulation() {
 }
 
 Result<Json> SimulatedSet::ToJson(const std::string& run) const {
-  REPRISE_ASSIGN(const RunData data, ReadRun(run));
-  const Report report = Analyze(data);
-  Json json = {{"step_time_ns", report.step_time_replayed_ns.value_or(0)},
-               {"step_time_recorded_ns",
-                schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0))},
-               {"ranks", ranks > 0 ? ranks : static_cast<std::int64_t>(data.ranks.size())},
+  std::int64_t step_time_ns = step_ns.value_or(0);
+  Json recorded_ns = nullptr;
+  std::int64_t of_ranks = ranks;
+  if (!step_ns) {
+    REPRISE_ASSIGN(const RunData data, ReadRun(run));
+    const Report report = Analyze(data);
+    step_time_ns = report.step_time_replayed_ns.value_or(0);
+    recorded_ns = schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0));
+    of_ranks = static_cast<std::int64_t>(data.ranks.size());
+  }
+  Json json = {{"warnings", PredictionWarnings(Share(summary.by_default_ns, summary.operations_ns),
+                                               options.from ? UnknownShare(summary) : 0)},
+               {"step_time_ns", step_time_ns},
+               {"step_time_recorded_ns", recorded_ns},
+               {"ranks", of_ranks},
                {"classes", classes},
                {"machine", options.to ? options.to->name : machine},
                {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
@@ -291,11 +309,27 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);
   json["exposed_communication_ns"] = std::llround(idle.exposed_ns / of_each);
   json["bubble_ns"] = std::llround(idle.bubble_ns / of_each);
-  const double step_ns = static_cast<double>(report.step_time_replayed_ns.value_or(0));
+  const double long_ns = static_cast<double>(step_time_ns);
   json["hfu"] =
-      options.to && step_ns > 0 ? Json(products_at_peak_ns / of_each / step_ns) : Json(nullptr);
+      options.to && long_ns > 0 ? Json(products_at_peak_ns / of_each / long_ns) : Json(nullptr);
   json["mfu"] = nullptr;
   json["tokens_per_second"] = nullptr;
+  json["samples_per_second"] = nullptr;
+  if (traced) {
+    const double of_bytes = options.to ? options.to->device.memory_bytes.value : 0;
+    const auto peak = static_cast<double>(traced->peak_bytes);
+    json["memory"] = {
+        {"fits", of_bytes > 0 ? Json(peak <= of_bytes) : Json(nullptr)},
+        {"peak_bytes", traced->peak_bytes},
+        {"of_bytes", of_bytes > 0 ? Json(static_cast<std::int64_t>(of_bytes)) : Json(nullptr)},
+        {"rank", traced->rank}};
+  } else if (!job) {
+    json["memory_reason"] =
+        "no operation of the set names its tensors' storages; capture with shapes, or generate it";
+  }
+  if (job && options.to) {
+    AddJobFacts(*job, options.to->device, long_ns, json);
+  }
   json["device_time_ns"] = summary.operations_ns;
   json["device_time_recorded_ns"] = summary.operations_recorded_ns;
   json["linked_device_time_ns"] = summary.known_ns;

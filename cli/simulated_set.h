@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/job_facts.h"
+#include "cli/traced_memory.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -23,11 +25,16 @@ struct IdleTimes {
   double ranks = 0;
   double exposed_ns = 0, bubble_ns = 0;
 
-  // `first`: of the rank's nodes, by `graph`'s index. `own_ns`: of a transfer, without waiting.
-  void AddRank(const Graph& graph, const Plan& plan, const Schedule& schedule, std::uint32_t first,
+  // `first`: of the rank's nodes, by `graph`'s index. `counts`: the rank does something in it.
+  // `own_ns`: of a transfer, without waiting.
+  void AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
+               const Schedule& schedule, std::uint32_t first,
                const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                std::int64_t ranks_alike);
 };
+
+struct FoldedJob;
+struct ClassSimulation;
 
 struct SimulatedSet {
   std::string machine;      // name, file, or kRecordedMachine
@@ -39,16 +46,22 @@ struct SimulatedSet {
   [[nodiscard]] Status Prepare();
   // What replaces the dry run's times. This must outlive it.
   [[nodiscard]] DrySimulation Simulation();
-  // After the run: docs/simulation.md has the keys.
+  // After the run, whose directory may be empty where step_ns is known: docs/simulation.md has the
+  // keys.
   [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
 
-  // A folded set: each class once, without a graph for each rank. Instead of Simulation().
-  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold);
+  // A folded set, or a job that is in no set: each class once, without a graph for each rank.
+  // Instead of Simulation(). Without a run directory in the request no run is written.
+  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set,
+                                 const FoldedJob& job, bool fold);
 
   // Known afterwards.
   IdleTimes idle;
   std::int64_t steps = 1;
-  double products_at_peak_ns = 0;  // of all ranks and steps
+  std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
+  std::optional<JobFacts> job;          // of a job, or a generated set
+  std::optional<TracedMemory> traced;   // of a set without such facts
+  double products_at_peak_ns = 0;       // of all ranks and steps
   ScaleSummary summary;
   std::vector<TimeSource> sources;
   std::int64_t ranks = 0;            // 0: as the run has
@@ -56,6 +69,8 @@ struct SimulatedSet {
   std::optional<Schedule> schedule;  // of a set without durations
 
  private:
+  [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
+                                   const FoldedJob& job, ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const DrySet& set);
   // Times by the machine's model alone.
   [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);

@@ -16,9 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // core knows the names that et_schema and converters write (trace_set.h, rank_classes.h).
-constexpr std::array<std::string_view, 5> kFilesOfSets = {
+constexpr std::array<std::string_view, 6> kFilesOfSets = {
     "comm_groups.json", "comm_groups_info.json", "ranks.json", kChecksumsFile,
-    "anonymized.json"};  // the last would speak for the set that comes in its place
+    "job.json",  // the last two would speak for the set that comes in its place
+    "anonymized.json"};
 
 constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,
                                      OutputKind::kUnpackedPackage};

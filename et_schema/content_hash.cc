@@ -1,3 +1,5 @@
+#include "et_schema/content_hash.h"
+
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -34,6 +36,11 @@ Result<std::string> HashOfFile(const std::string& path) {
 }
 
 }  // namespace
+
+std::string HashOfText(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
 
 Result<std::string> TraceSet::FileHash(std::int32_t rank) const {
   REPRISE_ASSIGN(const std::optional<FoldedRank> folded, FindFoldedRank(files.at(rank)));
@@ -72,8 +79,7 @@ Result<std::string> TraceSet::ContentHash(
       lines += fmt::format("{}/{}\n", hash, file);
     }
   }
-  const XXH128_hash_t hash = XXH3_128bits(lines.data(), lines.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return HashOfText(lines);
 }
 
 }  // namespace reprise

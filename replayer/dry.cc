@@ -23,6 +23,7 @@ struct SimulatedSet {
   TimingTrace timing;
   Schedule schedule;
   bool recorded = true;                                   // the set has times
+  std::string trace_hash;                                 // empty: of the set's files
   std::vector<std::map<std::string, std::string>> facts;  // by rank, besides the usual; or empty
   std::vector<std::vector<CollectiveInfo>> collectives;   // by rank
   PartCounts part;
@@ -210,7 +211,10 @@ Status WriteRun(const ReplayRequest& request, const TraceSet& set, const DrySimu
     manifest.untraced_step_ns =
         std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
   }
-  REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  manifest.trace_hash = simulated.trace_hash;
+  if (manifest.trace_hash.empty()) {
+    REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  }
   REPRISE_TRY(WriteManifest(request.run_directory, manifest));
   return MergeRun(request.run_directory);
 }
@@ -241,6 +245,7 @@ Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
   simulated.schedule = std::move(classes.schedule);
   simulated.facts = std::move(classes.facts);
   simulated.collectives = std::move(classes.collectives);
+  simulated.trace_hash = std::move(classes.trace_hash);
   simulated.recorded = false;
   return WriteRun(request, set, simulation, simulated, {});
 }

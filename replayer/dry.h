@@ -53,6 +53,7 @@ struct ScheduledClasses {
   Schedule schedule;
   std::vector<std::vector<CollectiveInfo>> collectives;   // by graph
   std::vector<std::map<std::string, std::string>> facts;  // by graph
+  std::string trace_hash;  // of a set that is in no directory; empty: the set's files'
 };
 // Writes them as a run with one rank for each class. `simulation` names times and options.
 [[nodiscard]] Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,

@@ -88,22 +88,12 @@ double NumberOption(const RunManifest& manifest, const std::string& name) {
   return value;
 }
 
-// What a prediction rests on, where that is little.
 void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>& warnings) {
-  constexpr double kMuch = 0.1;
-  const double by_default = NumberOption(manifest, "default_share");
-  const double unknown = NumberOption(manifest, "unknown_share");
-  if (by_default > kMuch) {
-    warnings.push_back(fmt::format(
-        "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
-        "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
-        100 * by_default));
-  }
-  if (unknown > kMuch && manifest.options.contains("captured_on")) {
-    warnings.push_back(fmt::format(
-        "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
-        "their times are scaled by the ratio of all others.",
-        100 * unknown));
+  const bool captured = manifest.options.contains("captured_on");
+  for (std::string& warning :
+       PredictionWarnings(NumberOption(manifest, "default_share"),
+                          captured ? NumberOption(manifest, "unknown_share") : 0)) {
+    warnings.push_back(std::move(warning));
   }
   if (const auto on = manifest.options.find("calibrated_on"); on != manifest.options.end()) {
     warnings.push_back(fmt::format("The machine is calibrated on {}.", on->second));
@@ -112,6 +102,24 @@ void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>
 }
 
 }  // namespace
+
+std::vector<std::string> PredictionWarnings(double by_default, double unknown) {
+  constexpr double kMuch = 0.1;
+  std::vector<std::string> warnings;
+  if (by_default > kMuch) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
+        "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
+        100 * by_default));
+  }
+  if (unknown > kMuch) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
+        "their times are scaled by the ratio of all others.",
+        100 * unknown));
+  }
+  return warnings;
+}
 
 bool IsSimulated(const RunManifest& manifest) {
   return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");

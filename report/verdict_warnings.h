@@ -25,4 +25,9 @@ struct Verdict;
 [[nodiscard]] bool HasOption(const RunManifest& manifest, const std::string& name,
                              std::string_view value);
 
+// What a prediction rests on, where that is little: what must be said first. Shares of the
+// operations' time; `unknown_share` of captured sets, else 0.
+[[nodiscard]] std::vector<std::string> PredictionWarnings(double default_share,
+                                                          double unknown_share);
+
 }  // namespace reprise

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """reprise simulate: captured sets on their own machine and on others."""
+import csv
 import json
 import pathlib
 import sqlite3
 import sys
 
+import browser
 import program
 import skips
 from program import ROOT, TRACES, ProgramTest
@@ -107,6 +109,9 @@ class SimulateTest(ProgramTest):
             return self.run_json("simulate", trace, "-o", run, "--force", *args)["step_time_ns"]
         base = step(*own)
         self.assertEqual(step("--machine", "recorded"), base)
+        memory = self.run_json("simulate", trace, "-o", self.dir / "what_if", "--force", *own)["memory"]
+        self.assertEqual((memory["fits"], memory["of_bytes"]), (True, 16_000_000_000))
+        self.assertGreater(memory["peak_bytes"], 4 * 500_000)  # float32 parameters of the captured model at least
         # One slow rank holds up all of them; a faster device and a slower link do what they should.
         self.assertGreater(step("--machine", "recorded", "--slow", "2=3"), base)
         faster = ["--set", "device.memory.bandwidth=200GB/s", "--set", "device.vector.float32=1TFLOP/s"]
@@ -234,6 +239,125 @@ class SimulateTest(ProgramTest):
         self.assertRegex(done, r"^predicted is modelled: its step is \+[0-9.]+ % against measured; by class: ")
         self.assertIn("predicted is modelled (simulated on recorded), measured was replayed (mode full)",
                       " ".join(done.split()))
+    def test_a_job_is_simulated_without_a_set(self):
+        job = ["gpt-small", "--tp", "2", "--pp", "2", "--ranks", "8", "--global-batch", "16"]
+        trace, run = self.dir / "set", self.dir / "of_set"
+        self.run_program("generate", *job, "-o", trace)
+        of_set = self.run_json("simulate", trace, "-o", run, "--machine", "a100-hgx")
+        direct = self.run_json("simulate", *job, "-o", self.dir / "direct", "--machine", "a100-hgx")
+        self.assertEqual(self.times(self.dir / "direct"), self.times(run))
+        # Without a run the same object.
+        self.assertEqual(self.run_json("simulate", *job, "--machine", "a100-hgx"), direct)
+        for key in ("step_time_ns", "ranks", "classes", "device_time_ns", "bubble_ns", "exposed_communication_ns"):
+            self.assertEqual(direct[key], of_set[key], key)
+        seconds = direct["step_time_ns"] / 1e9
+        # A generated set keeps what its nodes do not say.
+        for key in ("tokens_per_second", "mfu", "hfu"):
+            self.assertEqual(direct[key], of_set[key], key)
+        self.assertEqual(direct["memory"]["classes"], of_set["memory"]["classes"])
+        generated = self.run_json("generate", *job, "-o", trace, "--force")
+        self.assertAlmostEqual(direct["tokens_per_second"], 16 * 32 / seconds)
+        # An A100 has TF32 units, which float32 products do not use unless told: 19.5 TFLOP/s.
+        self.assertAlmostEqual(direct["mfu"], generated["model_flops"] / (8 * 19.5e12 * seconds))
+        self.assertAlmostEqual(direct["hfu"], generated["executed_flops"] / (8 * 19.5e12 * seconds))
+        memory = direct["memory"]
+        self.assertEqual([row["peak"] for row in memory["classes"]], [row["peak"] for row in generated["memory"]])
+        for row in memory["classes"]:
+            parts = ("parameters", "gradients", "optimizer", "activations", "buffers")
+            self.assertEqual(sum(row[part] for part in parts), row["peak"])
+        self.assertEqual((memory["fits"], memory["largest_micro_batch"]), (True, 8))
+        tight = ["--set", f"device.memory.capacity={memory['peak_bytes'] // 1000}kB"]
+        memory = self.run_json("simulate", *job, "--machine", "a100-hgx", *tight)["memory"]
+        self.assertEqual((memory["fits"], memory["largest_micro_batch"]), (False, 1))
+        self.assertIn("does not fit", self.run_program("simulate", *job, "--machine", "a100-hgx", *tight, "-o", run,
+                                                       "--force").stdout)
+        for args, code, words in [
+                (["gpt-smal"], 3, "did you mean gpt-small?"),
+                ([trace, "--tp", "2"], 2, "is a set"),
+                (["gpt-small", "--tp", "3"], 2, "heads"),
+                (["gpt-small", "--one-trace"], 2, "has no part"),
+        ]:
+            with self.subTest(args=args):
+                done = self.run_program("simulate", *args, "-o", run, "--force", "--machine", "a100-hgx", expect=code)
+                self.assertIn(words, done.stderr)
+        self.assertIn("give -o", self.run_program("simulate", "gpt-small", "--machine", "a100-hgx", expect=2).stderr)
+
+    def sweep(self, *args, expect=0):
+        return self.run_program("simulate", "gpt-small", "--ranks", "8", "--machine", "a100-hgx", "--global-batch", "16",
+                                "-o", self.dir / "sweep", *args, expect=expect)
+
+    def test_a_sweep(self):
+        keys = ["--sweep", "tp=1,2,3", "--sweep", "pp=1,2", "--sweep", "recompute=none,full",
+                "--sweep", "overlap=none,tp+grad"]
+        text = self.sweep(*keys).stdout
+        self.assertLess(text.index("rests on default efficiencies"), text.index("Every time is modelled"))
+        self.assertIn("16 fit in memory, 0 do not, 8 cannot be", text)
+        table = json.loads((self.dir / "sweep" / "sweep.json").read_text())
+        rows = table["configurations"]
+        self.assertEqual((table["swept"], len(rows)), (["tp", "pp", "recompute", "overlap"], 24))
+        # Each row is what the configuration alone gives.
+        for row in rows[:16:5]:
+            alone = self.run_json("simulate", "gpt-small", "--ranks", "8", "--machine", "a100-hgx", "--global-batch", "16",
+                                  "--tp", row["tp"], "--pp", row["pp"], "--recompute", row["recompute"],
+                                  "--overlap", row["overlap"].replace("+", ","))
+            for key in ("step_time_ns", "mfu", "classes", "bubble_ns", "default_share"):
+                self.assertEqual(row[key], alone[key], key)
+            self.assertEqual(row["peak_bytes"], alone["memory"]["peak_bytes"])
+        self.assertEqual([row["rank"] for row in rows], [*range(1, 17), *[None] * 8])
+        self.assertEqual([row["step_time_ns"] for row in rows[:16]], sorted(row["step_time_ns"] for row in rows[:16]))
+        cost = "peak_bytes" if rows[0]["energy_joules"] is None else "energy_joules"
+        for row in rows:
+            better = [other for other in rows[:16] if row["possible"]
+                      and other["step_time_ns"] <= row["step_time_ns"] and other[cost] <= row[cost]
+                      and (other["step_time_ns"], other[cost]) != (row["step_time_ns"], row[cost])]
+            self.assertEqual(row["pareto"], row["possible"] and not better)
+            self.assertEqual("reason" in row, not row["possible"])
+        with (self.dir / "sweep" / "sweep.csv").open() as file:
+            self.assertEqual([row["configuration"] for row in csv.DictReader(file)],
+                             [row["configuration"] for row in rows])
+        # A sweep that was ended in the middle of a line goes on: what is there is taken, and nothing else.
+        lines = (self.dir / "sweep" / "rows.jsonl").read_text().splitlines(keepends=True)
+        marked = json.loads(lines[1])
+        marked["step_time_ns"] = 7
+        (self.dir / "sweep" / "rows.jsonl").write_text(lines[0] + json.dumps(marked) + "\n" + lines[2][:40])
+        again = json.loads(self.sweep(*keys, "--json").stdout)["configurations"]
+        self.assertEqual([row["step_time_ns"] for row in again if row["configuration"] == marked["configuration"]], [7])
+        self.assertEqual({row["configuration"]: row.get("step_time_ns") for row in again} | {marked["configuration"]: 0},
+                         {row["configuration"]: row.get("step_time_ns") for row in rows} | {marked["configuration"]: 0})
+        self.assertIn("another job, machine", self.sweep(*keys, "--micro-batch", "1", expect=2).stderr)
+        # What does not fit comes after what does.
+        middle = sorted(row["peak_bytes"] for row in rows[:16])[7]
+        tight = self.sweep(*keys, "--force", "--rank-by", "memory", "--set", f"device.memory.capacity={middle / 1e6}MB")
+        self.assertIn("do not, 8 cannot be", tight.stdout)
+        rows = json.loads((self.dir / "sweep" / "sweep.json").read_text())["configurations"]
+        fits = [row["fits"] for row in rows]
+        self.assertEqual(fits, sorted(fits, reverse=True))
+        self.assertIn(False, [row["fits"] for row in rows if row["possible"]])
+        self.assertEqual(len([row for row in rows if row["rank"]]), sum(fits))
+        self.page_of_a_sweep(rows)
+
+    def page_of_a_sweep(self, rows):
+        with browser.Page() as page:
+            page.open(self.dir / "sweep" / "index.html")
+            self.assertEqual(page.problems, [])
+            self.assertEqual(page.evaluate("document.querySelectorAll('tbody tr').length"), len(rows))
+            for kind, count in (("front", sum(row["pareto"] for row in rows)),
+                                ("big", sum(row["possible"] and not row["fits"] for row in rows))):
+                self.assertEqual(page.evaluate(f"document.querySelectorAll('circle.{kind}').length"), count, kind)
+            self.assertEqual(page.evaluate("document.querySelectorAll('td.reason').length"),
+                             sum(not row["possible"] for row in rows))
+
+    def test_bad_sweeps(self):
+        for args, words in [
+                (["--sweep", "tpp=1"], "did you mean tp?"),
+                (["--sweep", "tp=0,2"], "at least 1"),
+                (["--sweep", "tp=1", "--sweep", "tp=2"], "given twice"),
+                (["--sweep", "fsdp=yes"], "on or off"),
+                (["--sweep", "tp"], "expected KEY=VALUE"),
+        ]:
+            with self.subTest(args=args):
+                self.assertIn(words, self.sweep(*args, expect=2).stderr)
+        self.assertIn("no configuration can be", self.sweep("--sweep", "tp=3,7", "--force", expect=3).stderr)
 
     def test_ten_thousand_ranks(self):
         trace, run = self.dir / "large", self.dir / "run"

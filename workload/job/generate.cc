@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,14 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One class of ranks: its nodes as bytes of a file, and their sums.
-struct ClassNodes {
-  std::string bytes;
-  std::uint64_t nodes = 0;
-  TraceMetadata metadata;
-  MemorySums memory;
-};
-
 std::string SafeName(const std::string& name) {
   std::string safe;
   for (const char c : name) {
@@ -47,6 +40,10 @@ std::string SourceText(const Workload& w) {
       w.name, l.tp, l.cp, l.dp, l.pp, l.ep, l.fsdp ? " fsdp" : "",
       l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
       w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "");
+}
+
+std::string ClassFileOf(const Workload& w, std::size_t number, std::string_view suffix) {
+  return fmt::format("{}.class{}.et{}", SafeName(w.name), number, suffix);
 }
 
 class Generator {
@@ -81,7 +78,7 @@ class Generator {
     const std::vector<std::int32_t>& ranks = plan_.classes[number];
     const std::int32_t first = ranks.front();
     const Place place = PlaceOf(w_.layout, first);
-    ClassNodes out;
+    std::string bytes;  // of the file's nodes
     std::optional<Totals> totals;
     Emitter emitter(w_.device != "cpu", [&](Node& node, const NodeFacts& facts) -> Status {
       totals->Add(node, facts);
@@ -94,16 +91,28 @@ class Generator {
       if (request_.costs && node.kind == OpKind::kWork) {
         request_.costs(node);
       }
-      return EncodeNode(node, first, out.bytes);
+      return EncodeNode(node, first, bytes);
     });
     totals.emplace(emitter);
     Program program(w_, place, emitter);
     REPRISE_TRY(program.Run());
-    Sum(*totals, static_cast<std::int64_t>(ranks.size()), place.pp);
+    Sum(*totals, ranks, place.pp);
+    if (request_.class_done) {
+      REPRISE_TRY(request_.class_done(HeaderOf(program, emitter.nodes(), first)));
+    }
     if (!output_) {
       return {};
     }
-    TraceMetadata& metadata = out.metadata;
+    const std::string path = (fs::path(ClassDirectory()) / ClassFile(number)).string();
+    REPRISE_ASSIGN(const auto writer,
+                   EtWriter::Create(path, HeaderOf(program, emitter.nodes(), first)));
+    REPRISE_TRY(writer->WriteEncoded(bytes, emitter.nodes()));
+    return writer->Close();
+  }
+
+  [[nodiscard]] TraceMetadata HeaderOf(const Program& program, std::uint64_t nodes,
+                                       std::int32_t first) const {
+    TraceMetadata metadata;
     metadata.rank = first;
     metadata.world_size = static_cast<std::int32_t>(w_.layout.ranks());
     metadata.source = SourceText(w_);
@@ -111,25 +120,22 @@ class Generator {
     metadata.ranges = program.ranges();
     metadata.machine.framework = "PyTorch 2 (generated)";
     Diagnostics notes;
-    notes.Count("generated_without_times", {}, emitter.nodes());
+    notes.Count("generated_without_times", {}, nodes);
     for (const auto& [name, counter] : notes.Snapshot()) {
       metadata.diagnostics.emplace_back(name, counter.count);
     }
-    const std::string path = (fs::path(ClassDirectory()) / ClassFile(number)).string();
-    REPRISE_ASSIGN(const auto writer, EtWriter::Create(path, metadata));
-    REPRISE_TRY(writer->WriteEncoded(out.bytes, emitter.nodes()));
-    return writer->Close();
+    return metadata;
   }
 
   [[nodiscard]] const std::string& ClassDirectory() const {
     return folded_ ? folded_->path() : output_->path();
   }
   [[nodiscard]] std::string ClassFile(std::size_t number) const {
-    return fmt::format("{}.class{}.et{}", SafeName(w_.name), number,
-                       request_.compress ? ".zst" : "");
+    return ClassFileOf(w_, number, request_.compress ? ".zst" : "");
   }
 
-  void Sum(const Totals& totals, std::int64_t ranks, std::int64_t stage) {
+  void Sum(const Totals& totals, const std::vector<std::int32_t>& of_ranks, std::int64_t stage) {
+    const auto ranks = static_cast<std::int64_t>(of_ranks.size());
     summary_.nodes += totals.nodes * ranks;
     summary_.nodes_written += totals.nodes;
     for (const auto& [copies, flops] : totals.forward_flops) {
@@ -145,6 +151,7 @@ class Generator {
       all.bytes += sums.bytes * ranks;
     }
     const MemorySums memory = totals.Memory();
+    summary_.class_memory.push_back({stage, of_ranks.front(), ranks, memory});
     const auto [at, added] = memory_.emplace(stage, memory);
     if (!added && memory.peak > at->second.peak) {
       at->second = memory;
@@ -161,23 +168,27 @@ class Generator {
   }
 
   Status Publish() {
-    std::vector<RankClass> classes;
-    for (std::size_t number = 0; number < plan_.classes.size(); ++number) {
-      classes.push_back({ClassFile(number), RangesOf(plan_.classes[number])});
-    }
     REPRISE_ASSIGN(const RankClasses ranks,
-                   RankClasses::Create(static_cast<std::int32_t>(w_.layout.ranks()),
-                                       std::move(classes), plan_.roles));
+                   ClassesOfRanks(w_, plan_, request_.compress ? ".zst" : ""));
     REPRISE_TRY(ranks.Write(ClassDirectory()));
     if (folded_) {
       REPRISE_TRY(Expand(ranks));
     }
+    REPRISE_TRY(WriteFacts());
     REPRISE_TRY(WriteChecksums(output_->path(), OutputKind::kTraceSet));
     for (const fs::directory_entry& entry : fs::directory_iterator(output_->path())) {
       ++summary_.files;
       summary_.bytes_on_disk += static_cast<std::int64_t>(entry.file_size());
     }
     return output_->Publish([](const std::string& name) { return !IsTraceSetFile(name); });
+  }
+
+  Status WriteFacts() const {
+    const std::string path = (fs::path(output_->path()) / kJobFile).string();
+    std::ofstream out(path, std::ios::binary);
+    out << JobFactsText(FactsOf(w_, summary_));
+    out.close();
+    return out ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
   }
 
   // One file a rank, each read from its class.
@@ -243,6 +254,16 @@ RankPlan PlanRanks(const Workload& w) {
     }
   }
   return plan;
+}
+
+Result<RankClasses> ClassesOfRanks(const Workload& workload, const RankPlan& plan,
+                                   std::string_view suffix) {
+  std::vector<RankClass> classes;
+  for (std::size_t number = 0; number < plan.classes.size(); ++number) {
+    classes.push_back({ClassFileOf(workload, number, suffix), RangesOf(plan.classes[number])});
+  }
+  return RankClasses::Create(static_cast<std::int32_t>(workload.layout.ranks()), std::move(classes),
+                             plan.roles);
 }
 
 std::int64_t CountParameters(const Workload& w) {

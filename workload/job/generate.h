@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/result.h"
 #include "et_schema/rank_classes.h"
 #include "workload/description.h"
+#include "workload/job/facts.h"
 #include "workload/job/totals.h"
 
 namespace reprise {
@@ -28,8 +30,11 @@ struct GenerateRequest {
   bool force = false;     // replace an output that exists
   bool compress = false;  // classes as .et.zst
   NodeCosts costs;
-  // Instead of writing: gets the nodes, for tests and simulation.
+  // Instead of writing: gets the nodes, for tests and simulation. One class after the other, in the
+  // order of PlanRanks; `class_done` follows the last node of each, with the header that its file
+  // would have.
   NodeSink observe;
+  std::function<Status(TraceMetadata&& header)> class_done;
 };
 
 struct StageMemory {
@@ -50,6 +55,7 @@ struct GenerateSummary {
   double model_flops = 0, executed_flops = 0;
   std::int64_t micro_batches = 0;
   std::vector<StageMemory> memory;
+  std::vector<ClassMemory> class_memory;  // in the order of PlanRanks
   std::vector<TransferRow> transfers;
   std::int64_t files = 0, bytes_on_disk = 0;
 };
@@ -62,6 +68,9 @@ struct RankPlan {
   std::vector<GroupRole> roles;
 };
 [[nodiscard]] RankPlan PlanRanks(const Workload& workload);
+// The same as a written set has it. `suffix` follows ".et" in the names of its files.
+[[nodiscard]] Result<RankClasses> ClassesOfRanks(const Workload& workload, const RankPlan& plan,
+                                                 std::string_view suffix = {});
 // Trainable numbers of the whole model, each once.
 [[nodiscard]] std::int64_t CountParameters(const Workload& workload);
 

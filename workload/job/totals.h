@@ -29,6 +29,10 @@ struct MemorySums {
   std::int64_t activations = 0;        // made in a forward pass and used in a backward pass
   std::int64_t layer_activations = 0;  // those that a layer's backward pass uses
   std::int64_t peak = 0;               // everything
+  // What else the peak holds: passing results, gathered parameters, inputs.
+  [[nodiscard]] std::int64_t buffers() const {
+    return peak - parameters - gradients - optimizer - activations;
+  }
 };
 
 struct TransferSums {

@@ -1,0 +1,145 @@
+#include "cli/job_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "workload/job/generate.h"
+
+namespace reprise {
+namespace {
+
+using FactsJson = nlohmann::ordered_json;
+
+constexpr double kGigabyte = 1e9;
+constexpr double kSecondNs = 1e9;
+
+FactsJson MemoryJson(const JobFacts& facts, double of_bytes) {
+  const std::int64_t peak = PeakBytes(facts);
+  FactsJson json = {{"fits", static_cast<double>(peak) <= of_bytes},
+                    {"peak_bytes", peak},
+                    {"of_bytes", static_cast<std::int64_t>(of_bytes)},
+                    {"micro_batch", facts.micro_batch}};
+  if (facts.largest_micro_batch) {
+    json["largest_micro_batch"] = *facts.largest_micro_batch;
+  }
+  FactsJson classes = FactsJson::array();
+  for (const ClassMemory& of_class : facts.memory) {
+    const MemorySums& bytes = of_class.bytes;
+    classes.push_back({{"stage", of_class.stage},
+                       {"first_rank", of_class.first_rank},
+                       {"ranks", of_class.ranks},
+                       {"parameters", bytes.parameters},
+                       {"gradients", bytes.gradients},
+                       {"optimizer", bytes.optimizer},
+                       {"activations", bytes.activations},
+                       {"buffers", bytes.buffers()},
+                       {"peak", bytes.peak},
+                       {"fits", static_cast<double>(bytes.peak) <= of_bytes}});
+  }
+  json["classes"] = std::move(classes);
+  return json;
+}
+
+FactsJson OrNone(const std::optional<double>& value) {
+  return value ? FactsJson(*value) : FactsJson(nullptr);
+}
+
+// That divide what each data-parallel rank gets, ascending.
+std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
+  const std::int64_t each = workload.global_batch / workload.layout.dp;
+  std::vector<std::int64_t> batches;
+  for (std::int64_t batch = 1; batch <= each; ++batch) {
+    if (each % batch == 0) {
+      batches.push_back(batch);
+    }
+  }
+  return batches;
+}
+
+}  // namespace
+
+std::int64_t PeakBytes(const JobFacts& facts) {
+  std::int64_t peak = 0;
+  for (const ClassMemory& of_class : facts.memory) {
+    peak = std::max(peak, of_class.bytes.peak);
+  }
+  return peak;
+}
+
+std::optional<double> UtilizationOf(const JobFacts& facts, double flops, const DeviceModel& device,
+                                    double step_ns) {
+  const SourcedNumber* rate = PeakRate(device, facts.dtype, true, false);
+  rate = rate != nullptr ? rate : PeakRate(device, facts.dtype, false, false);
+  if (rate == nullptr || step_ns <= 0) {
+    return std::nullopt;
+  }
+  return flops / (rate->value * static_cast<double>(facts.ranks)) / (step_ns / kSecondNs);
+}
+
+Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes) {
+  const std::vector<std::int64_t> batches = MicroBatchesOf(workload);
+  std::size_t fitting = 0;  // of the first `fitting` all fit; more take more memory
+  std::size_t end = batches.size();
+  while (fitting < end) {
+    const std::size_t middle = fitting + (end - fitting) / 2;
+    GenerateRequest request{.workload = workload};
+    request.workload.micro_batch = batches[middle];
+    bool fits = false;
+    // What breaks a rule of the schedule does not count as fitting.
+    if (CheckWorkload(request.workload)) {
+      REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
+      const std::int64_t peak = PeakBytes(FactsOf(request.workload, summary));
+      fits = static_cast<double>(peak) <= memory_bytes;
+    }
+    (fits ? fitting : end) = fits ? middle + 1 : middle;
+  }
+  return fitting > 0 ? batches[fitting - 1] : 0;
+}
+
+void AddJobFacts(const JobFacts& facts, const DeviceModel& device, double step_ns,
+                 FactsJson& json) {
+  json["memory"] = MemoryJson(facts, device.memory_bytes.value);
+  const double seconds = step_ns / kSecondNs;
+  const auto rate = [seconds](std::int64_t count) {
+    return count > 0 && seconds > 0 ? FactsJson(static_cast<double>(count) / seconds)
+                                    : FactsJson(nullptr);
+  };
+  json["tokens_per_second"] = rate(facts.tokens);
+  json["samples_per_second"] = rate(facts.samples);
+  json["mfu"] = OrNone(UtilizationOf(facts, facts.model_flops, device, step_ns));
+  json["hfu"] = OrNone(UtilizationOf(facts, facts.executed_flops, device, step_ns));
+}
+
+std::string MemoryText(const JobFacts& facts, const DeviceModel& device) {
+  const double of_bytes = device.memory_bytes.value;
+  const auto gigabytes = [](double bytes) { return fmt::format("{:.2f}", bytes / kGigabyte); };
+  const auto shown = [&gigabytes](std::int64_t bytes) {
+    return gigabytes(static_cast<double>(bytes));
+  };
+  const std::int64_t peak = PeakBytes(facts);
+  std::string text = fmt::format("Memory          {} GB of {} GB at the peak: {}{}\n", shown(peak),
+                                 gigabytes(of_bytes),
+                                 static_cast<double>(peak) <= of_bytes ? "fits" : "does not fit",
+                                 !facts.largest_micro_batch ? std::string()
+                                 : *facts.largest_micro_batch > 0
+                                     ? fmt::format("; micro-batch {}, the largest that fits is {}",
+                                                   facts.micro_batch, *facts.largest_micro_batch)
+                                     : "; no micro-batch fits");
+  text += fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}\n", "stage",
+                      "first rank", "ranks", "parameters", "gradients", "optimizer", "activations",
+                      "buffers", "peak, GB");
+  for (const ClassMemory& of_class : facts.memory) {
+    const MemorySums& bytes = of_class.bytes;
+    text += fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}{}\n",
+                        of_class.stage, of_class.first_rank, of_class.ranks,
+                        shown(bytes.parameters), shown(bytes.gradients), shown(bytes.optimizer),
+                        shown(bytes.activations), shown(bytes.buffers()), shown(bytes.peak),
+                        static_cast<double>(bytes.peak) <= of_bytes ? "" : "  too much");
+  }
+  return text;
+}
+
+}  // namespace reprise

@@ -1,0 +1,30 @@
+// The configurations of a sweep: all combinations of the values of its keys.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/workload_flags.h"
+#include "core/result.h"
+
+namespace reprise {
+
+struct SweepKey {
+  std::string name;
+  std::vector<std::string> values;
+};
+// "tp=1,2,4,8". Usage error: no such key, a key twice, a value that is none of its kind.
+[[nodiscard]] Result<std::vector<SweepKey>> ParseSweepKeys(const std::vector<std::string>& texts);
+
+inline constexpr std::size_t kMostConfigurations = 1'000'000;
+// By key its value; the last key varies fastest. Usage error: too many.
+using Configuration = std::vector<std::string>;
+[[nodiscard]] Result<std::vector<Configuration>> AllConfigurations(
+    const std::vector<SweepKey>& keys);
+
+// "tp=1 pp=2".
+[[nodiscard]] std::string ConfigurationText(const std::vector<SweepKey>& keys,
+                                            const Configuration& configuration);
+
+}  // namespace reprise

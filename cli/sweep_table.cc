@@ -1,0 +1,204 @@
+#include "cli/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "core/shown_text.h"
+#include "report/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+using SweepJson = nlohmann::ordered_json;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::size_t kShownRows = 20;
+
+bool IsPossible(const SweepJson& row) { return row.value("possible", false); }
+bool Fits(const SweepJson& row) { return IsPossible(row) && row.value("fits", false); }
+
+double NumberOf(const SweepJson& row, const char* key) {
+  const auto at = row.find(key);
+  return at != row.end() && at->is_number() ? at->get<double>() : kNever;
+}
+
+// Tokens of a step, or samples.
+double AmountOf(const SweepJson& row) {
+  const double tokens = NumberOf(row, "tokens");
+  return tokens > 0 && tokens < kNever ? tokens : NumberOf(row, "samples");
+}
+
+double TimeOf(const SweepJson& row) { return NumberOf(row, "step_time_ns") / AmountOf(row); }
+double EnergyOf(const SweepJson& row) { return NumberOf(row, "energy_joules") / AmountOf(row); }
+double MemoryOf(const SweepJson& row) { return NumberOf(row, "peak_bytes"); }
+
+double MeasureOf(const SweepTable& table, const SweepJson& row) {
+  return table.rank_by == "energy"   ? EnergyOf(row)
+         : table.rank_by == "memory" ? MemoryOf(row)
+                                     : TimeOf(row);
+}
+
+bool SameAmounts(const SweepJson& rows) {
+  double amount = -1;
+  for (const SweepJson& row : rows) {
+    if (IsPossible(row)) {
+      if (amount >= 0 && AmountOf(row) != amount) {
+        return false;
+      }
+      amount = AmountOf(row);
+    }
+  }
+  return true;
+}
+
+// Rows that fit, by time: each that has less of the other than all before it is on the front.
+void MarkFront(const SweepTable& table, SweepJson& rows) {
+  const auto other = [&table](const SweepJson& row) {
+    return table.energy ? EnergyOf(row) : MemoryOf(row);
+  };
+  std::vector<SweepJson*> fitting;
+  for (SweepJson& row : rows) {
+    row["pareto"] = false;
+    if (Fits(row)) {
+      fitting.push_back(&row);
+    }
+  }
+  std::sort(fitting.begin(), fitting.end(), [&](const SweepJson* a, const SweepJson* b) {
+    return std::tuple(TimeOf(*a), other(*a)) < std::tuple(TimeOf(*b), other(*b));
+  });
+  double least = kNever;
+  double time = -1;
+  for (SweepJson* row : fitting) {
+    const bool equal = other(*row) == least && TimeOf(*row) == time;
+    if (other(*row) < least || equal) {
+      (*row)["pareto"] = true;
+      least = other(*row);
+      time = TimeOf(*row);
+    }
+  }
+}
+
+std::string CellOf(const SweepJson& row, const std::string& key) {
+  const auto at = row.find(key);
+  if (at == row.end() || at->is_null()) {
+    return "-";
+  }
+  return at->is_string() ? ShownText(at->get<std::string>()) : at->dump();
+}
+
+}  // namespace
+
+Status RankRows(SweepTable& table, SweepJson& rows) {
+  table.energy = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+    return NumberOf(row, "energy_joules") < kNever;
+  });
+  table.tokens = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+    return IsPossible(row) && row.value("tokens", std::int64_t{0}) > 0;
+  });
+  table.same_batch = SameAmounts(rows);
+  if (table.rank_by == "energy" && !table.energy) {
+    return UsageError(
+        "--rank-by energy: the machine says nothing of power, so that no configuration has an "
+        "energy");
+  }
+  std::vector<SweepJson> sorted(rows.begin(), rows.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [&table](const SweepJson& a, const SweepJson& b) {
+    const auto key = [&table](const SweepJson& row) {
+      return std::tuple(!IsPossible(row), !Fits(row),
+                        IsPossible(row) ? MeasureOf(table, row) : kNever);
+    };
+    return key(a) < key(b);
+  });
+  std::int64_t rank = 0;
+  rows = SweepJson::array();
+  for (SweepJson& row : sorted) {
+    SweepJson ranked = {{"rank", Fits(row) ? SweepJson(++rank) : SweepJson(nullptr)},
+                        {"pareto", false}};
+    ranked.update(row);
+    rows.push_back(std::move(ranked));
+  }
+  MarkFront(table, rows);
+  return {};
+}
+
+double ShownSeconds(const SweepTable& table, const SweepJson& row) {
+  return table.same_batch ? NumberOf(row, "step_time_ns") / 1e9 : TimeOf(row) * 1e6 / 1e9;
+}
+
+std::string SecondsLabel(const SweepTable& table) {
+  return table.same_batch ? "step, s"
+         : table.tokens   ? "s for a million tokens"
+                          : "s for a million samples";
+}
+
+std::vector<std::string> SweepWarnings(const SweepJson& rows) {
+  double most = 0;
+  for (const SweepJson& row : rows) {
+    const double share = NumberOf(row, "default_share");
+    most = share < kNever ? std::max(most, share) : most;
+  }
+  return PredictionWarnings(most, 0);
+}
+
+std::string SweepText(const SweepTable& table, const SweepJson& rows) {
+  std::string text = fmt::format("{}, {} configurations, ranked by {}\n", ShownText(table.title),
+                                 rows.size(), table.rank_by);
+  for (const std::string& warning : SweepWarnings(rows)) {
+    text += fmt::format("  ! {}\n", warning);
+  }
+  text += "  ! Every time is modelled: nothing was executed.\n";
+  const auto fitting = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), Fits));
+  const auto possible =
+      static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), IsPossible));
+  text += fmt::format("{} fit in memory, {} do not, {} cannot be\n\n", fitting, possible - fitting,
+                      rows.size() - possible);
+  // Columns as wide as their widest cell.
+  std::vector<std::vector<std::string>> cells = {{"rank"}};
+  for (const std::string& key : table.keys) {
+    cells[0].push_back(key);
+  }
+  const std::string seconds = SecondsLabel(table);
+  cells[0].insert(cells[0].end(), {seconds, "peak, GB"});
+  if (table.energy) {
+    cells[0].emplace_back("energy, kJ");
+  }
+  cells[0].insert(cells[0].end(), {"MFU", "front"});
+  for (std::size_t i = 0; i < std::min(rows.size(), kShownRows) && Fits(rows[i]); ++i) {
+    const SweepJson& row = rows[i];
+    std::vector<std::string> line = {CellOf(row, "rank")};
+    for (const std::string& key : table.keys) {
+      line.push_back(CellOf(row, key));
+    }
+    line.push_back(fmt::format("{:.4g}", ShownSeconds(table, row)));
+    line.push_back(fmt::format("{:.2f}", MemoryOf(row) / 1e9));
+    if (table.energy) {
+      line.push_back(fmt::format("{:.4g}", NumberOf(row, "energy_joules") / 1e3));
+    }
+    const double mfu = NumberOf(row, "mfu");
+    line.push_back(mfu < kNever ? fmt::format("{:.1f} %", 100 * mfu) : "-");
+    line.emplace_back(row.value("pareto", false) ? "*" : "");
+    cells.push_back(std::move(line));
+  }
+  std::vector<std::size_t> width(cells[0].size());
+  for (const auto& line : cells) {
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      width[c] = std::max(width[c], line[c].size());
+    }
+  }
+  for (const auto& line : cells) {
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      text += fmt::format("{}{:>{}}", c > 0 ? "  " : "", line[c], width[c]);
+    }
+    text += "\n";
+  }
+  if (fitting > kShownRows) {
+    text += fmt::format("… {} more\n", fitting - kShownRows);
+  }
+  return text;
+}
+
+}  // namespace reprise
