@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
+#include "cli/simulated_power.h"
 #include "cli/simulated_set.h"
 #include "collectives/communicator.h"
 #include "et_schema/trace_set.h"
@@ -24,6 +25,7 @@ struct SimulateFlags {
   std::vector<std::string> set, slow, links;
   double jitter = 0;
   std::uint64_t seed = 1;
+  PowerFlags power;
   PartFlags part;
   std::string fold = "auto";
   bool json = false, quiet = false;
@@ -64,6 +66,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "auto: equal ranks of a folded set are simulated once; off: every rank, with the "
                  "same times")
       ->check(CLI::IsMember({"auto", "off"}));
+  AddPowerFlags(app, flags.power);
   AddPartFlags(app, flags.part);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
@@ -110,6 +113,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     simulated.options.slow_links.push_back(std::move(slow));
   }
   REPRISE_TRY(simulated.Prepare());
+  REPRISE_TRY(simulated.power.Interpret(flags.power, simulated.options.to));
   REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));
   if (flags.json) {
     REPRISE_ASSIGN(const nlohmann::ordered_json json, simulated.ToJson(request.run_directory));
@@ -117,6 +121,9 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   for (const std::string& note : notes) {
+    fmt::print("{}\n", note);
+  }
+  for (const std::string& note : simulated.power.Notes()) {
     fmt::print("{}\n", note);
   }
   if (flags.quiet) {

@@ -109,8 +109,10 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
                                                             {.machine = *options.to,
                                                              .slow_ranks = options.slow_ranks,
                                                              .slow_links = options.slow_links,
-                                                             .fold = fold},
+                                                             .fold = fold,
+                                                             .slots = power.slots()},
                                                             work_of));
+  REPRISE_TRY(power.Settle(*options.to, program_set, work_of, simulated));
   ranks = ranks_of.world_size();
   classes = static_cast<std::int64_t>(simulated.classes.size());
   sources = simulated.source;
@@ -131,6 +133,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     scheduled.first.push_back(own.first_node);
     scheduled.facts.push_back({{"class_ranks", std::to_string(own.ranks)},
                                {"class_first_rank", std::to_string(own.first_rank)}});
+    power.NamePeaks(graph, own.first_node);
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       products_at_peak_ns += ProductNsAtPeak(options.to->device, work[own.program][i]) *
                              static_cast<double>(own.ranks);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/simulated_power.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -44,6 +45,8 @@ struct SimulatedSet {
 
   // A folded set: each class once, without a graph for each rank. Instead of Simulation().
   [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set, bool fold);
+
+  SimulatedPower power;
 
   // Known afterwards.
   IdleTimes idle;

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "simulator/link_sharing.h"
+#include "simulator/operations.h"
+#include "simulator/thermal.h"
 
 namespace reprise {
 namespace {
@@ -33,6 +35,22 @@ struct Place {
   std::int32_t group = -1;
   std::int32_t position = -1;
 };
+
+// The ranks that stand behind each other in the air of a node, from the inlet on.
+RoleGroups ColumnsOfAir(const ThermalModel& thermal, std::size_t ranks) {
+  RoleGroups columns{.groups = {}, .ordered = true};
+  std::vector<std::size_t> column_of(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (const auto front = DeviceInFront(thermal, static_cast<std::int64_t>(rank))) {
+      column_of[rank] = column_of[static_cast<std::size_t>(*front)];
+    } else {
+      column_of[rank] = columns.groups.size();
+      columns.groups.emplace_back();
+    }
+    columns.groups[column_of[rank]].push_back(static_cast<std::int32_t>(rank));
+  }
+  return columns;
+}
 
 // A pair of a program: with whom, by role and position.
 using Peer = std::tuple<std::string, std::int32_t, bool>;  // role, position, sends
@@ -90,11 +108,11 @@ class ClassSimulator {
   // Which roles need an order, and the pairs of each program.
   Status FindPeers() {
     peers_.resize(set_.programs.size());
+    streams_ = HasStreams(set_.programs);
     for (std::size_t p = 0; p < set_.programs.size(); ++p) {
       const Graph& program = set_.programs[p];
       for (Graph::Index i = 0; i < program.size(); ++i) {
         const CommSpec* const spec = program.comm(i);
-        streams_ = streams_ || (spec == nullptr && program.actor(i).kind == Actor::Kind::kStream);
         if (spec == nullptr || spec->outside) {
           continue;
         }
@@ -205,11 +223,19 @@ class ClassSimulator {
       if (!options_.fold) {
         colour.push_back(static_cast<double>(rank));
       }
+      if (options_.slots) {
+        colour.push_back(static_cast<double>(
+            RowOf(options_.machine.device.thermal, static_cast<std::int64_t>(rank))));
+      }
       colours[rank] =
           numbers.try_emplace(std::move(colour), static_cast<std::uint32_t>(numbers.size()))
               .first->second;
     }
-    refined_ = RefineClasses(colours, roles_);
+    std::vector<RoleGroups> roles = roles_;
+    if (options_.slots) {
+      roles.push_back(ColumnsOfAir(options_.machine.device.thermal, ranks()));
+    }
+    refined_ = RefineClasses(colours, roles);
     result_.class_of = refined_.class_of;
     result_.classes.resize(refined_.classes);
     std::vector<bool> seen(refined_.classes);
@@ -225,16 +251,6 @@ class ClassSimulator {
 
   [[nodiscard]] GroupShape PairShape(std::int32_t sender, std::int32_t receiver) const {
     return sharing_.ShapeOf(std::vector{sender, receiver}, LinkSharing::kPairs);
-  }
-
-  // What the device does; programs without streams have only host threads, whose work is the
-  // device's.
-  [[nodiscard]] bool IsOperation(const Graph& program, Graph::Index i) const {
-    if (program.comm(i) != nullptr) {
-      return false;
-    }
-    return streams_ ? program.actor(i).kind == Actor::Kind::kStream
-                    : program.kind(i) == OpKind::kWork;
   }
 
   // By program: which of its host nodes launch something.
@@ -272,7 +288,7 @@ class ClassSimulator {
         root = spec->kind == CommKind::kSend;
         need = pair ? LeastNeed(spec->kind, root) : ArrivalNeed::kAll;
         duration_ns = transfer_ns;
-      } else if (IsOperation(program, i)) {
+      } else if (IsOperation(program, i, streams_)) {
         const OperatorWork work = work_ ? work_(program, i) : CountsOf(program, i);
         duration_ns = std::llround(RooflineOf(options_.machine.device, work).ns * slow);
       } else if (launches[i]) {

@@ -37,6 +37,9 @@ struct ClassOptions {
   std::vector<SlowLink> slow_links;
   // False: every rank is a class of its own. The times are the same.
   bool fold = true;
+  // Ranks in another row of a node's air, or behind unlike ranks, are no equals
+  // (simulator/thermal.h).
+  bool slots = false;
 };
 
 // Work of a node; by default num_ops and tensor_bytes.

@@ -82,9 +82,22 @@ class PowerSettlement {
     for (PoweredDevice& device : devices_) {
       for (PoweredNode& node : device.nodes) {
         node.full_ns = timing_.duration_ns[node.node];
+        if (!input_.follows_limit && !node.transfer) {
+          KeepBelow(own - idle, node);
+        }
       }
     }
     return {};
+  }
+
+  // Of a measured operation, which cannot have taken more.
+  static void KeepBelow(double most_watts, PoweredNode& node) {
+    const double seconds = static_cast<double>(std::max<std::int64_t>(node.full_ns, 1)) * 1e-9;
+    const double joules = node.energy.core_joules + node.energy.other_joules;
+    if (joules > most_watts * seconds) {
+      node.energy.core_joules *= most_watts * seconds / joules;
+      node.energy.other_joules *= most_watts * seconds / joules;
+    }
   }
 
   std::vector<PoweredTime> TimesOf(const PoweredDevice& device) const {
