@@ -131,8 +131,8 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     scheduled.graphs.push_back(std::move(copy));
     scheduled.plans.push_back(plans[own.program]);
     scheduled.first.push_back(own.first_node);
-    scheduled.facts.push_back({{"class_ranks", std::to_string(own.ranks)},
-                               {"class_first_rank", std::to_string(own.first_rank)}});
+    scheduled.facts.push_back({{kFactClassRanks, std::to_string(own.ranks)},
+                               {kFactClassFirstRank, std::to_string(own.first_rank)}});
     power.NamePeaks(graph, own.first_node);
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       products_at_peak_ns += ProductNsAtPeak(options.to->device, work[own.program][i]) *

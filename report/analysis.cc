@@ -76,8 +76,8 @@ void AddClassNotes(const RunData& run, Report& report) {
   std::string text;
   std::size_t classes = 0;
   for (const RankData& rank : run.ranks) {
-    const auto ranks = rank.facts.find("class_ranks");
-    const auto first = rank.facts.find("class_first_rank");
+    const auto ranks = rank.facts.find(kFactClassRanks);
+    const auto first = rank.facts.find(kFactClassFirstRank);
     if (ranks != rank.facts.end() && first != rank.facts.end() && ++classes <= kMost) {
       text += fmt::format("{}{} for {} from rank {} on", text.empty() ? "" : ", ", rank.rank,
                           ranks->second, first->second);

@@ -91,6 +91,9 @@ inline constexpr char kFactDeviceFlopsPerSecond[] = "device_flops_per_second";
 inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
 // "true" where the times come from a simulated clock.
 inline constexpr char kFactModelled[] = "modelled";
+// Of a simulation of classes: how many equal ranks the rank stands for, and the first of them.
+inline constexpr char kFactClassRanks[] = "class_ranks";
+inline constexpr char kFactClassFirstRank[] = "class_first_rank";
 // This rank's recorded step.
 inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
 // The time of each of them, in order: "454000000,762000000".
