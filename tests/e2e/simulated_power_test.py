@@ -49,7 +49,7 @@ class SimulatedPowerTest(ProgramTest):
     def test_folded_sets_take_what_their_ranks_take(self):
         expanded = self.dir / "expanded"
         self.run_program("generate", *JOB, "--expand", "-o", expanded)
-        for args in ([], ["--power-limit", "450W"], ["--until-steady"],
+        for args in (["--power-limit", "450W"],
                      ["--until-steady", "--set", "device.thermal.inlet=65"]):
             with self.subTest(args=args):
                 results = []
@@ -137,7 +137,7 @@ class SimulatedPowerTest(ProgramTest):
         # A run without a meter says where to get one.
         with sqlite3.connect(self.out / "rank0.sqlite") as base:
             base.execute("DELETE FROM metrics")
-        done = subprocess.run([sys.executable, script, self.run], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, script, self.out], capture_output=True, text=True)
         self.assertEqual(done.returncode, 3)
         self.assertIn("no meter of energy", done.stderr)
 
