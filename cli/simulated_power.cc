@@ -200,6 +200,71 @@ Json SimulatedPower::StepJoules(std::int64_t steps) const {
   return outcome_ ? Json(outcome_->joules(devices_) / static_cast<double>(steps)) : Json(nullptr);
 }
 
+Json SimulatedPower::DevicesJson(double steps) const {
+  Json rows = Json::array();
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const DevicePower& power = outcome_->devices[d];
+    Json running = Json::array();
+    for (const std::uint32_t node : power.peak_nodes) {
+      running.push_back(names_.at(node));
+    }
+    rows.push_back({{"first_rank", devices_[d].first_rank},
+                    {"ranks", devices_[d].ranks},
+                    {"joules", power.joules / steps},
+                    {"mean_watts", power.mean_watts},
+                    {"peak_watts", power.peak_watts},
+                    {"peak_at_ns", power.peak.begin_ns - outcome_->window.begin_ns},
+                    {"peak_ns", power.peak.end_ns - power.peak.begin_ns},
+                    {"peak_operations", std::move(running)},
+                    {"throttled_ns", power.throttled_ns},
+                    {"throttled_by_power_ns", power.power_throttled_ns},
+                    {"throttled_by_heat_ns", power.heat_throttled_ns},
+                    {"air_celsius", Celsius(power.air_celsius)},
+                    {"mean_celsius", Celsius(power.mean_celsius)},
+                    {"max_celsius", Celsius(power.max_celsius)}});
+  }
+  return rows;
+}
+
+// Nodes whose devices take the same are shown as one.
+Json SimulatedPower::NodesJson(double steps, double seconds) const {
+  const auto per_node = static_cast<std::size_t>(machine_->node.devices.value);
+  std::map<std::vector<std::uint32_t>, std::vector<std::int64_t>> alike;
+  for (std::size_t first = 0; first < device_of_.size(); first += per_node) {
+    const std::size_t end = std::min(first + per_node, device_of_.size());
+    alike[{device_of_.begin() + static_cast<std::ptrdiff_t>(first),
+           device_of_.begin() + static_cast<std::ptrdiff_t>(end)}]
+        .push_back(static_cast<std::int64_t>(first / per_node));
+  }
+  Json rows = Json::array();
+  for (const auto& [members, numbers] : alike) {
+    double joules = 0;
+    for (const std::uint32_t d : members) {
+      joules += outcome_->devices[d].joules;
+    }
+    rows.push_back({{"nodes", RangesOf(numbers)},
+                    {"joules", joules / steps},
+                    {"mean_watts", joules / seconds}});
+  }
+  return rows;
+}
+
+Json SimulatedPower::ClassesJson(double steps, double seconds) const {
+  Json rows = Json::array();
+  for (std::size_t c = 0; c < kOpClassCount; ++c) {
+    double joules = 0;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].class_joules[c];
+    }
+    if (joules > 0) {
+      rows.push_back({{"name", Name(static_cast<OpClass>(c))},
+                      {"joules", joules / steps},
+                      {"mean_watts", joules / seconds}});
+    }
+  }
+  return rows;
+}
+
 Json SimulatedPower::ToJson(std::int64_t steps) const {
   if (!outcome_) {
     return nullptr;
@@ -209,70 +274,15 @@ Json SimulatedPower::ToJson(std::int64_t steps) const {
       static_cast<double>(outcome_->window.end_ns - outcome_->window.begin_ns) * 1e-9;
   const double joules = outcome_->joules(devices_);
   double idle_joules = 0;
-  std::array<double, kOpClassCount> classes{};
-  Json devices = Json::array();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    const DevicePower& power = outcome_->devices[d];
-    const auto ranks = static_cast<double>(devices_[d].ranks);
-    idle_joules += ranks * power.idle_joules;
-    for (std::size_t c = 0; c < classes.size(); ++c) {
-      classes[c] += ranks * power.class_joules[c];
-    }
-    Json running = Json::array();
-    for (const std::uint32_t node : power.peak_nodes) {
-      running.push_back(names_.at(node));
-    }
-    devices.push_back({{"first_rank", devices_[d].first_rank},
-                       {"ranks", devices_[d].ranks},
-                       {"joules", power.joules / of_steps},
-                       {"mean_watts", power.mean_watts},
-                       {"peak_watts", power.peak_watts},
-                       {"peak_at_ns", power.peak.begin_ns - outcome_->window.begin_ns},
-                       {"peak_ns", power.peak.end_ns - power.peak.begin_ns},
-                       {"peak_operations", std::move(running)},
-                       {"throttled_ns", power.throttled_ns},
-                       {"throttled_by_power_ns", power.power_throttled_ns},
-                       {"throttled_by_heat_ns", power.heat_throttled_ns},
-                       {"air_celsius", Celsius(power.air_celsius)},
-                       {"mean_celsius", Celsius(power.mean_celsius)},
-                       {"max_celsius", Celsius(power.max_celsius)}});
+    idle_joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].idle_joules;
   }
-  // Nodes whose devices take the same are shown as one.
-  const auto per_node = static_cast<std::size_t>(machine_->node.devices.value);
-  std::map<std::vector<std::uint32_t>, std::vector<std::int64_t>> alike;
-  for (std::size_t first = 0; first < device_of_.size(); first += per_node) {
-    const std::size_t end = std::min(first + per_node, device_of_.size());
-    alike[{device_of_.begin() + static_cast<std::ptrdiff_t>(first),
-           device_of_.begin() + static_cast<std::ptrdiff_t>(end)}]
-        .push_back(static_cast<std::int64_t>(first / per_node));
-  }
-  Json nodes = Json::array();
-  for (const auto& [members, numbers] : alike) {
-    double node_joules = 0;
-    for (const std::uint32_t d : members) {
-      node_joules += outcome_->devices[d].joules;
-    }
-    nodes.push_back({{"nodes", RangesOf(numbers)},
-                     {"joules", node_joules / of_steps},
-                     {"mean_watts", node_joules / seconds}});
-  }
-  Json of_classes = Json::array();
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    if (classes[c] > 0) {
-      of_classes.push_back({{"name", Name(static_cast<OpClass>(c))},
-                            {"joules", classes[c] / of_steps},
-                            {"mean_watts", classes[c] / seconds}});
-    }
-  }
-  return {{"joules", joules / of_steps},
-          {"idle_joules", idle_joules / of_steps},
-          {"mean_watts", joules / seconds},
-          {"limit_watts", outcome_->limit_watts},
-          {"until_steady", options_.until_steady},
-          {"rounds", outcome_->rounds},
-          {"classes", std::move(of_classes)},
-          {"devices", std::move(devices)},
-          {"nodes", std::move(nodes)}};
+  return {{"joules", joules / of_steps},           {"idle_joules", idle_joules / of_steps},
+          {"mean_watts", joules / seconds},        {"limit_watts", outcome_->limit_watts},
+          {"until_steady", options_.until_steady}, {"rounds", outcome_->rounds},
+          {"settled", outcome_->settled},          {"limit_met", !outcome_->limit_unmet},
+          {"heat_met", !outcome_->heat_unmet},     {"classes", ClassesJson(of_steps, seconds)},
+          {"devices", DevicesJson(of_steps)},      {"nodes", NodesJson(of_steps, seconds)}};
 }
 
 std::vector<std::string> SimulatedPower::Notes() const {

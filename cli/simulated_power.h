@@ -52,6 +52,10 @@ class SimulatedPower {
 
  private:
   [[nodiscard]] Status Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule);
+  // Joules of a step, watts over all `seconds`.
+  [[nodiscard]] nlohmann::ordered_json DevicesJson(double steps) const;
+  [[nodiscard]] nlohmann::ordered_json NodesJson(double steps, double seconds) const;
+  [[nodiscard]] nlohmann::ordered_json ClassesJson(double steps, double seconds) const;
 
   PowerOptions options_;
   bool asked_ = false;  // by a flag

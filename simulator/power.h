@@ -73,7 +73,7 @@ struct PowerOutcome {
   bool settled = true;       // false: the rounds ran out
   bool limit_unmet = false;  // some moment is above the limit at the lowest clock
   bool heat_unmet = false;   // some device is too warm at the lowest clock
-  double joules(std::span<const PoweredDevice> of) const;  // of all devices
+  [[nodiscard]] double joules(std::span<const PoweredDevice> of) const;  // of all devices
 };
 
 inline constexpr int kMostPowerRounds = 500;

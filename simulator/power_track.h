@@ -1,6 +1,7 @@
 // One device's power over time, from what runs on it and when.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
