@@ -61,12 +61,12 @@ Status SimulatedPower::Interpret(const PowerFlags& flags,
   if (asked_ && !reason_.empty()) {
     return BadInput("no power can be modelled: " + reason_);
   }
-  machine_ = reason_.empty() ? machine : std::nullopt;
   slots_ = flags.until_steady && machine->device.thermal.rows.has_value();
   return {};
 }
 
 Status SimulatedPower::Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule) {
+  machine_ = input.machine;
   REPRISE_ASSIGN(outcome_, SettlePower(input, devices_, timing, schedule));
   return {};
 }
@@ -175,7 +175,9 @@ void SimulatedPower::NamePeaks(const Graph& graph, std::uint32_t first) {
 
 void SimulatedPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const {
   if (!outcome_) {
-    writer.SetFact("telemetry.model", reason_);
+    if (!reason_.empty()) {
+      writer.SetFact("telemetry.model", reason_);
+    }
     return;
   }
   const std::size_t d = by_class ? rank : device_of_[rank];
