@@ -13,6 +13,7 @@
 #include "cli/folded_job.h"
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
+#include "cli/simulated_power.h"
 #include "cli/simulated_set.h"
 #include "cli/simulated_sweep.h"
 #include "cli/version.h"
@@ -35,6 +36,7 @@ struct SimulateFlags {
   std::string network = "alpha-beta";
   double jitter = 0;
   std::optional<std::uint64_t> seed;
+  PowerFlags power;
   PartFlags part;
   JobSweepFlags sweep;
   std::string fold = "auto";
@@ -86,6 +88,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "same times")
       ->check(CLI::IsMember({"auto", "off"}));
   AddWorkloadOptions(app, flags.workload, {"ranks", "steps", "seed"});
+  AddPowerFlags(app, flags.power);
   AddPartFlags(app, flags.part);
   app.get_option("--ranks")->description(
       "recorded ranks to simulate, e.g. 0-3,6; of a job: how many there are");
@@ -275,6 +278,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     simulated.options.slow_links.push_back(std::move(slow));
   }
   REPRISE_TRY(simulated.Prepare());
+  REPRISE_TRY(simulated.power.Interpret(flags.power, simulated.options.to));
   if (!flags.sweep.keys.empty()) {
     REPRISE_TRY(SweepJob(flags, simulated));
     return 0;
@@ -286,6 +290,9 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
     return 0;
   }
   for (const std::string& note : notes) {
+    fmt::print("{}\n", note);
+  }
+  for (const std::string& note : simulated.power.Notes()) {
     fmt::print("{}\n", note);
   }
   if (flags.quiet) {

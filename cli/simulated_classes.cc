@@ -116,9 +116,11 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
                                                             {.machine = *options.to,
                                                              .slow_ranks = options.slow_ranks,
                                                              .slow_links = options.slow_links,
+                                                             .fold = fold,
                                                              .network = options.network,
-                                                             .fold = fold},
+                                                             .slots = power.slots()},
                                                             work_of));
+  REPRISE_TRY(power.Settle(*options.to, program_set, work_of, simulated));
   ranks = ranks_of.world_size();
   classes = static_cast<std::int64_t>(simulated.classes.size());
   steps = std::max<std::int64_t>(
@@ -132,6 +134,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     };
     idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
     LongestSteps(program, own.first_node, simulated.schedule, longest_ns);
+    power.NamePeaks(program, own.first_node);
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const OperatorWork& of_node = job.work[own.program][i];
       products_at_peak_ns +=

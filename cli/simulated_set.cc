@@ -155,12 +155,14 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   const auto work_of = [&](const Graph& program, Graph::Index i) {
     return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
   };
-  REPRISE_ASSIGN(const ClassSimulation simulated, SimulateClasses(programs,
-                                                                  {.machine = *options.to,
-                                                                   .slow_ranks = options.slow_ranks,
-                                                                   .slow_links = options.slow_links,
-                                                                   .network = options.network},
-                                                                  work_of));
+  REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(programs,
+                                                            {.machine = *options.to,
+                                                             .slow_ranks = options.slow_ranks,
+                                                             .slow_links = options.slow_links,
+                                                             .network = options.network,
+                                                             .slots = power.slots()},
+                                                            work_of));
+  REPRISE_TRY(power.Settle(*options.to, programs, work_of, simulated));
   const std::uint32_t nodes = set.first.back();
   schedule.emplace();
   schedule->start_ns.resize(nodes);
@@ -168,6 +170,7 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   sources.resize(nodes);
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     const RankClassTimes& own = simulated.classes[simulated.class_of[rank]];
+    power.NamePeaks(set.graphs[rank], own.first_node);
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
       const std::uint32_t node = set.first[rank] + i;
       const std::uint32_t at = own.first_node + i;
@@ -219,6 +222,12 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
     captured.groups[id] = group.ranks;
   }
   REPRISE_ASSIGN(summary, ScaleTimes(captured, options, set.timing, sources));
+  if (options.to) {
+    REPRISE_TRY(power.Settle(*options.to, set, work));
+  }
+  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
+    power.NamePeaks(set.graphs[rank], set.first[rank]);
+  }
   return {};
 }
 
@@ -281,6 +290,9 @@ DrySimulation SimulatedSet::Simulation() {
   };
   simulation.options = [this] { return Describe(); };
   simulation.device = options.to ? options.to->device.name : "";
+  simulation.telemetry = [this](std::size_t rank, RankWriter& writer) {
+    power.Write(rank, writer, ranks > 0);
+  };
   return simulation;
 }
 
@@ -304,7 +316,7 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
                {"machine", options.to ? options.to->name : machine},
                {"captured_on", options.from ? Json(options.from->name) : Json(nullptr)},
                {"calibrated_on", CalibrationJson(options.to)},
-               {"energy_joules", nullptr},
+               {"energy_joules", power.StepJoules(steps)},
                {"memory", nullptr}};
   const double of_each = std::max(idle.ranks, 1.0) * static_cast<double>(steps);
   json["exposed_communication_ns"] = std::llround(idle.exposed_ns / of_each);
@@ -336,6 +348,7 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   json["linked_device_time_recorded_ns"] = summary.known_recorded_ns;
   json["unknown_share"] = UnknownShare(summary);
   json["default_share"] = Share(summary.by_default_ns, summary.operations_ns);
+  json["power"] = power.ToJson(steps);
   return json;
 }
 

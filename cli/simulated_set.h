@@ -11,6 +11,7 @@
 
 #include "cli/job_facts.h"
 #include "cli/traced_memory.h"
+#include "cli/simulated_power.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"
@@ -54,6 +55,8 @@ struct SimulatedSet {
   // Instead of Simulation(). Without a run directory in the request no run is written.
   [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set,
                                  const FoldedJob& job, bool fold);
+
+  SimulatedPower power;
 
   // Known afterwards.
   IdleTimes idle;

@@ -1,6 +1,8 @@
 // What the numbers of a machine must not say together.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "machine/machine_file.h"
 
 namespace reprise {
@@ -14,6 +16,8 @@ class MachineChecks {
   Status Run() {
     REPRISE_TRY(CheckRates());
     REPRISE_TRY(CheckPower());
+    REPRISE_TRY(CheckPowerParts());
+    REPRISE_TRY(CheckThermal());
     for (std::size_t level = 0; level < machine_.links.size(); ++level) {
       REPRISE_TRY(CheckLink(level));
       REPRISE_TRY(CheckLevel(level));
@@ -71,12 +75,75 @@ class MachineChecks {
   }
 
   Status CheckPower() const {
-    const OptionalNumber& idle = machine_.device.power_idle_watts;
-    const OptionalNumber& limit = machine_.device.power_limit_watts;
+    const OptionalNumber& idle = machine_.device.power.idle_watts;
+    const OptionalNumber& limit = machine_.device.power.limit_watts;
     if (idle && limit && idle->value >= limit->value) {
       return Wrong(
           fmt::format("device.power.idle ({:g} W) is not below device.power.limit ({:g} W)",
                       idle->value, limit->value));
+    }
+    return {};
+  }
+
+  // A part of what a model needs is of no use: the file is refused where it is noticed, not where a
+  // simulation misses the rest.
+  Status CheckPowerParts() const {
+    const DeviceModel& device = machine_.device;
+    const PowerModel& power = device.power;
+    const auto there = [](const OptionalNumber& number) { return number.has_value(); };
+    const bool energies = power.memory_joules_per_byte ||
+                          std::any_of(power.matrix_joules_per_flop.begin(),
+                                      power.matrix_joules_per_flop.end(), there) ||
+                          std::any_of(power.vector_joules_per_flop.begin(),
+                                      power.vector_joules_per_flop.end(), there);
+    if (energies && !HasPower(device)) {
+      return Wrong(
+          "device.power is not complete; modelled power needs device.power.idle, .limit, .memory "
+          "and .vector.float32");
+    }
+    const bool clocks = power.clock_max_hertz || power.clock_min_hertz || power.clock_ridge_hertz ||
+                        power.clock_step_hertz || power.low_voltage;
+    if (clocks && !HasClockCurve(device)) {
+      return Wrong(
+          "device.clock is not complete; the clock under a power limit needs device.clock.min, "
+          ".ridge, .max, .step, device.power.low_voltage and the energies of device.power");
+    }
+    if (clocks && (power.clock_min_hertz->value > power.clock_max_hertz->value ||
+                   power.clock_ridge_hertz->value > power.clock_max_hertz->value ||
+                   power.clock_step_hertz->value > power.clock_max_hertz->value)) {
+      return Wrong("device.clock.min, .ridge or .step is above device.clock.max");
+    }
+    return {};
+  }
+
+  Status CheckThermal() const {
+    const ThermalModel& thermal = machine_.device.thermal;
+    const bool slots = thermal.rows || thermal.row_devices || thermal.preheat_kelvin_per_watt;
+    const bool any = thermal.kelvin_per_watt || thermal.joules_per_kelvin ||
+                     thermal.inlet_celsius || thermal.throttle_celsius || slots;
+    if (any && !HasThermal(machine_.device)) {
+      return Wrong(
+          "device.thermal is not complete; temperatures need device.thermal.resistance, .capacity, "
+          ".inlet, .throttle and the energies of device.power");
+    }
+    if (slots && !(thermal.rows && thermal.row_devices && thermal.preheat_kelvin_per_watt)) {
+      return Wrong(
+          "device.thermal.rows, .row_devices and .preheat belong together; expected all three");
+    }
+    if (any && thermal.inlet_celsius->value >= thermal.throttle_celsius->value) {
+      return Wrong(
+          fmt::format("device.thermal.inlet ({:g} C) is not below device.thermal.throttle ({:g} C)",
+                      thermal.inlet_celsius->value, thermal.throttle_celsius->value));
+    }
+    if (slots) {
+      const auto devices = static_cast<std::int64_t>(machine_.node.devices.value);
+      const auto together =
+          static_cast<std::int64_t>(thermal.rows->value * thermal.row_devices->value);
+      if (devices % together != 0) {
+        return Wrong(fmt::format(
+            "device.thermal.rows x .row_devices is {}, which does not divide node.devices ({})",
+            together, devices));
+      }
     }
     return {};
   }

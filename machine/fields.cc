@@ -49,6 +49,37 @@ class FieldList {
   std::vector<MachineField>& fields_;
 };
 
+void AddPower(PowerModel& power, FieldList& list) {
+  list.Optional("device.power.limit", Dimension::kPower, power.limit_watts);
+  list.Optional("device.power.idle", Dimension::kPower, power.idle_watts);
+  for (const bool matrix : {true, false}) {
+    for (std::size_t i = 0; i < kRateFormats; ++i) {
+      list.Optional(fmt::format("device.power.{}.{}", matrix ? "matrix" : "vector",
+                                Name(static_cast<RateFormat>(i))),
+                    Dimension::kFlopEnergy,
+                    matrix ? power.matrix_joules_per_flop[i] : power.vector_joules_per_flop[i]);
+    }
+  }
+  list.Optional("device.power.memory", Dimension::kByteEnergy, power.memory_joules_per_byte);
+  list.Optional("device.power.low_voltage", Dimension::kRatio, power.low_voltage);
+  list.Optional("device.clock.max", Dimension::kClock, power.clock_max_hertz);
+  list.Optional("device.clock.min", Dimension::kClock, power.clock_min_hertz);
+  list.Optional("device.clock.ridge", Dimension::kClock, power.clock_ridge_hertz);
+  list.Optional("device.clock.step", Dimension::kClock, power.clock_step_hertz);
+}
+
+void AddThermal(ThermalModel& thermal, FieldList& list) {
+  list.Optional("device.thermal.resistance", Dimension::kThermalResistance,
+                thermal.kelvin_per_watt);
+  list.Optional("device.thermal.capacity", Dimension::kThermalCapacity, thermal.joules_per_kelvin);
+  list.Optional("device.thermal.inlet", Dimension::kTemperature, thermal.inlet_celsius);
+  list.Optional("device.thermal.throttle", Dimension::kTemperature, thermal.throttle_celsius);
+  list.Optional("device.thermal.rows", Dimension::kCount, thermal.rows);
+  list.Optional("device.thermal.row_devices", Dimension::kCount, thermal.row_devices);
+  list.Optional("device.thermal.preheat", Dimension::kThermalResistance,
+                thermal.preheat_kelvin_per_watt);
+}
+
 void AddDevice(DeviceModel& device, FieldList& list) {
   list.Required("device.memory.capacity", Dimension::kBytes, device.memory_bytes);
   list.Required("device.memory.bandwidth", Dimension::kBandwidth, device.memory_bytes_per_second);
@@ -96,8 +127,8 @@ void AddDevice(DeviceModel& device, FieldList& list) {
                  {1, "1", kNotSlowed});
   list.Defaulted("device.beside_transfers.memory", Dimension::kRatio, device.beside_memory,
                  {1, "1", kNotSlowed});
-  list.Optional("device.power.limit", Dimension::kPower, device.power_limit_watts);
-  list.Optional("device.power.idle", Dimension::kPower, device.power_idle_watts);
+  AddPower(device.power, list);
+  AddThermal(device.thermal, list);
 }
 
 void AddLink(LinkLevel& link, FieldList& list) {
@@ -108,6 +139,7 @@ void AddLink(LinkLevel& link, FieldList& list) {
   list.Required(at + "latency", Dimension::kTime, link.latency_ns);
   list.Optional(at + "short_latency", Dimension::kTime, link.short_latency_ns);
   list.Defaulted(at + "efficiency", Dimension::kRatio, link.efficiency, {0.8, "1", kNoFit});
+  list.Optional(at + "energy", Dimension::kByteEnergy, link.joules_per_byte);
 }
 
 }  // namespace
@@ -162,10 +194,17 @@ Status CheckNumber(const MachineField& field, double value) {
                  : wrong("expected a whole number from 1 on");
     case Dimension::kTime:
       return value >= 0 && value <= 1e12 ? Status{} : wrong("expected 0 to 1000 s");
+    case Dimension::kTemperature:
+      return value > -50 && value < 200 ? Status{} : wrong("expected -50 to 200 C");
     case Dimension::kRate:
     case Dimension::kBytes:
     case Dimension::kBandwidth:
     case Dimension::kPower:
+    case Dimension::kFlopEnergy:
+    case Dimension::kByteEnergy:
+    case Dimension::kClock:
+    case Dimension::kThermalResistance:
+    case Dimension::kThermalCapacity:
       return value > 0 && value < 1e21 ? Status{} : wrong("expected more than 0");
   }
   return {};

@@ -109,6 +109,24 @@ double MachineModel::DomainBandwidth(std::size_t level) const {
   return link.per == BandwidthPer::kDevice ? each * devices : each * devices / node.devices.value;
 }
 
+bool HasPower(const DeviceModel& device) {
+  const PowerModel& power = device.power;
+  return power.idle_watts && power.limit_watts && power.memory_joules_per_byte &&
+         power.vector_joules_per_flop[static_cast<std::size_t>(RateFormat::kFloat32)];
+}
+
+bool HasClockCurve(const DeviceModel& device) {
+  const PowerModel& power = device.power;
+  return HasPower(device) && power.clock_max_hertz && power.clock_min_hertz &&
+         power.clock_ridge_hertz && power.clock_step_hertz && power.low_voltage;
+}
+
+bool HasThermal(const DeviceModel& device) {
+  const ThermalModel& thermal = device.thermal;
+  return HasPower(device) && thermal.kelvin_per_watt && thermal.joules_per_kelvin &&
+         thermal.inlet_celsius && thermal.throttle_celsius;
+}
+
 const SourcedNumber* PeakRate(const DeviceModel& device, DType dtype, bool matrix, bool tf32) {
   const std::optional<RateFormat> format = FormatOf(dtype);
   if (!format) {

@@ -73,6 +73,29 @@ struct ClassEfficiency {
   std::vector<OfType> types;
 };
 
+// What a device takes and how warm it gets (simulator/power.h and thermal.h have the formulas). All
+// or nothing of a part: HasPower, HasClockCurve, HasThermal.
+struct PowerModel {
+  OptionalNumber limit_watts, idle_watts;
+  // Of the core at the highest clock, of one operation by the units that compute in that format.
+  std::array<OptionalNumber, kRateFormats> matrix_joules_per_flop, vector_joules_per_flop;
+  OptionalNumber memory_joules_per_byte;
+  // The voltage falls linearly from the highest clock to the ridge, and is `low_voltage` of the
+  // highest one below it.
+  OptionalNumber clock_max_hertz, clock_min_hertz, clock_ridge_hertz, clock_step_hertz;
+  OptionalNumber low_voltage;
+};
+
+struct ThermalModel {
+  OptionalNumber kelvin_per_watt;  // from the device to the air that reaches it
+  OptionalNumber joules_per_kelvin;
+  OptionalNumber inlet_celsius;     // of the air that enters the node
+  OptionalNumber throttle_celsius;  // what the device stays below, by its clock
+  // Of a node: the air passes this many rows of devices; so many with consecutive numbers are in
+  // one row, then as many in the next. Every watt of a device warms the air of the one behind it.
+  OptionalNumber rows, row_devices, preheat_kelvin_per_watt;
+};
+
 // What one rank computes on. Of a package with two dies that are devices of their own: one die.
 struct DeviceModel {
   std::string name;
@@ -91,10 +114,11 @@ struct DeviceModel {
   // From the call that launches to the start on an idle stream; the least time from one kernel's
   // start to the next one's on a busy stream. 0 where nothing is launched.
   SourcedNumber launch_latency_ns, kernel_least_ns;
-  OptionalNumber power_limit_watts, power_idle_watts;
   // While a transfer of the device moves, what is left to its kernels: part of the FLOP rates, and
   // of the memory's bandwidth. 1: transfers slow nothing.
   SourcedNumber beside_compute, beside_memory;
+  PowerModel power;
+  ThermalModel thermal;
 };
 
 struct HostModel {
@@ -126,7 +150,8 @@ struct LinkLevel {
   // With the protocol for short messages (NCCL's LL), which reaches a part of the bandwidth;
   // absent: there is none.
   OptionalNumber short_latency_ns;
-  SourcedNumber efficiency;  // what large messages reach of the bandwidth
+  SourcedNumber efficiency;        // what large messages reach of the bandwidth
+  OptionalNumber joules_per_byte;  // that leaves a device by the link; of the device alone
 
   // Devices of one domain; 0: all.
   [[nodiscard]] std::int64_t spans() const {
@@ -177,6 +202,10 @@ struct MachineModel {
 // Of a class and type; nullptr where the file has none.
 [[nodiscard]] const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class);
 [[nodiscard]] const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype);
+// Whether a device's power, its clock under a limit, and its temperature can be modelled.
+[[nodiscard]] bool HasPower(const DeviceModel& device);
+[[nodiscard]] bool HasClockCurve(const DeviceModel& device);
+[[nodiscard]] bool HasThermal(const DeviceModel& device);
 
 // The dense peak for products (`matrix`) or for other arithmetic on elements of a type, by the
 // fastest units that compute it: float32 products run on tf32 units only where `tf32` is true.

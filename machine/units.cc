@@ -46,6 +46,19 @@ constexpr KnownUnit kUnits[] = {
     {"1", Dimension::kRatio, 1},
     {"%", Dimension::kRatio, 0.01},
     {"1", Dimension::kCount, 1},
+    {"J/FLOP", Dimension::kFlopEnergy, 1},
+    {"pJ/FLOP", Dimension::kFlopEnergy, 1e-12},
+    {"J/B", Dimension::kByteEnergy, 1},
+    {"nJ/B", Dimension::kByteEnergy, 1e-9},
+    {"pJ/B", Dimension::kByteEnergy, 1e-12},
+    {"pJ/bit", Dimension::kByteEnergy, 8e-12},
+    {"Hz", Dimension::kClock, 1},
+    {"MHz", Dimension::kClock, 1e6},
+    {"GHz", Dimension::kClock, 1e9},
+    {"C", Dimension::kTemperature, 1},
+    {"K/W", Dimension::kThermalResistance, 1},
+    {"J/K", Dimension::kThermalCapacity, 1},
+    {"kJ/K", Dimension::kThermalCapacity, 1e3},
 };
 
 }  // namespace
@@ -66,6 +79,18 @@ std::string_view Describe(Dimension dimension) {
       return "a ratio";
     case Dimension::kCount:
       return "a count";
+    case Dimension::kFlopEnergy:
+      return "an energy for each operation";
+    case Dimension::kByteEnergy:
+      return "an energy for each byte";
+    case Dimension::kClock:
+      return "a clock";
+    case Dimension::kTemperature:
+      return "a temperature";
+    case Dimension::kThermalResistance:
+      return "a thermal resistance";
+    case Dimension::kThermalCapacity:
+      return "a heat capacity";
   }
   return "";
 }

@@ -11,13 +11,19 @@ namespace reprise {
 
 // Each has a base unit, in which MachineModel holds it.
 enum class Dimension : std::uint8_t {
-  kRate,       // FLOP/s
-  kBytes,      // B
-  kBandwidth,  // B/s
-  kTime,       // ns
-  kPower,      // W
-  kRatio,      // 1
-  kCount,      // 1, whole
+  kRate,               // FLOP/s
+  kBytes,              // B
+  kBandwidth,          // B/s
+  kTime,               // ns
+  kPower,              // W
+  kRatio,              // 1
+  kCount,              // 1, whole
+  kFlopEnergy,         // J/FLOP
+  kByteEnergy,         // J/B
+  kClock,              // Hz
+  kTemperature,        // C
+  kThermalResistance,  // K/W
+  kThermalCapacity,    // J/K
 };
 
 // "a bandwidth", for messages.
@@ -25,7 +31,7 @@ enum class Dimension : std::uint8_t {
 // How many base units one of `unit` is: ("Gb/s", kBandwidth) → 1.25e8. Bad input names the units
 // that fit, and the nearest.
 [[nodiscard]] Result<double> UnitFactor(std::string_view unit, Dimension dimension);
-// The base unit: "FLOP/s", "B", "B/s", "ns", "W", "1".
+// The base unit: "FLOP/s", "B", "B/s", "ns", "W", "1", "J/FLOP", ….
 [[nodiscard]] std::string_view BaseUnit(Dimension dimension);
 
 // "400Gb/s", "3.35 TB/s", "0.8": a number and its unit. Without a unit, `unit` is it. Bad input for

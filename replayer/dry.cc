@@ -172,6 +172,9 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
       writer->SetFact(name, value);
     }
   }
+  if (simulation.telemetry) {
+    simulation.telemetry(rank, *writer);
+  }
   RecordMachine(graph.metadata().machine, *writer);
   writer->SetFact(kFactTraceBaseNs,
                   std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));

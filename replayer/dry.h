@@ -15,6 +15,7 @@
 #include "replayer/plan.h"
 #include "replayer/rank_mapping.h"
 #include "replayer/replay.h"
+#include "run/run.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
@@ -43,6 +44,8 @@ struct DrySimulation {
   // For the manifest, asked afterwards.
   std::function<std::map<std::string, std::string>()> options;
   std::string device;  // of every rank
+  // Writes modelled telemetry of a rank of the run. Empty: there is none.
+  std::function<void(std::size_t rank, RankWriter& writer)> telemetry;
 };
 
 // One graph for each class of equal ranks, scheduled elsewhere.

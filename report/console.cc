@@ -253,7 +253,7 @@ std::string RankSection(const Report& report, const Style& style) {
 std::string EnergyRows(const Report& report) {
   Table table({"device", "metric", "host", "source", "energy", "mean power", ""});
   for (const EnergyRow& row : report.energy) {
-    table.Add({Fit(row.device, 20), Fit(row.metric, 16), Fit(row.host, 10),
+    table.Add({DeviceText(row.device, row.devices, 20), Fit(row.metric, 16), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
                NumberText(row.mean_watts) + " W", row.in_total ? "" : "(within another)"});
   }

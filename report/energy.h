@@ -48,6 +48,7 @@ struct MeterEnergyRow {
   std::string host, device, metric, source;
   bool modelled = false;
   std::vector<std::int32_t> ranks;  // whose operations share it; empty: none, all is idle
+  std::int64_t devices = 1;         // as EnergyRow::devices
   double joules = 0;
   double idle_joules = 0;  // while none of their operations ran
   // Joules beyond idle power over the measured time, and that power before the run.

@@ -77,8 +77,10 @@ Load EnergyAttributor::LoadOf(const HostMeters& host, const std::string& device,
   Load load;
   for (const std::size_t r : users) {
     const bool compute = !device.empty() || ComputesOnHost(r, ranks_[r].data(), host);
-    AddOperations(ranks_, r,
-                  {.compute = compute, .transfers = device.empty() ? transfers_ : nullptr}, load);
+    // Modelled devices transfer themselves; what is replayed goes over the host.
+    const bool transfers = device.empty() || IsModelled(ranks_[r].data());
+    AddOperations(ranks_, r, {.compute = compute, .transfers = transfers ? transfers_ : nullptr},
+                  load);
   }
   return load;
 }
@@ -94,7 +96,8 @@ void EnergyAttributor::AddHost(const HostMeters& host) {
   }
   for (const RunMeter& meter : host.meters) {
     for (const auto& [key, window] : StepWindows(ranks_, host, meter.curve.window())) {
-      steps_[key] += meter.curve.JoulesUntil(window.second) - meter.curve.JoulesUntil(window.first);
+      steps_[key] += static_cast<double>(meter.devices) * (meter.curve.JoulesUntil(window.second) -
+                                                           meter.curve.JoulesUntil(window.first));
     }
   }
 }
@@ -114,7 +117,11 @@ void EnergyAttributor::AddDevice(const HostMeters& host, const std::string& devi
     const std::int64_t active_ns =
         std::min(load.times[i].second, window.second) - std::max(load.times[i].first, window.first);
     if (active_ns > 0) {
-      uses_.Add(load.executions[i], split.operations[i], active_ns, update_ns);
+      const std::int64_t devices = meters.front()->devices;
+      const auto times = static_cast<double>(devices);
+      const EnergyShare& share = split.operations[i];
+      uses_.Add(load.executions[i], {share.joules * times, share.above_idle_joules * times},
+                active_ns * devices, update_ns * devices);
     }
   }
   for (std::size_t m = 0; m < meters.size(); ++m) {
@@ -133,6 +140,7 @@ void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
   for (const std::size_t r : meter.users) {
     row.ranks.push_back(ranks_[r].data().rank);
   }
+  row.devices = meter.devices;
   row.joules = meter.curve.total_joules();
   row.idle_joules = remainder.idle_joules;
   row.gap_joules = remainder.gap_joules;
@@ -148,9 +156,10 @@ void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
     row.boundary_joules = 2 * (meter.curve.max_watts() - meter.curve.min_watts()) *
                           static_cast<double>(*row.update_ns) * 1e-9;
   }
-  host_row.joules += row.joules;
-  host_row.idle_joules += row.idle_joules;
-  host_row.gap_joules += row.gap_joules;
+  const auto devices = static_cast<double>(row.devices);
+  host_row.joules += devices * row.joules;
+  host_row.idle_joules += devices * row.idle_joules;
+  host_row.gap_joules += devices * row.gap_joules;
   out_.meters.push_back(std::move(row));
 }
 
@@ -162,16 +171,17 @@ std::optional<double> EnergyAttributor::Sum(Member MeterEnergyRow::*member) cons
     if (!(row.*member)) {
       return std::nullopt;
     }
-    sum += *(row.*member);
+    sum += static_cast<double>(row.devices) * *(row.*member);
   }
   return sum;
 }
 
 void EnergyAttributor::Total() {
   for (const MeterEnergyRow& row : out_.meters) {
-    out_.joules += row.joules;
-    out_.idle_joules += row.idle_joules;
-    out_.gap_joules += row.gap_joules;
+    const auto devices = static_cast<double>(row.devices);
+    out_.joules += devices * row.joules;
+    out_.idle_joules += devices * row.idle_joules;
+    out_.gap_joules += devices * row.gap_joules;
     out_.modelled = out_.modelled || row.modelled;
     if (row.gaps > 0) {
       out_.notes.push_back(fmt::format(

@@ -45,6 +45,7 @@ Json MeterJson(const MeterEnergyRow& row) {
           {"source", row.source},
           {"modelled", row.modelled},
           {"ranks", row.ranks},
+          {"devices", row.devices},
           {"joules", row.joules},
           {"idle_joules", row.idle_joules},
           {"idle_watts", OrNull(row.idle_watts)},

@@ -77,6 +77,7 @@ void AddMeters(std::span<const MeasuredRank> ranks, const MeasuredRank& sampled_
     const auto on_device = RanksOnDevice(metric, data, ranks, host.ranks);
     meter.device = on_device ? metric.device : "";
     meter.users = on_device.value_or(host.ranks);
+    meter.devices = RanksAlike(data);
     host.meters.push_back(std::move(meter));
   }
 }

@@ -21,6 +21,7 @@ struct RunMeter {
   std::optional<double> idle_watts;       // mean before the run, where the run has such a window
   std::string device;                     // metered compute device; empty: the host's own
   std::vector<std::size_t> users;         // positions of the ranks that use it
+  std::int64_t devices = 1;               // as EnergyRow::devices
 };
 
 struct HostMeters {

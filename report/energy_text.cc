@@ -140,10 +140,11 @@ std::string MeterTable(const EnergyAttribution& all) {
     const std::string ranks = row.ranks.empty()       ? "none"
                               : row.ranks.size() == 1 ? fmt::format("{}", row.ranks.front())
                                                       : fmt::format("{} ranks", row.ranks.size());
-    table.Add(
-        {Fit(row.device, 18) + " " + Fit(row.metric, 16) + (row.modelled ? " (modelled)" : ""),
-         Fit(row.host, 12), ranks, JoulesText(row.joules), ShareText(row.idle_joules, row.joules),
-         DurationText(row.update_ns), JoulesText(row.boundary_joules)});
+    table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 16) +
+                   (row.modelled ? " (modelled)" : ""),
+               Fit(row.host, 12), ranks, JoulesText(row.joules),
+               ShareText(row.idle_joules, row.joules), DurationText(row.update_ns),
+               JoulesText(row.boundary_joules)});
   }
   return table.Text(3);
 }

@@ -127,9 +127,10 @@ Json ValueJson(const ValueRow& row) {
 }
 
 Json EnergyJson(const EnergyRow& row) {
-  return {{"host", row.host},     {"device", row.device},         {"metric", row.metric},
-          {"source", row.source}, {"modelled", row.modelled},     {"in_total", row.in_total},
-          {"joules", row.joules}, {"mean_watts", row.mean_watts}, {"ranks", row.ranks}};
+  return {{"host", row.host},      {"device", row.device},         {"metric", row.metric},
+          {"source", row.source},  {"modelled", row.modelled},     {"in_total", row.in_total},
+          {"joules", row.joules},  {"mean_watts", row.mean_watts}, {"ranks", row.ranks},
+          {"devices", row.devices}};
 }
 
 Json MetricJson(const MetricRow& row) {

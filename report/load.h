@@ -32,7 +32,8 @@ struct LoadOptions {
 };
 
 // Adds what the rank at position `r` really ran, warm-up included: records of mode real or
-// surrogate of nodes that count. Waits, host nodes and what was only waited for are no operations.
+// surrogate of nodes that count. Waits, host nodes and what was only waited for are no operations;
+// of a modelled rank nothing was waited for.
 void AddOperations(std::span<const MeasuredRank> ranks, std::size_t r, const LoadOptions& options,
                    Load& load);
 

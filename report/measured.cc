@@ -30,10 +30,17 @@ std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& 
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+bool IsModelled(const RankData& data) {
+  const auto found = data.facts.find(kFactModelled);
+  return found != data.facts.end() && found->second == "true";
+}
+
+std::int64_t RanksAlike(const RankData& data) {
+  return std::max<std::int64_t>(NumberFact(data, kFactClassRanks).value_or(1), 1);
+}
+
 MeasuredRank::MeasuredRank(const RankData& data)
-    : data_(&data),
-      node_index_(data.nodes),
-      alike_(std::max<std::int64_t>(NumberFact(data, kFactClassRanks).value_or(1), 1)) {
+    : data_(&data), node_index_(data.nodes), alike_(RanksAlike(data)) {
   ChooseSteps();
   FindNodes();
   IndexRecords();

@@ -97,6 +97,7 @@ struct EnergyRow {
   bool in_total = false;  // false where another row contains it
   double joules = 0, mean_watts = 0;
   std::vector<std::int32_t> ranks;  // that compute on the device; empty: the host's, or not known
+  std::int64_t devices = 1;         // equal ones that the row stands for; the numbers are of one
 };
 
 // Any other metric over the measured time. Counters are rates per second.

@@ -27,7 +27,8 @@ EnergyRow MakeEnergyRow(const Metric& metric, std::span<const Sample> samples,
                 .device = metric.device,
                 .metric = metric.name,
                 .source = metric.source,
-                .modelled = metric.modelled};
+                .modelled = metric.modelled,
+                .devices = RanksAlike(rank.data())};
   row.joules = IntegrateEnergyJoules(metric.kind, samples, rank.begin_ns(), rank.end_ns());
   row.mean_watts = row.joules / (static_cast<double>(rank.end_ns() - rank.begin_ns()) * 1e-9);
   return row;
@@ -84,11 +85,12 @@ bool MeasuresCpu(const Meter& meter) {
 bool Replaces(const Meter& other, const Meter& meter) {
   const EnergyRow& row = meter.row;
   const bool better = Preference(other.row.metric) > Preference(row.metric);
+  const bool same_device = other.row.source == row.source && other.row.device == row.device;
   if (row.modelled) {
-    return MeasuresCpu(other);
+    return MeasuresCpu(other) || (same_device && better);
   }
   if (row.source != "hwmon") {
-    return other.row.source == row.source && other.row.device == row.device && better;
+    return same_device && better;
   }
   if (other.row.source == row.source) {
     return ChipOf(other.row.device) == ChipOf(row.device) && better &&
@@ -193,8 +195,9 @@ EnergyTotal TotalOf(std::span<const EnergyRow> rows) {
   std::set<std::string> sources;
   for (const EnergyRow& row : rows) {
     if (row.in_total) {
-      total.joules = total.joules.value_or(0) + row.joules;
-      total.watts += row.mean_watts;
+      const auto devices = static_cast<double>(row.devices);
+      total.joules = total.joules.value_or(0) + devices * row.joules;
+      total.watts += devices * row.mean_watts;
       sources.insert(row.source + (row.modelled ? " (modelled)" : ""));
     }
   }

@@ -68,6 +68,10 @@ std::string Fit(const std::string& text, std::size_t width) {
   return text.substr(0, front) + ".." + text.substr(text.size() - (width - 2 - front));
 }
 
+std::string DeviceText(const std::string& device, std::int64_t devices, std::size_t width) {
+  return Fit(device, width) + (devices > 1 ? " x " + std::to_string(devices) : "");
+}
+
 std::string DurationText(std::optional<std::int64_t> ns) {
   constexpr std::array<const char*, 4> kUnits = {"ns", "us", "ms", "s"};
   return ns ? Scaled(static_cast<double>(*ns), kUnits) : "-";

@@ -52,6 +52,9 @@ inline constexpr std::size_t kMostRankRows = 32;
 
 // At most `width` bytes, the middle left out: "a-rather-lo..ng-name".
 [[nodiscard]] std::string Fit(const std::string& text, std::size_t width);
+// A device that stands for `devices` equal ones: "device-0 x 8".
+[[nodiscard]] std::string DeviceText(const std::string& device, std::int64_t devices,
+                                     std::size_t width);
 // "812 ns", "4.57 us", "12.3 ms", "2.04 s"; "-" for nothing.
 [[nodiscard]] std::string DurationText(std::optional<std::int64_t> ns);
 // "+105 ms", "-2.00 us".

@@ -67,7 +67,8 @@ class ThermalExamination {
     const auto on_device = RanksOnDevice(reasons, data_, ranks_, host_ranks_);
     Load load;
     for (const std::size_t r : on_device.value_or(host_ranks_)) {
-      AddOperations(ranks_, r, {.compute = true, .transfers = on_device ? nullptr : &transfers_},
+      const bool transfers = !on_device || IsModelled(ranks_[r].data());
+      AddOperations(ranks_, r, {.compute = true, .transfers = transfers ? &transfers_ : nullptr},
                     load);
     }
     ThrottleRow row = DescribeThrottling(reasons, samples_, window_, ranks_, load);

@@ -9,6 +9,7 @@
 #include "simulator/event_schedule.h"
 #include "simulator/job_classes.h"
 #include "simulator/job_groups.h"
+#include "simulator/operations.h"
 
 namespace reprise {
 namespace {
@@ -103,16 +104,6 @@ class ClassSimulator {
     }
   }
 
-  // What the device does; programs without streams have only host threads, whose work is the
-  // device's.
-  [[nodiscard]] bool IsOperation(const Graph& program, Graph::Index i) const {
-    if (program.comm(i) != nullptr) {
-      return false;
-    }
-    return job_.streams() ? program.actor(i).kind == Actor::Kind::kStream
-                          : program.kind(i) == OpKind::kWork;
-  }
-
   // By program: which of its host nodes launch something.
   [[nodiscard]] std::vector<bool> Launches(const Graph& program) const {
     std::vector<bool> launches(program.size());
@@ -148,7 +139,7 @@ class ClassSimulator {
         root = spec->kind == CommKind::kSend;
         need = IsPointToPoint(spec->kind) ? LeastNeed(spec->kind, root) : ArrivalNeed::kAll;
         duration_ns = member.transfer_ns;
-      } else if (IsOperation(program, i)) {
+      } else if (IsOperation(program, i, job_.streams())) {
         const OperatorWork work = work_ ? work_(program, i) : CountsOf(program, i);
         const RooflineTime alone = RooflineOf(options_.machine.device, work);
         duration_ns = std::llround(alone.ns * classes_.SlowOf(own.first_rank));

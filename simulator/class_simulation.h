@@ -41,6 +41,9 @@ struct ClassOptions {
   // False: every rank is a class of its own. The times are the same.
   bool fold = true;
   NetworkModel network = NetworkModel::kAlphaBeta;
+  // Ranks in another row of a node's air, or behind unlike ranks, are no equals
+  // (simulator/thermal.h).
+  bool slots = false;
 };
 
 // Work of a node; by default num_ops and tensor_bytes.

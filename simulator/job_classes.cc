@@ -5,8 +5,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/thermal.h"
+
 namespace reprise {
 namespace {
+
+// The ranks that stand behind each other in the air of a node, from the inlet on.
+RoleGroups ColumnsOfAir(const ThermalModel& thermal, std::size_t ranks) {
+  RoleGroups columns{.groups = {}, .ordered = true};
+  std::vector<std::size_t> column_of(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (const auto front = DeviceInFront(thermal, static_cast<std::int64_t>(rank))) {
+      column_of[rank] = column_of[static_cast<std::size_t>(*front)];
+    } else {
+      column_of[rank] = columns.groups.size();
+      columns.groups.emplace_back();
+    }
+    columns.groups[column_of[rank]].push_back(static_cast<std::int32_t>(rank));
+  }
+  return columns;
+}
 
 std::vector<std::int32_t> PairOf(std::int32_t sender, std::int32_t receiver) {
   return {sender, receiver};
@@ -30,6 +48,9 @@ Result<JobClasses> JobClasses::Find(const JobGroups& job, const Network& network
       domains.groups.resize(domain + 1);
       domains.groups[domain].push_back(device);
     }
+  }
+  if (options.slots) {
+    roles.push_back(ColumnsOfAir(options.machine.device.thermal, job.ranks()));
   }
   classes.refined_ = RefineClasses(colours, roles);
   return classes;
@@ -115,6 +136,9 @@ std::vector<std::uint32_t> JobClasses::Colours() {
     }
     if (!options_->fold) {
       colour.push_back(static_cast<double>(rank));
+    }
+    if (options_->slots) {
+      colour.push_back(static_cast<double>(RowOf(options_->machine.device.thermal, own)));
     }
   }
   if (flow()) {

@@ -10,6 +10,7 @@
 #include "core/shown_text.h"
 #include "machine/fields.h"
 #include "simulator/captured_flows.h"
+#include "simulator/operations.h"
 #include "simulator/transfer_scale.h"
 
 namespace reprise {
@@ -91,22 +92,8 @@ class Scaler {
     }
   }
 
-  [[nodiscard]] bool HasStreams() const {
-    bool streams = false;
-    ForEachNode([&](std::size_t rank, Graph::Index i, Index) {
-      streams = streams || (set_.graphs[rank].comm(i) == nullptr &&
-                            set_.graphs[rank].actor(i).kind == Actor::Kind::kStream);
-    });
-    return streams;
-  }
-
-  // What the device does, or, without one, the host's threads.
   [[nodiscard]] bool IsOperation(std::size_t rank, Graph::Index i) const {
-    const Graph& graph = set_.graphs[rank];
-    if (graph.comm(i) != nullptr) {
-      return false;
-    }
-    return streams_ ? graph.actor(i).kind == Actor::Kind::kStream : graph.kind(i) == OpKind::kWork;
+    return reprise::IsOperation(set_.graphs[rank], i, streams_);
   }
 
   [[nodiscard]] Status CheckKinds() const {
@@ -127,7 +114,7 @@ class Scaler {
   }
 
   Status ScaleOperations() {
-    streams_ = HasStreams();
+    streams_ = HasStreams(set_.graphs);
     REPRISE_TRY(CheckKinds());
     ForEachNode([this](std::size_t rank, Graph::Index i, Index node) {
       if (IsOperation(rank, i)) {

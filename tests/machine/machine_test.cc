@@ -312,6 +312,41 @@ TEST(Checks, ContradictoryNumbers) {
   EXPECT_THAT(Refusal(json), HasSubstr("expected more than 0 and at most 1"));
 }
 
+Json WithPower() { return Json::parse(ToJson(*LoadMachine("h100-hgx")).dump()); }
+
+TEST(Power, PartsAreRefused) {
+  auto json = WithPower();
+  json["device"]["power"].erase("memory");
+  EXPECT_THAT(Refusal(json), HasSubstr("device.power is not complete"));
+  json = WithPower();
+  json["device"]["clock"].erase("ridge");
+  EXPECT_THAT(Refusal(json), HasSubstr("device.clock is not complete"));
+  json = WithPower();
+  json["device"]["thermal"].erase("capacity");
+  EXPECT_THAT(Refusal(json), HasSubstr("device.thermal is not complete"));
+  json = WithPower();
+  json["device"]["thermal"].erase("preheat");
+  EXPECT_THAT(Refusal(json), HasSubstr("belong together"));
+  json = WithPower();
+  json["device"]["thermal"]["rows"]["value"] = 3;
+  EXPECT_THAT(Refusal(json), HasSubstr("does not divide node.devices"));
+  json = WithPower();
+  json["device"]["thermal"]["inlet"]["value"] = 90;
+  EXPECT_THAT(Refusal(json), HasSubstr("is not below device.thermal.throttle"));
+}
+
+TEST(Power, AMachineMayHaveNone) {
+  auto json = WithPower();
+  json["device"].erase("power");
+  json["device"].erase("clock");
+  json["device"].erase("thermal");
+  const Result<MachineModel> machine = ReadMachine(json.dump(), "cold.json");
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_FALSE(HasPower(machine->device));
+  EXPECT_TRUE(HasThermal(LoadMachine("h100-hgx")->device));
+  EXPECT_TRUE(HasClockCurve(LoadMachine("mi250-study")->device));
+}
+
 TEST(Set, KeepsTheUnitOrTakesAnother) {
   MachineModel machine = *LoadMachine("h100-study");
   ASSERT_TRUE(Override(machine, "links.infiniband.bandwidth=400"));
@@ -322,7 +357,7 @@ TEST(Set, KeepsTheUnitOrTakesAnother) {
   EXPECT_DOUBLE_EQ(machine.device.gemm_efficiency.value, 0.55);
   EXPECT_EQ(machine.device.gemm_efficiency.source, NumberSource::kGiven);
   ASSERT_TRUE(Override(machine, "device.power.idle=70"));  // not in the file
-  EXPECT_DOUBLE_EQ(machine.device.power_idle_watts->value, 70);
+  EXPECT_DOUBLE_EQ(machine.device.power.idle_watts->value, 70);
 }
 
 TEST(Set, Refuses) {

@@ -1,0 +1,315 @@
+#include "cli/simulated_power.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "simulator/operations.h"
+#include "simulator/power_nodes.h"
+#include "simulator/power_samples.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Celsius(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+// As in `ranks.json`: "0-7,16".
+std::string RangesOf(const std::vector<std::int64_t>& sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i;
+    while (end + 1 < sorted.size() && sorted[end + 1] == sorted[end] + 1) {
+      ++end;
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : ",", sorted[i]);
+    text += end > i ? fmt::format("-{}", sorted[end]) : "";
+    i = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+void AddPowerFlags(CLI::App& app, PowerFlags& flags) {
+  app.add_option("--power-limit", flags.limit,
+                 "power that no device exceeds, as in 500W: clocks fall where it would (default: "
+                 "the machine's limit)");
+  app.add_flag("--until-steady", flags.until_steady,
+               "the step repeats until temperatures do: devices throttle by heat, and those behind "
+               "others stand in warm air");
+}
+
+Status SimulatedPower::Interpret(const PowerFlags& flags,
+                                 const std::optional<MachineModel>& machine) {
+  asked_ = !flags.limit.empty() || flags.until_steady;
+  if (!flags.limit.empty()) {
+    REPRISE_ASSIGN(options_.limit_watts, ParsePowerLimit(flags.limit));
+  }
+  options_.until_steady = flags.until_steady;
+  if (!machine) {
+    reason_ = "the capture's own machine is not described; name one with --machine";
+  } else if (!HasPower(machine->device)) {
+    reason_ = fmt::format(
+        "machine {} has no power numbers; add device.power.idle, .limit, .memory and "
+        ".vector.float32 to its file (docs/machine_format.md)",
+        machine->name);
+  }
+  if (asked_ && !reason_.empty()) {
+    return BadInput("no power can be modelled: " + reason_);
+  }
+  slots_ = flags.until_steady && machine->device.thermal.rows.has_value();
+  return {};
+}
+
+Status SimulatedPower::Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule) {
+  machine_ = input.machine;
+  REPRISE_ASSIGN(outcome_, SettlePower(input, devices_, timing, schedule));
+  return {};
+}
+
+Status SimulatedPower::Settle(const MachineModel& machine, const ProgramSet& set,
+                              const WorkOfNode& work, ClassSimulation& simulated) {
+  if (!HasPower(machine.device)) {
+    return {};
+  }
+  REPRISE_ASSIGN(const Network network,
+                 Network::Create(machine, static_cast<std::int64_t>(set.program_of.size())));
+  const bool streams = HasStreams(set.programs);
+  device_of_ = simulated.class_of;
+  for (const RankClassTimes& own : simulated.classes) {
+    const Graph& program = set.programs[own.program];
+    const auto members = [&](const CommSpec& spec) -> std::vector<std::int32_t> {
+      const auto role = set.groups.find(spec.group);
+      if (role == set.groups.end()) {
+        return {};
+      }
+      for (const std::vector<std::int32_t>& group : role->second) {
+        if (std::find(group.begin(), group.end(), own.first_rank) == group.end()) {
+          continue;
+        }
+        if (!IsPointToPoint(spec.kind)) {
+          return group;
+        }
+        const std::int32_t peer =
+            set.peers_are_ranks ? spec.peer : group[static_cast<std::size_t>(spec.peer)];
+        return {own.first_rank, peer};
+      }
+      return {};
+    };
+    PoweredDevice device{.first_rank = own.first_rank, .ranks = own.ranks};
+    if (const auto front = DeviceInFront(machine.device.thermal, own.first_rank); slots_ && front) {
+      device.in_front = static_cast<std::int32_t>(device_of_[static_cast<std::size_t>(*front)]);
+    }
+    device.nodes = PoweredNodesOf({.graph = program,
+                                   .first = own.first_node,
+                                   .streams = streams,
+                                   .work = [&](Graph::Index i) { return work(program, i); },
+                                   .members = members},
+                                  network);
+    devices_.push_back(std::move(device));
+  }
+  const auto own_ns = [&timing = simulated.timing](std::uint32_t node) {
+    return timing.transfer_ns.empty() ? timing.duration_ns[node] : timing.transfer_ns[node];
+  };
+  return Settle({.machine = machine, .options = options_, .own_ns = own_ns}, simulated.timing,
+                simulated.schedule);
+}
+
+Status SimulatedPower::Settle(const MachineModel& machine, const DrySet& set,
+                              const std::vector<OperatorWork>& work) {
+  if (!HasPower(machine.device)) {
+    return {};
+  }
+  REPRISE_ASSIGN(const Network network,
+                 Network::Create(machine, static_cast<std::int64_t>(set.graphs.size())));
+  const bool streams = HasStreams(set.graphs);
+  for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {
+    const auto members = [&](const CommSpec& spec) -> std::vector<std::int32_t> {
+      if (IsPointToPoint(spec.kind)) {
+        return spec.peer < 0 ? std::vector<std::int32_t>{}
+                             : std::vector{static_cast<std::int32_t>(rank), spec.peer};
+      }
+      const auto group = set.mapping.groups.find(spec.group);
+      return group == set.mapping.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
+    };
+    PoweredDevice device{.first_rank = rank};
+    if (const auto front = DeviceInFront(machine.device.thermal, rank); slots_ && front) {
+      device.in_front = static_cast<std::int32_t>(*front);
+    }
+    const std::uint32_t first = set.first[rank];
+    device.nodes = PoweredNodesOf({.graph = set.graphs[rank],
+                                   .first = first,
+                                   .streams = streams,
+                                   .work = [&](Graph::Index i) { return work[first + i]; },
+                                   .members = members},
+                                  network);
+    // What has no time has no power either.
+    std::erase_if(device.nodes, [&set](const PoweredNode& node) {
+      return !node.transfer && set.timing.duration_ns[node.node] <= 0;
+    });
+    devices_.push_back(std::move(device));
+    device_of_.push_back(rank);
+  }
+  REPRISE_ASSIGN(Schedule schedule, DryRun(set.timing));
+  const auto own_ns = [&timing = set.timing](std::uint32_t node) {
+    const bool matched = !timing.match.empty() && timing.match[node] >= 0;
+    return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
+  };
+  return Settle({.machine = machine, .options = options_, .follows_limit = false, .own_ns = own_ns},
+                set.timing, schedule);
+}
+
+void SimulatedPower::NamePeaks(const Graph& graph, std::uint32_t first) {
+  for (std::size_t d = 0; outcome_ && d < outcome_->devices.size(); ++d) {
+    for (const std::uint32_t node : outcome_->devices[d].peak_nodes) {
+      if (node >= first && node - first < graph.size()) {
+        names_[node] = graph.name(node - first);
+      }
+    }
+  }
+}
+
+void SimulatedPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const {
+  if (!outcome_) {
+    if (!reason_.empty()) {
+      writer.SetFact("telemetry.model", reason_);
+    }
+    return;
+  }
+  const std::size_t d = by_class ? rank : device_of_[rank];
+  const std::int64_t number = by_class ? devices_[d].first_rank : static_cast<std::int64_t>(rank);
+  const DeviceModel& device = machine_->device;
+  const std::string name = fmt::format("device-{}", number);
+  const std::string uuid = fmt::format("model-{}", number);
+  writer.AppendDevice({.device = name,
+                       .backend = "model",
+                       .name = device.name,
+                       .memory_bytes = static_cast<std::int64_t>(device.memory_bytes.value),
+                       .uuid = uuid});
+  writer.AppendMeters({{.device = name, .source = "model", .name = device.name, .uuid = uuid}});
+  ModelledTelemetry telemetry = TelemetryOf(outcome_->devices[d], *outcome_, device, name);
+  writer.AppendMetrics(std::move(telemetry.metrics));
+  writer.AppendSamples(std::move(telemetry.samples));
+  writer.SetFact(kFactIdleBeginNs, std::to_string(telemetry.idle_begin_ns));
+  writer.SetFact(kFactIdleEndNs, std::to_string(telemetry.idle_end_ns));
+}
+
+Json SimulatedPower::StepJoules(std::int64_t steps) const {
+  return outcome_ ? Json(outcome_->joules(devices_) / static_cast<double>(steps)) : Json(nullptr);
+}
+
+Json SimulatedPower::DevicesJson(double steps) const {
+  Json rows = Json::array();
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const DevicePower& power = outcome_->devices[d];
+    Json running = Json::array();
+    for (const std::uint32_t node : power.peak_nodes) {
+      running.push_back(names_.at(node));
+    }
+    rows.push_back({{"first_rank", devices_[d].first_rank},
+                    {"ranks", devices_[d].ranks},
+                    {"joules", power.joules / steps},
+                    {"mean_watts", power.mean_watts},
+                    {"peak_watts", power.peak_watts},
+                    {"peak_at_ns", power.peak.begin_ns - outcome_->window.begin_ns},
+                    {"peak_ns", power.peak.end_ns - power.peak.begin_ns},
+                    {"peak_operations", std::move(running)},
+                    {"throttled_ns", power.throttled_ns},
+                    {"throttled_by_power_ns", power.power_throttled_ns},
+                    {"throttled_by_heat_ns", power.heat_throttled_ns},
+                    {"air_celsius", Celsius(power.air_celsius)},
+                    {"mean_celsius", Celsius(power.mean_celsius)},
+                    {"max_celsius", Celsius(power.max_celsius)}});
+  }
+  return rows;
+}
+
+// Nodes whose devices take the same are shown as one.
+Json SimulatedPower::NodesJson(double steps, double seconds) const {
+  const auto per_node = static_cast<std::size_t>(machine_->node.devices.value);
+  std::map<std::vector<std::uint32_t>, std::vector<std::int64_t>> alike;
+  for (std::size_t first = 0; first < device_of_.size(); first += per_node) {
+    const std::size_t end = std::min(first + per_node, device_of_.size());
+    alike[{device_of_.begin() + static_cast<std::ptrdiff_t>(first),
+           device_of_.begin() + static_cast<std::ptrdiff_t>(end)}]
+        .push_back(static_cast<std::int64_t>(first / per_node));
+  }
+  Json rows = Json::array();
+  for (const auto& [members, numbers] : alike) {
+    double joules = 0;
+    for (const std::uint32_t d : members) {
+      joules += outcome_->devices[d].joules;
+    }
+    rows.push_back({{"nodes", RangesOf(numbers)},
+                    {"joules", joules / steps},
+                    {"mean_watts", joules / seconds}});
+  }
+  return rows;
+}
+
+Json SimulatedPower::ClassesJson(double steps, double seconds) const {
+  Json rows = Json::array();
+  for (std::size_t c = 0; c < kOpClassCount; ++c) {
+    double joules = 0;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].class_joules[c];
+    }
+    if (joules > 0) {
+      rows.push_back({{"name", Name(static_cast<OpClass>(c))},
+                      {"joules", joules / steps},
+                      {"mean_watts", joules / seconds}});
+    }
+  }
+  return rows;
+}
+
+Json SimulatedPower::ToJson(std::int64_t steps) const {
+  if (!outcome_) {
+    return nullptr;
+  }
+  const auto of_steps = static_cast<double>(steps);
+  const double seconds =
+      static_cast<double>(outcome_->window.end_ns - outcome_->window.begin_ns) * 1e-9;
+  const double joules = outcome_->joules(devices_);
+  double idle_joules = 0;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    idle_joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].idle_joules;
+  }
+  return {{"joules", joules / of_steps},           {"idle_joules", idle_joules / of_steps},
+          {"mean_watts", joules / seconds},        {"limit_watts", outcome_->limit_watts},
+          {"until_steady", options_.until_steady}, {"rounds", outcome_->rounds},
+          {"settled", outcome_->settled},          {"limit_met", !outcome_->limit_unmet},
+          {"heat_met", !outcome_->heat_unmet},     {"classes", ClassesJson(of_steps, seconds)},
+          {"devices", DevicesJson(of_steps)},      {"nodes", NodesJson(of_steps, seconds)}};
+}
+
+std::vector<std::string> SimulatedPower::Notes() const {
+  std::vector<std::string> notes;
+  if (!outcome_) {
+    return notes;
+  }
+  if (!outcome_->settled) {
+    notes.push_back(fmt::format(
+        "clocks and times had not settled after {} rounds; some moments may be above the limit or "
+        "too warm",
+        outcome_->rounds));
+  }
+  if (outcome_->limit_unmet) {
+    notes.push_back(fmt::format(
+        "some moments are above {:g} W even at the lowest clock: transfers, memory and idle power "
+        "do not follow it; raise --power-limit",
+        outcome_->limit_watts));
+  }
+  if (outcome_->heat_unmet) {
+    notes.emplace_back(
+        "some devices are warmer than device.thermal.throttle even at the lowest clock; check the "
+        "machine's thermal numbers");
+  }
+  return notes;
+}
+
+}  // namespace reprise

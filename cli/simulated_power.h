@@ -1,0 +1,71 @@
+// Power of a simulated set: options of `reprise simulate`, what is modelled, and its JSON.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replayer/dry.h"
+#include "simulator/class_simulation.h"
+#include "simulator/power.h"
+
+namespace reprise {
+
+struct PowerFlags {
+  std::string limit;  // empty: the machine's
+  bool until_steady = false;
+};
+void AddPowerFlags(CLI::App& app, PowerFlags& flags);
+
+class SimulatedPower {
+ public:
+  // Before the simulation. Bad input where `machine` (nothing: the capture's own, unknown) lacks
+  // the numbers for what the flags ask; usage for a limit that is none.
+  [[nodiscard]] Status Interpret(const PowerFlags& flags,
+                                 const std::optional<MachineModel>& machine);
+  // Whether ranks in other slots are no equals (ClassOptions::slots).
+  [[nodiscard]] bool slots() const { return slots_; }
+
+  // Each lengthens the times where a limit or heat lowers clocks. Nothing happens on a machine
+  // without power. A set of classes, one device for each:
+  [[nodiscard]] Status Settle(const MachineModel& machine, const ProgramSet& set,
+                              const WorkOfNode& work, ClassSimulation& simulated);
+  // A captured set, one device for each rank; `work` by node of the timing graph.
+  [[nodiscard]] Status Settle(const MachineModel& machine, const DrySet& set,
+                              const std::vector<OperatorWork>& work);
+
+  // After Settle: keeps the names of what ran in peaks, of the graph whose nodes begin at `first`.
+  void NamePeaks(const Graph& graph, std::uint32_t first);
+
+  // Of a run with one rank for each class (`by_class`), or with all ranks.
+  void Write(std::size_t rank, RankWriter& writer, bool by_class) const;
+  // Of one step, all ranks; null without power.
+  [[nodiscard]] nlohmann::ordered_json StepJoules(std::int64_t steps) const;
+  // docs/simulation.md has the keys; null without power.
+  [[nodiscard]] nlohmann::ordered_json ToJson(std::int64_t steps) const;
+  // What the user should know, one sentence each.
+  [[nodiscard]] std::vector<std::string> Notes() const;
+
+ private:
+  [[nodiscard]] Status Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule);
+  // Joules of a step, watts over all `seconds`.
+  [[nodiscard]] nlohmann::ordered_json DevicesJson(double steps) const;
+  [[nodiscard]] nlohmann::ordered_json NodesJson(double steps, double seconds) const;
+  [[nodiscard]] nlohmann::ordered_json ClassesJson(double steps, double seconds) const;
+
+  PowerOptions options_;
+  bool asked_ = false;  // by a flag
+  bool slots_ = false;
+  std::optional<MachineModel> machine_;  // with power
+  std::vector<PoweredDevice> devices_;
+  std::vector<std::uint32_t> device_of_;  // by rank of the job
+  std::optional<PowerOutcome> outcome_;
+  std::map<std::uint32_t, std::string> names_;  // of nodes that ran in peaks
+  std::string reason_;                          // why there is no outcome
+};
+
+}  // namespace reprise

@@ -1,0 +1,17 @@
+// Which nodes of a set are operations of its devices.
+#pragma once
+
+#include <span>
+
+#include "et_schema/graph.h"
+
+namespace reprise {
+
+// Whether any rank has device streams besides transfers.
+[[nodiscard]] bool HasStreams(std::span<const Graph> graphs);
+
+// What the device does; in sets without streams there are only host threads, whose work is the
+// device's. Transfers are none.
+[[nodiscard]] bool IsOperation(const Graph& graph, Graph::Index i, bool streams);
+
+}  // namespace reprise
