@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
 #include "cli/output_file.h"
 #include "cli/verbose.h"
@@ -92,7 +93,29 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
   return passed;
 }
 
+// Options that need repeats, or the quantities of runs.
+Status CheckRecordingFlags(const CompareFlags& flags) {
+  const char* of_runs = flags.markdown              ? "--markdown"
+                        : !flags.figures.empty()    ? "--figure"
+                        : !flags.conditions.empty() ? "--fail-if"
+                                                    : nullptr;
+  return of_runs == nullptr
+             ? Status()
+             : UsageError(fmt::format("compare: {} is of runs; trace sets have --json and -o",
+                                      of_runs));
+}
+
 Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
+  if (HasTraceSet(flags.sides)) {
+    REPRISE_TRY(CheckRecordingFlags(flags));
+    return CompareRecordingsCommand({.sides = flags.sides,
+                                     .allow = flags.allow,
+                                     .output = flags.output,
+                                     .json = flags.json,
+                                     .quiet = flags.quiet,
+                                     .force = flags.force},
+                                    verbose);
+  }
   REPRISE_TRY(CheckFlags(flags));
   std::vector<Condition> conditions;
   for (const std::string& text : flags.conditions) {
