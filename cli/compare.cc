@@ -101,12 +101,14 @@ Status CheckRecordingFlags(const CompareFlags& flags) {
                                                     : nullptr;
   return of_runs == nullptr
              ? Status()
-             : UsageError(fmt::format("compare: {} is of runs; trace sets have --json and -o",
-                                      of_runs));
+             : UsageError(
+                   fmt::format("compare: {} is of runs; trace sets have --json and -o", of_runs));
 }
 
 Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
-  if (HasTraceSet(flags.sides)) {
+  // One run alone: its ranks.
+  const bool ranks = flags.sides.size() == 1 && flags.figures.empty() && IsOneRun(flags.sides[0]);
+  if (ranks || HasTraceSet(flags.sides)) {
     REPRISE_TRY(CheckRecordingFlags(flags));
     return CompareRecordingsCommand({.sides = flags.sides,
                                      .allow = flags.allow,
@@ -153,13 +155,16 @@ Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
 
 CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CompareFlags>();
-  app.description("Compare runs: time, energy, power, temperature, and where they differ");
+  app.description(
+      "Compare runs, captures (trace sets), or the ranks of one: time, energy, power, temperature, "
+      "and where they differ");
   app.add_option(
          "runs", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
-         "the first is the baseline")
+         "the first is the baseline. LABEL=SET: a trace set, whose operations are aligned with "
+         "those of the other sides, which may be runs. One SET or RUN: its ranks")
       ->required()
-      ->type_name("[LABEL=]RUN[,RUN]");
+      ->type_name("[LABEL=]RUN[,RUN]|SET");
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
   app.add_option("-o,--output", flags->output,

@@ -10,8 +10,12 @@
 #include "cli/given_path.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
+#include "recordings/ranks.h"
 #include "recordings/read.h"
 #include "recordings/show.h"
+#include "report/analysis.h"
+#include "report/compare/compare.h"
+#include "report/compare/rows.h"
 #include "report/html.h"
 
 namespace reprise {
@@ -80,6 +84,27 @@ Status CheckOneJob(const ComparedRecordings& compared, const std::vector<std::st
   return {};
 }
 
+// What was measured of each rank of a run: power, temperature and the like.
+Status AddMetrics(const RecordedJob& job, RankComparison& ranks) {
+  if (!job.run) {
+    return {};
+  }
+  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(job.path));
+  const HeatMap heat = DescribeHeat(analysis.report);
+  for (const HeatMap::MetricName& metric : heat.metrics) {
+    ranks.metrics.push_back({metric.name, metric.unit});
+  }
+  for (RankLoad& rank : ranks.ranks) {
+    const auto found =
+        std::find_if(heat.ranks.begin(), heat.ranks.end(),
+                     [&rank](const HeatMap::Rank& of) { return of.rank == rank.rank; });
+    if (found != heat.ranks.end()) {
+      rank.metrics = found->values;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool HasTraceSet(const std::vector<std::string>& sides) {
@@ -88,12 +113,21 @@ bool HasTraceSet(const std::vector<std::string>& sides) {
   });
 }
 
+bool IsOneRun(const std::string& side) {
+  return FindPathKind(ParseGivenRecording(side).path) == PathKind::kRun;
+}
+
 Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request, bool verbose) {
   std::vector<GivenRecording> given;
   for (const std::string& text : request.sides) {
     given.push_back(ParseGivenRecording(text));
   }
   NameRecordings(given);
+  if (given.size() == 1 && !request.output.empty()) {
+    return UsageError(
+        "compare: -o draws two recordings or more; of one, the text and --json show "
+        "how its ranks differ");
+  }
   std::optional<OutputFile> page;
   if (!request.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
@@ -103,11 +137,24 @@ Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request, bo
     REPRISE_ASSIGN(RecordedJob recording, ReadGiven(of));
     compared.recordings.push_back(std::move(recording));
   }
+  if (compared.recordings.size() == 1) {
+    const RecordedJob& job = compared.recordings.front();
+    RankComparison ranks = CompareRanksOf(job);
+    REPRISE_TRY(AddMetrics(job, ranks));
+    fmt::print("{}", request.json ? RanksJson(job, ranks)
+                                  : ShownStyledLines(RanksText(
+                                        job, ranks, isatty(STDOUT_FILENO) == 1, verbose)));
+    return 0;
+  }
   for (std::size_t s = 1; s < compared.recordings.size(); ++s) {
     compared.differences.push_back(
         CompareRecordings(compared.recordings[0], compared.recordings[s]));
   }
   REPRISE_TRY(CheckOneJob(compared, request.allow));
+  if (page) {
+    page->stream() << HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings);
+    REPRISE_TRY(page->Commit());
+  }
   if (request.json) {
     fmt::print("{}", RecordingsJson(compared, false));
   } else if (!request.quiet) {

@@ -18,6 +18,9 @@ struct CompareRecordingsRequest {
 // Whether any of these sides is a trace set or an .et file.
 [[nodiscard]] bool HasTraceSet(const std::vector<std::string>& sides);
 
+// Whether this side is one run, without repeats.
+[[nodiscard]] bool IsOneRun(const std::string& side);
+
 // The exit code. Bad input: recordings that are not of one job, unless `allow` has "trace".
 [[nodiscard]] Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request,
                                                    bool verbose);

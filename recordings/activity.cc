@@ -18,8 +18,8 @@ std::vector<Interval> LaneOf(const RankRecording& rank, BusySlice::Lane lane) {
   std::vector<Interval> out;
   for (const BusySlice& slice : rank.slices) {
     // What computes; transfers of a device are both.
-    if (slice.lane == lane && !(lane == BusySlice::Lane::kDevice &&
-                                slice.op_class == OpClass::kComm)) {
+    if (slice.lane == lane &&
+        !(lane == BusySlice::Lane::kDevice && slice.op_class == OpClass::kComm)) {
       out.emplace_back(slice.start_ns, slice.end_ns);
     }
   }
@@ -55,8 +55,7 @@ void SplitIdle(std::span<const StepWindow> steps, std::span<const std::int64_t> 
     }
     const std::int64_t begin = std::max(busy_until, steps[window].start_ns);
     const std::int64_t end = std::max(begin, std::min(slice.start_ns, steps[window].end_ns));
-    const std::int64_t split =
-        launched == INT64_MIN ? begin : std::clamp(launched, begin, end);
+    const std::int64_t split = launched == INT64_MIN ? begin : std::clamp(launched, begin, end);
     RankActivity& activity = steps_activity[window];
     activity.launch_wait_ns += split - begin;
     activity.latency_ns += end - split;

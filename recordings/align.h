@@ -29,9 +29,9 @@ struct AlignedPair {
 };
 
 // Of two sequences in order: pairs ascend in both, so none cross. What is in no pair has no
-// counterpart. The longest common subsequence by everything; between its pairs the longest by place,
-// and so on. Where sequences differ by thousands of operations the result may be shorter than the
-// longest (memory and time stay linear).
+// counterpart. The longest common subsequence by everything; between its pairs the longest by
+// place, and so on. Where sequences differ by thousands of operations the result may be shorter
+// than the longest (memory and time stay linear).
 [[nodiscard]] std::vector<AlignedPair> AlignSequences(std::span<const RecordedOperation> a,
                                                       std::span<const RecordedOperation> b);
 

@@ -21,15 +21,15 @@ std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs) {
     const auto [position, index] = trace.Locate(node);
     const Graph& graph = *graphs[position];
     const std::int64_t end_ns = schedule->end_ns[node];
-    const std::int64_t begin_ns =
-        p + 1 < path.size()
-            ? std::clamp(schedule->end_ns[path[p + 1]], schedule->start_ns[node], end_ns)
-            : schedule->start_ns[node];
-    parts[graph.kind(index) == OpKind::kWait ? "waiting" : std::string(Name(graph.op_class(index)))] +=
+    const std::int64_t begin_ns = p + 1 < path.size() ? std::clamp(schedule->end_ns[path[p + 1]],
+                                                                   schedule->start_ns[node], end_ns)
+                                                      : schedule->start_ns[node];
+    parts[graph.kind(index) == OpKind::kWait ? "waiting"
+                                             : std::string(Name(graph.op_class(index)))] +=
         end_ns - begin_ns;
     if (p + 1 < path.size()) {
-      parts["delay"] += std::max<std::int64_t>(
-          schedule->start_ns[node] - schedule->end_ns[path[p + 1]], 0);
+      parts["delay"] +=
+          std::max<std::int64_t>(schedule->start_ns[node] - schedule->end_ns[path[p + 1]], 0);
     }
   }
   std::vector<PathPart> out;
@@ -38,7 +38,8 @@ std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs) {
       out.push_back({name, ns});
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
   return out;
 }
 

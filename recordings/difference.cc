@@ -61,7 +61,8 @@ class RowTable {
 
 class Differencer {
  public:
-  Differencer(const RecordedJob& a, const RecordedJob& b) : a_(a), b_(b) {}
+  Differencer(const RecordedJob& a, const RecordedJob& b)
+      : a_(a), b_(b), shares_(DeviceOf(a), DeviceOf(b)) {}
 
   RecordingDifference Compare() {
     PairRanks();
@@ -73,6 +74,7 @@ class Differencer {
     out_.operations = operations_.Take();
     out_.shapes = shapes_.Take();
     out_.phases = phases_.Take();
+    out_.shares = shares_.Take();
     FinishTotals(out_.totals_a, true);
     FinishTotals(out_.totals_b, false);
     out_.verdict = DifferenceVerdict(a_, b_, out_);
@@ -80,6 +82,10 @@ class Differencer {
   }
 
  private:
+  static std::optional<DeviceModel> DeviceOf(const RecordedJob& of) {
+    return of.ranks.empty() ? std::nullopt : KnownDevice(of.ranks.front().device);
+  }
+
   static bool HasDevices(const RecordedJob& of) {
     return std::any_of(of.ranks.begin(), of.ranks.end(),
                        [](const RankRecording& rank) { return rank.HasDevice(); });
@@ -117,8 +123,8 @@ class Differencer {
     const std::int32_t steps = std::min(a.steps, b.steps);
     if (a.steps != b.steps && !steps_differ_) {
       steps_differ_ = true;
-      out_.notes.push_back(fmt::format("{} has {} steps, {} {}: the first {} are compared", a_.label,
-                                       a.steps, b_.label, b.steps, steps));
+      out_.notes.push_back(fmt::format("{} has {} steps, {} {}: the first {} are compared",
+                                       a_.label, a.steps, b_.label, b.steps, steps));
     }
     std::vector<char> seen_b(b.operations.size(), 0);
     std::vector<char> seen_a(a.operations.size(), 0);
@@ -129,6 +135,7 @@ class Differencer {
       seen_b[pair.b] = 1;
       ++out_.aligned_by[static_cast<std::size_t>(pair.by)];
       AddRows(&of_a, &of_b);
+      shares_.Add(of_a, of_b);
     }
     AddAlone(a, seen_a, steps, devices, true);
     AddAlone(b, seen_b, steps, devices, false);
@@ -207,8 +214,9 @@ class Differencer {
       std::int64_t longest = 0;
       for (const auto& [a, b] : pairs_) {
         const std::vector<std::int64_t>& of = (first ? a : b)->step_ns;
-        longest = std::max(
-            longest, static_cast<std::size_t>(step) < of.size() ? of[static_cast<std::size_t>(step)] : 0);
+        longest = std::max(longest, static_cast<std::size_t>(step) < of.size()
+                                        ? of[static_cast<std::size_t>(step)]
+                                        : 0);
       }
       sum += longest;
     }
@@ -219,6 +227,7 @@ class Differencer {
   const RecordedJob& b_;
   std::vector<std::pair<const RankRecording*, const RankRecording*>> pairs_;
   RowTable classes_, operations_, shapes_, phases_;
+  ShareTable shares_;
   bool steps_differ_ = false;
   RecordingDifference out_;
 };

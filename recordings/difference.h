@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "recordings/align.h"
 #include "recordings/recording.h"
+#include "recordings/share.h"
 
 namespace reprise {
 
@@ -65,8 +66,9 @@ struct RecordingDifference {
   SideTotals totals_a, totals_b;
   std::vector<AlignedRow> classes, operations, shapes;  // the largest difference first
   std::vector<AlignedRow> phases;
-  std::vector<std::int32_t> ranks;              // compared
-  std::vector<std::int32_t> only_a, only_b;     // ranks
+  std::vector<ShareRow> shares;              // empty: a device is not known
+  std::vector<std::int32_t> ranks;           // compared
+  std::vector<std::int32_t> only_a, only_b;  // ranks
   std::vector<std::string> notes;
   std::string verdict;
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "recordings/inference.h"
+#include "recordings/power.h"
 #include "recordings/read.h"
 
 namespace reprise {
@@ -142,7 +144,8 @@ class RunRankReader {
   }
 
   void FindTimes() {
-    std::unordered_map<std::uint64_t, std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>>
+    std::unordered_map<std::uint64_t,
+                       std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>>
         records;
     for (const NodeRecord& record : data_.records) {
       if (const auto begin = begin_ns_.find(record.iteration); begin != begin_ns_.end()) {
@@ -176,9 +179,9 @@ class RunRankReader {
       return;
     }
     const auto last = last_of_thread_.find(*thread);
-    const bool piece =
-        last != last_of_thread_.end() && data_.nodes[last->second].name == node.name &&
-        node.op_class == OpClass::kHost && node.recorded_delay_ns == 0;
+    const bool piece = last != last_of_thread_.end() &&
+                       data_.nodes[last->second].name == node.name &&
+                       node.op_class == OpClass::kHost && node.recorded_delay_ns == 0;
     if (!piece) {
       Begin(node, *thread, times_[k]);
     } else {
@@ -252,16 +255,17 @@ class RunRankReader {
       }
       const auto from = launcher.find(node.node_id);
       const auto place = from == launcher.end() ? place_.end() : place_.find(from->second);
-      const auto at = place == place_.end() ? operation_of_.end() : operation_of_.find(place->second);
+      const auto at =
+          place == place_.end() ? operation_of_.end() : operation_of_.find(place->second);
       const Times& times = times_[k];
       const std::int64_t end_ns = times.start_ns + times.duration_ns;
       const bool comm = transfers_.contains(node.node_id);
       const OpClass op_class = comm ? OpClass::kComm : node.op_class;
       const bool launch_known = place != place_.end() && times_[place->second].ran;
-      slices_.push_back(
-          {{BusySlice::Lane::kDevice, times.start_ns, end_ns, op_class},
-           launch_known ? times_[place->second].start_ns + times_[place->second].duration_ns
-                        : INT64_MIN});
+      slices_.push_back({{BusySlice::Lane::kDevice, times.start_ns, end_ns, op_class},
+                         launch_known
+                             ? times_[place->second].start_ns + times_[place->second].duration_ns
+                             : INT64_MIN});
       ++rank_.device_events;
       rank_.device_ns += times.duration_ns;
       if (at == operation_of_.end()) {
@@ -330,8 +334,9 @@ class RunRankReader {
 Result<RecordedJob> RecordingOfRun(const RunData& run) {
   RecordedJob recording{.run = true, .world_size = run.manifest.world_size, .notes = run.notes};
   const auto mode = run.manifest.options.find("mode");
-  recording.about = fmt::format("{} of {}", mode == run.manifest.options.end() ? "run" : mode->second,
-                                run.manifest.trace_name);
+  recording.about =
+      fmt::format("{} of {}", mode == run.manifest.options.end() ? "run" : mode->second,
+                  run.manifest.trace_name);
   if (mode != run.manifest.options.end() && mode->second == kMonitorMode) {
     return BadInput("the run watched a program and replayed no trace: it has no operations");
   }
@@ -340,6 +345,14 @@ Result<RecordedJob> RecordingOfRun(const RunData& run) {
     recording.ranks.push_back(RunRankReader(run, data, waits).Read());
     if (recording.ranks.back().steps == 0) {
       return BadInput(fmt::format("rank {} finished no iteration", data.rank));
+    }
+  }
+  recording.power_peaks = FindPowerPeaks(run);
+  if (!recording.ranks.empty()) {
+    if (const auto phases = FindInference(recording.ranks.front())) {
+      for (const auto& [kind, energy] : EnergyOfPasses(run, recording.ranks.front(), *phases)) {
+        recording.phase_energy.push_back({std::string(Name(kind)), energy.joules, energy.tokens});
+      }
     }
   }
   return recording;

@@ -221,7 +221,8 @@ class RankReader {
   // A transfer beside the threads. The call that issued it only prepares.
   void AddTransfer(Index i) {
     const CommSpec& comm = *graph_.comm(i);
-    slices_.push_back({{BusySlice::Lane::kTransfer, graph_.start_ns(i), EndNs(i), OpClass::kComm}, 0});
+    slices_.push_back(
+        {{BusySlice::Lane::kTransfer, graph_.start_ns(i), EndNs(i), OpClass::kComm}, 0});
     const std::int64_t waited_ns = WaitedNs(i);
     rank_.operations.push_back({.name = std::string(Name(comm.kind)),
                                 .caller = std::string(graph_.parent(i)),
@@ -304,10 +305,10 @@ class RankReader {
 
   const Graph& graph_;
   std::vector<Phase> phases_;
-  std::vector<std::uint32_t> operation_of_;  // by node
+  std::vector<std::uint32_t> operation_of_;                               // by node
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> calls_;  // thread, function id
   std::unordered_map<std::int64_t, Index> last_of_thread_;
-  std::vector<Draft> drafts_;  // parallel to operations
+  std::vector<Draft> drafts_;                               // parallel to operations
   std::vector<std::pair<BusySlice, std::int64_t>> slices_;  // and when they were launched
   RankRecording rank_;
 };

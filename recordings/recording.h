@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -15,10 +17,10 @@ namespace reprise {
 // One call of an operator with all device work that it launched, or a transfer. Calls that only
 // prepare others (views, allocation, the runtime's wrappers) are none.
 struct RecordedOperation {
-  std::string name;    // "aten::addmm"; of a transfer that no call issued its kind
-  std::string caller;  // the innermost composite around it; empty: none, or not recorded
-  std::string module;  // "Model_0/Layer_3/Linear_12", of the ranges around it; likewise
-  std::string shape;   // of its inputs: "[8,64] [64,64]"; empty: not recorded
+  std::string name;               // "aten::addmm"; of a transfer that no call issued its kind
+  std::string caller;             // the innermost composite around it; empty: none, or not recorded
+  std::string module;             // "Model_0/Layer_3/Linear_12", of the ranges around it; likewise
+  std::string shape;              // of its inputs: "[8,64] [64,64]"; empty: not recorded
   DType dtype = DType::kUnknown;  // of what it computes with
   bool tf32 = false;              // its kernels say that they use such units
   OpClass op_class = OpClass::kOther;
@@ -55,7 +57,7 @@ struct RankActivity {
   // what ran next; from there to its start; the rest (no more device work; of a rank without a
   // device all of it: the host between operations, and waiting).
   std::int64_t launch_wait_ns = 0, latency_ns = 0, other_idle_ns = 0;
-  std::int64_t launch_gaps = 0;  // how often the device stood still for the next launch
+  std::int64_t launch_gaps = 0;   // how often the device stood still for the next launch
   std::int64_t transfers_ns = 0;  // union of transfers, from issue to end
   std::int64_t exposed_ns = 0;    // of it, while no operation of the rank ran
   std::int64_t waited_ns = 0;     // of transfers: for other ranks to arrive
@@ -92,8 +94,8 @@ struct RankRecording {
   std::int64_t device_events = 0;
   // All device events' time as the file has it: operations' on the device, early and overlap.
   std::int64_t device_ns = 0;
-  std::vector<RankActivity> activity;         // by step
-  std::vector<BusySlice> slices;  // by start
+  std::vector<RankActivity> activity;  // by step
+  std::vector<BusySlice> slices;       // by start
   // Weights that products read: as a step with an optimizer shows which of them it changes.
   std::int64_t trained_weights = 0, frozen_weights = 0;
   std::int64_t trained_bytes = 0, frozen_bytes = 0;
@@ -106,6 +108,23 @@ struct PathPart {
   std::int64_t ns = 0;
 };
 
+// Of a run with a power meter: one kind of pass of inference (recordings/inference.h).
+struct PhaseEnergy {
+  std::string phase;
+  double joules = 0;  // an iteration
+  std::int64_t tokens = 0;
+};
+
+// Power above the usual of one meter of a run (recordings/power.h).
+struct PeakOfPower {
+  std::string host, device, metric;
+  bool modelled = false;
+  double threshold_watts = 0, most_watts = 0;
+  std::int64_t peaks = 0, ns = 0;
+  std::optional<std::int64_t> throttled;
+  std::vector<std::pair<std::string, std::int64_t>> operations;
+};
+
 struct RecordedJob {
   std::string label;
   std::string path;
@@ -115,7 +134,9 @@ struct RecordedJob {
   std::vector<RankRecording> ranks;  // those that are there, by number
   // Along the chain of operations that the end follows from; empty: not known. Largest first.
   std::vector<PathPart> critical_path;
-  std::vector<std::string> notes;  // what the reader should know
+  std::vector<PhaseEnergy> phase_energy;  // of runs
+  std::vector<PeakOfPower> power_peaks;   // of runs
+  std::vector<std::string> notes;         // what the reader should know
 
   [[nodiscard]] const RankRecording* Find(std::int32_t rank) const {
     for (const RankRecording& of : ranks) {

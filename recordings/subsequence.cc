@@ -44,9 +44,7 @@ class FarthestPaths {
     return x_[static_cast<std::size_t>(k + kMostDifferences + 1)];
   }
   // How far both came; a path that left a sequence is none.
-  std::ptrdiff_t Sum(std::ptrdiff_t k) {
-    return At(k) > n_ || At(k) - k > m_ ? -1 : 2 * At(k) - k;
-  }
+  std::ptrdiff_t Sum(std::ptrdiff_t k) { return At(k) > n_ || At(k) - k > m_ ? -1 : 2 * At(k) - k; }
   // The element that the d-th difference on diagonal k skips is one of b (down).
   static bool Down(std::ptrdiff_t d, std::ptrdiff_t k, const auto& at) {
     return k == -d || (k != d && at(k - 1) < at(k + 1));
@@ -81,7 +79,8 @@ class FarthestPaths {
       const bool down = d > 0 && Down(d, k, before);
       const std::ptrdiff_t begin = d == 0 ? 0 : down ? before(k + 1) : before(k - 1) + 1;
       for (; x > begin; --x) {
-        pairs.emplace_back(static_cast<std::uint32_t>(x - 1), static_cast<std::uint32_t>(x - 1 - k));
+        pairs.emplace_back(static_cast<std::uint32_t>(x - 1),
+                           static_cast<std::uint32_t>(x - 1 - k));
       }
       x = d == 0 ? 0 : down ? before(k + 1) : before(k - 1);
       k += down ? 1 : -1;

@@ -31,17 +31,17 @@ std::vector<Cause> CausesOf(const RecordingDifference& of) {
   }
   const auto add = [&causes](const char* name, std::int64_t a, std::int64_t b) {
     causes.push_back({name, b - a,
-                      a > 0 && b > 0 ? std::optional(static_cast<double>(b) / static_cast<double>(a))
-                                     : std::nullopt});
+                      a > 0 && b > 0
+                          ? std::optional(static_cast<double>(b) / static_cast<double>(a))
+                          : std::nullopt});
   };
   const RankActivity& a = of.totals_a.activity;
   const RankActivity& b = of.totals_b.activity;
   add(of.totals_a.on_device ? "waiting for launches" : "time between operations",
       of.totals_a.on_device ? a.launch_wait_ns : a.other_idle_ns,
       of.totals_b.on_device ? b.launch_wait_ns : b.other_idle_ns);
-  std::stable_sort(causes.begin(), causes.end(), [](const Cause& x, const Cause& y) {
-    return std::abs(x.ns) > std::abs(y.ns);
-  });
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const Cause& x, const Cause& y) { return std::abs(x.ns) > std::abs(y.ns); });
   return causes;
 }
 
@@ -67,12 +67,13 @@ std::string DifferenceVerdict(const RecordedJob& a, const RecordedJob& b,
           : fmt::format("{} takes {:.2f}x as long as {}: {} against {} a step", b.label, ratio,
                         a.label, DurationText(b_ns), DurationText(a_ns));
   const std::vector<Cause> causes = CausesOf(of);
-  const double least = 0.01 * static_cast<double>(std::max(
-                                  of.totals_a.activity.steps_ns, of.totals_b.activity.steps_ns));
+  const double least = 0.01 * static_cast<double>(std::max(of.totals_a.activity.steps_ns,
+                                                           of.totals_b.activity.steps_ns));
   std::string parts;
   for (std::size_t i = 0; i < std::min<std::size_t>(causes.size(), 2); ++i) {
     if (std::abs(static_cast<double>(causes[i].ns)) >= least) {
-      parts += (parts.empty() ? "; " : ", ") + ChangeText(causes[i].name, causes[i].ns, causes[i].ratio);
+      parts +=
+          (parts.empty() ? "; " : ", ") + ChangeText(causes[i].name, causes[i].ns, causes[i].ratio);
     }
   }
   return text + parts;

@@ -49,9 +49,9 @@ struct ModuleCall {
 
 struct KinetoTrace {
   std::vector<KinetoEvent>
-      events;          // cpu_op and user_annotation, in file order; ReadRank drops them
+      events;  // cpu_op and user_annotation, in file order; ReadRank drops them
   std::vector<ModuleCall> modules;
-  DeviceTrace device;  // empty in CPU captures
+  DeviceTrace device;               // empty in CPU captures
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;

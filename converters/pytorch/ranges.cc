@@ -25,7 +25,8 @@ std::int32_t StepAt(const RankCapture& rank, std::int64_t start_ns) {
 }
 
 // Modules within what is kept of a thread. Names longer than files hold are a model's mistake.
-void AddModules(const RankCapture& rank, const OperationThread& thread, std::vector<Range>& ranges) {
+void AddModules(const RankCapture& rank, const OperationThread& thread,
+                std::vector<Range>& ranges) {
   if (thread.first == thread.last) {
     return;
   }
