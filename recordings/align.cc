@@ -43,7 +43,7 @@ std::uint64_t KeyOf(const RecordedOperation& of, AlignedBy by) {
       Mix(key, of.module);
       Mix(key, of.caller);
       Mix(key, of.name);
-      Mix(key, DimensionsOf(of.shape));
+      Mix(key, of.transfer ? std::string() : DimensionsOf(of.shape));
       break;
     case AlignedBy::kShapes:
       Mix(key, of.name);
@@ -51,7 +51,7 @@ std::uint64_t KeyOf(const RecordedOperation& of, AlignedBy by) {
       break;
     case AlignedBy::kName:
       Mix(key, of.name);
-      Mix(key, DimensionsOf(of.shape));
+      Mix(key, of.transfer ? std::string() : DimensionsOf(of.shape));
       break;
     case AlignedBy::kWorkalike:
       if (of.module.empty() && !of.caller.starts_with("aten::")) {

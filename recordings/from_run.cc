@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "recordings/inference.h"
@@ -34,45 +35,73 @@ std::optional<std::int64_t> ThreadNumber(const std::string& actor) {
   return number;
 }
 
+// A collective beside the threads. Dry runs keep no more of transfers than their actor.
+bool IsGroupTransfer(const NodeInfo& node) {
+  return node.kind == OpKind::kComm && node.actor.starts_with("group ");
+}
+
 // What each member of a collective waited for the last one to arrive: by rank and node, the median
-// over iterations. Of ranks whose clocks are one.
+// over iterations. The n-th of a group is the same on all its ranks. Of ranks whose clocks are one.
 using Waits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
 
-Waits WaitsOf(const RunData& run) {
-  using Match = std::tuple<std::string, std::int64_t, std::int32_t>;  // group, position, iteration
-  std::map<Match, std::int64_t> last_arrival;
-  const auto visit = [&run](const auto& see) {
-    for (const RankData& rank : run.ranks) {
-      std::unordered_map<std::uint64_t, const CollectiveInfo*> collectives;
-      for (const CollectiveInfo& of : rank.collectives) {
-        if (!IsPointToPoint(of.spec.kind)) {
-          collectives.emplace(of.node_id, &of);
-        }
+class WaitFinder {
+ public:
+  explicit WaitFinder(const RunData& run) : run_(run) {}
+
+  Waits Find() {
+    for (const RankData& rank : run_.ranks) {
+      Number(rank);
+    }
+    Visit([this](const RankData& /*rank*/, const NodeRecord& record, const Match& match) {
+      const auto [at, added] = last_arrival_.try_emplace(match, record.start_ns);
+      at->second = std::max(at->second, record.start_ns);
+    });
+    std::map<std::pair<std::int32_t, std::uint64_t>, std::vector<std::int64_t>> waited;
+    Visit([&](const RankData& rank, const NodeRecord& record, const Match& match) {
+      waited[{rank.rank, record.node_id}].push_back(std::clamp<std::int64_t>(
+          last_arrival_.at(match) - record.start_ns, 0, record.duration_ns));
+    });
+    Waits out;
+    for (auto& [key, values] : waited) {
+      out[key] = MedianOf(values);
+    }
+    return out;
+  }
+
+ private:
+  using Match = std::tuple<std::string, std::int64_t, std::int32_t>;  // group, number, iteration
+
+  void Number(const RankData& rank) {
+    std::vector<const NodeInfo*> transfers;
+    for (const NodeInfo& node : rank.nodes) {
+      if (IsGroupTransfer(node)) {
+        transfers.push_back(&node);
       }
+    }
+    std::stable_sort(transfers.begin(), transfers.end(), [](const auto* a, const auto* b) {
+      return a->recorded_start_ns < b->recorded_start_ns;
+    });
+    std::map<std::string, std::int64_t> next;
+    for (const NodeInfo* node : transfers) {
+      numbers_[{rank.rank, node->node_id}] = {node->actor, next[node->actor]++};
+    }
+  }
+
+  void Visit(const auto& see) const {
+    for (const RankData& rank : run_.ranks) {
       for (const NodeRecord& record : rank.records) {
-        const auto found = collectives.find(record.node_id);
-        if (found != collectives.end()) {
-          see(rank, record,
-              Match{found->second->spec.group, found->second->spec.index, record.iteration});
+        const auto found = numbers_.find({rank.rank, record.node_id});
+        if (found != numbers_.end()) {
+          see(rank, record, Match{found->second.first, found->second.second, record.iteration});
         }
       }
     }
-  };
-  visit([&](const RankData& /*rank*/, const NodeRecord& record, const Match& match) {
-    const auto [at, added] = last_arrival.try_emplace(match, record.start_ns);
-    at->second = std::max(at->second, record.start_ns);
-  });
-  std::map<std::pair<std::int32_t, std::uint64_t>, std::vector<std::int64_t>> waited;
-  visit([&](const RankData& rank, const NodeRecord& record, const Match& match) {
-    waited[{rank.rank, record.node_id}].push_back(
-        std::clamp<std::int64_t>(last_arrival.at(match) - record.start_ns, 0, record.duration_ns));
-  });
-  Waits out;
-  for (auto& [key, values] : waited) {
-    out[key] = MedianOf(values);
   }
-  return out;
-}
+
+  const RunData& run_;
+  std::map<std::pair<std::int32_t, std::uint64_t>, std::pair<std::string, std::int64_t>> numbers_;
+  std::map<Match, std::int64_t> last_arrival_;
+};
 
 // One rank: each node with the medians of its records, times from the first step's start of its
 // iteration on.
@@ -170,9 +199,8 @@ class RunRankReader {
   void AddNode(std::size_t k) {
     const NodeInfo& node = data_.nodes[k];
     const auto thread = ThreadNumber(node.actor);
-    if (const auto found = transfers_.find(node.node_id);
-        found != transfers_.end() && !node.actor.starts_with("stream")) {
-      AddTransfer(node, *found->second, times_[k]);
+    if (!thread && node.kind == OpKind::kComm && !node.actor.starts_with("stream")) {
+      AddTransfer(node, times_[k]);
       return;
     }
     if (!thread) {
@@ -218,27 +246,34 @@ class RunRankReader {
     works_.push_back(false);
   }
 
-  void AddTransfer(const NodeInfo& node, const CollectiveInfo& transfer, const Times& times) {
-    const CommSpec& comm = transfer.spec;
+  void AddTransfer(const NodeInfo& node, const Times& times) {
     const auto found = waits_.find({data_.rank, node.node_id});
     const std::int64_t waited_ns = found == waits_.end() ? 0 : found->second;
     slices_.push_back({{BusySlice::Lane::kTransfer, times.start_ns,
                         times.start_ns + times.duration_ns, OpClass::kComm},
                        0});
-    rank_.operations.push_back(
-        {.name = std::string(Name(comm.kind)),
-         .shape = fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes)),
-         .op_class = OpClass::kComm,
-         .phase = Phase::kCommunication,
-         .transfer = true,
-         .thread = kTransferThread,
-         .step = std::max(node.step, 0),
-         .start_ns = node.recorded_start_ns,
-         .end_ns = times.start_ns + times.duration_ns,
-         .time_ns = times.duration_ns - waited_ns,
-         .waited_ns = waited_ns,
-         .node_id = node.node_id});
+    rank_.operations.push_back({.name = node.name,
+                                .shape = ShapeOfTransfer(node.node_id),
+                                .op_class = OpClass::kComm,
+                                .phase = Phase::kCommunication,
+                                .transfer = true,
+                                .thread = kTransferThread,
+                                .step = std::max(node.step, 0),
+                                .start_ns = node.recorded_start_ns,
+                                .end_ns = times.start_ns + times.duration_ns,
+                                .time_ns = times.duration_ns - waited_ns,
+                                .waited_ns = waited_ns,
+                                .node_id = node.node_id});
     works_.push_back(true);
+  }
+
+  [[nodiscard]] std::string ShapeOfTransfer(std::uint64_t node_id) const {
+    const auto found = transfers_.find(node_id);
+    if (found == transfers_.end()) {
+      return {};
+    }
+    const CommSpec& comm = found->second->spec;
+    return fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes));
   }
 
   void AddLaunches() {
@@ -340,7 +375,7 @@ Result<RecordedJob> RecordingOfRun(const RunData& run) {
   if (mode != run.manifest.options.end() && mode->second == kMonitorMode) {
     return BadInput("the run watched a program and replayed no trace: it has no operations");
   }
-  const Waits waits = WaitsOf(run);
+  const Waits waits = WaitFinder(run).Find();
   for (const RankData& data : run.ranks) {
     recording.ranks.push_back(RunRankReader(run, data, waits).Read());
     if (recording.ranks.back().steps == 0) {

@@ -224,7 +224,7 @@ class RankReader {
     slices_.push_back(
         {{BusySlice::Lane::kTransfer, graph_.start_ns(i), EndNs(i), OpClass::kComm}, 0});
     const std::int64_t waited_ns = WaitedNs(i);
-    rank_.operations.push_back({.name = std::string(Name(comm.kind)),
+    rank_.operations.push_back({.name = std::string(graph_.name(i)),
                                 .caller = std::string(graph_.parent(i)),
                                 .shape = TransferText(comm),
                                 .op_class = OpClass::kComm,

@@ -78,7 +78,7 @@ Json UseJson(const AchievedUse& of) {
           {"bytes", of.bytes},
           {"ns", of.ns},
           {"ideal_ns", of.ideal_ns},
-          {"of_peak_flops", of.of_rate()},
+          {"of_peak_flops", of.rate_known ? Json(of.of_rate()) : Json()},
           {"of_bandwidth", of.of_bandwidth()},
           {"of_roofline", of.of_roofline()}};
 }

@@ -25,6 +25,7 @@ std::optional<AchievedUse> UseOf(const RecordedOperation& of, const DeviceModel&
       if (IsProduct(of.op_class)) {
         return std::nullopt;
       }
+      use.rate_known = false;
     } else {
       use.flops_ns = of.flops / rate->value * kNsPerSecond;
     }
@@ -40,6 +41,7 @@ void AddUse(AchievedUse& sum, const AchievedUse& of) {
   sum.ideal_ns += of.ideal_ns;
   sum.flops_ns += of.flops_ns;
   sum.bytes_ns += of.bytes_ns;
+  sum.rate_known = sum.rate_known && of.rate_known;
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ std::optional<DeviceModel> KnownDevice(std::string_view recorded_device) {
 
 void ShareTable::Add(const RecordedOperation& a, const RecordedOperation& b) {
   const bool known = a.flops + a.bytes > 0 && b.flops + b.bytes > 0 && a.time_ns > 0 &&
-                     b.time_ns > 0 && a.on_device && b.on_device && !a.transfer;
+                     b.time_ns > 0 && a.on_device && b.on_device && !a.transfer &&
+                     a.op_class != OpClass::kMemcpy;  // over the host's link, most of them
   if (!BothKnown() || !known) {
     return;
   }

@@ -23,6 +23,7 @@ struct AchievedUse {
   // bandwidth (the roofline: Williams et al., CACM 52/4, 2009).
   double ideal_ns = 0;
   double flops_ns = 0, bytes_ns = 0;  // of each bound alone
+  bool rate_known = true;             // the machine has a rate for the type of all of them
   // Shares of the peaks, 0 to 1; above 1 where a cache serves what the count reads from memory.
   [[nodiscard]] double of_rate() const { return ns > 0 ? flops_ns / ns : 0; }
   [[nodiscard]] double of_bandwidth() const { return ns > 0 ? bytes_ns / ns : 0; }

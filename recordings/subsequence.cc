@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "recordings/align.h"
 
@@ -10,7 +11,7 @@ using Keys = std::span<const std::uint64_t>;
 
 // Differences that are searched at a time: beyond, the path that came farthest is taken and the
 // search begins anew from its end. That bounds time and memory for sequences without likeness.
-constexpr std::ptrdiff_t kMostDifferences = 2048;
+constexpr std::ptrdiff_t kMostDifferences = 1024;
 
 // One search from the beginning of both. `x` of the farthest path on each diagonal x − y, after
 // each number of differences.
@@ -32,9 +33,11 @@ class FarthestPaths {
       }
       Keep(d);
     }
+    // Of those that came as far, the one that left as much of either behind.
     std::ptrdiff_t best = -most;
     for (std::ptrdiff_t k = -most; k <= most; k += 2) {
-      best = Sum(k) > Sum(best) ? k : best;
+      const bool farther = Sum(k) > Sum(best);
+      best = farther || (Sum(k) == Sum(best) && std::abs(k) < std::abs(best)) ? k : best;
     }
     return Trace(most, best, pairs);
   }

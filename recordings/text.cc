@@ -173,9 +173,9 @@ class DifferenceText {
     }
     for (std::size_t i = 0; i < shown; ++i) {
       const ShareRow& row = of_.shares[i];
-      table.Add({row.op_class, percent(row.a.of_rate()), percent(row.a.of_bandwidth()),
-                 percent(row.b.of_rate()), percent(row.b.of_bandwidth()),
-                 fmt::format("{:.2f}x", row.device_factor()),
+      table.Add({row.op_class, row.a.rate_known ? percent(row.a.of_rate()) : "-",
+                 percent(row.a.of_bandwidth()), row.b.rate_known ? percent(row.b.of_rate()) : "-",
+                 percent(row.b.of_bandwidth()), fmt::format("{:.2f}x", row.device_factor()),
                  fmt::format("{:.2f}x", row.use_factor())});
     }
     text_ +=
