@@ -175,8 +175,8 @@ std::map<std::string_view, std::int64_t> NameCounts(const RankRecording& rank,
   return counts;
 }
 
-// Threads of a and of b, those with most names in common first. Transfers without a call stay among
-// themselves.
+// Threads of a and of b, those with most names in common first. What no thread called stays among
+// itself.
 std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecording& a,
                                                                const Stretches& of_a,
                                                                const RankRecording& b,
@@ -188,7 +188,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecordi
   for (const auto& [thread_a, steps_a] : of_a) {
     const auto counts = NameCounts(a, steps_a);
     for (const auto& [thread_b, steps_b] : of_b) {
-      if ((thread_a == kTransferThread) != (thread_b == kTransferThread)) {
+      if ((thread_a < 0 || thread_b < 0) && thread_a != thread_b) {
         continue;
       }
       std::int64_t common = 0;

@@ -303,12 +303,16 @@ class RunRankReader {
                              : INT64_MIN});
       ++rank_.device_events;
       rank_.device_ns += times.duration_ns;
-      if (at == operation_of_.end()) {
+      const bool own =
+          at == operation_of_.end() && op_class != OpClass::kOther && op_class != OpClass::kMemcpy;
+      if (own) {
+        Begin(node, kStreamThread, times);
+      } else if (at == operation_of_.end()) {
         ++rank_.early_count;
         rank_.early_ns += times.duration_ns;
         continue;
       }
-      RecordedOperation& of = rank_.operations[at->second];
+      RecordedOperation& of = own ? rank_.operations.back() : rank_.operations[at->second];
       if (!of.on_device || of.op_class == OpClass::kMemcpy || comm) {
         of.op_class = op_class;
       }

@@ -173,7 +173,11 @@ class RankReader {
         {{BusySlice::Lane::kDevice, graph_.start_ns(i), EndNs(i), op_class}, LaunchedNs(i)});
     ++rank_.device_events;
     rank_.device_ns += graph_.duration_ns(i);
-    const std::uint32_t at = LauncherOf(i);
+    std::uint32_t at = LauncherOf(i);
+    if (at == kNone && (!graph_.op(i).empty() || HasOwnClass(op_class))) {
+      at = Begin(i);
+      rank_.operations.back().thread = kStreamThread;
+    }
     if (at == kNone) {
       ++rank_.early_count;
       rank_.early_ns += graph_.duration_ns(i);
@@ -206,6 +210,11 @@ class RankReader {
       draft.longest = i;
       draft.arguments = i;
     }
+  }
+
+  // What the converter gives an operator's work; a kernel alone has none of these.
+  static bool HasOwnClass(OpClass op_class) {
+    return op_class != OpClass::kOther && op_class != OpClass::kMemcpy;
   }
 
   [[nodiscard]] std::int64_t WaitedNs(Index i) const {

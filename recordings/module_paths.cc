@@ -50,7 +50,7 @@ void FillModulePaths(const Graph& graph, std::vector<RecordedOperation>& operati
   }
   std::map<std::int64_t, std::vector<RecordedOperation*>> threads;
   for (RecordedOperation& of : operations) {
-    if (of.thread != kTransferThread) {
+    if (of.thread >= 0) {
       threads[of.thread].push_back(&of);
     }
   }

@@ -12,12 +12,26 @@ namespace {
 
 std::string Ns(double ns) { return DurationText(static_cast<std::int64_t>(ns)); }
 
+// Those that are not times, which have columns of their own: power and temperature first.
+std::vector<std::size_t> ShownMetrics(const RankComparison& of) {
+  constexpr std::size_t kMostMetrics = 2;
+  std::vector<std::size_t> shown;
+  for (const char* unit : {"watts", "celsius"}) {
+    for (std::size_t m = 0; m < of.metrics.size() && shown.size() < kMostMetrics; ++m) {
+      if (of.metrics[m].unit == unit) {
+        shown.push_back(m);
+      }
+    }
+  }
+  return shown;
+}
+
 Table RankTable(const RankComparison& of, std::size_t most) {
   std::vector<std::string> header = {"rank",      "host", "step",    "operations",
                                      "to median", "idle", "exposed", "waiting"};
-  constexpr std::size_t kMostMetrics = 2;
-  for (std::size_t m = 0; m < std::min(of.metrics.size(), kMostMetrics); ++m) {
-    header.push_back(Fit(of.metrics[m].name, 12));
+  const std::vector<std::size_t> metrics = ShownMetrics(of);
+  for (const std::size_t m : metrics) {
+    header.push_back(Fit(of.metrics[m].name, 11) + (of.metrics[m].unit == "watts" ? " W" : " C"));
   }
   Table table(header);
   for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
@@ -31,7 +45,7 @@ Table RankTable(const RankComparison& of, std::size_t most) {
         Ns(rank.idle_ns),
         Ns(rank.exposed_ns),
         Ns(rank.waited_ns)};
-    for (std::size_t m = 0; m < std::min(of.metrics.size(), kMostMetrics); ++m) {
+    for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }
     table.Add(std::move(row));
@@ -135,11 +149,34 @@ std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
                        {"most_ns", spread.most_ns},
                        {"most_rank", spread.most_rank}});
   }
-  const Json json = {
-      {"kind", "ranks"},           {"label", job.label},          {"path", job.path},
-      {"verdict", of.verdict},     {"imbalance", of.imbalance},   {"stragglers", of.stragglers},
-      {"ranks", std::move(ranks)}, {"groups", std::move(groups)}, {"classes", std::move(classes)},
-      {"notes", job.notes}};
+  Json peaks = Json::array();
+  for (const PeakOfPower& peak : job.power_peaks) {
+    Json operations = Json::array();
+    for (const auto& [name, ns] : peak.operations) {
+      operations.push_back({{"name", name}, {"ns", ns}});
+    }
+    peaks.push_back({{"host", peak.host},
+                     {"device", peak.device},
+                     {"metric", peak.metric},
+                     {"modelled", peak.modelled},
+                     {"threshold_watts", peak.threshold_watts},
+                     {"most_watts", peak.most_watts},
+                     {"peaks", peak.peaks},
+                     {"ns", peak.ns},
+                     {"throttled", peak.throttled ? Json(*peak.throttled) : Json()},
+                     {"operations", std::move(operations)}});
+  }
+  const Json json = {{"power_peaks", std::move(peaks)},
+                     {"kind", "ranks"},
+                     {"label", job.label},
+                     {"path", job.path},
+                     {"verdict", of.verdict},
+                     {"imbalance", of.imbalance},
+                     {"stragglers", of.stragglers},
+                     {"ranks", std::move(ranks)},
+                     {"groups", std::move(groups)},
+                     {"classes", std::move(classes)},
+                     {"notes", job.notes}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -40,6 +40,8 @@ struct RecordedOperation {
   std::uint64_t node_id = 0;    // its first node's
 };
 inline constexpr std::int64_t kTransferThread = -1;
+// Of device work without a call that is known by its own: traces without a host's part.
+inline constexpr std::int64_t kStreamThread = -2;
 
 // What a device or a host's operation was busy with, on the recording's clock.
 struct BusySlice {

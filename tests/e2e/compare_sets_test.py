@@ -146,6 +146,37 @@ class CompareSets(pages.PageTest):
         return [(of["name"], of["start_ns"], of["start_ns"] + of["duration_ns"])
                 for of in metadata["ranges"] if of["name"] in names]
 
+    def test_modules_tell_layers_apart_and_overlapping_kernels_count_whole(self):
+        def capture(name, layers, runtime):
+            events, at = [], 0
+            for layer in layers:
+                events.append({"ph": "X", "cat": "python_function", "name": f"nn.Module: Layer_{layer}", "pid": 1, "tid": 1,
+                               "ts": at, "dur": 99})
+                for k in range(3):
+                    correlation = len(events)
+                    for category, event, ts, dur, tid, args in (
+                            ("cpu_op", "aten::mm", at + 30 * k, 20, 1, {"External id": correlation}),
+                            ("cuda_runtime", runtime, at + 30 * k + 5, 5, 1, {"correlation": correlation}),
+                            # Each but the last of a layer ends 1.5 us after the next has begun.
+                            ("kernel", f"gemm_{name}", at + 30 * k + 12, 31.5, 7, {"correlation": correlation, "stream": 7,
+                                                                                   "device": 0, "External id": correlation})):
+                        events.append({"ph": "X", "cat": category, "name": event, "pid": 1, "tid": tid, "ts": ts, "dur": dur,
+                                       "args": args})
+                at += 200
+            file = self.dir / f"{name}.json"
+            file.write_text(json.dumps({"traceEvents": events}))
+            self.run_program("convert", "--device-trace", file, "-o", self.dir / f"{name}.0.et")
+            return self.dir / f"{name}.0.et"
+
+        a = capture("whole", range(6), "cudaLaunchKernel")
+        b = capture("lacking", (0, 1, 3, 4, 5), "hipLaunchKernel")  # the layer in the middle
+        of = self.difference(a, b)
+        self.assertEqual((of["aligned"]["a"]["aligned"], of["aligned"]["a"]["operations"]), (15, 18))
+        self.assertEqual(of["aligned"]["by"]["all"], 15)
+        self.assertEqual(of["totals"]["a"]["device_ns"], 18 * 31_500)
+        self.assertEqual(of["totals"]["a"]["overlap_ns"], 12 * 1_500)
+        self.assertEqual(of["totals"]["b"]["device_ns"], 15 * 31_500)
+
     def test_the_page(self):
         trace = self.convert("phases/decode")
         page_file = self.dir / "page.html"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "recordings/inference.h"
+#include "recordings/power.h"
 #include "recordings/ranks.h"
 #include "recordings/read.h"
 #include "recordings/show.h"
@@ -240,6 +241,75 @@ TEST(InferenceTest, AnEncoderAndTrainingHaveNone) {
   RankRecording training = Inference(true);
   training.operations.back().phase = Phase::kBackward;
   EXPECT_FALSE(FindInference(training));
+}
+
+// Ten steps of 100 W and one of 400 W, in which aten::mm ran; the device throttled after it.
+TEST(PowerTest, PeaksNameWhatRanInThemAndWhetherThrottlingFollowed) {
+  constexpr std::int64_t kMs = 1'000'000;
+  RunData run;
+  RankData& rank = run.ranks.emplace_back();
+  rank.host = "alpha";
+  rank.steps = {{.iteration = 0, .start_ns = 0, .duration_ns = 220 * kMs}};
+  rank.metrics = {{.id = 0, .name = "power", .unit = "watts", .device = "gpu"},
+                  {.id = 1,
+                   .name = "throttle_reasons",
+                   .unit = "count",
+                   .device = "gpu",
+                   .kind = MetricKind::kState,
+                   .states = "thermal"}};
+  for (Metric& metric : rank.metrics) {
+    metric.period_ns = 20 * kMs;
+  }
+  for (std::int64_t i = 0; i < 11; ++i) {
+    rank.samples.push_back({0, i * 20 * kMs, i == 5 ? 400.0 : 100.0});
+    rank.samples.push_back({1, i * 20 * kMs, i == 7 ? 1.0 : 0.0});
+  }
+  for (std::uint64_t id = 0; id < 2; ++id) {
+    NodeInfo node{.node_id = id, .name = id == 0 ? "aten::mm" : "aten::add"};
+    node.counts_for_coverage = true;
+    rank.nodes.push_back(node);
+  }
+  rank.records = {{.node_id = 0, .start_ns = 95 * kMs, .duration_ns = 20 * kMs},
+                  {.node_id = 1, .start_ns = 10 * kMs, .duration_ns = 20 * kMs}};
+  const std::vector<PeakOfPower> peaks = FindPowerPeaks(run);
+  ASSERT_EQ(peaks.size(), 1U);
+  EXPECT_EQ(peaks[0].peaks, 1);
+  EXPECT_EQ(peaks[0].most_watts, 400);
+  EXPECT_EQ(peaks[0].throttled, 1);
+  ASSERT_EQ(peaks[0].operations.size(), 1U);
+  EXPECT_EQ(peaks[0].operations[0].first, "aten::mm");
+  EXPECT_EQ(peaks[0].operations[0].second, 15 * kMs);
+  for (Sample& sample : rank.samples) {
+    sample.value = sample.metric == 1 ? 0.0 : sample.value;
+  }
+  EXPECT_EQ(FindPowerPeaks(run)[0].throttled, 0);
+  rank.metrics.pop_back();
+  EXPECT_FALSE(FindPowerPeaks(run)[0].throttled);
+}
+
+TEST(PowerTest, EnergyOfPassesIsWhatWasMeasuredWhileTheyRan) {
+  RankRecording rank = Inference(true);
+  rank.host = "alpha";
+  RunData run;
+  RankData& data = run.ranks.emplace_back();
+  data.host = "alpha";
+  for (std::size_t i = 0; i < rank.operations.size(); ++i) {
+    RecordedOperation& of = rank.operations[i];
+    of.node_id = i;
+    data.records.push_back(
+        {.node_id = i, .start_ns = of.start_ns * 1'000'000, .duration_ns = of.time_ns * 1'000'000});
+  }
+  data.steps = {{.iteration = 0, .start_ns = 0, .duration_ns = 200'000'000}};
+  data.metrics = {
+      {.id = 0, .name = "power", .unit = "watts", .device = "gpu", .period_ns = 10'000'000}};
+  for (std::int64_t i = 0; i <= 20; ++i) {  // 50 ms of prefill at 200 W, then decode at 100 W
+    data.samples.push_back({0, i * 10'000'000, i < 5 ? 200.0 : 100.0});
+  }
+  const auto energy = EnergyOfPasses(run, rank, *FindInference(rank));
+  EXPECT_NEAR(energy.at(PassKind::kPrefill).joules, 0.05 * 200, 1e-6);
+  EXPECT_NEAR(energy.at(PassKind::kDecode).joules, 0.15 * 100, 1e-6);
+  EXPECT_EQ(energy.at(PassKind::kPrefill).tokens, 10);
+  EXPECT_EQ(energy.at(PassKind::kDecode).tokens, 6);
 }
 
 TEST(RecordingsTextTest, FortyLinesAndAllWithV) {
