@@ -5,24 +5,15 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <unordered_map>
 
 #include "recordings/inference.h"
 #include "recordings/power.h"
 #include "recordings/read.h"
+#include "recordings/transfer_waits.h"
 
 namespace reprise {
 namespace {
-
-std::int64_t MedianOf(std::vector<std::int64_t>& values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // "thread 1" → 1; "stream 0/7", "group 0": not a thread.
 std::optional<std::int64_t> ThreadNumber(const std::string& actor) {
@@ -35,79 +26,11 @@ std::optional<std::int64_t> ThreadNumber(const std::string& actor) {
   return number;
 }
 
-// A collective beside the threads. Dry runs keep no more of transfers than their actor.
-bool IsGroupTransfer(const NodeInfo& node) {
-  return node.kind == OpKind::kComm && node.actor.starts_with("group ");
-}
-
-// What each member of a collective waited for the last one to arrive: by rank and node, the median
-// over iterations. The n-th of a group is the same on all its ranks. Of ranks whose clocks are one.
-using Waits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
-
-class WaitFinder {
- public:
-  explicit WaitFinder(const RunData& run) : run_(run) {}
-
-  Waits Find() {
-    for (const RankData& rank : run_.ranks) {
-      Number(rank);
-    }
-    Visit([this](const RankData& /*rank*/, const NodeRecord& record, const Match& match) {
-      const auto [at, added] = last_arrival_.try_emplace(match, record.start_ns);
-      at->second = std::max(at->second, record.start_ns);
-    });
-    std::map<std::pair<std::int32_t, std::uint64_t>, std::vector<std::int64_t>> waited;
-    Visit([&](const RankData& rank, const NodeRecord& record, const Match& match) {
-      waited[{rank.rank, record.node_id}].push_back(std::clamp<std::int64_t>(
-          last_arrival_.at(match) - record.start_ns, 0, record.duration_ns));
-    });
-    Waits out;
-    for (auto& [key, values] : waited) {
-      out[key] = MedianOf(values);
-    }
-    return out;
-  }
-
- private:
-  using Match = std::tuple<std::string, std::int64_t, std::int32_t>;  // group, number, iteration
-
-  void Number(const RankData& rank) {
-    std::vector<const NodeInfo*> transfers;
-    for (const NodeInfo& node : rank.nodes) {
-      if (IsGroupTransfer(node)) {
-        transfers.push_back(&node);
-      }
-    }
-    std::stable_sort(transfers.begin(), transfers.end(), [](const auto* a, const auto* b) {
-      return a->recorded_start_ns < b->recorded_start_ns;
-    });
-    std::map<std::string, std::int64_t> next;
-    for (const NodeInfo* node : transfers) {
-      numbers_[{rank.rank, node->node_id}] = {node->actor, next[node->actor]++};
-    }
-  }
-
-  void Visit(const auto& see) const {
-    for (const RankData& rank : run_.ranks) {
-      for (const NodeRecord& record : rank.records) {
-        const auto found = numbers_.find({rank.rank, record.node_id});
-        if (found != numbers_.end()) {
-          see(rank, record, Match{found->second.first, found->second.second, record.iteration});
-        }
-      }
-    }
-  }
-
-  const RunData& run_;
-  std::map<std::pair<std::int32_t, std::uint64_t>, std::pair<std::string, std::int64_t>> numbers_;
-  std::map<Match, std::int64_t> last_arrival_;
-};
-
 // One rank: each node with the medians of its records, times from the first step's start of its
 // iteration on.
 class RunRankReader {
  public:
-  RunRankReader(const RunData& run, const RankData& data, const Waits& waits)
+  RunRankReader(const RunData& run, const RankData& data, const TransferWaits& waits)
       : run_(run), data_(data), waits_(waits) {}
 
   RankRecording Read() {
@@ -355,7 +278,7 @@ class RunRankReader {
 
   const RunData& run_;
   const RankData& data_;
-  const Waits& waits_;
+  const TransferWaits& waits_;
   std::map<std::int32_t, std::int64_t> begin_ns_;  // by iteration
   std::vector<StepWindow> windows_;
   std::vector<Times> times_;  // parallel to nodes
@@ -379,7 +302,7 @@ Result<RecordedJob> RecordingOfRun(const RunData& run) {
   if (mode != run.manifest.options.end() && mode->second == kMonitorMode) {
     return BadInput("the run watched a program and replayed no trace: it has no operations");
   }
-  const Waits waits = WaitFinder(run).Find();
+  const TransferWaits waits = WaitsOf(run);
   for (const RankData& data : run.ranks) {
     recording.ranks.push_back(RunRankReader(run, data, waits).Read());
     if (recording.ranks.back().steps == 0) {

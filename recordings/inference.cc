@@ -4,6 +4,8 @@
 #include <charconv>
 #include <map>
 
+#include "recordings/transfer_waits.h"
+
 namespace reprise {
 namespace {
 
@@ -52,11 +54,6 @@ std::optional<Attention> AttentionOf(const RecordedOperation& of) {
     return Attention{dims[0][0], dims[0][2], dims[0][3], 0};
   }
   return std::nullopt;
-}
-
-std::int64_t MedianOfList(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[(values.size() - 1) / 2];
 }
 
 // Of the thread with most attention: a pass ends where, after attention, a table is looked up
@@ -177,13 +174,13 @@ std::optional<InferencePhases> FindInference(const RankRecording& rank) {
   if (token_ns.empty()) {
     return std::nullopt;
   }
-  out.per_token_ns = MedianOfList(token_ns);
+  out.per_token_ns = MedianOf(token_ns);
   if (!first_ns.empty()) {
-    out.first_token_ns = MedianOfList(first_ns);
+    out.first_token_ns = MedianOf(first_ns);
   }
   out.prefill_tokens_per_second = PerSecond(prefill_tokens, prefill_ns);
   out.decode_tokens_per_second = PerSecond(decode_tokens, decode_ns);
-  out.cache_growth_bytes = MedianOfList(growth);
+  out.cache_growth_bytes = MedianOf(growth);
   return out;
 }
 
