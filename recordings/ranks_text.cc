@@ -31,7 +31,10 @@ Table RankTable(const RankComparison& of, std::size_t most) {
                                      "to median", "idle", "exposed", "waiting"};
   const std::vector<std::size_t> metrics = ShownMetrics(of);
   for (const std::size_t m : metrics) {
-    header.push_back(Fit(of.metrics[m].name, 11) + (of.metrics[m].unit == "watts" ? " W" : " C"));
+    // The heading says that all are means.
+    const std::string& name = of.metrics[m].name;
+    header.push_back(Fit(name.starts_with("mean ") ? name.substr(5) : name, 11) +
+                     (of.metrics[m].unit == "watts" ? " W" : " C"));
   }
   Table table(header);
   for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
