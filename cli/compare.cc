@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
 #include "cli/output_file.h"
 #include "cli/verbose.h"
@@ -92,7 +93,31 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
   return passed;
 }
 
+// Options that need repeats, or the quantities of runs.
+Status CheckRecordingFlags(const CompareFlags& flags) {
+  const char* of_runs = flags.markdown              ? "--markdown"
+                        : !flags.figures.empty()    ? "--figure"
+                        : !flags.conditions.empty() ? "--fail-if"
+                                                    : nullptr;
+  return of_runs == nullptr
+             ? Status()
+             : UsageError(
+                   fmt::format("compare: {} is of runs; trace sets have --json and -o", of_runs));
+}
+
 Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
+  // One run alone: its ranks.
+  const bool ranks = flags.sides.size() == 1 && flags.figures.empty() && IsOneRun(flags.sides[0]);
+  if (ranks || HasTraceSet(flags.sides)) {
+    REPRISE_TRY(CheckRecordingFlags(flags));
+    return CompareRecordingsCommand({.sides = flags.sides,
+                                     .allow = flags.allow,
+                                     .output = flags.output,
+                                     .json = flags.json,
+                                     .quiet = flags.quiet,
+                                     .force = flags.force},
+                                    verbose);
+  }
   REPRISE_TRY(CheckFlags(flags));
   std::vector<Condition> conditions;
   for (const std::string& text : flags.conditions) {
@@ -130,13 +155,16 @@ Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
 
 CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CompareFlags>();
-  app.description("Compare runs: time, energy, power, temperature, and where they differ");
+  app.description(
+      "Compare runs, captures (trace sets), or the ranks of one: time, energy, power, temperature, "
+      "and where they differ");
   app.add_option(
          "runs", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
-         "the first is the baseline")
+         "the first is the baseline. LABEL=SET: a trace set, whose operations are aligned with "
+         "those of the other sides, which may be runs. One SET or RUN: its ranks")
       ->required()
-      ->type_name("[LABEL=]RUN[,RUN]");
+      ->type_name("[LABEL=]RUN[,RUN]|SET");
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
   app.add_option("-o,--output", flags->output,

@@ -112,7 +112,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
       {"export", {kTraceSet, kTraceFile, kRun}},
       {"replay", {kTraceSet}},
       {"report", {kRun, kRuns}},
-      {"compare", {kRun, kRuns}},
+      {"compare", {kRun, kRuns, kTraceSet, kTraceFile}},
   };
   return taken;
 }

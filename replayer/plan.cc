@@ -1,7 +1,6 @@
 #include "replayer/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "kernels/backend.h"
 #include "replayer/known_work.h"
 #include "replayer/phases.h"
+#include "replayer/shapes_text.h"
 #include "replayer/work_cap.h"
 
 namespace reprise {
@@ -31,17 +31,6 @@ std::string NameOf(const Actor& actor, const CommSpec* comm) {
     return fmt::format("stream {}/{}", actor.device, actor.id);
   }
   return fmt::format("thread {}", actor.id);
-}
-
-// "[8,64] [64,64]": of the tensors among the inputs, the first few of long lists.
-std::string ShapesText(const OpCall& call) {
-  constexpr std::size_t kMost = 4;
-  const std::vector<const TensorDesc*> tensors = TensorsIn(call.inputs);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(tensors.size(), kMost); ++i) {
-    text += fmt::format("{}[{}]", i == 0 ? "" : " ", fmt::join(tensors[i]->shape, ","));
-  }
-  return tensors.size() > kMost ? text + fmt::format(" and {} more", tensors.size() - kMost) : text;
 }
 
 std::int64_t DurationNs(const Graph& graph, Graph::Index i, const ReplayOptions& options) {
@@ -179,7 +168,7 @@ class Planner {
   }
 
   std::uint32_t NumberOfShapes(const OpCall& call) {
-    const auto [at, added] = shapes_.try_emplace(ShapesText(call), plan_.shapes.size());
+    const auto [at, added] = shapes_.try_emplace(InputShapesText(call), plan_.shapes.size());
     if (added) {
       plan_.shapes.push_back(at->first);
     }

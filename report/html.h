@@ -10,10 +10,11 @@
 
 namespace reprise {
 
-enum class PageKind { kReport, kComparison };
+enum class PageKind { kReport, kComparison, kRecordings };
 
 // The page whose data is `json`: for kReport HtmlDataJson's (report/html_data.h), for kComparison a
-// comparison's, with the figures that were asked for or all sections.
+// comparison's, with the figures that were asked for or all sections; for kRecordings that of
+// recordings/show.h.
 [[nodiscard]] std::string HtmlPage(std::string_view json, PageKind kind);
 
 // A run's report (docs/report.md). Its size is bounded whatever the run's is.

@@ -240,6 +240,9 @@ void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics
       diagnostics.Count("stream_overlap",
                         fmt::format("{}: {} on stream {} by {} ns", label, *event.name,
                                     event.stream, until - event.start_ns));
+      if (const std::int64_t cut_ns = std::min(until, event.end_ns) - event.start_ns; cut_ns > 0) {
+        diagnostics.Count("stream_overlap_ns", {}, static_cast<std::uint64_t>(cut_ns));
+      }
       event.start_ns = until;
       event.end_ns = std::max(event.end_ns, until);
     }

@@ -118,6 +118,7 @@ Members FindMembers(element root) {
 // What one batch of events holds. Times are those of the file, without its base.
 struct KinetoPart {
   std::vector<KinetoEvent> events;
+  std::vector<ModuleCall> modules;
   DeviceTrace device;
   std::vector<std::size_t> damaged;  // byte offsets
   std::int64_t process = -1;         // of the first event
@@ -140,6 +141,10 @@ class BatchOfEvents {
     }
     const bool annotation = category == "user_annotation";
     const bool host = annotation || category == "cpu_op" || category == "Operator";  // until 1.11
+    if (category == "python_function") {
+      ReadModule(members);
+      return Outcome::kOther;
+    }
     if (!host && !MayBeDevices(category)) {
       return Outcome::kOther;
     }
@@ -174,9 +179,27 @@ class BatchOfEvents {
   }
 
  private:
-  // Noise such as python_function, without a look at its times.
+  // Noise, without a look at its times.
   static bool MayBeDevices(std::string_view category) {
-    return category != "python_function" && category != "ac2g" && category != "fwdbwd";
+    return category != "ac2g" && category != "fwdbwd";
+  }
+
+  // Of Python's calls only those of modules; without times it says nothing.
+  void ReadModule(const Members& members) {
+    std::string_view name;
+    element start;
+    element duration;
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    if (members.name.get(name) == simdjson::SUCCESS && name.starts_with("nn.Module: ") &&
+        members.start.get(start) == simdjson::SUCCESS && ReadMicroseconds(start, start_ns) &&
+        members.duration.get(duration) == simdjson::SUCCESS &&
+        ReadMicroseconds(duration, duration_ns) && duration_ns >= 0) {
+      part_.modules.push_back({.name = strings_.Intern(name),
+                               .thread = WholeNumberOr(members.thread, -1),
+                               .start_ns = start_ns,
+                               .end_ns = start_ns + duration_ns});
+    }
   }
 
   void ReadArguments(element args, std::string_view name, KinetoEvent& event) const {
@@ -226,6 +249,7 @@ void Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
       trace.process = part.process;  // events of other processes are rare and not followed
     }
     AppendTo(trace.events, part.events);
+    AppendTo(trace.modules, part.modules);
     AppendTo(trace.device.calls, part.device.calls);
     AppendTo(trace.device.events, part.device.events);
     AppendTo(trace.device.syncs, part.device.syncs);
@@ -247,6 +271,10 @@ void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
   add(trace.events);
   add(trace.device.calls);
   add(trace.device.events);
+  for (ModuleCall& call : trace.modules) {
+    call.start_ns += base_ns;
+    call.end_ns += base_ns;
+  }
 }
 
 // "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.

@@ -40,10 +40,18 @@ struct KinetoEvent {
   std::unique_ptr<KinetoArguments> arguments;
 };
 
+// A module's forward, as the profiler's Python tracer saw it (with_modules, with_stack).
+struct ModuleCall {
+  const std::string* name = nullptr;  // "nn.Module: Linear_3"
+  std::int64_t thread = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
 struct KinetoTrace {
   std::vector<KinetoEvent>
-      events;          // cpu_op and user_annotation, in file order; ReadRank drops them
-  DeviceTrace device;  // empty in CPU captures
+      events;  // cpu_op and user_annotation, in file order; ReadRank drops them
+  std::vector<ModuleCall> modules;
+  DeviceTrace device;               // empty in CPU captures
   std::vector<GroupRecord> groups;  // distributedInfo.pg_config
   std::int64_t rank = -1;           // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;

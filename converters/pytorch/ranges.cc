@@ -24,6 +24,31 @@ std::int32_t StepAt(const RankCapture& rank, std::int64_t start_ns) {
   return step;
 }
 
+// Modules within what is kept of a thread. Names longer than files hold are a model's mistake.
+void AddModules(const RankCapture& rank, const OperationThread& thread,
+                std::vector<Range>& ranges) {
+  if (thread.first == thread.last) {
+    return;
+  }
+  const auto& operations = rank.list.operations;
+  const std::int64_t first_ns = operations[static_cast<std::size_t>(thread.first)].start_ns;
+  std::int64_t last_ns = first_ns;
+  for (std::int32_t i = thread.first; i < thread.last; ++i) {
+    last_ns = std::max(last_ns, operations[static_cast<std::size_t>(i)].end_ns);
+  }
+  for (const ModuleCall& call : rank.kineto.modules) {
+    if (call.thread == thread.kineto_id && call.end_ns > first_ns && call.start_ns < last_ns &&
+        call.name->size() <= kLongestRangeName) {
+      const std::int64_t start_ns = call.start_ns - rank.base_ns;
+      ranges.push_back({.name = *call.name,
+                        .thread = thread.number,
+                        .start_ns = start_ns,
+                        .duration_ns = call.end_ns - call.start_ns,
+                        .step = StepAt(rank, start_ns)});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics, std::size_t most) {
@@ -48,6 +73,15 @@ std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
                         .duration_ns = op.end_ns - op.start_ns,
                         .step = StepAt(rank, start_ns)});
     }
+  }
+  const std::size_t marked = ranges.size();
+  for (const OperationThread& thread : rank.list.threads) {
+    AddModules(rank, thread, ranges);
+  }
+  if (ranges.size() > most && marked < most) {  // what the program marked itself comes first
+    diagnostics.Count("range_left_out", rank.label + ": " + ranges[most].name,
+                      ranges.size() - most);
+    ranges.resize(most);
   }
   std::stable_sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;

@@ -9,9 +9,10 @@
 
 namespace reprise::pytorch {
 
-// User annotations but for steps and transfers, by start, callers before what they enclose. The
-// first `most` of them, and no longer names than files hold; the rest is counted
-// (`range_left_out`). None where nothing has a time.
+// User annotations but for steps and transfers, and the modules that a profiler recorded, by start,
+// callers before what they enclose. The first `most` of them, what the program marked itself before
+// modules, and no longer names than files hold; the rest is counted (`range_left_out`). None where
+// nothing has a time.
 [[nodiscard]] std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
                                             std::size_t most = kMostRanges);
 

@@ -120,7 +120,7 @@ class Compare(program.ProgramTest):
         a = self.write("a")
         page = self.dir / "x.html"
         page.write_text("kept")
-        for wrong in ([a], [a, a, "-o", page], [a, a, "-o", self.dir / "x.txt"], [a, a, "--figure", "heatmap"],
+        for wrong in ([a, "-o", self.dir / "ranks.html"], [a, a, "-o", page], [a, a, "-o", self.dir / "x.txt"], [a, a, "--figure", "heatmap"],
                       [a, a, "--quiet"], [a, a, "--json", "--markdown"], [a, "-o", self.dir / "y.html", "--figure", "parallelism"],
                       [a, a, "--figure", "pie", "-o", self.dir / "y.html"]):
             self.compare(*wrong, expect=USAGE)
@@ -128,6 +128,15 @@ class Compare(program.ProgramTest):
         self.compare(a, a, "-o", page, "--force", "--quiet")
         self.assertIn("<!doctype html>", page.read_text())
         self.compare(a, "-o", self.dir / "heat.html", "--figure", "heatmap", "--quiet")
+
+    def test_one_run_shows_its_ranks(self):
+        run = self.write("a", ranks=4)
+        data = json.loads(self.compare(run, "--json").stdout)
+        self.assertEqual([rank["slot"] for rank in data["ranks"]], [0, 1, 2, 3])
+        self.assertTrue(all(rank["operations_ns"] > 0 and rank["metrics"] for rank in data["ranks"]))
+        self.assertIn("power_peaks", data)
+        self.assertRegex(self.compare(run).stdout, r"power W +temperature C\n")
+        self.assertLessEqual(len(self.compare(run).stdout.rstrip("\n").split("\n")), 40)
 
     def test_a_killed_run_is_compared_with_a_warning(self):
         a, b = self.write("a"), self.write("b")

@@ -83,7 +83,7 @@ class Paths(program.ProgramTest):
                       self.said("report", self.capture))
         self.assertIn(f"give the run's directory: {self.run_directory}",
                       self.said("report", self.run_directory / "manifest.json"))
-        self.assertIn("is a trace set, not a run", self.said("compare", f"a={self.run_directory}", f"b={self.trace}"))
+        self.assertIn("is a capture, not a run", self.said("compare", f"a={self.run_directory}", f"b={self.capture}"))
         page = self.dir / "page.html"
         page.write_text("<!doctype html>")
         self.assertIn("is an HTML page, not a run", self.said("report", page))

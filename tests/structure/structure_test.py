@@ -26,8 +26,9 @@ MAY_USE = {
     "simulator": ["et_schema", "timing", "machine", "run", "core"],
     "replayer": ["et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
     "report": ["run", "timing", "core"],
+    "recordings": ["et_schema", "machine", "replayer", "report", "run", "timing", "core"],
     "cli": ["converters", "workload", "et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run",
-            "replayer", "report", "simulator", "machine", "core"],
+            "replayer", "report", "recordings", "simulator", "machine", "core"],
 }
 # Folders below a folder, lowest first: each may use those before it. "*": all the others, which are
 # plug-ins; nobody else includes what is theirs.
@@ -44,7 +45,7 @@ THIRD_PARTY = {
     r"sqlite3\.h": ["run/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
     r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "machine/", "report/", "run/", "workload/",
-                                  "cli/"],
+                                  "recordings/", "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "recordings/ranks.h"
+#include "recordings/show.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+std::string Ns(double ns) { return DurationText(static_cast<std::int64_t>(ns)); }
+
+// Those that are not times, which have columns of their own: power and temperature first.
+std::vector<std::size_t> ShownMetrics(const RankComparison& of) {
+  constexpr std::size_t kMostMetrics = 2;
+  std::vector<std::size_t> shown;
+  for (const char* unit : {"watts", "celsius"}) {
+    for (std::size_t m = 0; m < of.metrics.size() && shown.size() < kMostMetrics; ++m) {
+      if (of.metrics[m].unit == unit) {
+        shown.push_back(m);
+      }
+    }
+  }
+  return shown;
+}
+
+Table RankTable(const RankComparison& of, std::size_t most) {
+  std::vector<std::string> header = {"rank",      "host", "step",    "operations",
+                                     "to median", "idle", "exposed", "waiting"};
+  const std::vector<std::size_t> metrics = ShownMetrics(of);
+  for (const std::size_t m : metrics) {
+    // The heading says that all are means.
+    const std::string& name = of.metrics[m].name;
+    header.push_back(Fit(name.starts_with("mean ") ? name.substr(5) : name, 11) +
+                     (of.metrics[m].unit == "watts" ? " W" : " C"));
+  }
+  Table table(header);
+  for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
+    const RankLoad& rank = of.ranks[i];
+    std::vector<std::string> row = {
+        std::to_string(rank.rank),
+        rank.host.empty() ? "-" : fmt::format("{}/{}", Fit(rank.host, 12), rank.slot),
+        Ns(rank.step_ns),
+        Ns(rank.work_ns),
+        fmt::format("{:.2f}x", rank.to_median),
+        Ns(rank.idle_ns),
+        Ns(rank.exposed_ns),
+        Ns(rank.waited_ns)};
+    for (const std::size_t m : metrics) {
+      row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
+    }
+    table.Add(std::move(row));
+  }
+  return table;
+}
+
+std::string PeaksText(const RecordedJob& job, const Style& style, bool full) {
+  if (job.power_peaks.empty()) {
+    return {};
+  }
+  Table table({"meter", "above", "most", "peaks", "throttled", "operations in them"});
+  constexpr std::size_t kMostMeters = 3;
+  const std::size_t shown =
+      full ? job.power_peaks.size() : std::min(job.power_peaks.size(), kMostMeters);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PeakOfPower& of = job.power_peaks[i];
+    std::string operations;
+    for (std::size_t k = 0; k < std::min<std::size_t>(of.operations.size(), 2); ++k) {
+      operations += (k == 0 ? "" : ", ") + Fit(of.operations[k].first, 16);
+    }
+    table.Add({Fit(of.device, 18), fmt::format("{:.0f} W", of.threshold_watts),
+               fmt::format("{:.0f} W{}", of.most_watts, of.modelled ? " m" : ""),
+               std::to_string(of.peaks), of.throttled ? std::to_string(*of.throttled) : "-",
+               operations});
+  }
+  return Heading(style, "Power peaks", "m: modelled, not measured") + table.Text();
+}
+
+}  // namespace
+
+std::string RanksText(const RecordedJob& job, const RankComparison& of, bool colour, bool full) {
+  const Style style = MakeStyle(colour);
+  std::string text = style.bold + Wrap(of.verdict + ".", kConsoleWidth, 2) + style.reset;
+  for (const std::string& note : job.notes) {
+    text += Wrap("note: " + note, kConsoleWidth, 6);
+  }
+  const std::size_t most = full ? of.ranks.size() : job.power_peaks.empty() ? 14 : 8;
+  text += Heading(style, "Ranks", "means of a step") + RankTable(of, most).Text(2);
+  if (of.ranks.size() > most) {
+    text += fmt::format("-v shows {} more ranks\n", of.ranks.size() - most);
+  }
+  if (!of.groups.empty()) {
+    Table table({"ranks by", "", "ranks", "operations", "to all", "waiting"});
+    const std::size_t groups = full ? of.groups.size() : std::min<std::size_t>(of.groups.size(), 4);
+    for (std::size_t i = 0; i < groups; ++i) {
+      const RankGroup& group = of.groups[i];
+      table.Add({group.kind, group.name.empty() ? "unknown" : Fit(group.name, 30),
+                 std::to_string(group.ranks), Ns(group.work_ns),
+                 fmt::format("{:.2f}x", group.to_all), Ns(group.waited_ns)});
+    }
+    text += Heading(style, "Hosts, slots and devices", "means of ranks") + table.Text(2);
+  }
+  Table table({"class", "least", "mean", "most", "of rank"});
+  const std::size_t classes =
+      full ? of.classes.size() : std::min<std::size_t>(of.classes.size(), 5);
+  for (std::size_t i = 0; i < classes; ++i) {
+    const ClassSpread& spread = of.classes[i];
+    table.Add({spread.op_class, Ns(spread.least_ns), Ns(spread.mean_ns), Ns(spread.most_ns),
+               std::to_string(spread.most_rank)});
+  }
+  text += Heading(style, "Classes that differ most between ranks", "a step") + table.Text();
+  return text + PeaksText(job, style, full);
+}
+
+std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
+  using Json = nlohmann::ordered_json;
+  Json ranks = Json::array();
+  for (const RankLoad& rank : of.ranks) {
+    Json metrics = Json::object();
+    for (std::size_t m = 0; m < rank.metrics.size(); ++m) {
+      metrics[of.metrics[m].name] = rank.metrics[m] ? Json(*rank.metrics[m]) : Json();
+    }
+    ranks.push_back({{"rank", rank.rank},
+                     {"host", rank.host},
+                     {"slot", rank.slot < 0 ? Json() : Json(rank.slot)},
+                     {"device", rank.device},
+                     {"placement", rank.placement},
+                     {"step_ns", rank.step_ns},
+                     {"operations_ns", rank.work_ns},
+                     {"to_median", rank.to_median},
+                     {"idle_ns", rank.idle_ns},
+                     {"exposed_ns", rank.exposed_ns},
+                     {"waited_ns", rank.waited_ns},
+                     {"metrics", std::move(metrics)}});
+  }
+  Json groups = Json::array();
+  for (const RankGroup& group : of.groups) {
+    groups.push_back({{"kind", group.kind},
+                      {"name", group.name},
+                      {"ranks", group.ranks},
+                      {"operations_ns", group.work_ns},
+                      {"to_all", group.to_all},
+                      {"waited_ns", group.waited_ns}});
+  }
+  Json classes = Json::array();
+  for (const ClassSpread& spread : of.classes) {
+    classes.push_back({{"name", spread.op_class},
+                       {"least_ns", spread.least_ns},
+                       {"mean_ns", spread.mean_ns},
+                       {"most_ns", spread.most_ns},
+                       {"most_rank", spread.most_rank}});
+  }
+  Json peaks = Json::array();
+  for (const PeakOfPower& peak : job.power_peaks) {
+    Json operations = Json::array();
+    for (const auto& [name, ns] : peak.operations) {
+      operations.push_back({{"name", name}, {"ns", ns}});
+    }
+    peaks.push_back({{"host", peak.host},
+                     {"device", peak.device},
+                     {"metric", peak.metric},
+                     {"modelled", peak.modelled},
+                     {"threshold_watts", peak.threshold_watts},
+                     {"most_watts", peak.most_watts},
+                     {"peaks", peak.peaks},
+                     {"ns", peak.ns},
+                     {"throttled", peak.throttled ? Json(*peak.throttled) : Json()},
+                     {"operations", std::move(operations)}});
+  }
+  const Json json = {{"power_peaks", std::move(peaks)},
+                     {"kind", "ranks"},
+                     {"label", job.label},
+                     {"path", job.path},
+                     {"verdict", of.verdict},
+                     {"imbalance", of.imbalance},
+                     {"stragglers", of.stragglers},
+                     {"ranks", std::move(ranks)},
+                     {"groups", std::move(groups)},
+                     {"classes", std::move(classes)},
+                     {"notes", job.notes}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace reprise

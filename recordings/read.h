@@ -1,0 +1,38 @@
+// Trace sets and runs as recordings to compare.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "recordings/recording.h"
+#include "run/run.h"
+
+namespace reprise {
+
+// One rank of a trace set. Bad input: arguments that cannot be decoded.
+[[nodiscard]] Result<RankRecording> RecordingOfRank(const Graph& graph);
+
+// An .et file, or the ranks that are there of a set's directory, with their critical path. Bad
+// input as readers say, and for folded sets of more ranks than can be read one after the other.
+[[nodiscard]] Result<RecordedJob> ReadTraceRecording(const std::string& path);
+
+// A run's ranks: medians over its iterations. A run has no module paths, callers and weights.
+// Bad input: it replayed no trace (it watched a program), or no iteration was finished.
+[[nodiscard]] Result<RecordedJob> ReadRunRecording(const std::string& directory);
+[[nodiscard]] Result<RecordedJob> RecordingOfRun(const RunData& run);
+
+// By class, along the critical path of all ranks as recorded; empty where the equation has none.
+[[nodiscard]] std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs);
+
+// Fills `activity` and `slices` from operations and from device events that belong to none.
+// `launched_ns`: of each device slice in `slices` the end of its launch, INT64_MIN: not recorded.
+struct StepWindow {
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+void MeasureActivity(std::span<const StepWindow> steps, std::span<const std::int64_t> launched_ns,
+                     RankRecording& rank);
+
+}  // namespace reprise

@@ -1,0 +1,21 @@
+// What ranks of a run waited for each other in transfers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "run/run.h"
+
+namespace reprise {
+
+// What each member of a collective waited for the last one to arrive: by rank and node, the median
+// over iterations. The n-th of a group is the same on all its ranks. Of ranks whose clocks are one.
+using TransferWaits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
+[[nodiscard]] TransferWaits WaitsOf(const RunData& run);
+
+// The lower of two in the middle; 0 for none. Reorders the values.
+[[nodiscard]] std::int64_t MedianOf(std::vector<std::int64_t>& values);
+
+}  // namespace reprise

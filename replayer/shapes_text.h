@@ -1,0 +1,13 @@
+// The shapes of a call's inputs as text, which runs and comparisons tell calls apart by.
+#pragma once
+
+#include <string>
+
+#include "core/value.h"
+
+namespace reprise {
+
+// "[8,64] [64,64]": of the tensors among the inputs, the first few of long lists.
+[[nodiscard]] std::string InputShapesText(const OpCall& call);
+
+}  // namespace reprise

@@ -1,0 +1,151 @@
+// Two recordings side by side: what differs, in which operations, and what ran when.
+const sideNames = (data) => data.sides.map((side) => side.label);
+const ratioOf = (a, b) => (a > 0 && b > 0 ? `${(b / a).toFixed(2)}×` : UNKNOWN);
+const slower = (ns) => (ns > 0 ? 'var(--bad)' : 'var(--good)');
+
+function eachDifference(box, data, draw) {
+  data.differences.forEach((difference, i) => {
+    const place = data.differences.length > 1 ? element('div', {}, element('h3', {}, `${sideNames(data)[i + 1]} against ${sideNames(data)[0]}`)) : box;
+    draw(place, difference, sideNames(data)[0], sideNames(data)[i + 1], i + 1);
+    if (place !== box) box.append(place);
+  });
+}
+
+function drawRecordingVerdict(box, data) {
+  eachDifference(box, data, (place, of, a, b, s) => {
+    place.append(element('p', { class: 'verdict' }, `${of.verdict}.`));
+    for (const text of of.notes) place.append(warning(text));
+    const share = (side) => percent(side.share);
+    const rank = (index) => data.sides[index].ranks[0] || {};
+    place.append(cards(
+      card(`aligned operations of ${a}`, share(of.aligned.a), `${count(of.aligned.a.aligned)} of ${count(of.aligned.a.operations)}`),
+      card(`aligned operations of ${b}`, share(of.aligned.b), `${count(of.aligned.b.aligned)} of ${count(of.aligned.b.operations)}`),
+      card(`step of ${a}`, duration(of.totals.a.step_ns), rank(0).device || rank(0).processor || 'unknown device'),
+      card(`step of ${b}`, duration(of.totals.b.step_ns), rank(s).device || rank(s).processor || 'unknown device')));
+  });
+}
+
+const sumColumns = (a, b) => [column('count', (row) => count(Math.max(row.a.count, row.b.count))),
+  column(shortened(a, 20), (row) => duration(row.a.ns)), column(shortened(b, 20), (row) => duration(row.b.ns)),
+  column('ratio', (row) => ratioOf(row.a.ns, row.b.ns)), column('difference', (row) => signedDuration(row.difference_ns)),
+  column('without counterpart', (row) => `${count(row.a.alone_count)} / ${count(row.b.alone_count)}`)];
+
+function divergingBars(place, rows, title, first, a, b) {
+  const shown = rows.filter((row) => row.difference_ns !== 0).slice(0, MOST_RECORDING_BARS);
+  if (shown.length === 0) {
+    place.append(note(`${title}: no difference.`));
+    return;
+  }
+  stackedBars(place, shown.map((row) => ({ name: first.text(row), bars: [{ parts: [{ name: 'difference', value: row.difference_ns,
+    colour: slower(row.difference_ns), more: `${duration(row.a.ns)} to ${duration(row.b.ns)}, ${ratioOf(row.a.ns, row.b.ns)}` }] }] })), {
+    title, text: `Bars to the right: ${b} takes longer than ${a}.${rows.length > shown.length ? ' The largest differences; the table has all.' : ''}`,
+    format: signedDuration, columns: [first, ...sumColumns(a, b)], rows,
+  });
+}
+const MOST_RECORDING_BARS = 20;
+
+function drawRecordedClasses(box, data) {
+  eachDifference(box, data, (place, of, a, b) => {
+    divergingBars(place, of.classes, 'Time by class', textColumn('class', (row) => row.name), a, b);
+  });
+}
+function drawRecordedOperations(box, data) {
+  eachDifference(box, data, (place, of, a, b) => {
+    divergingBars(place, of.operations, 'Time by operation', textColumn('operation', (row) => row.name), a, b);
+    divergingBars(place, of.shapes, 'Time by operation and shapes', textColumn('operation, shapes', (row) => `${row.name} ${row.shapes}`), a, b);
+  });
+}
+
+const ACTIVITY_PARTS = [['busy_ns', 'operations ran', 'var(--c0)'], ['launch_wait_ns', 'waiting for launches', 'var(--c2)'],
+  ['latency_ns', 'from launch to start', 'var(--c4)'], ['other_idle_ns', 'other idle time', 'var(--c15)']];
+function drawRecordedActivity(box, data) {
+  eachDifference(box, data, (place, of, a, b) => {
+    const bar = (activity) => [{ parts: ACTIVITY_PARTS.map(([key, name, fill]) => ({ name, value: activity[key], colour: fill })) }];
+    stackedBars(place, [{ name: a, bars: bar(of.totals.a.activity) }, { name: b, bars: bar(of.totals.b.activity) }], {
+      title: 'How the steps passed', text: 'Sums of ranks and steps.', format: duration,
+      items: ACTIVITY_PARTS.map(([, name, fill]) => ({ name, colour: fill })),
+    });
+    const transfers = [['exposed_ns', 'exposed', 'var(--c2)'], ['waited_ns', 'waiting for other ranks', 'var(--c4)']];
+    if (of.totals.a.activity.transfers_ns + of.totals.b.activity.transfers_ns > 0) {
+      const bars = (activity) => transfers.map(([key, name, fill]) => ({ name, parts: [{ name, value: activity[key], colour: fill }] }));
+      stackedBars(place, [{ name: a, bars: bars(of.totals.a.activity) }, { name: b, bars: bars(of.totals.b.activity) }], {
+        title: 'Transfers', text: 'Exposed: no operation of the rank ran meanwhile.', format: duration,
+        items: transfers.map(([, name, fill]) => ({ name, colour: fill })) });
+    }
+  });
+  const paths = data.sides.filter((side) => side.critical_path.length > 0);
+  if (paths.length > 0) {
+    stackedBars(box, paths.map((side) => ({ name: side.label, bars: [{ parts: side.critical_path.map((part) => ({ name: part.name,
+      value: part.ns, colour: classColour(part.name) })) }] })), { title: 'Critical path', text: 'The chain of operations and delays that the end follows from.',
+      format: duration, items: classItems([...new Set(paths.flatMap((side) => side.critical_path.map((part) => part.name)))]) });
+  }
+}
+
+function drawTimelines(box, data) {
+  const lines = data.sides.filter((side) => side.timeline && side.timeline.lanes.length > 0);
+  if (lines.length === 0) return 'The recordings hold no operations.';
+  const longest = d3.max(lines, (side) => side.timeline.span_ns);
+  const [left, tall] = [190, 26];
+  const rows = lines.flatMap((side) => side.timeline.lanes.map((lane) => ({ side, lane })));
+  const height = rows.length * (tall + 8) + 8;
+  const svg = figure(box, { title: 'Timelines', height: height + 40,
+    text: 'One rank of each side on one scale, by the class that ran most in each stretch of time; blank: nothing ran.' });
+  legend(svg, classItems([...new Set(rows.flatMap(({ lane }) => lane.runs.map((run) => run[2])))]));
+  const x = d3.scaleLinear().domain([0, longest || 1]).range([left, WIDTH - 24]);
+  xAxis(svg, x, 0, height, duration, 'since the first step began');
+  rows.forEach(({ side, lane }, i) => {
+    const at = 4 + i * (tall + 8);
+    const wide = side.timeline.span_ns / side.timeline.bins;
+    svg.append('text').attr('x', left - 8).attr('y', at + tall / 2).attr('dy', '.35em').attr('text-anchor', 'end')
+      .text(shortened(`${side.label}, ${lane.name}`, 28));
+    for (const [from, to, name] of lane.runs) {
+      withTip(svg.append('path').attr('d', `M${x(from * wide)},${at}H${x(to * wide)}v${tall}H${x(from * wide)}Z`).style('fill', classColour(name)),
+        () => `${side.label}\n${name}: ${duration(from * wide)} to ${duration(to * wide)}`);
+    }
+  });
+  return undefined;
+}
+
+function drawShares(box, data) {
+  if (data.differences.every((of) => of.shares.length === 0)) {
+    return 'The peaks of a device are not known, or no operation has FLOPs or bytes: reprise list machines has those that are known.';
+  }
+  eachDifference(box, data, (place, of, a, b) => {
+    const parts = (use, fill) => [{ name: 'of the roofline', value: use.of_roofline, colour: fill,
+      more: `${percent(use.of_peak_flops)} of FLOP/s, ${percent(use.of_bandwidth)} of bandwidth` }];
+    stackedBars(place, of.shares.map((row) => ({ name: row.class, bars: [{ name: a, parts: parts(row.a, colour(0)) }, { name: b, parts: parts(row.b, colour(1)) }] })), {
+      title: 'Achieved share of what the peaks allow', format: percent,
+      text: 'The ratio of both times is the product of two: what the peaks alone would make of it, and how much less of them is reached.',
+      items: [{ name: a, colour: colour(0) }, { name: b, colour: colour(1) }],
+      columns: [textColumn('class', (row) => row.class), column('operations', (row) => count(row.count)),
+        column(`${a}: FLOP/s`, (row) => percent(row.a.of_peak_flops)), column(`${a}: bandwidth`, (row) => percent(row.a.of_bandwidth)),
+        column(`${b}: FLOP/s`, (row) => percent(row.b.of_peak_flops)), column(`${b}: bandwidth`, (row) => percent(row.b.of_bandwidth)),
+        column('by the peaks', (row) => times(row.peaks_factor)), column('by their use', (row) => times(row.use_factor))],
+      rows: of.shares });
+  });
+  return undefined;
+}
+
+function drawPasses(box, data) {
+  const sides = data.sides.filter((side) => side.ranks[0] && side.ranks[0].inference);
+  if (sides.length === 0) return 'No decode loop was found.';
+  const all = sides.map((side) => ({ side, of: side.ranks[0].inference }));
+  box.append(cards(...all.flatMap(({ side, of }) => [
+    card(`${side.label}: first token`, duration(of.first_token_ns), `${number(of.prefill_tokens_per_second)} tokens/s in prefill`),
+    card(`${side.label}: each token`, duration(of.per_token_ns), `${number(of.decode_tokens_per_second)} tokens/s in decode; cache grows by ${byteText(of.cache_growth_bytes)}`)])));
+  stackedBars(box, all.map(({ side, of }) => ({ name: side.label, bars: [{ parts: of.passes.slice(0, 500).map((pass) => ({ name: pass.kind,
+    value: pass.end_ns - pass.start_ns, colour: pass.kind === 'prefill' ? 'var(--c0)' : 'var(--c1)',
+    more: `${count(pass.sequences)} sequences, context of ${count(pass.context)} tokens` })) }] })), { title: 'Passes through the model', format: duration,
+    items: [{ name: 'prefill', colour: 'var(--c0)' }, { name: 'decode', colour: 'var(--c1)' }] });
+  return undefined;
+}
+
+const RECORDING_SECTIONS = [
+  { id: 'verdict', title: 'Verdict', draw: drawRecordingVerdict },
+  { id: 'classes', title: 'Classes', draw: drawRecordedClasses },
+  { id: 'timelines', title: 'Timelines', draw: drawTimelines },
+  { id: 'activity', title: 'Busy, waiting, idle', draw: drawRecordedActivity },
+  { id: 'operations', title: 'Operations', draw: drawRecordedOperations },
+  { id: 'shares', title: 'Share of peak', draw: drawShares },
+  { id: 'passes', title: 'Prefill and decode', draw: drawPasses },
+];
