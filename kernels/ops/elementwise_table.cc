@@ -66,7 +66,7 @@ std::optional<ElementwiseCall> ParseElementwise(const OpCall& call) {
       return std::nullopt;
     }
     const TensorDesc* tensor = present ? call.InputTensor(i) : nullptr;
-    // _foreach_addcmul and _addcdiv take their numbers from a tensor; out= is another one.
+    // A factor in a tensor, as _foreach_addcmul has them, stays one: CanRun refuses it.
     if (tensor != nullptr && argument.optional && k == 3 && IsResult(*tensor, *parsed.result)) {
       tensor = nullptr;  // the out= tensor where the number was left out
     }

@@ -224,16 +224,7 @@ def attention():
          (*swapped(out), lse))
 
 
-def factors():
-    """Factors in a tensor, one for each tensor of the lists."""
-    for name in "_foreach_addcmul", "_foreach_addcdiv":
-        lists = [[torch.randn(3), torch.randn(2, 2)] for _ in range(2)]
-        case(name, *lists, [torch.rand(3) + 0.5, torch.rand(2, 2) + 0.5], torch.tensor([0.25, -3.0]),
-             overload="Tensor")
-
-
 for group in (elementwise, copies, indexing, masks, searching, bags, products, images, attention):
     group()
 for group in values_of_images.GROUPS:
     group(case)
-factors()
