@@ -39,7 +39,7 @@ TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
   const std::int64_t members = arrival.members;
   const std::int64_t own = x.shape[0] / members;  // rows of a member
   const std::int64_t rows = own / static_cast<std::int64_t>(arrival.parts.size());
-  const TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
+  TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
   const TensorDesc repeated =
       b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset);
   b.out.Host("aten::expand", {Of(y), OfInts({members, k, n}), OfBool(false)}, {Of(repeated)});
