@@ -45,7 +45,10 @@ Result<AnonymizeRequest> MakeRequest(const AnonymizeFlags& flags) {
 Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
   Json ranks = Json::array();
   for (const AnonymizeReport::Rank& rank : report.ranks) {
-    ranks.push_back({{"rank", rank.rank}, {"path", rank.path}, {"nodes", rank.nodes}});
+    ranks.push_back({{"rank", rank.rank},
+                     {"ranks_alike", rank.alike},
+                     {"path", rank.path},
+                     {"nodes", rank.nodes}});
   }
   Json fields = Json::object();
   for (std::size_t i = 0; i < kFieldCount; ++i) {
@@ -69,13 +72,15 @@ Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
 
 void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool verbose) {
   std::uint64_t nodes = 0;
+  std::int64_t ranks = 0;
   for (const AnonymizeReport::Rank& rank : report.ranks) {
-    nodes += rank.nodes;
+    nodes += rank.nodes * static_cast<std::uint64_t>(rank.alike);
+    ranks += rank.alike;
     if (verbose) {
       fmt::print("{}: {} nodes\n", ShownText(rank.path), rank.nodes);
     }
   }
-  fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, report.ranks.size(), nodes);
+  fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, ranks, nodes);
   fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", request.policy.name,
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
   std::vector<std::string> counts;

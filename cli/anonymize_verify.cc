@@ -50,9 +50,9 @@ Result<DifferenceFound> FirstDifference(const std::string& original, const std::
   if (DifferenceFound difference = comparison.Groups(a, b)) {
     return difference;
   }
-  for (const auto& [rank, path] : a.files) {
-    REPRISE_ASSIGN(const Graph graph_a, Graph::Load(path));
-    REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.files.at(rank)));
+  for (const TraceSet::DistinctRank& one : a.DistinctRanks()) {
+    REPRISE_ASSIGN(const Graph graph_a, Graph::Load(one.path));
+    REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.files.at(one.rank)));
     REPRISE_ASSIGN(DifferenceFound difference, comparison.Rank(graph_a, graph_b));
     if (!difference) {
       REPRISE_ASSIGN(difference, PlansDiffer(graph_a, graph_b));

@@ -1,6 +1,8 @@
 // reprise export: a trace or a run in other programs' formats.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -37,6 +39,18 @@ struct Input {
   std::optional<TraceSet> set;
 };
 
+// One rank of each class shows all that there is.
+std::string ClassesToChoose(const TraceSet& set) {
+  constexpr std::size_t kMost = 4;
+  const std::vector<TraceSet::DistinctRank> distinct = set.DistinctRanks();
+  std::vector<std::int32_t> ranks;
+  for (std::size_t i = 0; i < std::min(kMost, distinct.size()); ++i) {
+    ranks.push_back(distinct[i].rank);
+  }
+  return fmt::format("choose one with --rank (the first of the classes are {}{}), or give --all",
+                     fmt::join(ranks, ", "), ranks.size() < distinct.size() ? ", .." : "");
+}
+
 Result<Input> FindTraces(const ExportFlags& flags) {
   Input input;
   std::error_code error;
@@ -48,8 +62,11 @@ Result<Input> FindTraces(const ExportFlags& flags) {
     return input;
   }
   REPRISE_ASSIGN(input.set, TraceSet::OpenPresent(flags.input));
+  if (!flags.rank && !flags.all) {
+    REPRISE_TRY(input.set->CheckRankByRank(
+        fmt::format("{} gets the nodes of every rank", flags.format), ClassesToChoose(*input.set)));
+  }
   if (!flags.rank) {
-    REPRISE_TRY(input.set->CheckRankByRank("export"));
     REPRISE_TRY(input.set->Verify());
   }
   const std::size_t present = input.set->files.size();
@@ -238,9 +255,10 @@ Result<int> RunExport(const ExportFlags& flags) {
                       "--step",
                       flags.format));
     }
-    REPRISE_TRY(flags.format == "astra-sim"
-                    ? ExportAstraSim(flags.input, flags.output, flags.simulator, flags.force)
-                    : ExportChakraJson(flags.input, flags.output, flags.force));
+    REPRISE_TRY(
+        flags.format == "astra-sim"
+            ? ExportAstraSim(flags.input, flags.output, flags.simulator, flags.all, flags.force)
+            : ExportChakraJson(flags.input, flags.output, flags.all, flags.force));
     return 0;
   }
   REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output, flags.force));
@@ -286,7 +304,8 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--max-nodes", flags->max_nodes, "for dot: refuse larger graphs")
       ->capture_default_str();
-  app.add_flag("--all", flags->all, "for dot: accept any size");
+  app.add_flag("--all", flags->all,
+               "accept any size: dot of many nodes, a folded set of more than 1,024 ranks");
   app.add_flag("--force", flags->force, "replace an output that exists");
   AddSimulatorOptions(app, flags->simulator);
   return [flags] { return RunExport(*flags); };

@@ -81,6 +81,13 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
       output, output);
 }
 
+Status CheckFilePerRank(const TraceSet& set, std::string_view what, bool all) {
+  return all ? Status{}
+             : set.CheckRankByRank(what,
+                                   "generate the job with fewer data-parallel ranks, or give --all "
+                                   "and disk space for as many files");
+}
+
 Status WriteOneJson(const std::string& input, const std::string& output, bool force,
                     std::uint64_t& nodes) {
   REPRISE_ASSIGN(OutputFile file, OutputFile::Create(output, force));
@@ -138,13 +145,14 @@ void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
 }
 
 Status ExportAstraSim(const std::string& input, const std::string& output,
-                      const SimulatorFlags& flags, bool force) {
+                      const SimulatorFlags& flags, bool all, bool force) {
   std::error_code error;
   if (!fs::is_directory(input, error)) {
     return UsageError(fmt::format("{}: --to astra-sim takes the directory of a trace set", input));
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
   REPRISE_TRY(set.Verify());
+  REPRISE_TRY(CheckFilePerRank(set, "ASTRA-sim reads a file of each rank", all));
   astra_sim::Request request{.set_directory = input,
                              .output_directory = output,
                              .mode = flags.mode == "replay"    ? Mode::kReplay
@@ -163,7 +171,7 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
   return {};
 }
 
-Status ExportChakraJson(const std::string& input, const std::string& output, bool force) {
+Status ExportChakraJson(const std::string& input, const std::string& output, bool all, bool force) {
   std::uint64_t nodes = 0;
   std::error_code error;
   if (!fs::is_directory(input, error)) {
@@ -173,6 +181,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
   REPRISE_TRY(set.Verify());
+  REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
   fs::create_directories(output, error);
   if (error) {
     return EnvironmentError(fmt::format("cannot create {}: {}", output, error.message()));

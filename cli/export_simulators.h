@@ -22,12 +22,13 @@ struct SimulatorFlags {
 // The options of --to astra-sim.
 void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags);
 
-// A directory: the set, the machine's files and a script that runs them.
+// `all`: also of folded sets of very many ranks. A directory: the set, the machine's files and a
+// script that runs them.
 [[nodiscard]] Status ExportAstraSim(const std::string& input, const std::string& output,
-                                    const SimulatorFlags& flags, bool force);
+                                    const SimulatorFlags& flags, bool all, bool force);
 
 // A set becomes a directory of NAME.<rank>.json with the groups beside it, one file a file.
-[[nodiscard]] Status ExportChakraJson(const std::string& input, const std::string& output,
+[[nodiscard]] Status ExportChakraJson(const std::string& input, const std::string& output, bool all,
                                       bool force);
 
 }  // namespace reprise

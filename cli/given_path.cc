@@ -9,6 +9,8 @@
 #include <iterator>
 #include <vector>
 
+#include "et_schema/rank_classes.h"
+
 namespace reprise {
 namespace {
 
@@ -122,6 +124,10 @@ std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
   const bool to_run = wanted == PathKind::kRun;
   switch (given) {
     case PathKind::kTraceSet:
+      if (to_run && RankClasses::Present(path)) {  // of many ranks, most likely
+        return fmt::format("simulate it first: reprise simulate {} -o simulated --machine NAME",
+                           path);
+      }
       return to_run ? fmt::format("replay it first: mpirun -n {} reprise replay {} -o replayed",
                                   CountTraceFiles(path), path)
                     : fmt::format("pack it first: reprise pack {} -o {}.reprise", path,

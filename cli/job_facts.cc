@@ -89,7 +89,7 @@ Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_b
     request.workload.micro_batch = batches[middle];
     bool fits = false;
     // What breaks a rule of the schedule does not count as fitting.
-    if (CheckWorkload(request.workload)) {
+    if (CheckRules(request.workload)) {
       REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
       const std::int64_t peak = PeakBytes(FactsOf(request.workload, summary));
       fits = static_cast<double>(peak) <= memory_bytes;

@@ -34,6 +34,7 @@ Json RanksJson(const TraceStats& stats) {
     }
     out.push_back({{"rank", metadata.rank},
                    {"file", rank.file},
+                   {"ranks_alike", rank.alike},
                    {"source", metadata.source},
                    {"nodes", rank.nodes},
                    {"edges", rank.edges},
@@ -84,6 +85,15 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
                       {"ranks", row.group.ranks},
                       {"transfers", row.transfers}});
   }
+  Json roles = Json::array();
+  for (const auto& [role, row] : stats.roles) {
+    roles.push_back({{"role", role},
+                     {"description", row.description},
+                     {"groups", row.groups},
+                     {"least_ranks", row.least_ranks},
+                     {"most_ranks", row.most_ranks},
+                     {"transfers", row.transfers}});
+  }
   Json reader = Json::object();
   for (const auto& [name, counter] : stats.reader) {
     reader[name] = {{"count", counter.count}, {"examples", counter.examples}};
@@ -100,6 +110,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
           {"transfers", TransfersJson(stats)},
           {"certainty", std::move(certainty)},
           {"groups", std::move(groups)},
+          {"roles", std::move(roles)},
           {"ranges", stats.ranges.ToJson()},
           {"diagnostics", {{"converter", stats.converter}, {"reader", std::move(reader)}}}};
 }

@@ -1,5 +1,6 @@
 #include "cli/trace_stats.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -9,57 +10,109 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void AddTransfer(const Graph& graph, Graph::Index i, const CommSpec& spec, TraceStats& stats) {
-  TraceStats::TransferRow& row = stats.transfers[spec.kind];
-  ++row.count;
-  row.in_bytes += spec.in_bytes;
-  row.out_bytes += spec.out_bytes;
-  row.duration_ns += graph.duration_ns(i);
-  if (graph.transfer_ns(i) >= 0) {
-    row.transfer_ns += graph.transfer_ns(i);
-  } else {
-    ++row.unmatched;
-  }
-  ++stats.certainty[spec.certainty];
-  TraceStats::GroupRow& group = stats.groups[spec.group];
-  group.group.id = spec.group;
-  ++group.transfers;
-}
+// Sums over the ranks of one file.
+class RankSums {
+ public:
+  RankSums(TraceStats& stats, std::int64_t alike, const RankClasses* classes)
+      : stats_(stats),
+        alike_(alike),
+        times_(static_cast<std::uint64_t>(alike)),
+        classes_(classes) {}
 
-Status AddFile(const std::string& path, TraceStats& stats) {
-  REPRISE_ASSIGN(const Graph graph, Graph::Load(path));
-  TraceStats::RankRow rank{.file = path, .metadata = graph.metadata(), .nodes = graph.size()};
-  rank.memory_bytes = graph.MemoryBytes();
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    ++stats.types[graph.type(i)];
-    for (TraceStats::ClassRow* row :
-         {&stats.kinds[graph.kind(i)], &stats.classes[graph.op_class(i)]}) {
-      ++row->nodes;
-      row->duration_ns += graph.duration_ns(i);
+  Status Add(const std::string& path) {
+    REPRISE_ASSIGN(const Graph graph, Graph::Load(path));
+    TraceStats::RankRow rank{.file = path, .alike = alike_, .metadata = graph.metadata()};
+    rank.nodes = graph.size();
+    rank.memory_bytes = graph.MemoryBytes();
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      stats_.types[graph.type(i)] += times_;
+      for (TraceStats::ClassRow* row :
+           {&stats_.kinds[graph.kind(i)], &stats_.classes[graph.op_class(i)]}) {
+        row->nodes += times_;
+        row->duration_ns += graph.duration_ns(i) * alike_;
+      }
+      for (std::size_t d = 0; d < graph.deps(i).size(); ++d) {
+        TraceStats::ReasonRow& row = stats_.reasons[graph.reasons(i)[d]];
+        row.edges += times_;
+        row.inferred += graph.inferred(i, d) ? times_ : 0;
+      }
+      rank.edges += graph.deps(i).size();
+      if (const CommSpec* spec = graph.comm(i)) {
+        AddTransfer(graph, i, *spec);
+      }
     }
-    for (std::size_t d = 0; d < graph.deps(i).size(); ++d) {
-      TraceStats::ReasonRow& row = stats.reasons[graph.reasons(i)[d]];
-      ++row.edges;
-      row.inferred += graph.inferred(i, d) ? 1 : 0;
+    stats_.ranges.Add(graph.metadata());
+    stats_.nodes += rank.nodes * times_;
+    stats_.edges += rank.edges * times_;
+    for (const auto& [name, count] : graph.metadata().diagnostics) {
+      stats_.converter[name] += count * times_;
     }
-    rank.edges += graph.deps(i).size();
-    if (const CommSpec* spec = graph.comm(i)) {
-      AddTransfer(graph, i, *spec, stats);
+    for (const auto& [name, counter] : graph.diagnostics().Snapshot()) {
+      Diagnostics::Counter& total = stats_.reader[name];
+      total.count += counter.count;
+      total.examples.insert(total.examples.end(), counter.examples.begin(), counter.examples.end());
     }
+    stats_.ranks.push_back(std::move(rank));
+    return {};
   }
-  stats.ranges.Add(graph.metadata());
-  stats.nodes += rank.nodes;
-  stats.edges += rank.edges;
-  for (const auto& [name, count] : graph.metadata().diagnostics) {
-    stats.converter[name] += count;
+
+  // By role, of one rank.
+  [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& by_role() const {
+    return by_role_;
   }
-  for (const auto& [name, counter] : graph.diagnostics().Snapshot()) {
-    Diagnostics::Counter& total = stats.reader[name];
-    total.count += counter.count;
-    total.examples.insert(total.examples.end(), counter.examples.begin(), counter.examples.end());
+
+ private:
+  void AddTransfer(const Graph& graph, Graph::Index i, const CommSpec& spec) {
+    TraceStats::TransferRow& row = stats_.transfers[spec.kind];
+    row.count += times_;
+    row.in_bytes += spec.in_bytes * alike_;
+    row.out_bytes += spec.out_bytes * alike_;
+    row.duration_ns += graph.duration_ns(i) * alike_;
+    if (graph.transfer_ns(i) >= 0) {
+      row.transfer_ns += graph.transfer_ns(i) * alike_;
+    } else {
+      row.unmatched += times_;
+    }
+    stats_.certainty[spec.certainty] += times_;
+    if (classes_ != nullptr) {
+      ++by_role_[std::string(classes_->RoleOf(spec.group))];
+      return;
+    }
+    TraceStats::GroupRow& group = stats_.groups[spec.group];
+    group.group.id = spec.group;
+    ++group.transfers;
   }
-  stats.ranks.push_back(std::move(rank));
-  return {};
+
+  TraceStats& stats_;
+  std::int64_t alike_;
+  std::uint64_t times_;
+  const RankClasses* classes_;
+  std::map<std::string, std::uint64_t, std::less<>> by_role_;
+};
+
+// Each group gets the transfers of its members, which their classes' files have.
+void AddGroupsOfRoles(
+    const RankClasses& classes,
+    const std::vector<std::map<std::string, std::uint64_t, std::less<>>>& by_class,
+    TraceStats& stats) {
+  for (auto& [id, row] : stats.groups) {
+    const std::string_view role = classes.RoleOf(id);
+    for (const std::int32_t rank : row.group.ranks) {
+      const auto& counts = by_class[classes.IndexOf(rank)];
+      const auto at = counts.find(role);
+      row.transfers += at == counts.end() ? 0 : at->second;
+    }
+    if (role.empty()) {
+      continue;
+    }
+    const std::size_t members = row.group.ranks.size();
+    TraceStats::RoleRow& sum = stats.roles[std::string(role)];
+    sum.least_ranks = sum.groups == 0 ? members : std::min(sum.least_ranks, members);
+    sum.most_ranks = std::max(sum.most_ranks, members);
+    sum.description = row.group.description;
+    ++sum.groups;
+    sum.transfers += row.transfers;
+  }
 }
 
 }  // namespace
@@ -68,18 +121,26 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
   TraceStats stats;
   std::error_code code;
   if (!fs::is_directory(path, code)) {
-    REPRISE_TRY(AddFile(path, stats));
+    REPRISE_TRY(RankSums(stats, 1, nullptr).Add(path));
     return stats;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
-  REPRISE_TRY(set.CheckRankByRank("stats"));
   REPRISE_TRY(set.Verify());
   stats.missing_ranks = set.MissingRanks();
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;
   }
-  for (const auto& [rank, file] : set.files) {
-    REPRISE_TRY(AddFile(file, stats));
+  std::vector<std::map<std::string, std::uint64_t, std::less<>>> by_class(
+      set.classes ? set.classes->classes().size() : 0);
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    RankSums sums(stats, one.alike, set.classes.get());
+    REPRISE_TRY(sums.Add(one.path));
+    if (set.classes) {
+      by_class[set.classes->IndexOf(one.rank)] = sums.by_role();
+    }
+  }
+  if (set.classes) {
+    AddGroupsOfRoles(*set.classes, by_class, stats);
   }
   return stats;
 }

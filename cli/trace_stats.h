@@ -34,13 +34,21 @@ struct TraceStats {
     ProcessGroup group;
     std::uint64_t transfers = 0;
   };
+  // The groups of one role, in folded sets.
+  struct RoleRow {
+    std::string description;
+    std::uint64_t groups = 0, transfers = 0;  // transfers: of all their members
+    std::size_t least_ranks = 0, most_ranks = 0;
+  };
   struct RankRow {
     std::string file;
+    std::int64_t alike = 1;  // ranks that this row stands for: those of a class, in folded sets
     TraceMetadata metadata;
     std::uint64_t nodes = 0, edges = 0;
     std::size_t memory_bytes = 0;
   };
 
+  // Sums are of all ranks: what a class's file has counts once for each of its ranks.
   std::vector<RankRow> ranks;
   std::string missing_ranks;  // in words
   std::uint64_t nodes = 0, edges = 0;
@@ -51,6 +59,7 @@ struct TraceStats {
   std::map<CommKind, TransferRow> transfers;
   std::map<GroupCertainty, std::uint64_t> certainty;
   std::map<std::string, GroupRow> groups;
+  std::map<std::string, RoleRow> roles;  // folded sets only
   RangeSummary ranges;
   std::map<std::string, std::uint64_t> converter;  // kept in the files
   std::map<std::string, Diagnostics::Counter> reader;

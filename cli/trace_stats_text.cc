@@ -36,12 +36,15 @@ void PrintRanks(const TraceStats& stats) {
             ? "-"
             : fmt::format("{:.1f} us", static_cast<double>(rank.metadata.tracing_call_ns) * 1e-3);
     std::string head = fmt::format("{:>5} {:>9} {:>9}", rank.metadata.rank, rank.nodes, rank.edges);
+    const std::string alike =
+        rank.alike > 1 ? fmt::format("  and {} others", rank.alike - 1) : std::string();
     if (rank.metadata.steps.empty()) {
-      fmt::print("{}  {:<24} {:>12} {:>14} {:>14}\n", head, "none", "-", untraced, tracing);
+      fmt::print("{}  {:<24} {:>12} {:>14} {:>14}{}\n", head, "none", "-", untraced, tracing,
+                 alike);
     }
     for (const Step& step : rank.metadata.steps) {
-      fmt::print("{}  {:<24} {:>9.3f} ms {:>14} {:>14}\n", head, ShownText(step.name),
-                 Ms(step.duration_ns), untraced, tracing);
+      fmt::print("{}  {:<24} {:>9.3f} ms {:>14} {:>14}{}\n", head, ShownText(step.name),
+                 Ms(step.duration_ns), untraced, tracing, alike);
       head.assign(head.size(), ' ');
     }
   }
@@ -105,7 +108,24 @@ void PrintTransfers(const TraceStats& stats) {
   fmt::print("process group of a transfer: {}\n", certainty);
 }
 
+void PrintRoles(const TraceStats& stats) {
+  fmt::print("\n{:<14} {:<36} {:>9} {:>12} {:>12}\n", "groups of", "description", "groups",
+             "ranks each", "transfers");
+  for (const auto& [role, row] : stats.roles) {
+    fmt::print("{:<14} {:<36} {:>9} {:>12} {:>12}\n", ShownText(role), ShownText(row.description),
+               row.groups,
+               row.least_ranks == row.most_ranks
+                   ? fmt::format("{}", row.most_ranks)
+                   : fmt::format("{} to {}", row.least_ranks, row.most_ranks),
+               row.transfers);
+  }
+}
+
 void PrintGroups(const TraceStats& stats) {
+  if (!stats.roles.empty()) {
+    PrintRoles(stats);
+    return;
+  }
   if (stats.groups.empty()) {
     return;
   }
@@ -234,17 +254,24 @@ void PrintStatsDetails(const TraceStats& stats) {
 void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verbose) {
   std::set<std::string> sources;
   std::size_t memory_bytes = 0;
+  std::uint64_t read = 0;  // nodes, those of a class once
+  std::int64_t ranks = 0;
   for (const TraceStats::RankRow& rank : stats.ranks) {
+    read += rank.nodes;
+    ranks += rank.alike;
     sources.insert(rank.metadata.source.empty() ? "source not named"
                                                 : ShownText(rank.metadata.source));
     memory_bytes += rank.memory_bytes;
   }
-  fmt::print("{}: {} rank{}, {} nodes, {} edges; {}\n", path, stats.ranks.size(),
-             stats.ranks.size() == 1 ? "" : "s", stats.nodes, stats.edges,
-             fmt::join(sources, "; "));
-  if (stats.nodes > 0 && verbose) {
+  const bool folded = static_cast<std::size_t>(ranks) != stats.ranks.size();
+  fmt::print("{}: {} rank{}{}, {} nodes, {} edges; {}\n", path, ranks, ranks == 1 ? "" : "s",
+             folded ? fmt::format(" in {} class{}", stats.ranks.size(),
+                                  stats.ranks.size() == 1 ? "" : "es")
+                    : "",
+             stats.nodes, stats.edges, fmt::join(sources, "; "));
+  if (read > 0 && verbose) {
     fmt::print("in memory: {} ({} bytes a node)\n", Bytes(static_cast<std::int64_t>(memory_bytes)),
-               memory_bytes / stats.nodes);
+               memory_bytes / read);
   }
   verbose ? PrintStatsDetails(stats) : PrintStatsSummary(stats);
 }

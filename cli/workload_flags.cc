@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "workload/job/generate.h"
+#include "workload/job/nearest_layout.h"
 #include "workload/job/parse.h"
 
 namespace reprise {
@@ -94,7 +95,7 @@ Status AsUsage(Status status) {
   return status ? status : Status(UsageError(status.error().message));
 }
 
-Status ApplyLayout(const WorkloadFlags& flags, Workload& w) {
+void ApplyLayout(const WorkloadFlags& flags, Workload& w) {
   Layout& l = w.layout;
   const auto set = [](const std::optional<std::int64_t>& flag, std::int64_t& to) {
     to = flag.value_or(to);
@@ -112,6 +113,24 @@ Status ApplyLayout(const WorkloadFlags& flags, Workload& w) {
   l.distributed_optimizer =
       flags.distributed_optimizer.value_or(l.distributed_optimizer) && !flags.fsdp.value_or(false);
   l.sequence_parallel = flags.sp.value_or(l.sequence_parallel && l.tp > 1);
+}
+
+// The number of ranks nearest to `ranks` that keeps all rules.
+std::int64_t NearestRanks(Workload w, std::int64_t each, std::int64_t ranks) {
+  constexpr std::int64_t kMostTries = 64;
+  const std::int64_t nearest = std::max<std::int64_t>(1, (ranks + each / 2) / each);
+  for (std::int64_t i = 0; i < kMostTries; ++i) {
+    w.layout.dp = nearest + (i % 2 == 0 ? i / 2 : -(i + 1) / 2);
+    if (w.layout.dp >= 1 && CheckRules(w)) {
+      return w.layout.dp * each;
+    }
+  }
+  return nearest * each;
+}
+
+// Data parallelism follows from the number of ranks. The rest of the workload is complete.
+Status ApplyRanks(const WorkloadFlags& flags, Workload& w) {
+  Layout& l = w.layout;
   if (!flags.ranks) {
     return {};
   }
@@ -123,8 +142,7 @@ Status ApplyLayout(const WorkloadFlags& flags, Workload& w) {
   if (each <= 0 || *flags.ranks % each != 0) {
     return UsageError(fmt::format(
         "--ranks {} is not a multiple of {} (tp {} x pp {} x cp {}); the nearest that works is {}",
-        *flags.ranks, each, l.tp, l.pp, l.cp,
-        each > 0 ? std::max<std::int64_t>(1, (*flags.ranks + each / 2) / each) * each : 0));
+        *flags.ranks, each, l.tp, l.pp, l.cp, each > 0 ? NearestRanks(w, each, *flags.ranks) : 0));
   }
   l.dp = *flags.ranks / each;
   return {};
@@ -156,13 +174,13 @@ Status ApplyStep(const WorkloadFlags& flags, Workload& w) {
 
 // A rule that the workload breaks only because of the flags is a usage error.
 Status CheckWithFlags(const WorkloadFlags& flags, const Workload& w) {
-  Status checked = CheckWorkload(w);
+  Status checked = CheckWorkload(w, flags.ranks);
   if (checked) {
     return checked;
   }
   REPRISE_ASSIGN(Workload described, ReadWorkload(flags.what));
   CompleteWorkload(described);
-  return CheckWorkload(described) ? AsUsage(checked) : checked;
+  return CheckRules(described) ? AsUsage(checked) : checked;
 }
 
 }  // namespace
@@ -269,7 +287,7 @@ std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& fla
 Result<Workload> MakeWorkload(const WorkloadFlags& flags) {
   REPRISE_ASSIGN(Workload w, ReadWorkload(flags.what));
   REPRISE_TRY(ApplyStep(flags, w));
-  REPRISE_TRY(ApplyLayout(flags, w));
+  ApplyLayout(flags, w);
   w.global_batch = flags.global_batch.value_or(w.global_batch);
   w.micro_batch = flags.micro_batch.value_or(w.micro_batch);
   w.model.sequence = flags.sequence.value_or(w.model.sequence);
@@ -278,6 +296,7 @@ Result<Workload> MakeWorkload(const WorkloadFlags& flags) {
       static_cast<std::uint64_t>(flags.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));
   w.name = flags.name.value_or(w.name);
   CompleteWorkload(w);
+  REPRISE_TRY(ApplyRanks(flags, w));
   REPRISE_TRY(CheckWithFlags(flags, w));
   return w;
 }

@@ -31,6 +31,13 @@ Result<OutputFiles> OutputFiles::Directory(const std::string& directory, const s
   return out;
 }
 
+Result<OutputFiles> OutputFiles::FoldedDirectory(const std::string& directory,
+                                                 const std::string& name, bool force) {
+  REPRISE_ASSIGN(OutputFiles out, Directory(directory, name, force));
+  out.folded_ = true;
+  return out;
+}
+
 Result<OutputFiles> OutputFiles::OneFile(const std::string& path, bool force) {
   std::error_code error;
   if (!force && fs::exists(fs::symlink_status(path, error))) {
@@ -42,7 +49,7 @@ Result<OutputFiles> OutputFiles::OneFile(const std::string& path, bool force) {
 }
 
 std::string OutputFiles::NameOf(std::int32_t rank) const {
-  return fmt::format("{}.{}.et", name_, rank);
+  return fmt::format("{}.{}{}.et", name_, folded_ ? "class" : "", rank);
 }
 
 std::string OutputFiles::Temporary(std::int32_t rank) const {
@@ -58,6 +65,15 @@ Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) {
     return {};  // the writer has renamed it already
   }
   REPRISE_TRY(WriteGroups(temporary_->path(), groups));
+  return Finish();
+}
+
+Status OutputFiles::Publish(const RankClasses& classes) {
+  REPRISE_TRY(classes.Write(temporary_->path()));
+  return Finish();
+}
+
+Status OutputFiles::Finish() {
   REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet));
   return temporary_->Publish([](const std::string& kept) { return !IsTraceSetFile(kept); });
 }

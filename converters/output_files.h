@@ -19,6 +19,9 @@ class OutputFiles {
   // trace set (core/output_kind.h): that is replaced, other files stay.
   static Result<OutputFiles> Directory(const std::string& directory, const std::string& name,
                                        bool force);
+  // A folded set: the numbers below are of classes, not of ranks.
+  static Result<OutputFiles> FoldedDirectory(const std::string& directory, const std::string& name,
+                                             bool force);
   // One rank's file, without groups. Usage error if it exists, unless `force`.
   static Result<OutputFiles> OneFile(const std::string& path, bool force);
 
@@ -27,11 +30,15 @@ class OutputFiles {
   [[nodiscard]] std::string Final(std::int32_t rank) const;
   // Writes the groups and the checksums (trace sets only) and moves everything to its place.
   [[nodiscard]] Status Publish(const std::map<std::string, ProcessGroup>& groups);
+  [[nodiscard]] Status Publish(const RankClasses& classes);
 
  private:
   OutputFiles() = default;
   [[nodiscard]] std::string NameOf(std::int32_t rank) const;
 
+  [[nodiscard]] Status Finish();
+
+  bool folded_ = false;
   std::string file_;  // OneFile
   std::string directory_, name_;
   std::optional<TemporaryOutput> temporary_;  // beside directory_; OneFile: none

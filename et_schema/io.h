@@ -20,6 +20,9 @@ namespace reprise {
 class EtReader {
  public:
   static Result<std::unique_ptr<EtReader>> Open(const std::string& path);
+  // A class's file of a folded set, or any other, as it stands: transfers name their group by its
+  // role, and peers by their position. Open refuses such a file.
+  static Result<std::unique_ptr<EtReader>> OpenAsItStands(const std::string& path);
   virtual ~EtReader() = default;
   [[nodiscard]] virtual const TraceMetadata& metadata() const = 0;
   // False at the end of the file.

@@ -34,14 +34,19 @@ void CopyHeader(const NodeView& view, Node& node) { CopyFields(view, node); }
 
 Result<std::unique_ptr<NodeStream>> NodeStream::Open(const std::string& path) {
   REPRISE_ASSIGN(std::optional<FoldedRank> folded, FindFoldedRank(path));
-  REPRISE_ASSIGN(auto messages, MessageReader::Open(folded ? folded->file : path));
-  std::unique_ptr<NodeStream> stream(new NodeStream(std::move(messages)));
-  REPRISE_TRY(stream->ReadMetadata());
+  REPRISE_ASSIGN(auto stream, OpenAsItStands(folded ? folded->file : path));
   if (folded) {
     stream->metadata_.rank = folded->rank;
     stream->metadata_.world_size = folded->classes->world_size();
     stream->folded_ = std::move(folded);
   }
+  return stream;
+}
+
+Result<std::unique_ptr<NodeStream>> NodeStream::OpenAsItStands(const std::string& path) {
+  REPRISE_ASSIGN(auto messages, MessageReader::Open(path));
+  std::unique_ptr<NodeStream> stream(new NodeStream(std::move(messages)));
+  REPRISE_TRY(stream->ReadMetadata());
   return stream;
 }
 

@@ -89,6 +89,8 @@ class NodeStream {
   // Of a rank of a folded set (FindFoldedRank), the nodes are those of its class, with the groups,
   // peers and roots of this rank.
   static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
+  // As EtReader::OpenAsItStands.
+  static Result<std::unique_ptr<NodeStream>> OpenAsItStands(const std::string& path);
   [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
   // False at the end. The view's strings are valid until the next call.
   [[nodiscard]] Result<bool> Next(NodeView& view);

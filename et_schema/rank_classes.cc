@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <numeric>
 
@@ -245,6 +246,21 @@ std::map<std::string, ProcessGroup> RankClasses::Groups() const {
     }
   }
   return groups;
+}
+
+std::string_view RankClasses::RoleOf(std::string_view group_id) const {
+  std::int64_t number = 0;
+  const char* const end = group_id.data() + group_id.size();
+  if (const auto [at, error] = std::from_chars(group_id.data(), end, number);
+      error != std::errc{} || at != end) {
+    return {};
+  }
+  for (std::size_t role = 0; role < roles_.size(); ++role) {
+    if (number >= index_[role].first_id && number < index_[role].first_id + index_[role].groups) {
+      return roles_[role].role;
+    }
+  }
+  return {};
 }
 
 std::optional<ProcessGroup> RankClasses::GroupOf(std::string_view role, std::int32_t rank) const {

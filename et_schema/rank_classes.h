@@ -70,6 +70,8 @@ class RankClasses {
 
   // All process groups, with the ids that Resolve uses; "0" are all ranks.
   [[nodiscard]] std::map<std::string, ProcessGroup> Groups() const;
+  // The role of a group by its id; empty: "0", or no such group.
+  [[nodiscard]] std::string_view RoleOf(std::string_view group_id) const;
   // The rank's group of that role; none: no such role, or it is no member.
   [[nodiscard]] std::optional<ProcessGroup> GroupOf(std::string_view role, std::int32_t rank) const;
   // Turns a transfer of a class file into that of a rank. Bad input: no such group or position.

@@ -38,6 +38,11 @@ class StreamReader : public EtReader {
 
 }  // namespace
 
+Result<std::unique_ptr<EtReader>> EtReader::OpenAsItStands(const std::string& path) {
+  REPRISE_ASSIGN(auto stream, NodeStream::OpenAsItStands(path));
+  return std::make_unique<StreamReader>(path, std::move(stream));
+}
+
 Result<std::unique_ptr<EtReader>> EtReader::Open(const std::string& path) {
   REPRISE_ASSIGN(auto stream, NodeStream::Open(path));
   return std::make_unique<StreamReader>(path, std::move(stream));

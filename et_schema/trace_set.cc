@@ -204,14 +204,42 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   return set;
 }
 
-Status TraceSet::CheckRankByRank(std::string_view command) const {
+std::vector<TraceSet::DistinctRank> TraceSet::DistinctRanks() const {
+  std::vector<DistinctRank> out;
+  for (const auto& [rank, path] : files) {
+    if (!classes) {
+      out.push_back({rank, path, path, 1});
+    } else if (const RankClass& one = classes->ClassOf(rank); one.ranks.front().first == rank) {
+      out.push_back({rank, path, (fs::path(directory) / one.file).string(), 0});
+      for (const RankRange& range : one.ranks) {
+        out.back().alike += range.size();
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> TraceSet::FileNames() const {
+  std::vector<std::string> names;
+  for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
+    std::error_code code;
+    if (fs::is_regular_file(fs::path(directory) / name, code)) {
+      names.emplace_back(name);
+    }
+  }
+  for (const DistinctRank& one : DistinctRanks()) {
+    names.push_back(fs::path(one.file).filename().string());
+  }
+  return names;
+}
+
+Status TraceSet::CheckRankByRank(std::string_view what, std::string_view way_out) const {
   constexpr std::size_t kMostRanks = 1024;
   if (!classes || files.size() <= kMostRanks) {
     return {};
   }
-  return BadInput(fmt::format(
-      "{}: {} reads rank after rank, and the folded set has {} of them; name one, as in {}",
-      directory, command, files.size(), files.begin()->second));
+  return BadInput(fmt::format("{}: {}, and the folded set has {} of them in {} classes; {}",
+                              directory, what, files.size(), classes->classes().size(), way_out));
 }
 
 Status TraceSet::VerifyFile(std::int32_t rank) const {

@@ -33,9 +33,20 @@ struct TraceSet {
   static Result<TraceSet> OpenPresent(const std::string& directory);
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;
-  // Bad input for a folded set of more ranks than a command that reads rank after rank gets
-  // through; `command` begins the message. Others: success.
-  [[nodiscard]] Status CheckRankByRank(std::string_view command) const;
+  // What must be read to know all ranks: of a folded set the first rank of each class, else every
+  // rank that has a file.
+  struct DistinctRank {
+    std::int32_t rank = 0;
+    std::string path;        // of the rank, as in `files`
+    std::string file;        // on disk: its class's, or the same
+    std::int64_t alike = 1;  // ranks with this content, this one included
+  };
+  [[nodiscard]] std::vector<DistinctRank> DistinctRanks() const;
+  // Names of the files on disk that hold nodes, groups and classes, as far as they are there.
+  [[nodiscard]] std::vector<std::string> FileNames() const;
+  // Bad input for a folded set of more ranks than what needs each of them gets through. `what`
+  // begins the message, `way_out` ends it. Others: success.
+  [[nodiscard]] Status CheckRankByRank(std::string_view what, std::string_view way_out) const;
   // Against the set's checksums.xxh128, where it has one (core/checksums.h). Bad input: a file is
   // damaged, changed, or not listed. VerifyFile: what replaying one rank reads. Verify: everything;
   // false without checksums, as of earlier versions and of sets that others wrote.

@@ -228,6 +228,11 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimula
   options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
   REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
+  if (!mapping.changes) {
+    REPRISE_TRY(set.CheckRankByRank(
+        "a dry replay holds the nodes of every rank",
+        "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
+  }
   SimulatedSet simulated;
   REPRISE_TRY(LoadAll(set, mapping, options, simulated));
   REPRISE_TRY(Simulate(options, mapping, simulation, simulated));

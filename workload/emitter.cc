@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace reprise {
 namespace {
 
-constexpr std::int64_t kHostThread = 1;
+constexpr std::int64_t kCallingThread = 1;
+constexpr std::int64_t kAutogradThread = 2;
 constexpr std::int64_t kComputeStream = 7;  // PyTorch's default stream, as profilers number it
 constexpr std::int64_t kFirstTransferStream = 20;
 
@@ -139,10 +141,21 @@ void Emitter::Finish(Node& node) {
 void Emitter::HostNode(std::string_view name, OpKind kind, OpClass op_class, ValueList inputs,
                        ValueList outputs) {
   Node node = Begin(name, kind, op_class);
-  node.actor = {Actor::Kind::kThread, kHostThread, -1};
-  if (last_host_ != 0) {
-    node.deps.push_back({last_host_, EdgeReason::kThread});
+  node.actor = {Actor::Kind::kThread, thread_, -1};
+  std::uint64_t& last = last_of_thread_[thread_];
+  for (const std::uint64_t before : {last, std::exchange(handed_over_, 0)}) {
+    if (before != 0) {
+      node.deps.push_back({before, EdgeReason::kThread});
+    }
   }
+  const HostPlace forward = std::exchange(forward_, {});
+  const bool known = std::any_of(node.deps.begin(), node.deps.end(), [&](const Dependency& dep) {
+    return dep.node_id == forward.node_id;
+  });
+  if (forward.node_id != 0 && forward.thread != thread_ && !known) {
+    node.deps.push_back({forward.node_id, EdgeReason::kFwdBwd});
+  }
+  last = node.id;
   node.deps.insert(node.deps.end(), host_waits_.begin(), host_waits_.end());
   host_waits_.clear();
   node.inputs = std::move(inputs);
@@ -169,6 +182,14 @@ void Emitter::DeviceNode(std::string_view name, std::string_view op, OpClass op_
   node.outputs = std::move(outputs);
   last_compute_ = node.id;
   Finish(node);
+}
+
+void Emitter::OnAutogradThread(bool on) {
+  const std::int64_t thread = on && cuda_ ? kAutogradThread : kCallingThread;
+  if (thread != thread_) {
+    thread_ = thread;
+    handed_over_ = last_host_;
+  }
 }
 
 void Emitter::Host(std::string_view name, ValueList inputs, ValueList outputs) {

@@ -98,6 +98,19 @@ class Emitter {
   void Wait(Issued issued);
   void SetStep(std::int32_t step) { step_ = step; }
 
+  // Host nodes from here on are of autograd's thread, or again of the main thread. The main thread
+  // waits meanwhile: the first node of each begins after the last of the other. CPU: nothing, as
+  // PyTorch runs a CPU's backward functions on the calling thread.
+  void OnAutogradThread(bool on);
+  // A host node: where a backward function that starts now gets its edge from.
+  struct HostPlace {
+    std::uint64_t node_id = 0;
+    std::int64_t thread = 0;
+  };
+  [[nodiscard]] HostPlace last_host() const { return {last_host_, thread_}; }
+  // The next host node is the first of the backward function of what ended with `forward`.
+  void StartBackwardOf(const HostPlace& forward) { forward_ = forward; }
+
   NodeFacts facts;
   std::string parent;          // of the nodes from here on
   std::int64_t sequence = -1;  // autograd's number of them
@@ -125,6 +138,10 @@ class Emitter {
   std::int64_t correlation_ = 1;
   std::int32_t step_ = 0;
   std::uint64_t last_host_ = 0, last_compute_ = 0;
+  std::int64_t thread_ = 1;  // the main one
+  std::map<std::int64_t, std::uint64_t> last_of_thread_;
+  std::uint64_t handed_over_ = 0;  // the other thread's last node, for the next host node
+  HostPlace forward_;
   std::vector<std::uint64_t> compute_waits_;  // transfers that the compute stream waits for
   std::vector<Dependency> host_waits_;        // what the next host node waits for, besides
   std::map<std::string, std::int64_t> streams_;

@@ -42,6 +42,7 @@ std::vector<Var> Tape::Record(std::string name, const std::vector<Var>& inputs,
   }
   entry.gradients.resize(vars.size());
   entry.sequence = emitter_.sequence;
+  entry.forward = emitter_.last_host();
   entries_.push_back(std::move(entry));
   return vars;
 }
@@ -111,8 +112,10 @@ void Tape::Run(const Var& root, Grad gradient) {
     }
     emitter_.parent = entry.name;
     emitter_.sequence = entry.sequence;
+    emitter_.StartBackwardOf(entry.forward);
     std::vector<Grad> inputs = entry.backward(entry.gradients);
     entry.backward = nullptr;  // what it kept is free
+    emitter_.StartBackwardOf({});
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Deliver(entry, entry.inputs[i], std::move(inputs[i]));
     }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workload/emitter.h"
@@ -37,18 +38,38 @@ struct Parameter {
 // A tensor that is gathered again for the backward pass in place of being kept.
 class Regathered {
  public:
-  explicit Regathered(std::function<TensorDesc()> gather) : gather_(std::move(gather)) {}
-  const TensorDesc& Get() {
-    if (!tensor_) {
-      tensor_ = gather_();
+  struct Gathering {
+    TensorDesc tensor;
+    Issued issued;
+  };
+  Regathered(Emitter& emitter, std::function<Gathering()> gather)
+      : emitter_(emitter), gather_(std::move(gather)) {}
+  // Issues the transfer, so that work before Get runs beside it.
+  void Start() {
+    if (!gathering_) {
+      gathering_ = gather_();
     }
-    return *tensor_;
   }
-  void Release() { tensor_.reset(); }
+  // Work from here on starts after the transfer.
+  const TensorDesc& Get() {
+    Start();
+    emitter_.Wait(std::exchange(gathering_->issued, {}));
+    return gathering_->tensor;
+  }
+  void Release() { gathering_.reset(); }
 
  private:
-  std::function<TensorDesc()> gather_;
-  std::optional<TensorDesc> tensor_;
+  Emitter& emitter_;
+  std::function<Gathering()> gather_;
+  std::optional<Gathering> gathering_;
+};
+
+// A tensor of which transfers are under way: the c-th of `parts` brings the c-th part of the rows
+// of every member, whose rows stand one member after the other. The linear layer that takes the
+// tensor first works part by part, beside the transfers of the others.
+struct Arrival {
+  std::int64_t members = 1;
+  std::vector<Issued> parts;
 };
 
 // A tensor of the forward pass and where its gradient goes.
@@ -58,6 +79,7 @@ struct Var {
   std::int32_t slot = 0;    // which of its results
   Parameter* parameter = nullptr;
   std::shared_ptr<Regathered> regathered;
+  std::shared_ptr<Arrival> arrival;
   [[nodiscard]] const std::vector<std::int64_t>& shape() const { return tensor.shape; }
   [[nodiscard]] bool NeedsGradient() const { return entry >= 0 || parameter != nullptr; }
 };
@@ -66,6 +88,7 @@ struct Var {
 struct Grad {
   std::optional<TensorDesc> tensor;
   bool fresh = true;
+  std::shared_ptr<Arrival> arrival;
 };
 
 class Tape {
@@ -105,6 +128,7 @@ class Tape {
     Backward backward;
     std::function<void()> hook;
     std::int64_t sequence = -1;
+    Emitter::HostPlace forward;  // the operator's last node
   };
   void Deliver(const Entry& from, const Target& to, Grad gradient);
 

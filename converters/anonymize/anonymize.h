@@ -24,6 +24,7 @@ struct AnonymizeRequest {
 struct AnonymizeReport {
   struct Rank {
     std::int32_t rank = 0;
+    std::int64_t alike = 1;  // ranks that the file stands for, this one included
     std::string path;
     std::uint64_t nodes = 0;
   };
@@ -36,6 +37,7 @@ struct AnonymizeReport {
 // Beside the traces of an anonymized set: under which policy.
 inline constexpr char kAnonymizedFile[] = "anonymized.json";
 
+// A folded set stays one: its classes' files and ranks.json.
 // Ranks in parallel, each read twice; memory per rank at work: 16 bytes a node, 8 a storage. Writes
 // the whole set or nothing. Usage error: output and input are the same, or the output exists. Bad
 // input: a file that Reprise did not write (convert it first), or a damaged one.

@@ -187,6 +187,16 @@ std::optional<std::string> SetComparison::Groups(const TraceSet& a, const TraceS
   if (all_ranks(a) != all_ranks(b)) {
     return "the process groups have other members, or are others in number";
   }
+  const auto class_ranks = [](const TraceSet& set) {
+    std::vector<std::vector<RankRange>> ranks;
+    for (const RankClass& one : set.classes ? set.classes->classes() : std::vector<RankClass>{}) {
+      ranks.push_back(one.ranks);
+    }
+    return ranks;
+  };
+  if (class_ranks(a) != class_ranks(b)) {
+    return "the files stand for other ranks";
+  }
   groups_a_ = a.groups;
   groups_b_ = b.groups;
   return std::nullopt;

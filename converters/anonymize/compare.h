@@ -32,7 +32,7 @@ class Renaming {
 // Not thread-safe.
 class SetComparison {
  public:
-  // Files, world size and groups: as many, of the same ranks, in the same order.
+  // Files, world size, groups and classes: as many, of the same ranks, in the same order.
   [[nodiscard]] std::optional<std::string> Groups(const TraceSet& a, const TraceSet& b);
   // Of one rank, after Groups. Bad input: arguments that can't be decoded.
   [[nodiscard]] Result<std::optional<std::string>> Rank(const Graph& a, const Graph& b);

@@ -58,7 +58,7 @@ std::int64_t DenseNumbers::Of(std::int64_t number) const {
 }
 
 Result<RankRenaming> RankRenaming::Read(const std::string& path) {
-  REPRISE_ASSIGN(const auto reader, EtReader::Open(path));
+  REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(path));
   if (!reader->native()) {
     return BadInput(fmt::format(
         "{}: not written by Reprise; `reprise convert` first, which settles what others leave open",

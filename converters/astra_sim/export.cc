@@ -79,7 +79,6 @@ Result<std::map<std::string, ProcessGroup>> WrittenGroups(
 
 Result<std::vector<Graph>> LoadSet(const Request& request, TraceSet& set) {
   REPRISE_ASSIGN(set, TraceSet::Open(request.set_directory));
-  REPRISE_TRY(set.CheckRankByRank("export"));
   if (set.world_size < 2) {
     return UsageError(fmt::format(
         "{}: a set of one rank; ASTRA-sim simulates networks of at least two", set.directory));

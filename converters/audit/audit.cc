@@ -76,7 +76,10 @@ class PublicTexts {
     return vocabulary_.IsHardware(text);
   }
   [[nodiscard]] bool IsCounter(std::string_view text) const { return IsCounterName(text); }
-  [[nodiscard]] bool IsGroup(std::string_view text) const { return IsNumber(text); }
+  // A number, or a role of generated groups.
+  [[nodiscard]] bool IsGroup(std::string_view text) const {
+    return IsNumber(text) || IsHeaderText(text);
+  }
   [[nodiscard]] bool IsKind(std::string_view text) const { return ParseOpKind(text).has_value(); }
   [[nodiscard]] bool IsClass(std::string_view text) const { return ParseOpClass(text).has_value(); }
   [[nodiscard]] bool IsActor(std::string_view text) const {
@@ -121,6 +124,8 @@ class PublicTexts {
       {"header.attr.link_method", &PublicTexts::IsLink},
       {"header.attr.link_choice", &PublicTexts::IsLink},
       {"group id", &PublicTexts::IsGroup},
+      {"group description", &PublicTexts::IsHeaderText},
+      {"set name", &PublicTexts::IsHeaderText},
   };
   const Vocabulary& vocabulary_;
 };
@@ -131,8 +136,8 @@ class Auditor {
       : request_(request), set_(set), public_(vocabulary) {}
 
   Result<AuditReport> Run() {
-    for (const auto& [rank, path] : set_.files) {
-      REPRISE_TRY(Rank(path));
+    for (const TraceSet::DistinctRank& one : set_.DistinctRanks()) {
+      REPRISE_TRY(Rank(one));
     }
     report_.facts = facts_.Facts(set_);
     for (const auto& [name, field] : report_.census.fields) {
@@ -153,10 +158,10 @@ class Auditor {
   }
 
  private:
-  Status Rank(const std::string& path) {
-    REPRISE_ASSIGN(const Census census, TakeCensus(path));
+  Status Rank(const TraceSet::DistinctRank& one) {
+    REPRISE_ASSIGN(const Census census, TakeCensus(one.file));
     report_.census.Merge(census);
-    REPRISE_ASSIGN(const auto reader, EtReader::Open(path));
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
     // Times since 1970 are beyond 2^60 ns; a set's own begin at 0.
     constexpr std::int64_t kAbsoluteNs = std::int64_t{1} << 55;
     if (reader->metadata().base_ns > kAbsoluteNs) {
@@ -175,6 +180,13 @@ class Auditor {
   }
 
   void Groups() {
+    if (set_.classes) {
+      for (const GroupRole& role : set_.classes->roles()) {
+        Check("group id", role.role, 1);
+        Check("group description", role.description, 1);
+      }
+      return;
+    }
     for (const auto& [id, group] : set_.groups) {
       Check("group id", id, 1);
       Check("group description", group.description, 1);
@@ -182,10 +194,9 @@ class Auditor {
   }
 
   void Files() {
-    std::set<std::string> expected = {"comm_groups.json", "comm_groups_info.json", kAnonymizedFile,
-                                      kChecksumsFile};
-    for (const auto& [rank, path] : set_.files) {
-      expected.insert(fs::path(path).filename().string());
+    std::set<std::string> expected = {kAnonymizedFile, kChecksumsFile};
+    for (std::string& name : set_.FileNames()) {
+      expected.insert(std::move(name));
     }
     if (set_.name != "trace") {
       Check("set name", set_.name, set_.files.size());
@@ -252,7 +263,6 @@ class Auditor {
 
 Result<AuditReport> AuditSet(const AuditRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
-  REPRISE_TRY(set.CheckRankByRank("audit"));
   REPRISE_ASSIGN(const Vocabulary vocabulary, Vocabulary::Create(request.public_names));
   return Auditor(request, set, vocabulary).Run();
 }

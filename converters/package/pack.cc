@@ -148,18 +148,18 @@ using Contents = std::vector<std::pair<std::string, Content>>;
 
 Contents ListContents(const TraceSet& set, const PackRequest& request) {
   Contents contents;
-  std::vector<const char*> names = {kAnonymizedFile, "comm_groups.json", "comm_groups_info.json"};
+  std::vector<const char*> notes = {kAnonymizedFile};
   if (request.plain) {  // else `unpack` writes them again: they do not compress
-    names.push_back(kChecksumsFile);
+    notes.push_back(kChecksumsFile);
   }
-  for (const char* name : names) {
+  for (const char* name : notes) {
     const fs::path path = fs::path(set.directory) / name;
     if (std::error_code error; fs::is_regular_file(path, error)) {
       contents.push_back({name, {.path = path.string()}});
     }
   }
-  for (const auto& [rank, path] : set.files) {
-    contents.push_back({fs::path(path).filename().string(), {.path = path}});
+  for (const std::string& name : set.FileNames()) {
+    contents.push_back({name, {.path = (fs::path(set.directory) / name).string()}});
   }
   for (std::size_t i = 0; i < request.run_summaries.size(); ++i) {
     contents.push_back(
@@ -212,8 +212,8 @@ Status CheckOutput(const PackRequest& request) {
 // What replay or validate would refuse, nobody is sent.
 Status CheckReadable(const TraceSet& set) {
   REPRISE_TRY(set.Verify());
-  for (const auto& [rank, path] : set.files) {
-    const ValidationReport report = ValidateFile(path);
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    const ValidationReport report = ValidateFile(one.path);
     if (!report.errors.empty()) {
       return BadInput(fmt::format("{}; not packed: `reprise validate {}` shows all that is wrong",
                                   report.errors.front(), set.directory));
@@ -228,11 +228,6 @@ Result<PackReport> PackSet(const PackRequest& request) {
   std::error_code error;
   REPRISE_TRY(CheckOutput(request));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
-  if (set.classes) {
-    return BadInput(
-        fmt::format("{}: a folded set: packages hold one file a rank; generate it with --expand",
-                    request.directory));
-  }
   REPRISE_TRY(CheckReadable(set));
   Contents contents = ListContents(set, request);
   PackReport report;

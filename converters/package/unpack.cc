@@ -227,7 +227,7 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
 bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
          name == kAnonymizedFile || name == kChecksumsFile || name == "comm_groups.json" ||
-         name == "comm_groups_info.json" || name + "/" == kRunsFolder;
+         name == "comm_groups_info.json" || name == kRanksFile || name + "/" == kRunsFolder;
 }
 
 // Checksums show that the bytes are those that were packed, not that those were sound.
@@ -239,8 +239,8 @@ Status CheckUnpacked(const PackageReader& reader, const std::string& directory) 
   if (const Result<bool> verified = set->Verify(); !verified) {
     return reader.Bad(verified.error().message);
   }
-  for (const auto& [rank, path] : set->files) {
-    const ValidationReport report = ValidateFile(path);
+  for (const TraceSet::DistinctRank& one : set->DistinctRanks()) {
+    const ValidationReport report = ValidateFile(one.path);
     if (!report.errors.empty()) {
       return reader.Bad(fmt::format("its trace set cannot be replayed: {}", report.errors.front()));
     }

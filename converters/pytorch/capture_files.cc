@@ -10,6 +10,7 @@
 #include "converters/text_file.h"
 #include "converters/unpack.h"
 #include "core/input_file.h"
+#include "et_schema/rank_classes.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -45,6 +46,10 @@ class CaptureFinder {
     std::erase_if(found_, [](const auto& rank) {
       return rank.second.host.empty() && rank.second.kineto.empty();
     });
+    if (found_.empty() && RankClasses::Present(directory_)) {
+      return BadInput(fmt::format(
+          "{}: a folded set, written by Reprise already; there is nothing to convert", directory_));
+    }
     if (found_.empty()) {
       return BadInput(
           fmt::format("{}: no captures here: expected rank<N>.et.json[.gz|.zst] and "

@@ -33,6 +33,11 @@ bool HasArgument(const OpCall& call, std::size_t i) {
          call.inputs[i].AsString() == nullptr && call.inputs[i].AsList() == nullptr;
 }
 
+bool IsResult(const TensorDesc& tensor, const TensorDesc& result) {
+  return tensor.incarnation == result.incarnation && tensor.storage_id == result.storage_id &&
+         tensor.offset == result.offset && tensor.shape == result.shape;
+}
+
 }  // namespace
 
 std::optional<ElementwiseCall> ParseElementwise(const OpCall& call) {
@@ -61,7 +66,8 @@ std::optional<ElementwiseCall> ParseElementwise(const OpCall& call) {
       return std::nullopt;
     }
     const TensorDesc* tensor = present ? call.InputTensor(i) : nullptr;
-    if (tensor != nullptr && argument.optional && k == 3) {
+    // A factor in a tensor, as _foreach_addcmul has them, stays one: CanRun refuses it.
+    if (tensor != nullptr && argument.optional && k == 3 && IsResult(*tensor, *parsed.result)) {
       tensor = nullptr;  // the out= tensor where the number was left out
     }
     const bool limit = std::fabs(argument.fallback) == ElementwiseRow::kLargest;

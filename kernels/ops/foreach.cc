@@ -84,10 +84,8 @@ void AddTernary(std::string_view stem, SampleLists& lists, std::vector<OpCall>& 
     calls.push_back({name + "_", {self, a, Double(0.1)}, {}});
     return;
   }
-  const Value numbers{lists.t.Strided(DType::kFloat32, {2}, {3})};
   calls.push_back({name, {self, a, b, Double(0.5)}, {out}});
   calls.push_back({name + "_", {self, a, b, scalars}, {}});
-  calls.push_back({name + "_", {self, a, b, numbers}, {}});
 }
 
 std::vector<OpCall> Foreach::Samples() const {

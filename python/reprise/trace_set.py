@@ -34,6 +34,9 @@ class TraceSet:
             self._files[int(found.group(2)) if found else 0] = self.path
         else:
             raise FileNotFoundError(f"{path}: missing")
+        if not self._files and (self.path / "ranks.json").exists():
+            raise ValueError(f"{path}: a folded set, whose files stand for several ranks each; `reprise generate --expand` "
+                             "writes one file a rank")
         if not self._files:
             raise ValueError(f"{path}: no trace set (no <name>.<rank>.et in it)")
         self.ranks = sorted(self._files)

@@ -3,11 +3,12 @@
 import collections
 import csv
 import json
+import re
 import sys
 
 import program
 
-USAGE, BAD_INPUT = 2, 3
+CHECK_FAILED, USAGE, BAD_INPUT = 1, 2, 3
 GPT = {"family": "gpt", "layers": 4, "hidden": 256, "heads": 8, "ffn": 1024, "vocab": 512, "sequence": 64,
        "dtype": "float32", "fused_qkv": False, "batch_first": True, "tied_embeddings": False}
 MOE = {**GPT, "layers": 2, "experts": 8, "top_k": 2, "count_exchange": "all_to_all"}
@@ -140,12 +141,43 @@ class Generate(program.ProgramTest):
             self.assertEqual(*nodes)
         done = self.run_program("stats", folded / "llama-small.class0.et", expect=BAD_INPUT)
         self.assertIn("is no rank's trace; name a rank", done.stderr)
-        self.assertIn("a folded set", self.run_program("pack", folded, "--not-anonymized", "-o", self.dir / "p",
-                                                              expect=BAD_INPUT).stderr)
+        # Sums are those of all ranks.
+        counted = [self.run_json("stats", directory) for directory in (folded, expanded)]
+        for key in "nodes", "edges", "types", "kinds", "classes", "reasons", "transfers", "groups", "diagnostics":
+            self.assertEqual(counted[0][key], counted[1][key], key)
+        self.assertEqual([rank["ranks_alike"] for rank in counted[0]["ranks"]], [4])
+        self.assertIn("a folded set, written by Reprise already",
+                      self.run_program("convert", folded, "-o", self.dir / "none", expect=BAD_INPUT).stderr)
         done = self.run_program("validate", "--timing", folded, expect=BAD_INPUT)
         self.assertIn("a generated set has none", done.stderr)
         (folded / "ranks.json").write_text((folded / "ranks.json").read_text().replace('"0-3"', '"0-2"', 1))
         self.assertIn("rank 3 is in no class", self.run_program("stats", folded, expect=BAD_INPUT).stderr)
+
+    def test_sets_may_be_shared(self):
+        for preset in "gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small":
+            with self.subTest(preset):  # as they are
+                folded = self.dir / preset
+                self.run_program("generate", preset, "-o", folded)
+                self.assertEqual(self.run_json("audit", folded)["findings"], [])
+        folded, hidden, package, unpacked = (self.dir / name for name in ("gpt-small", "a", "a.reprise", "u"))
+        done = self.run_program("anonymize", folded, "-o", hidden, "--verify")
+        self.assertIn("the same up to names", done.stderr)
+        self.assertEqual(self.run_json("audit", hidden)["findings"], [])
+        self.assertEqual(len(list(hidden.glob("trace.class*.et"))), 2)
+        # What no longer is the same is found.
+        ranks = json.loads((hidden / "ranks.json").read_text())
+        ranks["classes"][0]["ranks"], ranks["classes"][1]["ranks"] = (["0", "2"], ["1", "3"])
+        (hidden / "other").mkdir()
+        for file in hidden.glob("*.et"):
+            (hidden / "other" / file.name).write_bytes(file.read_bytes())
+        (hidden / "other" / "ranks.json").write_text(json.dumps(ranks))
+        done = self.run_program("anonymize", folded, "-o", hidden / "other", "--verify-only", expect=CHECK_FAILED)
+        self.assertIn("the files stand for other ranks", done.stderr)
+        self.run_program("pack", hidden, "-o", package)
+        self.run_program("unpack", package, "-o", unpacked)
+        for file in "ranks.json", "trace.class0.et", "trace.class1.et", "checksums.xxh128":
+            self.assertEqual((hidden / file).read_bytes(), (unpacked / file).read_bytes(), file)
+        self.assertTrue(self.run_json("validate", unpacked)["ok"])
 
     def test_large_jobs_have_few_files(self):
         out = self.dir / "405b"
@@ -153,16 +185,32 @@ class Generate(program.ProgramTest):
         self.assertEqual((summary["ranks"], summary["classes"]), (16384, 16))
         self.assertEqual(len(list(out.glob("*.et"))), 16)
         self.assertTrue(self.run_json("validate", out)["ok"])
-        self.assertIn("name one", self.run_program("stats", out, expect=BAD_INPUT).stderr)
+        stats = self.run_json("stats", out)
+        self.assertEqual(stats["nodes"], summary["nodes"])
+        self.assertEqual(sum(rank["ranks_alike"] for rank in stats["ranks"]), 16384)
+        self.assertIn({"role": "tp", "description": "TENSOR_MODEL_PARALLEL_GROUP", "groups": 2048, "least_ranks": 8,
+                       "most_ranks": 8, "transfers": next(r["transfers"] for r in stats["roles"] if r["role"] == "tp")},
+                      stats["roles"])
+        self.assertEqual(sum(row["transfers"] for row in stats["roles"]), sum(t["count"] for t in stats["transfers"]))
+        for form, way_out in ("json", "choose one with --rank (the first of the classes are 0,"), (
+                "astra-sim", "or give --all"):
+            done = self.run_program("export", out, "--to", form, "-o", self.dir / "none", expect=BAD_INPUT)
+            self.assertIn(way_out, done.stderr)
+        done = self.run_program("replay", out, "--mode", "dry", "-o", self.dir / "none", expect=BAD_INPUT)
+        self.assertIn("choose some with --ranks", done.stderr)
         self.run_program("stats", out / "llama3-405b.16383.et")
 
     def test_what_cannot_be(self):
         for arguments, code, needle in (
                 (["lama3-8b"], BAD_INPUT, "did you mean llama3-8b?"),
-                (["gpt-small", "--tp", "3"], USAGE, "the nearest that works is"),
+                (["gpt-small", "--tp", "3"], USAGE, "the nearest layout that works has \"tp\" 4\n"),
                 (["gpt-small", "--pp", "8"], USAGE, "but 4 layers"),
-                (["gpt-small", "--ranks", "6", "--tp", "4"], USAGE, "is not a multiple of 8"),
-                (["gpt-small", "--global-batch", "7"], USAGE, "the nearest that works is 6"),
+                (["gpt-small", "--ranks", "6", "--tp", "4"], USAGE, "is not a multiple of 8 (tp 4 x pp 2 x cp 1); "
+                                                                    "the nearest that works is 8"),
+                # Three data-parallel ranks cannot share the batch.
+                (["gpt-small", "--ranks", "11"], USAGE, "the nearest that works is 8"),
+                (["gpt-small", "--ranks", "12"], USAGE, "the nearest layout that works has \"global\" 6"),
+                (["gpt-small", "--global-batch", "7"], USAGE, "the nearest layout that works has \"global\" 8\n"),
                 (["gpt-small", "--tp", "0"], USAGE, "--tp"),
                 (["gpt-small", "--schedule", "1f1"], USAGE, "did you mean 1f1b?"),
                 (["gpt-small", "--overlap", "gard"], USAGE, "did you mean grad?")):
@@ -173,15 +221,27 @@ class Generate(program.ProgramTest):
 
     def test_descriptions_that_cannot_be(self):
         small = {"model": GPT, "batch": {"global": 8, "micro": 2}}
-        for change, needle in (({"layout": {"tp": 3}}, "the nearest that works is 2"),
-                               ({"layout": {"dp": 3}}, "the nearest that works is 6"),
-                               ({"layout": {"pp": 5}}, "but 4 layers: a stage needs a layer; use at most 4 stages"),
+        for change, needle in (({"layout": {"tp": 3}}, "does not divide 8 attention heads"),
+                               ({"layout": {"dp": 3}}, "a global batch of 8 is not a multiple of 6"),
+                               ({"layout": {"pp": 5}}, "but 4 layers: a stage needs a layer"),
                                ({"layout": {"tp": -1}}, "\"tp\" is -1; expected 1 to"),
                                ({"layout": {"dp": 2**62}}, "expected 1 to"),
-                               ({"layout": {"dp": 2**70}}, "expected a whole number"),
-                               ({"batch": {"global": 0, "micro": 1}}, "\"global_batch\" is 0"),
-                               ({"layouts": {}}, "has no field \"layouts\"; did you mean layout?")):
+                               ({"layout": {"pp": 2, "layers_per_stage": [1, 1]}}, "adds up to 2"),
+                               ({"batch": {"global": 0, "micro": 1}}, "\"global_batch\" is 0")):
+            description = {**small, **change}
             path = self.dir / "small.json"
+            path.write_text(json.dumps(description))
+            done = self.run_program("generate", path, "-o", self.dir / "none", expect=BAD_INPUT)
+            self.assertIn(needle, done.stderr)
+            # What the message names works.
+            way_out = done.stderr.split("; the nearest layout that works has ")[1]
+            for field, value in re.findall(r'"(\w+)" (\[[^]]*\]|\w+)', way_out):
+                where = "batch" if field in ("global", "micro") else "layout"
+                description[where] = {**description.get(where, {}), field: json.loads(value)}
+            path.write_text(json.dumps(description))
+            self.run_program("generate", path, "-o", self.dir / "mended", "--force")
+        for change, needle in (({"layout": {"dp": 2**70}}, "expected a whole number"),
+                               ({"layouts": {}}, "has no field \"layouts\"; did you mean layout?")):
             path.write_text(json.dumps({**small, **change}))
             done = self.run_program("generate", path, "-o", self.dir / "none", expect=BAD_INPUT)
             self.assertIn(needle, done.stderr)

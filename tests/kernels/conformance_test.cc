@@ -13,6 +13,7 @@
 #include "costs/cost.h"
 #include "kernels/backend.h"
 #include "kernels/host/torch_operators.h"
+#include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
 
@@ -140,6 +141,19 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) {
       return std::get<0>(info.param) + "_" + KernelName(std::get<1>(info.param));
     });
+
+// A kernel's loops take the factor as a number. A tensor's is not known before the run, so such a
+// call may not count as real work.
+TEST(Foreach, DoesNotTakeItsFactorsFromATensor) {
+  samples::SampleTensors t;
+  const auto list = [&t] { return samples::Tensors({t.Tensor(DType::kFloat32, {7})}); };
+  for (const char* name : {"aten::_foreach_addcmul_", "aten::_foreach_addcdiv_"}) {
+    OpCall call{name, {list(), list(), list(), Value{0.5}}, {}};
+    EXPECT_NE(KernelRegistry::Builtin().Find(call), nullptr) << name;
+    call.inputs[3] = Value{t.Tensor(DType::kFloat32, {1})};
+    EXPECT_EQ(KernelRegistry::Builtin().Find(call), nullptr) << name;
+  }
+}
 
 TEST(KernelRegistry, OperatorRowsNameKernels) {
   std::set<std::string_view> kernels;

@@ -138,7 +138,7 @@ TEST(Rules, NameTheRuleAndTheNearestLayout) {
   const Broken cases[] = {
       {R"({"layout": {"tp": 3}})",
        "tensor parallelism of 3 does not divide 8 attention heads; the "
-       "nearest that works is 2"},
+       "nearest layout that works has \"tp\" 4"},
       {R"({"layout": {"dp": 3}, "batch": {"global": 8, "micro": 1}})",
        "a global batch of 8 is not a multiple of 3"},
       {R"({"layout": {"pp": 8}})", "8 stages of a pipeline, but 4 layers"},

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "workload/job/generate.h"
+#include "workload/job/nearest_layout.h"
 #include "workload/job/parse.h"
 
 namespace reprise {
@@ -208,7 +209,7 @@ class Layouts {
     Workload w;
     do {
       w = Draw();
-    } while (!CheckWorkload(w));
+    } while (!CheckRules(w));
     return w;
   }
 

@@ -198,8 +198,8 @@ class Dlrm final : public ModelFamily {
     const Layout& l = w.layout;
     if (l.tp > 1 || l.pp > 1 || l.cp > 1 || l.fsdp || l.sequence_parallel) {
       return BadInput(
-          "a recommendation model has data parallelism alone, with its tables divided: use \"tp\", "
-          "\"pp\" and \"cp\" of 1, and no \"fsdp\"");
+          "a recommendation model has data parallelism alone, with its tables divided: no \"tp\", "
+          "\"pp\", \"cp\" or \"fsdp\"");
     }
     if (m.tables.empty() || m.bottom_mlp.empty() || m.top_mlp.empty() || m.lookups < 1) {
       return BadInput(

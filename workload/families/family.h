@@ -26,7 +26,7 @@ class ModelFamily {
   virtual void SetDefaults(ModelShape& model) const = 0;
   // Sizes that follow from others, after the description was read.
   virtual void Complete(Workload& workload) const = 0;
-  // Bad input: the rule that is broken, and the nearest layout that works.
+  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
   [[nodiscard]] virtual Status Check(const Workload& workload) const = 0;
   [[nodiscard]] virtual std::vector<std::unique_ptr<Unit>> Units(const Workload& workload,
                                                                  const ModelPart& part,

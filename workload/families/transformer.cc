@@ -126,7 +126,7 @@ Var TransformerLayer::Attention(Builder& b, const Var& x) {
   const ModelShape& m = b.model();
   const std::int64_t t = b.layout().tp;
   const std::int64_t size = m.head_size;
-  const Var n = EnterTensorParallel(b, Norm(b, x, norm1_));
+  const Var n = EnterTensorParallel(b, Norm(b, x, norm1_), true);
   std::vector<Var> qkv;
   if (qkv_ != nullptr) {
     const std::int64_t keys = m.kv_heads / t * size;
@@ -158,22 +158,21 @@ Var TransformerLayer::Attention(Builder& b, const Var& x) {
   std::vector<std::int64_t> shape(out.shape().begin(), out.shape().end() - 2);
   shape.push_back(m.heads / t * size);
   out = View(b, out, shape, "aten::reshape");
-  return LeaveTensorParallel(b, Linear(b, out, *out_, t == 1 ? out_bias_ : nullptr));
+  return t == 1 ? Linear(b, out, *out_, out_bias_) : LinearAndLeave(b, out, *out_);
 }
 
 Var TransformerLayer::FeedForwardBlock(Builder& b, const Var& x) {
   const std::int64_t t = b.layout().tp;
-  Var n = EnterTensorParallel(b, Norm(b, x, norm2_));
+  Var n = EnterTensorParallel(b, Norm(b, x, norm2_), router_ == nullptr);
   if (router_ != nullptr) {
     const std::vector<std::int64_t> shape = n.shape();
     n = View(b, n, {n.tensor.elements / shape.back(), shape.back()});
-    n = View(b, RouteThroughExperts(b, n, *router_, ffn_), shape);
-  } else {
-    ExpertWeights weights = ffn_[0];
-    weights.down_bias = t == 1 ? weights.down_bias : nullptr;
-    n = FeedForward(b, n, weights);
+    return LeaveTensorParallel(b, View(b, RouteThroughExperts(b, n, *router_, ffn_), shape));
   }
-  return LeaveTensorParallel(b, n);
+  const ExpertWeights& weights = ffn_[0];
+  const Var up = UpAndActivation(b, n, weights);
+  return t == 1 ? Linear(b, up, *weights.down, weights.down_bias)
+                : LinearAndLeave(b, up, *weights.down);
 }
 
 Var TransformerLayer::Forward(Builder& b, const Var& x) {
@@ -258,7 +257,7 @@ Var LanguageHead::Forward(Builder& b, const Var& x) {
   const bool divided = weight_->shape[0] != w.model.vocab;
   Var n = Norm(b, x, norm_);
   if (divided) {
-    n = EnterTensorParallel(b, n);
+    n = EnterTensorParallel(b, n, true);
   }
   const Var logits = Linear(b, n, *weight_, nullptr, true);
   const std::int64_t rows = n.tensor.elements / w.model.hidden;

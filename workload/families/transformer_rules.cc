@@ -7,15 +7,11 @@
 namespace reprise {
 namespace {
 
-std::int64_t Gcd(std::int64_t a, std::int64_t b) { return b == 0 ? a : Gcd(b, a % b); }
-
-Status Divides(std::string_view what, std::int64_t by, std::string_view of, std::int64_t whole,
-               std::int64_t nearest) {
+Status Divides(std::string_view what, std::int64_t by, std::string_view of, std::int64_t whole) {
   if (whole % by == 0) {
     return {};
   }
-  return BadInput(fmt::format("{} of {} does not divide {} {}; the nearest that works is {}", what,
-                              by, whole, of, nearest));
+  return BadInput(fmt::format("{} of {} does not divide {} {}", what, by, whole, of));
 }
 
 }  // namespace
@@ -37,15 +33,11 @@ Status CheckTransformer(const Workload& w) {
   const Layout& l = w.layout;
   if (m.head_size * m.heads != m.hidden && m.hidden % m.heads != 0) {
     return BadInput(
-        fmt::format("\"heads\" of {} does not divide \"hidden\" of {}; the nearest "
-                    "that does is {}",
-                    m.heads, m.hidden, NearestDivisor(m.hidden, m.heads)));
+        fmt::format("\"heads\" of {} does not divide \"hidden\" of {}", m.heads, m.hidden));
   }
   if (m.kv_heads > m.heads || m.heads % m.kv_heads != 0) {
     return BadInput(
-        fmt::format("\"kv_heads\" of {} does not divide \"heads\" of {}; the nearest "
-                    "that does is {}",
-                    m.kv_heads, m.heads, NearestDivisor(m.heads, m.kv_heads)));
+        fmt::format("\"kv_heads\" of {} does not divide \"heads\" of {}", m.kv_heads, m.heads));
   }
   if (m.experts > 0 && (m.top_k < 1 || m.top_k > m.experts)) {
     return BadInput(fmt::format("\"top_k\" is {}; expected 1 to {}, the number of experts", m.top_k,
@@ -57,24 +49,17 @@ Status CheckTransformer(const Workload& w) {
   if (m.rotary && m.head_size % 2 != 0) {
     return BadInput(fmt::format("rotary positions need an even head size, not {}", m.head_size));
   }
-  std::int64_t all = Gcd(Gcd(m.heads, m.kv_heads), m.ffn);
-  if (l.vocab_parallel && m.vocab > 0) {
-    all = Gcd(all, m.vocab);
-  }
-  const std::int64_t nearest = NearestDivisor(all, l.tp);
   constexpr std::string_view kTensor = "tensor parallelism";
-  REPRISE_TRY(Divides(kTensor, l.tp, "attention heads", m.heads, nearest));
-  REPRISE_TRY(Divides(kTensor, l.tp, "heads of keys and values", m.kv_heads, nearest));
-  REPRISE_TRY(
-      Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn, nearest));
+  REPRISE_TRY(Divides(kTensor, l.tp, "attention heads", m.heads));
+  REPRISE_TRY(Divides(kTensor, l.tp, "heads of keys and values", m.kv_heads));
+  REPRISE_TRY(Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn));
   if (l.vocab_parallel && m.vocab > 0) {
-    REPRISE_TRY(Divides(kTensor, l.tp, "words of the vocabulary", m.vocab, nearest));
+    REPRISE_TRY(Divides(kTensor, l.tp, "words of the vocabulary", m.vocab));
   }
-  REPRISE_TRY(Divides("context parallelism", l.cp, "tokens of the sequence", m.sequence,
-                      NearestDivisor(m.sequence, l.cp)));
+  REPRISE_TRY(Divides("context parallelism", l.cp, "tokens of the sequence", m.sequence));
   if (l.sequence_parallel) {
-    REPRISE_TRY(Divides("sequence parallelism", l.tp, "tokens of a rank's sequence",
-                        m.sequence / l.cp, NearestDivisor(m.sequence / l.cp, l.tp)));
+    REPRISE_TRY(
+        Divides("sequence parallelism", l.tp, "tokens of a rank's sequence", m.sequence / l.cp));
     if (m.batch_first) {
       return BadInput(
           "sequence parallelism needs \"batch_first\": false: the sequence is gathered along the "

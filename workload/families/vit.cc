@@ -101,7 +101,7 @@ class Vit final : public ModelFamily {
           fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
     }
     if (w.layout.cp > 1) {
-      return BadInput("a vision transformer has no context parallelism: use \"cp\": 1");
+      return BadInput("a vision transformer has no context parallelism (\"cp\")");
     }
     return CheckTransformer(w);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +18,10 @@
 
 namespace reprise {
 
-// Bad input: the first rule that the workload breaks, and the nearest that works.
-[[nodiscard]] Status CheckWorkload(const Workload& workload);
+// Bad input: the first rule that the workload breaks, and the nearest layout that keeps all
+// (job/nearest_layout.h). `ranks`: their number must stay.
+[[nodiscard]] Status CheckWorkload(const Workload& workload,
+                                   std::optional<std::int64_t> ranks = std::nullopt);
 
 // Sets num_ops and tensor_bytes of a work node; it may change nothing else. None: unknown.
 using NodeCosts = std::function<void(Node& node)>;

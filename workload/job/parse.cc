@@ -1,133 +1,22 @@
 #include "workload/job/parse.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <charconv>
 #include <filesystem>
-#include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
 #include "core/nearest.h"
 #include "workload/families/family.h"
-#include "workload/schedules/schedule.h"
+#include "workload/job/json_fields.h"
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-using WorkloadJson = nlohmann::json;
 
 constexpr std::uint64_t kMostWorkloadBytes = std::uint64_t{16} << 20;
-
-struct WorkloadField {
-  std::string_view name;
-  std::function<Status(const WorkloadJson&)> set;
-};
-
-tl::unexpected<Error> Expected(std::string_view name, std::string_view what,
-                               const WorkloadJson& got) {
-  std::string text = got.dump(-1, ' ', false, WorkloadJson::error_handler_t::replace);
-  if (text.size() > 60) {
-    text = text.substr(0, 57) + "...";
-  }
-  return BadInput(fmt::format("\"{}\" is {}; expected {}", name, text, what));
-}
-
-WorkloadField Number(std::string_view name, std::int64_t& to) {
-  return {name, [name, &to](const WorkloadJson& json) -> Status {
-            const bool whole =
-                json.is_number_integer() &&
-                !(json.is_number_unsigned() &&
-                  json.get<std::uint64_t>() >
-                      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-            if (!whole) {
-              return Expected(name, "a whole number", json);
-            }
-            to = json.get<std::int64_t>();
-            return {};
-          }};
-}
-
-WorkloadField Flag(std::string_view name, bool& to) {
-  return {name, [name, &to](const WorkloadJson& json) -> Status {
-            if (!json.is_boolean()) {
-              return Expected(name, "true or false", json);
-            }
-            to = json.get<bool>();
-            return {};
-          }};
-}
-
-WorkloadField Real(std::string_view name, double& to, double least, double most) {
-  return {name, [name, &to, least, most](const WorkloadJson& json) -> Status {
-            if (!json.is_number() || !(json.get<double>() >= least && json.get<double>() <= most)) {
-              return Expected(name, fmt::format("a number from {} to {}", least, most), json);
-            }
-            to = json.get<double>();
-            return {};
-          }};
-}
-
-WorkloadField Numbers(std::string_view name, std::vector<std::int64_t>& to) {
-  return {name, [name, &to](const WorkloadJson& json) -> Status {
-            if (!json.is_array()) {
-              return Expected(name, "a list of whole numbers", json);
-            }
-            to.clear();
-            for (const WorkloadJson& item : json) {
-              std::int64_t number = 0;
-              REPRISE_TRY(Number(name, number).set(item));
-              to.push_back(number);
-            }
-            return {};
-          }};
-}
-
-WorkloadField Text(std::string_view name, std::function<Status(const std::string&)> set) {
-  return {name, [name, set = std::move(set)](const WorkloadJson& json) -> Status {
-            if (!json.is_string()) {
-              return Expected(name, "a text", json);
-            }
-            return set(json.get<std::string>());
-          }};
-}
-
-WorkloadField OneOf(std::string_view name, std::string& to, std::vector<std::string> names) {
-  return Text(name, [name, &to, names = std::move(names)](const std::string& text) -> Status {
-    if (std::find(names.begin(), names.end(), text) == names.end()) {
-      return BadInput(fmt::format("\"{}\" is \"{}\"; expected {}{}", name, text,
-                                  fmt::join(names, ", "), DidYouMean(text, names)));
-    }
-    to = text;
-    return {};
-  });
-}
-
-Status ReadFields(const WorkloadJson& json, std::string_view where,
-                  const std::vector<WorkloadField>& fields) {
-  if (!json.is_object()) {
-    return BadInput(fmt::format("{} is no JSON object", where));
-  }
-  for (const auto& item : json.items()) {
-    const std::string& name = item.key();
-    const WorkloadJson& value = item.value();
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const WorkloadField& f) { return f.name == name; });
-    if (field == fields.end()) {
-      std::vector<std::string> names;
-      names.reserve(fields.size());
-      for (const WorkloadField& known : fields) {
-        names.emplace_back(known.name);
-      }
-      return BadInput(
-          fmt::format("{} has no field \"{}\"{}", where, name, DidYouMean(name, names)));
-    }
-    REPRISE_TRY(field->set(value));
-  }
-  return {};
-}
 
 // What a description that names no family must mean.
 std::string FamilyOf(const WorkloadJson& model) {
@@ -287,86 +176,6 @@ const std::vector<Preset>& BuiltinPresets() {
 #undef PRESET
   };
   return presets;
-}
-
-Status SetSchedule(const std::string& text, Workload& w) {
-  const std::size_t colon = text.find(':');
-  const std::string name = text.substr(0, colon);
-  std::int64_t chunks = 1;
-  if (colon != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, chunks);
-    if (error != std::errc{} || at != end || chunks < 1 || name != "interleaved") {
-      return BadInput(fmt::format(
-          "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
-    }
-  }
-  if (FindSchedule(name) == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& known : BuiltinSchedules()) {
-      names.emplace_back(known->name());
-    }
-    return BadInput(fmt::format("no schedule is called \"{}\"{}; there are {}", name,
-                                DidYouMean(name, names), fmt::join(names, ", ")));
-  }
-  w.schedule = name;
-  w.virtual_stages = chunks;
-  return {};
-}
-
-Status SetRecompute(const std::string& text, Workload& w) {
-  const std::vector<std::string> names = {"none", "selective", "full"};
-  const auto at = std::find(names.begin(), names.end(), text);
-  if (at == names.end()) {
-    return BadInput(fmt::format("recompute is \"{}\"; expected none, selective or full{}", text,
-                                DidYouMean(text, names)));
-  }
-  w.recompute = static_cast<Recompute>(at - names.begin());
-  return {};
-}
-
-Status SetOverlap(const std::vector<std::string>& names, Workload& w) {
-  w.overlap = {};
-  for (const std::string& name : names) {
-    if (name == "tp") {
-      w.overlap.tp = true;
-    } else if (name == "grad") {
-      w.overlap.grad = true;
-    } else if (name == "param") {
-      w.overlap.param = true;
-    } else if (name != "none") {
-      return BadInput(fmt::format("overlap \"{}\"; expected tp, grad, param or none{}", name,
-                                  DidYouMean(name, {"tp", "grad", "param", "none"})));
-    }
-  }
-  return {};
-}
-
-Status SetRouting(const std::string& text, Workload& w) {
-  if (text == "balanced") {
-    w.routing.balanced = true;
-    return {};
-  }
-  double exponent = 0;
-  const bool zipf = text.starts_with("zipf:");
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + (zipf ? 5 : 0), end, exponent);
-  if (!zipf || error != std::errc{} || at != end || !(exponent >= 0 && exponent <= 20)) {
-    return BadInput(fmt::format(
-        "routing \"{}\"; expected balanced, or zipf:A with an exponent A from 0 to 20", text));
-  }
-  w.routing.balanced = false;
-  w.routing.zipf = exponent;
-  return {};
-}
-
-Status SetDType(const std::string& text, Workload& w) {
-  const DType dtype = ParseDType(text);
-  if (dtype != DType::kFloat32 && dtype != DType::kBFloat16 && dtype != DType::kFloat16) {
-    return BadInput(fmt::format("dtype \"{}\"; expected bfloat16, float16 or float32", text));
-  }
-  w.model.dtype = dtype;
-  return {};
 }
 
 void CompleteWorkload(Workload& w) {

@@ -203,7 +203,9 @@ void Program::Backward(const Pass& pass, bool last) {
               {Of(gradient)});
     out_.Work("aten::fill_", {Of(gradient), OfDouble(1)}, {Of(gradient)});
   }
+  out_.OnAutogradThread(true);
   builder_.tape->Run(flight.result, {gradient, false});
+  out_.OnAutogradThread(false);
   if (number > 0) {
     SendTo(number - 1, false, *builder_.tape->InputGradient());
   } else if (number == LastChunk() && last && !workload_.layers_only) {

@@ -7,6 +7,7 @@
 #include "core/nearest.h"
 #include "workload/families/family.h"
 #include "workload/job/generate.h"
+#include "workload/job/nearest_layout.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/schedules/schedule.h"
 
@@ -112,11 +113,9 @@ Status CheckStages(const Workload& w) {
   if (given.empty()) {
     const std::int64_t chunks = stages * w.virtual_stages;
     if (w.model.layers % chunks != 0) {
-      std::int64_t near = NearestDivisor(w.model.layers, chunks);
       return BadInput(fmt::format(
-          "{} layers do not divide among {} stages{}; the nearest number of stages that works is "
-          "{}, or give \"layers_per_stage\"",
-          w.model.layers, chunks, w.virtual_stages > 1 ? " (virtual ones)" : "", near));
+          "{} layers do not divide among {} stages{}, and \"layers_per_stage\" is not given",
+          w.model.layers, chunks, w.virtual_stages > 1 ? " (virtual ones)" : ""));
     }
     return {};
   }
@@ -161,7 +160,7 @@ std::vector<std::int64_t> Workload::LayersOfChunks() const {
   return layers;
 }
 
-Status CheckWorkload(const Workload& w) {
+Status CheckRules(const Workload& w) {
   const ModelFamily* family = FindFamily(w.model.family);
   if (family == nullptr) {
     std::vector<std::string> names;
@@ -193,6 +192,11 @@ Status CheckWorkload(const Workload& w) {
                                 w.micro_batches(), kMostPasses / w.virtual_stages));
   }
   return {};
+}
+
+Status CheckWorkload(const Workload& w, std::optional<std::int64_t> ranks) {
+  const Status checked = CheckRules(w);
+  return checked ? checked : BadInput(checked.error().message + NearestLayoutText(w, ranks));
 }
 
 }  // namespace reprise

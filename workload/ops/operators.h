@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "workload/builder.h"
@@ -12,6 +13,10 @@ namespace reprise {
 // x (…, k) by weight (n, k), as torch.nn.functional.linear: (…, n). `column`: the weight's gradient
 // may be computed beside the transfer of the input's gradient (overlap "tp").
 Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column = false);
+// The same without a bias, by `parts` groups of the weight's rows: `each` gets the number and the
+// columns of the result, a view of it, before the next are computed.
+Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t parts,
+                  const std::function<void(std::int64_t part, const TensorDesc& columns)>& each);
 // x (batch, m, k) by y (batch, k, n), and, unless it is 0, by a scale (baddbmm's alpha).
 Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale = 0);
 

@@ -30,6 +30,35 @@ TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
   return result;
 }
 
+// x (rows, k) y (k, n), where x arrives in parts: one product for each, of that part of every
+// member's rows. A bias is added to every row.
+TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
+                          const TensorDesc* bias, const Arrival& arrival) {
+  const std::int64_t k = x.shape[1];
+  const std::int64_t n = y.shape[1];
+  const std::int64_t members = arrival.members;
+  const std::int64_t own = x.shape[0] / members;  // rows of a member
+  const std::int64_t rows = own / static_cast<std::int64_t>(arrival.parts.size());
+  TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
+  const TensorDesc repeated =
+      b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset);
+  b.out.Host("aten::expand", {Of(y), OfInts({members, k, n}), OfBool(false)}, {Of(repeated)});
+  for (std::size_t c = 0; c < arrival.parts.size(); ++c) {
+    const std::int64_t first = static_cast<std::int64_t>(c) * rows;
+    const TensorDesc in = b.out.Alias(x, {members, rows, k}, {own * k, k, 1}, x.offset + first * k);
+    const TensorDesc to =
+        b.out.Alias(result, {members, rows, n}, {own * n, n, 1}, result.offset + first * n);
+    b.out.Wait(arrival.parts[c]);
+    if (bias != nullptr) {
+      b.out.Work("aten::baddbmm", {Of(*bias), Of(in), Of(repeated), OfInt(1), OfInt(1), Of(to)},
+                 {Of(to)});
+    } else {
+      b.out.Work("aten::bmm", {Of(in), Of(repeated), Of(to)}, {Of(to)});
+    }
+  }
+  return result;
+}
+
 // What the backward pass of a linear layer needs, by value: entries outlive the call.
 struct LinearNeeds {
   Builder* b;
@@ -74,7 +103,12 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
     const TensorDesc& weight = needs.parameter->value;
     const TensorDesc kept = b.out.Alias(weight, {weight.shape[1], weight.shape[0]},
                                         {weight.strides[1], weight.strides[0]}, weight.offset);
-    const TensorDesc product = Product(b, gradient, Turned(b, kept));
+    if (needs.regathered && b.workload.overlap.tp) {
+      needs.regathered->Start();  // the weight's gradient needs it, after this product
+    }
+    const TensorDesc product = results[0].arrival ? ProductOfParts(b, gradient, Turned(b, kept),
+                                                                   nullptr, *results[0].arrival)
+                                                  : Product(b, gradient, Turned(b, kept));
     std::vector<std::int64_t> shape(given.shape);
     shape.back() = weight.shape[1];
     b.out.parent = "aten::reshape";
@@ -124,7 +158,10 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
   const TensorDesc turned = Turned(b, weight.value);
   b.out.facts.copies = weight.copies;
   TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], n});
-  if (bias != nullptr) {
+  if (x.arrival && !x.arrival->parts.empty()) {
+    product = ProductOfParts(b, rows, turned, bias == nullptr ? nullptr : &bias->value, *x.arrival);
+    x.arrival->parts.clear();  // all of it is there
+  } else if (bias != nullptr) {
     b.out.Work("aten::addmm", {Of(bias->value), Of(rows), Of(turned), OfInt(1), OfInt(1)},
                {Of(product)});
   } else {
@@ -144,6 +181,36 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
   }
   return b.tape->Record(
       bias != nullptr ? "AddmmBackward0" : "MmBackward0", inputs, {product},
+      [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
+}
+
+Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t parts,
+                  const std::function<void(std::int64_t part, const TensorDesc& columns)>& each) {
+  const std::int64_t n = weight.shape[0];
+  const std::int64_t k = weight.shape[1];
+  std::vector<std::int64_t> shape = x.shape();
+  shape.back() = n;
+  b.Op("aten::linear");
+  const TensorDesc rows = Reshaped(b, "aten::view", x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc product = b.out.New(x.tensor.dtype, shape);
+  const std::int64_t width = n / parts;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const TensorDesc own = b.out.Part(weight.value, part * width * k, {width, k});
+    b.out.Host("aten::narrow", {Of(weight.value), OfInt(0), OfInt(part * width), OfInt(width)},
+               {Of(own)});
+    const TensorDesc turned = Turned(b, own);
+    const TensorDesc columns =
+        b.out.Alias(product, {rows.shape[0], width}, {n, 1}, product.offset + part * width);
+    b.out.facts.copies = weight.copies;
+    b.out.parent = "aten::matmul";
+    b.out.Work("aten::mm", {Of(rows), Of(turned), Of(columns)}, {Of(columns)});
+    b.out.facts.copies = 1;
+    shape.back() = width;
+    each(part, b.out.Alias(product, shape, product.strides, columns.offset));
+  }
+  const LinearNeeds needs{&b, rows, x.regathered, &weight, nullptr, false, x.NeedsGradient()};
+  return b.tape->Record(
+      "MmBackward0", {x, Var{.parameter = &weight}}, {product},
       [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
 }
 

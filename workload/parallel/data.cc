@@ -74,12 +74,9 @@ class DataParallel final : public Parallelism {
   [[nodiscard]] Status Check(const Workload& w) const override {
     const std::int64_t each = w.layout.dp * w.micro_batch;
     if (w.global_batch % each != 0) {
-      const std::int64_t below = w.global_batch / each * each;
       return BadInput(fmt::format(
-          "a global batch of {} is not a multiple of {} (data parallelism {} x micro-batch {}); "
-          "the nearest that works is {}",
-          w.global_batch, each, w.layout.dp, w.micro_batch,
-          below > 0 && w.global_batch - below <= each / 2 ? below : below + each));
+          "a global batch of {} is not a multiple of {} (data parallelism {} x micro-batch {})",
+          w.global_batch, each, w.layout.dp, w.micro_batch));
     }
     if (w.layout.fsdp && w.layout.distributed_optimizer) {
       return BadInput(

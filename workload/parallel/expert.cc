@@ -147,19 +147,17 @@ class ExpertParallel final : public Parallelism {
     }
     if (w.model.experts == 0) {
       return BadInput(fmt::format(
-          "expert parallelism of {} needs a model with experts; \"experts\" is 0 (use \"ep\": 1)",
-          l.ep));
+          "expert parallelism of {} needs a model with experts; \"experts\" is 0", l.ep));
     }
     if (w.model.experts % l.ep != 0) {
-      return BadInput(fmt::format(
-          "expert parallelism of {} does not divide {} experts; the nearest that does is {}", l.ep,
-          w.model.experts, NearestDivisor(w.model.experts, l.ep)));
+      return BadInput(fmt::format("expert parallelism of {} does not divide {} experts", l.ep,
+                                  w.model.experts));
     }
     if (l.dp % l.ep != 0) {
       return BadInput(fmt::format(
           "expert parallelism of {} does not divide data parallelism of {}, among whose ranks the "
-          "experts are divided; the nearest that does is {}",
-          l.ep, l.dp, NearestDivisor(l.dp, l.ep)));
+          "experts are divided",
+          l.ep, l.dp));
     }
     return {};
   }
@@ -183,7 +181,7 @@ TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows
 
 std::unique_ptr<Parallelism> MakeExpertParallel() { return std::make_unique<ExpertParallel>(); }
 
-Var FeedForward(Builder& b, const Var& x, const ExpertWeights& weights) {
+Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights) {
   Var up = Linear(b, x, *weights.up, weights.up_bias, true);
   if (b.model().gated_ffn) {
     const std::int64_t half = up.shape().back() / 2;
@@ -192,7 +190,7 @@ Var FeedForward(Builder& b, const Var& x, const ExpertWeights& weights) {
   } else {
     up = Gelu(b, up);
   }
-  return Linear(b, up, *weights.down, weights.down_bias);
+  return up;
 }
 
 Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
@@ -251,7 +249,9 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
     const std::int64_t mine = counts[static_cast<std::size_t>(position * local + expert)] * ranks;
     if (mine > 0) {
       const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
-      results.push_back(FeedForward(b, part, experts[static_cast<std::size_t>(expert)]));
+      const ExpertWeights& weights = experts[static_cast<std::size_t>(expert)];
+      results.push_back(
+          Linear(b, UpAndActivation(b, part, weights), *weights.down, weights.down_bias));
     }
     at += mine;
   }

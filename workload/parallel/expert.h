@@ -19,7 +19,7 @@ struct ExpertWeights {
 // `experts` are this rank's.
 Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
                         const std::vector<ExpertWeights>& experts);
-// A feed-forward block of rows: up, activation, down.
-Var FeedForward(Builder& b, const Var& x, const ExpertWeights& weights);
+// The first two of a feed-forward block of rows: up, activation, down.
+Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights);
 
 }  // namespace reprise

@@ -27,14 +27,4 @@ GroupRole ByRule(const Layout& layout, std::string role, std::string description
   return out;
 }
 
-std::int64_t NearestDivisor(std::int64_t whole, std::int64_t given) {
-  std::int64_t best = 1;
-  for (std::int64_t d = 1; d <= whole && d <= 2 * given; ++d) {
-    if (whole % d == 0 && std::abs(d - given) < std::abs(best - given)) {
-      best = d;
-    }
-  }
-  return best;
-}
-
 }  // namespace reprise

@@ -23,7 +23,7 @@ class Parallelism {
   [[nodiscard]] virtual std::string_view help() const = 0;
   // Its groups in this job; those of one rank are left out by the caller.
   [[nodiscard]] virtual std::vector<GroupRole> Groups(const Workload& workload) const = 0;
-  // Bad input: the rule that is broken, and the nearest layout that works.
+  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
   [[nodiscard]] virtual Status Check(const Workload& workload) const = 0;
 
   // Before a step's first micro-batch.
@@ -45,7 +45,5 @@ class Parallelism {
 // Groups of the layout's mesh that vary along `axes`.
 [[nodiscard]] GroupRole ByRule(const Layout& layout, std::string role, std::string description,
                                std::vector<std::size_t> axes, std::vector<std::int64_t> at = {});
-// The value nearest to `given` that divides `whole`, from 1 on.
-[[nodiscard]] std::int64_t NearestDivisor(std::int64_t whole, std::int64_t given);
 
 }  // namespace reprise

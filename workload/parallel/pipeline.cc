@@ -31,11 +31,10 @@ class PipelineParallel final : public Parallelism {
     const std::int64_t chunks = w.layout.pp * w.virtual_stages;
     if (chunks > w.model.layers && w.layout.pp > 1) {
       return BadInput(fmt::format(
-          "{} stages of a pipeline{}, but {} layers: a stage needs a layer; use at most {} stages",
-          chunks,
+          "{} stages of a pipeline{}, but {} layers: a stage needs a layer", chunks,
           w.virtual_stages > 1 ? fmt::format(" ({} x {} virtual)", w.layout.pp, w.virtual_stages)
                                : "",
-          w.model.layers, w.model.layers / w.virtual_stages));
+          w.model.layers));
     }
     return {};
   }

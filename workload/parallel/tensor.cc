@@ -1,5 +1,9 @@
 #include "workload/parallel/tensor.h"
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 #include "workload/ops/operators.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/parameters.h"
@@ -9,12 +13,59 @@ namespace {
 
 constexpr const char* kGroup = "tp";
 
-TensorDesc GatherSequence(Builder& b, const TensorDesc& part, bool async = false) {
+// Transformer Engine's default number of parts.
+constexpr std::int64_t kMostParts = 4;
+
+bool Overlapped(const Builder& b) {
+  return b.workload.overlap.tp && b.layout().tp > 1 && b.layout().sequence_parallel;
+}
+
+std::int64_t NumberOfParts(std::int64_t size) {
+  std::int64_t parts = std::min(kMostParts, size);
+  while (size % parts != 0) {
+    --parts;
+  }
+  return parts;
+}
+
+Regathered::Gathering StartGather(Builder& b, const TensorDesc& part, bool async) {
   std::vector<std::int64_t> shape = part.shape;
   shape[0] *= b.layout().tp;
-  TensorDesc whole = b.out.New(part.dtype, shape);
-  b.out.Wait(b.AllGather(kGroup, part, whole, async));
-  return whole;
+  const TensorDesc whole = b.out.New(part.dtype, shape);
+  return {whole, b.AllGather(kGroup, part, whole, async)};
+}
+
+TensorDesc GatherSequence(Builder& b, const TensorDesc& part) {
+  const Regathered::Gathering gathering = StartGather(b, part, false);
+  b.out.Wait(gathering.issued);
+  return gathering.tensor;
+}
+
+struct Arriving {
+  TensorDesc tensor;
+  std::shared_ptr<Arrival> arrival;
+};
+// The same in parts, which nobody waits for yet.
+Arriving GatherInParts(Builder& b, const TensorDesc& part) {
+  const std::int64_t tp = b.layout().tp;
+  const std::int64_t count = NumberOfParts(part.shape[0]);
+  const std::int64_t row = part.elements / part.shape[0];
+  const std::int64_t rows = part.shape[0] / count;
+  std::vector<std::int64_t> shape = part.shape;
+  shape[0] *= tp;
+  Arriving out{b.out.New(part.dtype, shape), std::make_shared<Arrival>()};
+  out.arrival->members = tp;
+  shape[0] = rows;
+  std::vector<std::int64_t> strides = ContiguousStrides(shape);
+  std::vector<std::int64_t> places = shape;
+  places.insert(places.begin(), tp);
+  strides.insert(strides.begin(), part.elements);
+  for (std::int64_t c = 0; c < count; ++c) {
+    const TensorDesc from = b.out.Part(part, c * rows * row, shape);
+    const TensorDesc to = b.out.Alias(out.tensor, places, strides, c * rows * row);
+    out.arrival->parts.push_back(b.AllGather(kGroup, from, to, true));
+  }
+  return out;
 }
 
 TensorDesc ScatterSequence(Builder& b, const TensorDesc& whole, bool overlapped) {
@@ -104,7 +155,7 @@ class TensorParallel final : public Parallelism {
 
 std::unique_ptr<Parallelism> MakeTensorParallel() { return std::make_unique<TensorParallel>(); }
 
-Var EnterTensorParallel(Builder& b, const Var& x) {
+Var EnterTensorParallel(Builder& b, const Var& x, bool linear) {
   if (b.layout().tp == 1) {
     return x;
   }
@@ -122,17 +173,20 @@ Var EnterTensorParallel(Builder& b, const Var& x) {
                             return std::vector<Grad>{{gradient, true}};
                           })[0];
   }
-  const TensorDesc whole = GatherSequence(b, x.tensor);
+  const Arriving whole = linear && overlapped ? GatherInParts(b, x.tensor)
+                                              : Arriving{GatherSequence(b, x.tensor), nullptr};
   const TensorDesc part = x.tensor;
   auto regathered = std::make_shared<Regathered>(
-      [&b, part, overlapped] { return GatherSequence(b, part, overlapped); });
-  Var out = b.tape->Record(
-      "EnterTPBackward", {x}, {whole}, [&b, regathered, overlapped](std::vector<Grad>& results) {
-        const TensorDesc part = ScatterSequence(b, *results[0].tensor, overlapped);
-        regathered->Release();
-        return std::vector<Grad>{{part, true}};
-      })[0];
+      b.out, [&b, part, overlapped] { return StartGather(b, part, overlapped); });
+  Var out = b.tape->Record("EnterTPBackward", {x}, {whole.tensor},
+                           [&b, regathered, overlapped](std::vector<Grad>& results) {
+                             const TensorDesc part =
+                                 ScatterSequence(b, *results[0].tensor, overlapped);
+                             regathered->Release();
+                             return std::vector<Grad>{{part, true}};
+                           })[0];
   out.regathered = std::move(regathered);
+  out.arrival = whole.arrival;
   return out;
 }
 
@@ -150,6 +204,33 @@ Var LeaveTensorParallel(Builder& b, const Var& x) {
   const TensorDesc part = ScatterSequence(b, x.tensor, false);
   return b.tape->Record("LeaveTPBackward", {x}, {part}, [&b](std::vector<Grad>& results) {
     return std::vector<Grad>{{GatherSequence(b, *results[0].tensor), true}};
+  })[0];
+}
+
+Var LinearAndLeave(Builder& b, const Var& x, Parameter& weight) {
+  if (!Overlapped(b)) {
+    return LeaveTensorParallel(b, Linear(b, x, weight, nullptr));
+  }
+  std::vector<std::int64_t> shape = x.shape();
+  shape[0] /= b.layout().tp;
+  shape.back() = weight.shape[0];
+  const TensorDesc part = b.out.New(x.tensor.dtype, shape);
+  const std::int64_t count = NumberOfParts(weight.shape[0]);
+  shape.back() /= count;
+  std::vector<Issued> issued;
+  const Var product = LinearInParts(b, x, weight, count, [&](std::int64_t c, const TensorDesc& y) {
+    const std::string outer = std::exchange(b.out.parent, "LeaveTP");
+    const TensorDesc columns = b.out.Alias(part, shape, part.strides, c * shape.back());
+    issued.push_back(b.ReduceScatter(kGroup, y, columns, true));
+    b.out.parent = outer;
+  });
+  b.Op("LeaveTP");
+  for (const Issued one : issued) {
+    b.out.Wait(one);
+  }
+  return b.tape->Record("LeaveTPBackward", {product}, {part}, [&b](std::vector<Grad>& results) {
+    const Arriving whole = GatherInParts(b, *results[0].tensor);
+    return std::vector<Grad>{{whole.tensor, true, whole.arrival}};
   })[0];
 }
 

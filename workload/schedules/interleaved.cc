@@ -25,13 +25,9 @@ class Interleaved final : public PipelineSchedule {
       return BadInput("schedule \"interleaved\" needs pipeline parallelism (\"pp\" above 1)");
     }
     if (w.micro_batches() % w.layout.pp != 0) {
-      const std::int64_t near =
-          std::max<std::int64_t>(1, (w.micro_batches() + w.layout.pp / 2) / w.layout.pp) *
-          w.layout.pp;
       return BadInput(fmt::format(
-          "schedule \"interleaved\" takes a multiple of {} micro-batches (the stages), not {}; the "
-          "nearest global batch that works is {}",
-          w.layout.pp, w.micro_batches(), near * w.layout.dp * w.micro_batch));
+          "schedule \"interleaved\" takes a multiple of {} micro-batches (the stages), not {}",
+          w.layout.pp, w.micro_batches()));
     }
     return {};
   }
