@@ -49,7 +49,10 @@ struct ModelShape {
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
   bool fsdp = false, sequence_parallel = false;
-  bool distributed_optimizer = false;          // optimizer states divided among data-parallel ranks
+  bool distributed_optimizer = false;  // optimizer states divided among data-parallel ranks
+  // Hidden states travel between stages in tp parts, and are gathered from them (Narayanan et al.
+  // 2021, arXiv 2104.04473, section 4.1). With sequence parallelism they are in parts already.
+  bool scatter_gather = false;
   bool vocab_parallel = true;                  // embedding and head are divided, too, if tp > 1
   bool reshard_root = true;                    // FSDP: embedding and head are gathered again, too
   std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal

@@ -216,8 +216,8 @@ Status ReadLayout(const WorkloadJson& json, Layout& l) {
       {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
        Number("cp", l.cp), Flag("fsdp", l.fsdp), Flag("sequence_parallel", l.sequence_parallel),
        Flag("distributed_optimizer", l.distributed_optimizer),
-       Flag("vocab_parallel", l.vocab_parallel), Flag("reshard_root", l.reshard_root),
-       Numbers("layers_per_stage", l.layers_per_stage)});
+       Flag("scatter_gather", l.scatter_gather), Flag("vocab_parallel", l.vocab_parallel),
+       Flag("reshard_root", l.reshard_root), Numbers("layers_per_stage", l.layers_per_stage)});
 }
 
 Status ReadTop(const WorkloadJson& json, Workload& w) {
@@ -261,8 +261,8 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
               w.gradient_dtype = ParseDType(text);
               return IsFloating(w.gradient_dtype)
                          ? Status{}
-                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32 "
-                                                "or bfloat16",
+                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32, "
+                                                "float16 or bfloat16",
                                                 text));
             }),
        Number("bucket_bytes", w.bucket_bytes),
