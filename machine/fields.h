@@ -27,14 +27,15 @@ struct MachineField {
   OptionalNumber* optional = nullptr;  // may be absent
   std::optional<DefaultNumber> fallback;
   LinkLevel* counted = nullptr;  // a bandwidth that is per device or node, one way or both
+  double largest_ratio = 1;      // of a ratio: what it may be at most
 };
 
-// All that the machine may have; those of links for every link that it has. In the order of the
-// format's page.
+// All that the machine may have; those of links, classes and types for every one that it has. In
+// the order of the format's page.
 [[nodiscard]] std::vector<MachineField> FieldsOf(MachineModel& machine);
 
-// What holds for one number alone, whatever the others: a ratio lies in (0, 1], a count is whole
-// and at least 1, the rest is positive, times may be 0.
+// What holds for one number alone, whatever the others: a ratio is above 0 and at most the field's
+// largest, a count is whole and at least 1, the rest is positive, times may be 0.
 [[nodiscard]] Status CheckNumber(const MachineField& field, double value);
 
 // Whether all numbers have the same values, wherever they come from.

@@ -73,6 +73,18 @@ std::int64_t MachineModel::DomainDevices(std::size_t level) const {
   return level == 0 ? 1 : links[level - 1].spans();
 }
 
+const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class) {
+  const auto at = std::find_if(device.classes.begin(), device.classes.end(),
+                               [&](const auto& of) { return of.op_class == op_class; });
+  return at == device.classes.end() ? nullptr : &*at;
+}
+
+const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype) {
+  const auto at = std::find_if(of_class.types.begin(), of_class.types.end(),
+                               [&](const auto& of) { return of.dtype == dtype; });
+  return at == of_class.types.end() ? nullptr : &*at;
+}
+
 double MachineModel::DomainBandwidth(std::size_t level) const {
   const LinkLevel& link = links[level];
   const auto devices = static_cast<double>(DomainDevices(level));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/operators.h"
 
 namespace reprise {
 
@@ -52,6 +53,26 @@ enum class RateFormat : std::uint8_t {
 inline constexpr std::size_t kRateFormats = 7;
 [[nodiscard]] std::string_view Name(RateFormat format);
 
+// What operations of a class reach: parts of the peak rate and of the memory's bandwidth. More than
+// 1 where caches serve what counts as memory, or tf32 units what counts as float32.
+struct ReachedParts {
+  OptionalNumber rate, memory;
+};
+
+// Of one class of operations, and where it matters of single types. What is absent here is as for
+// the device: its efficiencies, and no time to start.
+struct ClassEfficiency {
+  OpClass op_class = OpClass::kOther;
+  ReachedParts parts;
+  // Added to the roofline's time: an operation whose work takes as long reaches half of the parts.
+  OptionalNumber start_ns;
+  struct OfType {
+    DType dtype = DType::kUnknown;
+    ReachedParts parts;
+  };
+  std::vector<OfType> types;
+};
+
 // What one rank computes on. Of a package with two dies that are devices of their own: one die.
 struct DeviceModel {
   std::string name;
@@ -66,6 +87,7 @@ struct DeviceModel {
   // Of the peak, what large operations reach. `memory`: of the memory's bandwidth, by operations
   // that it bounds.
   SourcedNumber gemm_efficiency, attention_efficiency, conv_efficiency, memory_efficiency;
+  std::vector<ClassEfficiency> classes;  // each class at most once; empty: nothing is fitted
   // From the call that launches to the start on an idle stream; the least time from one kernel's
   // start to the next one's on a busy stream. 0 where nothing is launched.
   SourcedNumber launch_latency_ns, kernel_least_ns;
@@ -109,6 +131,13 @@ struct LinkLevel {
   }
 };
 
+// What the fitted numbers of a machine were fitted to.
+struct Calibration {
+  std::string on;         // captures or tables, in words
+  OptionalNumber points;  // that were fitted
+  OptionalNumber error;   // mean of |predicted / measured - 1| of what was left out of the fit
+};
+
 struct CollectiveModel {
   SourcedNumber start_ns;     // of any collective, besides its messages
   SourcedNumber chunk_bytes;  // that trees are cut into
@@ -125,6 +154,7 @@ struct MachineModel {
   NodeShape node;
   std::vector<LinkLevel> links;  // innermost first
   CollectiveModel collectives;
+  std::optional<Calibration> calibration;
 
   // The position of a link in `links`; nothing if no link has the name.
   [[nodiscard]] std::optional<std::size_t> FindLink(std::string_view link) const;
@@ -137,6 +167,10 @@ struct MachineModel {
   // Devices in a domain of the level below `level`: 1 for level 0.
   [[nodiscard]] std::int64_t DomainDevices(std::size_t level) const;
 };
+
+// Of a class and type; nullptr where the file has none.
+[[nodiscard]] const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class);
+[[nodiscard]] const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype);
 
 // The dense peak for products (`matrix`) or for other arithmetic on elements of a type, by the
 // fastest units that compute it: float32 products run on tf32 units only where `tf32` is true.

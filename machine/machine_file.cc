@@ -24,8 +24,10 @@ constexpr int kVersion = 1;
 const std::map<std::string, std::set<std::string>, std::less<>>& TextKeys() {
   static const std::map<std::string, std::set<std::string>, std::less<>> keys = {
       {"",
-       {"format", "version", "name", "about", "device", "host", "node", "links", "collectives"}},
+       {"format", "version", "name", "about", "device", "host", "node", "links", "collectives",
+        "calibration"}},
       {"device", {"name", "kind", "recorded_as"}},
+      {"calibration", {"on"}},
   };
   return keys;
 }
@@ -73,6 +75,8 @@ class Reader {
     REPRISE_ASSIGN(machine_.about, Text(json_, "about", "about"));
     REPRISE_TRY(ReadDevice());
     REPRISE_TRY(NameLinks());
+    REPRISE_TRY(NameClasses());
+    REPRISE_TRY(ReadCalibration());
     std::vector<MachineField> fields = FieldsOf(machine_);
     for (MachineField& field : fields) {
       fields_[field.path] = &field;
@@ -159,6 +163,60 @@ class Reader {
     return {};
   }
 
+  // As links: an entry for each class, and in it one for each type.
+  Status NameClasses() {
+    const Json& device = json_.at("device");
+    const auto classes = device.find("classes");
+    if (classes == device.end()) {
+      return {};
+    }
+    if (!classes->is_object()) {
+      return Wrong("device.classes: expected an object with one entry for each class");
+    }
+    for (const auto& [name, value] : classes->items()) {
+      const std::optional<OpClass> op_class = ParseOpClass(name);
+      if (!op_class || !value.is_object()) {
+        return Wrong(fmt::format("device.classes.{}: expected an object, by the name of a class{}",
+                                 ShownText(name), DidYouMean(name, ClassNames())));
+      }
+      ClassEfficiency of_class{.op_class = *op_class};
+      const Json types = value.contains("types") ? value.at("types") : Json::object();
+      if (!types.is_object()) {
+        return Wrong(fmt::format("device.classes.{}.types: expected an object by type", name));
+      }
+      for (const auto& [type, unused] : types.items()) {
+        const DType dtype = ParseDType(type);
+        if (dtype == DType::kUnknown || Name(dtype) != type) {
+          return Wrong(fmt::format("device.classes.{}.types.{}: expected a type, as bfloat16", name,
+                                   ShownText(type)));
+        }
+        of_class.types.push_back({dtype, {}});
+      }
+      machine_.device.classes.push_back(std::move(of_class));
+    }
+    return {};
+  }
+
+  [[nodiscard]] static std::vector<std::string> ClassNames() {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kOpClassCount; ++i) {
+      names.emplace_back(Name(static_cast<OpClass>(i)));
+    }
+    return names;
+  }
+
+  Status ReadCalibration() {
+    const auto calibration = json_.find("calibration");
+    if (calibration == json_.end()) {
+      return {};
+    }
+    if (!calibration->is_object()) {
+      return Wrong("calibration: expected an object that says what was fitted");
+    }
+    REPRISE_ASSIGN(machine_.calibration.emplace().on, Text(*calibration, "on", "calibration.on"));
+    return {};
+  }
+
   Status ReadNumbers(const Json& object, const std::string& path) {
     for (const auto& [key, value] : object.items()) {
       const std::string at = path.empty() ? key : fmt::format("{}.{}", path, key);
@@ -185,8 +243,9 @@ class Reader {
   }
 
   [[nodiscard]] std::string Unknown(const std::string& path) const {
-    std::vector<std::string> known = {"name", "about", "device.name", "device.kind",
-                                      "device.recorded_as"};
+    std::vector<std::string> known = {
+        "name",           "about",         "device.name", "device.kind", "device.recorded_as",
+        "device.classes", "calibration.on"};
     for (const auto& [name, field] : fields_) {
       known.push_back(name);
     }
@@ -325,6 +384,9 @@ Json ToJson(const MachineModel& machine) {
   json["device"] = {{"name", machine.device.name}, {"kind", Name(machine.device.kind)}};
   if (!machine.device.recorded_as.empty()) {
     json["device"]["recorded_as"] = machine.device.recorded_as;
+  }
+  if (machine.calibration) {
+    json["calibration"]["on"] = machine.calibration->on;
   }
   MachineModel copy = machine;
   for (const MachineField& field : FieldsOf(copy)) {

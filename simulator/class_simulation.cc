@@ -266,6 +266,7 @@ class ClassSimulator {
       std::int32_t match = -1;
       ArrivalNeed need = ArrivalNeed::kAll;
       bool root = false;
+      bool fitted = false;
       if (const CommSpec* const spec = program.comm(i); spec != nullptr) {
         REPRISE_TRY(MatchTransfer(own.first_rank, program, i, match, transfer_ns));
         const bool pair = IsPointToPoint(spec->kind);
@@ -274,9 +275,12 @@ class ClassSimulator {
         duration_ns = transfer_ns;
       } else if (IsOperation(program, i)) {
         const OperatorWork work = work_ ? work_(program, i) : CountsOf(program, i);
-        duration_ns = std::llround(RooflineOf(options_.machine.device, work).ns * slow);
+        const RooflineTime time = RooflineOf(options_.machine.device, work);
+        duration_ns = std::llround(time.ns * slow);
+        fitted = time.fitted;
       } else if (launches[i]) {
         duration_ns = std::llround(options_.machine.host.launch_ns.value);
+        fitted = options_.machine.host.launch_ns.source == NumberSource::kFitted;
       }
       timing.duration_ns.push_back(duration_ns);
       timing.delay_ns.push_back(0);
@@ -284,7 +288,9 @@ class ClassSimulator {
       timing.match.push_back(match);
       timing.need.push_back(need);
       timing.root.push_back(root ? 1 : 0);
-      result_.source.push_back(duration_ns > 0 ? TimeSource::kDatasheet : TimeSource::kRecorded);
+      result_.source.push_back(duration_ns <= 0 ? TimeSource::kRecorded
+                               : fitted         ? TimeSource::kFitted
+                                                : TimeSource::kDatasheet);
       for (std::size_t d = 0; d < program.deps(i).size(); ++d) {
         timing.deps.push_back(own.first_node + program.deps(i)[d]);
         timing.reasons.push_back(static_cast<std::uint8_t>(program.reasons(i)[d]));

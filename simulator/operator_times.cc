@@ -27,22 +27,58 @@ const SourcedNumber& RateOf(const DeviceModel& device, const OperatorWork& work,
   return peak != nullptr ? *peak : *PeakRate(device, DType::kFloat32, false, false);
 }
 
+// What bounds an operation; `rate` is absent where the peak is taken as it is.
+struct Reached {
+  const SourcedNumber* rate = nullptr;
+  const SourcedNumber* memory = nullptr;
+  double start_ns = 0;
+};
+
+double ValueOf(const SourcedNumber* number) { return number != nullptr ? number->value : 1; }
+
+void Prefer(const OptionalNumber& number, const SourcedNumber*& instead_of) {
+  instead_of = number ? &*number : instead_of;
+}
+
+Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
+  Reached reached{MatrixEfficiency(device, work.op_class), &device.memory_efficiency, 0};
+  const ClassEfficiency* const of_class = FindClass(device, work.op_class);
+  if (of_class == nullptr) {
+    return reached;
+  }
+  reached.start_ns = of_class->start_ns ? of_class->start_ns->value : 0;
+  Prefer(of_class->parts.rate, reached.rate);
+  Prefer(of_class->parts.memory, reached.memory);
+  if (const ClassEfficiency::OfType* of_type = FindType(*of_class, work.dtype)) {
+    Prefer(of_type->parts.rate, reached.rate);
+    Prefer(of_type->parts.memory, reached.memory);
+  }
+  return reached;
+}
+
 }  // namespace
 
 RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
-  RooflineTime time{device.kernel_least_ns.value, TimeBound::kLeast,
-                    device.kernel_least_ns.source == NumberSource::kDefault};
-  const SourcedNumber* const efficiency = MatrixEfficiency(device, work.op_class);
-  const bool matrix = efficiency != nullptr;
-  const double rate = RateOf(device, work, matrix).value * (matrix ? efficiency->value : 1);
-  if (const double ns = work.flops / rate * kSecondNs; ns > time.ns) {
-    time = {ns, matrix ? TimeBound::kMatrix : TimeBound::kVector,
-            matrix && efficiency->source == NumberSource::kDefault};
-  }
-  const double bandwidth = device.memory_bytes_per_second.value * device.memory_efficiency.value;
-  if (const double ns = work.bytes / bandwidth * kSecondNs; ns > time.ns) {
-    time = {ns, TimeBound::kMemory, device.memory_efficiency.source == NumberSource::kDefault};
-  }
+  const bool matrix = MatrixEfficiency(device, work.op_class) != nullptr;
+  const Reached reached = ReachedBy(device, work);
+  const double rate = RateOf(device, work, matrix).value;
+  RooflineTime time;
+  const SourcedNumber* source = nullptr;
+  const auto take = [&](double ns, TimeBound bound, const SourcedNumber* number) {
+    if (ns > time.ns) {
+      time.ns = ns;
+      time.bound = bound;
+      source = number;
+    }
+  };
+  take(work.flops / (rate * ValueOf(reached.rate)) * kSecondNs,
+       matrix ? TimeBound::kMatrix : TimeBound::kVector, reached.rate);
+  take(work.bytes / (device.memory_bytes_per_second.value * ValueOf(reached.memory)) * kSecondNs,
+       TimeBound::kMemory, reached.memory);
+  time.ns += reached.start_ns;
+  take(device.kernel_least_ns.value, TimeBound::kLeast, &device.kernel_least_ns);
+  time.by_default = source != nullptr && source->source == NumberSource::kDefault;
+  time.fitted = source != nullptr && source->source == NumberSource::kFitted;
   return time;
 }
 

@@ -26,10 +26,13 @@ struct RooflineTime {
   double ns = 0;
   TimeBound bound = TimeBound::kLeast;
   bool by_default = false;  // the efficiency, or least time, that bounds it has source `default`
+  bool fitted = false;      // … has source `fitted`
 };
 
 // The longest of: FLOPs at the peak rate of the units that compute them, bytes at the memory's
-// bandwidth, each times the efficiency of the class; and the least time of a kernel. Products
+// bandwidth, each times the part that operations of this class and type reach (of the type, else of
+// the class, else the device's efficiency), and the class's start added; and the least time of a
+// kernel. Products
 // (gemm, attention, conv) run on matrix units, float32 convolutions as tf32 where the device has
 // it, as cuDNN does by default. A type that the device has no rate for runs at float32's.
 [[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);

@@ -346,5 +346,56 @@ TEST(Set, Refuses) {
   EXPECT_THAT(contradiction.error().message, HasSubstr("sparsity"));
 }
 
+Json WithClasses() {
+  const auto number = [](double value, const char* unit) {
+    return Json{{"value", value}, {"unit", unit}, {"source", "fitted"}, {"reference", "test"}};
+  };
+  Json json = Small();
+  json["device"]["classes"] = {
+      {"gemm",
+       {{"rate", number(0.6, "1")},
+        {"start", number(3, "us")},
+        {"types", {{"float16", {{"rate", number(0.5, "1")}, {"memory", number(1.5, "1")}}}}}}}};
+  json["calibration"] = {
+      {"on", "two captures"}, {"points", number(12, "1")}, {"error", number(7, "%")}};
+  return json;
+}
+
+TEST(Machine, KeepsFittedClassesAndWhatTheyAreFittedTo) {
+  const Result<MachineModel> machine = ReadMachine(WithClasses().dump(), "x.json");
+  ASSERT_TRUE(machine) << machine.error().message;
+  const Result<MachineModel> again = ReadMachine(ToJson(*machine).dump(), "again");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(SameNumbers(*machine, *again));
+  EXPECT_EQ(ToJson(*again), ToJson(*machine));
+  const ClassEfficiency* const gemm = FindClass(again->device, OpClass::kGemm);
+  ASSERT_NE(gemm, nullptr);
+  EXPECT_EQ(gemm->parts.rate->value, 0.6);
+  EXPECT_EQ(gemm->start_ns->value, 3000);
+  ASSERT_NE(FindType(*gemm, DType::kFloat16), nullptr);
+  EXPECT_EQ(FindType(*gemm, DType::kFloat16)->parts.memory->value, 1.5);
+  EXPECT_EQ(FindType(*gemm, DType::kFloat32), nullptr);
+  EXPECT_EQ(FindClass(again->device, OpClass::kConv), nullptr);
+  EXPECT_EQ(again->calibration->on, "two captures");
+  EXPECT_EQ(again->calibration->points->value, 12);
+  EXPECT_EQ(again->calibration->error->value, 0.07);
+  EXPECT_FALSE(SameNumbers(*machine, *ReadMachine(Small().dump(), "small")));
+}
+
+TEST(Machine, RefusesUnknownClassesAndTypes) {
+  Json json = WithClasses();
+  json["device"]["classes"]["gem"] = Json::object();
+  EXPECT_THAT(Refusal(json), AllOf(HasSubstr("device.classes.gem"), HasSubstr("gemm")));
+  json = WithClasses();
+  json["device"]["classes"]["gemm"]["types"]["half"] = Json::object();
+  EXPECT_THAT(Refusal(json), HasSubstr("device.classes.gemm.types.half"));
+  json = WithClasses();
+  json["device"]["classes"]["gemm"]["rate"]["value"] = 17;
+  EXPECT_THAT(Refusal(json), AllOf(HasSubstr("device.classes.gemm.rate"), HasSubstr("at most 16")));
+  json = WithClasses();
+  json["calibration"].erase("on");
+  EXPECT_THAT(Refusal(json), HasSubstr("calibration.on"));
+}
+
 }  // namespace
 }  // namespace reprise
