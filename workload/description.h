@@ -91,7 +91,10 @@ struct Workload {
   double clip = 1.0;                // of the gradient's norm; 0: neither norm nor clipping
   DType gradient_dtype = DType::kUnknown;  // of sums and transfers; unknown: float32
   std::int64_t bucket_bytes = 0;           // of gradients in one transfer; 0: by size of the job
-  std::string device = "cuda";             // cpu: operators compute on the host thread
+  // The host waits for its device after each pass and each receive, as Megatron-LM's timers and its
+  // transfers between stages make it.
+  bool synchronize = false;
+  std::string device = "cuda";  // cpu: operators compute on the host thread
   std::int64_t steps = 1;
   // Leaves out embedding, head, loss and optimizer: what schedules are examined with.
   bool layers_only = false;

@@ -255,6 +255,7 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
         }},
        OneOf("optimizer", w.optimizer, {"adam", "adamw", "sgd"}),
        Flag("separate_optimizer", w.separate_optimizer),
+       Flag("synchronize", w.synchronize),
        Real("clip", w.clip, 0, 1e9),
        Text("gradient_dtype",
             [&w](const std::string& text) -> Status {

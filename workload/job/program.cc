@@ -76,6 +76,9 @@ void Program::RunStep() {
       const bool last = --left[static_cast<std::size_t>(pass.chunk)] == 0;
       InRange("backward", [&] { Backward(pass, last); });
     }
+    if (workload_.synchronize) {
+      out_.Synchronize();
+    }
   }
   for (auto& [direction, issued] : sends_) {
     out_.Wait(std::exchange(issued, {}));
@@ -130,8 +133,12 @@ TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
   const TensorDesc tensor =
       InParts() ? out_.New(whole.dtype, {whole.elements / workload_.layout.tp}) : whole;
   builder_.Op();
-  out_.Wait(builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
-                             forward ? "receive forward" : "receive backward", tensor));
+  const Issued issued = builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
+                                         forward ? "receive forward" : "receive backward", tensor);
+  out_.Wait(issued);
+  if (workload_.synchronize) {
+    out_.Synchronize(issued);
+  }
   if (InParts()) {
     const TensorDesc flat = out_.Part(whole, 0, {whole.elements});
     out_.Wait(builder_.AllGather("tp", tensor, flat));
