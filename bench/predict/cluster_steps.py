@@ -8,7 +8,6 @@ The form of the model is in cluster_steps.md. Every step time is the program's; 
 import argparse
 import copy
 import json
-import math
 import pathlib
 import sys
 
@@ -31,18 +30,23 @@ def at_peak_ms(row):
     return step_flops(row) / (row["gpus"] * PEAK) * 1e3
 
 
-def null_features(row):
-    bubble = (row["pp"] - 1) / micro_batches(row)
-    return [1, math.log(row["tp"]), 1.0 if row["tp"] > 8 else 0.0, math.log1p(bubble), math.log(row["micro_batch"])]
+def null_terms(row):
+    """Five times of a step, each of which a regression gives a factor."""
+    ideal = at_peak_ms(row)
+    # All-reduces of full recomputation: 6 a layer, of two bytes an element; a ring moves twice (tp - 1) / tp.
+    moved = (6 * row["layers"] / row["pp"] * 2 * row["global_batch"] / row["dp"] * row["sequence"] * row["hidden"] *
+             2 * (row["tp"] - 1) / row["tp"])
+    across = row["tp"] > 8
+    return [ideal, ideal * (row["pp"] - 1) / micro_batches(row), 0 if across else moved / 300e6, moved / 100e6 if across else 0,
+            micro_batches(row)]
 
 
 def nulls(fitted, tested):
-    """Mean errors on the tested rows: one HFU, five terms; both fitted on the others."""
+    """Of the tested rows: one HFU, five terms; both fitted on the others."""
     factor = least_error_factor([at_peak_ms(row) / row["iteration_ms"] for row in fitted])
     constant = [factor * at_peak_ms(row) for row in tested]
-    terms = regression([null_features(row) for row in fitted],
-                       [math.log(row["iteration_ms"] / at_peak_ms(row)) for row in fitted])
-    five = [at_peak_ms(row) * math.exp(sum(a * b for a, b in zip(terms, null_features(row)))) for row in tested]
+    factors = regression([[term / row["iteration_ms"] for term in null_terms(row)] for row in fitted], [1] * len(fitted))
+    five = [sum(a * b for a, b in zip(factors, null_terms(row))) for row in tested]
     return summary(tested, constant), summary(tested, five)
 
 
@@ -96,13 +100,18 @@ def main():
     parser.add_argument("--defaults", action="store_true", help="no fit: numbers of the data sheets only")
     parser.add_argument("--large", action="store_true",
                         help="the cross-check with its pipelines of 16 to 64 stages, too: 16 GB of memory, long")
+    parser.add_argument("--whole", action="store_true",
+                        help="simulate what is reported whole, in place of extending short steps: an hour")
     parser.add_argument("--no-published", action="store_true", help="without the cross-check")
     flags = parser.parse_args()
     rows = read_rows(flags.data / "a100_multi_node_steps.csv")
     sizes = {size: [row for row in rows if row["parameters_billion"] == size] for size in (3.6, 18.4)}
 
     with Predictor(flags.binary, folder=flags.cache, jobs=flags.jobs) as predictor:
-        before = predictor.predict(rows, predictor.machine)
+        def predict(some, machine):
+            return predictor.predict(some, machine, whole=flags.whole)
+
+        before = predict(rows, predictor.machine)
         print("Numbers of the data sheets, nothing fitted")
         for size, of_size in sizes.items():
             times = [time for row, time in zip(rows, before) if row["parameters_billion"] == size]
@@ -121,8 +130,8 @@ def main():
             print(f"\nFit on {fitted} B, test on {tested} B")
             numbers = fit(predictor, sizes[fitted], PARAMETERS, print)
             machine = predictor.with_numbers(numbers)
-            own = summary(sizes[fitted], predictor.predict(sizes[fitted], machine))
-            times = predictor.predict(sizes[tested], machine)
+            own = summary(sizes[fitted], predict(sizes[fitted], machine))
+            times = predict(sizes[tested], machine)
             result = summary(sizes[tested], times)
             left_out += [abs(error) for error in errors(sizes[tested], times)]
             print("  " + calibrated(on, len(sizes[fitted]), result["mean"]))
@@ -140,6 +149,10 @@ def main():
         print("  " + calibrated(on, len(rows), error))
         for path, value in numbers.items():
             print(f"    {path} = {value:.4g}")
+        some = [row for row in rows if micro_batches(row) in (4, 8)][::3]
+        apart = [short / whole - 1 for short, whole in
+                 zip(predictor.predict(some, machine, whole=False), predictor.predict(some, machine))]
+        print(f"  short steps, extended, against whole ones, {len(some)} rows: at most {max(map(abs, apart)):.2%} apart")
         if flags.write_machine:
             flags.write_machine.write_text(json.dumps(machine, indent=2) + "\n")
         if not flags.no_published:

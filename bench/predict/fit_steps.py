@@ -52,6 +52,7 @@ def main():
     parser.add_argument("--binary", default="build/reprise")
     parser.add_argument("--number", action="append", default=[], help="a further number to fit, by its path")
     parser.add_argument("--parts", type=int, default=3, help="that are left out in turn")
+    parser.add_argument("--rounds", type=int, default=6, help="steps of the search")
     parser.add_argument("--cache", help="folder that keeps sets and times")
     parser.add_argument("--jobs", type=int, default=2)
     flags = parser.parse_args()
@@ -62,13 +63,13 @@ def main():
         tested, times = [], []
         for part in range(parts):
             out = rows[part * len(rows) // parts:(part + 1) * len(rows) // parts]
-            numbers = fit(predictor, [row for row in rows if row not in out], parameters)
+            numbers = fit(predictor, [row for row in rows if row not in out], parameters, rounds=flags.rounds)
             tested += out
             times += predictor.predict(out, predictor.with_numbers(numbers))
         error = summary(tested, times)["mean"]
         print_rows(tested, times)
         print(line_of("rows left out", summary(tested, times)))
-        numbers = fit(predictor, rows, parameters)
+        numbers = fit(predictor, rows, parameters, rounds=flags.rounds)
         machine = machine_file(predictor, numbers, flags.table.name, len(rows), error, flags.output.stem)
         flags.output.write_text(json.dumps(machine, indent=2) + "\n")
         for path, value in numbers.items():

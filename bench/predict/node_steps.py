@@ -20,7 +20,7 @@ PARAMETERS = [
     Parameter("device.efficiency.memory", 0.8, 0.2, 1),
     Parameter("links.nvlink.efficiency", 0.78, 0.1, 1),
     Parameter("device.classes.gemm.start", 5, 1),
-    Parameter("host.launch_time", 5, 1, first=20),  # where it bounds some steps, and others not
+    Parameter("host.launch_time", 5, 1, first=35),  # where it bounds some steps, and others not
 ]
 SHAPE = ("hidden", "layers", "tp", "dp", "pp")
 
@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--write-machine", type=pathlib.Path, help="machine file, fitted to all rows")
     parser.add_argument("--whole", action="store_true",
                         help="simulate every step whole in place of extending short steps (hours)")
-    parser.add_argument("--every", type=int, default=4, help="of the rows that are fitted, how many stand for one")
+    parser.add_argument("--every", type=int, default=8, help="of the rows that are fitted, how many stand for one")
     parser.add_argument("--by-size", action="store_true", help="fit on one hidden size and test on the other, too")
     parser.add_argument("--rows", action="store_true", help="print every row that was left out")
     flags = parser.parse_args()
@@ -66,12 +66,10 @@ def main():
     even, odd = halves(rows)
     small, large = ([row for row in rows if row["hidden"] == size] for size in (1024, 2048))
 
-    with Predictor(flags.binary, folder=flags.cache, jobs=flags.jobs) as predictor:
+    with Predictor(flags.binary, folder=flags.cache, jobs=flags.jobs, launch_bound=True) as predictor:
         def predict(some, machine):
             return predictor.predict(some, machine, whole=flags.whole)
 
-        print("Numbers of the data sheets, nothing fitted")
-        print(line_of(f"  all, {len(rows)} rows", summary(rows, predict(rows, predictor.machine))))
         left_out = []
         splits = [("shapes with even numbers", even, odd), ("shapes with odd numbers", odd, even)]
         if flags.by_size:
@@ -102,6 +100,8 @@ def main():
             print(line_of("  null, one HFU", summary(tested, constant_hfu(fitted, tested, lambda row: 0))))
             print(line_of("  null, HFU by micro-batch",
                           summary(tested, constant_hfu(fitted, tested, lambda row: row["micro_batch"]))))
+        print("\nNumbers of the data sheets, nothing fitted")
+        print(line_of(f"  all, {len(rows)} rows", summary(rows, predict(rows, predictor.machine))))
         error = sum(left_out) / len(left_out)
         print("\nFit on all rows")
         fitted = thinned(rows, 2 * flags.every)

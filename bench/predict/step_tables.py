@@ -45,7 +45,7 @@ def name_of(row):
             f"micro-batch {row['micro_batch']} of {row['global_batch']}")
 
 
-def workload(row, steps=None, layers=None):
+def workload(row, steps=None, layers=None, synchronize=False):
     """The description that a row's columns give, or with other micro-batches and layers."""
     steps = steps or micro_batches(row)
     heads = row["heads"] // row["tp"]
@@ -60,7 +60,8 @@ def workload(row, steps=None, layers=None):
         "layout": {"tp": row["tp"], "pp": row["pp"], "dp": row["dp"], "scatter_gather": True},
         "batch": {"global": steps * row["dp"] * row["micro_batch"], "micro": row["micro_batch"]},
         "schedule": f"interleaved:{row['virtual']}" if row.get("virtual", 1) > 1 else "1f1b",
-        "recompute": "full", "gradient_dtype": "float16", "overlap": [], "optimizer": "adam"}
+        "recompute": "full", "gradient_dtype": "float16", "overlap": [], "optimizer": "adam",
+        "synchronize": synchronize}
 
 
 def step_flops(row):
@@ -84,8 +85,9 @@ def set_number(machine, path, value, reference):
 class Predictor:
     """Runs the program. Sets are generated once; the same set on the same numbers is simulated once."""
 
-    def __init__(self, binary, machine="a100-hgx", folder=None, jobs=2):
+    def __init__(self, binary, machine="a100-hgx", folder=None, jobs=2, launch_bound=False):
         self.binary = str(binary)
+        self.launch_bound = launch_bound
         self.jobs = jobs
         self.temporary = folder is None
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="reprise_steps_"))
@@ -147,8 +149,8 @@ class Predictor:
 
     def predict(self, rows, machine, whole=True):
         """Step times in ms. Not `whole`: each from four short steps of few layers, extended in both."""
-        plans = [[(None, None, 1)] if whole else extension(row) for row in rows]
-        pairs = [(workload(row, count, layers), machine)
+        plans = [[(None, None, 1)] if whole else extension(row, self.launch_bound) for row in rows]
+        pairs = [(workload(row, count, layers, self.launch_bound), machine)
                  for row, plan in zip(rows, plans) for count, layers, _ in plan]
         each = {json.dumps(description, sort_keys=True): description for description, _ in pairs}
         with ThreadPoolExecutor(self.jobs) as pool:  # rows share short steps
@@ -161,12 +163,15 @@ class Predictor:
         return [sum(weight * next(times) for _, _, weight in plan) for plan in plans]
 
 
-def extension(row):
-    """Micro-batches, layers and weight of short steps whose sum is the row's step where that grows evenly with both."""
+def extension(row, launch_bound=False):
+    """Micro-batches, layers and weight of short steps whose sum is the row's step where that grows evenly with both.
+
+    Where launches bound some passes, it does so from two layers a stage on.
+    """
     counts, layers = micro_batches(row), row["layers"]
     virtual = row.get("virtual", 1)
     few = min(counts, row["pp"])
-    some = row["pp"] * virtual
+    some = row["pp"] * virtual * (2 if launch_bound else 1)
     more = row["pp"] if virtual > 1 else 1  # interleaved: micro-batches come in groups of pp
 
     def weights(whole, at):
@@ -176,4 +181,4 @@ def extension(row):
         return [(at[0], 1 - share), (at[1], share)]
 
     return [(count, layer, a * b) for count, a in weights(counts, (few, few + more))
-            for layer, b in weights(layers, (some, 2 * some))]
+            for layer, b in weights(layers, (some, some + row["pp"] * virtual))]
