@@ -21,6 +21,8 @@ from step_tables import Predictor, read_rows  # noqa: E402
 DEVICE = [("device.efficiency.gemm", 0.2, 1), ("device.efficiency.memory", 0.2, 1),
           ("device.classes.gemm.start", 1, 1e9), ("host.launch_time", 1, 1e9)]
 DEFAULT_START_US = 5
+# The search starts where launches bound small steps: from below, where they bound none, no slope leads there.
+FIRST = {"host.launch_time": 40}
 
 
 def number_at(machine, path):
@@ -40,7 +42,7 @@ def parameters_of(machine, extra):
             value = DEFAULT_START_US
         if value is None:
             sys.exit(f"{machine['name']} has no number {path}; `reprise list machines --json` shows its numbers")
-        found.append(Parameter(path, value, deviation, largest))
+        found.append(Parameter(path, value, deviation, largest, FIRST.get(path)))
     return found
 
 
