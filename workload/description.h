@@ -49,7 +49,10 @@ struct ModelShape {
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
   bool fsdp = false, sequence_parallel = false;
-  bool distributed_optimizer = false;          // optimizer states divided among data-parallel ranks
+  bool distributed_optimizer = false;  // optimizer states divided among data-parallel ranks
+  // Hidden states travel between stages in tp parts, and are gathered from them (Narayanan et al.
+  // 2021, arXiv 2104.04473, section 4.1). With sequence parallelism they are in parts already.
+  bool scatter_gather = false;
   bool vocab_parallel = true;                  // embedding and head are divided, too, if tp > 1
   bool reshard_root = true;                    // FSDP: embedding and head are gathered again, too
   std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal
@@ -88,7 +91,10 @@ struct Workload {
   double clip = 1.0;                // of the gradient's norm; 0: neither norm nor clipping
   DType gradient_dtype = DType::kUnknown;  // of sums and transfers; unknown: float32
   std::int64_t bucket_bytes = 0;           // of gradients in one transfer; 0: by size of the job
-  std::string device = "cuda";             // cpu: operators compute on the host thread
+  // The host waits for its device after each pass and each receive, as Megatron-LM's timers and its
+  // transfers between stages make it.
+  bool synchronize = false;
+  std::string device = "cuda";  // cpu: operators compute on the host thread
   std::int64_t steps = 1;
   // Leaves out embedding, head, loss and optimizer: what schedules are examined with.
   bool layers_only = false;

@@ -220,6 +220,18 @@ void Emitter::ReadItem(const TensorDesc& tensor) {
   parent = outer;
 }
 
+void Emitter::Synchronize(Issued transfer) {
+  if (!cuda_) {
+    return;
+  }
+  for (const std::uint64_t node : {last_compute_, transfer.node_id}) {
+    if (node != 0) {
+      host_waits_.push_back({node, EdgeReason::kSync});
+    }
+  }
+  HostNode("cudaStreamSynchronize", OpKind::kWait, OpClass::kHost, {}, {});
+}
+
 std::int64_t Emitter::StreamOf(const std::string& channel) {
   const auto [at, added] =
       streams_.emplace(channel, kFirstTransferStream + static_cast<std::int64_t>(streams_.size()));

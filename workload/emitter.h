@@ -92,6 +92,9 @@ class Emitter {
   void Work(std::string_view name, ValueList inputs, ValueList outputs);
   // The host reads one element of a result: everything before it must have ended.
   void ReadItem(const TensorDesc& tensor);
+  // The host waits until what operators launched has ended, and a transfer; not for sends, whose
+  // receiver may wait for this rank. Nothing where operators run on the host.
+  void Synchronize(Issued transfer = {});
   // Starts after all work that was issued so far.
   Issued Transfer(const TransferCall& call);
   // Work that is issued from now on starts after the transfer.

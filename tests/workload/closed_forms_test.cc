@@ -177,7 +177,13 @@ struct Form {
     Bytes bytes;
     AddGradients(bytes);
     AddTensorParallel(bytes);
-    const std::int64_t outer = tokens / (l.sequence_parallel ? l.tp : 1) * m.hidden * width;
+    const bool parts = l.scatter_gather && l.tp > 1 && !l.sequence_parallel && l.pp > 1;
+    const std::int64_t outer =
+        tokens * m.hidden * width / (l.sequence_parallel || parts ? l.tp : 1);
+    if (parts) {  // each receiver gathers the whole
+      bytes[{"all_gather", "tp"}] +=
+          2 * (l.pp - 1) * stage_ranks * m_batches * tokens * m.hidden * width;
+    }
     for (const char* kind : {"send", "recv"}) {
       if (l.pp > 1) {
         bytes[{kind, "pp"}] += 2 * (l.pp - 1) * stage_ranks * m_batches * outer;
@@ -239,6 +245,7 @@ class Layouts {
     l.fsdp = OneOf({0, 0, 1}) == 1;
     l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
     l.sequence_parallel = l.tp > 1 && !vit && OneOf({0, 1}) == 1;
+    l.scatter_gather = OneOf({0, 1}) == 1;
     w.micro_batch = OneOf({1, 2});
     w.global_batch = w.micro_batch * l.dp * OneOf({1, 2, 4});
     w.recompute = OneOf({0, 0, 1}) == 1 ? Recompute::kFull : Recompute::kNone;
@@ -255,8 +262,9 @@ std::string Describe(const Workload& w) {
   const Layout& l = w.layout;
   return testing::PrintToString(std::vector<std::int64_t>{
              l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.sequence_parallel ? 1 : 0,
-             l.distributed_optimizer ? 1 : 0, w.micro_batch, w.global_batch, w.model.layers,
-             w.model.hidden, w.model.heads, w.model.kv_heads, w.model.sequence}) +
+             l.distributed_optimizer ? 1 : 0, l.scatter_gather ? 1 : 0, w.micro_batch,
+             w.global_batch, w.model.layers, w.model.hidden, w.model.heads, w.model.kv_heads,
+             w.model.sequence}) +
          " " + w.model.family + (w.recompute == Recompute::kFull ? " full" : "");
 }
 

@@ -123,6 +123,36 @@ std::vector<Node> NodesOf(const std::string& path) {
   return nodes;
 }
 
+TEST(Schedule, HostWaitsForTheDeviceAfterEachPassAndReceive) {
+  for (const bool synchronize : {false, true}) {
+    const ScratchDirectory scratch;
+    const std::string set = scratch.File("set");
+    constexpr std::int64_t kBatches = 4;
+    Workload w = Pipeline("1f1b", 2, kBatches, 1, "cuda");
+    w.synchronize = synchronize;
+    ASSERT_TRUE(Generate({.workload = w, .directory = set, .expand = true}));
+    const auto opened = TraceSet::Open(set);
+    ASSERT_TRUE(opened) << opened.error().message;
+    for (const auto& [rank, path] : opened->files) {
+      std::int64_t waits = 0;
+      std::int64_t for_receives = 0;
+      std::set<std::uint64_t> receives;
+      for (const Node& node : NodesOf(path)) {
+        if (node.comm && node.comm->kind == CommKind::kRecv) {
+          receives.insert(node.id);
+        }
+        const bool waited = node.name == "cudaStreamSynchronize";
+        waits += waited ? 1 : 0;
+        for (const Dependency& dependency : node.deps) {
+          for_receives += waited && receives.contains(dependency.node_id) ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(waits, synchronize ? 3 * kBatches : 0);  // forward, backward, one receive
+      EXPECT_EQ(for_receives, synchronize ? kBatches : 0);
+    }
+  }
+}
+
 TEST(FoldedSets, EveryRankReadsAsItsExpandedFile) {
   for (const char* preset : {"gpt-small", "llama-small", "mixtral-small", "dlrm-small"}) {
     const ScratchDirectory scratch;

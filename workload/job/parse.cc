@@ -105,8 +105,8 @@ Status ReadLayout(const WorkloadJson& json, Layout& l) {
       {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
        Number("cp", l.cp), Flag("fsdp", l.fsdp), Flag("sequence_parallel", l.sequence_parallel),
        Flag("distributed_optimizer", l.distributed_optimizer),
-       Flag("vocab_parallel", l.vocab_parallel), Flag("reshard_root", l.reshard_root),
-       Numbers("layers_per_stage", l.layers_per_stage)});
+       Flag("scatter_gather", l.scatter_gather), Flag("vocab_parallel", l.vocab_parallel),
+       Flag("reshard_root", l.reshard_root), Numbers("layers_per_stage", l.layers_per_stage)});
 }
 
 Status ReadTop(const WorkloadJson& json, Workload& w) {
@@ -144,14 +144,15 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
         }},
        OneOf("optimizer", w.optimizer, {"adam", "adamw", "sgd"}),
        Flag("separate_optimizer", w.separate_optimizer),
+       Flag("synchronize", w.synchronize),
        Real("clip", w.clip, 0, 1e9),
        Text("gradient_dtype",
             [&w](const std::string& text) -> Status {
               w.gradient_dtype = ParseDType(text);
               return IsFloating(w.gradient_dtype)
                          ? Status{}
-                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32 "
-                                                "or bfloat16",
+                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32, "
+                                                "float16 or bfloat16",
                                                 text));
             }),
        Number("bucket_bytes", w.bucket_bytes),

@@ -76,6 +76,9 @@ void Program::RunStep() {
       const bool last = --left[static_cast<std::size_t>(pass.chunk)] == 0;
       InRange("backward", [&] { Backward(pass, last); });
     }
+    if (workload_.synchronize) {
+      out_.Synchronize();
+    }
   }
   for (auto& [direction, issued] : sends_) {
     out_.Wait(std::exchange(issued, {}));
@@ -103,12 +106,20 @@ std::string Program::GroupOf(bool forward) const {
                                                                               : "pp";
 }
 
-void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& tensor) {
+bool Program::InParts() const {
+  const Layout& l = workload_.layout;
+  return l.scatter_gather && l.tp > 1 && !l.sequence_parallel;
+}
+
+void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& whole) {
   const std::string channel = forward ? "send forward" : "send backward";
   builder_.Op();
   if (!out_.cuda()) {
     out_.Wait(std::exchange(sends_[channel], {}));
   }
+  // Every tensor-parallel rank holds the whole, and sends its part of it.
+  const TensorDesc tensor =
+      InParts() ? out_.Part(whole, 0, {whole.elements / workload_.layout.tp}) : whole;
   const Issued issued =
       builder_.Send(GroupOf(forward), number % workload_.layout.pp, channel, tensor);
   if (!out_.cuda()) {
@@ -117,12 +128,22 @@ void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& tensor
 }
 
 TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
-  TensorDesc tensor =
+  TensorDesc whole =
       out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
+  const TensorDesc tensor =
+      InParts() ? out_.New(whole.dtype, {whole.elements / workload_.layout.tp}) : whole;
   builder_.Op();
-  out_.Wait(builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
-                             forward ? "receive forward" : "receive backward", tensor));
-  return tensor;
+  const Issued issued = builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
+                                         forward ? "receive forward" : "receive backward", tensor);
+  out_.Wait(issued);
+  if (workload_.synchronize) {
+    out_.Synchronize(issued);
+  }
+  if (InParts()) {
+    const TensorDesc flat = out_.Part(whole, 0, {whole.elements});
+    out_.Wait(builder_.AllGather("tp", tensor, flat));
+  }
+  return whole;
 }
 
 Var Program::RunUnit(Unit& unit, const Var& x) {

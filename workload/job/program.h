@@ -46,6 +46,8 @@ class Program {
   void SendTo(std::int64_t chunk_number, bool forward, const TensorDesc& tensor);
   [[nodiscard]] TensorDesc ReceiveFrom(std::int64_t chunk_number, bool forward);
   [[nodiscard]] std::string GroupOf(bool forward) const;
+  // Whether hidden states travel in parts.
+  [[nodiscard]] bool InParts() const;
   template <typename Function>
   void InRange(const std::string& name, const Function& function);
 
