@@ -163,7 +163,8 @@ Result<ReadCapture> ReadCaptureTimes(const std::string& path, const std::string&
     REPRISE_TRY(kind->convert(request));
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(directory));
-  REPRISE_TRY(set.CheckRankByRank("calibrate"));
+  REPRISE_TRY(set.CheckRankByRank("calibrate reads times of every rank",
+                                  "a generated set has none; give captures"));
   ReadCapture capture;
   capture.times.name = LastPart(path);
   TimesOfCapture times(capture);

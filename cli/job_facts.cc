@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workload/job/generate.h"
+#include "workload/job/nearest_layout.h"
 
 namespace reprise {
 namespace {

@@ -333,7 +333,8 @@ Result<RecordedJob> ReadTraceRecording(const std::string& path) {
   std::error_code code;
   if (fs::is_directory(path, code)) {
     REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
-    REPRISE_TRY(set.CheckRankByRank("compare"));
+    REPRISE_TRY(set.CheckRankByRank("compare aligns the operations of every rank",
+                                    "simulate the sets, and compare the runs"));
     recording.world_size = set.world_size;
     if (!set.missing.empty()) {
       recording.notes.push_back(set.MissingRanks());

@@ -11,15 +11,15 @@ namespace reprise {
 namespace {
 
 // What the members of one transfer agree on, in the order of TransferMatches.
-struct Key {
+struct TransferKey {
   std::uint32_t group = 0;  // its place in alphabetical order
   std::int32_t point_to_point = 0;
   std::int32_t first = 0, second = 0;  // kind and −1, or source and destination
   std::int64_t index = 0;
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const TransferKey&) const = default;
 };
 
-Key KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) {
+TransferKey KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) {
   if (!IsPointToPoint(spec.kind)) {
     return {group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
   }
@@ -325,7 +325,7 @@ std::string_view Name(TransferClock clock) {
 
 TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
   struct Entry {
-    Key key;
+    TransferKey key;
     MatchedMember member;
   };
   const auto groups = NumberGroups(ranks);
