@@ -42,7 +42,7 @@ LocalNames NamesOfThisMachine() {
 
 Json ToJson(const AuditFlags& flags, const AuditReport& report) {
   Json findings = Json::array();
-  for (const Finding& finding : report.findings) {
+  for (const AuditFinding& finding : report.findings) {
     findings.push_back({{"kind", finding.kind},
                         {"field", finding.field},
                         {"text", finding.text},
@@ -86,7 +86,7 @@ void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
 void PrintFindings(const AuditReport& report, bool all) {
   const std::size_t shown =
       all ? report.findings.size() : std::min(report.findings.size(), kMostAuditLines);
-  for (const Finding& finding : std::span(report.findings).first(shown)) {
+  for (const AuditFinding& finding : std::span(report.findings).first(shown)) {
     fmt::print("  {} in {}{}{} ({} times)\n", finding.kind, Printable(finding.field),
                finding.text.empty() ? "" : ": ", Printable(finding.text), finding.count);
   }

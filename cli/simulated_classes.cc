@@ -63,11 +63,9 @@ std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
     ranks[simulated.class_of[rank]].push_back(static_cast<std::int32_t>(rank));
   }
   std::vector<std::string> texts;
+  texts.reserve(ranks.size());
   for (const std::vector<std::int32_t>& of_class : ranks) {
-    std::string& text = texts.emplace_back();
-    for (const RankRange& range : RangesOf(of_class)) {
-      text += (text.empty() ? "" : ", ") + RangeText(range);
-    }
+    texts.push_back(RangesText(of_class));
   }
   return texts;
 }
@@ -145,7 +143,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
       const std::int64_t ns = simulated.timing.duration_ns[own.first_node + i] * own.ranks;
       summary.operations_ns += ns;
       summary.known_ns += of_node.known ? ns : 0;
-      summary.by_default_ns += RooflineOf(options.to->device, of_node).by_default ? ns : 0;
+      summary.by_default_ns += RooflineOf(options.to->device, of_node).by_default() ? ns : 0;
     }
   }
   step_ns = std::accumulate(longest_ns.begin(), longest_ns.end(), std::int64_t{0}) / steps;

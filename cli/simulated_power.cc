@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "et_schema/rank_text.h"
 #include "simulator/operations.h"
 #include "simulator/power_nodes.h"
 #include "simulator/power_samples.h"
@@ -16,21 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json Celsius(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-// As in `ranks.json`: "0-7,16".
-std::string RangesOf(const std::vector<std::int64_t>& sorted) {
-  std::string text;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t end = i;
-    while (end + 1 < sorted.size() && sorted[end + 1] == sorted[end] + 1) {
-      ++end;
-    }
-    text += fmt::format("{}{}", text.empty() ? "" : ",", sorted[i]);
-    text += end > i ? fmt::format("-{}", sorted[end]) : "";
-    i = end + 1;
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -231,12 +217,12 @@ Json SimulatedPower::DevicesJson(double steps) const {
 // Nodes whose devices take the same are shown as one.
 Json SimulatedPower::NodesJson(double steps, double seconds) const {
   const auto per_node = static_cast<std::size_t>(machine_->node.devices.value);
-  std::map<std::vector<std::uint32_t>, std::vector<std::int64_t>> alike;
+  std::map<std::vector<std::uint32_t>, std::vector<std::int32_t>> alike;
   for (std::size_t first = 0; first < device_of_.size(); first += per_node) {
     const std::size_t end = std::min(first + per_node, device_of_.size());
     alike[{device_of_.begin() + static_cast<std::ptrdiff_t>(first),
            device_of_.begin() + static_cast<std::ptrdiff_t>(end)}]
-        .push_back(static_cast<std::int64_t>(first / per_node));
+        .push_back(static_cast<std::int32_t>(first / per_node));
   }
   Json rows = Json::array();
   for (const auto& [members, numbers] : alike) {
@@ -244,7 +230,7 @@ Json SimulatedPower::NodesJson(double steps, double seconds) const {
     for (const std::uint32_t d : members) {
       joules += outcome_->devices[d].joules;
     }
-    rows.push_back({{"nodes", RangesOf(numbers)},
+    rows.push_back({{"nodes", RangesText(numbers)},
                     {"joules", joules / steps},
                     {"mean_watts", joules / seconds}});
   }

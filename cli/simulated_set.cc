@@ -182,7 +182,7 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
         const std::int64_t ns = simulated.timing.duration_ns[at];
         summary.operations_ns += ns;
         summary.known_ns += work[node].known ? ns : 0;
-        summary.by_default_ns += RooflineOf(options.to->device, work[node]).by_default ? ns : 0;
+        summary.by_default_ns += RooflineOf(options.to->device, work[node]).by_default() ? ns : 0;
       }
     }
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/job_facts.h"
-#include "cli/traced_memory.h"
 #include "cli/simulated_power.h"
+#include "cli/traced_memory.h"
 #include "core/result.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"

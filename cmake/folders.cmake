@@ -12,7 +12,7 @@ function(reprise_batches target)
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
-# reprise_cold(TARGET): nothing there is worth the time of more optimisation; it builds in two thirds of the time.
+# reprise_cold(TARGET): hot loops have options of their own (kernels/CMakeLists.txt); the rest is not worth the time of more optimisation.
 function(reprise_cold target)
   if(CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(${target} PRIVATE -O1)

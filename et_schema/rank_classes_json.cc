@@ -126,6 +126,14 @@ std::string RangeText(const RankRange& range) {
                            : fmt::format("{}-{}:{}", range.first, range.last, range.stride);
 }
 
+std::string RangesText(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (const RankRange& range : RangesOf(numbers)) {
+    text += (text.empty() ? "" : ", ") + RangeText(range);
+  }
+  return text;
+}
+
 bool RankClasses::Present(const std::string& directory) {
   std::error_code code;
   return fs::exists(fs::path(directory) / kRanksFile, code);

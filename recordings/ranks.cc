@@ -45,10 +45,10 @@ void FindSlots(std::vector<RankLoad>& ranks) {
 }
 
 void AddGroups(const char* kind, const std::vector<RankLoad>& ranks, double mean_ns,
-               const auto& name_of, std::vector<RankGroup>& groups) {
-  std::map<std::string, RankGroup> found;
+               const auto& name_of, std::vector<RankGroupLoad>& groups) {
+  std::map<std::string, RankGroupLoad> found;
   for (const RankLoad& rank : ranks) {
-    RankGroup& group = found[name_of(rank)];
+    RankGroupLoad& group = found[name_of(rank)];
     ++group.ranks;
     group.work_ns += rank.work_ns;
     group.waited_ns += rank.waited_ns;

@@ -25,7 +25,7 @@ struct RankLoad {
 };
 
 // Ranks with something in common: a host, a slot, a device.
-struct RankGroup {
+struct RankGroupLoad {
   std::string kind, name;
   std::int64_t ranks = 0;
   double work_ns = 0, waited_ns = 0;  // means
@@ -44,8 +44,8 @@ struct RankMetric {
 };
 
 struct RankComparison {
-  std::vector<RankLoad> ranks;    // by number
-  std::vector<RankGroup> groups;  // hosts, slots, devices; only kinds that tell ranks apart
+  std::vector<RankLoad> ranks;        // by number
+  std::vector<RankGroupLoad> groups;  // hosts, slots, devices; only kinds that tell ranks apart
   std::vector<ClassSpread> classes;
   std::vector<RankMetric> metrics;  // of runs: power, temperature, …
   double imbalance = 0;             // most work / mean − 1

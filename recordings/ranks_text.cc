@@ -95,7 +95,7 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, bool col
     Table table({"ranks by", "", "ranks", "operations", "to all", "waiting"});
     const std::size_t groups = full ? of.groups.size() : std::min<std::size_t>(of.groups.size(), 4);
     for (std::size_t i = 0; i < groups; ++i) {
-      const RankGroup& group = of.groups[i];
+      const RankGroupLoad& group = of.groups[i];
       table.Add({group.kind, group.name.empty() ? "unknown" : Fit(group.name, 30),
                  std::to_string(group.ranks), Ns(group.work_ns),
                  fmt::format("{:.2f}x", group.to_all), Ns(group.waited_ns)});
@@ -136,7 +136,7 @@ std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
                      {"metrics", std::move(metrics)}});
   }
   Json groups = Json::array();
-  for (const RankGroup& group : of.groups) {
+  for (const RankGroupLoad& group : of.groups) {
     groups.push_back({{"kind", group.kind},
                       {"name", group.name},
                       {"ranks", group.ranks},

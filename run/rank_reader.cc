@@ -88,7 +88,7 @@ Status ReadSharedTables(const RankTables& tables, RankData& data) {
   for (RunFact& fact : facts) {
     data.facts.emplace(std::move(fact.name), std::move(fact.value));
   }
-  std::vector<RankRow> ranks;
+  std::vector<RankFileRow> ranks;
   REPRISE_TRY(tables.Read(ranks));
   if (!ranks.empty()) {
     data.host = std::move(ranks.front().host);

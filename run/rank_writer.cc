@@ -212,8 +212,8 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   // checkpoint, so that even a power cut leaves an intact file. Both happen in the background.
   REPRISE_TRY(database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
   REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
-  REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankRow>()));
-  REPRISE_TRY(InsertRow(insert, rank, RankRow{.host = HostName(), .pid = getpid()}));
+  REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankFileRow>()));
+  REPRISE_TRY(InsertRow(insert, rank, RankFileRow{.host = HostName(), .pid = getpid()}));
   return std::unique_ptr<RankWriter>(new SqliteRankWriter(std::move(database), rank));
 }
 

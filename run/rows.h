@@ -17,7 +17,7 @@
 namespace reprise {
 
 // Who wrote a rank's file.
-struct RankRow {
+struct RankFileRow {
   std::string host, device;  // `device`: empty before the merge
   std::int64_t pid = 0;
   bool closed = false;  // the rank came to its end

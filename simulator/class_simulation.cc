@@ -144,14 +144,10 @@ class ClassSimulator {
         const RooflineTime alone = RooflineOf(options_.machine.device, work);
         duration_ns = std::llround(alone.ns * classes_.SlowOf(own.first_rank));
         stretch = slows_ && alone.ns > 0 ? RooflineOf(beside_, work).ns / alone.ns : 1;
-        source = alone.by_default ? TimeSource::kDefault
-                 : alone.fitted   ? TimeSource::kFitted
-                                  : source;
+        source = TimeSourceOf(alone.source);
       } else if (launches[i]) {
         duration_ns = std::llround(options_.machine.host.launch_ns.value);
-        if (options_.machine.host.launch_ns.source == NumberSource::kFitted) {
-          source = TimeSource::kFitted;
-        }
+        source = TimeSourceOf(options_.machine.host.launch_ns.source);
       }
       timing.duration_ns.push_back(duration_ns);
       timing.delay_ns.push_back(0);

@@ -28,8 +28,8 @@ class JobClasses {
   [[nodiscard]] std::uint32_t ShapeOfPair(std::int32_t sender, std::int32_t receiver);
 
   // Roles of the job first. With flow-level sharing then one for each level of the network but the
-  // innermost: ranks whose devices share a domain below it. Domain d's kind is that of group d. With
-  // slots last the ranks that stand behind each other in a node's air.
+  // innermost: ranks whose devices share a domain below it. Domain d's kind is that of group d.
+  // With slots last the ranks that stand behind each other in a node's air.
   [[nodiscard]] const Refinement& refined() const { return refined_; }
   [[nodiscard]] double SlowOf(std::int32_t rank) const {
     return slow_[static_cast<std::size_t>(rank)];

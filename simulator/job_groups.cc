@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/operations.h"
+
 namespace reprise {
 
 Result<JobGroups> JobGroups::Create(const ProgramSet& set) {
@@ -43,11 +45,11 @@ Status JobGroups::FindPlaces() {
 // Which roles need an order, and the pairs of each program.
 Status JobGroups::FindPairs() {
   pairs_.resize(set_->programs.size());
+  streams_ = HasStreams(set_->programs);
   for (std::size_t p = 0; p < set_->programs.size(); ++p) {
     const Graph& program = set_->programs[p];
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const CommSpec* const spec = program.comm(i);
-      streams_ = streams_ || (spec == nullptr && program.actor(i).kind == Actor::Kind::kStream);
       if (spec == nullptr || spec->outside) {
         continue;
       }

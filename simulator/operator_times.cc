@@ -74,6 +74,21 @@ void AddStarts(const DeviceModel& from, DeviceModel& to) {
 
 }  // namespace
 
+TimeSource TimeSourceOf(NumberSource source) {
+  switch (source) {
+    case NumberSource::kMeasured:
+      return TimeSource::kMeasured;
+    case NumberSource::kFitted:
+      return TimeSource::kFitted;
+    case NumberSource::kDefault:
+      return TimeSource::kDefault;
+    case NumberSource::kDatasheet:
+    case NumberSource::kGiven:
+      break;
+  }
+  return TimeSource::kDatasheet;
+}
+
 void ShareStarts(DeviceModel& a, DeviceModel& b) {
   AddStarts(a, b);
   AddStarts(b, a);
@@ -98,8 +113,7 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
        TimeBound::kMemory, reached.memory);
   time.ns += reached.start_ns;
   take(device.kernel_least_ns.value, TimeBound::kLeast, &device.kernel_least_ns);
-  time.by_default = source != nullptr && source->source == NumberSource::kDefault;
-  time.fitted = source != nullptr && source->source == NumberSource::kFitted;
+  time.source = source != nullptr ? source->source : time.source;
   return time;
 }
 

@@ -25,16 +25,20 @@ enum class TimeBound : std::uint8_t { kMatrix, kVector, kMemory, kLeast };
 struct RooflineTime {
   double ns = 0;
   TimeBound bound = TimeBound::kLeast;
-  bool by_default = false;  // the efficiency, or least time, that bounds it has source `default`
-  bool fitted = false;      // … has source `fitted`
+  NumberSource source = NumberSource::kDatasheet;  // of the efficiency or least time that bounds it
+
+  [[nodiscard]] bool by_default() const { return source == NumberSource::kDefault; }
 };
+
+// What a time of the model rests on, from what the number that bounds it rests on.
+[[nodiscard]] TimeSource TimeSourceOf(NumberSource source);
 
 // The longest of: FLOPs at the peak rate of the units that compute them, bytes at the memory's
 // bandwidth, each times the part that operations of this class and type reach (of the type, else of
 // the class, else the device's efficiency), and the class's start added; and the least time of a
-// kernel. Products
-// (gemm, attention, conv) run on matrix units, float32 convolutions as tf32 where the device has
-// it, as cuDNN does by default. A type that the device has no rate for runs at float32's.
+// kernel. Products (gemm, attention, conv) run on matrix units, float32 convolutions as tf32 where
+// the device has it, as cuDNN does by default. A type that the device has no rate for runs at
+// float32's.
 [[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);
 
 // For ratios of the two: a class's start that one device lacks is taken to be the other's. Without

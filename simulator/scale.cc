@@ -169,8 +169,8 @@ class Scaler {
       const RooflineTime to = RooflineOf(to_device_, work);
       ns = from.ns > 0 ? Times(ns, to.ns / from.ns) : ns;
       // Where both are bound by the same, the default efficiency is the same, too, and cancels out.
-      const bool cancels = from.bound == to.bound && from.by_default && to.by_default;
-      const bool by_default = !cancels && (from.by_default || to.by_default);
+      const bool cancels = from.bound == to.bound && from.by_default() && to.by_default();
+      const bool by_default = !cancels && (from.by_default() || to.by_default());
       summary_.by_default_ns += by_default ? std::max<std::int64_t>(ns, 0) : 0;
     }
     summary_.known_ns += std::max<std::int64_t>(ns, 0);

@@ -48,8 +48,8 @@ WideNs WorstViolation(const std::vector<Bound>& bounds, const std::vector<Line>&
 }
 
 // With drifts fixed, offsets are a system of differences.
-std::vector<Difference> Differences(const std::vector<Bound>& bounds,
-                                    const std::vector<Line>& lines) {
+std::vector<ClockDifference> Differences(const std::vector<Bound>& bounds,
+                                         const std::vector<Line>& lines) {
   std::map<std::pair<std::int32_t, std::int32_t>, WideNs> tightest;
   for (const Bound& bound : bounds) {
     const WideNs weight_ns = bound.start_ns + Drifted(lines[bound.b].drift, bound.start_ns) -
@@ -57,7 +57,7 @@ std::vector<Difference> Differences(const std::vector<Bound>& bounds,
     const auto [at, inserted] = tightest.try_emplace({bound.a, bound.b}, weight_ns);
     at->second = std::max(at->second, weight_ns);
   }
-  std::vector<Difference> differences;
+  std::vector<ClockDifference> differences;
   differences.reserve(tightest.size());
   for (const auto& [pair, weight_ns] : tightest) {
     differences.push_back({pair.first, pair.second, weight_ns});
@@ -69,7 +69,7 @@ std::vector<Difference> Differences(const std::vector<Bound>& bounds,
 // solution; where one side is open, the closed end nearest to 0 is taken.
 void FitOffsets(const std::vector<Bound>& bounds, std::vector<Line>& lines) {
   const auto clocks = static_cast<std::int32_t>(lines.size());
-  const std::vector<Difference> differences = Differences(bounds, lines);
+  const std::vector<ClockDifference> differences = Differences(bounds, lines);
   const WideNs violation_ns = LeastViolation(clocks, differences);
   const std::vector<OffsetInterval> intervals = Intervals(clocks, differences, violation_ns);
   for (std::int32_t c = 0; c < clocks; ++c) {

@@ -8,13 +8,13 @@ namespace {
 // Longest distances from clock 0, every weight loosened by `slack_ns`; forward gives the lowest
 // offset of each clock, backward minus the highest. Nothing if a cycle still gains: no offsets fit.
 std::optional<std::vector<WideNs>> LongestPaths(std::int32_t clocks,
-                                                const std::vector<Difference>& differences,
+                                                const std::vector<ClockDifference>& differences,
                                                 WideNs slack_ns, bool backward, bool from_all) {
   std::vector<WideNs> distance(clocks, from_all ? 0 : -kWideUnbounded);
   distance[0] = 0;
   for (std::int32_t round = 0; round <= clocks; ++round) {
     bool changed = false;
-    for (const Difference& difference : differences) {
+    for (const ClockDifference& difference : differences) {
       const std::int32_t from = backward ? difference.a : difference.b;
       const std::int32_t to = backward ? difference.b : difference.a;
       if (distance[from] == -kWideUnbounded) {
@@ -35,13 +35,13 @@ std::optional<std::vector<WideNs>> LongestPaths(std::int32_t clocks,
 
 }  // namespace
 
-WideNs LeastViolation(std::int32_t clocks, const std::vector<Difference>& differences) {
+WideNs LeastViolation(std::int32_t clocks, const std::vector<ClockDifference>& differences) {
   if (LongestPaths(clocks, differences, 0, false, true)) {
     return 0;
   }
   WideNs low = 0;
   WideNs high = 1;
-  for (const Difference& difference : differences) {
+  for (const ClockDifference& difference : differences) {
     high = std::max(high, difference.weight_ns);
   }
   // Integers: the interval shrinks in every round, whatever the magnitude.
@@ -53,7 +53,7 @@ WideNs LeastViolation(std::int32_t clocks, const std::vector<Difference>& differ
 }
 
 std::vector<OffsetInterval> Intervals(std::int32_t clocks,
-                                      const std::vector<Difference>& differences,
+                                      const std::vector<ClockDifference>& differences,
                                       WideNs violation_ns) {
   std::vector<OffsetInterval> intervals(clocks);
   const auto low = LongestPaths(clocks, differences, violation_ns, false, false);

@@ -15,7 +15,7 @@ __extension__ using WideNs = __int128;
 // Beyond every sum that can occur (2^31 clocks × 2^65 ns), and far from the type's own limits.
 inline constexpr WideNs kWideUnbounded = WideNs{1} << 120;
 
-struct Difference {
+struct ClockDifference {
   std::int32_t a, b;  // clocks
   WideNs weight_ns;
 };
@@ -31,12 +31,12 @@ struct OffsetInterval {
 // The least worst violation that any offsets reach: the largest mean weight of a cycle, rounded up.
 // Halves an integer interval at most 66 times.
 [[nodiscard]] WideNs LeastViolation(std::int32_t clocks,
-                                    const std::vector<Difference>& differences);
+                                    const std::vector<ClockDifference>& differences);
 
 // Per clock, the offsets relative to clock 0 that violate nothing by more than `violation_ns`. With
 // less than LeastViolation() every clock but 0 is unbounded.
 [[nodiscard]] std::vector<OffsetInterval> Intervals(std::int32_t clocks,
-                                                    const std::vector<Difference>& differences,
+                                                    const std::vector<ClockDifference>& differences,
                                                     WideNs violation_ns);
 
 }  // namespace reprise

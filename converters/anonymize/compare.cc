@@ -53,9 +53,9 @@ bool SameValue(const Value& a, const Value& b, bool results, Renaming<std::int64
 
 }  // namespace
 
-class RankComparison {
+class AnonymizedRank {
  public:
-  RankComparison(const Graph& a, const Graph& b, SetComparison& set) : a_(a), b_(b), set_(set) {}
+  AnonymizedRank(const Graph& a, const Graph& b, SetComparison& set) : a_(a), b_(b), set_(set) {}
 
   Result<DifferenceFound> Run() {
     if (a_.size() != b_.size()) {
@@ -232,7 +232,7 @@ Result<std::optional<std::string>> SetComparison::Rank(const Graph& a, const Gra
   if (auto difference = Headers(a.metadata(), b.metadata())) {
     return difference;
   }
-  return RankComparison(a, b, *this).Run();
+  return AnonymizedRank(a, b, *this).Run();
 }
 
 }  // namespace reprise

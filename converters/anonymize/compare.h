@@ -43,7 +43,7 @@ class SetComparison {
   // A transfer's group became this one before, or may, having the same ranks in the same order.
   [[nodiscard]] bool SameGroup(const std::string& a, const std::string& b);
 
-  friend class RankComparison;
+  friend class AnonymizedRank;
   std::map<std::string, ProcessGroup> groups_a_, groups_b_;
   Renaming<std::string> names_, group_ids_;
   std::optional<std::int64_t> shift_ns_;

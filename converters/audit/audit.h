@@ -12,7 +12,7 @@
 
 namespace reprise {
 
-struct Finding {
+struct AuditFinding {
   std::string kind;   // "private name", "path", "secret", "absolute time", "unknown field", …
   std::string field;  // "node.name", "file name", "comm_groups_info.json"
   std::string text;
@@ -21,7 +21,7 @@ struct Finding {
 
 struct AuditReport {
   Census census;  // of all ranks
-  std::vector<Finding> findings;
+  std::vector<AuditFinding> findings;
   std::vector<ShapeFact> facts;  // no findings: replaying needs the shapes
   std::uint64_t files = 0;
 };

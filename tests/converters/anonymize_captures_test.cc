@@ -59,7 +59,7 @@ void ExpectSame(const std::string& capture, bool& converted) {
   }
   const auto audit = AuditSet({.directory = base + "/shared"});
   ASSERT_TRUE(audit);
-  for (const Finding& finding : audit->findings) {
+  for (const AuditFinding& finding : audit->findings) {
     ADD_FAILURE() << finding.kind << " in " << finding.field << ": " << finding.text;
   }
 }

@@ -45,7 +45,7 @@ std::string Difference(const std::string& from, const std::string& to) {
   return difference.value_or("");
 }
 
-std::vector<Finding> Findings(const std::string& directory) {
+std::vector<AuditFinding> Findings(const std::string& directory) {
   const auto report = AuditSet({.directory = directory});
   EXPECT_TRUE(report) << report.error().message;
   return report->findings;
@@ -200,7 +200,7 @@ class PrivateSet : public ::testing::Test {
 
 TEST_F(PrivateSet, NothingPrivateIsLeftInTheBytes) {
   std::vector<std::string> kinds;
-  for (const Finding& finding : Findings(captured_)) {
+  for (const AuditFinding& finding : Findings(captured_)) {
     kinds.push_back(finding.kind);
   }
   EXPECT_THAT(kinds, ::testing::IsSupersetOf(

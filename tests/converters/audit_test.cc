@@ -88,7 +88,7 @@ TEST(Audit, ReadsTheModelFromItsShapes) {
   EXPECT_EQ(fact("ranks"), 1);
   const auto has = [&](const std::string& kind) {
     return std::any_of(report->findings.begin(), report->findings.end(),
-                       [&](const Finding& finding) { return finding.kind == kind; });
+                       [&](const AuditFinding& finding) { return finding.kind == kind; });
   };
   EXPECT_TRUE(has("absolute time"));
   EXPECT_TRUE(has("file that is no part of the set"));

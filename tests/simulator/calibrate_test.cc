@@ -111,11 +111,11 @@ TEST(Calibrate, WithoutDataStaysTheDefaultAndSaysSo) {
   const Result<MachineModel> fitted = FitMachine(*LoadMachine("a100-hgx"), ThreeCaptures());
   ASSERT_TRUE(fitted);
   const OperatorWork conv{OpClass::kConv, DType::kBFloat16, 1e12, 1e8, true};
-  EXPECT_TRUE(RooflineOf(fitted->device, conv).by_default);
-  EXPECT_FALSE(RooflineOf(fitted->device, conv).fitted);
+  EXPECT_TRUE(RooflineOf(fitted->device, conv).by_default());
+  EXPECT_NE(RooflineOf(fitted->device, conv).source, NumberSource::kFitted);
   const OperatorWork gemm{OpClass::kGemm, DType::kBFloat16, 1e12, 1e8, true};
-  EXPECT_FALSE(RooflineOf(fitted->device, gemm).by_default);
-  EXPECT_TRUE(RooflineOf(fitted->device, gemm).fitted);
+  EXPECT_FALSE(RooflineOf(fitted->device, gemm).by_default());
+  EXPECT_EQ(RooflineOf(fitted->device, gemm).source, NumberSource::kFitted);
   // No launch was recorded.
   EXPECT_EQ(fitted->device.launch_latency_ns.source, NumberSource::kDefault);
 }

@@ -234,10 +234,42 @@ def check_skips():
                 yield f"{name}:{number}: skip for a reason of tests/needs.def: {line.strip()}"
 
 
+# A namespace, a type's definition, or a brace; of "struct A::B {" no name.
+SCOPES = re.compile(r"namespace\s*([\w:]*)\s*\{|\b(?:struct|class|union)\s+(\w+)\b(?!\s*::)[^;{}()=]*\{|[{}]")
+
+
+def types_of(path):
+    """The types that a file defines in named namespaces, outside others."""
+    code = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'', "", path.read_text())
+    scopes = []  # of each open brace: the namespace's name, or None
+    for scope in SCOPES.finditer(code):
+        if scope.group(0) == "}":
+            scopes[-1:] = []
+        elif scope.group(1) is not None:
+            scopes.append(scope.group(1))
+        else:
+            if scope.group(2) and all(scopes):
+                yield "::".join([*scopes, scope.group(2)])
+            scopes.append(None)
+
+
+def check_types(files):
+    """One definition of a type: the linker silently takes either of two, and the program then frees what it never had."""
+    defined = {}
+    for path in files:
+        for name in types_of(path):
+            defined.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    for name, places in sorted(defined.items()):
+        if len(places) > 1:
+            yield f"{name} is defined in {' and '.join(places)}"
+    if len(defined) < 100:
+        yield f"only {len(defined)} types found"
+
+
 def main():
     files = sources()
     problems = [problem for path in files for problem in check(path)]
-    for check_all in (check_counters, check_order, check_circles, check_backends):
+    for check_all in (check_counters, check_order, check_circles, check_backends, check_types):
         problems += check_all(files)
     problems += check_skips()
     print("\n".join(problems))
