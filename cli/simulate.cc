@@ -200,13 +200,13 @@ Result<std::string> ContentOf(const std::string& what) {
 
 // What was given, besides what is swept and how it is shown.
 std::string SettingsOf(const CLI::App& app) {
-  static const std::set<std::string> kOthers = {"sweep", "output",  "force",  "json",
-                                                "quiet", "rank-by", "verbose"};
+  static const std::set<std::string> others = {"sweep", "output",  "force",  "json",
+                                               "quiet", "rank-by", "verbose"};
   std::string text;
   for (const CLI::Option* const option : app.get_options()) {
     const std::vector<std::string>& names = option->get_lnames();
     const std::string name = names.empty() ? "" : names.front();
-    if (option->count() > 0 && !kOthers.contains(name)) {
+    if (option->count() > 0 && !others.contains(name)) {
       text += fmt::format("{} {}\n", name, fmt::join(option->results(), " "));
     }
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -37,6 +38,18 @@ double Distance(std::int64_t from, std::int64_t to) {
   return std::fabs(std::log(static_cast<double>(to)) - std::log(static_cast<double>(from)));
 }
 
+// The product of sizes; 0 where it, or one of them, is none that is looked at.
+std::int64_t Bounded(std::initializer_list<std::int64_t> sizes) {
+  std::int64_t product = 1;
+  for (const std::int64_t size : sizes) {
+    product = size < 1 || size > kMostValue / product ? 0 : product * size;
+    if (product == 0) {
+      break;
+    }
+  }
+  return product;
+}
+
 void AddDivisors(std::int64_t of, std::set<std::int64_t>& to) {
   constexpr std::int64_t kMostTried = 4096;
   for (std::int64_t d = 1; d <= std::min(of, kMostTried); ++d) {
@@ -53,11 +66,13 @@ std::set<std::int64_t> ValuesNear(const Workload& w, std::int64_t value) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;
   std::set<std::int64_t> values = {1, 2};
-  for (std::int64_t near = value - kNear; value < kMostValue && near <= value + kNear; ++near) {
-    values.insert(near);
+  if (value >= -kNear && value < kMostValue) {
+    for (std::int64_t near = value - kNear; near <= value + kNear; ++near) {
+      values.insert(near);
+    }
   }
   for (const std::int64_t whole : {m.layers, m.heads, m.kv_heads, m.experts, m.sequence, l.dp,
-                                   w.global_batch, l.pp * w.virtual_stages}) {
+                                   w.global_batch, Bounded({l.pp, w.virtual_stages})}) {
     if (whole >= 1 && whole <= kMostValue) {
       AddDivisors(whole, values);
     }
@@ -67,7 +82,8 @@ std::set<std::int64_t> ValuesNear(const Workload& w, std::int64_t value) {
     values.insert(power);
   }
   for (const std::int64_t step :
-       {l.dp * w.micro_batch, l.dp * w.micro_batch * l.pp, l.pp, w.micro_batch, l.dp, l.tp}) {
+       {Bounded({l.dp, w.micro_batch}), Bounded({l.dp, w.micro_batch, l.pp}), l.pp, w.micro_batch,
+        l.dp, l.tp}) {
     if (step < 1 || step > kMostValue || value < 1 || value > kMostValue) {
       continue;
     }
@@ -276,7 +292,7 @@ class Search {
 
   void Try(Workload w, double distance, std::vector<std::string> changes) {
     if (ranks_) {
-      const std::int64_t each = w.layout.tp * w.layout.pp * w.layout.cp;
+      const std::int64_t each = Bounded({w.layout.tp, w.layout.pp, w.layout.cp});
       if (each < 1 || *ranks_ % each != 0) {
         return;
       }
