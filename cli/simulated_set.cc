@@ -307,8 +307,13 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
     recorded_ns = schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0));
     of_ranks = static_cast<std::int64_t>(data.ranks.size());
   }
-  Json json = {{"warnings", PredictionWarnings(Share(summary.by_default_ns, summary.operations_ns),
-                                               options.from ? UnknownShare(summary) : 0)},
+  std::vector<std::string> warnings =
+      PredictionWarnings(Share(summary.by_default_ns, summary.operations_ns),
+                         options.from ? UnknownShare(summary) : 0);
+  for (std::string& note : power.Notes()) {
+    warnings.push_back(std::move(note));
+  }
+  Json json = {{"warnings", std::move(warnings)},
                {"step_time_ns", step_time_ns},
                {"step_time_recorded_ns", recorded_ns},
                {"ranks", of_ranks},

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // core knows the names that et_schema and converters write (trace_set.h, rank_classes.h).
 constexpr std::array<std::string_view, 6> kFilesOfSets = {
     "comm_groups.json", "comm_groups_info.json", "ranks.json", kChecksumsFile,
-    "job.json",  // the last two would speak for the set that comes in its place
+    kJobFile,  // the last two would speak for the set that comes in its place
     "anonymized.json"};
 
 constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,

@@ -23,6 +23,8 @@ enum class OutputKind : std::uint8_t { kTraceSet, kRun, kUnpackedPackage };
 // The file that marks a directory as complete output of ours: checksums.xxh128. Its first line
 // names the kind.
 inline constexpr char kChecksumsFile[] = "checksums.xxh128";
+// What a generated set keeps of its job: numbers that its nodes do not say (workload/job/facts.h).
+inline constexpr char kJobFile[] = "job.json";
 // "# reprise trace set 1".
 [[nodiscard]] std::string MarkerLine(OutputKind kind);
 

@@ -194,7 +194,7 @@ class Auditor {
   }
 
   void Files() {
-    std::set<std::string> expected = {kAnonymizedFile, kChecksumsFile};
+    std::set<std::string> expected = {kAnonymizedFile, kChecksumsFile, kJobFile};
     for (std::string& name : set_.FileNames()) {
       expected.insert(std::move(name));
     }
@@ -208,6 +208,7 @@ class Auditor {
       }
     }
     Note();
+    Job();
   }
 
   // Under which policy: what `reprise anonymize` writes, and nothing else.
@@ -232,6 +233,26 @@ class Auditor {
     for (const auto& [key, value] : (note.is_object() ? note : empty).items()) {
       if (!IsOneOf(key, {"format", "policy", "durations", "shapes", "reprise_version"})) {
         Add("unknown field", kAnonymizedFile, key, 1);
+      }
+    }
+  }
+
+  // Of generated sets: sums, a format and a dtype. Any other text is looked at.
+  void Job() {
+    const fs::path path = fs::path(set_.directory) / kJobFile;
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(path, error))) {
+      return;
+    }
+    const auto text = ReadJsonText(path.string());
+    const nlohmann::json job = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    if (!job.is_object()) {
+      Add("file that cannot be read", "file name", kJobFile, 1);
+      return;
+    }
+    for (const auto& [place, value] : job.flatten().items()) {
+      if (value.is_string() && place != "/format" && place != "/dtype") {
+        Check(std::string(kJobFile) + place, value.get<std::string>(), 1);
       }
     }
   }

@@ -74,7 +74,7 @@ class CalibrateTest(ProgramTest):
         self.run_program("generate", "llama3-8b", "--tp", "2", "--dp", "1", "--global-batch", "1", "-o", job)
         self.run_program("simulate", job, "-o", run, "--machine", fitted, "--quiet")
         with sqlite3.connect(run / "rank0.sqlite") as base:
-            sources = {row[0] for row in base.execute("SELECT DISTINCT kernel FROM nodes")}
+            sources = {row[0] for row in base.execute("SELECT DISTINCT time_from FROM node_info")}
         self.assertIn("fitted", sources)
 
     def test_this_machine_is_measured(self):

@@ -220,7 +220,7 @@ class SimulateTest(ProgramTest):
         self.assertIn("5", [row["members"] for row in folded["ranks"]])
         # Nothing says that it was recorded or replayed, or is measured.
         text = self.run_program("report", runs[0], "--full").stdout
-        for word in ("replayed", "  recorded", "untraced", " error", "no source"):
+        for word in ("replayed", "  recorded", "untraced", "  error", "no source"):
             self.assertNotIn(word, text)
         self.assertIn("no recorded step: the set has no times", text)
         self.assertIn("Ranks           16 simulated: ", self.run_program("report", runs[1]).stdout)

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
+#include "core/output_kind.h"
 #include "workload/job/generate.h"
 
 namespace reprise {

@@ -15,8 +15,6 @@
 
 namespace reprise {
 
-inline constexpr const char* kJobFile = "job.json";
-
 struct ClassMemory {
   std::int64_t stage = 0;
   std::int32_t first_rank = 0;
