@@ -250,7 +250,8 @@ class Auditor {
       Add("file that cannot be read", "file name", kJobFile, 1);
       return;
     }
-    for (const auto& [place, value] : job.flatten().items()) {
+    const nlohmann::json flat = job.flatten();  // items() refers to it
+    for (const auto& [place, value] : flat.items()) {
       if (value.is_string() && place != "/format" && place != "/dtype") {
         Check(std::string(kJobFile) + place, value.get<std::string>(), 1);
       }
