@@ -11,6 +11,8 @@
 #include "replayer/plan.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
+#include "simulator/operations.h"
+#include "timing/step_spans.h"
 
 namespace reprise {
 namespace {
@@ -70,13 +72,7 @@ std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
   return texts;
 }
 
-// Part of what a rank does, in coverage's sense (Work::counts).
-bool IsCounted(const Graph& program, Graph::Index i) {
-  return program.comm(i) != nullptr || program.actor(i).kind == Actor::Kind::kStream ||
-         program.kind(i) == OpKind::kWork;
-}
-
-// As StepsOf in replayer/dry.cc: a step lasts until the next one begins. Of each, the longest.
+// Of each step, the longest of all classes so far.
 void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& schedule,
                   std::vector<std::int64_t>& longest_ns) {
   std::vector<std::int64_t> begin_ns(longest_ns.size(), INT64_MAX);
@@ -86,10 +82,9 @@ void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& sch
     begin = std::min(begin, schedule.start_ns[first + i]);
     end_ns = std::max(end_ns, schedule.end_ns[first + i]);
   }
-  for (std::size_t s = begin_ns.size(); s-- > 0;) {
-    const std::int64_t begin = std::min(begin_ns[s], end_ns);
-    longest_ns[s] = std::max(longest_ns[s], end_ns - begin);
-    end_ns = begin;
+  const auto spans = StepSpans(begin_ns, end_ns);
+  for (std::size_t s = 0; s < spans.size(); ++s) {
+    longest_ns[s] = std::max(longest_ns[s], spans[s].second - spans[s].first);
   }
 }
 
@@ -126,7 +121,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   std::vector<std::int64_t> longest_ns(static_cast<std::size_t>(steps), 0);
   for (const RankClassTimes& own : simulated.classes) {
     const Graph& program = job.programs[own.program];
-    const auto counts = [&program](Graph::Index i) { return IsCounted(program, i); };
+    const auto counts = [&program](Graph::Index i) { return DoesWork(program, i); };
     const auto own_ns = [&](std::uint32_t node) {
       return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
     };

@@ -342,7 +342,8 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
         {"rank", traced->rank}};
   } else if (!job) {
     json["memory_reason"] =
-        "no operation of the set names its tensors' storages; capture with shapes, or generate it";
+        "the set does not name the storages of its tensors; capture the host trace with shapes, "
+        "too";
   }
   if (job && options.to) {
     AddJobFacts(*job, options.to->device, long_ns, json);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/operations.h"
+
 namespace reprise {
 namespace {
 
@@ -21,9 +23,7 @@ std::int64_t EndBytes(const TensorDesc& tensor) {
 Result<std::int64_t> PeakOf(const Graph& graph) {
   std::unordered_map<std::int64_t, TracedStorage> storages;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const bool works = graph.comm(i) != nullptr || graph.kind(i) == OpKind::kWork ||
-                       graph.actor(i).kind == Actor::Kind::kStream;
-    if (!works) {
+    if (!DoesWork(graph, i)) {
       continue;  // views take no memory
     }
     REPRISE_ASSIGN(const OpCall call, graph.Call(i));
@@ -65,6 +65,9 @@ Result<std::int64_t> PeakOf(const Graph& graph) {
 Result<std::optional<TracedMemory>> TracedMemoryOf(std::span<const Graph> ranks) {
   TracedMemory memory;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].diagnostics().CountOf("tensor_identity_unknown") > 0) {
+      return std::optional<TracedMemory>();
+    }
     REPRISE_ASSIGN(const std::int64_t peak, PeakOf(ranks[rank]));
     if (peak > memory.peak_bytes) {
       memory = {peak, rank};

@@ -18,7 +18,8 @@ struct TracedMemory {
 // The largest sum of storages that operations and transfers name, from first to last use; what is
 // read before it is written is there all the time. Without what the capture does not show:
 // workspaces, gaps of the allocator, parameters that no operation reads. Nothing: no operation has
-// tensors with storages. Bad input: arguments that cannot be decoded.
+// tensors with storages, or the capture did not say which tensors share one. Bad input: arguments
+// that cannot be decoded.
 [[nodiscard]] Result<std::optional<TracedMemory>> TracedMemoryOf(std::span<const Graph> ranks);
 
 }  // namespace reprise

@@ -17,9 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "reprise-machine";
-constexpr int kVersion = 1;
-
 // Keys of objects that are not numbers, by the object's path; "*" is any link's name.
 const std::map<std::string, std::set<std::string>, std::less<>>& TextKeys() {
   static const std::map<std::string, std::set<std::string>, std::less<>> keys = {
@@ -70,7 +67,7 @@ class Reader {
   Reader(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
 
   Result<MachineModel> Read() {
-    REPRISE_TRY(CheckFormat());
+    REPRISE_TRY(CheckMachineFormat());
     REPRISE_ASSIGN(machine_.name, Text(json_, "name", "name"));
     REPRISE_ASSIGN(machine_.about, Text(json_, "about", "about"));
     REPRISE_TRY(ReadDevice());
@@ -93,17 +90,17 @@ class Reader {
     return BadInput(fmt::format("{}: {}", origin_, what));
   }
 
-  Status CheckFormat() {
+  Status CheckMachineFormat() {
     const auto format = json_.find("format");
-    if (format == json_.end() || *format != kFormat) {
+    if (format == json_.end() || *format != kMachineFormat) {
       return Wrong(
           fmt::format("no machine file; expected \"format\": \"{}\" "
                       "(docs/machine_format.md)",
-                      kFormat));
+                      kMachineFormat));
     }
     const auto version = json_.find("version");
-    if (version == json_.end() || !version->is_number_integer() || *version != kVersion) {
-      return Wrong(fmt::format("version: this program reads version {}", kVersion));
+    if (version == json_.end() || !version->is_number_integer() || *version != kMachineVersion) {
+      return Wrong(fmt::format("version: this program reads version {}", kMachineVersion));
     }
     return {};
   }
@@ -347,22 +344,6 @@ void OrderLinks(std::vector<LinkLevel>& links) {
   });
 }
 
-double InUnit(const SourcedNumber& number, Dimension dimension, const LinkLevel* counted) {
-  const Result<double> factor = UnitFactor(number.unit, dimension);
-  const double ways = counted != nullptr && counted->both_ways ? 2 : 1;
-  return number.value * ways / (factor ? *factor : 1);
-}
-
-Json* Place(Json& json, const std::string& path) {
-  Json* at = &json;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t dot = std::min(path.find('.', begin), path.size());
-    at = &(*at)[path.substr(begin, dot - begin)];
-    begin = dot + 1;
-  }
-  return at;
-}
-
 }  // namespace
 
 Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
@@ -376,79 +357,6 @@ Result<MachineModel> ReadMachine(std::string_view text, const std::string& origi
   OrderLinks(machine.links);
   REPRISE_TRY(CheckMachine(machine, origin));
   return machine;
-}
-
-Json ToJson(const MachineModel& machine) {
-  Json json = {
-      {"format", kFormat}, {"version", kVersion}, {"name", machine.name}, {"about", machine.about}};
-  json["device"] = {{"name", machine.device.name}, {"kind", Name(machine.device.kind)}};
-  if (!machine.device.recorded_as.empty()) {
-    json["device"]["recorded_as"] = machine.device.recorded_as;
-  }
-  if (machine.calibration) {
-    json["calibration"]["on"] = machine.calibration->on;
-  }
-  MachineModel copy = machine;
-  for (const MachineField& field : FieldsOf(copy)) {
-    const SourcedNumber* const number = field.number != nullptr       ? field.number
-                                        : field.optional->has_value() ? &**field.optional
-                                                                      : nullptr;
-    if (number == nullptr) {
-      continue;
-    }
-    Json& at = *Place(json, field.path);
-    at = {{"value", InUnit(*number, field.dimension, field.counted)}, {"unit", number->unit}};
-    if (field.counted != nullptr) {
-      at["per"] = field.counted->per == BandwidthPer::kDevice ? "device" : "node";
-      at["ways"] = field.counted->both_ways ? "both" : "one";
-    }
-    at["source"] = Name(number->source);
-    at["reference"] = number->reference;
-  }
-  return json;
-}
-
-Status Override(MachineModel& machine, const std::string& assignment) {
-  const std::size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    return UsageError(
-        fmt::format("--set {}: expected PATH=VALUE, as in "
-                    "device.memory.bandwidth=3.35TB/s",
-                    ShownText(assignment)));
-  }
-  const std::string path = assignment.substr(0, equals);
-  std::vector<std::string> known;
-  for (MachineField& field : FieldsOf(machine)) {
-    known.push_back(field.path);
-    if (field.path != path) {
-      continue;
-    }
-    const bool there = field.number != nullptr || field.optional->has_value();
-    const SourcedNumber before = field.number != nullptr ? *field.number
-                                 : there                 ? **field.optional
-                                                         : SourcedNumber{};
-    const std::string unit = there ? before.unit : std::string(BaseUnit(field.dimension));
-    const Result<Amount> amount = ParseAmount(assignment.substr(equals + 1), unit);
-    if (!amount) {
-      return UsageError(fmt::format("--set {}: {}", path, amount.error().message));
-    }
-    const Result<double> factor = UnitFactor(amount->unit, field.dimension);
-    if (!factor) {
-      return UsageError(fmt::format("--set {}: {}", path, factor.error().message));
-    }
-    const double ways = field.counted != nullptr && field.counted->both_ways ? 0.5 : 1;
-    const double value = amount->value * *factor * ways;
-    if (const Status checked = CheckNumber(field, value); !checked) {
-      return UsageError("--set " + checked.error().message);
-    }
-    (field.number != nullptr ? *field.number : field.optional->emplace()) = {
-        value, amount->unit, NumberSource::kGiven, "--set"};
-    return {};
-  }
-  return UsageError(
-      fmt::format("--set {}: {} has no such number{}; `reprise list machines --json` "
-                  "shows all of them",
-                  ShownText(path), machine.name, DidYouMean(path, known)));
 }
 
 }  // namespace reprise

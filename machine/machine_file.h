@@ -11,6 +11,9 @@
 
 namespace reprise {
 
+inline constexpr char kMachineFormat[] = "reprise-machine";
+inline constexpr int kMachineVersion = 1;
+
 // `origin` is what messages begin with: the file. `overrides`: "PATH=VALUE" of --set, applied
 // before the numbers are checked against each other. Bad input, with file and path: text that is no
 // JSON, a key that does not exist (the nearest is named) or stands twice, a number without unit,

@@ -13,6 +13,7 @@
 #include "replayer/timing_graph.h"
 #include "run/run.h"
 #include "timing/dry_run.h"
+#include "timing/step_spans.h"
 
 namespace reprise {
 namespace {
@@ -108,7 +109,7 @@ Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
   return {};
 }
 
-// A step lasts until the next one begins; the first begins before its first node as it did in the
+// As StepSpans: the first begins before its first node as it did in the
 // recording, and the last ends as long after its last.
 std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
@@ -125,12 +126,9 @@ std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank)
   }
   end_ns += plan.tail_ns;
   std::vector<StepRecord> steps;
-  for (std::size_t s = begin_ns.size(); s-- > 0;) {
-    const std::int64_t begin = std::min(begin_ns[s], end_ns);
-    steps.push_back({0, false, static_cast<std::int32_t>(s), begin, end_ns - begin});
-    end_ns = begin;
+  for (const auto& [begin, end] : StepSpans(begin_ns, end_ns)) {
+    steps.push_back({0, false, static_cast<std::int32_t>(steps.size()), begin, end - begin});
   }
-  std::reverse(steps.begin(), steps.end());
   return steps;
 }
 

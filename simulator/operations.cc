@@ -15,6 +15,11 @@ bool HasStreams(std::span<const Graph> graphs) {
   });
 }
 
+bool DoesWork(const Graph& graph, Graph::Index i) {
+  return graph.comm(i) != nullptr || graph.actor(i).kind == Actor::Kind::kStream ||
+         graph.kind(i) == OpKind::kWork;
+}
+
 bool IsOperation(const Graph& graph, Graph::Index i, bool streams) {
   if (graph.comm(i) != nullptr) {
     return false;

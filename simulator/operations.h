@@ -10,6 +10,10 @@ namespace reprise {
 // Whether any rank has device streams besides transfers.
 [[nodiscard]] bool HasStreams(std::span<const Graph> graphs);
 
+// What a rank does besides launching, waiting and naming: operations, transfers and what streams
+// do.
+[[nodiscard]] bool DoesWork(const Graph& graph, Graph::Index i);
+
 // What the device does; in sets without streams there are only host threads, whose work is the
 // device's. Transfers are none.
 [[nodiscard]] bool IsOperation(const Graph& graph, Graph::Index i, bool streams);

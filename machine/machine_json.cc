@@ -1,0 +1,63 @@
+// ReadMachine's way back: a machine as its file has it.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "machine/fields.h"
+#include "machine/machine_file.h"
+
+namespace reprise {
+namespace {
+
+using MachineJson = nlohmann::ordered_json;
+
+double InUnit(const SourcedNumber& number, Dimension dimension, const LinkLevel* counted) {
+  const Result<double> factor = UnitFactor(number.unit, dimension);
+  const double ways = counted != nullptr && counted->both_ways ? 2 : 1;
+  return number.value * ways / (factor ? *factor : 1);
+}
+
+MachineJson* Place(MachineJson& json, const std::string& path) {
+  MachineJson* at = &json;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t dot = std::min(path.find('.', begin), path.size());
+    at = &(*at)[path.substr(begin, dot - begin)];
+    begin = dot + 1;
+  }
+  return at;
+}
+
+}  // namespace
+
+MachineJson ToJson(const MachineModel& machine) {
+  MachineJson json = {{"format", kMachineFormat},
+                      {"version", kMachineVersion},
+                      {"name", machine.name},
+                      {"about", machine.about}};
+  json["device"] = {{"name", machine.device.name}, {"kind", Name(machine.device.kind)}};
+  if (!machine.device.recorded_as.empty()) {
+    json["device"]["recorded_as"] = machine.device.recorded_as;
+  }
+  if (machine.calibration) {
+    json["calibration"]["on"] = machine.calibration->on;
+  }
+  MachineModel copy = machine;
+  for (const MachineField& field : FieldsOf(copy)) {
+    const SourcedNumber* const number = field.number != nullptr       ? field.number
+                                        : field.optional->has_value() ? &**field.optional
+                                                                      : nullptr;
+    if (number == nullptr) {
+      continue;
+    }
+    MachineJson& at = *Place(json, field.path);
+    at = {{"value", InUnit(*number, field.dimension, field.counted)}, {"unit", number->unit}};
+    if (field.counted != nullptr) {
+      at["per"] = field.counted->per == BandwidthPer::kDevice ? "device" : "node";
+      at["ways"] = field.counted->both_ways ? "both" : "one";
+    }
+    at["source"] = Name(number->source);
+    at["reference"] = number->reference;
+  }
+  return json;
+}
+
+}  // namespace reprise
