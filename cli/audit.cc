@@ -2,16 +2,14 @@
 #include "converters/audit/audit.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/local_names.h"
 #include "cli/verbose.h"
 #include "cli/verified_set.h"
 #include "core/shown_text.h"
@@ -25,20 +23,6 @@ struct AuditFlags {
   std::string path, names;
   bool json = false, all = false;
 };
-
-LocalNames NamesOfThisMachine() {
-  LocalNames names;
-  constexpr std::size_t kMostHostName = 256;
-  std::array<char, kMostHostName> host{};
-  if (gethostname(host.data(), host.size() - 1) == 0) {
-    names.host = host.data();
-  }
-  if (const passwd* user = getpwuid(getuid()); user != nullptr) {
-    names.user = user->pw_name;
-    names.home = user->pw_dir;
-  }
-  return names;
-}
 
 Json ToJson(const AuditFlags& flags, const AuditReport& report) {
   Json findings = Json::array();

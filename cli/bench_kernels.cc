@@ -11,6 +11,7 @@
 
 #include "cli/backend_options.h"
 #include "cli/kernel_bench_report.h"
+#include "cli/number_checks.h"
 
 namespace reprise {
 namespace {
@@ -131,7 +132,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       "Measure GFLOP/s and GB/s of the kernels, the device limits and baseline libraries");
   AddBackendOption(*sub, flags->backend);
   sub->add_option("--device-index", flags->device_index, "its number in `reprise devices`")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   flags->settings.AddTo(*sub, &BackendSetting::Help::bench);
   sub->add_option("--filter", flags->filter,
@@ -147,7 +148,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "skip cases whose single run takes longer at the device limits")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   sub->add_option("--peers", flags->peers,
                   "measure CLBlast, OpenBLAS and PyTorch where they are installed")

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/number_checks.h"
 #include "core/bytes.h"
 
 namespace reprise {
@@ -120,7 +121,7 @@ void AddSweepFlags(CLI::App& app, SweepFlags& flags) {
       ->capture_default_str();
   app.add_option("--rounds", flags.rounds, "measurements of each, in turn")
       ->needs(sweep)
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
+#include "cli/number_checks.h"
 #include "cli/operation_costs.h"
 #include "cli/verbose.h"
 #include "converters/converter.h"
@@ -183,16 +184,16 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--device-trace", flags->device_trace, "for one rank: its Kineto trace");
   app.add_option("--rank", flags->rank,
                  "for one rank: its number (default: the number in the files)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NotNegative());
   app.add_option("--repeat", flags->repeat,
                  "which step to take where the Kineto file holds several: the one that the host "
                  "trace recorded (else the best match), or the one of median duration")
       ->check(CLI::IsMember({"recorded", "median"}));
   app.add_option("--format", flags->format, "format of the input (default: detected)");
   app.add_option("--ranks", flags->ranks, "for text workloads: number of ranks to write")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_option("--passes", flags->passes, "for text workloads: number of iterations (default: 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_flag(
       "--mem-nodes", flags->mem_nodes,
       "write copies from host to device as Chakra's MEM_LOAD nodes, copies to the host and "

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/export_simulators.h"
+#include "cli/number_checks.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
 #include "et_schema/graph_text.h"
@@ -296,12 +297,12 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
                  "file to write, compressed if its name ends in .gz or .zst; a directory for csv "
                  "and astra-sim, and for chakra-json of a set")
       ->required();
-  app.add_option("--rank", flags->rank, "export only this rank")->check(CLI::NonNegativeNumber);
+  app.add_option("--rank", flags->rank, "export only this rank")->check(NotNegative());
   app.add_option("--step", flags->step, "export only this recorded step, counted from 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NotNegative());
   app.add_option("--iteration", flags->iteration,
                  "for runs: export only this iteration, counted from 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NotNegative());
   app.add_option("--max-nodes", flags->max_nodes, "for dot: refuse larger graphs")
       ->capture_default_str();
   app.add_flag("--all", flags->all,

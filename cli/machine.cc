@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/launched_rank.h"
 #include "cli/measured_machine.h"
+#include "cli/number_checks.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
 #include "machine/machine_file.h"
@@ -154,7 +155,7 @@ CommandBody RegisterMachine(CLI::App& app, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "leave kernels out whose single run takes longer")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   sub->add_flag("--force", flags->force, "replace an existing file");
   sub->add_flag("--quiet", flags->quiet, "print nothing");

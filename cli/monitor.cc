@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/live_view.h"
 #include "cli/monitor_recording.h"
+#include "cli/number_checks.h"
 #include "cli/prometheus_server.h"
 #include "cli/sampling_flags.h"
 #include "cli/watched_command.h"
@@ -165,10 +166,10 @@ CommandBody RegisterMonitor(CLI::App& app, const CommandContext& context) {
   app.add_option("--prometheus", flags->prometheus,
                  "serve http://127.0.0.1:PORT/metrics; ADDRESS:PORT serves other hosts too");
   app.add_option("--interval", flags->interval_s, "seconds between live tables (default: 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_option("--duration", flags->duration_s,
                  "stop after this many seconds (default: at Ctrl-C)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   AddSamplingFlags(app, flags->sampling);
   return [flags] { return RunMonitor(*flags); };
 }

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/local_names.h"
 #include "converters/anonymize/anonymize.h"
+#include "core/output_kind.h"
 #include "core/output_path.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
@@ -24,13 +26,29 @@ struct PackFlags {
   bool force = false, json = false, plain = false, not_anonymized = false;
 };
 
+// Of a generated set: whether it is still as it was written, without names of anybody.
+Result<bool> NamesNobody(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::path(directory) / kJobFile, error)) {
+    return false;
+  }
+  REPRISE_ASSIGN(const AuditReport audit,
+                 AuditSet({.directory = directory, .local = NamesOfThisMachine()}));
+  return audit.findings.empty();
+}
+
 // A package is made to be handed on: what names people and machines goes in only on request.
-Status CheckAnonymized(const PackFlags& flags) {
+// Returns what the user is told of it.
+Result<std::string> CheckAnonymized(const PackFlags& flags) {
   std::error_code error;
   const std::filesystem::path set = flags.path;
   if (flags.not_anonymized || !std::filesystem::is_directory(set, error) ||
       std::filesystem::exists(set / kAnonymizedFile, error)) {
-    return {};
+    return std::string("note: the set is not anonymized: names, hosts and times are in it");
+  }
+  REPRISE_ASSIGN(const bool names_nobody, NamesNobody(flags.path));
+  if (names_nobody) {
+    return std::string("a generated set: `reprise audit` finds no names, hosts or times in it");
   }
   return UsageError(fmt::format(
       "{0} is not anonymized: names, hosts and times would be in the package. Remove them first: "
@@ -63,7 +81,7 @@ Result<std::string> Summary(const std::string& run) {
 }
 
 Result<int> RunPack(const PackFlags& flags) {
-  REPRISE_TRY(CheckAnonymized(flags));
+  REPRISE_ASSIGN(const std::string unnamed, CheckAnonymized(flags));
   REPRISE_TRY(CreateParents(flags.output));
   PackRequest request{.directory = flags.path,
                       .output = flags.output,
@@ -93,7 +111,7 @@ Result<int> RunPack(const PackFlags& flags) {
   fmt::print("{}: {} files, {} bytes from {}\n", flags.output, report.manifest.files.size(),
              report.bytes, unpacked);
   fmt::print("{}\n", report.manifest.policy.empty()
-                         ? "note: the set is not anonymized: names, hosts and times are in it"
+                         ? unnamed
                          : "policy: " + ShownText(report.manifest.policy));
   for (const auto& [name, why] : report.stored_plainly) {
     fmt::print("note: {} is stored as it is, not as columns: {}\n", ShownText(name),

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/library_options.h"
+#include "cli/number_checks.h"
 #include "cli/process_limits.h"
 #include "cli/replay_backend.h"
 #include "cli/replay_part.h"
@@ -85,7 +86,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                  "(default: 4MiB with GPUs, else 0)");
   app.add_option("--fold", flags.fold,
                  "replay this many ranks on the processes that were started, several in each")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_option("--host-gaps", flags.host_gaps,
                  "host time between operations: keep, untraced (without the estimated cost of "
                  "tracing), drop, scale:F, or auto: untraced where the capture has the estimate, "
@@ -106,7 +107,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->check(CLI::IsMember(devices));
   auto* const index = app.add_option("--device-index", options.device_index,
                                      "device of all ranks: its number in `reprise devices`")
-                          ->check(CLI::NonNegativeNumber);
+                          ->check(NotNegative());
   app.add_option("--device-map", flags.part.device_map,
                  "device of each local rank: 0:0,1:0,2:1, or round-robin, or packed (neighbours "
                  "share a device); default: round-robin over GPUs")
@@ -114,9 +115,9 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   flags.settings.AddTo(app, &BackendSetting::Help::replay);
   AddPartFlags(app, flags.part);
   app.add_option("--warmup", options.warmup, "warm-up iterations, not measured (default: 1)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NotNegative());
   app.add_option("--iterations", options.iterations, "measured iterations (default: 3)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_option(
          "--memory", flags.memory,
          "which storages may share a buffer; own: those whose uses are ordered by dependencies; "
@@ -137,17 +138,17 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                "accept guessed process groups where the capture names none");
   app.add_option("--watchdog", flags.watchdog_s,
                  "abort after this many seconds without progress (default: 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   AddSamplingFlags(app, flags.sampling);
   flags.idle_option =
       app.add_option("--idle", flags.idle_s,
                      "seconds to measure idle power before the replay (default: 2 where power is "
                      "measured, else 0)")
-          ->check(CLI::NonNegativeNumber);
+          ->check(NotNegative());
   app.add_option("--until-steady", flags.until_steady_s,
                  "warm up until temperatures change by less than 2 degrees a minute, at most this "
                  "many seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
 }
 
 Status Interpret(ReplayFlags& flags) {

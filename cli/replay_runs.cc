@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cli/launched_rank.h"
+#include "cli/number_checks.h"
 #include "cli/repeated_runs.h"
 #include "cli/run_report.h"
 #include "cli/terminal.h"
@@ -143,11 +144,11 @@ std::pair<bool, bool> OfAllRuns(const std::string& argument) {
 void AddRunsFlags(CLI::App& app, RunsFlags& flags) {
   app.add_option("-n,--processes", flags.processes,
                  "start this many processes with mpirun (default with --runs: one for each rank)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app.add_option("--runs", flags.runs,
                  "repeat the replay in new processes, into OUTPUT/run1, OUTPUT/run2, …; prints the "
                  "median and the range of the step times, and `reprise compare` takes OUTPUT")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
 }
 
 bool StartsProcesses(const RunsFlags& flags) { return flags.processes > 0 || flags.runs > 0; }

@@ -12,6 +12,7 @@
 #include "cli/backend_options.h"
 #include "cli/commands.h"
 #include "cli/kernel_bench_report.h"
+#include "cli/number_checks.h"
 #include "cli/output_file.h"
 #include "cli/tuning_file.h"
 
@@ -166,7 +167,7 @@ CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
   auto flags = std::make_shared<TuneFlags>();
   AddBackendOption(app, flags->backend);
   app.add_option("--device-index", flags->device_index, "its number in `reprise devices`")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   flags->settings.AddTo(app, &BackendSetting::Help::tune);
   app.add_option("--dtype", flags->dtypes, "one or more of float32,bfloat16,float16")

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/number_checks.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -20,7 +21,7 @@ CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--max-files", request->limits.files, "limit on files")->capture_default_str();
   app.add_option("--max-ratio", request->limits.ratio,
                  "limit on unpacked bytes for each packed byte")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_flag("--force", request->force, "replace the output of an earlier unpack");
   return [request]() -> Result<int> {

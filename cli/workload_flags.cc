@@ -7,6 +7,7 @@
 #include <charconv>
 #include <variant>
 
+#include "cli/number_checks.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "workload/job/generate.h"
@@ -199,8 +200,7 @@ void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
             name, [&flags, member] { flags.*member = true; }, option.help);
       } else if constexpr (std::is_same_v<Member, FlagNumber>) {
         return app.add_option(name, flags.*member, option.help)
-            ->check(MustBePositive(option) ? CLI::Validator(CLI::PositiveNumber)
-                                           : CLI::Validator(CLI::NonNegativeNumber));
+            ->check(MustBePositive(option) ? Positive() : NotNegative());
       } else if constexpr (std::is_same_v<Member, FlagText>) {
         return app.add_option(name, flags.*member, option.help);
       } else {

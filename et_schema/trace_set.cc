@@ -12,6 +12,7 @@
 
 #include "core/checksums.h"
 #include "core/input_file.h"
+#include "core/output_kind.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/groups.h"
 #include "et_schema/io.h"
@@ -221,7 +222,7 @@ std::vector<TraceSet::DistinctRank> TraceSet::DistinctRanks() const {
 
 std::vector<std::string> TraceSet::FileNames() const {
   std::vector<std::string> names;
-  for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
+  for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile, kJobFile}) {
     std::error_code code;
     if (fs::is_regular_file(fs::path(directory) / name, code)) {
       names.emplace_back(name);

@@ -42,7 +42,8 @@ struct TraceSet {
     std::int64_t alike = 1;  // ranks with this content, this one included
   };
   [[nodiscard]] std::vector<DistinctRank> DistinctRanks() const;
-  // Names of the files on disk that hold nodes, groups and classes, as far as they are there.
+  // Names of the files on disk that hold nodes, groups, classes and a job, as far as they are
+  // there.
   [[nodiscard]] std::vector<std::string> FileNames() const;
   // Bad input for a folded set of more ranks than what needs each of them gets through. `what`
   // begins the message, `way_out` ends it. Others: success.

@@ -194,7 +194,7 @@ class Auditor {
   }
 
   void Files() {
-    std::set<std::string> expected = {kAnonymizedFile, kChecksumsFile, kJobFile};
+    std::set<std::string> expected = {kAnonymizedFile, kChecksumsFile};
     for (std::string& name : set_.FileNames()) {
       expected.insert(std::move(name));
     }

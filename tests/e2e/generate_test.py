@@ -178,6 +178,22 @@ class Generate(program.ProgramTest):
         for file in "ranks.json", "trace.class0.et", "trace.class1.et", "checksums.xxh128":
             self.assertEqual((hidden / file).read_bytes(), (unpacked / file).read_bytes(), file)
         self.assertTrue(self.run_json("validate", unpacked)["ok"])
+        # As it is, with what it keeps of its job; not with a name in it.
+        whole, back = self.dir / "whole.reprise", self.dir / "back"
+        self.assertIn("finds no names", self.run_program("pack", folded, "-o", whole).stdout)
+        self.run_program("unpack", whole, "-o", back)
+        self.assertEqual((back / "job.json").read_bytes(), (folded / "job.json").read_bytes())
+        job = json.loads((folded / "job.json").read_text())
+        (folded / "job.json").write_text(json.dumps({**job, "owner": "/home/alice/secret_project"}))
+        (folded / "checksums.xxh128").unlink()
+        self.assertIn("/home/alice", json.dumps(self.run_json("audit", folded, expect=CHECK_FAILED)["findings"]))
+        self.assertIn("is not anonymized", self.run_program("pack", folded, "-o", self.dir / "n.reprise", expect=2).stderr)
+
+    def test_numbers_of_options(self):
+        for value in "0", "-2", "many":
+            done = self.run_program("generate", "gpt-small", "--sequence", value, "-o", self.dir / "n", expect=2)
+            self.assertLess(len(done.stderr), 300)
+            self.assertIn(value, done.stderr)
 
     def test_large_jobs_have_few_files(self):
         out = self.dir / "405b"

@@ -1,0 +1,10 @@
+// What names this machine and its user.
+#pragma once
+
+#include "converters/audit/audit.h"
+
+namespace reprise {
+
+[[nodiscard]] LocalNames NamesOfThisMachine();
+
+}  // namespace reprise
