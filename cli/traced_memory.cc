@@ -65,7 +65,10 @@ Result<std::int64_t> PeakOf(const Graph& graph) {
 Result<std::optional<TracedMemory>> TracedMemoryOf(std::span<const Graph> ranks) {
   TracedMemory memory;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].diagnostics().CountOf("tensor_identity_unknown") > 0) {
+    const auto& counters = ranks[rank].metadata().diagnostics;
+    if (std::any_of(counters.begin(), counters.end(), [](const auto& counter) {
+          return counter.first == "tensor_identity_unknown" && counter.second > 0;
+        })) {
       return std::optional<TracedMemory>();
     }
     REPRISE_ASSIGN(const std::int64_t peak, PeakOf(ranks[rank]));

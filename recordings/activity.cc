@@ -55,12 +55,16 @@ void SplitIdle(std::span<const StepWindow> steps, std::span<const std::int64_t> 
     }
     const std::int64_t begin = std::max(busy_until, steps[window].start_ns);
     const std::int64_t end = std::max(begin, std::min(slice.start_ns, steps[window].end_ns));
-    const std::int64_t split = launched == INT64_MIN ? begin : std::clamp(launched, begin, end);
     RankActivity& activity = steps_activity[window];
+    busy_until = std::max(busy_until, slice.end_ns);
+    if (launched == INT64_MIN) {
+      activity.unknown_launch_ns += end - begin;
+      continue;
+    }
+    const std::int64_t split = std::clamp(launched, begin, end);
     activity.launch_wait_ns += split - begin;
     activity.latency_ns += end - split;
     activity.launch_gaps += split > begin ? 1 : 0;
-    busy_until = std::max(busy_until, slice.end_ns);
   }
 }
 

@@ -77,6 +77,7 @@ class Differencer {
     out_.shares = shares_.Take();
     FinishTotals(out_.totals_a, true);
     FinishTotals(out_.totals_b, false);
+    JoinIdleTime();
     out_.verdict = DifferenceVerdict(a_, b_, out_);
     return std::move(out_);
   }
@@ -205,6 +206,19 @@ class Differencer {
     totals.device = totals.device.empty() ? rank.device : totals.device;
     for (std::size_t i = 0; i < rank.activity.size() && std::cmp_less(i, steps); ++i) {
       totals.activity += rank.activity[i];
+    }
+  }
+
+  void JoinIdleTime() {
+    const auto known = [](const RankActivity& of) {
+      return of.unknown_launch_ns <= of.launch_wait_ns + of.latency_ns;
+    };
+    out_.launches_known = known(out_.totals_a.activity) && known(out_.totals_b.activity);
+    for (RankActivity* const of : {&out_.totals_a.activity, &out_.totals_b.activity}) {
+      if (!out_.launches_known) {
+        of->other_idle_ns += of->launch_wait_ns + of->latency_ns;
+        of->launch_wait_ns = of->latency_ns = of->launch_gaps = 0;
+      }
     }
   }
 

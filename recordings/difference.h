@@ -66,6 +66,9 @@ struct RecordingDifference {
   SideTotals totals_a, totals_b;
   std::vector<AlignedRow> classes, operations, shapes;  // the largest difference first
   std::vector<AlignedRow> phases;
+  // False: a side does not record most launches. Idle time of both is then one number,
+  // other_idle_ns.
+  bool launches_known = true;
   std::vector<ShareRow> shares;              // empty: a device is not known
   std::vector<std::int32_t> ranks;           // compared
   std::vector<std::int32_t> only_a, only_b;  // ranks

@@ -59,6 +59,8 @@ struct RankActivity {
   // what ran next; from there to its start; the rest (no more device work; of a rank without a
   // device all of it: the host between operations, and waiting).
   std::int64_t launch_wait_ns = 0, latency_ns = 0, other_idle_ns = 0;
+  // Of other_idle_ns: before device work whose launch is not recorded.
+  std::int64_t unknown_launch_ns = 0;
   std::int64_t launch_gaps = 0;   // how often the device stood still for the next launch
   std::int64_t transfers_ns = 0;  // union of transfers, from issue to end
   std::int64_t exposed_ns = 0;    // of it, while no operation of the rank ran
@@ -70,6 +72,7 @@ struct RankActivity {
     launch_wait_ns += other.launch_wait_ns;
     latency_ns += other.latency_ns;
     other_idle_ns += other.other_idle_ns;
+    unknown_launch_ns += other.unknown_launch_ns;
     launch_gaps += other.launch_gaps;
     transfers_ns += other.transfers_ns;
     exposed_ns += other.exposed_ns;

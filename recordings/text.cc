@@ -118,8 +118,10 @@ class DifferenceText {
     add(device ? "device busy" : "operations", a.activity.busy_ns, b.activity.busy_ns);
     add("waiting for launches", a.activity.launch_wait_ns, b.activity.launch_wait_ns);
     add("from launch to start", a.activity.latency_ns, b.activity.latency_ns);
-    add(device ? "other idle time" : "between operations", a.activity.other_idle_ns,
-        b.activity.other_idle_ns);
+    add(!device              ? "between operations"
+        : of_.launches_known ? "other idle time"
+                             : "idle time",
+        a.activity.other_idle_ns, b.activity.other_idle_ns);
     add("transfers", a.activity.transfers_ns, b.activity.transfers_ns);
     add("exposed transfers", a.activity.exposed_ns, b.activity.exposed_ns);
     add("waiting for ranks", a.activity.waited_ns, b.activity.waited_ns);

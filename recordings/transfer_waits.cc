@@ -2,76 +2,11 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
+
+#include "report/measured.h"
+#include "report/transfers.h"
 
 namespace reprise {
-namespace {
-
-// A collective beside the threads. Dry runs keep no more of transfers than their actor.
-bool IsGroupTransfer(const NodeInfo& node) {
-  return node.kind == OpKind::kComm && node.actor.starts_with("group ");
-}
-
-class WaitFinder {
- public:
-  explicit WaitFinder(const RunData& run) : run_(run) {}
-
-  TransferWaits Find() {
-    for (const RankData& rank : run_.ranks) {
-      Number(rank);
-    }
-    Visit([this](const RankData& /*rank*/, const NodeRecord& record, const Match& match) {
-      const auto [at, added] = last_arrival_.try_emplace(match, record.start_ns);
-      at->second = std::max(at->second, record.start_ns);
-    });
-    std::map<std::pair<std::int32_t, std::uint64_t>, std::vector<std::int64_t>> waited;
-    Visit([&](const RankData& rank, const NodeRecord& record, const Match& match) {
-      waited[{rank.rank, record.node_id}].push_back(std::clamp<std::int64_t>(
-          last_arrival_.at(match) - record.start_ns, 0, record.duration_ns));
-    });
-    TransferWaits out;
-    for (auto& [key, values] : waited) {
-      out[key] = MedianOf(values);
-    }
-    return out;
-  }
-
- private:
-  using Match = std::tuple<std::string, std::int64_t, std::int32_t>;  // group, number, iteration
-
-  void Number(const RankData& rank) {
-    std::vector<const NodeInfo*> transfers;
-    for (const NodeInfo& node : rank.nodes) {
-      if (IsGroupTransfer(node)) {
-        transfers.push_back(&node);
-      }
-    }
-    std::stable_sort(transfers.begin(), transfers.end(), [](const auto* a, const auto* b) {
-      return a->recorded_start_ns < b->recorded_start_ns;
-    });
-    std::map<std::string, std::int64_t> next;
-    for (const NodeInfo* node : transfers) {
-      numbers_[{rank.rank, node->node_id}] = {node->actor, next[node->actor]++};
-    }
-  }
-
-  void Visit(const auto& see) const {
-    for (const RankData& rank : run_.ranks) {
-      for (const NodeRecord& record : rank.records) {
-        const auto found = numbers_.find({rank.rank, record.node_id});
-        if (found != numbers_.end()) {
-          see(rank, record, Match{found->second.first, found->second.second, record.iteration});
-        }
-      }
-    }
-  }
-
-  const RunData& run_;
-  std::map<std::pair<std::int32_t, std::uint64_t>, std::pair<std::string, std::int64_t>> numbers_;
-  std::map<Match, std::int64_t> last_arrival_;
-};
-
-}  // namespace
 
 std::int64_t MedianOf(std::vector<std::int64_t>& values) {
   if (values.empty()) {
@@ -82,6 +17,32 @@ std::int64_t MedianOf(std::vector<std::int64_t>& values) {
   return *middle;
 }
 
-TransferWaits WaitsOf(const RunData& run) { return WaitFinder(run).Find(); }
+TransferWaits WaitsOf(const RunData& run) {
+  std::vector<MeasuredRank> ranks;
+  ranks.reserve(run.ranks.size());
+  for (const RankData& data : run.ranks) {
+    ranks.emplace_back(data);
+  }
+  const TransferSummary transfers = SummarizeTransfers(ranks);
+  TransferWaits waits;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    for (const CollectiveInfo& info : data.collectives) {
+      const auto node = ranks[r].FindNode(info.node_id);
+      if (!node) {
+        continue;
+      }
+      std::vector<std::int64_t> waited_ns;
+      for (const std::uint32_t record : ranks[r].Records(*node)) {
+        if (const auto own_ns = transfers.OwnNs(r, record)) {
+          waited_ns.push_back(
+              std::max<std::int64_t>(data.records[record].duration_ns - *own_ns, 0));
+        }
+      }
+      waits[{data.rank, info.node_id}] = MedianOf(waited_ns);
+    }
+  }
+  return waits;
+}
 
 }  // namespace reprise

@@ -37,9 +37,11 @@ std::vector<Cause> CausesOf(const RecordingDifference& of) {
   };
   const RankActivity& a = of.totals_a.activity;
   const RankActivity& b = of.totals_b.activity;
-  add(of.totals_a.on_device ? "waiting for launches" : "time between operations",
-      of.totals_a.on_device ? a.launch_wait_ns : a.other_idle_ns,
-      of.totals_b.on_device ? b.launch_wait_ns : b.other_idle_ns);
+  const bool launches = of.totals_a.on_device && of.launches_known;
+  add(launches                ? "waiting for launches"
+      : of.totals_a.on_device ? "idle time"
+                              : "time between operations",
+      launches ? a.launch_wait_ns : a.other_idle_ns, launches ? b.launch_wait_ns : b.other_idle_ns);
   std::stable_sort(causes.begin(), causes.end(),
                    [](const Cause& x, const Cause& y) { return std::abs(x.ns) > std::abs(y.ns); });
   return causes;

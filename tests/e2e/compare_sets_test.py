@@ -43,6 +43,16 @@ class CompareSets(pages.PageTest):
             lines = self.compare(f"a={trace}", f"b={trace}").stdout.rstrip("\n").split("\n")
             self.assertLessEqual(len(lines), 40)
 
+    def test_a_capture_against_its_own_simulation(self):
+        for case in ("gloo_comms/gpt_pp4", "gloo_comms/gpt_tp4"):  # pairs, and collectives
+            trace, run = self.convert(case), self.dir / case.replace("/", "_run_")
+            self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet")
+            of = self.difference(f"set={trace}", f"run={run}")
+            self.assertGreater(of["totals"]["a"]["activity"]["waited_ns"], 0)
+            for key in ("transfers_ns", "waited_ns", "busy_ns"):
+                a, b = (of["totals"][side]["activity"][key] for side in "ab")
+                self.assertAlmostEqual(b / a, 1, 2, key)
+
     def test_what_was_scaled_is_found_and_nothing_else(self):
         trace = self.convert("gloo/gpt_ddp4")
         for name, scale in (("plain", ()), ("scaled", ("--time-scale", "gemm=0.5"))):

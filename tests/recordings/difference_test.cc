@@ -161,6 +161,12 @@ TEST(ActivityTest, IdleTimeEndsAtTheLaunchOrAtTheStart) {
   EXPECT_EQ(of.launch_gaps, 2);
   EXPECT_EQ(of.transfers_ns, 10);
   EXPECT_EQ(of.exposed_ns, 10);
+  // Where no launch is known, nothing is said of it.
+  const std::vector<std::int64_t> unknown = {INT64_MIN, INT64_MIN, INT64_MIN};
+  MeasureActivity(steps, unknown, rank);
+  EXPECT_EQ(of.launch_wait_ns + of.latency_ns + of.launch_gaps, 0);
+  EXPECT_EQ(of.other_idle_ns, 70);
+  EXPECT_EQ(of.unknown_launch_ns, 30);
 }
 
 TEST(RanksTest, AStragglerIsNamedAndWhatItsHostAndSlotHaveInCommon) {
