@@ -106,6 +106,9 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{R"({"model": {"layers": 2, "hidden": 0, "heads": 4, "vocab": 256, "sequence": 32},
                    "batch": {"global": 8, "micro": 2}})",
                "\"hidden\" is 0; expected 1 to", "\"hidden\" 4"},
+        Broken{R"({"model": {"layers": 2, "hidden": 4096, "heads": 32, "vocab": 256,
+                             "sequence": 2000000000}, "batch": {"global": 8, "micro": 2}})",
+               "more than 2^63 FLOPs", "\"sequence\""},
         Broken{Vit(std::string(kBatch) + R"(, "layout": {"cp": 2})"),
                "a vision transformer has no context parallelism", "\"cp\" 1"},
         // Two rules: the layout that is named keeps both.

@@ -104,6 +104,25 @@ Status CheckOverflow(const Workload& w) {
   if (w.layout.dp > std::numeric_limits<std::int32_t>::max() / w.micro_batch) {
     return BadInput("data parallelism x micro-batch is beyond 2^31");
   }
+  // FLOPs of a rank's step: forward, backward and everything computed again.
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  const double layers = real(m.layers) / real(w.layout.pp);
+  const double tokens = real(w.global_batch) / real(w.layout.dp) * real(m.sequence);
+  const double width = real(m.heads) * real(m.head_size);
+  const double products =
+      layers * real(m.hidden) *
+          (4 * width + 3 * real(m.ffn) * real(std::max<std::int64_t>(m.top_k, 1))) +
+      real(m.hidden) * real(m.vocab);
+  const double attention = layers * real(m.sequence) * width;
+  constexpr double kAgain = 4;
+  constexpr double kAttentionAgain = 5;
+  if (tokens / real(w.layout.tp * w.layout.cp) *
+          (2 * kAgain * products + 4 * kAttentionAgain * attention) >
+      static_cast<double>(std::numeric_limits<std::int64_t>::max())) {
+    return BadInput(
+        "a rank's step has more than 2^63 FLOPs; check \"sequence\" and the batch, or use more "
+        "ranks");
+  }
   return {};
 }
 
