@@ -8,6 +8,7 @@ namespace {
 
 std::vector<Interval> Within(const std::vector<Interval>& intervals, const StepWindow& window) {
   std::vector<Interval> out;
+  out.reserve(intervals.size());
   for (const auto& [begin_ns, end_ns] : intervals) {
     out.emplace_back(std::max(begin_ns, window.start_ns), std::min(end_ns, window.end_ns));
   }
