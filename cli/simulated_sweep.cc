@@ -16,11 +16,13 @@
 #include "cli/csv_rows.h"
 #include "cli/folded_job.h"
 #include "cli/output_file.h"
+#include "cli/sweep_figures.h"
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
+#include "report/html.h"
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
 
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 using JobRow = nlohmann::ordered_json;
 
 constexpr char kRowsFile[] = "rows.jsonl";
+constexpr char kFiguresFile[] = "figures.html";
 
 // What a configuration is, whatever was swept.
 JobRow DescribeLayout(const Workload& w) {
@@ -263,13 +266,21 @@ class JobSweep {
                           {"configurations", rows}};
     const std::string text = whole.dump(1, ' ', false, JobRow::error_handler_t::replace);
     REPRISE_TRY(write("sweep.csv", [&rows](std::ostream& out) { WriteCsv(rows, out); }));
-    REPRISE_TRY(write("sweep.json", [&text](std::ostream& out) { out << text << "\n"; }));
+    REPRISE_TRY(write(kSweepTableFile, [&text](std::ostream& out) { out << text << "\n"; }));
     REPRISE_TRY(write("index.html", [&](std::ostream& out) { out << SweepPage(table, rows); }));
+    std::string figures;
+    if (request_.grid != nullptr) {
+      REPRISE_ASSIGN(const std::string data, SweepFiguresJson({.title = table.title}, rows));
+      REPRISE_TRY(write(kFiguresFile, [&data](std::ostream& out) {
+        out << HtmlPage(data, PageKind::kComparison);
+      }));
+      figures = fmt::format("figures {}, ", (directory / kFiguresFile).string());
+    }
     if (request_.json) {
       fmt::print("{}\n", text);
       return {};
     }
-    fmt::print("{}\npage {}, table {}\n", SweepText(table, rows),
+    fmt::print("{}\n{}page {}, table {}\n", SweepText(table, rows), figures,
                (directory / "index.html").string(), (directory / "sweep.csv").string());
     return {};
   }

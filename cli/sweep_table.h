@@ -10,6 +10,9 @@
 
 namespace reprise {
 
+// Of a sweep's directory: all of it as one JSON object.
+inline constexpr char kSweepTableFile[] = "sweep.json";
+
 struct SweepTable {
   std::string title;              // "llama3-70b on h200-hgx"
   std::string rank_by = "time";   // time, energy, memory
