@@ -14,6 +14,7 @@
 #include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
 #include "cli/output_file.h"
+#include "cli/sweep_figures.h"
 #include "cli/verbose.h"
 #include "core/shown_text.h"
 #include "report/compare/condition.h"
@@ -105,7 +106,30 @@ Status CheckRecordingFlags(const CompareFlags& flags) {
                    fmt::format("compare: {} is of runs; trace sets have --json and -o", of_runs));
 }
 
+// A sweep's rows in place of runs.
+Result<int> DrawSweep(const CompareFlags& flags) {
+  if (flags.markdown || !flags.conditions.empty() || !flags.allow.empty()) {
+    return UsageError("compare: of a sweep there are --figure, -o and --json");
+  }
+  if (!flags.output.ends_with(".html") && !flags.json) {
+    return UsageError("compare: figures of a sweep are drawn on a page: give -o FILE.html");
+  }
+  REPRISE_ASSIGN(const std::string data, ReadSweepFigures(flags.sides.front(), flags.figures));
+  if (!flags.output.empty()) {
+    REPRISE_ASSIGN(OutputFile page, OutputFile::Create(flags.output, flags.force));
+    page.stream() << HtmlPage(data, PageKind::kComparison);
+    REPRISE_TRY(page.Commit());
+  }
+  if (flags.json) {
+    fmt::print("{}", data);
+  }
+  return 0;
+}
+
 Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
+  if (flags.sides.size() == 1 && IsSweepDirectory(flags.sides.front())) {
+    return DrawSweep(flags);
+  }
   // One run alone: its ranks.
   const bool ranks = flags.sides.size() == 1 && flags.figures.empty() && IsOneRun(flags.sides[0]);
   if (ranks || HasTraceSet(flags.sides)) {
@@ -162,7 +186,8 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "runs", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
          "the first is the baseline. LABEL=SET: a trace set, whose operations are aligned with "
-         "those of the other sides, which may be runs. One SET or RUN: its ranks")
+         "those of the other sides, which may be runs. One SET or RUN: its ranks. The directory of "
+         "a grid's sweep: figures of its configurations")
       ->required()
       ->type_name("[LABEL=]RUN[,RUN]|SET");
   app.add_flag("--json", flags->json, "one JSON object instead of text");

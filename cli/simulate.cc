@@ -39,6 +39,7 @@ struct SimulateFlags {
   PowerFlags power;
   PartFlags part;
   JobSweepFlags sweep;
+  std::string grid, hardware;
   std::string fold = "auto";
   bool json = false, quiet = false;
   const CLI::App* app = nullptr;
@@ -51,15 +52,13 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       "modelled, nothing runs (docs/simulation.md)");
   app.add_option("SET", flags.workload.what,
                  "directory of <name>.<rank>.et files; or a job: a preset (`reprise list models`), "
-                 "or a JSON file that describes it")
-      ->required();
+                 "or a JSON file that describes it");
   app.add_option("-o,--output", flags.request.run_directory,
                  "run directory to write; of a job with --json not needed");
   app.add_flag("--force", flags.request.force, "replace an existing run");
   app.add_option("--machine", flags.machine,
                  "name (`reprise list machines`), file (docs/machine_format.md), or recorded: the "
-                 "machine that the set was captured on")
-      ->required();
+                 "machine that the set was captured on. Needed, but for a grid");
   app.add_option("--captured-on", flags.captured_on,
                  "machine that the set was captured on, as name or file (default: by the device's "
                  "name in the capture)");
@@ -95,6 +94,12 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.get_option("--steps")->description(
       "recorded steps to simulate, counted from 0, e.g. 0,2-3; of a job: how many there are");
   AddJobSweepFlags(app, flags.sweep);
+  app.add_option("--grid", flags.grid,
+                 "in place of a job: all configurations of a study's grid (charllm), as a sweep")
+      ->group("Sweep");
+  app.add_option("--hardware", flags.hardware,
+                 "of the grid: h200x32, h100x64 (default machines: h200-study, h100-study)")
+      ->group("Sweep");
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
 }
@@ -170,8 +175,30 @@ Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedS
   return outcome->notes;
 }
 
+Status CheckGridFlags(const SimulateFlags& flags) {
+  if (flags.grid.empty() || flags.hardware.empty() || flags.request.run_directory.empty() ||
+      !flags.workload.what.empty()) {
+    return UsageError(
+        "a grid takes --grid NAME, --hardware NAME and -o, the directory of its tables and page, "
+        "and no SET");
+  }
+  for (const auto& [name, value] : GivenWorkloadOptions(flags.workload)) {
+    return UsageError(fmt::format("--{}: the grid says what its jobs are; leave it out", name));
+  }
+  return {};
+}
+
 // What the options say together.
 Status CheckFlags(const SimulateFlags& flags) {
+  if (!flags.grid.empty() || !flags.hardware.empty()) {
+    return CheckGridFlags(flags);
+  }
+  if (flags.workload.what.empty()) {
+    return UsageError("SET is required: a directory, a preset or a description of a job");
+  }
+  if (flags.machine.empty()) {
+    return UsageError("--machine is required: a name (`reprise list machines`) or a file");
+  }
   const bool set = IsSet(flags.workload.what);
   const bool sweep = !flags.sweep.keys.empty();
   if (flags.request.run_directory.empty() && (set || !flags.json || sweep)) {
@@ -213,8 +240,10 @@ std::string SettingsOf(const CLI::App& app) {
   return text;
 }
 
-Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
-  if (IsSet(flags.workload.what)) {
+// `grid`: its rows, in place of a job's combinations.
+Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid,
+                const SimulatedSet& simulated) {
+  if (!grid && IsSet(flags.workload.what)) {
     return UsageError(fmt::format(
         "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
   }
@@ -227,6 +256,7 @@ Status SweepJob(const SimulateFlags& flags, const SimulatedSet& simulated) {
       fmt::format("{}\n{}\n{}{}", job, machine, SettingsOf(*flags.app), VersionText());
   return RunJobSweep({.flags = flags.sweep,
                       .workload = flags.workload,
+                      .grid = grid ? &*grid : nullptr,
                       .machine = &simulated,
                       .settings = HashOfText(settings),
                       .directory = flags.request.run_directory,
@@ -252,6 +282,11 @@ void PrintMemory(const SimulatedSet& simulated) {
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
   REPRISE_TRY(CheckFlags(flags));
+  std::optional<Grid> grid;
+  if (!flags.grid.empty()) {
+    REPRISE_ASSIGN(grid, MakeGrid(flags.grid, flags.hardware));
+    flags.machine = flags.machine.empty() ? grid->hardware.machine : flags.machine;
+  }
   request.set_directory = flags.workload.what;
   request.command_line = context.command_line;
   ApplyPreset(ReplayPreset::kDry, request.options);
@@ -279,8 +314,8 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   }
   REPRISE_TRY(simulated.Prepare());
   REPRISE_TRY(simulated.power.Interpret(flags.power, simulated.options.to));
-  if (!flags.sweep.keys.empty()) {
-    REPRISE_TRY(SweepJob(flags, simulated));
+  if (grid || !flags.sweep.keys.empty()) {
+    REPRISE_TRY(SweepJob(flags, grid, simulated));
     return 0;
   }
   REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));

@@ -273,6 +273,58 @@ Json SimulatedPower::ToJson(std::int64_t steps) const {
           {"devices", DevicesJson(of_steps)},      {"nodes", NodesJson(of_steps, seconds)}};
 }
 
+Json SimulatedPower::RowJson() const {
+  Json row = Json::object();
+  if (!outcome_) {
+    return row;
+  }
+  const auto window_ns = static_cast<double>(
+      std::max<std::int64_t>(outcome_->window.end_ns - outcome_->window.begin_ns, 1));
+  double ranks = 0;
+  double mean_watts = 0, peak_watts = 0, by_power = 0, by_heat = 0, throttled = 0, celsius = 0;
+  std::optional<double> warmest;
+  double front = 0, rear = 0, front_ranks = 0, rear_ranks = 0, rear_over_front = 0;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const DevicePower& power = outcome_->devices[d];
+    const auto weight = static_cast<double>(devices_[d].ranks);
+    ranks += weight;
+    mean_watts += weight * power.mean_watts;
+    peak_watts = std::max(peak_watts, power.peak_watts);
+    throttled += weight * static_cast<double>(power.throttled_ns) / window_ns;
+    by_power += weight * static_cast<double>(power.power_throttled_ns) / window_ns;
+    by_heat += weight * static_cast<double>(power.heat_throttled_ns) / window_ns;
+    if (!power.mean_celsius || !power.max_celsius) {
+      continue;
+    }
+    celsius += weight * *power.mean_celsius;
+    warmest = std::max(warmest.value_or(*power.max_celsius), *power.max_celsius);
+    if (slots_ && RowOf(machine_->device.thermal, devices_[d].first_rank) > 0) {
+      rear += weight * *power.mean_celsius;
+      rear_ranks += weight;
+      if (devices_[d].in_front >= 0) {
+        const auto& ahead = outcome_->devices[static_cast<std::size_t>(devices_[d].in_front)];
+        rear_over_front =
+            std::max(rear_over_front, *power.mean_celsius / ahead.mean_celsius.value_or(1) - 1);
+      }
+    } else {
+      front += weight * *power.mean_celsius;
+      front_ranks += weight;
+    }
+  }
+  row = {{"mean_watts", mean_watts / ranks},
+         {"peak_watts", peak_watts},
+         {"throttled_share", throttled / ranks},
+         {"throttled_by_power_share", by_power / ranks},
+         {"throttled_by_heat_share", by_heat / ranks},
+         {"mean_celsius", warmest ? Json(celsius / ranks) : Json(nullptr)},
+         {"max_celsius", Celsius(warmest)}};
+  const bool both = slots_ && rear_ranks > 0 && front_ranks > 0;
+  row["front_celsius"] = both ? Json(front / front_ranks) : Json(nullptr);
+  row["rear_celsius"] = both ? Json(rear / rear_ranks) : Json(nullptr);
+  row["rear_over_front"] = both ? Json(rear_over_front) : Json(nullptr);
+  return row;
+}
+
 std::vector<std::string> SimulatedPower::Notes() const {
   std::vector<std::string> notes;
   if (!outcome_) {

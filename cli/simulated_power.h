@@ -47,6 +47,10 @@ class SimulatedPower {
   [[nodiscard]] nlohmann::ordered_json StepJoules(std::int64_t steps) const;
   // docs/simulation.md has the keys; null without power.
   [[nodiscard]] nlohmann::ordered_json ToJson(std::int64_t steps) const;
+  // Sums up ToJson for a row of a table: watts and degrees of a device, as mean and maximum over
+  // all; shares of the time, mean over devices; rows of a node against the first one. Empty without
+  // power.
+  [[nodiscard]] nlohmann::ordered_json RowJson() const;
   // What the user should know, one sentence each.
   [[nodiscard]] std::vector<std::string> Notes() const;
 

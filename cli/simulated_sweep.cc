@@ -16,11 +16,14 @@
 #include "cli/csv_rows.h"
 #include "cli/folded_job.h"
 #include "cli/output_file.h"
+#include "cli/sweep_figures.h"
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
+#include "report/html.h"
+#include "workload/job/generate.h"
 #include "workload/job/parse.h"
 
 namespace reprise {
@@ -30,6 +33,7 @@ namespace fs = std::filesystem;
 using JobRow = nlohmann::ordered_json;
 
 constexpr char kRowsFile[] = "rows.jsonl";
+constexpr char kFiguresFile[] = "figures.html";
 
 // What a configuration is, whatever was swept.
 JobRow DescribeLayout(const Workload& w) {
@@ -61,22 +65,22 @@ void TakeScalars(const JobRow& prediction, JobRow& row) {
 
 class JobSweep {
  public:
-  JobSweep(const JobSweepRequest& request, std::vector<SweepKey> keys)
-      : request_(request), keys_(std::move(keys)) {}
+  JobSweep(const JobSweepRequest& request, GridSweep sweep)
+      : request_(request), keys_(std::move(sweep.keys)), sweep_(std::move(sweep)) {}
 
   Status Run() {
-    REPRISE_ASSIGN(const std::vector<Configuration> all, AllConfigurations(keys_));
+    const std::vector<Configuration>& all = sweep_.configurations;
     REPRISE_TRY(OpenRows());
-    std::vector<const Configuration*> missing;
-    for (const Configuration& configuration : all) {
-      if (!done_.contains(ConfigurationText(keys_, configuration))) {
-        missing.push_back(&configuration);
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!done_.contains(ConfigurationText(keys_, all[i]))) {
+        missing.push_back(i);
       }
     }
     known_ = all.size() - missing.size();
     total_ = all.size();
     started_ = Clock::now();
-    ForEachInParallel(missing.size(), [&](std::size_t i) { Simulate(*missing[i]); });
+    ForEachInParallel(missing.size(), [&](std::size_t i) { Simulate(missing[i]); });
     Progress(true);
     REPRISE_TRY(std::move(status_));
     file_.close();
@@ -139,12 +143,20 @@ class JobSweep {
     return file_ ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", RowsPath()));
   }
 
-  Result<JobRow> Predict(const Configuration& configuration, JobRow& row) const {
+  Result<Workload> JobOf(std::size_t i) const {
+    if (request_.grid != nullptr) {
+      REPRISE_TRY(CheckWorkload(sweep_.rows[i]->workload));
+      return sweep_.rows[i]->workload;
+    }
     WorkloadFlags flags = request_.workload;
     for (std::size_t k = 0; k < keys_.size(); ++k) {
-      REPRISE_TRY(SetWorkloadOption(keys_[k].name, configuration[k], flags));
+      REPRISE_TRY(SetWorkloadOption(keys_[k].name, sweep_.configurations[i][k], flags));
     }
-    REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags));
+    return MakeWorkload(flags);
+  }
+
+  Result<JobRow> Predict(std::size_t i, JobRow& row) const {
+    REPRISE_ASSIGN(const Workload workload, JobOf(i));
     row.update(DescribeLayout(workload));
     REPRISE_ASSIGN(const GeneratedJob job, GenerateFoldedJob(workload, false));
     SimulatedSet simulated = *request_.machine;
@@ -153,15 +165,22 @@ class JobSweep {
     REPRISE_TRY(simulated.RunFolded({}, set, job.folded, request_.fold));
     row["tokens"] = simulated.job->tokens;
     row["samples"] = simulated.job->samples;
-    return simulated.ToJson({});
+    REPRISE_ASSIGN(JobRow prediction, simulated.ToJson({}));
+    const JobRow& joules = prediction.at("energy_joules");
+    if (simulated.job->tokens > 0 && joules.is_number()) {
+      row["tokens_per_joule"] = static_cast<double>(simulated.job->tokens) / joules.get<double>();
+    }
+    row.update(simulated.power.RowJson());
+    return prediction;
   }
 
-  void Simulate(const Configuration& configuration) {
+  void Simulate(std::size_t i) {
+    const Configuration& configuration = sweep_.configurations[i];
     JobRow row = {{"configuration", ConfigurationText(keys_, configuration)}};
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       row[keys_[k].name] = configuration[k];
     }
-    const Result<JobRow> prediction = Predict(configuration, row);
+    const Result<JobRow> prediction = Predict(i, row);
     // As they were given: "4", not 4 in one row and "4" in another.
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       row[keys_[k].name] = configuration[k];
@@ -214,10 +233,12 @@ class JobSweep {
   }
 
   Status Show(JobRow rows) {
-    SweepTable table{
-        .title = fmt::format("{} on {}", fs::path(request_.workload.what).stem().string(),
-                             request_.machine->options.to->name),
-        .rank_by = request_.flags.rank_by};
+    const std::string what = request_.grid != nullptr
+                                 ? request_.grid->name
+                                 : fs::path(request_.workload.what).stem().string();
+    SweepTable table{.title = fmt::format("{} on {}", what, request_.machine->options.to->name),
+                     .rank_by = request_.flags.rank_by};
+    table.within = request_.grid != nullptr ? "model" : "";
     for (const SweepKey& key : keys_) {
       table.keys.push_back(key.name);
     }
@@ -245,19 +266,28 @@ class JobSweep {
                           {"configurations", rows}};
     const std::string text = whole.dump(1, ' ', false, JobRow::error_handler_t::replace);
     REPRISE_TRY(write("sweep.csv", [&rows](std::ostream& out) { WriteCsv(rows, out); }));
-    REPRISE_TRY(write("sweep.json", [&text](std::ostream& out) { out << text << "\n"; }));
+    REPRISE_TRY(write(kSweepTableFile, [&text](std::ostream& out) { out << text << "\n"; }));
     REPRISE_TRY(write("index.html", [&](std::ostream& out) { out << SweepPage(table, rows); }));
+    std::string figures;
+    if (request_.grid != nullptr) {
+      REPRISE_ASSIGN(const std::string data, SweepFiguresJson({.title = table.title}, rows));
+      REPRISE_TRY(write(kFiguresFile, [&data](std::ostream& out) {
+        out << HtmlPage(data, PageKind::kComparison);
+      }));
+      figures = fmt::format("figures {}, ", (directory / kFiguresFile).string());
+    }
     if (request_.json) {
       fmt::print("{}\n", text);
       return {};
     }
-    fmt::print("{}\npage {}, table {}\n", SweepText(table, rows),
+    fmt::print("{}\n{}page {}, table {}\n", SweepText(table, rows), figures,
                (directory / "index.html").string(), (directory / "sweep.csv").string());
     return {};
   }
 
   const JobSweepRequest& request_;
   std::vector<SweepKey> keys_;
+  GridSweep sweep_;  // its rows: of a grid only
   std::ofstream file_;
   std::map<std::string, JobRow> done_;  // by configuration
   std::size_t known_ = 0, total_ = 0, simulated_ = 0, impossible_ = 0;
@@ -273,7 +303,8 @@ void AddJobSweepFlags(CLI::App& app, JobSweepFlags& flags) {
   app.add_option("--sweep", flags.keys,
                  "KEY=V,V: simulate the job with each value of an option of layout or step, and "
                  "all combinations of several such keys; -o is the directory of the tables and the "
-                 "page. Lists are joined by +, flags are on or off")
+                 "page. Of a grid: only rows with these values of model, layout, setting, "
+                 "micro-batch. Lists are joined by +, flags are on or off")
       ->take_all()
       ->allow_extra_args(false)
       ->group(kGroup);
@@ -288,9 +319,15 @@ Status RunJobSweep(const JobSweepRequest& request) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   mallopt(M_TOP_PAD, 64 << 20);
-  REPRISE_ASSIGN(std::vector<SweepKey> keys, ParseSweepKeys(request.flags.keys));
+  if (request.grid != nullptr) {
+    REPRISE_ASSIGN(GridSweep rows, RowsOfGrid(*request.grid, request.flags.keys));
+    return JobSweep(request, std::move(rows)).Run();
+  }
+  GridSweep sweep;
+  REPRISE_ASSIGN(sweep.keys, ParseSweepKeys(request.flags.keys));
   REPRISE_ASSIGN([[maybe_unused]] const Workload known, ReadWorkload(request.workload.what));
-  return JobSweep(request, std::move(keys)).Run();
+  REPRISE_ASSIGN(sweep.configurations, AllConfigurations(sweep.keys));
+  return JobSweep(request, std::move(sweep)).Run();
 }
 
 }  // namespace reprise

@@ -8,6 +8,7 @@
 #include "cli/simulated_set.h"
 #include "cli/workload_flags.h"
 #include "core/result.h"
+#include "workload/job/grid.h"
 
 namespace reprise {
 
@@ -19,7 +20,8 @@ void AddJobSweepFlags(CLI::App& app, JobSweepFlags& flags);
 
 struct JobSweepRequest {
   JobSweepFlags flags;
-  WorkloadFlags workload;       // what all configurations share
+  WorkloadFlags workload;       // what all configurations share; of a grid not used
+  const Grid* grid = nullptr;   // its rows are simulated; keys choose among them
   const SimulatedSet* machine;  // prepared; copied for each configuration
   // Of everything besides the configuration that times depend on: rows of another sweep are not
   // taken for this one's.

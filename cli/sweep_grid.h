@@ -7,6 +7,7 @@
 
 #include "cli/workload_flags.h"
 #include "core/result.h"
+#include "workload/job/grid.h"
 
 namespace reprise {
 
@@ -22,6 +23,17 @@ inline constexpr std::size_t kMostConfigurations = 1'000'000;
 using Configuration = std::vector<std::string>;
 [[nodiscard]] Result<std::vector<Configuration>> AllConfigurations(
     const std::vector<SweepKey>& keys);
+
+// A grid's rows as configurations of model, layout, setting and micro-batch.
+struct GridSweep {
+  std::vector<SweepKey> keys;
+  std::vector<Configuration> configurations;
+  std::vector<const GridRow*> rows;  // of the grid, by configuration
+};
+// `chosen`: "setting=base,cc" leaves the rows with these values. Usage error: no such key or value
+// (with the nearest), no row left. The grid must outlive the result.
+[[nodiscard]] Result<GridSweep> RowsOfGrid(const Grid& grid,
+                                           const std::vector<std::string>& chosen);
 
 // "tp=1 pp=2".
 [[nodiscard]] std::string ConfigurationText(const std::vector<SweepKey>& keys,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -16,7 +17,8 @@ namespace {
 using SweepJson = nlohmann::ordered_json;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kShownRows = 20;
+constexpr std::int64_t kShownRows = 20;
+constexpr std::int64_t kShownOfGroup = 5;
 
 bool IsPossible(const SweepJson& row) { return row.value("possible", false); }
 bool Fits(const SweepJson& row) { return IsPossible(row) && row.value("fits", false); }
@@ -90,21 +92,22 @@ std::string CellOf(const SweepJson& row, const std::string& key) {
   return at->is_string() ? ShownText(at->get<std::string>()) : at->dump();
 }
 
-}  // namespace
-
-Status RankRows(SweepTable& table, SweepJson& rows) {
-  table.energy = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
-    return NumberOf(row, "energy_joules") < kNever;
-  });
-  table.tokens = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
-    return IsPossible(row) && row.value("tokens", std::int64_t{0}) > 0;
-  });
-  table.same_batch = SameAmounts(rows);
-  if (table.rank_by == "energy" && !table.energy) {
-    return UsageError(
-        "--rank-by energy: the machine says nothing of power, so that no configuration has an "
-        "energy");
+// Rows with equal values of `within`, in the order of the first ones.
+std::vector<SweepJson> GroupsOf(const SweepTable& table, const SweepJson& rows) {
+  std::vector<SweepJson> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (const SweepJson& row : rows) {
+    const std::string name = table.within.empty() ? "" : CellOf(row, table.within);
+    const auto [at, added] = group_of.emplace(name, groups.size());
+    if (added) {
+      groups.push_back(SweepJson::array());
+    }
+    groups[at->second].push_back(row);
   }
+  return groups;
+}
+
+void RankGroup(const SweepTable& table, SweepJson& rows) {
   std::vector<SweepJson> sorted(rows.begin(), rows.end());
   std::stable_sort(sorted.begin(), sorted.end(), [&table](const SweepJson& a, const SweepJson& b) {
     const auto key = [&table](const SweepJson& row) {
@@ -122,6 +125,42 @@ Status RankRows(SweepTable& table, SweepJson& rows) {
     rows.push_back(std::move(ranked));
   }
   MarkFront(table, rows);
+}
+
+// Of the first rows that fit, of each group as many as `most`.
+std::vector<const SweepJson*> BestRows(const SweepTable& table, const SweepJson& rows,
+                                       std::int64_t most) {
+  std::vector<const SweepJson*> best;
+  for (const SweepJson& row : rows) {
+    if (Fits(row) && (table.within.empty() ? static_cast<std::int64_t>(best.size()) < most
+                                           : row["rank"].get<std::int64_t>() <= most)) {
+      best.push_back(&row);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Status RankRows(SweepTable& table, SweepJson& rows) {
+  table.energy = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+    return NumberOf(row, "energy_joules") < kNever;
+  });
+  table.tokens = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+    return IsPossible(row) && row.value("tokens", std::int64_t{0}) > 0;
+  });
+  table.same_batch = SameAmounts(rows);
+  if (table.rank_by == "energy" && !table.energy) {
+    return UsageError(
+        "--rank-by energy: the machine says nothing of power, so that no configuration has an "
+        "energy");
+  }
+  SweepJson all = SweepJson::array();
+  for (SweepJson& group : GroupsOf(table, rows)) {
+    RankGroup(table, group);
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  rows = std::move(all);
   return {};
 }
 
@@ -166,9 +205,14 @@ std::string SweepText(const SweepTable& table, const SweepJson& rows) {
   if (table.energy) {
     cells[0].emplace_back("energy, kJ");
   }
+  const bool power = table.energy && !table.within.empty();
+  if (power) {
+    cells[0].insert(cells[0].end(), {"tokens/J", "mean, W", "peak, W", "max, C", "throttled"});
+  }
   cells[0].insert(cells[0].end(), {"MFU", "front"});
-  for (std::size_t i = 0; i < std::min(rows.size(), kShownRows) && Fits(rows[i]); ++i) {
-    const SweepJson& row = rows[i];
+  const auto best = BestRows(table, rows, table.within.empty() ? kShownRows : kShownOfGroup);
+  for (const SweepJson* const shown : best) {
+    const SweepJson& row = *shown;
     std::vector<std::string> line = {CellOf(row, "rank")};
     for (const std::string& key : table.keys) {
       line.push_back(CellOf(row, key));
@@ -177,6 +221,14 @@ std::string SweepText(const SweepTable& table, const SweepJson& rows) {
     line.push_back(fmt::format("{:.2f}", MemoryOf(row) / 1e9));
     if (table.energy) {
       line.push_back(fmt::format("{:.4g}", NumberOf(row, "energy_joules") / 1e3));
+    }
+    if (power) {
+      const double celsius = NumberOf(row, "max_celsius");
+      line.push_back(fmt::format("{:.3f}", NumberOf(row, "tokens_per_joule")));
+      line.push_back(fmt::format("{:.0f}", NumberOf(row, "mean_watts")));
+      line.push_back(fmt::format("{:.0f}", NumberOf(row, "peak_watts")));
+      line.push_back(celsius < kNever ? fmt::format("{:.1f}", celsius) : "-");
+      line.push_back(fmt::format("{:.1f} %", 100 * NumberOf(row, "throttled_share")));
     }
     const double mfu = NumberOf(row, "mfu");
     line.push_back(mfu < kNever ? fmt::format("{:.1f} %", 100 * mfu) : "-");
@@ -195,8 +247,8 @@ std::string SweepText(const SweepTable& table, const SweepJson& rows) {
     }
     text += "\n";
   }
-  if (fitting > kShownRows) {
-    text += fmt::format("… {} more\n", fitting - kShownRows);
+  if (fitting > best.size()) {
+    text += fmt::format("… {} more\n", fitting - best.size());
   }
   return text;
 }

@@ -6,12 +6,12 @@
 The form of the model is in cluster_steps.md. Every step time is the program's; only numbers of the machine file are fitted.
 """
 import argparse
-import copy
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from megatron_steps import selene  # noqa: E402
 from step_fit import (Parameter, errors, fit, least_error_factor, regression, summary)  # noqa: E402
 from step_tables import Predictor, micro_batches, name_of, read_rows, step_flops  # noqa: E402
 
@@ -82,10 +82,7 @@ def published(predictor, machine, path, large):
     rows = [row for row in read_rows(path) if large or row["pp"] <= 4]
     for row in rows:
         row["iteration_ms"] = row["step_s"] * 1e3
-    machine = copy.deepcopy(machine)
-    machine["links"]["infiniband"]["bandwidth"].update(
-        value=1600, unit="Gb/s", reference="Selene: 8 adapters of 200 Gb/s in each DGX A100")
-    times = predictor.predict(rows, machine, whole=False)
+    times = predictor.predict(rows, selene(machine), whole=False)
     print_rows(rows, times)
     print(line_of("  all", summary(rows, times)))
 

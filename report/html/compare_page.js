@@ -1,5 +1,11 @@
 // A comparison: all of it, or the figures that were asked for.
 openPage(() => {
+  if (data.parts) {
+    addTitle(`${data.title}: modelled`, 'Modelled configurations of a sweep; each section has its own.');
+    document.getElementById('filters').remove();
+    addSections([PARTS_NOTES, ...data.parts.map(partSection)]);
+    return;
+  }
   const names = shortened(labels(data).join(', '), 120);
   const runs = d3.sum(data.sides, (side) => side.runs.length);
   const { trace_name: trace, reprise_version: version } = data.sides[0].runs[0];

@@ -94,37 +94,52 @@ function drawBreakdown(box, data) {
   svg.selectAll('path[style]').style('stroke', 'var(--panel)').style('stroke-width', 0.7);
 }
 
-function panels(box, keys, draw) {
+// One of many figures on a page leaves out the panels that would be empty.
+function panels(box, data, keys, draw) {
   const grid = element('div', { class: 'panels' });
   box.append(grid);
-  for (const key of keys) draw(grid, key);
+  for (const key of keys) if (!data.notes || MEASURES[key][1](data)) draw(grid, key);
+}
+// What a figure on its own says of itself, or else `text`.
+const addNotes = (box, data, text) => box.append(...(data.notes || [text]).map(note));
+function seriesLegend(box, data) {
+  if (data.sides[0].series === undefined) return;
+  box.append(element('ul', { class: 'legend' }, ...seriesOf(data).map((name, i) => {
+    const mark = element('li', {}, `${SYMBOL_TEXTS[i % SYMBOLS.length]} ${name}`);
+    mark.prepend(swatch(i));
+    return mark;
+  })));
 }
 const WHISKERS = 'Whiskers: from the least to the most of the repeats.';
 
 function drawParallelism(box, data) {
-  box.append(note(WHISKERS));
-  panels(box, ['throughput', 'efficiency', 'power', 'peak', 'temperature', 'clock', 'throttled'], (grid, key) => barPanel(grid, data, valueMeasure(data, key)));
-  drawBreakdown(box, data);
+  addNotes(box, data, WHISKERS);
+  seriesLegend(box, data);
+  panels(box, data, ['throughput', 'efficiency', 'power', 'peak', 'temperature', 'clock', 'throttled'], (grid, key) => barPanel(grid, data, valueMeasure(data, key)));
+  if (!data.notes) drawBreakdown(box, data);
 }
 
 function drawOptimizations(box, data) {
-  box.append(note(`Ratios to ${data.sides[0].label} (dashed line: 1), with their 95 % interval. Where there is no ratio: values, whiskers from the least to the most of the repeats.`));
-  panels(box, ['throughput', 'efficiency', 'exposed', 'power', 'peak', 'temperature', 'clock', 'throttled'], (grid, key) => barPanel(grid, data, ratioMeasure(data, key)));
-  drawBreakdown(box, data);
+  addNotes(box, data, `Ratios to ${data.sides[0].label} (dashed line: 1), with their 95 % interval. Where there is no ratio: values, whiskers from the least to the most of the repeats.`);
+  if (data.notes) box.append(note(`Ratios to ${data.ratios_to} (dashed line: 1); of degrees and shares values.`));
+  seriesLegend(box, data);
+  panels(box, data, ['throughput', 'efficiency', 'exposed', 'power', 'peak', 'temperature', 'clock', 'throttled'], (grid, key) => barPanel(grid, data, ratioMeasure(data, key)));
+  if (!data.notes) drawBreakdown(box, data);
 }
 
 function drawMicrobatch(box, data) {
   const without = data.sides.filter((side) => !known(side.number)).map((side) => side.label);
   if (without.length === data.sides.length) return 'No side has a number in its label, such as "mb 4": there is nothing to draw the sides against.';
   if (without.length) box.append(note(`Without a number in the label, so not drawn: ${without.join(', ')}.`));
-  box.append(note(`Each side stands at the first number in its label; the line goes through the medians of sides at one number. ${WHISKERS}`));
+  addNotes(box, data, `Each side stands at the first number in its label; the line goes through the medians of sides at one number. ${WHISKERS}`);
+  seriesLegend(box, data);
   const places = element('ul', { class: 'legend' }, ...sideItems(data).map((item, s) => {
     const mark = element('li', {}, `${item.name}${known(data.sides[s].number) ? '' : ' (not drawn)'}`);
     mark.prepend(swatch(s));
     return mark;
   }));
-  box.append(places);
-  panels(box, ['throughput', 'efficiency', 'power', 'peak', 'burstiness', 'temperature'], (grid, key) => linePanel(grid, data, valueMeasure(data, key)));
+  if (data.sides[0].series === undefined) box.append(places);
+  panels(box, data, ['throughput', 'efficiency', 'power', 'peak', 'burstiness', 'temperature'], (grid, key) => linePanel(grid, data, valueMeasure(data, key)));
   return undefined;
 }
 
@@ -159,6 +174,11 @@ function drawFigureNotes(box, data) {
   for (const text of data.warnings) box.append(warning(text));
   box.append(note(howMeasured(data)));
 }
+
+// A page of many figures: `data.parts`, each with its own sides.
+const partSection = (part, i) => ({ id: `part-${i}`, title: part.title,
+  draw: (box) => FIGURE_SECTIONS.find((section) => section.id === part.figure).draw(box, part) });
+const PARTS_NOTES = { id: 'notes', title: 'How to read it', draw: (box) => box.append(...data.warnings.map(warning)) };
 
 const FIGURE_NOTES = { id: 'notes', title: 'How to read it', draw: drawFigureNotes };
 const FIGURE_SECTIONS = [

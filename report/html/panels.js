@@ -34,7 +34,7 @@ function barPanel(grid, data, measure) {
   const x = d3.scaleLinear().domain(panelDomain(cells, measure)).nice().range([14 + 6.9 * letters, PANEL - 88]);
   xAxis(svg, x, 0, height, ticks || format, '', 4);
   const row = (s) => svg.append('g').attr('transform', `translate(0,${s * tall + tall / 2 + 2})`);
-  cells.forEach((cell, s) => drawBar(row(s), x, cell, s, { ...measure, label: data.sides[s].label }));
+  cells.forEach((cell, s) => drawBar(row(s), x, cell, placeOf(data, s), { ...measure, label: data.sides[s].label }));
   if (known(line)) svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
   // Last, so that nothing lies on the values.
   cells.forEach((cell, s) => row(s).append('text').attr('class', known(cell.value) ? 'value' : 'quiet').attr('dy', '.35em')
@@ -49,7 +49,7 @@ function drawBar(g, x, cell, s, { label, title, format, dots }) {
   if (cell.high > cell.low) g.append('line').attr('class', 'whisker').attr('x1', x(cell.low)).attr('x2', x(cell.high));
 }
 
-// Sides at their `number`: a point each and a line through the medians of those at the same place.
+// Sides at their `number`: a point each and, for each series, a line through the medians of those at the same place.
 function linePanel(grid, data, measure) {
   const { title, text, format, cells } = measure;
   const points = data.sides.map((side, s) => ({ side, s, at: side.number, ...cells[s] })).filter((p) => known(p.at) && known(p.value));
@@ -61,14 +61,17 @@ function linePanel(grid, data, measure) {
   const svg = figure(grid, { title, text, width: PANEL, height: bottom + 40, columns: measureColumns(data, measure), rows: d3.range(cells.length) });
   const x = numberScale(data, [left + 16, PANEL - 20]);
   const y = d3.scaleLinear().domain(panelDomain(points, measure)).nice().range([bottom, 8]);
-  xAxis(svg, x, 8, bottom, number, 'number in the label', shownNumbers(data, x));
+  xAxis(svg, x, 8, bottom, number, data.axis || 'number in the label', shownNumbers(data, x));
   yAxis(svg, y, left, PANEL - 20, format, '', 4);
-  const means = d3.nest().key((p) => p.at).entries(points).map((group) => [Number(group.key), d3.median(group.values, (p) => p.value)]).sort((a, b) => a[0] - b[0]);
-  svg.append('path').attr('class', 'zero').style('fill', 'none').attr('d', d3.line()(means.map(([at, value]) => [x(at), y(value)])));
+  for (const { values } of d3.nest().key((p) => p.side.series || '').entries(points)) {
+    const means = d3.nest().key((p) => p.at).entries(values).map((group) => [Number(group.key), d3.median(group.values, (p) => p.value)]).sort((a, b) => a[0] - b[0]);
+    const path = svg.append('path').attr('class', 'zero').style('fill', 'none').attr('d', d3.line()(means.map(([at, value]) => [x(at), y(value)])));
+    if (values[0].side.series) path.style('stroke', colour(placeOf(data, values[0].s)));
+  }
   for (const p of points) {
     if (p.high > p.low) svg.append('line').attr('class', 'whisker').attr('x1', x(p.at)).attr('x2', x(p.at)).attr('y1', y(p.low)).attr('y2', y(p.high));
-    withTip(svg.append('path').attr('d', d3.symbol().type(SYMBOLS[p.s % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(p.at)},${y(p.value)})`)
-      .style('fill', colour(p.s)), () => [p.side.label, `${title}: ${format(p.value)}`, p.more].filter(Boolean).join('\n'));
+    withTip(svg.append('path').attr('d', d3.symbol().type(SYMBOLS[placeOf(data, p.s) % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(p.at)},${y(p.value)})`)
+      .style('fill', colour(placeOf(data, p.s))), () => [p.side.label, `${title}: ${format(p.value)}`, p.more].filter(Boolean).join('\n'));
   }
 }
 const numbers = (data) => [...new Set(data.sides.map((side) => side.number).filter(known))].sort((a, b) => a - b);

@@ -8,6 +8,12 @@ const rowNamed = (data, name) => data.quantities.find((row) => row.name === name
 // Shape and colour, so that either is enough.
 const sideItems = (data, from = 0) => labels(data).map((label, s) => (
   { name: `${SYMBOL_TEXTS[s % SYMBOLS.length]} ${label}`, colour: colour(s) })).slice(from);
+// A side's place among colours and symbols: sides of one series look the same.
+function placeOf(data, s) {
+  const series = data.sides[s].series;
+  return series === undefined ? s : seriesOf(data).indexOf(series);
+}
+const seriesOf = (data) => [...new Set(data.sides.map((side) => side.series))];
 const swatch = (s) => {
   const mark = element('span', { 'aria-hidden': 'true' });
   mark.style.background = colour(s);

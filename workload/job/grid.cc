@@ -69,9 +69,10 @@ Result<Grid> MakeGrid(const std::string& name, const std::string& hardware) {
                                   DidYouMean(name, {"charllm"})));
   }
   // Memory as their datasheets have it.
-  const std::vector<GridHardware> known = {{"h200x32", 32, 141'000'000'000},
-                                           {"h100x64", 64, 80'000'000'000}};
+  const std::vector<GridHardware> known = {{"h200x32", 32, 141'000'000'000, "h200-study"},
+                                           {"h100x64", 64, 80'000'000'000, "h100-study"}};
   Grid grid;
+  grid.name = name;
   for (const GridHardware& one : known) {
     if (one.name == hardware) {
       grid.hardware = one;
@@ -89,10 +90,11 @@ Result<Grid> MakeGrid(const std::string& name, const std::string& hardware) {
             GridRow row;
             row.setting = overlap ? (again ? "cc+act" : "cc") : (again ? "act" : "base");
             REPRISE_ASSIGN(row.workload, RowWorkload(model, layout, grid.hardware.ranks));
-            row.name = fmt::format("{}_{}tp{}-{}_{}_mb{}", model.preset,
-                                   layout.ep > 1 ? fmt::format("ep{}-", layout.ep) : "", layout.tp,
-                                   layout.fsdp ? "fsdp" : fmt::format("pp{}", layout.pp),
-                                   row.setting, micro);
+            row.model = model.preset;
+            row.layout =
+                fmt::format("{}tp{}-{}", layout.ep > 1 ? fmt::format("ep{}-", layout.ep) : "",
+                            layout.tp, layout.fsdp ? "fsdp" : fmt::format("pp{}", layout.pp));
+            row.name = fmt::format("{}_{}_{}_mb{}", row.model, row.layout, row.setting, micro);
             row.workload.name = row.name;
             row.workload.micro_batch = micro;
             // The study's "cc" of Mixtral is tensor parallelism's alone.

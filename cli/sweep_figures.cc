@@ -1,0 +1,308 @@
+#include "cli/sweep_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "cli/sweep_table.h"
+#include "core/input_file.h"
+#include "core/shown_text.h"
+#include "report/compare/compare.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using FigureJson = nlohmann::ordered_json;
+
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
+constexpr std::array kFigures = {"parallelism", "optimizations", "microbatch"};
+constexpr std::array kKeys = {"model", "layout", "setting", "micro-batch"};
+constexpr std::array kSettings = {"base", "cc", "act", "cc+act"};
+// What a row has; the other quantities of a report would be zeros that nothing says.
+constexpr std::array kQuantities = {"time",        "exposed_comm", "tokens_per_second",
+                                    "energy",      "power",        "tokens_per_joule",
+                                    "temperature", "peak_power",   "throttled"};
+
+std::string TextOf(const FigureJson& row, const char* key) {
+  const auto at = row.find(key);
+  return at != row.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+std::optional<double> ValueOf(const FigureJson& row, const char* key) {
+  const auto at = row.find(key);
+  return at != row.end() && at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
+}
+
+std::int64_t WholeOf(const FigureJson& row, const char* key) {
+  return std::llround(ValueOf(row, key).value_or(0));
+}
+
+// A row as the report of a run that took what the row says, so that it is compared as runs are.
+Report ReportOfRow(const FigureJson& row) {
+  Report report;
+  const std::int64_t step_ns = WholeOf(row, "step_time_ns");
+  const std::string machine = TextOf(row, "machine");
+  report.manifest.trace_name = TextOf(row, "model");
+  report.manifest.options = {{"mode", "simulate"}, {"machine", machine}};
+  report.manifest.complete = true;
+  report.manifest.devices = {machine};
+  report.iterations = 1;
+  report.iteration_step_ns = {step_ns};
+  report.measured_ns = step_ns;
+  report.ranks = {{.rank = 0, .alike = WholeOf(row, "ranks"), .device = machine}};
+  report.details.overlap = {
+      {.rank = 0, .replayed_exposed_ns = WholeOf(row, "exposed_communication_ns")}};
+  if (const auto tokens = ValueOf(row, "tokens"); tokens > 0) {
+    report.tokens = {.per_step = *tokens};
+  }
+  if (const auto joules = ValueOf(row, "energy_joules")) {
+    report.energy_joules = joules;
+    report.mean_watts = ValueOf(row, "mean_watts").value_or(0);
+    report.energy = {{.source = "model", .modelled = true, .in_total = true, .joules = *joules}};
+    report.attribution =
+        EnergyAttribution{.modelled = true, .joules = *joules, .steps = {{.joules = *joules}}};
+  }
+  if (const auto watts = ValueOf(row, "peak_watts")) {
+    report.thermal.peaks = {{.modelled = true, .max_watts = *watts}};
+  }
+  if (const auto celsius = ValueOf(row, "max_celsius")) {
+    report.thermal.heating = {{.modelled = true, .max_celsius = *celsius}};
+  }
+  if (const auto share = ValueOf(row, "throttled_share")) {
+    report.thermal.throttling = {
+        {.modelled = true,
+         .measured_ns = step_ns,
+         .throttled_ns = std::llround(*share * static_cast<double>(step_ns))}};
+  }
+  return report;
+}
+
+// A bar or a point: a row, its name, and what it is coloured by.
+struct FigureSide {
+  const FigureJson* row = nullptr;
+  std::string label, series;
+};
+
+struct FigurePart {
+  std::string title, figure;
+  std::vector<std::string> notes;
+  std::vector<FigureSide> sides;
+};
+
+bool IsTrue(const FigureJson& row, const char* key) {
+  const auto at = row.find(key);
+  return at != row.end() && at->is_boolean() && at->get<bool>();
+}
+
+std::string Mark(const FigureJson& row) { return IsTrue(row, "fits") ? "" : " †"; }
+
+// Ratios of each side to that of the same layout in the setting "base".
+void RelateToBase(const std::vector<FigureSide>& sides, Comparison& comparison) {
+  for (ComparedRow& quantity : comparison.rows) {
+    for (std::size_t s = 0; s < sides.size(); ++s) {
+      ComparedCell& cell = quantity.cells[s];
+      std::optional<Ratio> ratio;
+      for (std::size_t b = 0; b < sides.size() && cell.quantity && cell.ratio; ++b) {
+        const auto& base = quantity.cells[b].quantity;
+        const bool same = TextOf(*sides[b].row, "layout") == TextOf(*sides[s].row, "layout") &&
+                          TextOf(*sides[b].row, "setting") == kSettings[0];
+        if (same && base && base->value > 0) {
+          ratio = Ratio{.value = cell.quantity->value / base->value};
+        }
+      }
+      cell.ratio = ratio;
+    }
+  }
+}
+
+FigureJson PartJson(const FigurePart& part) {
+  std::vector<ComparedSide> sides;
+  for (const FigureSide& side : part.sides) {
+    sides.push_back(
+        {.label = side.label,
+         .runs = {{.path = TextOf(*side.row, "configuration"), .report = ReportOfRow(*side.row)}}});
+  }
+  Comparison comparison = Compare(sides, {});
+  comparison.verdicts.clear();
+  comparison.warnings.clear();
+  comparison.heat.clear();
+  std::erase_if(comparison.rows, [](const ComparedRow& row) {
+    return std::find(kQuantities.begin(), kQuantities.end(), row.name) == kQuantities.end();
+  });
+  const bool relative = part.figure == kFigures[1];
+  if (relative) {
+    RelateToBase(part.sides, comparison);
+  }
+  FigureJson json = {{"title", part.title}, {"figure", part.figure}, {"notes", part.notes}};
+  json.update(FigureJson::parse(ComparisonJson(sides, comparison, {part.figure})));
+  for (std::size_t s = 0; s < part.sides.size(); ++s) {
+    json["sides"][s]["series"] = part.sides[s].series;
+    json["sides"][s]["number"] = part.figure == kFigures[2]
+                                     ? FigureJson(std::stod(TextOf(*part.sides[s].row, kKeys[3])))
+                                     : FigureJson(nullptr);
+  }
+  json["axis"] = "micro-batch";
+  json["ratios_to"] = "base of the same layout";
+  return json;
+}
+
+using FigureRows = std::vector<const FigureJson*>;
+
+// As the study lists layouts: experts, then tensor parallelism, FSDP last.
+FigureRows InOrderOfStudy(FigureRows rows) {
+  const auto key = [](const FigureJson* row) {
+    const std::string layout = TextOf(*row, "layout");
+    const auto setting =
+        std::find(kSettings.begin(), kSettings.end(), TextOf(*row, "setting")) - kSettings.begin();
+    return std::tuple(layout.find("fsdp") != std::string::npos, -WholeOf(*row, "ep"),
+                      WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kKeys[3])));
+  };
+  std::sort(rows.begin(), rows.end(),
+            [&key](const FigureJson* a, const FigureJson* b) { return key(a) < key(b); });
+  return rows;
+}
+
+template <typename Test>
+FigureRows Chosen(const FigureRows& rows, const Test& test) {
+  FigureRows chosen;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(chosen),
+               [&test](const FigureJson* row) { return test(*row); });
+  return chosen;
+}
+
+// `rows`: of one model, in order. `figure` of kFigures.
+FigurePart PartOf(const std::string& figure, const std::string& model, const FigureRows& rows) {
+  std::int64_t least = std::stoll(TextOf(*rows.front(), kKeys[3]));
+  std::set<std::string> settings;
+  for (const FigureJson* row : rows) {
+    least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kKeys[3])));
+    settings.insert(TextOf(*row, "setting"));
+  }
+  const auto first = *std::find_if(kSettings.begin(), kSettings.end(),
+                                   [&](const char* name) { return settings.contains(name); });
+  const auto last = *std::find_if(kSettings.rbegin(), kSettings.rend(),
+                                  [&](const char* name) { return settings.contains(name); });
+  const bool micro = figure == kFigures[2];
+  const bool layouts = figure == kFigures[0];
+  FigurePart part{.figure = figure};
+  const FigureRows shown = Chosen(rows, [&](const FigureJson& row) {
+    const std::string setting = TextOf(row, "setting");
+    return micro ? setting == first
+                 : std::stoll(TextOf(row, kKeys[3])) == least &&
+                       (!layouts || setting == first || setting == last);
+  });
+  for (const FigureJson* row : shown) {
+    const std::string layout = TextOf(*row, "layout") + Mark(*row);
+    const std::string setting = TextOf(*row, "setting");
+    part.sides.push_back({.row = row,
+                          .label = micro ? layout + ", " + TextOf(*row, kKeys[3])
+                                         : TextOf(*row, "layout") + " " + setting + Mark(*row),
+                          .series = micro ? TextOf(*row, "layout") : setting});
+  }
+  part.title = fmt::format("{}: {}", model,
+                           micro     ? "micro-batch"
+                           : layouts ? "efficiency, power, temperature and throttling by layout"
+                                     : "overlap and recomputation");
+  part.notes.push_back(micro ? fmt::format("Setting {}.", first)
+                             : fmt::format("Micro-batch {}.", least));
+  if (std::any_of(shown.begin(), shown.end(),
+                  [](const auto* row) { return !Mark(*row).empty(); })) {
+    part.notes.emplace_back("†: does not fit in the modelled memory; shown all the same.");
+  }
+  return part;
+}
+
+Status CheckFigures(const std::vector<std::string>& figures) {
+  for (const std::string& figure : figures) {
+    if (std::find(kFigures.begin(), kFigures.end(), figure) == kFigures.end()) {
+      return UsageError(fmt::format(
+          "--figure {}: a sweep has none; it has parallelism, optimizations and microbatch",
+          ShownText(figure)));
+    }
+  }
+  return {};
+}
+
+bool IsOfGrid(const FigureJson& row) {
+  return row.is_object() &&
+         std::all_of(kKeys.begin(), kKeys.end(),
+                     [&row](const char* key) { return !TextOf(row, key).empty(); }) &&
+         TextOf(row, kKeys[3]).find_first_not_of("0123456789") == std::string::npos &&
+         TextOf(row, kKeys[3]).size() < 10 &&
+         std::find(kSettings.begin(), kSettings.end(), TextOf(row, "setting")) != kSettings.end();
+}
+
+}  // namespace
+
+bool IsSweepDirectory(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::path(path) / kSweepTableFile, error);
+}
+
+Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJson& rows) {
+  REPRISE_TRY(CheckFigures(wanted.figures));
+  std::vector<std::string> models;
+  std::map<std::string, FigureRows> rows_of;
+  for (const FigureJson& row : rows) {
+    if (!IsOfGrid(row)) {
+      return UsageError(
+          "figures are drawn of a grid's sweep: its rows have model, layout, setting and "
+          "micro-batch; other sweeps have index.html");
+    }
+    if (IsTrue(row, "possible") && ValueOf(row, "step_time_ns") > 0) {
+      FigureRows& of_model = rows_of[TextOf(row, "model")];
+      if (of_model.empty()) {
+        models.push_back(TextOf(row, "model"));
+      }
+      of_model.push_back(&row);
+    }
+  }
+  FigureJson parts = FigureJson::array();
+  for (const std::string& model : models) {
+    const FigureRows ordered = InOrderOfStudy(rows_of[model]);
+    for (const std::string figure : kFigures) {
+      if (wanted.figures.empty() ||
+          std::find(wanted.figures.begin(), wanted.figures.end(), figure) != wanted.figures.end()) {
+        parts.push_back(PartJson(PartOf(figure, model, ordered)));
+      }
+    }
+  }
+  std::vector<std::string> warnings = {
+      "Every number is modelled: nothing was executed, and none is a study's result."};
+  for (std::string& warning : SweepWarnings(rows)) {
+    warnings.push_back(std::move(warning));
+  }
+  const FigureJson json = {
+      {"title", wanted.title}, {"modelled", true}, {"warnings", warnings}, {"parts", parts}};
+  return json.dump(-1, ' ', false, FigureJson::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> ReadSweepFigures(const std::string& directory,
+                                     const std::vector<std::string>& figures) {
+  const std::string path = (fs::path(directory) / kSweepTableFile).string();
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostTableBytes));
+  const FigureJson table = FigureJson::parse(text, nullptr, false);
+  const bool whole = table.is_object() && TextOf(table, "format") == "reprise-sweep" &&
+                     table.contains("configurations") && table["configurations"].is_array();
+  if (!whole) {
+    return BadInput(
+        fmt::format("{}: expected the table of a sweep, as `reprise simulate --grid` writes it; "
+                    "simulate it again",
+                    path));
+  }
+  return SweepFiguresJson({.title = TextOf(table, "title"), .figures = figures},
+                          table["configurations"]);
+}
+
+}  // namespace reprise
