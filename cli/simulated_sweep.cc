@@ -15,10 +15,13 @@
 
 #include "cli/csv_rows.h"
 #include "cli/folded_job.h"
+#include "cli/given_path.h"
 #include "cli/output_file.h"
+#include "cli/simulate_options.h"
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "workload/job/parse.h"
@@ -29,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using JobRow = nlohmann::ordered_json;
 
-constexpr char kRowsFile[] = "rows.jsonl";
+constexpr char kTableFile[] = "sweep.csv", kJsonFile[] = "sweep.json", kPageFile[] = "index.html";
 
 // What a configuration is, whatever was swept.
 JobRow DescribeLayout(const Workload& w) {
@@ -94,7 +97,23 @@ class JobSweep {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] std::string RowsPath() const {
-    return (fs::path(request_.directory) / kRowsFile).string();
+    return (fs::path(request_.directory) / kSweepRowsFile).string();
+  }
+
+  // Nothing but an earlier sweep may be there.
+  Status CheckDirectory() const {
+    const std::string& directory = request_.directory;
+    std::error_code error;
+    const PathKind kind = FindPathKind(directory);
+    if (kind == PathKind::kMissing || kind == PathKind::kSweep ||
+        (fs::is_directory(directory, error) && fs::is_empty(directory, error))) {
+      return {};
+    }
+    return UsageError(fmt::format(
+        "{} {}; a sweep replaces a sweep only: choose another -o, or remove it yourself",
+        ShownText(directory),
+        kind == PathKind::kOther ? std::string("holds no sweep")
+                                 : fmt::format("is {}", Name(kind))));
   }
 
   // Of an earlier sweep with the same settings, its rows; a last line that is not whole is left
@@ -102,13 +121,8 @@ class JobSweep {
   Status OpenRows() {
     std::error_code error;
     const bool there = fs::exists(RowsPath(), error);
-    if (!there && fs::exists(request_.directory, error) &&
-        !fs::is_empty(request_.directory, error) && !request_.force) {
-      return UsageError(
-          fmt::format("{} is there and holds no sweep; give another directory, or "
-                      "--force to write into it",
-                      request_.directory));
-    }
+    // An earlier sweep goes on, or makes way to this one; nothing else does.
+    REPRISE_TRY(CheckDirectory());
     const JobRow header = {
         {"format", "reprise-sweep"}, {"version", 1}, {"settings", request_.settings}};
     if (there && !request_.force) {
@@ -129,6 +143,11 @@ class JobSweep {
       }
     }
     fs::create_directories(request_.directory, error);
+    for (const char* const name : {kTableFile, kJsonFile, kPageFile}) {
+      if (request_.force) {  // where this sweep is ended early, they would be the old one's
+        fs::remove(fs::path(request_.directory) / name, error);
+      }
+    }
     // What is known is written again: a line that was cut off must not spoil the next one.
     file_.open(RowsPath(), std::ios::trunc);
     file_ << header.dump() << "\n";
@@ -207,8 +226,8 @@ class JobSweep {
     const double seconds =
         simulated_ > 0 ? gone.count() * static_cast<double>(left) / static_cast<double>(simulated_)
                        : 0;
-    fmt::print(stderr, "{}{} of {} configurations ({} cannot be), {:.0f} s left{}",
-               terminal ? "\r" : "", known_ + simulated_, total_, impossible_, seconds,
+    fmt::print(stderr, "{}{} of {} ({} cannot be), {:.0f} s left{}", terminal ? "\r" : "",
+               known_ + simulated_, Counted(total_, "configuration"), impossible_, seconds,
                terminal && !end ? "\033[K" : "\n");
     std::fflush(stderr);
   }
@@ -244,15 +263,15 @@ class JobSweep {
                           {"modelled", true},
                           {"configurations", rows}};
     const std::string text = whole.dump(1, ' ', false, JobRow::error_handler_t::replace);
-    REPRISE_TRY(write("sweep.csv", [&rows](std::ostream& out) { WriteCsv(rows, out); }));
-    REPRISE_TRY(write("sweep.json", [&text](std::ostream& out) { out << text << "\n"; }));
-    REPRISE_TRY(write("index.html", [&](std::ostream& out) { out << SweepPage(table, rows); }));
-    if (request_.json) {
-      fmt::print("{}\n", text);
+    REPRISE_TRY(write(kTableFile, [&rows](std::ostream& out) { WriteCsv(rows, out); }));
+    REPRISE_TRY(write(kJsonFile, [&text](std::ostream& out) { out << text << "\n"; }));
+    REPRISE_TRY(write(kPageFile, [&](std::ostream& out) { out << SweepPage(table, rows); }));
+    if (request_.json || request_.quiet) {
+      fmt::print("{}", request_.json ? text + "\n" : "");
       return {};
     }
-    fmt::print("{}\npage {}, table {}\n", SweepText(table, rows),
-               (directory / "index.html").string(), (directory / "sweep.csv").string());
+    fmt::print("{}\npage {}, table {}\n", SweepText(table, rows), (directory / kPageFile).string(),
+               (directory / kTableFile).string());
     return {};
   }
 
@@ -277,7 +296,7 @@ void AddJobSweepFlags(CLI::App& app, JobSweepFlags& flags) {
       ->take_all()
       ->allow_extra_args(false)
       ->group(kGroup);
-  app.add_option("--rank-by", flags.rank_by, "time, energy or memory (default: time)")
+  app.add_option("--rank-by", flags.rank_by, "of a sweep: time, energy or memory (default: time)")
       ->check(CLI::IsMember({"time", "energy", "memory"}))
       ->group(kGroup);
 }
@@ -290,6 +309,7 @@ Status RunJobSweep(const JobSweepRequest& request) {
   mallopt(M_TOP_PAD, 64 << 20);
   REPRISE_ASSIGN(std::vector<SweepKey> keys, ParseSweepKeys(request.flags.keys));
   REPRISE_ASSIGN([[maybe_unused]] const Workload known, ReadWorkload(request.workload.what));
+  REPRISE_TRY(CheckSweptOptions(keys, request.workload));
   return JobSweep(request, std::move(keys)).Run();
 }
 
