@@ -45,22 +45,23 @@ std::string WhyNoDistributedOptimizer(const WorkloadFlags& flags, const Workload
              ? "divides optimizer states, which fsdp divides already"
              : "";
 }
+// Of several parts one is enough: scripts give the same list to all layouts.
 std::string WhyNoOverlap(const WorkloadFlags& flags, const Workload& w) {
   const Layout& l = w.layout;
-  const auto asks = [&flags](const char* part) {
-    const std::vector<std::string>& parts = *flags.overlap;
-    return std::find(parts.begin(), parts.end(), part) != parts.end();
-  };
-  if (asks("tp") && l.tp == 1) {
-    return "has tp, and there are no transfers of tensor parallelism: tp is 1";
+  std::string why;
+  for (const std::string& part : *flags.overlap) {
+    if (part == "tp" && l.tp == 1) {
+      why = "has tp, and there are no transfers of tensor parallelism: tp is 1";
+    } else if (part == "grad" && l.dp * l.cp == 1) {
+      why = "has grad, and no gradients are summed: dp is 1";
+    } else if (part == "param" && !l.fsdp && !l.distributed_optimizer) {
+      why =
+          "has param, and no parameters are gathered; give --fsdp or --distributed-optimizer, too";
+    } else {
+      return "";
+    }
   }
-  if (asks("grad") && l.dp * l.cp == 1) {
-    return "has grad, and no gradients are summed: dp is 1";
-  }
-  if (asks("param") && !l.fsdp && !l.distributed_optimizer) {
-    return "has param, and no parameters are gathered; give --fsdp or --distributed-optimizer, too";
-  }
-  return "";
+  return why;
 }
 
 struct EffectOfOption {

@@ -64,6 +64,7 @@ class OptionsTest(ProgramTest):
         ])
         # What has an effect in some configuration of a sweep is taken.
         self.run_program("simulate", *job, "-o", self.dir / "sweep", "--overlap", "tp", "--sweep", "tp=1,2", "--sweep", "pp=1")
+        self.run_program("simulate", *job, "--tp", "1", "--overlap", "tp,grad")
         self.assertEqual(self.run_program("simulate", "gpt-small", *A100, "-o", self.dir / "sweep2", "--sweep", "tp=1",
                                           "--quiet").stdout, "")
 
@@ -217,7 +218,6 @@ class OptionsTest(ProgramTest):
         self.assertAlmostEqual(three["energy_joules"] / one["energy_joules"], 1, delta=0.05)
         self.assertAlmostEqual(three["mfu"] * three["step_time_ns"] / (one["mfu"] * one["step_time_ns"]), 1, 6)
         self.assertAlmostEqual(three["hfu"] * three["step_time_ns"] / (one["hfu"] * one["step_time_ns"]), 1, 6)
-        self.assertEqual(three["memory"]["peak_bytes"], one["memory"]["peak_bytes"])
         flops = [self.run_json("generate", "gpt-small", "--steps", steps, "-o", self.dir / "flops", "--force")
                  for steps in (1, 3)]
         for key in ("model_flops", "executed_flops"):
