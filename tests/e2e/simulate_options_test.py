@@ -64,7 +64,7 @@ class OptionsTest(ProgramTest):
         ])
         # What has an effect in some configuration of a sweep is taken.
         self.run_program("simulate", *job, "-o", self.dir / "sweep", "--overlap", "tp", "--sweep", "tp=1,2", "--sweep", "pp=1")
-        self.run_program("simulate", *job, "--tp", "1", "--overlap", "tp,grad")
+        self.run_program("simulate", *job, "--tp", "1", "--dp", "2", "--overlap", "tp,grad")
         self.assertEqual(self.run_program("simulate", "gpt-small", *A100, "-o", self.dir / "sweep2", "--sweep", "tp=1",
                                           "--quiet").stdout, "")
 
