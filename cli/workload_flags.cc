@@ -58,7 +58,8 @@ const std::vector<WorkloadOption>& AllWorkloadOptions() {
       {"overlap", kStepGroup, "transfers beside computation: tp, grad, param, or none",
        &F::overlap},
       {"dtype", kStepGroup, "bfloat16, float16 or float32", &F::dtype},
-      {"routing", kStepGroup, "of tokens to experts, in models with experts: balanced, or zipf:A", &F::routing},
+      {"routing", kStepGroup, "of tokens to experts, in models with experts: balanced, or zipf:A",
+       &F::routing},
       {"seed", kStepGroup, "of the routing, if that is not balanced", &F::seed},
   };
   return options;
