@@ -12,6 +12,7 @@
 #include "cli/capture_times.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
 #include "machine/machine_file.h"
@@ -56,11 +57,25 @@ Result<MachineModel> BaseMachine(const CalibrateFlags& flags, const std::set<std
   }
   for (const std::string& device : devices) {
     if (!IsRecordedAs(base.device, device)) {
-      fmt::print(stderr, "note: a capture is of '{}', and {} has {}\n", ShownText(device),
+      fmt::print(stderr, "note: a capture {}, and {} has {}\n",
+                 device.empty() ? "does not name its device"
+                                : fmt::format("is of '{}'", ShownText(device)),
                  base.name, base.device.name);
     }
   }
   return base;
+}
+
+// The same recording, whatever its path, name or form: no two steps take the same time in every
+// operation.
+bool AreSameTimes(const CaptureTimes& a, const CaptureTimes& b) {
+  const auto same = [](const FitPoint& x, const FitPoint& y) {
+    return x.work.op_class == y.work.op_class && x.work.dtype == y.work.dtype &&
+           x.work.flops == y.work.flops && x.work.bytes == y.work.bytes && x.ns == y.ns &&
+           x.calls == y.calls;
+  };
+  return a.operations_ns == b.operations_ns && a.kernel_ns == b.kernel_ns &&
+         std::equal(a.points.begin(), a.points.end(), b.points.begin(), b.points.end(), same);
 }
 
 // Null where nothing was recorded.
@@ -162,9 +177,9 @@ void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors
 
 void PrintCalibration(const MachineModel& machine, std::span<const CaptureTimes> captures,
                       std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
-  fmt::print("{}: {} points of {} {}: {}\n", machine.name, machine.calibration->points->value,
-             captures.size(), captures.size() == 1 ? "capture" : "captures",
-             ShownText(machine.calibration->on));
+  fmt::print("{}: {} of {}: {}\n", machine.name,
+             Counted(machine.calibration->points->value, "point"),
+             Counted(captures.size(), "capture"), ShownText(machine.calibration->on));
   fmt::print("{:.1f} % of the operations' time has no known operation, and was not fitted\n",
              100 * UnknownPart(captures));
   fmt::print(
@@ -220,6 +235,14 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
           "{}: no operation has both a time and known FLOPs or bytes, so that there is nothing to "
           "fit; capture with shapes (record_shapes=True)",
           ShownText(path)));
+    }
+    for (std::size_t i = 0; i < captures.size(); ++i) {
+      if (AreSameTimes(captures[i], capture.times)) {
+        return UsageError(fmt::format(
+            "{} and {} hold the same recording: the error of a capture is predicted from the "
+            "others, and it must not be among them; give each once",
+            ShownText(flags.captures[i]), ShownText(path)));
+      }
     }
     streams = capture.streams;
     devices.merge(capture.devices);

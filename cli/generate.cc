@@ -10,8 +10,10 @@
 #include "cli/commands.h"
 #include "cli/generate_grid.h"
 #include "cli/operation_costs.h"
+#include "cli/workload_effects.h"
 #include "cli/workload_flags.h"
 #include "converters/operation_cost.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -74,14 +76,15 @@ std::string ShownBytes(std::int64_t bytes) {
 }
 
 void PrintSummary(const std::string& output, const Workload& w, const GenerateSummary& s) {
-  fmt::print("{}: {}, {} ranks in {} class{}, {} nodes ({} written), {} files, {} on disk\n",
-             output, ShownText(w.name), s.ranks, s.classes, s.classes == 1 ? "" : "es", s.nodes,
-             s.nodes_written, s.files, ShownBytes(s.bytes_on_disk));
+  fmt::print("{}: {}, {} in {}, {} ({} written), {}, {} on disk\n", output, ShownText(w.name),
+             Counted(s.ranks, "rank"), Counted(s.classes, "class"), Counted(s.nodes, "node"),
+             s.nodes_written, Counted(s.files, "file"), ShownBytes(s.bytes_on_disk));
   if (!w.source.empty()) {
     fmt::print("source: {}\n", w.source);
   }
-  fmt::print("{:.4g} parameters; a step: {} micro-batches, {:.4g} model FLOP, {:.4g} executed\n",
-             static_cast<double>(s.parameters), s.micro_batches, s.model_flops, s.executed_flops);
+  fmt::print("{:.4g} parameters; a step: {}, {:.4g} model FLOP, {:.4g} executed\n",
+             static_cast<double>(s.parameters), Counted(s.micro_batches, "micro-batch"),
+             s.model_flops, s.executed_flops);
   fmt::print("\n{:>5} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "stage", "parameters", "gradients",
              "optimizer", "activations", "peak");
   for (const StageMemory& stage : s.memory) {
@@ -100,6 +103,19 @@ void PrintSummary(const std::string& output, const Workload& w, const GenerateSu
   fmt::print("\nnote: a generated set has no durations; replay it, or simulate it\n");
 }
 
+// A grid's jobs are those of its study.
+Status CheckGridOptions(const GenerateFlags& flags) {
+  if (flags.expand) {
+    return UsageError(
+        "--expand: a grid's sets are folded; generate the one that you need by itself");
+  }
+  for (const auto& [name, value] : GivenWorkloadOptions(flags.workload)) {
+    return UsageError(
+        fmt::format("--{} is of one job, and the grid says what its jobs are; leave it out", name));
+  }
+  return {};
+}
+
 Result<int> RunGenerate(const GenerateFlags& flags) {
   if (flags.output.empty()) {
     return UsageError("give -o, the directory to create");
@@ -108,6 +124,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
     if (!flags.workload.what.empty() || flags.grid.name.empty() || flags.grid.hardware.empty()) {
       return UsageError("a grid takes --grid NAME, --hardware NAME and -o, and no workload");
     }
+    REPRISE_TRY(CheckGridOptions(flags));
     GridFlags grid = flags.grid;
     grid.output = flags.output;
     grid.force = flags.force;
@@ -118,8 +135,12 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
   if (flags.workload.what.empty()) {
     return UsageError("give a preset (`reprise list models`) or a description");
   }
+  if (flags.grid.index_only) {
+    return UsageError("--index-only is of a grid; give --grid and --hardware, or leave it out");
+  }
   GenerateRequest request{.directory = flags.output, .expand = flags.expand, .force = flags.force};
   REPRISE_ASSIGN(request.workload, MakeWorkload(flags.workload));
+  REPRISE_TRY(CheckWorkloadEffects(flags.workload, request.workload));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
   if (flags.json) {

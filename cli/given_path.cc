@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "et_schema/rank_classes.h"
+#include "machine/catalogue.h"
 
 namespace reprise {
 namespace {
@@ -63,8 +64,11 @@ PathKind KindOfDirectory(const std::string& path) {
   if (IsRunDirectory(path)) {
     return PathKind::kRun;
   }
-  PathKind found = PathKind::kOther;
   std::error_code error;
+  if (fs::exists(fs::path(path) / kSweepRowsFile, error)) {
+    return PathKind::kSweep;
+  }
+  PathKind found = PathKind::kOther;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (IsTraceFileName(name)) {
@@ -113,6 +117,8 @@ const std::vector<TakenPaths>& AllTakenPaths() {
       {"stats", {kTraceSet, kTraceFile}},
       {"export", {kTraceSet, kTraceFile, kRun}},
       {"replay", {kTraceSet}},
+      {"simulate", {kTraceSet}},
+      {"calibrate", {kTraceSet, kCapture, kCaptureFile}},
       {"report", {kRun, kRuns}},
       {"compare", {kRun, kRuns, kTraceSet, kTraceFile}},
   };
@@ -143,6 +149,8 @@ std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
       return fmt::format("report on it: reprise report {}", path);
     case PathKind::kRuns:
       return fmt::format("compare its runs: reprise compare {0}/A {0}/B", path);
+    case PathKind::kSweep:
+      return fmt::format("a browser shows it: {}/index.html", path);
     case PathKind::kRunFile:
       return fmt::format("give the run's directory: {}", FolderOf(path));
     case PathKind::kPackage:
@@ -187,6 +195,25 @@ Status CheckPath(const std::string& path, const TakenPaths& taken) {
   }
   return BadInput(fmt::format("{} is {}, not {}; {}", path, Name(kind), Name(wanted),
                               WayOn(path, kind, wanted)));
+}
+
+// Machines are names or files, besides `recorded`.
+Status CheckMachinePath(const CLI::App& command, const std::string& option_name) {
+  const CLI::Option* const option = command.get_option_no_throw(option_name);
+  for (const std::string& path : option != nullptr ? option->results() : CLI::results_t{}) {
+    const PathKind kind = FindPathKind(path);
+    std::error_code error;
+    const bool directory = fs::is_directory(path, error);
+    const bool builtin = path.find('/') == std::string::npos && LoadMachine(path).has_value();
+    if (builtin || kind == PathKind::kMissing || (kind == PathKind::kOther && !directory)) {
+      continue;
+    }
+    return BadInput(fmt::format(
+        "{} {} is {}, not a machine; give a name (`reprise list machines`) or a machine file, "
+        "NAME.json (docs/machine_format.md)",
+        option_name, path, kind == PathKind::kOther ? "a directory" : Name(kind)));
+  }
+  return {};
 }
 
 // The paths in "LABEL=RUN,RUN" of compare; a path that exists as it stands is taken as it stands.
@@ -245,6 +272,8 @@ std::string_view Name(PathKind kind) {
       return "a file of a run";
     case PathKind::kRuns:
       return "a directory of runs";
+    case PathKind::kSweep:
+      return "a sweep";
     case PathKind::kPackage:
       return "a package";
     case PathKind::kPage:
@@ -256,6 +285,9 @@ std::string_view Name(PathKind kind) {
 }
 
 Status CheckGivenPaths(const CLI::App& command) {
+  for (const char* const option : {"--machine", "--captured-on"}) {
+    REPRISE_TRY(CheckMachinePath(command, option));
+  }
   const auto taken =
       std::find_if(AllTakenPaths().begin(), AllTakenPaths().end(),
                    [&](const TakenPaths& of) { return of.command == command.get_name(); });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/bench/bench.h"
+#include "core/counted.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
 #include "kernels/backend.h"
@@ -88,8 +89,8 @@ class RankKernels {
   [[nodiscard]] double bytes_per_second() const { return limits_.bytes_per_second; }
 
   [[nodiscard]] MachineJson DeviceJson(int ranks) const {
-    const std::string how =
-        fmt::format("reprise machine measure, {} ranks at once on {}: ", ranks, ProcessorName());
+    const std::string how = fmt::format(
+        "reprise machine measure, {} at once on {}: ", Counted(ranks, "rank"), ProcessorName());
     const auto reference = [&](const std::string& what) {
       return how + what + options_.conditions;
     };
@@ -198,9 +199,9 @@ Result<MachineJson> MeasureMachine(Communicator& communicator, const MeasureOpti
       {"format", "reprise-machine"},
       {"version", 1},
       {"name", options.name},
-      {"about", fmt::format("{}, measured with {} ranks", ProcessorName(), ranks)},
+      {"about", fmt::format("{}, measured with {}", ProcessorName(), Counted(ranks, "rank"))},
       {"device", kernels.DeviceJson(ranks)}};
-  const std::string how = fmt::format("reprise machine measure, {} ranks: ", ranks);
+  const std::string how = fmt::format("reprise machine measure, {}: ", Counted(ranks, "rank"));
   machine["node"]["devices"] =
       MeasuredNumber(ranks, "1", how + "as many as were started" + options.conditions);
   if (ranks > 1) {

@@ -102,7 +102,7 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
   app.description("Report on a run: how long its step took beside the job, and why");
   app.add_option("run", flags->run,
-                 "directory written by replay or monitor, or a directory of such runs")
+                 "run: a directory that replay, simulate or monitor wrote; or a directory of runs")
       ->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--full", flags->full, "every section");

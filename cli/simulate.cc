@@ -11,15 +11,19 @@
 
 #include "cli/commands.h"
 #include "cli/folded_job.h"
+#include "cli/number_checks.h"
 #include "cli/replay_part.h"
 #include "cli/run_report.h"
+#include "cli/simulate_options.h"
 #include "cli/simulated_power.h"
 #include "cli/simulated_set.h"
 #include "cli/simulated_sweep.h"
 #include "cli/version.h"
+#include "cli/workload_effects.h"
 #include "cli/workload_flags.h"
 #include "collectives/communicator.h"
 #include "core/checksums.h"
+#include "core/shown_text.h"
 #include "et_schema/content_hash.h"
 #include "et_schema/trace_set.h"
 #include "replayer/dry.h"
@@ -50,18 +54,22 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.description(
       "Simulate a job, or a captured or generated trace set, on a described machine; every time is "
       "modelled, nothing runs (docs/simulation.md)");
-  app.add_option("SET", flags.workload.what,
-                 "directory of <name>.<rank>.et files; or a job: a preset (`reprise list models`), "
-                 "or a JSON file that describes it");
-  app.add_option("-o,--output", flags.request.run_directory,
-                 "run directory to write; of a job with --json not needed");
-  app.add_flag("--force", flags.request.force, "replace an existing run");
+  app.add_option("SET_OR_JOB", flags.workload.what,
+                 "a trace set: a directory of <name>.<rank>.et files; or a job: a preset (`reprise "
+                 "list models`), or a JSON file that describes it (docs/guides/generate.md)");
+  app.add_option(
+      "-o,--output", flags.request.run_directory,
+      "run directory to write; not needed for a job with --json. With --sweep: directory "
+      "of the tables and the page");
+  app.add_flag("--force", flags.request.force,
+               "replace an existing run, or with --sweep an existing sweep");
   app.add_option("--machine", flags.machine,
                  "name (`reprise list machines`), file (docs/machine_format.md), or recorded: the "
                  "machine that the set was captured on. Needed, but for a grid");
-  app.add_option("--captured-on", flags.captured_on,
-                 "machine that the set was captured on, as name or file (default: by the device's "
-                 "name in the capture)");
+  app.add_option(
+      "--captured-on", flags.captured_on,
+      "of a captured set: the machine that it was captured on, as name or file (default: "
+      "by the device's name in the capture)");
   app.add_option("--set", flags.set, "another value of a number of --machine: PATH=VALUE[UNIT]")
       ->take_all()
       ->allow_extra_args(false);
@@ -77,18 +85,24 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "alpha-beta: latency and bandwidth, links shared by groups that are alike; flow: "
                  "links shared by what transfers at the same time (default: alpha-beta)")
       ->check(CLI::IsMember({"alpha-beta", "flow"}));
-  app.add_option("--jitter", flags.jitter,
-                 "coefficient of variation of each operation's time (default: 0)")
+  app.add_option(
+         "--jitter", flags.jitter,
+         "of a captured set: coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
   app.add_option("--seed", flags.seed,
-                 "of --jitter; of a job's routing (default: 1, or as described)");
+                 "of --jitter; of a job's routing, if that is not balanced (default: 1, or as "
+                 "described)")
+      ->check(NotNegative());
   app.add_option("--fold", flags.fold,
-                 "auto: equal ranks of a folded set are simulated once; off: every rank, with the "
-                 "same times")
+                 "auto: equal ranks of a job or a folded set are simulated once; off: every rank, "
+                 "with the same times")
       ->check(CLI::IsMember({"auto", "off"}));
   AddWorkloadOptions(app, flags.workload, {"ranks", "steps", "seed"});
   AddPowerFlags(app, flags.power);
   AddPartFlags(app, flags.part);
+  // Nothing executes here, and sizes of transfers stay as recorded.
+  app.remove_option(app.get_option("--streams"));
+  app.remove_option(app.get_option("--group-sizes"));
   app.get_option("--ranks")->description(
       "recorded ranks to simulate, e.g. 0-3,6; of a job: how many there are");
   app.get_option("--steps")->description(
@@ -116,17 +130,18 @@ bool IsWhole(const PartOptions& part) {
 // --ranks and --steps are numbers of a job; nothing else chooses a part of one.
 Status InterpretPartOfJob(SimulateFlags& flags) {
   const PartFlags& part = flags.part;
-  if (!part.streams.empty() || !part.range.empty() || !part.group_sizes.empty() ||
-      part.one_trace_option->count() > 0) {
+  if (!part.range.empty() || part.one_trace_option->count() > 0) {
     return UsageError(
         "a job has no part to choose: generate its set, and simulate that with --one-trace, "
         "--range and the like");
   }
-  if (!part.ranks.empty()) {
-    REPRISE_TRY(SetWorkloadOption("ranks", part.ranks, flags.workload));
-  }
-  if (!part.steps.empty()) {
-    REPRISE_TRY(SetWorkloadOption("steps", part.steps, flags.workload));
+  for (const auto& [name, text] :
+       {std::pair("ranks", part.ranks), std::pair("steps", part.steps)}) {
+    if (!text.empty() && !SetWorkloadOption(name, text, flags.workload)) {
+      return UsageError(fmt::format(
+          "--{0} {1}: of a job it is the number of {0}; expected a whole number of at least 1",
+          name, ShownText(text)));
+    }
   }
   if (flags.seed) {
     flags.workload.seed = static_cast<std::int64_t>(*flags.seed);
@@ -136,6 +151,7 @@ Status InterpretPartOfJob(SimulateFlags& flags) {
 
 Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
   REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags.workload));
+  REPRISE_TRY(CheckWorkloadEffects(flags.workload, workload));
   REPRISE_ASSIGN(const GeneratedJob job,
                  GenerateFoldedJob(workload, !flags.request.run_directory.empty()));
   simulated.job = FactsOf(workload, job.summary);
@@ -194,7 +210,7 @@ Status CheckFlags(const SimulateFlags& flags) {
     return CheckGridFlags(flags);
   }
   if (flags.workload.what.empty()) {
-    return UsageError("SET is required: a directory, a preset or a description of a job");
+    return UsageError("SET_OR_JOB is required: a directory, a preset or a description of a job");
   }
   if (flags.machine.empty()) {
     return UsageError("--machine is required: a name (`reprise list machines`) or a file");
@@ -247,9 +263,6 @@ Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid,
     return UsageError(fmt::format(
         "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
   }
-  if (!simulated.options.to || simulated.options.jitter > 0) {
-    return UsageError("--sweep: a job has no recorded machine and no recorded times to jitter");
-  }
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
   REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
   const std::string settings =
@@ -262,7 +275,8 @@ Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid,
                       .directory = flags.request.run_directory,
                       .fold = flags.fold == "auto",
                       .force = flags.request.force,
-                      .json = flags.json});
+                      .json = flags.json,
+                      .quiet = flags.quiet});
 }
 
 void PrintMemory(const SimulatedSet& simulated) {
@@ -282,6 +296,7 @@ void PrintMemory(const SimulatedSet& simulated) {
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
   REPRISE_TRY(CheckFlags(flags));
+  REPRISE_TRY(CheckSimulateOptions(*flags.app, flags.workload.what));
   std::optional<Grid> grid;
   if (!flags.grid.empty()) {
     REPRISE_ASSIGN(grid, MakeGrid(flags.grid, flags.hardware));

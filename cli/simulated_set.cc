@@ -140,6 +140,10 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
         "the set has no durations, so that there is no recorded machine; name one with "
         "--machine");
   }
+  if (options.from) {
+    return UsageError(
+        "--captured-on is the machine of recorded times, and the set has none; leave it out");
+  }
   if (options.jitter > 0) {
     return UsageError("--jitter: of a set without durations every time is modelled already");
   }

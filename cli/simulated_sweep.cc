@@ -15,11 +15,14 @@
 
 #include "cli/csv_rows.h"
 #include "cli/folded_job.h"
+#include "cli/given_path.h"
 #include "cli/output_file.h"
+#include "cli/simulate_options.h"
 #include "cli/sweep_figures.h"
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "report/html.h"
@@ -32,8 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 using JobRow = nlohmann::ordered_json;
 
-constexpr char kRowsFile[] = "rows.jsonl";
-constexpr char kFiguresFile[] = "figures.html";
+constexpr char kTableFile[] = "sweep.csv", kPageFile[] = "index.html",
+               kFiguresFile[] = "figures.html";
 
 // What a configuration is, whatever was swept.
 JobRow DescribeLayout(const Workload& w) {
@@ -98,7 +101,23 @@ class JobSweep {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] std::string RowsPath() const {
-    return (fs::path(request_.directory) / kRowsFile).string();
+    return (fs::path(request_.directory) / kSweepRowsFile).string();
+  }
+
+  // Nothing but an earlier sweep may be there.
+  Status CheckDirectory() const {
+    const std::string& directory = request_.directory;
+    std::error_code error;
+    const PathKind kind = FindPathKind(directory);
+    if (kind == PathKind::kMissing || kind == PathKind::kSweep ||
+        (fs::is_directory(directory, error) && fs::is_empty(directory, error))) {
+      return {};
+    }
+    return UsageError(fmt::format(
+        "{} {}; a sweep replaces a sweep only: choose another -o, or remove it yourself",
+        ShownText(directory),
+        kind == PathKind::kOther ? std::string("holds no sweep")
+                                 : fmt::format("is {}", Name(kind))));
   }
 
   // Of an earlier sweep with the same settings, its rows; a last line that is not whole is left
@@ -106,13 +125,8 @@ class JobSweep {
   Status OpenRows() {
     std::error_code error;
     const bool there = fs::exists(RowsPath(), error);
-    if (!there && fs::exists(request_.directory, error) &&
-        !fs::is_empty(request_.directory, error) && !request_.force) {
-      return UsageError(
-          fmt::format("{} is there and holds no sweep; give another directory, or "
-                      "--force to write into it",
-                      request_.directory));
-    }
+    // An earlier sweep goes on, or makes way to this one; nothing else does.
+    REPRISE_TRY(CheckDirectory());
     const JobRow header = {
         {"format", "reprise-sweep"}, {"version", 1}, {"settings", request_.settings}};
     if (there && !request_.force) {
@@ -133,6 +147,11 @@ class JobSweep {
       }
     }
     fs::create_directories(request_.directory, error);
+    for (const char* const name : {kTableFile, kSweepTableFile, kPageFile, kFiguresFile}) {
+      if (request_.force) {  // where this sweep is ended early, they would be the old one's
+        fs::remove(fs::path(request_.directory) / name, error);
+      }
+    }
     // What is known is written again: a line that was cut off must not spoil the next one.
     file_.open(RowsPath(), std::ios::trunc);
     file_ << header.dump() << "\n";
@@ -226,8 +245,8 @@ class JobSweep {
     const double seconds =
         simulated_ > 0 ? gone.count() * static_cast<double>(left) / static_cast<double>(simulated_)
                        : 0;
-    fmt::print(stderr, "{}{} of {} configurations ({} cannot be), {:.0f} s left{}",
-               terminal ? "\r" : "", known_ + simulated_, total_, impossible_, seconds,
+    fmt::print(stderr, "{}{} of {} ({} cannot be), {:.0f} s left{}", terminal ? "\r" : "",
+               known_ + simulated_, Counted(total_, "configuration"), impossible_, seconds,
                terminal && !end ? "\033[K" : "\n");
     std::fflush(stderr);
   }
@@ -265,9 +284,9 @@ class JobSweep {
                           {"modelled", true},
                           {"configurations", rows}};
     const std::string text = whole.dump(1, ' ', false, JobRow::error_handler_t::replace);
-    REPRISE_TRY(write("sweep.csv", [&rows](std::ostream& out) { WriteCsv(rows, out); }));
+    REPRISE_TRY(write(kTableFile, [&rows](std::ostream& out) { WriteCsv(rows, out); }));
     REPRISE_TRY(write(kSweepTableFile, [&text](std::ostream& out) { out << text << "\n"; }));
-    REPRISE_TRY(write("index.html", [&](std::ostream& out) { out << SweepPage(table, rows); }));
+    REPRISE_TRY(write(kPageFile, [&](std::ostream& out) { out << SweepPage(table, rows); }));
     std::string figures;
     if (request_.grid != nullptr) {
       REPRISE_ASSIGN(const std::string data, SweepFiguresJson({.title = table.title}, rows));
@@ -276,12 +295,12 @@ class JobSweep {
       }));
       figures = fmt::format("figures {}, ", (directory / kFiguresFile).string());
     }
-    if (request_.json) {
-      fmt::print("{}\n", text);
+    if (request_.json || request_.quiet) {
+      fmt::print("{}", request_.json ? text + "\n" : "");
       return {};
     }
     fmt::print("{}\n{}page {}, table {}\n", SweepText(table, rows), figures,
-               (directory / "index.html").string(), (directory / "sweep.csv").string());
+               (directory / kPageFile).string(), (directory / kTableFile).string());
     return {};
   }
 
@@ -308,7 +327,7 @@ void AddJobSweepFlags(CLI::App& app, JobSweepFlags& flags) {
       ->take_all()
       ->allow_extra_args(false)
       ->group(kGroup);
-  app.add_option("--rank-by", flags.rank_by, "time, energy or memory (default: time)")
+  app.add_option("--rank-by", flags.rank_by, "of a sweep: time, energy or memory (default: time)")
       ->check(CLI::IsMember({"time", "energy", "memory"}))
       ->group(kGroup);
 }
@@ -326,6 +345,7 @@ Status RunJobSweep(const JobSweepRequest& request) {
   GridSweep sweep;
   REPRISE_ASSIGN(sweep.keys, ParseSweepKeys(request.flags.keys));
   REPRISE_ASSIGN([[maybe_unused]] const Workload known, ReadWorkload(request.workload.what));
+  REPRISE_TRY(CheckSweptOptions(sweep.keys, request.workload));
   REPRISE_ASSIGN(sweep.configurations, AllConfigurations(sweep.keys));
   return JobSweep(request, std::move(sweep)).Run();
 }

@@ -27,7 +27,7 @@ struct JobSweepRequest {
   // taken for this one's.
   std::string settings;
   std::string directory;
-  bool fold = true, force = false, json = false;
+  bool fold = true, force = false, json = false, quiet = false;
 };
 
 // Writes rows.jsonl while it runs, then sweep.csv, sweep.json and index.html. Rows that are there

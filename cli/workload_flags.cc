@@ -58,8 +58,9 @@ const std::vector<WorkloadOption>& AllWorkloadOptions() {
       {"overlap", kStepGroup, "transfers beside computation: tp, grad, param, or none",
        &F::overlap},
       {"dtype", kStepGroup, "bfloat16, float16 or float32", &F::dtype},
-      {"routing", kStepGroup, "of tokens to experts: balanced, or zipf:A", &F::routing},
-      {"seed", kStepGroup, "of the routing", &F::seed},
+      {"routing", kStepGroup, "of tokens to experts, in models with experts: balanced, or zipf:A",
+       &F::routing},
+      {"seed", kStepGroup, "of the routing, if that is not balanced", &F::seed},
   };
   return options;
 }
@@ -181,7 +182,9 @@ Status CheckWithFlags(const WorkloadFlags& flags, const Workload& w) {
   }
   REPRISE_ASSIGN(Workload described, ReadWorkload(flags.what));
   CompleteWorkload(described);
-  return CheckRules(described) ? AsUsage(checked) : checked;
+  return CheckRules(described)
+             ? AsUsage(checked)
+             : BadInput(fmt::format("{}: {}", ShownText(flags.what), checked.error().message));
 }
 
 }  // namespace
@@ -284,7 +287,7 @@ std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& fla
   return given;
 }
 
-Result<Workload> MakeWorkload(const WorkloadFlags& flags) {
+Result<Workload> DescribeWorkload(const WorkloadFlags& flags) {
   REPRISE_ASSIGN(Workload w, ReadWorkload(flags.what));
   REPRISE_TRY(ApplyStep(flags, w));
   ApplyLayout(flags, w);
@@ -297,6 +300,11 @@ Result<Workload> MakeWorkload(const WorkloadFlags& flags) {
   w.name = flags.name.value_or(w.name);
   CompleteWorkload(w);
   REPRISE_TRY(ApplyRanks(flags, w));
+  return w;
+}
+
+Result<Workload> MakeWorkload(const WorkloadFlags& flags) {
+  REPRISE_ASSIGN(Workload w, DescribeWorkload(flags));
   REPRISE_TRY(CheckWithFlags(flags, w));
   return w;
 }

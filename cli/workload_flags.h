@@ -37,6 +37,8 @@ void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
 // Those that are set, as SetWorkloadOption takes them: name → text.
 [[nodiscard]] std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& flags);
 
+// Complete; its rules are not checked yet.
+[[nodiscard]] Result<Workload> DescribeWorkload(const WorkloadFlags& flags);
 // Complete and checked. Bad input: what the description breaks; usage: what an option breaks.
 [[nodiscard]] Result<Workload> MakeWorkload(const WorkloadFlags& flags);
 

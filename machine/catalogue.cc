@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/input_file.h"
-#include "core/nearest.h"
+#include "core/name_hint.h"
 #include "core/shown_text.h"
 #include "machine/embedded_machines.h"
 #include "machine/machine_file.h"
@@ -39,11 +40,17 @@ Result<MachineModel> LoadMachine(const std::string& name_or_path,
     }
   }
   if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(kEnding)) {
-    const std::vector<std::string> names = MachineNames();
+    const std::string hint = NameHint(name_or_path, MachineNames());
     return BadInput(fmt::format(
-        "no machine '{}'{}; `reprise list machines` lists them, and a file of your own ends in "
+        "no machine '{}'{} `reprise list machines` lists them, and a file of your own ends in "
         ".json (docs/machine_format.md)",
-        ShownText(name_or_path), DidYouMean(name_or_path, names)));
+        ShownText(name_or_path), hint.empty() ? ";" : hint));
+  }
+  if (std::error_code error; !std::filesystem::exists(name_or_path, error)) {
+    return BadInput(fmt::format(
+        "{}: no such file; expected a machine file (docs/machine_format.md), or a name that "
+        "`reprise list machines` lists",
+        ShownText(name_or_path)));
   }
   REPRISE_ASSIGN(const std::string text, ReadJsonText(name_or_path, std::uint64_t{4} << 20));
   return ReadMachine(text, name_or_path, overrides);

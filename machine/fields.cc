@@ -173,8 +173,9 @@ std::vector<MachineField> FieldsOf(MachineModel& machine) {
 
 Status CheckNumber(const MachineField& field, double value) {
   const auto wrong = [&field, value](std::string_view rule) {
-    return BadInput(
-        fmt::format("{} is {} {}; {}", field.path, value, BaseUnit(field.dimension), rule));
+    const std::string_view unit = BaseUnit(field.dimension);
+    return BadInput(fmt::format("{} is {}{}{}; {}", field.path, value, unit == "1" ? "" : " ",
+                                unit == "1" ? "" : unit, rule));
   };
   if (!std::isfinite(value)) {
     return wrong("expected a finite number");

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
+
 namespace reprise {
 namespace {
 
@@ -56,7 +58,7 @@ std::string_view Name(RateFormat format) { return kFormatNames[static_cast<int>(
 std::string Described(const Calibration& calibration) {
   std::string text = calibration.on;
   if (calibration.points) {
-    text += fmt::format(", {} points", calibration.points->value);
+    text += ", " + Counted(calibration.points->value, "point");
   }
   return text + (calibration.error
                      ? fmt::format(", error {:.1f} % when left out", 100 * calibration.error->value)

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/input_file.h"
+#include "core/json_problem.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "machine/fields.h"
@@ -49,15 +50,18 @@ Result<Json> Parse(std::string_view text, const std::string& origin) {
   try {
     json = Json::parse(text, callback);
   } catch (const Json::parse_error& error) {
-    return BadInput(fmt::format("{}: byte {}: this is no JSON: {}", origin, error.byte,
-                                ShownText(error.what())));
+    return BadInput(
+        fmt::format("{}: byte {}: no JSON ({}); expected a machine file (docs/machine_format.md); "
+                    "`reprise list machines` shows the built-in ones",
+                    origin, error.byte, JsonProblem(error.what())));
   }
   if (!twice.empty()) {
     return BadInput(fmt::format("{}: the key '{}' stands twice in one object; remove one", origin,
                                 ShownText(twice)));
   }
   if (!json.is_object()) {
-    return BadInput(fmt::format("{}: expected one object, a machine", origin));
+    return BadInput(
+        fmt::format("{}: expected one object, a machine (docs/machine_format.md)", origin));
   }
   return json;
 }
@@ -93,6 +97,11 @@ class Reader {
   Status CheckMachineFormat() {
     const auto format = json_.find("format");
     if (format == json_.end() || *format != kMachineFormat) {
+      if (json_.contains("model")) {
+        return Wrong(
+            "this describes a job, not a machine: give it in place of a trace set, and a machine "
+            "by name (`reprise list machines`) or file (docs/machine_format.md)");
+      }
       return Wrong(
           fmt::format("no machine file; expected \"format\": \"{}\" "
                       "(docs/machine_format.md)",
@@ -100,7 +109,11 @@ class Reader {
     }
     const auto version = json_.find("version");
     if (version == json_.end() || !version->is_number_integer() || *version != kMachineVersion) {
-      return Wrong(fmt::format("version: this program reads version {}", kMachineVersion));
+      const std::string given = version == json_.end() ? "missing" : "is " + version->dump();
+      return Wrong(fmt::format(
+          "version {}; this program reads version {}: use the reprise that the file is of, or "
+          "write it as docs/machine_format.md says",
+          ShownText(given), kMachineVersion));
     }
     return {};
   }
@@ -245,6 +258,10 @@ class Reader {
         "device.classes", "calibration.on"};
     for (const auto& [name, field] : fields_) {
       known.push_back(name);
+      for (std::size_t dot = name.find('.'); dot != std::string::npos;
+           dot = name.find('.', dot + 1)) {
+        known.push_back(name.substr(0, dot));
+      }
     }
     return fmt::format("{}: no such number{}", ShownText(path), DidYouMean(path, known));
   }

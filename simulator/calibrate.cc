@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/counted.h"
 #include "simulator/least_squares.h"
 
 namespace reprise {
@@ -292,7 +293,7 @@ class FittedClasses {
   [[nodiscard]] SourcedNumber Number(double value, const char* unit, std::size_t points) const {
     return points > 0
                ? SourcedNumber{value, unit, NumberSource::kFitted,
-                               fmt::format("{} points of {}", points, names_)}
+                               fmt::format("{} of {}", Counted(points, "point"), names_)}
                : SourcedNumber{value, unit, NumberSource::kDefault,
                                fmt::format("no point of {} is bound by it: as other operations "
                                            "there",

@@ -9,6 +9,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/counted.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
 
@@ -57,15 +58,31 @@ std::string_view Name(TransferAlgorithm algorithm) {
   return "";
 }
 
+namespace {
+
+// A machine is as large as its outermost link, and as its number of nodes.
+std::string WayToMore(const MachineModel& machine, std::int64_t ranks) {
+  const std::int64_t joined = machine.links.empty() ? 1 : machine.links.back().spans();
+  if (joined == 0 || joined >= ranks) {
+    return fmt::format("--set node.nodes={} makes it large enough",
+                       std::ceil(static_cast<double>(ranks) / machine.node.devices.value));
+  }
+  return fmt::format(
+      "{}; a link without `devices` joins as many as are needed (docs/machine_format.md)",
+      machine.links.empty()
+          ? std::string("it has no link")
+          : fmt::format("its outermost link, {}, joins no more", machine.links.back().name));
+}
+
+}  // namespace
+
 Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
                                 std::span<const SlowLink> slow) {
   const std::int64_t limit = machine.DeviceLimit();
   if (limit != 0 && ranks > limit) {
-    return BadInput(fmt::format(
-        "{}: {} has {} devices, and the set {} ranks; {}", machine.file, machine.name, limit, ranks,
-        machine.node.nodes ? "--set node.nodes=N makes it larger"
-                           : "a link without `devices` joins as many as are needed "
-                             "(docs/machine_format.md)"));
+    return BadInput(fmt::format("{}: {} has {}, and the set {}; {}", machine.file, machine.name,
+                                Counted(limit, "device"), Counted(ranks, "rank"),
+                                WayToMore(machine, ranks)));
   }
   Network network(machine, ranks);
   network.factors_.resize(machine.links.size());

@@ -159,6 +159,9 @@ class Generator {
   }
 
   void Summarize() {
+    // So far of all steps.
+    summary_.model_flops /= static_cast<double>(w_.steps);
+    summary_.executed_flops /= static_cast<double>(w_.steps);
     for (const auto& [stage, memory] : memory_) {
       summary_.memory.push_back({stage, memory});
     }

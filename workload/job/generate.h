@@ -54,7 +54,8 @@ struct GenerateSummary {
   std::int64_t ranks = 0, classes = 0;
   std::int64_t nodes = 0, nodes_written = 0;  // of all ranks; in the files
   std::int64_t parameters = 0;
-  // Of a step of the whole job. Doubles: a large job's do not fit 64 bits. Exact below 2^53.
+  // Of a step of the whole job, mean of the steps. Doubles: a large job's do not fit 64 bits. Exact
+  // below 2^53.
   double model_flops = 0, executed_flops = 0;
   std::int64_t micro_batches = 0;
   std::vector<StageMemory> memory;

@@ -204,25 +204,38 @@ class Search {
              [list = list, ends](Workload& w) { w.model.*list = ends; }}});
     }
   }
-  // Layers as even as they can be, and the given ones with what is missing or too much spread.
+  // The given layers with what is missing or too much spread, on as many stages as they name;
+  // layers as even as they can be; none given.
   void AddStages() {
     const std::int64_t stages = w_.layout.pp;
+    const std::vector<std::int64_t>& given = w_.layout.layers_per_stage;
     constexpr std::int64_t kMostStages = 4096;
-    if (stages < 1 || stages > kMostStages || w_.model.layers < stages || w_.virtual_stages != 1) {
-      return;
-    }
-    std::vector<std::vector<std::int64_t>> lists;
-    if (!w_.layout.layers_per_stage.empty()) {
-      lists.push_back(Mended(w_.layout.layers_per_stage));
-    }
-    std::vector<std::int64_t> even(static_cast<std::size_t>(stages), w_.model.layers / stages);
-    std::fill_n(even.begin(), w_.model.layers % stages, w_.model.layers / stages + 1);
-    lists.push_back(std::move(even));
     Choices choices;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      choices.push_back({0.5 + static_cast<double>(i),
-                         fmt::format("\"layers_per_stage\" [{}]", fmt::join(lists[i], ", ")),
-                         [list = lists[i]](Workload& w) { w.layout.layers_per_stage = list; }});
+    const auto add = [&choices](double distance, const std::vector<std::int64_t>& list) {
+      choices.push_back({distance, fmt::format("\"layers_per_stage\" [{}]", fmt::join(list, ", ")),
+                         [list](Workload& w) { w.layout.layers_per_stage = list; }});
+    };
+    if (!given.empty()) {
+      const std::vector<std::int64_t> mended = Mended(given);
+      if (const auto named = static_cast<std::int64_t>(given.size()); named != stages) {
+        choices.push_back(
+            {0.75,
+             fmt::format("\"pp\" {}, \"layers_per_stage\" [{}]", named, fmt::join(mended, ", ")),
+             [mended, named](Workload& w) {
+               w.layout.pp = named;
+               w.layout.layers_per_stage = mended;
+             }});
+      } else {
+        add(0.5, mended);
+      }
+      choices.push_back(
+          {4, "no \"layers_per_stage\"", [](Workload& w) { w.layout.layers_per_stage.clear(); }});
+    }
+    if (stages >= 1 && stages <= kMostStages && w_.model.layers >= stages &&
+        w_.virtual_stages == 1) {
+      std::vector<std::int64_t> even(static_cast<std::size_t>(stages), w_.model.layers / stages);
+      std::fill_n(even.begin(), w_.model.layers % stages, w_.model.layers / stages + 1);
+      add(1.5, even);
     }
     Keep(std::move(choices));
   }
@@ -232,8 +245,10 @@ class Search {
       layers = std::clamp<std::int64_t>(layers, 0, w_.model.layers);
       sum += layers;
     }
+    const bool each = w_.model.layers >= static_cast<std::int64_t>(list.size());
     for (std::size_t i = list.size(); i-- > 0 && sum != w_.model.layers;) {
-      const std::int64_t change = std::max(w_.model.layers - sum, -list[i]);
+      const std::int64_t least = each && list[i] > 0 ? 1 : 0;
+      const std::int64_t change = std::max(w_.model.layers - sum, least - list[i]);
       list[i] += change;
       sum += change;
     }
@@ -297,11 +312,6 @@ class Search {
         return;
       }
       w.layout.dp = *ranks_ / each;
-    }
-    if (w.layout.pp != w_.layout.pp || w.virtual_stages != w_.virtual_stages) {
-      if (w.layout.layers_per_stage == w_.layout.layers_per_stage) {
-        w.layout.layers_per_stage.clear();  // they were of other stages
-      }
     }
     if (w.model.heads != w_.model.heads || w.model.hidden != w_.model.hidden) {
       w.model.head_size = 0;  // it follows, and the default width does

@@ -18,10 +18,10 @@ struct NearestLayout {
   Workload workload;                 // keeps all rules
   std::vector<std::string> changes;  // "\"tp\" 2": fields of a description, with their new values
 };
-// Fewest fields changed, of those the smallest factors. At most three fields change, within some
-// tens of values of each; then the plain layout is tried, data parallelism alone, and after that
-// sizes of the model. `ranks`: their number stays, and data parallelism follows. None: nothing of
-// that works.
+// Fewest fields changed, of those the smallest factors. Given layers of stages stay where they can.
+// At most three fields change, within some tens of values of each; then the plain layout is tried,
+// data parallelism alone, and after that sizes of the model. `ranks`: their number stays, and data
+// parallelism follows. None: nothing of that works.
 [[nodiscard]] std::optional<NearestLayout> FindNearestLayout(const Workload& workload,
                                                              std::optional<std::int64_t> ranks);
 

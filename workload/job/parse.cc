@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
+#include "core/json_problem.h"
+#include "core/name_hint.h"
 #include "core/nearest.h"
+#include "core/shown_text.h"
 #include "workload/families/family.h"
 #include "workload/job/json_fields.h"
 
@@ -189,11 +192,20 @@ Result<Workload> ParseWorkload(std::string_view text, const std::string& origin)
   Workload w;
   try {
     const WorkloadJson json = WorkloadJson::parse(text);
+    if (const auto format = json.find("format"); format != json.end() && json.contains("device")) {
+      return BadInput(
+          fmt::format("{}: this is a machine file; expected the description of a job "
+                      "(docs/guides/generate.md); give the machine with --machine",
+                      origin));
+    }
     if (const Status read = ReadTop(json, w); !read) {
       return BadInput(fmt::format("{}: {}", origin, read.error().message));
     }
   } catch (const nlohmann::json::exception& error) {
-    return BadInput(fmt::format("{}: {}", origin, error.what()));
+    return BadInput(fmt::format(
+        "{}: no JSON ({}); expected the description of a job (docs/guides/generate.md); `reprise "
+        "list models` shows presets",
+        origin, JsonProblem(error.what())));
   }
   return w;
 }
@@ -215,7 +227,13 @@ Result<Workload> ReadWorkload(const std::string& what) {
     }
     return BadInput(fmt::format(
         "no preset and no file is called {}{} (`reprise list models` shows the presets)", what,
-        DidYouMean(what, names)));
+        NameHint(what, names)));
+  }
+  if (!fs::exists(what, code)) {
+    return BadInput(fmt::format(
+        "{}: no such file; expected the description of a job (docs/guides/generate.md), or a "
+        "preset (`reprise list models`)",
+        ShownText(what)));
   }
   REPRISE_ASSIGN(const std::string text, ReadJsonText(what, kMostWorkloadBytes));
   REPRISE_ASSIGN(Workload w, ParseWorkload(text, what));

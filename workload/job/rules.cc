@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/counted.h"
 #include "core/nearest.h"
 #include "workload/families/family.h"
 #include "workload/job/generate.h"
@@ -132,19 +133,21 @@ Status CheckStages(const Workload& w) {
   if (given.empty()) {
     const std::int64_t chunks = stages * w.virtual_stages;
     if (w.model.layers % chunks != 0) {
-      return BadInput(fmt::format(
-          "{} layers do not divide among {} stages{}, and \"layers_per_stage\" is not given",
-          w.model.layers, chunks, w.virtual_stages > 1 ? " (virtual ones)" : ""));
+      return BadInput(
+          fmt::format("{} among {}{}, and \"layers_per_stage\" is not given",
+                      w.model.layers == 1 ? "1 layer does not divide"
+                                          : fmt::format("{} layers do not divide", w.model.layers),
+                      Counted(chunks, "stage"), w.virtual_stages > 1 ? " (virtual ones)" : ""));
     }
     return {};
   }
   if (static_cast<std::int64_t>(given.size()) != stages * w.virtual_stages &&
       static_cast<std::int64_t>(given.size()) != stages) {
-    return BadInput(fmt::format(
-        "\"layers_per_stage\" has {} numbers; expected {}, one a stage{}", given.size(), stages,
-        w.virtual_stages > 1
-            ? fmt::format(", or {}, one a virtual stage", stages * w.virtual_stages)
-            : ""));
+    return BadInput(fmt::format("\"layers_per_stage\" has {}; expected {}, one a stage{}",
+                                Counted(given.size(), "number"), stages,
+                                w.virtual_stages > 1 ? fmt::format(", or {}, one a virtual stage",
+                                                                   stages * w.virtual_stages)
+                                                     : ""));
   }
   std::int64_t sum = 0;
   for (const std::int64_t layers : given) {
@@ -152,14 +155,14 @@ Status CheckStages(const Workload& w) {
     sum += layers;
     if (static_cast<std::int64_t>(given.size()) == stages && layers % w.virtual_stages != 0) {
       return BadInput(
-          fmt::format("a stage of {} layers does not divide into {} chunks; give "
+          fmt::format("a stage of {} does not divide into {} chunks; give "
                       "\"layers_per_stage\" for all {} virtual stages",
-                      layers, w.virtual_stages, stages * w.virtual_stages));
+                      Counted(layers, "layer"), w.virtual_stages, stages * w.virtual_stages));
     }
   }
   if (sum != w.model.layers) {
-    return BadInput(fmt::format("\"layers_per_stage\" adds up to {}; the model has {} layers", sum,
-                                w.model.layers));
+    return BadInput(fmt::format("\"layers_per_stage\" adds up to {}; the model has {}", sum,
+                                Counted(w.model.layers, "layer")));
   }
   return {};
 }
@@ -207,8 +210,9 @@ Status CheckRules(const Workload& w) {
   REPRISE_TRY(CheckStages(w));
   REPRISE_TRY(schedule->Check(w));
   if (w.micro_batches() * w.virtual_stages > kMostPasses) {
-    return BadInput(fmt::format("{} micro-batches a step; at most {} can be written",
-                                w.micro_batches(), kMostPasses / w.virtual_stages));
+    return BadInput(fmt::format("{} a step; at most {} can be written",
+                                Counted(w.micro_batches(), "micro-batch"),
+                                kMostPasses / w.virtual_stages));
   }
   return {};
 }

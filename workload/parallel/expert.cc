@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/counted.h"
 #include "workload/ops/operators.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/routing.h"
@@ -150,8 +151,8 @@ class ExpertParallel final : public Parallelism {
           "expert parallelism of {} needs a model with experts; \"experts\" is 0", l.ep));
     }
     if (w.model.experts % l.ep != 0) {
-      return BadInput(fmt::format("expert parallelism of {} does not divide {} experts", l.ep,
-                                  w.model.experts));
+      return BadInput(fmt::format("expert parallelism of {} does not divide {}", l.ep,
+                                  Counted(w.model.experts, "expert")));
     }
     if (l.dp % l.ep != 0) {
       return BadInput(fmt::format(

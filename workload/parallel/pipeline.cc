@@ -2,6 +2,7 @@
 // program's (workload/program.cc), its order the schedule's.
 #include <fmt/format.h>
 
+#include "core/counted.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/parameters.h"
 
@@ -31,10 +32,10 @@ class PipelineParallel final : public Parallelism {
     const std::int64_t chunks = w.layout.pp * w.virtual_stages;
     if (chunks > w.model.layers && w.layout.pp > 1) {
       return BadInput(fmt::format(
-          "{} stages of a pipeline{}, but {} layers: a stage needs a layer", chunks,
+          "{} stages of a pipeline{}, but {}: a stage needs a layer", chunks,
           w.virtual_stages > 1 ? fmt::format(" ({} x {} virtual)", w.layout.pp, w.virtual_stages)
                                : "",
-          w.model.layers));
+          Counted(w.model.layers, "layer")));
     }
     return {};
   }

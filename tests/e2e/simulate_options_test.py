@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""What simulate, generate and calibrate refuse: options without effect, wrong files, mistakes. Each message has its way out."""
+import json
+import shutil
+import sys
+
+import program
+from program import TRACES, ProgramTest
+from simulate_test import cpu_machine, number
+
+USAGE, BAD_INPUT = 2, 3
+A100 = ["--machine", "a100-hgx"]
+
+
+class OptionsTest(ProgramTest):
+    """One table for each kind of input: arguments, exit code, words of the message."""
+
+    def refused(self, rows, command="simulate"):
+        for args, code, *words in rows:
+            with self.subTest(args=args):
+                done = self.run_program(command, *args, expect=code)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+                self.assertLess(len(done.stderr), 500)
+                self.assertNotIn("exception", done.stderr)
+                self.assertEqual(list(self.dir.glob("out*")), [])
+
+    def test_options_without_effect_on_a_job(self):
+        out = self.dir / "out"
+        job = ["gpt-small", *A100, "--json"]
+        self.refused([
+            ([*job, "--routing", "zipf:1.2"], USAGE, "--routing has no effect on gpt-small", "leave it out"),
+            ([*job, "--seed", "3"], USAGE, "--seed has no effect", "the model has none"),
+            (["mixtral-small", *A100, "--json", "--seed", "3"], USAGE, "give --routing zipf:A, too"),
+            (["vit-small", *A100, "--json", "--sequence", "64"], USAGE, "--sequence has no effect", "image and patches"),
+            (["dlrm-small", *A100, "--json", "--sequence", "64"], USAGE, "--sequence has no effect"),
+            (["dlrm-small", *A100, "--json", "--recompute", "full"], USAGE, "--recompute has no effect"),
+            (["dlrm-small", *A100, "--json", "--ep", "2"], USAGE, "--ep has no effect", "data parallelism (4)"),
+            (["llama-small", *A100, "--json", "--fsdp", "--distributed-optimizer"], USAGE,
+             "--distributed-optimizer has no effect", "fsdp divides already"),
+            ([*job, "--tp", "1", "--overlap", "tp"], USAGE, "--overlap has no effect", "tp is 1"),
+            ([*job, "--dp", "1", "--overlap", "grad"], USAGE, "--overlap has no effect", "dp is 1"),
+            (["mixtral-small", *A100, "--json", "--overlap", "param"], USAGE, "give --fsdp or --distributed-optimizer"),
+            ([*job, "--captured-on", "a100-hgx"], USAGE, "--captured-on is the machine of recorded times", "is a job"),
+            ([*job, "--jitter", "0.1"], USAGE, "--jitter varies recorded times", "is a job"),
+            (["gpt-small", "--machine", "recorded", "--json"], USAGE, "--machine recorded", "name a machine"),
+            ([*job, "--rank-by", "energy"], USAGE, "--rank-by orders the configurations of a sweep", "give --sweep"),
+            ([*job, "--force"], USAGE, "there is no -o"),
+            ([*job, "--name", "x"], USAGE, "--name is of the run", "without -o"),
+            ([*job, "--streams", "0/7"], USAGE, "has no option --streams"),
+            ([*job, "--group-sizes", "keep"], USAGE, "has no option --group-sizes"),
+            ([*job, "--range", "x"], USAGE, "a job has no part"),
+            ([*job, "--ranks", "0-3"], USAGE, "--ranks 0-3: of a job it is the number of ranks"),
+            ([*job, "--steps", "0"], USAGE, "--steps 0: of a job it is the number of steps"),
+            ([*job, "--seed", "-1"], USAGE, "--seed", "at least 0"),
+            # Of sweeps.
+            ([*job, "-o", out, "--tp", "8", "--sweep", "tp=4"], USAGE, "--tp 8 and --sweep tp=… both say tp", "leave one"),
+            ([*job, "-o", out, "--ranks", "8", "--sweep", "ranks=8,16"], USAGE, "both say ranks"),
+            ([*job, "-o", out, "--sweep", "name=a,b"], USAGE, "--sweep name: expected an option of layout or step"),
+            ([*job, "-o", out, "--sweep", "routing=balanced,zipf:1"], USAGE, "--sweep routing has no effect"),
+            ([*job, "-o", out, "--routing", "zipf:1", "--sweep", "tp=1,2"], USAGE, "--routing has no effect"),
+            ([*job, "-o", out, "--jitter", "0.1", "--sweep", "tp=1,2"], USAGE, "--jitter varies recorded times"),
+            ([*job, "-o", out, "--name", "x", "--sweep", "tp=1,2"], USAGE, "a sweep writes none"),
+        ])
+        # What has an effect in some configuration of a sweep is taken.
+        self.run_program("simulate", *job, "-o", self.dir / "sweep", "--overlap", "tp", "--sweep", "tp=1,2", "--sweep", "pp=1")
+        self.run_program("simulate", *job, "--tp", "1", "--dp", "2", "--overlap", "tp,grad")
+        self.assertEqual(self.run_program("simulate", "gpt-small", *A100, "-o", self.dir / "sweep2", "--sweep", "tp=1",
+                                          "--quiet").stdout, "")
+
+    def test_options_without_effect_on_a_set(self):
+        trace, folded, out = self.convert("gloo_comms/gpt_tp4"), self.dir / "folded", self.dir / "out"
+        self.run_program("generate", "gpt-small", "-o", folded)
+        self.refused([
+            ([trace, "--machine", "recorded", "-o", out, "--seed", "3"], USAGE, "--seed is of --jitter"),
+            ([trace, "--machine", "recorded", "-o", out, "--fold", "off"], USAGE, "simulated by itself already"),
+            ([trace, "--machine", "recorded", "-o", out, "--rank-by", "time"], USAGE, "of a sweep"),
+            ([trace, "--machine", "recorded", "-o", out, "--sweep", "tp=1"], USAGE, "--sweep takes a job"),
+            ([folded, *A100, "-o", out, "--captured-on", "a100-hgx"], USAGE, "--captured-on", "is a generated set"),
+            ([folded, *A100, "-o", out, "--jitter", "0.1"], USAGE, "--jitter", "is a generated set"),
+            ([folded, *A100, "-o", out, "--ranks", "0", "--captured-on", "a100-hgx"], USAGE, "the set has none"),
+            ([folded, *A100, "-o", out, "--ranks", "0", "--fold", "off"], USAGE, "simulated by itself already"),
+            ([folded, "--machine", "recorded", "-o", out], USAGE, "--machine recorded", "name a machine"),
+            # Another kind of path.
+            ([trace / "gpt_tp4.0.et", *A100, "-o", out], BAD_INPUT, "is a trace file, not a trace set",
+             f"give the directory of its trace set: {trace}"),
+            ([TRACES / "gloo_comms/gpt_tp4", *A100, "-o", out], BAD_INPUT, "is a capture", "reprise convert"),
+            ([trace, "--machine", trace, "-o", out], BAD_INPUT, "is a trace set, not a machine", "reprise list machines"),
+            ([trace, "--machine", trace / "gpt_tp4.0.et", "-o", out], BAD_INPUT, "is a trace file, not a machine"),
+            ([trace, *A100, "--captured-on", trace, "-o", out], BAD_INPUT, "--captured-on", "not a machine"),
+        ])
+
+    def test_generate(self):
+        out = self.dir / "out"
+        grid = ["--grid", "charllm", "--hardware", "h100x64", "-o", out]
+        self.refused([
+            ([*grid, "--tp", "4"], USAGE, "--tp is of one job"),
+            ([*grid, "--expand"], USAGE, "--expand: a grid's sets are folded"),
+            ([*grid, "--name", "x"], USAGE, "--name is of one job"),
+            (["gpt-small", "-o", out, "--index-only"], USAGE, "--index-only is of a grid"),
+            (["gpt-small", "-o", out, "--routing", "zipf:1"], USAGE, "--routing has no effect on gpt-small"),
+            # The nearest layout keeps what was said.
+            (["gpt-small", "-o", out, "--layers-per-stage", "1,2"], USAGE, 'works has "layers_per_stage" [1, 3]'),
+            (["llama-small", "-o", out, "--layers-per-stage", "1,2"], USAGE,
+             'works has "pp" 2, "layers_per_stage" [1, 1]'),
+            (["llama-small", "-o", out, "--layers-per-stage", "1,1"], USAGE, 'works has "pp" 2\n'),
+            (["llama-small", "-o", out, "--layers-per-stage", "3,1"], USAGE, "[1, 1]\n"),
+            (["gpt-small", "-o", out, "--layers-per-stage", "1,1,2"], USAGE, 'works has "pp" 3\n'),
+            (["gpt-small", "-o", out, "--layers-per-stage", "1,x"], USAGE, "--layers-per-stage"),
+            (["llama3", "-o", out], BAD_INPUT, "did you mean llama3-8b"),
+        ], "generate")
+        (self.dir / "other").mkdir()
+        (self.dir / "other" / "mine").write_text("")
+        done = self.run_program("generate", *grid[:4], "-o", self.dir / "other", "--force", "--index-only", expect=USAGE)
+        self.assertIn("holds no grid", done.stderr)
+
+    def test_a_sweep_replaces_a_sweep_only(self):
+        run, sweep = self.dir / "run", self.dir / "sweep"
+        job = ["gpt-small", *A100]
+        self.run_program("simulate", *job, "-o", run, "--quiet")
+        files = sorted(path.name for path in run.iterdir())
+        for force in ([], ["--force"]):
+            done = self.run_program("simulate", *job, "--sweep", "tp=1,2", "-o", run, *force, expect=USAGE)
+            self.assertIn("is a run; a sweep replaces a sweep only", done.stderr)
+            self.assertEqual(sorted(path.name for path in run.iterdir()), files)
+        one = self.run_program("simulate", *job, "--sweep", "tp=1", "-o", sweep)
+        self.assertIn(", 1 configuration, ranked", one.stdout)
+        self.assertIn("1 configuration:", (sweep / "index.html").read_text())
+        files = sorted(path.name for path in sweep.iterdir())
+        done = self.run_program("simulate", *job, "-o", sweep, "--force", expect=USAGE)
+        self.assertIn("holds no run", done.stderr)
+        self.assertEqual(sorted(path.name for path in sweep.iterdir()), files)
+        self.assertIn("a browser shows it", self.run_program("report", sweep, expect=BAD_INPUT).stderr)
+        # A sweep that could not end leaves nothing of the one that it replaced.
+        self.run_program("simulate", *job, "--sweep", "tp=3", "-o", sweep, "--force", expect=BAD_INPUT)
+        self.assertEqual([path.name for path in sweep.iterdir()], ["rows.jsonl"])
+
+    def test_captures_are_left_out_once(self):
+        cpus = self.dir / "cpus.json"
+        cpus.write_text(json.dumps(cpu_machine(8)))
+        trace, copy = self.convert("gloo/gpt_single"), self.dir / "copy"
+        shutil.copytree(trace, copy)
+        given = ["--machine", cpus, "-o", self.dir / "out.json"]
+        self.refused([
+            ([trace, trace, *given], USAGE, "hold the same recording", "give each once"),
+            ([trace, copy, *given], USAGE, "copy hold the same recording"),
+            ([TRACES / "gloo/gpt_single", copy, *given], USAGE, "hold the same recording"),
+            ([trace / "gpt_single.0.et", *given], BAD_INPUT, "is a trace file", "give the directory of its trace set"),
+            ([trace, "--machine", trace, "-o", self.dir / "out.json"], BAD_INPUT, "is a trace set, not a machine"),
+        ], "calibrate")
+        self.assertIn("a capture does not name its device", self.run_program("calibrate", trace, *given).stderr)
+
+    def test_machines_and_descriptions(self):
+        def machine(name, change):
+            described = cpu_machine(8)
+            change(described)
+            (self.dir / name).write_text(json.dumps(described))
+            return ["gpt-small", "--json", "--machine", self.dir / name]
+
+        def file(name, text):
+            (self.dir / name).write_text(text)
+            return self.dir / name
+        job = ["gpt-small", *A100, "--json"]
+        text = json.dumps(cpu_machine(8))
+        alone = machine("alone.json", lambda m: (m.pop("links"), m["node"].update(devices=number(1, "1"),
+                                                                                 nodes=number(1, "1"))))
+        small = machine("small.json", lambda m: m["links"]["bus"].update(devices=number(2, "1")) or
+                        m["node"].update(devices=number(2, "1")))
+        nodes = machine("nodes.json", lambda m: m["node"].update(devices=number(1, "1"), nodes=number(2, "1")))
+        self.refused([
+            (machine("newer.json", lambda m: m.update(version=2)), BAD_INPUT, "newer.json", "version is 2; this program "
+             "reads version 1"),
+            (machine("none.json", lambda m: m.pop("version")), BAD_INPUT, "version missing"),
+            (machine("links.json", lambda m: m.pop("links")), BAD_INPUT, "no link joins them; expected one in links"),
+            (machine("minus.json", lambda m: m["device"]["memory"]["bandwidth"].update(value=-3)), BAD_INPUT,
+             "device.memory.bandwidth is -3000000000 B/s; expected more than 0"),
+            (machine("unit.json", lambda m: m["device"]["memory"]["bandwidth"].update(unit="GBps")), BAD_INPUT,
+             "'GBps' is no unit of a bandwidth; expected B/s"),
+            (machine("bits.json", lambda m: m["links"]["bus"]["bandwidth"].update(value=400)), BAD_INPUT,
+             "is more than device.memory.bandwidth", "or in bits?"),
+            (machine("text.json", lambda m: m["node"]["devices"].update(value="8")), BAD_INPUT, "expected a number"),
+            (machine("typo.json", lambda m: m["device"].update(vectr=m["device"].pop("vector"))), BAD_INPUT,
+             "device.vectr", "did you mean device.vector?"),
+            (alone, BAD_INPUT, "cpus has 1 device, and the set 4 ranks; it has no link"),
+            (small, BAD_INPUT, "cpus has 2 devices", "bus, joins no more; a link without `devices`"),
+            (nodes, BAD_INPUT, "--set node.nodes=4 makes it large enough"),
+            (["gpt-small", "--json", "--machine", file("cut.json", text[:200])], BAD_INPUT, "cut.json: byte 201: no JSON (line",
+             "expected a machine file"),
+            (["gpt-small", "--json", "--machine", file("empty.json", "")], BAD_INPUT, "expected a machine file"),
+            (["gpt-small", "--json", "--machine", file("list.json", "[1]")], BAD_INPUT, "expected one object, a machine"),
+            (["gpt-small", "--json", "--machine", file("job.json", '{"model": {"family": "gpt"}}')], BAD_INPUT,
+             "describes a job, not a machine"),
+            (["gpt-small", "--json", "--machine", self.dir / "missing.json"], BAD_INPUT, "no such file", "reprise list machines"),
+            (["gpt-small", "--json", "--machine", "h100"], BAD_INPUT, "did you mean h100-hgx or h100-study? `reprise list"),
+            (["gpt-small", "--json", "--machine", "xyz"], BAD_INPUT, "no machine 'xyz'; `reprise list machines`"),
+            (["gpt-small", "--json", "--machine", "A100_HGX"], BAD_INPUT, "did you mean a100-hgx?"),
+            ([*job, "--set", "node.nodes=0"], USAGE, "--set node.nodes is 0; expected a whole number"),
+            ([*job, "--set", "node.devices=1.5"], USAGE, "node.devices is 1.5; expected"),
+            ([*job, "--set", "device.efficiency.gemm=2"], USAGE, "gemm is 2; expected more than 0 and at most 1"),
+            ([*job, "--set", "device.memory.bandwith=1TB/s"], USAGE, "did you mean device.memory.bandwidth?"),
+            ([*job, "--power-limit", "-5W"], USAGE, "expected a power, as in 500W"),
+            (["gpt-smal", *A100, "--json"], BAD_INPUT, "did you mean gpt-small?"),
+            (["llama3", *A100, "--json"], BAD_INPUT, "did you mean llama3-8b"),
+            ([self.dir / "alone.json", *A100, "--json"], BAD_INPUT, "this is a machine file", "--machine"),
+            ([self.dir / "missing.json", *A100, "--json"], BAD_INPUT, "no such file", "reprise list models"),
+            ([file("cutjob.json", '{"model": {"family": "gp'), *A100, "--json"], BAD_INPUT, "cutjob.json: no JSON (line 1",
+             "expected the description of a job"),
+            ([self.dir / "job.json", *A100, "--json"], BAD_INPUT, 'job.json: "layers" is 0'),
+        ])
+
+    def test_several_steps(self):
+        job = ["gpt-small", *A100]
+        one = self.run_json("simulate", *job)
+        three = self.run_json("simulate", *job, "--steps", "3", "-o", self.dir / "three")
+        # A step's time, mean of the steps; three are counted, not one that is three times as long.
+        self.assertAlmostEqual(three["step_time_ns"] / one["step_time_ns"], 1, delta=0.05)
+        self.assertEqual(three["device_time_ns"], 3 * one["device_time_ns"])
+        self.assertAlmostEqual(three["energy_joules"] / one["energy_joules"], 1, delta=0.05)
+        self.assertAlmostEqual(three["mfu"] * three["step_time_ns"] / (one["mfu"] * one["step_time_ns"]), 1, 6)
+        self.assertAlmostEqual(three["hfu"] * three["step_time_ns"] / (one["hfu"] * one["step_time_ns"]), 1, 6)
+        flops = [self.run_json("generate", "gpt-small", "--steps", steps, "-o", self.dir / "flops", "--force")
+                 for steps in (1, 3)]
+        for key in ("model_flops", "executed_flops"):
+            self.assertEqual(flops[0][key], flops[1][key])
+        report = json.loads(self.run_program("report", self.dir / "three", "--json").stdout)
+        self.assertEqual(report["step_time_replayed_ns"], three["step_time_ns"])
+        # The set says the same, folded or not, and one of its steps may be chosen.
+        trace = self.dir / "set"
+        self.run_program("generate", "gpt-small", "--steps", "3", "-o", trace)
+        for args, steps in ([], 3), (["--fold", "off"], 3), (["--steps", "1"], 1), (["--steps", "0,2"], 2):
+            with self.subTest(args=args):
+                result = self.run_json("simulate", trace, *A100, "-o", self.dir / "run", "--force", *args)
+                self.assertEqual(result["device_time_ns"], steps * one["device_time_ns"])
+                self.assertAlmostEqual(result["step_time_ns"] / one["step_time_ns"], 1, delta=0.05)
+                if steps == 3:
+                    self.assertEqual(result["step_time_ns"], three["step_time_ns"])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
