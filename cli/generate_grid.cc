@@ -9,6 +9,7 @@
 #include "cli/csv_rows.h"
 #include "cli/operation_costs.h"
 #include "cli/output_file.h"
+#include "core/counted.h"
 #include "core/temporary_output.h"
 #include "workload/job/generate.h"
 #include "workload/job/grid.h"
@@ -108,10 +109,10 @@ Status GenerateGrid(const GridFlags& flags) {
     fmt::print("{}\n", rows.dump(2));
     return {};
   }
-  fmt::print(
-      "{}: {} configurations, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n",
-      flags.output, rows.size(), impossible, fitting,
-      static_cast<double>(grid.hardware.memory_bytes) / 1e9, static_cast<double>(bytes) / 1e9);
+  fmt::print("{}: {}, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n", flags.output,
+             Counted(rows.size(), "configuration"), impossible, fitting,
+             static_cast<double>(grid.hardware.memory_bytes) / 1e9,
+             static_cast<double>(bytes) / 1e9);
   fmt::print("index: {}\n", (directory / "index.csv").string());
   return {};
 }

@@ -19,6 +19,7 @@
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "cli/terminal.h"
+#include "core/counted.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "workload/job/parse.h"
@@ -207,8 +208,8 @@ class JobSweep {
     const double seconds =
         simulated_ > 0 ? gone.count() * static_cast<double>(left) / static_cast<double>(simulated_)
                        : 0;
-    fmt::print(stderr, "{}{} of {} configurations ({} cannot be), {:.0f} s left{}",
-               terminal ? "\r" : "", known_ + simulated_, total_, impossible_, seconds,
+    fmt::print(stderr, "{}{} of {} ({} cannot be), {:.0f} s left{}", terminal ? "\r" : "",
+               known_ + simulated_, Counted(total_, "configuration"), impossible_, seconds,
                terminal && !end ? "\033[K" : "\n");
     std::fflush(stderr);
   }

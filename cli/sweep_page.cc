@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/sweep_table.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -242,9 +243,10 @@ std::string SweepPage(const SweepTable& table, const PageJson& rows) {
     html += fmt::format("<p class=\"warning\">{}</p>\n", HtmlText(warning));
   }
   html += fmt::format(
-      "<p>Every time is modelled: nothing was executed. {} configurations: {} fit in memory, {} do "
+      "<p>Every time is modelled: nothing was executed. {}: {} fit in memory, {} do "
       "not, {} cannot be. Ranked by {}.</p>\n",
-      rows.size(), fitting, rows.size() - fitting - impossible, impossible, table.rank_by);
+      Counted(rows.size(), "configuration"), fitting, rows.size() - fitting - impossible,
+      impossible, table.rank_by);
   html += SweepChart(table, rows).Svg();
   html += fmt::format(
       "<p>Blue: the Pareto front, with ranks; no other configuration that fits is better in time "

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/counted.h"
 #include "core/shown_text.h"
 #include "report/verdict_warnings.h"
 
@@ -145,8 +146,8 @@ std::vector<std::string> SweepWarnings(const SweepJson& rows) {
 }
 
 std::string SweepText(const SweepTable& table, const SweepJson& rows) {
-  std::string text = fmt::format("{}, {} configurations, ranked by {}\n", ShownText(table.title),
-                                 rows.size(), table.rank_by);
+  std::string text = fmt::format("{}, {}, ranked by {}\n", ShownText(table.title),
+                                 Counted(rows.size(), "configuration"), table.rank_by);
   for (const std::string& warning : SweepWarnings(rows)) {
     text += fmt::format("  ! {}\n", warning);
   }
