@@ -3,5 +3,6 @@ openPage(() => {
   const names = shortened(sideNames(data).join(', '), 120);
   addTitle(`${names}: Reprise comparison of recordings`, names, 'Times are as recorded; nothing was replayed for this page.');
   document.getElementById('filters').remove();
-  addSections(RECORDING_SECTIONS);
+  const needs = { pair: data.differences.length > 0, repeats: data.repeats === 'recordings' };
+  addSections(RECORDING_SECTIONS.filter((section) => section.needs === undefined || needs[section.needs]));
 });
