@@ -119,7 +119,7 @@ Json InferenceJson(const RankRecording& rank) {
           {"per_token_ns", known(found->per_token_ns)},
           {"prefill_tokens_per_second", found->prefill_tokens_per_second},
           {"decode_tokens_per_second", found->decode_tokens_per_second},
-          {"cache_growth_bytes", found->cache_growth_bytes},
+          {"cache_growth_bytes", known(found->cache_growth_bytes)},
           {"passes", std::move(passes)}};
 }
 

@@ -87,8 +87,10 @@ void AddInference(const RecordedJob& job, QuantityList& list) {
   };
   rate("prefill_tokens_per_second", "tokens per second, prefill", found->prefill_tokens_per_second);
   rate("decode_tokens_per_second", "tokens per second, decode", found->decode_tokens_per_second);
-  list.Add("cache_growth", "cache growth of a pass", "summary", "bytes", Better::kNeither,
-           static_cast<double>(found->cache_growth_bytes));
+  if (found->cache_growth_bytes) {
+    list.Add("cache_growth", "cache growth of a pass", "summary", "bytes", Better::kNeither,
+             static_cast<double>(*found->cache_growth_bytes));
+  }
 }
 
 void AddImbalance(const RecordedJob& job, QuantityList& list) {

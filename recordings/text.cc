@@ -161,8 +161,11 @@ class DifferenceText {
          a->decode_tokens_per_second > 0
              ? fmt::format("{:.2f}x", b->decode_tokens_per_second / a->decode_tokens_per_second)
              : "-"});
-    table.Add({"cache grows by", BytesText(a->cache_growth_bytes), BytesText(b->cache_growth_bytes),
-               RatioCell(a->cache_growth_bytes, b->cache_growth_bytes)});
+    const auto bytes = [](const std::optional<std::int64_t>& of) {
+      return of ? BytesText(*of) : std::string("-");
+    };
+    table.Add({"cache grows by", bytes(a->cache_growth_bytes), bytes(b->cache_growth_bytes),
+               RatioCell(a->cache_growth_bytes.value_or(0), b->cache_growth_bytes.value_or(0))});
   }
 
   void Weights(const RecordedJob& of) {
@@ -295,7 +298,7 @@ std::string RecordingsText(const ComparedRecordings& compared, bool colour, bool
   if (compared.comparison.repeats_are_runs) {
     text = ComparisonText(compared.sides, compared.comparison, colour, full);
     if (!full) {
-      return text + "-v shows what the recordings in the middle of their sides differ in\n";
+      return text + "-v also shows the operations of the recordings in the middle of their sides\n";
     }
     text += "\n";
   }
