@@ -4,7 +4,7 @@ openPage(() => {
   const runs = d3.sum(data.sides, (side) => side.runs.length);
   const { trace_name: trace, reprise_version: version } = data.sides[0].runs[0];
   addTitle(`${names}: Reprise comparison`, `${names}: ${plural(runs, ofRecordings(data) ? 'recording' : 'run')}${trace ? ` of ${trace}` : ''}`,
-    ofRecordings(data) ? 'Times of trace sets are as recorded; nothing was replayed for this page.' :
+    ofRecordings(data) ? 'Times of trace sets are as recorded, those of runs as replayed or modelled.' :
       `Runs recorded by Reprise ${version || '(unknown version)'}; the table of runs has each.`);
   document.getElementById('filters').remove();
   const figures = data.figures.map((id) => FIGURE_SECTIONS.find((section) => section.id === id)).filter(Boolean);

@@ -189,10 +189,22 @@ function drawRanksOf(box, side) {
   box.append(element('h3', {}, 'Classes that differ most between ranks'), table([textColumn('class', (of) => of.name), column('least', (of) => duration(of.least_ns)),
     column('mean', (of) => duration(of.mean_ns)), column('most', (of) => duration(of.most_ns)), column('of rank', (of) => String(of.most_rank))], load.classes));
 }
+
+function drawPowerPeaks(box, load) {
+  if (load.power_peaks.length > 0) {
+    box.append(element('h3', {}, 'Power peaks'), note('Stretches above the mean by two standard deviations, and what ran in them.'),
+      table([textColumn('meter', (of) => `${of.device} ${worded(of.metric)}${of.host ? ` on ${of.host}` : ''}${of.modelled ? ' (modelled)' : ''}`),
+        column('above', (of) => watts(of.threshold_watts)), column('most', (of) => watts(of.most_watts)), column('peaks', (of) => count(of.peaks)),
+        column('throttled', (of) => count(of.throttled)),
+        textColumn('operations', (of) => of.operations.map((one) => `${shortened(one.name, 40)} ${duration(one.ns)}`).join(', '))], load.power_peaks));
+  }
+}
+
 function drawRecordedRanks(box, data) {
   data.sides.forEach((side) => {
     if (data.sides.length > 1) box.append(element('h3', {}, side.label));
     drawRanksOf(box, side);
+    drawPowerPeaks(box, side.load);
   });
 }
 
