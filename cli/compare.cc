@@ -34,13 +34,20 @@ struct CompareFlags {
   bool json = false, markdown = false, quiet = false, force = false;
 };
 
-Status CheckFlags(const CompareFlags& flags) {
+// A sweep changes what runs, so its figures are drawn of different traces too.
+bool IsSweep(const std::vector<std::string>& figures) {
+  return std::any_of(figures.begin(), figures.end(),
+                     [](const auto& figure) { return figure != kHeatMap; });
+}
+
+// `recordings`: of these one alone has ranks to compare.
+Status CheckFlags(const CompareFlags& flags, bool recordings) {
   const bool heat_alone =
       !flags.figures.empty() && std::all_of(flags.figures.begin(), flags.figures.end(),
                                             [](const auto& figure) { return figure == kHeatMap; });
-  if (flags.sides.size() < 2 && !heat_alone) {
+  if (flags.sides.size() < 2 && !heat_alone && (!recordings || IsSweep(flags.figures))) {
     return UsageError(
-        "compare: one run is nothing to compare; give two or more (several repeats of one: "
+        "compare: one side is nothing to compare; give two or more (several repeats of one: "
         "LABEL=RUN,RUN)");
   }
   if (flags.json && flags.markdown) {
@@ -59,12 +66,6 @@ Status CheckFlags(const CompareFlags& flags) {
     return UsageError("compare: --quiet and --force go with -o FILE.html");
   }
   return {};
-}
-
-// A sweep changes what runs, so its figures are drawn of different traces too.
-bool IsSweep(const std::vector<std::string>& figures) {
-  return std::any_of(figures.begin(), figures.end(),
-                     [](const auto& figure) { return figure != kHeatMap; });
 }
 
 // Those that were allowed; an error for the rest.
@@ -94,18 +95,6 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
   return passed;
 }
 
-// Options that need repeats, or the quantities of runs.
-Status CheckRecordingFlags(const CompareFlags& flags) {
-  const char* of_runs = flags.markdown              ? "--markdown"
-                        : !flags.figures.empty()    ? "--figure"
-                        : !flags.conditions.empty() ? "--fail-if"
-                                                    : nullptr;
-  return of_runs == nullptr
-             ? Status()
-             : UsageError(
-                   fmt::format("compare: {} is of runs; trace sets have --json and -o", of_runs));
-}
-
 // A sweep's rows in place of runs.
 Result<int> DrawSweep(const CompareFlags& flags) {
   if (flags.markdown || !flags.conditions.empty() || !flags.allow.empty()) {
@@ -130,29 +119,33 @@ Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
   if (flags.sides.size() == 1 && IsSweepDirectory(flags.sides.front())) {
     return DrawSweep(flags);
   }
+  const std::vector<GivenSide> given = ParseSides(flags.sides);
   // One run alone: its ranks.
-  const bool ranks = flags.sides.size() == 1 && flags.figures.empty() && IsOneRun(flags.sides[0]);
-  if (ranks || HasTraceSet(flags.sides)) {
-    REPRISE_TRY(CheckRecordingFlags(flags));
-    return CompareRecordingsCommand({.sides = flags.sides,
-                                     .allow = flags.allow,
-                                     .output = flags.output,
-                                     .json = flags.json,
-                                     .quiet = flags.quiet,
-                                     .force = flags.force},
-                                    verbose);
-  }
-  REPRISE_TRY(CheckFlags(flags));
+  const bool recordings = HasTraceSet(given) || (flags.figures.empty() && IsOneRun(given));
+  REPRISE_TRY(CheckFlags(flags, recordings));
   std::vector<Condition> conditions;
   for (const std::string& text : flags.conditions) {
     REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
     conditions.insert(conditions.end(), parsed.begin(), parsed.end());
   }
+  if (recordings) {
+    return CompareRecordingsCommand({.sides = given,
+                                     .allow = flags.allow,
+                                     .conditions = std::move(conditions),
+                                     .figures = flags.figures,
+                                     .any_job = IsSweep(flags.figures),
+                                     .output = flags.output,
+                                     .json = flags.json,
+                                     .markdown = flags.markdown,
+                                     .quiet = flags.quiet,
+                                     .force = flags.force},
+                                    verbose);
+  }
   std::optional<OutputFile> page;
   if (!flags.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
   }
-  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(flags.sides));
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(given));
   REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, flags));
   const Comparison comparison = Compare(sides, allowed);
   REPRISE_ASSIGN(const auto violations, FindViolations(conditions, sides, comparison));
@@ -185,11 +178,11 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option(
          "runs", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
-         "the first is the baseline. LABEL=SET: a trace set, whose operations are aligned with "
-         "those of the other sides, which may be runs. One SET or RUN: its ranks. The directory of "
-         "a grid's sweep: figures of its configurations")
+         "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose operations are "
+         "aligned with those of the other sides, which may be runs. One SET or RUN: its ranks. The "
+         "directory of a grid's sweep: figures of its configurations")
       ->required()
-      ->type_name("[LABEL=]RUN[,RUN]|SET");
+      ->type_name("[LABEL=]RUN|SET[,…]");
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
   app.add_option("-o,--output", flags->output,

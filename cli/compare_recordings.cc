@@ -4,164 +4,293 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "cli/given_path.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
+#include "recordings/quantities.h"
 #include "recordings/ranks.h"
 #include "recordings/read.h"
 #include "recordings/show.h"
 #include "report/analysis.h"
-#include "report/compare/compare.h"
-#include "report/compare/rows.h"
 #include "report/html.h"
 
 namespace reprise {
 namespace {
-
-struct GivenRecording {
-  std::string label, path;
-};
-
-GivenRecording ParseGivenRecording(const std::string& text) {
-  std::error_code error;
-  const std::size_t equals = text.find('=');
-  if (std::filesystem::exists(text, error) || equals == std::string::npos) {
-    return {.label = {}, .path = text};
-  }
-  return {.label = text.substr(0, equals), .path = text.substr(equals + 1)};
-}
 
 bool IsTrace(const std::string& path) {
   const PathKind kind = FindPathKind(path);
   return kind == PathKind::kTraceSet || kind == PathKind::kTraceFile;
 }
 
-std::string NameOfPath(const std::string& path) {
-  std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
-  return normal.filename().empty() ? normal.parent_path().filename().string()
-                                   : normal.filename().string();
+bool Allows(const CompareRecordingsRequest& request, const char* key) {
+  return std::find(request.allow.begin(), request.allow.end(), key) != request.allow.end();
 }
 
-void NameRecordings(std::vector<GivenRecording>& given) {
-  std::vector<std::string> names;
-  for (GivenRecording& of : given) {
-    if (of.label.empty()) {
-      of.label = NameOfPath(of.path);
-    }
-    const auto same = std::count(names.begin(), names.end(), of.label);
-    names.push_back(of.label);
-    of.label += same > 0 ? fmt::format(" ({})", same + 1) : "";
+struct RecordedSide {
+  std::vector<RecordedJob> repeats;
+  std::size_t middle = 0;  // the repeat whose step is the median
+  [[nodiscard]] const RecordedJob& Middle() const { return repeats[middle]; }
+};
+
+double StepNs(const RecordedJob& job) {
+  double longest = 0;
+  for (const RankRecording& rank : job.ranks) {
+    const double sum = std::accumulate(rank.step_ns.begin(), rank.step_ns.end(), 0.0);
+    longest = std::max(longest, sum / std::max<double>(1, static_cast<double>(rank.steps)));
   }
+  return longest;
 }
 
-Result<RecordedJob> ReadGiven(const GivenRecording& of) {
-  auto recording = IsTrace(of.path) ? ReadTraceRecording(of.path) : ReadRunRecording(of.path);
-  if (recording) {
-    recording->label = of.label;
-    if (recording->ranks.empty()) {
-      return BadInput(of.path + ": has no rank");
-    }
+// What the ranks and steps of a recording are, so that repeats are of the same.
+std::vector<std::pair<std::int32_t, std::int32_t>> PartOf(const RecordedJob& job) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> part;
+  for (const RankRecording& rank : job.ranks) {
+    part.emplace_back(rank.rank, rank.steps);
   }
-  return recording;
+  return part;
 }
 
-Status CheckOneJob(const ComparedRecordings& compared, const std::vector<std::string>& allow) {
-  if (std::find(allow.begin(), allow.end(), "trace") != allow.end()) {
+// Reads sides and what they have in common.
+class SideReader {
+ public:
+  explicit SideReader(const CompareRecordingsRequest& request) : request_(request) {}
+
+  Result<std::vector<RecordedSide>> Read() {
+    std::vector<RecordedSide> sides;
+    bool repeated = false;
+    for (const GivenSide& given : request_.sides) {
+      REPRISE_ASSIGN(RecordedSide side, ReadSide(given));
+      repeated = repeated || side.repeats.size() > 1;
+      sides.push_back(std::move(side));
+    }
+    if (repeated && !Allows(request_, "part")) {
+      REPRISE_TRY(CheckParts(sides));
+    }
+    return sides;
+  }
+
+ private:
+  Result<RecordedSide> ReadSide(const GivenSide& given) const {
+    const auto traces = std::count_if(given.paths.begin(), given.paths.end(), IsTrace);
+    if (traces != 0 && std::cmp_not_equal(traces, given.paths.size())) {
+      return UsageError(fmt::format(
+          "compare: {}: repeats are runs or trace sets, not both; give each kind a side of its own",
+          given.label));
+    }
+    RecordedSide side;
+    std::vector<std::pair<double, std::size_t>> steps;
+    for (const std::string& path : given.paths) {
+      REPRISE_ASSIGN(RecordedJob recording,
+                     IsTrace(path) ? ReadTraceRecording(path) : ReadRunRecording(path));
+      if (recording.ranks.empty()) {
+        return BadInput(path + ": has no rank");
+      }
+      recording.label = given.label;
+      steps.emplace_back(StepNs(recording), side.repeats.size());
+      side.repeats.push_back(std::move(recording));
+    }
+    std::sort(steps.begin(), steps.end());
+    side.middle = steps[(steps.size() - 1) / 2].second;
+    return side;
+  }
+
+  static Status CheckParts(const std::vector<RecordedSide>& sides) {
+    const RecordedJob& first = sides.front().repeats.front();
+    for (const RecordedSide& side : sides) {
+      for (const RecordedJob& job : side.repeats) {
+        if (PartOf(job) != PartOf(first)) {
+          return BadInput(
+              fmt::format("{} and {} have other ranks or steps, so repeats do not show how one "
+                          "recording differs from the next\nTo compare them all the same: --allow "
+                          "part",
+                          first.path, job.path));
+        }
+      }
+    }
     return {};
   }
-  for (const RecordingDifference& of : compared.differences) {
-    if (of.ranks.empty()) {
-      return BadInput(fmt::format("{}: no rank is in both; they have ranks {} and {}", of.verdict,
-                                  of.only_a.size(), of.only_b.size()));
-    }
-    if (of.share() < kOneJobShare) {
-      return BadInput(of.verdict + "\nTo compare them all the same: --allow trace");
-    }
+
+  const CompareRecordingsRequest& request_;
+};
+
+Status CheckOneJob(const RecordingDifference& of) {
+  if (of.ranks.empty()) {
+    return BadInput(fmt::format("{}: no rank is in both; they have ranks {} and {}", of.verdict,
+                                of.only_a.size(), of.only_b.size()));
   }
-  return {};
+  return of.share() < kOneJobShare
+             ? BadInput(of.verdict + "\nTo compare them all the same: --allow trace")
+             : Status();
 }
 
-// What was measured of each rank of a run: power, temperature and the like.
-Status AddMetrics(const RecordedJob& job, RankComparison& ranks) {
-  if (!job.run) {
+// Aligns what is to be compared and finds the numbers of all sides.
+class RecordingComparer {
+ public:
+  RecordingComparer(const CompareRecordingsRequest& request, std::vector<RecordedSide> sides)
+      : request_(request), sides_(std::move(sides)), any_job_(request.any_job) {}
+
+  Result<ComparedRecordings> Compare() {
+    REPRISE_TRY(Describe());
+    std::vector<SideQuantities> quantities(sides_.size());
+    REPRISE_TRY(AlignSides(quantities));
+    out_.comparison = CompareRecordedSides(out_.sides, quantities);
+    for (std::size_t s = 0; s < out_.differences.size(); ++s) {
+      out_.comparison.verdicts.push_back(out_.differences[s].verdict);
+      if (!any_job_) {
+        const auto& notes = out_.differences[s].notes;
+        out_.comparison.warnings.insert(out_.comparison.warnings.end(), notes.begin(), notes.end());
+      }
+    }
+    for (RecordedSide& side : sides_) {
+      out_.recordings.push_back(std::move(side.repeats[side.middle]));
+    }
+    AddRanks();
+    return std::move(out_);
+  }
+
+ private:
+  // Labels, and the reports of runs, which have energy, power and temperature.
+  Status Describe() {
+    for (std::size_t s = 0; s < sides_.size(); ++s) {
+      ComparedSide side{.label = request_.sides[s].label, .runs = {}};
+      for (const RecordedJob& job : sides_[s].repeats) {
+        if (job.run) {
+          REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(job.path));
+          side.runs.push_back({job.path, std::move(analysis.report)});
+        } else {
+          side.captures.push_back(DescribeCapture(job));
+        }
+      }
+      out_.sides.push_back(std::move(side));
+    }
     return {};
   }
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(job.path));
-  const HeatMap heat = DescribeHeat(analysis.report);
-  for (const HeatMap::MetricName& metric : heat.metrics) {
-    ranks.metrics.push_back({metric.name, metric.unit});
+
+  Status AlignSides(std::vector<SideQuantities>& quantities) {
+    const RecordedJob& base = sides_.front().Middle();
+    const bool base_follows = sides_.size() > 1 && !any_job_ && sides_.front().repeats.size() == 1;
+    for (std::size_t s = base_follows ? 1 : 0; s < sides_.size(); ++s) {
+      for (std::size_t k = 0; k < sides_[s].repeats.size(); ++k) {
+        const RecordedJob& job = sides_[s].repeats[k];
+        // What is drawn of any job is of that alone.
+        const RecordedJob& other = any_job_ ? job : base;
+        RecordingDifference difference = CompareRecordings(other, job);
+        if (!any_job_ && !Allows(request_, "trace")) {
+          REPRISE_TRY(CheckOneJob(difference));
+        }
+        quantities[s].repeats.push_back(QuantitiesOf(job, difference, false));
+        if (base_follows) {
+          quantities[s].base = {QuantitiesOf(base, difference, true)};
+        }
+        if (s > 0 && k == sides_[s].middle) {
+          out_.differences.push_back(any_job_ ? CompareRecordings(base, job)
+                                              : std::move(difference));
+        }
+      }
+    }
+    for (std::size_t s = 1; s < sides_.size(); ++s) {
+      if (quantities[s].base.empty()) {
+        quantities[s].base = quantities[0].repeats;
+      }
+    }
+    if (base_follows) {
+      quantities[0].repeats = quantities[1].base;  // over what is compared
+    }
+    return {};
   }
-  for (RankLoad& rank : ranks.ranks) {
-    const auto found =
-        std::find_if(heat.ranks.begin(), heat.ranks.end(),
-                     [&rank](const HeatMap::Rank& of) { return of.rank == rank.rank; });
-    if (found != heat.ranks.end()) {
-      rank.metrics = found->values;
+
+  // What was measured of each rank: times, and of runs power, temperature and the like.
+  void AddRanks() {
+    for (std::size_t s = 0; s < out_.recordings.size(); ++s) {
+      const RecordedJob& job = out_.recordings[s];
+      RankComparison ranks = CompareRanksOf(job);
+      const HeatMap reported = out_.sides[s].runs.empty()
+                                   ? HeatMap()
+                                   : DescribeHeat(out_.sides[s].runs[sides_[s].middle].report);
+      out_.comparison.heat.push_back(HeatOf(job, ranks, reported));
+      for (const HeatMap::MetricName& metric : reported.metrics) {
+        ranks.metrics.push_back({metric.name, metric.unit});
+      }
+      for (RankLoad& rank : ranks.ranks) {
+        const auto found =
+            std::find_if(reported.ranks.begin(), reported.ranks.end(),
+                         [&rank](const HeatMap::Rank& of) { return of.rank == rank.rank; });
+        if (found != reported.ranks.end()) {
+          rank.metrics = found->values;
+        }
+      }
+      out_.ranks.push_back(std::move(ranks));
     }
   }
-  return {};
+
+  const CompareRecordingsRequest& request_;
+  std::vector<RecordedSide> sides_;
+  bool any_job_;
+  ComparedRecordings out_;
+};
+
+Status WritePage(const CompareRecordingsRequest& request, const ComparedRecordings& compared,
+                 OutputFile& page) {
+  page.stream() << (request.figures.empty()
+                        ? HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings)
+                        : HtmlPage(
+                              ComparisonJson(compared.sides, compared.comparison, request.figures),
+                              PageKind::kComparison));
+  return page.Commit();
+}
+
+void Print(const CompareRecordingsRequest& request, const ComparedRecordings& compared,
+           bool verbose) {
+  const bool alone = compared.recordings.size() == 1;
+  if (request.json) {
+    fmt::print("{}", RecordingsJson(compared, false));
+  } else if (request.markdown) {
+    fmt::print("{}", alone ? "## Ranks\n\n" + RanksText(compared.recordings[0], compared.ranks[0],
+                                                        MarkdownStyle(), true)
+                           : RecordingsMarkdown(compared));
+  } else if (!request.quiet) {
+    const bool colour = isatty(STDOUT_FILENO) == 1;
+    fmt::print("{}", ShownStyledLines(alone ? RanksText(compared.recordings[0], compared.ranks[0],
+                                                        MakeStyle(colour), verbose)
+                                            : RecordingsText(compared, colour, verbose)));
+  }
 }
 
 }  // namespace
 
-bool HasTraceSet(const std::vector<std::string>& sides) {
-  return std::any_of(sides.begin(), sides.end(), [](const std::string& text) {
-    return IsTrace(ParseGivenRecording(text).path);
+bool HasTraceSet(const std::vector<GivenSide>& sides) {
+  return std::any_of(sides.begin(), sides.end(), [](const GivenSide& side) {
+    return std::any_of(side.paths.begin(), side.paths.end(), IsTrace);
   });
 }
 
-bool IsOneRun(const std::string& side) {
-  return FindPathKind(ParseGivenRecording(side).path) == PathKind::kRun;
+bool IsOneRun(const std::vector<GivenSide>& sides) {
+  return sides.size() == 1 && sides[0].paths.size() == 1 &&
+         FindPathKind(sides[0].paths[0]) == PathKind::kRun;
 }
 
 Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request, bool verbose) {
-  std::vector<GivenRecording> given;
-  for (const std::string& text : request.sides) {
-    given.push_back(ParseGivenRecording(text));
-  }
-  NameRecordings(given);
-  if (given.size() == 1 && !request.output.empty()) {
-    return UsageError(
-        "compare: -o draws two recordings or more; of one, the text and --json show "
-        "how its ranks differ");
-  }
   std::optional<OutputFile> page;
   if (!request.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
   }
-  ComparedRecordings compared;
-  for (const GivenRecording& of : given) {
-    REPRISE_ASSIGN(RecordedJob recording, ReadGiven(of));
-    compared.recordings.push_back(std::move(recording));
-  }
-  if (compared.recordings.size() == 1) {
-    const RecordedJob& job = compared.recordings.front();
-    RankComparison ranks = CompareRanksOf(job);
-    REPRISE_TRY(AddMetrics(job, ranks));
-    fmt::print("{}", request.json ? RanksJson(job, ranks)
-                                  : ShownStyledLines(RanksText(
-                                        job, ranks, isatty(STDOUT_FILENO) == 1, verbose)));
-    return 0;
-  }
-  for (std::size_t s = 1; s < compared.recordings.size(); ++s) {
-    compared.differences.push_back(
-        CompareRecordings(compared.recordings[0], compared.recordings[s]));
-  }
-  REPRISE_TRY(CheckOneJob(compared, request.allow));
+  REPRISE_ASSIGN(std::vector<RecordedSide> sides, SideReader(request).Read());
+  REPRISE_ASSIGN(const ComparedRecordings compared,
+                 RecordingComparer(request, std::move(sides)).Compare());
+  REPRISE_ASSIGN(const auto violations,
+                 FindViolations(request.conditions, compared.sides, compared.comparison));
   if (page) {
-    page->stream() << HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings);
-    REPRISE_TRY(page->Commit());
+    REPRISE_TRY(WritePage(request, compared, *page));
   }
-  if (request.json) {
-    fmt::print("{}", RecordingsJson(compared, false));
-  } else if (!request.quiet) {
-    fmt::print("{}",
-               ShownStyledLines(RecordingsText(compared, isatty(STDOUT_FILENO) == 1, verbose)));
+  Print(request, compared, verbose);
+  for (const std::string& violation : violations) {
+    fmt::print(stderr, "reprise: compare: {}\n", violation);
   }
-  return 0;
+  return violations.empty() ? 0 : 1;
 }
 
 }  // namespace reprise

@@ -4,24 +4,30 @@
 #include <string>
 #include <vector>
 
+#include "cli/compared_sides.h"
 #include "core/result.h"
+#include "report/compare/condition.h"
 
 namespace reprise {
 
 struct CompareRecordingsRequest {
-  std::vector<std::string> sides;  // [LABEL=]PATH
+  std::vector<GivenSide> sides;
   std::vector<std::string> allow;
-  std::string output;  // page; empty: none
-  bool json = false, quiet = false, force = false;
+  std::vector<Condition> conditions;
+  std::vector<std::string> figures;  // on the page in place of the comparison
+  bool any_job = false;              // the figures are a sweep's: sides need not align
+  std::string output;                // page; empty: none
+  bool json = false, markdown = false, quiet = false, force = false;
 };
 
 // Whether any of these sides is a trace set or an .et file.
-[[nodiscard]] bool HasTraceSet(const std::vector<std::string>& sides);
+[[nodiscard]] bool HasTraceSet(const std::vector<GivenSide>& sides);
 
-// Whether this side is one run, without repeats.
-[[nodiscard]] bool IsOneRun(const std::string& side);
+// Whether there is one side, of one run.
+[[nodiscard]] bool IsOneRun(const std::vector<GivenSide>& sides);
 
-// The exit code. Bad input: recordings that are not of one job, unless `allow` has "trace".
+// The exit code: 1 where a condition holds. Bad input: recordings that are not of one job, unless
+// `allow` has "trace"; repeats of other ranks or steps, unless it has "part".
 [[nodiscard]] Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request,
                                                    bool verbose);
 

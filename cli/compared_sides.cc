@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
+#include "cli/given_path.h"
 #include "cli/repeated_runs.h"
 #include "report/analysis.h"
 
@@ -20,15 +22,33 @@ struct SideText {
   std::vector<std::string> runs;
 };
 
-bool IsDirectory(const std::string& path) {
+bool Exists(const std::string& path) {
   std::error_code error;
-  return fs::is_directory(path, error);
+  return fs::exists(path, error);
 }
 
-// A directory may have '=' and ',' in its name: what exists as it stands is taken as it stands.
+// Runs or trace sets in a directory of such, else the path itself.
+std::vector<std::string> RepeatsAt(const std::string& path) {
+  std::vector<std::string> repeats = RunsAt(path);
+  std::error_code error;
+  if (repeats != std::vector<std::string>{path} || FindPathKind(path) != PathKind::kOther ||
+      !fs::is_directory(path, error)) {
+    return repeats;
+  }
+  std::vector<std::string> sets;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (FindPathKind(it->path().string()) == PathKind::kTraceSet) {
+      sets.push_back(it->path().string());
+    }
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets.empty() ? repeats : sets;
+}
+
+// A path may have '=' and ',' in its name: what exists as it stands is taken as it stands.
 SideText ParseSide(const std::string& text) {
-  if (IsDirectory(text)) {
-    return {.label = {}, .given = text, .runs = RunsAt(text)};
+  if (Exists(text)) {
+    return {.label = {}, .given = text, .runs = RepeatsAt(text)};
   }
   SideText side;
   std::string paths = text;
@@ -37,14 +57,14 @@ SideText ParseSide(const std::string& text) {
     paths = text.substr(equals + 1);
   }
   side.given = paths.substr(0, paths.find(','));
-  if (IsDirectory(paths)) {
+  if (Exists(paths)) {
     side.given = paths;
-    side.runs = RunsAt(paths);
+    side.runs = RepeatsAt(paths);
     return side;
   }
   for (std::size_t at = 0; at <= paths.size();) {
     const std::size_t end = std::min(paths.find(',', at), paths.size());
-    const std::vector<std::string> runs = RunsAt(paths.substr(at, end - at));
+    const std::vector<std::string> runs = RepeatsAt(paths.substr(at, end - at));
     side.runs.insert(side.runs.end(), runs.begin(), runs.end());
     at = end + 1;
   }
@@ -83,19 +103,30 @@ void NameSides(std::vector<SideText>& sides) {
 
 }  // namespace
 
-Result<std::vector<ComparedSide>> ReadSides(const std::vector<std::string>& texts) {
+std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts) {
   std::vector<SideText> parsed;
   parsed.reserve(texts.size());
   for (const std::string& text : texts) {
     parsed.push_back(ParseSide(text));
   }
   NameSides(parsed);
-  std::vector<ComparedSide> sides;
+  std::vector<GivenSide> sides;
+  std::map<std::string, int> same;
   for (SideText& of : parsed) {
-    ComparedSide& side = sides.emplace_back(ComparedSide{.label = std::move(of.label), .runs = {}});
-    for (std::string& path : of.runs) {
+    const int before = same[of.label]++;
+    sides.push_back({.label = before == 0 ? of.label : fmt::format("{} ({})", of.label, before + 1),
+                     .paths = std::move(of.runs)});
+  }
+  return sides;
+}
+
+Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given) {
+  std::vector<ComparedSide> sides;
+  for (const GivenSide& of : given) {
+    ComparedSide& side = sides.emplace_back(ComparedSide{.label = of.label, .runs = {}});
+    for (const std::string& path : of.paths) {
       REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(path));
-      side.runs.push_back({std::move(path), std::move(analysis.report)});
+      side.runs.push_back({path, std::move(analysis.report)});
     }
   }
   return sides;

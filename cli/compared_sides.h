@@ -9,9 +9,17 @@
 
 namespace reprise {
 
-// Each text is RUN, LABEL=RUN, LABEL=RUN,RUN,… or a directory whose directories are runs (repeats,
-// in order of their names). Labels default to the shortest ends of the paths that tell the sides
-// apart. Reads and analyses every run; only the analysis is kept in memory.
-[[nodiscard]] Result<std::vector<ComparedSide>> ReadSides(const std::vector<std::string>& texts);
+struct GivenSide {
+  std::string label;
+  std::vector<std::string> paths;  // one or more: repeats
+};
+
+// Each text is PATH, LABEL=PATH, LABEL=PATH,PATH,… or a directory whose directories are runs or
+// trace sets (repeats, in order of their names). Labels default to the shortest ends of the paths
+// that tell the sides apart, with a number where none does.
+[[nodiscard]] std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts);
+
+// Sides of runs. Reads and analyses every run; only the analysis is kept in memory.
+[[nodiscard]] Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given);
 
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/inference_phases.h"
 #include "cli/output_file.h"
 #include "cli/repeated_runs.h"
 #include "core/shown_text.h"
@@ -81,9 +82,10 @@ Result<int> RunReport(const ReportFlags& flags) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
   REPRISE_ASSIGN(const std::string run, ChooseRun(flags));
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run, {.page = page.has_value(),
-                                                           .same_machine = flags.same_machine,
-                                                           .memory_bytes = flags.memory}));
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run, {.page = page.has_value(),
+                                                     .same_machine = flags.same_machine,
+                                                     .memory_bytes = flags.memory}));
+  REPRISE_TRY(AddInferencePhases(run, analysis.report));
   const Report& report = analysis.report;
   if (page) {
     page->stream() << HtmlText(report, *analysis.page);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/inference_phases.h"
 #include "cli/terminal.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
@@ -19,7 +20,8 @@ Status PrintRunReport(const std::string& run, bool json) {
                run);
     return {};
   }
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run));
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run));
+  REPRISE_TRY(AddInferencePhases(run, analysis.report));
   if (json) {
     fmt::print("{}", JsonText(analysis.report));
     return {};

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/counted.h"
+
 namespace reprise {
 namespace {
 
@@ -74,7 +76,11 @@ class Differencer {
     out_.operations = operations_.Take();
     out_.shapes = shapes_.Take();
     out_.phases = phases_.Take();
+    out_.collectives = collectives_.Take();
     out_.shares = shares_.Take();
+    if (std::string left_out = shares_.LeftOut(); !left_out.empty()) {
+      out_.notes.push_back(std::move(left_out));
+    }
     FinishTotals(out_.totals_a, true);
     FinishTotals(out_.totals_b, false);
     JoinIdleTime();
@@ -115,8 +121,9 @@ class Differencer {
       out_.only_b.clear();
     }
     if (a_.world_size != b_.world_size) {
-      out_.notes.push_back(fmt::format("{} is a job of {} ranks, {} one of {}", a_.label,
-                                       a_.world_size, b_.label, b_.world_size));
+      out_.notes.push_back(fmt::format("{} is a job of {}, {} one of {}", a_.label,
+                                       Counted(a_.world_size, "rank"), b_.label,
+                                       Counted(b_.world_size, "rank")));
     }
   }
 
@@ -124,8 +131,9 @@ class Differencer {
     const std::int32_t steps = std::min(a.steps, b.steps);
     if (a.steps != b.steps && !steps_differ_) {
       steps_differ_ = true;
-      out_.notes.push_back(fmt::format("{} has {} steps, {} {}: the first {} are compared",
-                                       a_.label, a.steps, b_.label, b.steps, steps));
+      out_.notes.push_back(fmt::format("{} has {}, {} has {}: the first {} compared", a_.label,
+                                       Counted(a.steps, "step"), b_.label, Counted(b.steps, "step"),
+                                       steps == 1 ? "is" : fmt::format("{} are", steps)));
     }
     std::vector<char> seen_b(b.operations.size(), 0);
     std::vector<char> seen_a(a.operations.size(), 0);
@@ -175,6 +183,10 @@ class Differencer {
     shapes_.Add({op_class, name, Both(first.shape, second.shape, " to ")}, a, b);
     const std::string phase(Name(first.phase));
     phases_.Add({"", phase, ""}, a, b);
+    if (first.transfer) {
+      // Shapes of transfers begin with their kind.
+      collectives_.Add({"", first.shape.substr(0, first.shape.find(' ')), ""}, a, b);
+    }
   }
 
   // Device work of no call has a row of its own, so that rows add up to the files' sums.
@@ -240,7 +252,7 @@ class Differencer {
   const RecordedJob& a_;
   const RecordedJob& b_;
   std::vector<std::pair<const RankRecording*, const RankRecording*>> pairs_;
-  RowTable classes_, operations_, shapes_, phases_;
+  RowTable classes_, operations_, shapes_, phases_, collectives_;
   ShareTable shares_;
   bool steps_differ_ = false;
   RecordingDifference out_;

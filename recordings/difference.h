@@ -66,6 +66,7 @@ struct RecordingDifference {
   SideTotals totals_a, totals_b;
   std::vector<AlignedRow> classes, operations, shapes;  // the largest difference first
   std::vector<AlignedRow> phases;
+  std::vector<AlignedRow> collectives;  // transfers by kind: "all_reduce"
   // False: a side does not record most launches. Idle time of both is then one number,
   // other_idle_ns.
   bool launches_known = true;

@@ -180,7 +180,11 @@ std::optional<InferencePhases> FindInference(const RankRecording& rank) {
   }
   out.prefill_tokens_per_second = PerSecond(prefill_tokens, prefill_ns);
   out.decode_tokens_per_second = PerSecond(decode_tokens, decode_ns);
-  out.cache_growth_bytes = MedianOf(growth);
+  const bool caches = std::any_of(out.passes.begin(), out.passes.end(),
+                                  [](const InferencePass& pass) { return pass.cache_bytes > 0; });
+  if (caches && !growth.empty()) {
+    out.cache_growth_bytes = MedianOf(growth);
+  }
   return out;
 }
 

@@ -34,7 +34,8 @@ struct InferencePhases {
   // Medians over prompts and tokens; nothing where there is none.
   std::optional<std::int64_t> first_token_ns, per_token_ns;
   double prefill_tokens_per_second = 0, decode_tokens_per_second = 0;  // all sequences
-  std::int64_t cache_growth_bytes = 0;                                 // a pass of decode, median
+  // A pass of decode, median; nothing where no attention tells what it reads: runs keep no types.
+  std::optional<std::int64_t> cache_growth_bytes;
 };
 
 // Nothing: there is no decode pass (a recording of training, of an encoder, or of a prompt alone).

@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "recordings/inference.h"
+#include "recordings/ranks_json.h"
 #include "recordings/show.h"
+#include "report/compare/quantities_json.h"
 
 namespace reprise {
 namespace {
@@ -117,7 +119,7 @@ Json InferenceJson(const RankRecording& rank) {
           {"per_token_ns", known(found->per_token_ns)},
           {"prefill_tokens_per_second", found->prefill_tokens_per_second},
           {"decode_tokens_per_second", found->decode_tokens_per_second},
-          {"cache_growth_bytes", found->cache_growth_bytes},
+          {"cache_growth_bytes", known(found->cache_growth_bytes)},
           {"passes", std::move(passes)}};
 }
 
@@ -141,6 +143,7 @@ Json DifferenceJson(const RecordingDifference& of) {
           {"operations", AlignedRowsJson(of.operations, false, true)},
           {"shapes", AlignedRowsJson(of.shapes, true, true)},
           {"phases", AlignedRowsJson(of.phases, false, false)},
+          {"collectives", AlignedRowsJson(of.collectives, false, false)},
           {"shares", SharesJson(of.shares)}};
 }
 
@@ -256,12 +259,23 @@ std::string RecordingsJson(const ComparedRecordings& compared, bool timelines) {
       sides.back()["timeline"] = TimelineJson(of.ranks.front());
     }
   }
-  Json differences = Json::array();
-  for (const RecordingDifference& of : compared.differences) {
-    differences.push_back(DifferenceJson(of));
+  Json json;
+  if (compared.recordings.size() == 1 && !timelines) {
+    json = RanksJson(compared.recordings.front(), compared.ranks.front());
+  } else {
+    for (std::size_t s = 0; s < compared.ranks.size(); ++s) {
+      sides[s]["load"] = RanksJson(compared.recordings[s], compared.ranks[s]);
+    }
+    Json differences = Json::array();
+    for (const RecordingDifference& of : compared.differences) {
+      differences.push_back(DifferenceJson(of));
+    }
+    json = {{"kind", "recordings"},
+            {"sides", std::move(sides)},
+            {"differences", std::move(differences)}};
   }
-  const Json json = {
-      {"kind", "recordings"}, {"sides", std::move(sides)}, {"differences", std::move(differences)}};
+  json["repeats"] = RepeatsName(compared.comparison);
+  json["quantities"] = QuantitiesJson(compared.comparison);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -125,9 +125,13 @@ std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
       job.label, worst->rank, worst->to_median, TextOfNs(worst->work_ns),
       worst->host.empty() ? "" : fmt::format(", on {} in slot {}", worst->host, worst->slot),
       TextOfNs(others),
-      of.stragglers.size() > 1 ? fmt::format("; {} more ranks exceed the median by {:.0f} %",
-                                             of.stragglers.size() - 1, 100 * kStragglerExcess)
-                               : "");
+      of.stragglers.size() > 1
+          ? fmt::format("; {} the median by over {:.0f} %",
+                        of.stragglers.size() == 2
+                            ? "1 more rank exceeds"
+                            : fmt::format("{} more ranks exceed", of.stragglers.size() - 1),
+                        100 * kStragglerExcess)
+          : "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "recordings/recording.h"
+#include "report/table.h"
 
 namespace reprise {
 
@@ -58,9 +59,8 @@ inline constexpr double kStragglerExcess = 0.05;
 
 [[nodiscard]] RankComparison CompareRanksOf(const RecordedJob& job);
 
-// At most kRecordingLines lines, or with `full` everything; JSON: docs/comparisons.md.
+// At most kRecordingLines lines, or with `full` everything.
 [[nodiscard]] std::string RanksText(const RecordedJob& job, const RankComparison& ranks,
-                                    bool colour, bool full);
-[[nodiscard]] std::string RanksJson(const RecordedJob& job, const RankComparison& ranks);
+                                    const Style& style, bool full);
 
 }  // namespace reprise

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/counted.h"
 #include "recordings/ranks.h"
+#include "recordings/ranks_json.h"
 #include "recordings/show.h"
 #include "report/table.h"
 
@@ -75,21 +76,21 @@ std::string PeaksText(const RecordedJob& job, const Style& style, bool full) {
                std::to_string(of.peaks), of.throttled ? std::to_string(*of.throttled) : "-",
                operations});
   }
-  return Heading(style, "Power peaks", "m: modelled, not measured") + table.Text();
+  return Heading(style, "Power peaks", "m: modelled, not measured") + TableText(style, table);
 }
 
 }  // namespace
 
-std::string RanksText(const RecordedJob& job, const RankComparison& of, bool colour, bool full) {
-  const Style style = MakeStyle(colour);
-  std::string text = style.bold + Wrap(of.verdict + ".", kConsoleWidth, 2) + style.reset;
+std::string RanksText(const RecordedJob& job, const RankComparison& of, const Style& style,
+                      bool full) {
+  std::string text = style.bold + Message(style, of.verdict + ".", 2) + style.reset;
   for (const std::string& note : job.notes) {
-    text += Wrap("note: " + note, kConsoleWidth, 6);
+    text += Message(style, "note: " + note, 6);
   }
   const std::size_t most = full ? of.ranks.size() : job.power_peaks.empty() ? 14 : 8;
-  text += Heading(style, "Ranks", "means of a step") + RankTable(of, most).Text(2);
+  text += Heading(style, "Ranks", "means of a step") + TableText(style, RankTable(of, most), 2);
   if (of.ranks.size() > most) {
-    text += fmt::format("-v shows {} more ranks\n", of.ranks.size() - most);
+    text += fmt::format("-v shows {}\n", Counted(of.ranks.size() - most, "more rank"));
   }
   if (!of.groups.empty()) {
     Table table({"ranks by", "", "ranks", "operations", "to all", "waiting"});
@@ -100,7 +101,8 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, bool col
                  std::to_string(group.ranks), Ns(group.work_ns),
                  fmt::format("{:.2f}x", group.to_all), Ns(group.waited_ns)});
     }
-    text += Heading(style, "Hosts, slots and devices", "means of ranks") + table.Text(2);
+    text +=
+        Heading(style, "Hosts, slots and devices", "means of ranks") + TableText(style, table, 2);
   }
   Table table({"class", "least", "mean", "most", "of rank"});
   const std::size_t classes =
@@ -110,11 +112,12 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, bool col
     table.Add({spread.op_class, Ns(spread.least_ns), Ns(spread.mean_ns), Ns(spread.most_ns),
                std::to_string(spread.most_rank)});
   }
-  text += Heading(style, "Classes that differ most between ranks", "a step") + table.Text();
+  text +=
+      Heading(style, "Classes that differ most between ranks", "a step") + TableText(style, table);
   return text + PeaksText(job, style, full);
 }
 
-std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
+nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& of) {
   using Json = nlohmann::ordered_json;
   Json ranks = Json::array();
   for (const RankLoad& rank : of.ranks) {
@@ -134,6 +137,10 @@ std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
                      {"exposed_ns", rank.exposed_ns},
                      {"waited_ns", rank.waited_ns},
                      {"metrics", std::move(metrics)}});
+  }
+  Json metric_names = Json::array();
+  for (const RankMetric& metric : of.metrics) {
+    metric_names.push_back({{"name", metric.name}, {"unit", metric.unit}});
   }
   Json groups = Json::array();
   for (const RankGroupLoad& group : of.groups) {
@@ -169,18 +176,18 @@ std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
                      {"throttled", peak.throttled ? Json(*peak.throttled) : Json()},
                      {"operations", std::move(operations)}});
   }
-  const Json json = {{"power_peaks", std::move(peaks)},
-                     {"kind", "ranks"},
-                     {"label", job.label},
-                     {"path", job.path},
-                     {"verdict", of.verdict},
-                     {"imbalance", of.imbalance},
-                     {"stragglers", of.stragglers},
-                     {"ranks", std::move(ranks)},
-                     {"groups", std::move(groups)},
-                     {"classes", std::move(classes)},
-                     {"notes", job.notes}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return {{"power_peaks", std::move(peaks)},
+          {"kind", "ranks"},
+          {"label", job.label},
+          {"path", job.path},
+          {"verdict", of.verdict},
+          {"imbalance", of.imbalance},
+          {"stragglers", of.stragglers},
+          {"metrics", std::move(metric_names)},
+          {"ranks", std::move(ranks)},
+          {"groups", std::move(groups)},
+          {"classes", std::move(classes)},
+          {"notes", job.notes}};
 }
 
 }  // namespace reprise

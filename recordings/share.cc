@@ -1,5 +1,7 @@
 #include "recordings/share.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "machine/catalogue.h"
@@ -14,12 +16,23 @@ bool IsProduct(OpClass op_class) {
          op_class == OpClass::kConv;
 }
 
+struct ComputedType {
+  DType dtype = DType::kUnknown;
+  bool tf32 = false;
+};
+
+ComputedType TypeOfPair(const RecordedOperation& of, const RecordedOperation& other) {
+  const RecordedOperation& known = of.dtype == DType::kUnknown ? other : of;
+  return {known.dtype, known.tf32};
+}
+
 // Nothing: the device has no rate for the type.
-std::optional<AchievedUse> UseOf(const RecordedOperation& of, const DeviceModel& device) {
+std::optional<AchievedUse> UseOf(const RecordedOperation& of, ComputedType type,
+                                 const DeviceModel& device) {
   AchievedUse use{.flops = of.flops, .bytes = of.bytes, .ns = static_cast<double>(of.time_ns)};
   use.bytes_ns = of.bytes / device.memory_bytes_per_second.value * kNsPerSecond;
   if (of.flops > 0) {
-    const SourcedNumber* rate = PeakRate(device, of.dtype, IsProduct(of.op_class), of.tf32);
+    const SourcedNumber* rate = PeakRate(device, type.dtype, IsProduct(of.op_class), type.tf32);
     if (rate == nullptr) {
       // Comparisons and additions of integers: the memory bounds them.
       if (IsProduct(of.op_class)) {
@@ -62,9 +75,16 @@ void ShareTable::Add(const RecordedOperation& a, const RecordedOperation& b) {
   if (!BothKnown() || !known) {
     return;
   }
-  const auto of_a = UseOf(a, *a_);
-  const auto of_b = UseOf(b, *b_);
-  if (!of_a || !of_b || of_a->ideal_ns <= 0 || of_b->ideal_ns <= 0) {
+  const ComputedType type_a = TypeOfPair(a, b);
+  const ComputedType type_b = TypeOfPair(b, a);
+  const auto of_a = UseOf(a, type_a, *a_);
+  const auto of_b = UseOf(b, type_b, *b_);
+  if (!of_a || !of_b) {
+    ++without_rate_[a.op_class];
+    types_without_rate_.insert(of_a ? type_b.dtype : type_a.dtype);
+    return;
+  }
+  if (of_a->ideal_ns <= 0 || of_b->ideal_ns <= 0) {
     return;
   }
   ShareRow& row = rows_[a.op_class];
@@ -72,6 +92,23 @@ void ShareTable::Add(const RecordedOperation& a, const RecordedOperation& b) {
   ++row.count;
   AddUse(row.a, *of_a);
   AddUse(row.b, *of_b);
+}
+
+std::string ShareTable::LeftOut() const {
+  std::string classes;
+  for (const auto& [op_class, count] : without_rate_) {
+    classes += fmt::format("{}{} of {}", classes.empty() ? "" : ", ", count, Name(op_class));
+  }
+  std::string types;
+  for (const DType type : types_without_rate_) {
+    types += fmt::format("{}{}", types.empty() ? "" : ", ",
+                         type == DType::kUnknown ? "not recorded" : Name(type));
+  }
+  return classes.empty() ? ""
+                         : fmt::format(
+                               "the share of peak leaves out operations for whose type ({}) "
+                               "no rate of a device is known: {}",
+                               types, classes);
 }
 
 std::vector<ShareRow> ShareTable::Take() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,13 +51,18 @@ class ShareTable {
 
   [[nodiscard]] bool BothKnown() const { return a_ && b_; }
   // What runs on the device, with work that is known, of a type that both devices have a rate for.
+  // Runs keep no types: an operation has that of its counterpart then.
   void Add(const RecordedOperation& a, const RecordedOperation& b);
+  // Which products no rate is known for, in a sentence; empty: none. In no row.
+  [[nodiscard]] std::string LeftOut() const;
   // Most time of the first side first.
   [[nodiscard]] std::vector<ShareRow> Take();
 
  private:
   std::optional<DeviceModel> a_, b_;
   std::map<OpClass, ShareRow> rows_;
+  std::map<OpClass, std::int64_t> without_rate_;
+  std::set<DType> types_without_rate_;
 };
 
 }  // namespace reprise

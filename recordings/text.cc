@@ -17,6 +17,11 @@ constexpr std::size_t kShapeWidth = 28;
 constexpr std::size_t kLabelWidth = 14;
 constexpr std::size_t kShortLabelWidth = 9;
 
+// Rows of a table on a page of Markdown: a review's, which --json completes.
+constexpr std::size_t kMarkdownRows = 30;
+
+const char* IsOrAre(std::int64_t count) { return count == 1 ? "is" : "are"; }
+
 std::string RatioCell(std::int64_t a, std::int64_t b) {
   return a > 0 && b > 0 ? fmt::format("{:.2f}x", static_cast<double>(b) / static_cast<double>(a))
                         : std::string("-");
@@ -44,11 +49,13 @@ class DifferenceText {
   // At most `lines`, unless all is wanted. `brief`: one of several.
   std::string Text(std::size_t lines, bool brief) {
     lines_ = lines;
-    text_ = style_.bold + Wrap(of_.verdict + ".", kConsoleWidth, 2) + style_.reset;
+    text_ = style_.markdown
+                ? fmt::format("- **{}.**\n", MarkdownText(of_.verdict))
+                : style_.bold + Wrap(of_.verdict + ".", kConsoleWidth, 2) + style_.reset;
     Aligned();
     const std::size_t notes = full_ ? of_.notes.size() : std::min<std::size_t>(of_.notes.size(), 2);
     for (std::size_t i = 0; i < notes; ++i) {
-      text_ += Wrap("note: " + of_.notes[i], kConsoleWidth, 6);
+      text_ += Message(style_, "note: " + of_.notes[i], 6);
     }
     left_out_ = notes < of_.notes.size();
     if (!brief || full_) {
@@ -77,7 +84,9 @@ class DifferenceText {
   [[nodiscard]] std::size_t RowsLeft(std::size_t rows, std::size_t most) const {
     constexpr std::size_t kOther = 4;
     const std::size_t left = lines_ > Lines() + kOther ? lines_ - Lines() - kOther : 0;
-    return full_ ? rows : std::min({rows, most, left});
+    return style_.markdown ? std::min(rows, kMarkdownRows)
+           : full_         ? rows
+                           : std::min({rows, most, left});
   }
 
   void Aligned() {
@@ -92,10 +101,12 @@ class DifferenceText {
         by += fmt::format(", {} {}", of_.aligned_by[i], kWords[i]);
       }
     }
-    text_ += Wrap(fmt::format("aligned: {} of {} and {} of {} {} ({:.1f} % of time and {:.1f} %){}",
-                              of_.a.aligned, of_.a.operations, of_.b.aligned, of_.b.operations,
-                              what, Percent(of_.a), Percent(of_.b), by),
-                  kConsoleWidth, 2);
+    text_ +=
+        Message(style_,
+                fmt::format("aligned: {} of {} and {} of {} {} ({:.1f} % of time and {:.1f} %){}",
+                            of_.a.aligned, of_.a.operations, of_.b.aligned, of_.b.operations, what,
+                            Percent(of_.a), Percent(of_.b), by),
+                2);
   }
   static double Percent(const AlignedShare& share) {
     return share.ns > 0
@@ -103,8 +114,13 @@ class DifferenceText {
                : 0;
   }
 
+  // Cut to what a line holds; a page has space.
+  [[nodiscard]] std::string Short(const std::string& text, std::size_t width) const {
+    return style_.markdown ? text : Fit(text, width);
+  }
+
   void Passed() {
-    Table table({"", Fit(a_.label, kLabelWidth), Fit(b_.label, kLabelWidth), "ratio"});
+    Table table({"", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth), "ratio"});
     const auto add = [&table](const char* name, std::int64_t a, std::int64_t b) {
       if (a != 0 || b != 0) {
         table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
@@ -126,7 +142,7 @@ class DifferenceText {
     add("exposed transfers", a.activity.exposed_ns, b.activity.exposed_ns);
     add("waiting for ranks", a.activity.waited_ns, b.activity.waited_ns);
     AddInference(table);
-    text_ += Heading(style_, "Where the time goes", DevicesNote()) + table.Text();
+    text_ += Heading(style_, "Where the time goes", DevicesNote()) + TableText(style_, table);
   }
 
   void AddInference(Table& table) const {
@@ -145,17 +161,25 @@ class DifferenceText {
          a->decode_tokens_per_second > 0
              ? fmt::format("{:.2f}x", b->decode_tokens_per_second / a->decode_tokens_per_second)
              : "-"});
-    table.Add({"cache grows by", BytesText(a->cache_growth_bytes), BytesText(b->cache_growth_bytes),
-               RatioCell(a->cache_growth_bytes, b->cache_growth_bytes)});
+    const auto bytes = [](const std::optional<std::int64_t>& of) {
+      return of ? BytesText(*of) : std::string("-");
+    };
+    table.Add({"cache grows by", bytes(a->cache_growth_bytes), bytes(b->cache_growth_bytes),
+               RatioCell(a->cache_growth_bytes.value_or(0), b->cache_growth_bytes.value_or(0))});
   }
 
   void Weights(const RecordedJob& of) {
     const RankRecording& rank = of.ranks.front();
     if (rank.trained_weights > 0 && rank.frozen_weights > 0) {
-      text_ += Wrap(fmt::format("{}: {} matrices of {} are trained, {} of {} are frozen", of.label,
-                                rank.trained_weights, BytesText(rank.trained_bytes),
-                                rank.frozen_weights, BytesText(rank.frozen_bytes)),
-                    kConsoleWidth, 2);
+      text_ += Message(
+          style_,
+          fmt::format("{}: {} of {} {} trained, {} of {} {} frozen", of.label,
+                      rank.trained_weights == 1 ? "1 matrix"
+                                                : fmt::format("{} matrices", rank.trained_weights),
+                      BytesText(rank.trained_bytes), IsOrAre(rank.trained_weights),
+                      rank.frozen_weights, BytesText(rank.frozen_bytes),
+                      IsOrAre(rank.frozen_weights)),
+          2);
     }
   }
 
@@ -163,8 +187,8 @@ class DifferenceText {
     if (of_.shares.empty()) {
       return;
     }
-    const std::string a = Fit(a_.label, kShortLabelWidth);
-    const std::string b = Fit(b_.label, kShortLabelWidth);
+    const std::string a = Short(a_.label, kShortLabelWidth);
+    const std::string b = Short(b_.label, kShortLabelWidth);
     Table table(
         {"class", a + " FLOP/s", a + " bandw.", b + " FLOP/s", b + " bandw.", "peaks", "use"});
     const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
@@ -182,7 +206,7 @@ class DifferenceText {
     }
     text_ +=
         Heading(style_, "Share of peak", "ratio of times = that of the peaks x that of their use") +
-        table.Text();
+        TableText(style_, table);
   }
 
   [[nodiscard]] std::string DevicesNote() const {
@@ -190,7 +214,7 @@ class DifferenceText {
       return of.device.empty() ? std::string("unknown device") : of.device;
     };
     return of_.totals_a.on_device || of_.totals_b.on_device
-               ? Fit(name(of_.totals_a), 32) + " and " + Fit(name(of_.totals_b), 32)
+               ? Short(name(of_.totals_a), 32) + " and " + Short(name(of_.totals_b), 32)
                : std::string();
   }
 
@@ -201,28 +225,29 @@ class DifferenceText {
     if (shown == 0) {
       return;
     }
-    Table table({"name", "count", Fit(a_.label, kLabelWidth), Fit(b_.label, kLabelWidth), "ratio",
-                 "difference", "alone"});
+    Table table({"name", "count", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth),
+                 "ratio", "difference", "alone"});
     for (std::size_t i = 0; i < shown; ++i) {
       const AlignedRow& row = rows[i];
-      table.Add({Fit(row.name, kNameWidth), std::to_string(std::max(row.a.count, row.b.count)),
+      table.Add({Short(row.name, kNameWidth), std::to_string(std::max(row.a.count, row.b.count)),
                  TimeCell(row.a), TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
                  SignedDurationText(row.difference_ns()), AloneCell(row.a, row.b)});
     }
-    text_ += Heading(style_, title, more) + table.Text();
+    text_ += Heading(style_, title, more) + TableText(style_, table);
   }
 
   void ShapeRows() {
     constexpr std::size_t kMostShapes = 200;
-    Table table({"operation and shapes", Fit(a_.label, kShortLabelWidth),
-                 Fit(b_.label, kShortLabelWidth), "ratio", "difference"});
-    for (std::size_t i = 0; i < std::min(of_.shapes.size(), kMostShapes); ++i) {
+    Table table({"operation and shapes", Short(a_.label, kShortLabelWidth),
+                 Short(b_.label, kShortLabelWidth), "ratio", "difference"});
+    const std::size_t most = style_.markdown ? kMarkdownRows : kMostShapes;
+    for (std::size_t i = 0; i < std::min(of_.shapes.size(), most); ++i) {
       const AlignedRow& row = of_.shapes[i];
-      table.Add({Fit(row.name, 24) + " " + Fit(row.shape, kShapeWidth), TimeCell(row.a),
+      table.Add({Short(row.name, 24) + " " + Short(row.shape, kShapeWidth), TimeCell(row.a),
                  TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
                  SignedDurationText(row.difference_ns())});
     }
-    text_ += Heading(style_, "Shapes that differ most", "") + table.Text();
+    text_ += Heading(style_, "Shapes that differ most", "") + TableText(style_, table);
   }
 
   void CriticalPaths() {
@@ -245,13 +270,14 @@ class DifferenceText {
     if (names.empty()) {
       return;
     }
-    Table table({"class", Fit(a_.label, kLabelWidth), Fit(b_.label, kLabelWidth), "ratio"});
+    Table table({"class", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth), "ratio"});
     for (const std::string& name : names) {
       const std::int64_t a = find(a_, name);
       const std::int64_t b = find(b_, name);
       table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
     }
-    text_ += Heading(style_, "Critical path", "the chain that the end follows from") + table.Text();
+    text_ += Heading(style_, "Critical path", "the chain that the end follows from") +
+             TableText(style_, table);
   }
 
   const RecordedJob& a_;
@@ -269,6 +295,13 @@ class DifferenceText {
 std::string RecordingsText(const ComparedRecordings& compared, bool colour, bool full) {
   const Style style = MakeStyle(colour);
   std::string text;
+  if (compared.comparison.repeats_are_runs) {
+    text = ComparisonText(compared.sides, compared.comparison, colour, full);
+    if (!full) {
+      return text + "-v also shows the operations of the recordings in the middle of their sides\n";
+    }
+    text += "\n";
+  }
   const std::size_t count = std::max<std::size_t>(compared.differences.size(), 1);
   const std::size_t each = (kRecordingLines - count + 1) / count;
   for (std::size_t s = 0; s < compared.differences.size(); ++s) {
@@ -276,6 +309,22 @@ std::string RecordingsText(const ComparedRecordings& compared, bool colour, bool
     text += DifferenceText(compared.recordings[0], compared.recordings[s + 1],
                            compared.differences[s], style, full)
                 .Text(each, compared.differences.size() > 1);
+  }
+  return text;
+}
+
+std::string RecordingsMarkdown(const ComparedRecordings& compared) {
+  const Style style = MarkdownStyle();
+  std::string text;
+  if (compared.comparison.repeats_are_runs) {
+    text = ComparisonMarkdown(compared.sides, compared.comparison) + "\n";
+  }
+  for (std::size_t s = 0; s < compared.differences.size(); ++s) {
+    const RecordedJob& a = compared.recordings[0];
+    const RecordedJob& b = compared.recordings[s + 1];
+    text += fmt::format("{}## {} against {}\n\n", s == 0 ? "" : "\n", MarkdownText(b.label),
+                        MarkdownText(a.label)) +
+            DifferenceText(a, b, compared.differences[s], style, true).Text(0, false);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/counted.h"
 #include "replayer/rank_state.h"
 
 namespace reprise {
@@ -203,7 +204,7 @@ class Standstill {
       AddRows(*rows[i], text);
     }
     return rows.size() > kMostRanks
-               ? text + fmt::format("\n       and {} more ranks", rows.size() - kMostRanks)
+               ? text + "\n       and " + Counted(rows.size() - kMostRanks, "more rank")
                : text;
   }
 

@@ -224,6 +224,7 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
   REPRISE_TRY(add_parts(sums));
   analysis.page = sums.Finish();
   Conclude(outline, sums, analysis.report);
+  analysis.report.phase_uses = PhaseUsesOf(analysis.report);
   analysis.report.verdict = FindVerdict(analysis.report, options.same_machine);
   return analysis;
 }

@@ -134,6 +134,10 @@ std::string ClassSection(const Report& report, const Style& style) {
          table.Text();
 }
 
+std::string PhaseSection(const Report& report, const Style& style) {
+  return PhaseUsesText(report, style, report.phase_uses.size());
+}
+
 std::string ShapeSection(const Report& report, const Style& style) {
   const Verdict& verdict = report.verdict;
   const bool recorded = HasRecordedTimes(report);
@@ -300,14 +304,23 @@ struct ReportSection {
 };
 
 constexpr ReportSection kReportSections[] = {
-    {"verdict", VerdictLines},      {"step", StepSection},
-    {"classes", ClassSection},      {"shapes", ShapeSection},
-    {"difference", DifferenceText}, {"nodes", NodeErrorsText},
-    {"operations", OffendersText},  {"critical-path", CriticalPathText},
-    {"threads", ActorsText},        {"overlap", OverlapText},
-    {"values", ValuesText},         {"transfers", CollectiveSection},
-    {"ranks", RankSection},         {"energy", EnergySection},
-    {"thermal", ThermalSection},    {"telemetry", MetricSection},
+    {"verdict", VerdictLines},
+    {"step", StepSection},
+    {"classes", ClassSection},
+    {"phases", PhaseSection},
+    {"shapes", ShapeSection},
+    {"difference", DifferenceText},
+    {"nodes", NodeErrorsText},
+    {"operations", OffendersText},
+    {"critical-path", CriticalPathText},
+    {"threads", ActorsText},
+    {"overlap", OverlapText},
+    {"values", ValuesText},
+    {"transfers", CollectiveSection},
+    {"ranks", RankSection},
+    {"energy", EnergySection},
+    {"thermal", ThermalSection},
+    {"telemetry", MetricSection},
     {"notes", NoteSection},
 };
 

@@ -13,7 +13,8 @@ constexpr std::size_t kMostClasses = 10;
 constexpr std::size_t kMostTransfers = 8;
 constexpr std::size_t kMostRanks = 16;
 
-// "3.21 mJ", "48.0 J".
+}  // namespace
+
 std::string JoulesText(std::optional<double> joules) {
   if (!joules) {
     return "-";
@@ -30,6 +31,8 @@ std::string JoulesText(std::optional<double> joules) {
   }
   return fmt::format("{} {}", NumberText(value), kUnits[unit]);
 }
+
+namespace {
 
 std::string SpreadText(const std::optional<Spread>& spread) {
   return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";

@@ -148,6 +148,15 @@ Json MetricJson(const MetricRow& row) {
           {"ranks", row.ranks}};
 }
 
+Json PhaseUseJson(const PhaseUse& use) {
+  return {{"name", use.name},
+          {"time_ns", OrNull(use.time_ns)},
+          {"tokens", OrNull(use.tokens)},
+          {"tokens_per_second", OrNull(use.TokensPerSecond())},
+          {"joules", OrNull(use.joules)},
+          {"joules_per_token", OrNull(use.JoulesPerToken())}};
+}
+
 Json ManifestJson(const RunManifest& manifest) {
   return {{"command", manifest.command},       {"reprise_version", manifest.reprise_version},
           {"trace_name", manifest.trace_name}, {"trace_path", manifest.trace_path},
@@ -198,6 +207,7 @@ Json ReportJson(const Report& report) {
   AddFidelityJson(report.details, json["fidelity"]);
   json["classes"] = RowsJson(report.classes, ClassJson);
   json["phases"] = RowsJson(report.phases, ClassJson);
+  json["phase_uses"] = RowsJson(report.phase_uses, PhaseUseJson);
   json["shapes"] = RowsJson(report.shapes, ShapeJson);
   json["values"] = RowsJson(report.values, ValueJson);
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);

@@ -14,6 +14,7 @@
 #include "report/energy.h"
 #include "report/fidelity.h"
 #include "report/machines.h"
+#include "report/phase_uses.h"
 #include "report/thermal.h"
 #include "report/values.h"
 #include "report/verdict.h"
@@ -174,8 +175,9 @@ struct Report {
   FidelityDetails details;
   std::vector<ClassRow> classes;  // by recorded time, longest first
   std::vector<ClassRow> phases;   // likewise, of the phases that have any node
-  std::vector<ShapeRow> shapes;   // of measured operations, by |difference|
-  std::vector<ValueRow> values;   // empty where they were not checked
+  std::vector<PhaseUse> phase_uses;
+  std::vector<ShapeRow> shapes;  // of measured operations, by |difference|
+  std::vector<ValueRow> values;  // empty where they were not checked
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;
   std::vector<DeviceLimitRow> device_limits;  // by name; none in runs that did not measure them

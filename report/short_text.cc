@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "core/counted.h"
 #include "report/console_lines.h"
 #include "report/monitored_text.h"
 #include "report/report.h"
@@ -16,6 +18,9 @@ namespace {
 
 constexpr std::size_t kMostShortClasses = 5;
 constexpr std::size_t kMostShortMetrics = 12;
+constexpr std::size_t kMostShortPhases = 4;
+// The command adds two lines below.
+constexpr std::size_t kMostShortLines = 38;
 constexpr std::size_t kMostShortWarnings = 5;
 
 std::string ShortVerdict(const Report& report, const Style& style) {
@@ -224,13 +229,15 @@ std::string RankLine(const Report& report, const Style& style) {
     }
   }
   const bool folded = HasClasses(report);
-  std::string text = folded ? fmt::format("{} in {} class{} of equal ones", RanksOf(report),
-                                          report.ranks.size(), report.ranks.size() == 1 ? "" : "es")
-                     : IsSimulated(report.manifest)
-                         ? fmt::format("{} simulated", report.ranks.size())
-                         : fmt::format("{} on {} host{}", report.ranks.size(), hosts.size(),
-                                       hosts.size() == 1 ? "" : "s");
-  if (slowest != nullptr && report.ranks.size() > 1) {
+  std::string text =
+      folded ? fmt::format("{} in {} of equal ones", RanksOf(report),
+                           Counted(report.ranks.size(), "class"))
+      : IsSimulated(report.manifest)
+          ? fmt::format("{} simulated", report.ranks.size())
+          : fmt::format("{} on {}", report.ranks.size(), Counted(hosts.size(), "host"));
+  if (slowest != nullptr && slowest == fastest && report.ranks.size() > 1) {
+    text += ": all with " + DurationText(slowest->step_time_replayed_ns);
+  } else if (slowest != fastest) {
     const auto name = [folded](const RankRow& row) {
       return folded ? ClassText(row) : fmt::format("rank {}", row.rank);
     };
@@ -278,10 +285,15 @@ std::string ShortText(const Report& report, bool colour) {
   if (IsMonitored(report.manifest)) {
     return ShortMonitored(report, style);
   }
-  return ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
-         OperationLine(report, style) + SourceLine(report, style) + KernelLine(report, style) +
-         TransferLine(report, style) + RankLine(report, style) + EnergyLine(report, style) +
-         MissingLine(report, style) + ShortClassTable(report).Text(style);
+  const std::string text =
+      ShortVerdict(report, style) + CoverageLine(report, style) + StepLine(report, style) +
+      OperationLine(report, style) + SourceLine(report, style) + KernelLine(report, style) +
+      TransferLine(report, style) + RankLine(report, style) + EnergyLine(report, style) +
+      MissingLine(report, style) + ShortClassTable(report).Text(style);
+  const std::string phases = PhaseUsesText(report, style, kMostShortPhases);
+  const auto lines =
+      std::count(text.begin(), text.end(), '\n') + std::count(phases.begin(), phases.end(), '\n');
+  return std::cmp_less_equal(lines, kMostShortLines) ? text + phases : text;
 }
 
 }  // namespace reprise

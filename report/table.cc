@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/counted.h"
+
 namespace reprise {
 namespace {
 
@@ -54,10 +56,29 @@ std::string Table::Text(std::size_t left) const {
   return text;
 }
 
+std::string Table::Markdown() const {
+  std::string text;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line = "|";
+    for (const std::string& cell : rows_[r]) {
+      line += " " + MarkdownText(cell) + " |";
+    }
+    text += line + "\n";
+    if (r == 0) {
+      text += "|";
+      for (std::size_t c = 0; c < rows_[0].size(); ++c) {
+        text += c == 0 ? " --- |" : " ---: |";
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 std::string RanksLeftOut(std::size_t ranks) {
-  return ranks > kMostRankRows
-             ? fmt::format("  .. and {} ranks more; --json has all\n", ranks - kMostRankRows)
-             : "";
+  return ranks > kMostRankRows ? fmt::format("  .. and {}; --json has all\n",
+                                             Counted(ranks - kMostRankRows, "more rank"))
+                               : "";
 }
 
 std::string Fit(const std::string& text, std::size_t width) {
@@ -94,6 +115,14 @@ std::string ErrorText(std::optional<double> fraction) {
   return fraction ? fmt::format("{:+.1f} %", 100 * *fraction) : "-";
 }
 
+std::string TableText(const Style& style, const Table& table, std::size_t left) {
+  return style.markdown ? table.Markdown() : table.Text(left);
+}
+
+std::string Message(const Style& style, const std::string& text, std::size_t indent) {
+  return style.markdown ? "- " + MarkdownText(text) + "\n" : Wrap(text, kConsoleWidth, indent);
+}
+
 std::string Wrap(const std::string& text, std::size_t width, std::size_t indent) {
   std::string out;
   std::string rest = text;
@@ -113,7 +142,17 @@ std::string Wrap(const std::string& text, std::size_t width, std::size_t indent)
 
 Style MakeStyle(bool colour) { return colour ? Style{"\x1b[1m", "\x1b[2m", "\x1b[0m"} : Style{}; }
 
+Style MarkdownStyle() {
+  Style style;
+  style.markdown = true;
+  return style;
+}
+
 std::string Heading(const Style& style, const std::string& title, const std::string& more) {
+  if (style.markdown) {
+    return fmt::format("\n### {}\n\n{}", MarkdownText(title),
+                       more.empty() ? "" : MarkdownText(more) + ".\n\n");
+  }
   return fmt::format("\n{}{}{}{}{}{}\n", style.bold, title, style.reset, style.dim,
                      more.empty() ? "" : "  " + more, style.reset);
 }

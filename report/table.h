@@ -15,11 +15,13 @@ namespace reprise {
 // Bytes of a line, at most.
 inline constexpr std::size_t kConsoleWidth = 100;
 
-// ANSI sequences, or nothing where the output is no terminal.
+// ANSI sequences, or nothing where the output is no terminal. `markdown`: a page's text instead.
 struct Style {
   std::string bold, dim, reset;
+  bool markdown = false;
 };
 [[nodiscard]] Style MakeStyle(bool colour);
+[[nodiscard]] Style MarkdownStyle();
 // Of a section, after a blank line; `more` explains it.
 [[nodiscard]] std::string Heading(const Style& style, const std::string& title,
                                   const std::string& more);
@@ -38,12 +40,18 @@ class Table {
   }
   // The first `left` columns are set to the left.
   [[nodiscard]] std::string Text(std::size_t left = 1) const;
+  // The same for a page, without the notes of rows.
+  [[nodiscard]] std::string Markdown() const;
   [[nodiscard]] bool Empty() const { return rows_.size() == 1; }
 
  private:
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::string> notes_ = {""};  // by row
 };
+
+[[nodiscard]] std::string TableText(const Style& style, const Table& table, std::size_t left = 1);
+// A sentence: an item of a list on a page, else lines with `indent` blanks from the second on.
+[[nodiscard]] std::string Message(const Style& style, const std::string& text, std::size_t indent);
 
 // The most rows that a table of ranks shows.
 inline constexpr std::size_t kMostRankRows = 32;

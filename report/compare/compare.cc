@@ -172,7 +172,7 @@ Comparison Compare(const std::vector<ComparedSide>& sides,
                    const std::vector<Incomparable>& allowed) {
   Comparison comparison;
   comparison.repeats_are_runs = RepeatsAreRuns(sides);
-  comparison.rows = CompareQuantities(sides);
+  comparison.rows = CompareQuantities(sides, comparison.repeats_are_runs);
   comparison.transfers = CompareTransfers(sides);
   comparison.settings = DifferingSettings(sides);
   for (std::size_t s = 1; s < sides.size(); ++s) {

@@ -19,10 +19,20 @@ struct ComparedRun {
   Report report;
 };
 
-// What is compared: one run, or several repeats of it.
+// A trace set, which has no report.
+struct ComparedCapture {
+  std::string path;
+  std::string devices;  // "4 x NVIDIA H100"
+  std::int64_t hosts = 0, world_size = 0;
+  std::int64_t ranks = 0;  // that are there, and in sums
+  std::vector<double> step_seconds;
+};
+
+// What is compared: one run, or several repeats of it; or captures in their place.
 struct ComparedSide {
   std::string label;
   std::vector<ComparedRun> runs;
+  std::vector<ComparedCapture> captures = {};
 };
 
 // A reason for which two runs should not be compared. `key` is what --allow takes: "trace",
@@ -105,8 +115,10 @@ struct Setting {
 };
 
 struct Comparison {
-  // Whether repeats are runs; otherwise they are iterations of one run, whose spread does not show
-  // how runs differ: no interval, and no claim.
+  // Of recordings, aligned: repeats are recordings then, and verdicts are of their alignment.
+  bool recorded = false;
+  // Whether repeats are runs (or recordings); otherwise they are iterations of one run, whose
+  // spread does not show how runs differ: no interval, and no claim.
   bool repeats_are_runs = false;
   std::vector<std::string> verdicts;  // of every side after the first
   std::vector<std::string> warnings;
@@ -116,6 +128,25 @@ struct Comparison {
   std::vector<std::optional<DifferenceParts>> differences;  // of every side after the first
   std::vector<HeatMap> heat;                                // by side, of its first run
 };
+
+// The repeats of one side, and those that its ratio is to.
+struct SideValues {
+  std::vector<double> values, base;
+  bool modelled = false;
+  std::string why_no_ratio;  // empty: there may be one
+};
+// `like` has the row's name, unit and the like; SideValues of every side, the first one's without a
+// base. Nothing where no side has a value.
+[[nodiscard]] std::optional<ComparedRow> CompareValues(ComparedRow like,
+                                                       const std::vector<SideValues>& sides,
+                                                       bool repeats_are_runs);
+// Each quantity that a run of any side has, the summary's first.
+[[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
+                                                         bool repeats_are_runs);
+// Each rank's metrics: step, power, temperature and the like.
+[[nodiscard]] HeatMap DescribeHeat(const Report& report);
+// Whether the run's times are modelled.
+[[nodiscard]] bool IsDry(const Report& report);
 
 // Why these should not be compared, each reason once; empty if they can.
 [[nodiscard]] std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& sides);

@@ -109,9 +109,10 @@ Status Check(const Condition& condition, const std::vector<ComparedSide>& sides,
       }
     }
     return UsageError(fmt::format(
-        "--fail-if '{}': these runs have no '{}'; they have {}, and the classes, phases and "
+        "--fail-if '{}': these {} have no '{}'; they have {}, and the classes, phases and "
         "collectives of --json: class.NAME, class.NAME.energy, phase.NAME, collective.NAME",
-        condition.text, condition.name, fmt::join(names, ", ")));
+        condition.text, comparison.recorded ? "recordings" : "runs", condition.name,
+        fmt::join(names, ", ")));
   }
   for (std::size_t s = condition.of == Of::kValue ? 0 : 1; s < sides.size(); ++s) {
     const ComparedCell& cell = found->cells[s];

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "report/compare/compare.h"
+#include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
 #include "report/rows_json.h"
 
@@ -53,7 +54,27 @@ Json NumberIn(const std::string& label) {
   return std::isfinite(number) ? Json(number) : Json(nullptr);
 }
 
+Json CaptureJson(const ComparedCapture& capture) {
+  return {{"path", capture.path},    {"mode", "capture"},
+          {"complete", true},        {"iterations", 1},
+          {"oversubscribed", false}, {"step_seconds", capture.step_seconds}};
+}
+
+Json CaptureSideJson(const ComparedSide& side) {
+  const ComparedCapture& first = side.captures.front();
+  return {{"label", side.label},
+          {"number", NumberIn(side.label)},
+          {"devices", first.devices},
+          {"hosts", first.hosts},
+          {"world_size", first.world_size},
+          {"ranks", first.ranks},
+          {"runs", RowsJson(side.captures, CaptureJson)}};
+}
+
 Json SideJson(const ComparedSide& side) {
+  if (side.runs.empty()) {
+    return CaptureSideJson(side);
+  }
   const RunManifest& manifest = side.runs.front().report.manifest;
   return {{"label", side.label},
           {"number", NumberIn(side.label)},
@@ -135,16 +156,27 @@ Json SettingJson(const Setting& setting) {
 
 }  // namespace
 
+std::string_view RepeatsName(const Comparison& comparison) {
+  if (comparison.recorded) {
+    return comparison.repeats_are_runs ? "recordings" : "none";
+  }
+  return comparison.repeats_are_runs ? "runs" : "iterations";
+}
+
+nlohmann::ordered_json QuantitiesJson(const Comparison& comparison) {
+  return RowsJson(comparison.rows, RowJson);
+}
+
 std::string ComparisonJson(const std::vector<ComparedSide>& sides, const Comparison& comparison,
                            const std::vector<std::string>& figures) {
   Json json;
   json["figures"] = figures;
-  json["repeats"] = comparison.repeats_are_runs ? "runs" : "iterations";
+  json["repeats"] = RepeatsName(comparison);
   json["sides"] = RowsJson(sides, SideJson);
   json["verdicts"] = comparison.verdicts;
   json["warnings"] = comparison.warnings;
   json["settings"] = RowsJson(comparison.settings, SettingJson);
-  json["quantities"] = RowsJson(comparison.rows, RowJson);
+  json["quantities"] = QuantitiesJson(comparison);
   json["collectives"] = RowsJson(comparison.transfers, TransferJson);
   json["differences"] = RowsJson(comparison.differences, DifferenceJson);
   json["heat"] = RowsJson(comparison.heat, HeatJson);

@@ -240,7 +240,13 @@ std::string ValueText(const std::string& unit, std::optional<double> value) {
 
 std::string HowMeasured(const Comparison& comparison) {
   const std::string repeats =
-      comparison.repeats_are_runs
+      comparison.recorded
+          ? (comparison.repeats_are_runs
+                 ? "Medians over recordings; in brackets the 95 % interval of a ratio, from "
+                   "recording to recording."
+                 : "Values of one recording a side. How one differs from the next is not known, so "
+                   "ratios have no interval; give several of each side: A=SET,SET,SET.")
+      : comparison.repeats_are_runs
           ? "Medians over runs, each the median of its iterations; in brackets the 95 % interval "
             "of a ratio, from run to run."
           : "Medians over iterations. How one run differs from the next is not known, so ratios "

@@ -72,40 +72,57 @@ std::string WhyNoRatio(Basis basis, const Report& of, const Report& base) {
 
 std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const QuantityKind& kind,
                                    bool of_runs) {
-  ComparedRow row{.name = kind.name,
-                  .label = kind.label,
-                  .group = kind.group,
-                  .unit = kind.unit,
-                  .better = kind.better,
-                  .cells = {},
-                  .note = {}};
+  const auto report_of = [](const ComparedSide& side) {
+    return side.runs.empty() ? nullptr : &side.runs.front().report;
+  };
+  const Report* const base = report_of(sides.front());
+  std::vector<SideValues> all;
+  for (const ComparedSide& side : sides) {
+    const Report* const report = report_of(side);
+    SideValues& of = all.emplace_back();
+    of.values = ValuesOf(side, kind, of_runs);
+    of.base = all.front().values;
+    of.modelled = report != nullptr && IsModelled(kind.basis, *report);
+    of.why_no_ratio = report == nullptr || base == nullptr || report == base
+                          ? ""
+                          : WhyNoRatio(kind.basis, *report, *base);
+  }
+  return CompareValues({.name = kind.name,
+                        .label = kind.label,
+                        .group = kind.group,
+                        .unit = kind.unit,
+                        .better = kind.better,
+                        .cells = {},
+                        .note = {}},
+                       all, of_runs);
+}
+
+}  // namespace
+
+std::optional<ComparedRow> CompareValues(ComparedRow row, const std::vector<SideValues>& sides,
+                                         bool repeats_are_runs) {
   bool any = false;
-  const Values base = ValuesOf(sides.front(), kind, of_runs);
-  for (std::size_t s = 0; s < sides.size(); ++s) {
-    const Report& report = sides[s].runs.front().report;
-    const Values values = ValuesOf(sides[s], kind, of_runs);
+  for (const SideValues& of : sides) {
+    const bool first = row.cells.empty();
+    const Values& base = first ? of.values : of.base;
     ComparedCell& cell = row.cells.emplace_back();
-    cell.quantity = Describe(values);
-    cell.modelled = cell.quantity && IsModelled(kind.basis, report);
+    cell.quantity = Describe(of.values);
+    cell.modelled = cell.quantity && of.modelled;
     any = any || cell.quantity;
-    const std::string why =
-        s == 0 ? "" : WhyNoRatio(kind.basis, report, sides.front().runs.front().report);
-    if (why.empty() && HasRatio(kind.unit)) {
-      cell.ratio = RatioOf(values, base);
-      cell.runs_needed = s == 0 ? std::nullopt : RepeatsFor(kNarrow, values, base);
-      if (cell.ratio && !of_runs) {
+    if (of.why_no_ratio.empty() && HasRatio(row.unit)) {
+      cell.ratio = RatioOf(of.values, base);
+      cell.runs_needed = first ? std::nullopt : RepeatsFor(kNarrow, of.values, base);
+      if (cell.ratio && !repeats_are_runs) {
         cell.ratio->low = cell.ratio->high = std::nullopt;  // from iteration to iteration: no claim
       }
-    } else if (why.empty() && cell.quantity && !base.empty()) {
+    } else if (of.why_no_ratio.empty() && cell.quantity && !base.empty()) {
       cell.difference = cell.quantity->value - Describe(base)->value;
-    } else if (!why.empty() && cell.quantity && !base.empty()) {
-      row.note = why;
+    } else if (!of.why_no_ratio.empty() && cell.quantity && !base.empty()) {
+      row.note = of.why_no_ratio;
     }
   }
   return any ? std::optional(std::move(row)) : std::nullopt;
 }
-
-}  // namespace
 
 std::string_view Name(Better better) {
   switch (better) {
@@ -144,11 +161,11 @@ std::string MeteredText(const Report& report) {
   return fmt::format("{}", fmt::join(kinds, " + "));
 }
 
-std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides) {
-  const bool of_runs = RepeatsAreRuns(sides);
+std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
+                                           bool repeats_are_runs) {
   std::vector<ComparedRow> rows;
   for (const QuantityKind& kind : FindQuantityKinds(sides)) {
-    if (auto row = MakeRow(sides, kind, of_runs)) {
+    if (auto row = MakeRow(sides, kind, repeats_are_runs)) {
       rows.push_back(std::move(*row));
     }
   }

@@ -9,7 +9,6 @@
 
 namespace reprise {
 
-[[nodiscard]] bool IsDry(const Report& report);
 [[nodiscard]] bool IsMonitored(const Report& report);
 
 // Whether every side has two runs or more, so that runs are the repeats.
@@ -17,9 +16,6 @@ namespace reprise {
 
 // What the meters in a report's total are of: "GPUs" for any vendor's, else their source.
 [[nodiscard]] std::string MeteredText(const Report& report);
-
-// Each quantity that any side has, the summary's first.
-[[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides);
 
 [[nodiscard]] std::vector<ComparedTransfer> CompareTransfers(
     const std::vector<ComparedSide>& sides);
@@ -32,7 +28,5 @@ namespace reprise {
 // Of the job, with those that classes stand for, and those that left no file.
 [[nodiscard]] std::int64_t JobRanks(const Report& report);
 [[nodiscard]] std::string DevicesText(const Report& report);
-
-[[nodiscard]] HeatMap DescribeHeat(const Report& report);
 
 }  // namespace reprise

@@ -58,30 +58,7 @@ std::string Aligned(const PresentedTable& presented, const Style& style) {
   for (const auto& row : presented.rows) {
     table.Add(row);
   }
-  return Heading(style, presented.title, presented.more) + table.Text();
-}
-
-std::string MarkdownTable(const PresentedTable& table) {
-  const auto line = [](const std::vector<std::string>& cells) {
-    std::string text = "|";
-    for (const std::string& cell : cells) {
-      text += " " + MarkdownText(cell) + " |";
-    }
-    return text + "\n";
-  };
-  std::string text = fmt::format("\n### {}\n\n", MarkdownText(table.title));
-  if (!table.more.empty()) {
-    text += MarkdownText(table.more) + ".\n\n";
-  }
-  text += line(table.header) + "|";
-  for (std::size_t c = 0; c < table.header.size(); ++c) {
-    text += c == 0 ? " --- |" : " ---: |";
-  }
-  text += "\n";
-  for (const auto& row : table.rows) {
-    text += line(row);
-  }
-  return text;
+  return Heading(style, presented.title, presented.more) + TableText(style, table);
 }
 
 }  // namespace
@@ -113,7 +90,8 @@ std::string ComparisonText(const std::vector<ComparedSide>& sides, const Compari
 
 std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
                                const Comparison& comparison) {
-  std::string text = "## Comparison of runs\n\n";
+  std::string text =
+      fmt::format("## Comparison of {}\n\n", comparison.recorded ? "recordings" : "runs");
   for (const std::string& verdict : comparison.verdicts) {
     text += "- **" + MarkdownText(verdict) + "**\n";
   }
@@ -123,7 +101,7 @@ std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
   text += "\n" + MarkdownText(HowMeasured(comparison)) + "\n";
   for (const auto& positions : SidesTogether(sides.size(), sides.size())) {
     for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kAny)) {
-      text += MarkdownTable(table);
+      text += Aligned(table, MarkdownStyle());
     }
   }
   return text;

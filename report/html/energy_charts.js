@@ -54,6 +54,32 @@ function drawEnergy(box, data, filters) {
   return undefined;
 }
 
+// How fast each phase goes, and what a token of it takes.
+function drawPhaseUses(box, data) {
+  const { phase_uses: uses, attribution, tokens } = data.report;
+  if (uses.length === 0) return 'Neither energy nor tokens are known of this run.';
+  const modelled = attribution && attribution.modelled;
+  const some = (key) => uses.some((use) => known(use[key]));
+  box.append(note(`Of one step. Time: the mean of a rank's operations, of prefill and decode the passes from end to end. Tokens and energy of all ranks.${
+    tokens ? ` Tokens: ${tokens.from}.` : ''}`));
+  if (modelled) box.append(warning(`Modelled, not measured: source ${data.report.energy_source}.`));
+  const columns = [textColumn('phase', (use) => use.name), column('time', (use) => duration(use.time_ns)), column('tokens', (use) => count(use.tokens)),
+    column('tokens/s', (use) => number(use.tokens_per_second)), column('energy', (use) => joules(use.joules)),
+    column('J/token', (use) => joules(use.joules_per_token))];
+  const bars = (key, title, format, paint) => {
+    const rows = uses.filter((use) => known(use[key]));
+    if (rows.length > 0) {
+      stackedBars(box, rows.map((use) => ({ name: use.name, bars: [{ parts: [{ name: title, value: use[key], colour: paint }] }] })),
+        { title, format, columns, rows: uses });
+    }
+  };
+  bars('joules', `Energy of a step by phase${modelled ? ' (modelled)' : ''}`, joules, 'var(--c5)');
+  bars('tokens_per_second', 'Tokens per second by phase', number, 'var(--c0)');
+  bars('joules_per_token', `Energy of a token by phase${modelled ? ' (modelled)' : ''}`, joules, 'var(--c5)');
+  if (!['joules', 'tokens_per_second', 'joules_per_token'].some(some)) box.append(table(columns, uses));
+  return undefined;
+}
+
 function drawThrottling(box, data) {
   const { throttling, peaks, heating } = data.report.thermal;
   if (throttling.length + peaks.length + heating.length === 0) return 'No source tells of throttling, power peaks or temperatures on this machine.';
@@ -93,6 +119,7 @@ function drawThrottling(box, data) {
 }
 
 const ENERGY_SECTIONS = [
+  { id: 'phases', title: 'Phases: time, tokens, energy', uses: [], draw: drawPhaseUses },
   { id: 'energy', title: 'Energy', uses: ['rank', 'class'], draw: drawEnergy, left_out: ['energy.meters', 'energy.transfers', 'energy.ranks', 'energy.steps'] },
   { id: 'throttling', title: 'Throttling, power peaks, heating', uses: [], draw: drawThrottling,
     left_out: ['throttling.devices', 'throttling.intervals', 'power_peaks', 'heating'] },

@@ -140,12 +140,87 @@ function drawPasses(box, data) {
   return undefined;
 }
 
+// As recordings/ranks.h has it.
+const STRAGGLER_RATIO = 1.05;
+
+// Metrics of runs, power and temperature first.
+const METRIC_ORDER = ['watts', 'celsius', 'joules'];
+const metricRank = (unit) => (METRIC_ORDER.includes(unit) ? METRIC_ORDER.indexOf(unit) : METRIC_ORDER.length);
+const MOST_RANK_METRICS = 6;
+function rankMetrics(load) {
+  return load.metrics.filter((metric) => metric.unit !== 'seconds').sort((a, b) => metricRank(a.unit) - metricRank(b.unit)).slice(0, MOST_RANK_METRICS);
+}
+
+const RANK_PARTS = [['operations', (rank) => rank.operations_ns, 'var(--c0)'], ['exposed transfers', (rank) => rank.exposed_ns, 'var(--c2)'],
+  ['rest of the step', (rank) => Math.max(0, rank.step_ns - rank.operations_ns - rank.exposed_ns), 'var(--c15)']];
+const MOST_RANK_BARS = 64;
+// Where the load of one side's ranks is uneven, by rank, host, slot and device.
+function drawRanksOf(box, side) {
+  const { load } = side;
+  box.append(element('p', { class: 'verdict' }, `${load.verdict}.`));
+  if (load.ranks.length < 2) return;
+  const late = new Set(load.stragglers);
+  const shown = [...load.ranks].sort((a, b) => b.operations_ns - a.operations_ns).slice(0, MOST_RANK_BARS).sort((a, b) => a.rank - b.rank);
+  const place = (rank) => (rank.slot === null ? '' : `${shortened(rank.host, 24)}/${rank.slot}`);
+  const hosts = load.ranks.some((rank) => rank.slot !== null);
+  const placed = load.ranks.some((rank) => rank.placement);
+  stackedBars(box, shown.map((rank) => ({ name: `rank ${rank.rank}${late.has(rank.rank) ? ', straggler' : ''}${hosts && place(rank) ? `, ${place(rank)}` : ''}`,
+    bars: [{ mark: rank.step_ns, parts: RANK_PARTS.map(([name, value, fill]) => ({ name, value: value(rank), colour: fill,
+      more: `${times(rank.to_median)} the median rank's operations` })) }] })), {
+    title: 'Load of ranks', format: duration, label: 'of one step; the mark is the end of the step',
+    text: `Most work over mean: ${percent(load.imbalance)}. Transfers are exposed where no operation of the rank ran.${load.ranks.length > shown.length ?
+      ` The ${shown.length} ranks with most work; the table has all.` : ''}`,
+    items: RANK_PARTS.map(([name, , fill]) => ({ name, colour: fill })),
+    columns: [textColumn('rank', (rank) => String(rank.rank)), ...(hosts ? [textColumn('host / slot', place)] : []),
+      textColumn('device', (rank) => rank.device || UNKNOWN), ...(placed ? [textColumn('placement', (rank) => rank.placement || UNKNOWN)] : []),
+      column('step', (rank) => duration(rank.step_ns)), column('operations', (rank) => duration(rank.operations_ns)),
+      column('to median', (rank) => times(rank.to_median)), column('idle', (rank) => duration(rank.idle_ns)),
+      column('exposed', (rank) => duration(rank.exposed_ns)), column('waiting', (rank) => duration(rank.waited_ns)),
+      ...rankMetrics(load).map((metric) => column(metric.name, (rank) => metricText(metric.unit)(rank.metrics[metric.name])))],
+    rows: load.ranks });
+  if (load.groups.length > 0) {
+    stackedBars(box, load.groups.map((group) => ({ name: `${group.kind} ${group.name || 'unknown'}`, bars: [{ parts: [{ name: 'operations',
+      value: group.operations_ns, colour: group.to_all > STRAGGLER_RATIO ? 'var(--bad)' : 'var(--c0)', more: `${times(group.to_all)} the mean of all ranks` }] }] })), {
+      title: 'Hosts, slots and devices', text: 'Means of their ranks, of one step.', format: duration,
+      columns: [textColumn('ranks by', (group) => group.kind), textColumn('', (group) => group.name || 'unknown'), column('ranks', (group) => count(group.ranks)),
+        column('operations', (group) => duration(group.operations_ns)), column('to all', (group) => times(group.to_all)),
+        column('waiting', (group) => duration(group.waited_ns))], rows: load.groups });
+  }
+  box.append(element('h3', {}, 'Classes that differ most between ranks'), table([textColumn('class', (of) => of.name), column('least', (of) => duration(of.least_ns)),
+    column('mean', (of) => duration(of.mean_ns)), column('most', (of) => duration(of.most_ns)), column('of rank', (of) => String(of.most_rank))], load.classes));
+}
+
+function drawPowerPeaks(box, load) {
+  if (load.power_peaks.length > 0) {
+    box.append(element('h3', {}, 'Power peaks'), note('Stretches above the mean by two standard deviations, and what ran in them.'),
+      table([textColumn('meter', (of) => `${of.device} ${worded(of.metric)}${of.host ? ` on ${of.host}` : ''}${of.modelled ? ' (modelled)' : ''}`),
+        column('above', (of) => watts(of.threshold_watts)), column('most', (of) => watts(of.most_watts)), column('peaks', (of) => count(of.peaks)),
+        column('throttled', (of) => count(of.throttled)),
+        textColumn('operations', (of) => of.operations.map((one) => `${shortened(one.name, 40)} ${duration(one.ns)}`).join(', '))], load.power_peaks));
+  }
+}
+
+function drawRecordedRanks(box, data) {
+  data.sides.forEach((side) => {
+    if (data.sides.length > 1) box.append(element('h3', {}, side.label));
+    drawRanksOf(box, side);
+    drawPowerPeaks(box, side.load);
+  });
+}
+
+function drawRepeats(box, data) {
+  box.append(note(`${howMeasured(data)} The other sections show the recording in the middle of each side.`),
+    table([textColumn('quantity', (row) => row.label), ...valueColumns(data)], data.quantities));
+}
+
 const RECORDING_SECTIONS = [
-  { id: 'verdict', title: 'Verdict', draw: drawRecordingVerdict },
-  { id: 'classes', title: 'Classes', draw: drawRecordedClasses },
+  { id: 'verdict', title: 'Verdict', needs: 'pair', draw: drawRecordingVerdict },
+  { id: 'repeats', title: 'Repeats', needs: 'repeats', draw: drawRepeats },
+  { id: 'classes', title: 'Classes', needs: 'pair', draw: drawRecordedClasses },
   { id: 'timelines', title: 'Timelines', draw: drawTimelines },
-  { id: 'activity', title: 'Busy, waiting, idle', draw: drawRecordedActivity },
-  { id: 'operations', title: 'Operations', draw: drawRecordedOperations },
-  { id: 'shares', title: 'Share of peak', draw: drawShares },
+  { id: 'activity', title: 'Busy, waiting, idle', needs: 'pair', draw: drawRecordedActivity },
+  { id: 'ranks', title: 'Ranks', draw: drawRecordedRanks },
+  { id: 'operations', title: 'Operations', needs: 'pair', draw: drawRecordedOperations },
+  { id: 'shares', title: 'Share of peak', needs: 'pair', draw: drawShares },
   { id: 'passes', title: 'Prefill and decode', draw: drawPasses },
 ];

@@ -71,8 +71,17 @@ function valueColumns(data) {
     ...(s === 0 ? [] : [column(`to ${heads(data)[0]}`, (row) => relationText(row, row.cells[s]) || UNKNOWN)])]);
 }
 
+// Trace sets, or trace sets and runs.
+const ofRecordings = (data) => ['recordings', 'none'].includes(data.repeats);
+
 // What the numbers are: stands next to them on every page.
 function howMeasured(data) {
+  if (ofRecordings(data)) {
+    return data.repeats === 'none' ? `Values are of one recording of each side, all ranks and one pass. ${data.sides.length < 2 ? '' :
+      'How one recording differs from the next is not known, so ratios have no interval. Give several of each side: A=SET,SET,SET.'}` :
+      `Values are medians over the recordings of a side. Ratios are to ${data.sides[0].label}, with their 95\u00a0% interval from recording to recording: ` +
+      'no difference is shown where it holds 1.';
+  }
   const runs = data.repeats === 'runs';
   const values = runs ? 'Values are medians over the runs of a side, each run\'s the median of its iterations.' :
     'Values are medians over the iterations of a side.';

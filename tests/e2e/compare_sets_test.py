@@ -69,6 +69,40 @@ class CompareSets(pages.PageTest):
         self.assertIn("gemm", of["verdict"])
         self.assertEqual(self.run_json("compare", self.dir / "plain")["kind"], "ranks")
 
+    def test_conditions_markdown_and_figures_of_sets(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        self.run_program("replay", trace, "-o", self.dir / "half", "--mode", "dry", "--quiet", "--time-scale", "gemm=0.5")
+        sides = (f"set={trace}", f"run={self.dir / 'half'}")
+        self.compare(*sides, "--fail-if", "class.gemm>0.51 || class.elementwise>1.01")
+        said = self.compare(*sides, "--fail-if", "class.gemm<=0.51", "--quiet", "-o", self.dir / "fails.html", expect=1).stderr
+        self.assertRegex(said, r"run: class\.gemm<=0\.51 holds, it is 0\.5")
+        # A set has no energy, and one recording of a side no interval: neither can be checked.
+        self.assertIn("can't be checked", self.compare(*sides, "--fail-if", "time.low>1", expect=BAD_INPUT).stderr)
+        self.assertIn("they have time", self.compare(*sides, "--fail-if", "nothing>1", expect=2).stderr)
+        # One set: its ranks.
+        self.compare(trace, "--fail-if", "imbalance.value>5")
+        self.compare(trace, "--fail-if", "imbalance.value>=0", expect=1)
+        text = self.compare(*sides, "--markdown").stdout
+        self.assertIn("## run against set", text)
+        self.assertRegex(text, r"\n\| gemm \| \d+ \| .* \| 0\.50x \|")
+        self.assertIn("### Ranks", self.compare(trace, "--markdown").stdout)
+        # Repeats of a side: an interval, and the names of conditions on it.
+        repeats = (f"a={trace},{trace}", f"b={trace},{trace}")
+        self.compare(*repeats, "--fail-if", "time.low>1 || time.high<1")
+        of = json.loads(self.compare(*repeats, "--json").stdout)
+        self.assertEqual((of["repeats"], of["quantities"][0]["cells"][1]["ratio"]), ("recordings", {"value": 1, "low": 1, "high": 1}))
+        other = self.convert("gloo/gpt_single")
+        self.assertIn("--allow part", self.compare(f"a={trace},{other}", f"b={trace}", expect=BAD_INPUT).stderr)
+        # A sweep: other jobs beside each other.
+        page_file = self.dir / "sweep.html"
+        self.compare(f"ranks 4={trace}", f"ranks 1={other}", "--figure", "parallelism", "--figure", "heatmap", "-o", page_file, "--quiet")
+        with browser.Page() as page:
+            self.opened(page, page_file)
+            pages.shot(page, "sweep_of_sets")
+            charts = self.sections(page)
+            self.assertGreater(charts["parallelism"], 2)
+            self.assertGreater(charts["heatmap"], 10)
+
     def test_unrelated_swapped_and_truncated_captures(self):
         gpt, resnet = self.convert("gloo/gpt_single"), self.convert("gloo/resnet18")
         said = self.compare(gpt, resnet, expect=BAD_INPUT).stderr
@@ -202,6 +236,16 @@ class CompareSets(pages.PageTest):
             self.check_reachable(page)
             self.check_harmless(page)
             self.check_themes(page, "recordings")
+        # The ranks of a set, with a side or alone.
+        ranks = self.convert("gloo_comms/gpt_pp4")
+        self.run_program("compare", ranks, "-o", page_file, "--quiet", "--force")
+        with browser.Page() as page:
+            self.opened(page, page_file)
+            pages.shot(page, "ranks")
+            self.assertGreater(self.sections(page)["ranks"], 10)
+            text = page.evaluate("document.getElementById('ranks').innerText")
+            self.assertIn("rank 3", text)
+            self.assertIn(json.loads(self.compare(ranks, "--json").stdout)["verdict"], text)
 
     def test_pairs_of_gpus(self):
         if not PAIRS.is_dir():

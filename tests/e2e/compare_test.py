@@ -120,7 +120,7 @@ class Compare(program.ProgramTest):
         a = self.write("a")
         page = self.dir / "x.html"
         page.write_text("kept")
-        for wrong in ([a, "-o", self.dir / "ranks.html"], [a, a, "-o", page], [a, a, "-o", self.dir / "x.txt"], [a, a, "--figure", "heatmap"],
+        for wrong in ([a, a, "-o", page], [a, a, "-o", self.dir / "x.txt"], [a, a, "--figure", "heatmap"],
                       [a, a, "--quiet"], [a, a, "--json", "--markdown"], [a, "-o", self.dir / "y.html", "--figure", "parallelism"],
                       [a, a, "--figure", "pie", "-o", self.dir / "y.html"]):
             self.compare(*wrong, expect=USAGE)
@@ -128,6 +128,8 @@ class Compare(program.ProgramTest):
         self.compare(a, a, "-o", page, "--force", "--quiet")
         self.assertIn("<!doctype html>", page.read_text())
         self.compare(a, "-o", self.dir / "heat.html", "--figure", "heatmap", "--quiet")
+        self.compare(a, "-o", self.dir / "ranks.html", "--quiet")
+        self.assertIn('"kind": "ranks"', (self.dir / "ranks.html").read_text())
 
     def test_one_run_shows_its_ranks(self):
         run = self.write("a", ranks=4)

@@ -54,7 +54,7 @@ class InBrowser(pages.PageTest):
             self.opened(page, write_page(self, run))
             pages.shot(page, "simulated")
             charts = self.sections(page)
-            for section in ("summary", "step-time", "busbw", "roofline", "heat-map", "telemetry", "energy"):
+            for section in ("summary", "step-time", "busbw", "roofline", "heat-map", "telemetry", "phases", "energy"):
                 self.assertGreater(charts.get(section, 0), 0, section)
             for section in ("overlap", "critical-path", "offenders"):
                 self.assertNotIn(section, charts)
@@ -79,7 +79,7 @@ class InBrowser(pages.PageTest):
             pages.shot(page, "light")
             charts = self.sections(page)
             for section in ("summary", "step-time", "overlap", "critical-path", "stragglers", "busbw", "roofline",
-                            "heat-map", "telemetry", "energy"):
+                            "heat-map", "telemetry", "phases", "energy"):
                 self.assertGreater(charts.get(section, 0), 0, section)
             self.assertEqual(page.evaluate("document.querySelectorAll('#roofline path.roof').length"), 1)
             self.assertGreater(int(page.evaluate("document.documentElement.dataset.charts")), 15)

@@ -9,6 +9,7 @@
 #include "recordings/inference.h"
 #include "recordings/power.h"
 #include "recordings/ranks.h"
+#include "recordings/ranks_json.h"
 #include "recordings/read.h"
 #include "recordings/show.h"
 
@@ -141,6 +142,25 @@ TEST(ShareTest, ASlowerDeviceAndOneThatIsLessWellUsedAreToldApart) {
   EXPECT_TRUE(CompareRecordings(Job("a", kH100), Job("b", "a CPU")).shares.empty());
 }
 
+TEST(ShareTest, ARunsOperationHasTheTypeOfItsCounterpart) {
+  RecordedJob run = Job("run", kMi300, 2);
+  for (RecordedOperation& of : run.ranks[0].operations) {
+    of.dtype = DType::kUnknown;
+  }
+  const RecordingDifference of = CompareRecordings(Job("a", kH100), run);
+  const RecordingDifference typed = CompareRecordings(Job("a", kH100), Job("b", kMi300, 2));
+  ASSERT_EQ(of.shares.size(), 2U);
+  EXPECT_EQ(of.shares[0].op_class, "gemm");
+  EXPECT_DOUBLE_EQ(of.shares[0].b.of_rate(), typed.shares[0].b.of_rate());
+  EXPECT_TRUE(of.notes.empty());
+  // Where no side knows it, the class is left out, and said to be.
+  RecordedJob other = run;
+  const RecordingDifference unknown = CompareRecordings(run, other);
+  ASSERT_EQ(unknown.shares.size(), 1U);
+  EXPECT_THAT(unknown.notes, ElementsAre(HasSubstr("(not recorded) no rate of a device is known: "
+                                                   "1 of gemm")));
+}
+
 TEST(ActivityTest, IdleTimeEndsAtTheLaunchOrAtTheStart) {
   RankRecording rank;
   rank.device_events = 3;
@@ -187,9 +207,9 @@ TEST(RanksTest, AStragglerIsNamedAndWhatItsHostAndSlotHaveInCommon) {
   EXPECT_EQ(of.classes.front().most_rank, 2);
   EXPECT_THAT(of.verdict, HasSubstr("rank 2 works 1.33x as long"));
   ASSERT_EQ(of.groups.size(), 4U);  // two hosts, two slots; one device
-  const std::string text = RanksText(job, of, false, false);
+  const std::string text = RanksText(job, of, Style(), false);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40);
-  EXPECT_EQ(nlohmann::json::parse(RanksJson(job, of))["stragglers"][0], 2);
+  EXPECT_EQ(RanksJson(job, of)["stragglers"][0], 2);
 }
 
 // Passes of two layers: lookup, attention, attention, and what is made of nothing before.
@@ -326,7 +346,11 @@ TEST(RecordingsTextTest, FortyLinesAndAllWithV) {
   }
   RecordedJob b = a;
   b.label = "b";
-  ComparedRecordings compared{{a, b}, {CompareRecordings(a, b)}};
+  ComparedRecordings compared{.recordings = {a, b},
+                              .differences = {CompareRecordings(a, b)},
+                              .ranks = {CompareRanksOf(a), CompareRanksOf(b)},
+                              .sides = {},
+                              .comparison = {}};
   const auto lines = [&](bool full) {
     const std::string text = RecordingsText(compared, false, full);
     for (std::size_t at = 0; at < text.size();) {

@@ -101,6 +101,26 @@ double SumOf(const std::vector<EnergyUseRow>& rows) {
                          [](double sum, const EnergyUseRow& row) { return sum + row.use.joules; });
 }
 
+TEST(PhaseUses, TimeTokensAndEnergyOfEachPhase) {
+  RunData run = MakeWorkers(2);
+  AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);
+  for (RankData& rank : run.ranks) {
+    rank.facts[kFactStepTokens] = "60";
+  }
+  const Report report = Analyze(run);
+  ASSERT_EQ(report.phase_uses.size(), 2U);  // most time first
+  const PhaseUse& forward = report.phase_uses[0];
+  EXPECT_EQ(forward.name, "forward");
+  EXPECT_NEAR(forward.time_ns.value_or(0), 4 * kMs, 1);  // of a rank
+  EXPECT_NEAR(forward.tokens.value_or(0), 120, 1e-9);    // of both
+  EXPECT_NEAR(forward.TokensPerSecond().value_or(0), 120 / 4e-3, 1e-3);
+  EXPECT_NEAR(forward.joules.value_or(0), 0.4, 1e-9);  // one meter: 4 ms of 100 W
+  EXPECT_NEAR(forward.JoulesPerToken().value_or(0), 0.4 / 120, 1e-12);
+  EXPECT_NEAR(report.phase_uses[1].JoulesPerToken().value_or(0), 0.2 / 120, 1e-12);
+  EXPECT_NE(ShortText(report, false).find("J/token"), std::string::npos);
+  EXPECT_NE(SectionText(report, "phases", false)->find("3.33 mJ"), std::string::npos);
+}
+
 TEST(EnergyAttribution, PowerTimesTheTimeOfWhatRuns) {
   RunData run = MakeWorkers(1);
   AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);

@@ -1,0 +1,16 @@
+// Prefill and decode of a run, for its report.
+#pragma once
+
+#include <string>
+
+#include "core/result.h"
+#include "report/report.h"
+
+namespace reprise {
+
+// Puts the passes of inference into `report.phase_uses` in place of the forward phase, where the
+// run at `directory` has a decode loop: time, tokens and energy of a step, of the ranks on the
+// first rank's host. A run that trains has none, and costs no second reading.
+[[nodiscard]] Status AddInferencePhases(const std::string& directory, Report& report);
+
+}  // namespace reprise

@@ -1,0 +1,68 @@
+#include "report/phase_uses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/energy_text.h"
+#include "report/report.h"
+#include "report/table.h"
+#include "report/verdict.h"
+
+namespace reprise {
+
+std::vector<PhaseUse> PhaseUsesOf(const Report& report) {
+  const std::int64_t steps = RankSteps(report);
+  std::vector<PhaseUse> uses;
+  if (!report.attribution && !report.tokens) {
+    return uses;
+  }
+  for (const ClassRow& row : report.phases) {
+    PhaseUse use{
+        .name = row.name, .time_ns = std::nullopt, .tokens = std::nullopt, .joules = std::nullopt};
+    if (row.replayed_ns && steps > 0) {
+      use.time_ns = static_cast<double>(*row.replayed_ns) / static_cast<double>(steps);
+    }
+    // Transfers and other work are of no token alone.
+    if (report.tokens && (row.name == Name(Phase::kForward) || row.name == Name(Phase::kBackward) ||
+                          row.name == Name(Phase::kOptimizer))) {
+      use.tokens = report.tokens->per_step;
+    }
+    if (report.attribution) {
+      for (const EnergyUseRow& energy : report.attribution->phases) {
+        if (energy.name == row.name && energy.use.step_joules) {
+          use.joules = energy.use.step_joules->median;
+        }
+      }
+    }
+    uses.push_back(std::move(use));
+  }
+  std::erase_if(uses, [](const PhaseUse& use) { return !use.joules && !use.tokens; });
+  std::stable_sort(uses.begin(), uses.end(), [](const PhaseUse& a, const PhaseUse& b) {
+    return a.time_ns.value_or(0) > b.time_ns.value_or(0);
+  });
+  return uses;
+}
+
+std::string PhaseUsesText(const Report& report, const Style& style, std::size_t most) {
+  const std::vector<PhaseUse>& uses = report.phase_uses;
+  if (uses.empty()) {
+    return "";
+  }
+  Table table({"phase", "time", "tokens/s", "energy", "J/token"});
+  for (std::size_t i = 0; i < std::min(uses.size(), most); ++i) {
+    const PhaseUse& use = uses[i];
+    const auto per_token = use.JoulesPerToken();
+    table.Add({use.name,
+               DurationText(use.time_ns ? std::optional(static_cast<std::int64_t>(*use.time_ns))
+                                        : std::nullopt),
+               NumberText(use.TokensPerSecond()), JoulesText(use.joules), JoulesText(per_token)});
+  }
+  const bool modelled = report.attribution && report.attribution->modelled;
+  return Heading(style, "Phases",
+                 fmt::format("one step on a rank, the mean; tokens and energy of all ranks{}",
+                             modelled ? "; MODELLED power" : "")) +
+         table.Text();
+}
+
+}  // namespace reprise
