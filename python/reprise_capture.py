@@ -356,8 +356,8 @@ def _machine(rank, world_size):
 
 def _step_range(steps):
     """(first, last) of whatever names steps in a row."""
-    wrong = ValueError(f"steps={steps!r}: expected a step such as 5, (5, 7) or '5-7' for steps 5 to "
-                       "7, or steps in a row such as [5, 6, 7]")
+    wrong = ValueError(f"steps={steps!r}: expected a step such as 5, (5, 7) or '5-7' for steps 5 "
+                       "to 7, or steps in a row such as [5, 6, 7]")
     numbers = steps if hasattr(steps, "__iter__") else [steps]
     if isinstance(steps, str):
         if not re.fullmatch(r"\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*", steps):

@@ -265,8 +265,10 @@ def _nvlinks(address):
         for link in range(_MOST_NVLINKS):
             up = ctypes.c_uint()
             result = nvml.nvmlDeviceGetNvLinkState(device, ctypes.c_uint(link), ctypes.byref(up))
-            if result in (_NVML_INVALID_ARGUMENT, _NVML_NOT_SUPPORTED):
+            if result == _NVML_INVALID_ARGUMENT:
                 break  # there are no more
+            if result == _NVML_NOT_SUPPORTED:
+                continue  # the device has none of this number
             _check(result, "nvmlDeviceGetNvLinkState")
             if up.value:
                 name = _nvlink_neighbour(nvml, device, link)
@@ -286,7 +288,10 @@ def _nvlink_neighbour(nvml, device, link):
     pci = _NvmlPciInfo()
     if nvml.nvmlDeviceGetNvLinkRemotePciInfo_v2(device, ctypes.c_uint(link), ctypes.byref(pci)):
         return "unknown"
-    return _normal(pci.bus_id)
+    try:
+        return _normal(pci.bus_id)
+    except _Unread:
+        return "unknown"
 
 
 def _xgmi_links(address):

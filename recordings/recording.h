@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/operators.h"
 #include "core/phase.h"
+#include "core/placement.h"
 
 namespace reprise {
 

@@ -95,8 +95,11 @@ std::optional<Neighbours> NvlinksOf(const nvml::Api& api, const std::string& pci
   for (unsigned link = 0; link < kMostLinks; ++link) {
     unsigned is_up = 0;
     const nvml::Return result = api.nvlink_state(device, link, &is_up);
-    if (result == nvml::kInvalidArgument || result == nvml::kNotSupported) {
+    if (result == nvml::kInvalidArgument) {
       break;  // there are no more
+    }
+    if (result == nvml::kNotSupported) {
+      continue;  // the device has none of this number
     }
     if (result != nvml::kSuccess) {
       return std::nullopt;

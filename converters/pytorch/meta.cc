@@ -96,8 +96,12 @@ bool TakePlacement(std::string_view /*key*/, const simdjson::dom::element& value
 RankPlacement MetaPlacement(const simdjson::dom::element& root, Diagnostics& diagnostics) {
   RankPlacement placement;
   simdjson::dom::element object;
-  if (root["placement"].get(object) != simdjson::SUCCESS) {
-    return placement;  // captures of before
+  if (root["placement"].get(object) != simdjson::SUCCESS || object.is_null()) {
+    return placement;  // not recorded
+  }
+  if (!object.is_object()) {
+    diagnostics.Count("placement_unreadable", "placement");
+    return placement;
   }
   const auto take = [&](std::string_view name, auto& member) {
     const std::string_view key = name.substr(kPlacementPrefix.size());

@@ -269,7 +269,7 @@ class Sets(program.ProgramTest):
             path.write_text(json.dumps(meta))
             (capture / "rank2.meta.json").write_text('{"placement": [1]}')
         _, trace, done = self.convert_placed(damage)
-        self.assertIn("6 values of ranks' placement", done.stdout + done.stderr)
+        self.assertIn("7 values of ranks' placement", done.stdout + done.stderr)
         ranks = self.run_json("stats", trace)["ranks"]
         self.assertIsNone(ranks[1]["placement"]["pci_bus_id"])
         self.assertIsNone(ranks[1]["placement"]["slot"])
