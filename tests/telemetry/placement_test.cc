@@ -52,7 +52,7 @@ TEST(Placement, LinksThatCannotBeReadAreUnknown) {
   options.libraries["nvml"] = nvml.path();
   EXPECT_EQ(ReadDevicePlacement(options, kAddress).links, 0) << "a device without links";
   nvml.Set("0.links", 2);
-  nvml.Set("0.nvmlDeviceGetNvLinkState", 999);
+  nvml.Set("0.nvmlDeviceGetNvLinkState.error", 999);
   EXPECT_EQ(ReadDevicePlacement(options, kAddress).links, -1) << "a failure";
   EXPECT_EQ(ReadDevicePlacement(options, kAddress).numa_node, 1) << "whatever the library says";
 }
