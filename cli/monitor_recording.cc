@@ -57,6 +57,7 @@ Result<std::unique_ptr<MonitorRecording>> MonitorRecording::Begin(const MonitorT
   }
   std::unique_ptr<MonitorRecording> recording(new MonitorRecording(target));
   REPRISE_ASSIGN(recording->writer_, RankWriter::Create(target.directory, rank));
+  RecordProcessPlacement("", *recording->writer_);
   if (rank == 0) {
     REPRISE_TRY(WriteManifest(target.directory, MakeManifest(target)));
   }

@@ -43,6 +43,7 @@ Json RanksJson(const TraceStats& stats) {
                    {"untraced_step_ns", metadata.untraced_step_ns},
                    {"tracing_call_ns", metadata.tracing_call_ns},
                    {"machine", ToJson(metadata.machine)},
+                   {"placement", ToJson(metadata.placement)},
                    {"clock_offset_ns", metadata.clock_offset_ns},
                    {"clock_drift", metadata.clock_drift},
                    {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},

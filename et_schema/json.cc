@@ -204,6 +204,8 @@ Json ToJson(const TraceMetadata& metadata) {
        [](const Header& header) { return header.index_ranges.empty(); }},
       {101, "groups", [](const Header& header) { return ListJson(header.groups); },
        [](const Header& header) { return header.groups.empty(); }},
+      {102, "placement", [](const Header& header) { return reprise::ToJson(header.placement); },
+       [](const Header& header) { return header.placement == RankPlacement{}; }},
 #define HEADER_FIELD(symbol, member, name, type, value, written, json, ...) \
   JSON_ROW(Header, json, name, member, value)
 #define HEADER_PART(member, name, type, value, written, json) \
@@ -226,6 +228,19 @@ nlohmann::ordered_json ToJson(const RecordedMachine& machine) {
   }
   nlohmann::ordered_json out;
 #define MACHINE_FIELD(member, ...) out[#member] = machine.member;
+#include "et_schema/fields.def"
+  return out;
+}
+
+nlohmann::ordered_json ToJson(const RankPlacement& placement) {
+  if (placement == RankPlacement{}) {
+    return nullptr;
+  }
+  nlohmann::ordered_json out;
+#define PLACEMENT_FIELD(member, name, type, value)                             \
+  out[std::string(name).substr(kPlacementPrefix.size())] =                     \
+      placement.member == field::type::Value(value) ? nlohmann::ordered_json() \
+                                                    : nlohmann::ordered_json(placement.member);
 #include "et_schema/fields.def"
   return out;
 }

@@ -67,6 +67,7 @@ bool ReadHeaderAttribute(const RawAttribute& raw, TraceMetadata& out, HeaderList
 #define HEADER_FIELD(symbol, member, key, type, ...) HEADER_READ(key, type, out.member)
 #define HEADER_PART(member, key, type, ...) HEADER_READ(key, type, out.member)
 #define MACHINE_FIELD(member, key, type, ...) HEADER_READ(key, type, out.machine.member)
+#define PLACEMENT_FIELD(member, key, type, ...) HEADER_READ(key, type, out.placement.member)
 #define HEADER_LIST(key, type, present) HEADER_READ(#key, type, lists.key)
 #define HEADER_MARK(symbol, key, type) \
   if (raw.name == (key)) {             \
@@ -96,6 +97,8 @@ void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
   HEADER_FIELD(, member, name, type, value, written)
 #define MACHINE_FIELD(member, name, type, value) \
   HEADER_FIELD(, machine.member, name, type, value, IfSet())
+#define PLACEMENT_FIELD(member, name, type, value) \
+  HEADER_FIELD(, placement.member, name, type, value, IfSet())
 #define HEADER_LIST(name, type, present)            \
   if (present) {                                    \
     attributes.Put<field::type>(#name, lists.name); \

@@ -11,6 +11,7 @@
 
 #include "core/comm.h"
 #include "core/operators.h"
+#include "core/placement.h"
 #include "core/value.h"
 #include "et_schema/field_types.h"
 #include "et_schema/link_report.h"
@@ -125,6 +126,9 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
+// Of the names of a RankPlacement's fields in files.
+inline constexpr std::string_view kPlacementPrefix = "placement_";
+
 // What a rank of the recorded job ran on, as its capture says; empty and 0 where it does not.
 struct RecordedMachine {
 #define MACHINE_FIELD(member, name, type, value) field::type::Value member = value;
@@ -146,6 +150,7 @@ struct TraceMetadata {
   // follow from the content, so that files of one job agree.
   std::vector<ProcessGroup> groups;
   RecordedMachine machine;
+  RankPlacement placement;
   // Converter's diagnostics, kept with the data: name → count.
   std::vector<std::pair<std::string, std::uint64_t>> diagnostics;
   LinkReport link;  // how the capture's two recordings were put together

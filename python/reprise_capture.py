@@ -10,13 +10,13 @@ Every rank writes, of steps 5, 6 and 7 (the first is step 0; `steps="10-12"` cho
 
     capture_dir/rank<N>.et.json.gz      host execution trace (torch.profiler.ExecutionTraceObserver)
     capture_dir/rank<N>.kineto.json.gz  Kineto trace of the same steps
-    capture_dir/rank<N>.meta.json       which steps, what steps take without tracing, and the
-                                        processor, device, threads and cores of the rank
+    capture_dir/rank<N>.meta.json       which steps, what steps take without tracing, and what the
+                                        rank runs on, and where (reprise_machine.py)
 
-Copy this one file beside your script: it needs PyTorch 2.1 or newer and the standard library. It
-opens no connection, starts no process and no thread, and calls no collective. Steps that were not
-chosen run without any hook. It reports on stderr what it wrote and what went wrong; in any case
-the training goes on.
+Copy this file and reprise_machine.py beside your script; they need PyTorch 2.1 or newer and the
+standard library. They open no connection, start no process and no thread, and call no collective.
+Steps that were not chosen run without any hook. What was written and what went wrong is reported on
+stderr; in any case the training goes on.
 """
 import atexit
 import contextlib
@@ -25,7 +25,6 @@ import json
 import logging
 import operator
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -41,8 +40,11 @@ _DEFAULT_STEPS = (5, 7)  # allocators and data loaders have settled by then
 # Steps timed after the traced ones: the converter takes the median of all untraced steps.
 _TIMED_AFTERWARDS = 10
 _WARM_UP = 2  # steps that the converter leaves out
-_RANK_VARIABLES = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-                   ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+# Of a launcher: the rank, the number of ranks, the rank's number among those of its host.
+_RANK_VARIABLES = (("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+                   ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+                   ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+                   ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"))
 
 
 def start(directory="capture", steps=None, compress=True, **unknown):
@@ -69,7 +71,7 @@ class Capture:
         self._compress = bool(compress)
         self._process = os.getpid()
         self._active = False
-        with _Harmless(self, "cannot begin"):
+        with self._harmless("cannot begin"):
             self._directory = os.path.abspath(os.fspath(directory))
             self._first, self._last = _step_range(_DEFAULT_STEPS if steps is None else steps)
             _torch_parts()
@@ -86,7 +88,7 @@ class Capture:
         if not self._active:
             return
         now = time.perf_counter()
-        with _Harmless(self, f"failed at step {self._step}"):
+        with self._harmless(f"failed at step {self._step}"):
             self._end_step(now - self._clock)
         self._clock = time.perf_counter()
 
@@ -96,7 +98,7 @@ class Capture:
             return
         self._active = False
         atexit.unregister(self.close)
-        with _Harmless(self, "failed while it ended"):
+        with self._harmless("failed while it ended"):
             self._report_end()
         self._drop_tracer()
 
@@ -143,10 +145,9 @@ class Capture:
             self.close()
 
     def _prepare(self):
-        rank, self._world_size, self._backend = _rank()
+        self._rank, self._world_size, self._backend = _rank()
         os.makedirs(self._directory, exist_ok=True)
-        self._stem = os.path.join(self._directory, f"rank{rank}")
-        self._rank = rank
+        self._stem = os.path.join(self._directory, f"rank{self._rank}")
         self._tracer = _Tracer(self._stem)
 
     def _begin(self):
@@ -159,6 +160,7 @@ class Capture:
         for path, kind in ((host, "et"), (kineto, "kineto")):
             _publish(path, f"{self._stem}.{kind}.json", self._compress)
         self._written = self._stem
+        self._machine = _machine(self._rank, self._world_size)
         self._write_meta()
         self._drop_tracer()
         if self._rank == 0:
@@ -167,9 +169,8 @@ class Capture:
     def _report_files(self):
         steps = (f"step {self._first}" if self._first == self._last
                  else f"steps {self._first} to {self._last}")
-        others = (f" ({self._world_size} ranks, each with its own files)"
-                  if self._world_size > 1 else "")
-        _report(f"captured {steps}{others} in {self._directory}")
+        others = f" ({self._world_size} ranks, each with its own files)"
+        _report(f"captured {steps}{others if self._world_size > 1 else ''} in {self._directory}")
         for name in sorted(os.listdir(self._directory)):
             if name.startswith("rank0.") and ".tmp-" not in name:
                 size = os.path.getsize(os.path.join(self._directory, name))
@@ -183,10 +184,8 @@ class Capture:
             "rank": self._rank, "world_size": self._world_size, "backend": self._backend,
             "torch": str(torch.__version__),
             "cuda": getattr(torch.version, "cuda", None), "hip": getattr(torch.version, "hip", None),
-            "threads": torch.get_num_threads(), "cores": _cores(),
-            "processor": _processor(), "device": _device_name(torch),
-            "traced_steps": list(range(self._first, self._last + 1)),
-            "step_seconds": self._seconds,
+            "threads": torch.get_num_threads(), **self._machine,
+            "traced_steps": list(range(self._first, self._last + 1)), "step_seconds": self._seconds,
         }
         temporary = _temporary(self._written + ".meta.json")
         with open(temporary, "w", encoding="utf-8") as file:
@@ -198,31 +197,18 @@ class Capture:
         if tracer is not None:
             tracer.discard()
 
-    def _give_up(self):
-        self._active = False
+    @contextlib.contextmanager
+    def _harmless(self, what):
+        """No failure of the capture reaches the training: it is logged and the capture ends."""
         try:
-            atexit.unregister(self.close)
-            self._drop_tracer()
-        except Exception:  # the reason to give up was logged already
-            pass
-
-
-class _Harmless:
-    """No failure of the capture reaches the training: it is logged and the capture ends."""
-
-    def __init__(self, capture, what):
-        self._capture, self._what = capture, what
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, _):
-        if kind is None or not issubclass(kind, Exception):
-            return False  # KeyboardInterrupt and SystemExit are the training's
-        _warn("the capture %s, the training goes on without it: %s: %s", self._what,
-              kind.__name__, error)
-        self._capture._give_up()
-        return True
+            yield
+        except Exception as error:  # KeyboardInterrupt and SystemExit are the training's
+            _warn("the capture %s, the training goes on without it: %s: %s", what,
+                  type(error).__name__, error)
+            self._active = False
+            with contextlib.suppress(Exception):  # the reason to give up is logged already
+                atexit.unregister(self.close)
+                self._drop_tracer()
 
 
 def _warn(text, *values):
@@ -257,7 +243,6 @@ class _Tracer:
         # Waits between CUDA streams are recorded only if asked for; not every version can.
         try:
             from torch._C._profiler import _ExperimentalConfig
-
             return {"experimental_config": _ExperimentalConfig(enable_cuda_sync_events=True)}
         except (ImportError, TypeError):
             return {}
@@ -338,10 +323,8 @@ def _torch_parts():
                            "2.1 or newer")
     known = torch.profiler.ProfilerActivity
     supported = torch.profiler.supported_activities()
-    activities = [known.CPU]
-    for name in ("CUDA", "XPU"):  # CUDA is ROCm as well
-        if getattr(known, name, None) in supported:
-            activities.append(getattr(known, name))
+    activities = [known.CPU] + [getattr(known, name) for name in ("CUDA", "XPU")  # CUDA: ROCm, too
+                                if getattr(known, name, None) in supported]
     return torch, observer, torch.profiler.profile, activities
 
 
@@ -352,61 +335,43 @@ def _rank():
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size(), distributed.get_backend()
-    for rank, size in _RANK_VARIABLES:
+    for rank, size, _ in _RANK_VARIABLES:
         if rank in os.environ:
             return int(os.environ[rank]), int(os.environ.get(size, "1")), None
     return 0, 1, None
 
 
+def _machine(rank, world_size):
+    """Processor, device, cores and placement, by reprise_machine.py."""
+    try:
+        import reprise_machine
+
+        return reprise_machine.describe(rank, world_size, _RANK_VARIABLES, _report)
+    except Exception as error:  # the capture is good without them
+        if rank == 0:
+            _warn("processor, device and placement of the ranks are not recorded; "
+                  "reprise_machine.py belongs beside reprise_capture.py: %s", error)
+        return {}
+
+
 def _step_range(steps):
     """(first, last) of whatever names steps in a row."""
-    expected = (f"steps={steps!r}: expected a step such as 5, (5, 7) or '5-7' for steps 5 to 7, or "
-                "steps in a row such as [5, 6, 7]")
-    numbers = steps
+    wrong = ValueError(f"steps={steps!r}: expected a step such as 5, (5, 7) or '5-7' for steps 5 "
+                       "to 7, or steps in a row such as [5, 6, 7]")
+    numbers = steps if hasattr(steps, "__iter__") else [steps]
     if isinstance(steps, str):
         if not re.fullmatch(r"\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*", steps):
-            raise ValueError(expected)
-        numbers = [int(number) for number in re.findall(r"\d+", steps)]
+            raise wrong
+        numbers = re.findall(r"\d+", steps)
     try:
-        try:
-            numbers = list(numbers)
-        except TypeError:
-            numbers = [numbers]
-        numbers = [operator.index(number) for number in numbers]
-    except TypeError:
-        raise ValueError(expected) from None
+        numbers = [int(n) if isinstance(n, str) else operator.index(n) for n in numbers]
+    except (TypeError, ValueError):
+        raise wrong from None
     first, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
     in_a_row = numbers == list(range(first, last + 1))
     if not 0 <= first <= last or not (in_a_row or len(numbers) == 2):
-        raise ValueError(expected)
+        raise wrong
     return first, last
-
-
-def _cores():
-    """How many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):
-        return os.cpu_count()
-
-
-def _processor():
-    """The processor's name, as Reprise has it of the machine that replays."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or None
-
-
-def _device_name(torch):
-    """Of the accelerator that this rank uses; None without one."""
-    for kind in ("cuda", "xpu"):
-        with contextlib.suppress(Exception):  # a name that is not known ends no capture
-            device = getattr(torch, kind)
-            if device.is_available():
-                return str(device.get_device_name(device.current_device()))
-    return None
 
 
 def _temporary(path):

@@ -38,13 +38,20 @@ class RunRankReader {
     rank_.host = data_.host;
     const auto index = static_cast<std::size_t>(data_.rank);
     rank_.device = index < run_.manifest.devices.size() ? run_.manifest.devices[index] : "";
+    rank_.placement.host = data_.host;
     for (const RunDevice& device : data_.devices) {
       if (!device.pci_bus_id.empty()) {
-        rank_.placement = "PCI " + device.pci_bus_id;
+        rank_.placement.pci_bus_id = device.pci_bus_id;
+        rank_.placement.device = device.placement;
       }
     }
-    if (const auto found = data_.facts.find(kFactProcessor); found != data_.facts.end()) {
-      rank_.processor = found->second;
+    for (const auto& [fact, text] :
+         {std::pair(kFactProcessor, &rank_.processor),
+          std::pair(kFactNumaNodes, &rank_.placement.process_numa_nodes),
+          std::pair(kFactMemoryNumaNodes, &rank_.placement.memory_numa_nodes)}) {
+      if (const auto found = data_.facts.find(fact); found != data_.facts.end()) {
+        *text = found->second;
+      }
     }
     FindIterations();
     FindTimes();

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/shown_text.h"
 #include "et_schema/trace_set.h"
 #include "recordings/module_paths.h"
 #include "recordings/read.h"
@@ -50,6 +51,8 @@ class RankReader {
     rank_.rank = metadata.rank;
     rank_.device = metadata.machine.device;
     rank_.processor = metadata.machine.processor;
+    rank_.host = ShownText(metadata.placement.host);
+    rank_.placement = metadata.placement;
     rank_.steps = std::max<std::int32_t>(1, static_cast<std::int32_t>(metadata.steps.size()));
     for (const auto& [name, count] : metadata.diagnostics) {
       rank_.overlap_ns += name == "stream_overlap_ns" ? static_cast<std::int64_t>(count) : 0;

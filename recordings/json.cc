@@ -1,3 +1,5 @@
+#include "et_schema/json.h"
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -219,7 +221,7 @@ Json RecordingJson(const RecordedJob& of) {
                      {"host", rank.host},
                      {"device", rank.device},
                      {"processor", rank.processor},
-                     {"placement", rank.placement},
+                     {"placement", ToJson(rank.placement)},
                      {"steps", rank.steps},
                      {"step_ns", rank.step_ns},
                      {"inference", InferenceJson(rank)},

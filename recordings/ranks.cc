@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "recordings/rank_placement.h"
 #include "report/table.h"
 
 namespace reprise {
@@ -18,7 +19,7 @@ RankLoad LoadOf(const RankRecording& rank) {
   RankLoad load{.rank = rank.rank,
                 .host = rank.host,
                 .device = rank.device.empty() ? rank.processor : rank.device,
-                .placement = rank.placement};
+                .slot = rank.placement.slot};
   RankActivity sum;
   for (const RankActivity& of : rank.activity) {
     sum += of;
@@ -37,10 +38,48 @@ RankLoad LoadOf(const RankRecording& rank) {
   return load;
 }
 
-void FindSlots(std::vector<RankLoad>& ranks) {
-  std::map<std::string, std::int32_t> next;
+// As recorded, or where a host has ranks without a recorded slot, the position among its ranks, if
+// all ranks of the job are there.
+void FindSlots(bool all_there, std::vector<RankLoad>& ranks) {
+  std::map<std::string, std::vector<RankLoad*>> hosts;
   for (RankLoad& rank : ranks) {
-    rank.slot = rank.host.empty() ? -1 : next[rank.host]++;
+    hosts[rank.host].push_back(&rank);
+  }
+  for (const auto& [host, here] : hosts) {
+    if (host.empty() || std::all_of(here.begin(), here.end(),
+                                    [](const RankLoad* rank) { return rank->slot >= 0; })) {
+      continue;
+    }
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      here[i]->slot = all_there ? static_cast<std::int32_t>(i) : -1;
+    }
+  }
+}
+
+std::string PlaceText(const RankLoad& rank) {
+  return rank.host.empty() ? ""
+         : rank.slot < 0   ? ", on " + rank.host
+                           : fmt::format(", on {} in slot {}", rank.host, rank.slot);
+}
+
+void ObserveStragglers(const RecordedJob& job, RankComparison& out) {
+  const auto is_straggler = [&out](std::size_t i) {
+    return std::find(out.stragglers.begin(), out.stragglers.end(), out.ranks[i].rank) !=
+           out.stragglers.end();
+  };
+  std::vector<const RankPlacement*> others;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    if (!is_straggler(i)) {
+      others.push_back(&job.ranks[i].placement);
+    }
+  }
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const auto differences = PlacementDifferences(job.ranks[i].placement, others);
+    if (is_straggler(i) && !differences.empty()) {
+      out.observations.push_back(fmt::format("rank {}{}: {}", out.ranks[i].rank,
+                                             PlaceText(out.ranks[i]),
+                                             fmt::join(differences, "; ")));
+    }
   }
 }
 
@@ -122,8 +161,7 @@ std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
       "{}: rank {} works {:.2f}x as long as the median rank, {} a step{}; the others wait {} a "
       "step "
       "in transfers{}",
-      job.label, worst->rank, worst->to_median, TextOfNs(worst->work_ns),
-      worst->host.empty() ? "" : fmt::format(", on {} in slot {}", worst->host, worst->slot),
+      job.label, worst->rank, worst->to_median, TextOfNs(worst->work_ns), PlaceText(*worst),
       TextOfNs(others),
       of.stragglers.size() > 1
           ? fmt::format("; {} the median by over {:.0f} %",
@@ -141,7 +179,7 @@ RankComparison CompareRanksOf(const RecordedJob& job) {
   for (const RankRecording& rank : job.ranks) {
     out.ranks.push_back(LoadOf(rank));
   }
-  FindSlots(out.ranks);
+  FindSlots(static_cast<std::int32_t>(job.ranks.size()) >= job.world_size, out.ranks);
   std::vector<double> work;
   double sum = 0;
   for (const RankLoad& rank : out.ranks) {
@@ -157,6 +195,7 @@ RankComparison CompareRanksOf(const RecordedJob& job) {
       out.stragglers.push_back(rank.rank);
     }
   }
+  ObserveStragglers(job, out);
   out.imbalance = mean > 0 ? work.back() / mean - 1 : 0;
   AddGroups(
       "host", out.ranks, mean, [](const RankLoad& of) { return of.host; }, out.groups);

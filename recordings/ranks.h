@@ -14,8 +14,8 @@ namespace reprise {
 // Means of a rank's steps.
 struct RankLoad {
   std::int32_t rank = 0;
-  std::string host, device, placement;
-  std::int32_t slot = -1;  // position among the ranks of its host; -1: the host is not known
+  std::string host, device;
+  std::int32_t slot = -1;  // number among the ranks of its host; -1: not known
   double step_ns = 0;
   double work_ns = 0;                          // operations, without transfers
   double waited_ns = 0;                        // in transfers, for others to arrive
@@ -51,6 +51,9 @@ struct RankComparison {
   std::vector<RankMetric> metrics;  // of runs: power, temperature, …
   double imbalance = 0;             // most work / mean − 1
   std::vector<std::int32_t> stragglers;
+  // "rank 3 on n7 …": of stragglers that run elsewhere than the others do. What was seen, and no
+  // cause.
+  std::vector<std::string> observations;
   std::string verdict;
 };
 

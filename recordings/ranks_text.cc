@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/counted.h"
+#include "et_schema/json.h"
 #include "recordings/ranks.h"
 #include "recordings/ranks_json.h"
 #include "recordings/show.h"
@@ -10,6 +11,8 @@
 
 namespace reprise {
 namespace {
+
+constexpr std::size_t kObservations = 2;  // stragglers' placements that a console shows
 
 std::string Ns(double ns) { return DurationText(static_cast<std::int64_t>(ns)); }
 
@@ -27,9 +30,16 @@ std::vector<std::size_t> ShownMetrics(const RankComparison& of) {
   return shown;
 }
 
+std::string PlaceCell(const RankLoad& rank) {
+  const std::string slot = rank.slot < 0 ? "-" : std::to_string(rank.slot);
+  return rank.host.empty() && rank.slot < 0
+             ? "-"
+             : fmt::format("{}/{}", rank.host.empty() ? "-" : Fit(rank.host, 12), slot);
+}
+
 Table RankTable(const RankComparison& of, std::size_t most) {
-  std::vector<std::string> header = {"rank",      "host", "step",    "operations",
-                                     "to median", "idle", "exposed", "waiting"};
+  std::vector<std::string> header = {"rank",      "host/slot", "step",    "operations",
+                                     "to median", "idle",      "exposed", "waiting"};
   const std::vector<std::size_t> metrics = ShownMetrics(of);
   for (const std::size_t m : metrics) {
     // The heading says that all are means.
@@ -40,15 +50,14 @@ Table RankTable(const RankComparison& of, std::size_t most) {
   Table table(header);
   for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
     const RankLoad& rank = of.ranks[i];
-    std::vector<std::string> row = {
-        std::to_string(rank.rank),
-        rank.host.empty() ? "-" : fmt::format("{}/{}", Fit(rank.host, 12), rank.slot),
-        Ns(rank.step_ns),
-        Ns(rank.work_ns),
-        fmt::format("{:.2f}x", rank.to_median),
-        Ns(rank.idle_ns),
-        Ns(rank.exposed_ns),
-        Ns(rank.waited_ns)};
+    std::vector<std::string> row = {std::to_string(rank.rank),
+                                    PlaceCell(rank),
+                                    Ns(rank.step_ns),
+                                    Ns(rank.work_ns),
+                                    fmt::format("{:.2f}x", rank.to_median),
+                                    Ns(rank.idle_ns),
+                                    Ns(rank.exposed_ns),
+                                    Ns(rank.waited_ns)};
     for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }
@@ -87,7 +96,13 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
   for (const std::string& note : job.notes) {
     text += Message(style, "note: " + note, 6);
   }
-  const std::size_t most = full ? of.ranks.size() : job.power_peaks.empty() ? 14 : 8;
+  const std::size_t observed =
+      full ? of.observations.size() : std::min<std::size_t>(of.observations.size(), kObservations);
+  for (std::size_t i = 0; i < observed; ++i) {
+    text += Message(style, "seen, not shown to be the cause: " + of.observations[i], 6);
+  }
+  const std::size_t most =
+      full ? of.ranks.size() : (job.power_peaks.empty() ? 14 : 8) - 3 * observed;
   text += Heading(style, "Ranks", "means of a step") + TableText(style, RankTable(of, most), 2);
   if (of.ranks.size() > most) {
     text += fmt::format("-v shows {}\n", Counted(of.ranks.size() - most, "more rank"));
@@ -120,7 +135,8 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
 nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& of) {
   using Json = nlohmann::ordered_json;
   Json ranks = Json::array();
-  for (const RankLoad& rank : of.ranks) {
+  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
+    const RankLoad& rank = of.ranks[i];
     Json metrics = Json::object();
     for (std::size_t m = 0; m < rank.metrics.size(); ++m) {
       metrics[of.metrics[m].name] = rank.metrics[m] ? Json(*rank.metrics[m]) : Json();
@@ -129,7 +145,7 @@ nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& o
                      {"host", rank.host},
                      {"slot", rank.slot < 0 ? Json() : Json(rank.slot)},
                      {"device", rank.device},
-                     {"placement", rank.placement},
+                     {"placement", ToJson(job.ranks[i].placement)},
                      {"step_ns", rank.step_ns},
                      {"operations_ns", rank.work_ns},
                      {"to_median", rank.to_median},
@@ -183,6 +199,7 @@ nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& o
           {"verdict", of.verdict},
           {"imbalance", of.imbalance},
           {"stragglers", of.stragglers},
+          {"observations", of.observations},
           {"metrics", std::move(metric_names)},
           {"ranks", std::move(ranks)},
           {"groups", std::move(groups)},

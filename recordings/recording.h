@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/operators.h"
 #include "core/phase.h"
+#include "core/placement.h"
 
 namespace reprise {
 
@@ -86,7 +87,7 @@ struct RankRecording {
   std::string host;       // empty: not recorded
   std::string device;     // "NVIDIA H100 80GB HBM3"; empty: none, or not recorded
   std::string processor;  // likewise
-  std::string placement;  // "NUMA 0, PCI 0000:1b:00.0"; empty: not recorded
+  RankPlacement placement;
   std::int32_t steps = 0;
   std::int64_t first_step_ns = 0;
   std::vector<std::int64_t> step_ns;          // by step

@@ -18,6 +18,7 @@
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
 #include "replayer/step_batch.h"
+#include "telemetry/placement.h"
 
 namespace reprise {
 namespace {
@@ -87,9 +88,10 @@ Status Session::BeginRecording() {
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
   if (device_ != nullptr) {
     const DeviceInfo& info = device_->info();
-    writer_->AppendDevice({fmt::format("{}:{}", info.backend, device_index_), info.backend,
-                           info.name, info.vendor, info.driver, info.compute_units,
-                           info.memory_bytes, info.uuid, info.pci_bus_id});
+    writer_->AppendDevice(
+        {fmt::format("{}:{}", info.backend, device_index_), info.backend, info.name, info.vendor,
+         info.driver, info.compute_units, info.memory_bytes, info.uuid, info.pci_bus_id,
+         ReadDevicePlacement(request_.options.sampling.sources, info.pci_bus_id)});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
     writer_->SetFact(kFactDeviceFlopsPerSecond, fmt::format("{:.6g}", limits_.flops_per_second));
     writer_->SetFact(kFactDeviceBytesPerSecond, fmt::format("{:.6g}", limits_.bytes_per_second));
@@ -145,6 +147,7 @@ void Session::RecordReplayingMachine() {
   }
   writer_->SetFact(kFactComputeThreads, std::to_string(ComputeThreads()));
   writer_->SetFact(kFactCores, fmt::format("{}", fmt::join(OwnCoreNumbers(), ",")));
+  RecordProcessPlacement(request_.options.sampling.sources.root, *writer_);
 }
 
 Result<RunManifest> Session::MakeManifest() {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/output_kind.h"
+#include "telemetry/placement.h"
 
 namespace reprise {
 namespace {
@@ -45,6 +46,16 @@ void RecordMachine(const RecordedMachine& machine, RankWriter& writer) {
                                     std::pair(kFactRecordedFramework, machine.framework),
                                     std::pair(kFactRecordedThreads, count(machine.threads)),
                                     std::pair(kFactRecordedCores, count(machine.cores))}) {
+    if (!value.empty()) {
+      writer.SetFact(fact, value);
+    }
+  }
+}
+
+void RecordProcessPlacement(const std::string& root, RankWriter& writer) {
+  const ProcessPlacement nodes = ReadProcessPlacement(root);
+  for (const auto& [fact, value] : {std::pair(kFactNumaNodes, nodes.numa_nodes),
+                                    std::pair(kFactMemoryNumaNodes, nodes.memory_numa_nodes)}) {
     if (!value.empty()) {
       writer.SetFact(fact, value);
     }

@@ -15,6 +15,9 @@ namespace reprise {
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
 // The facts of the recorded job's machine, as far as its capture has them.
 void RecordMachine(const RecordedMachine& machine, RankWriter& writer);
+// The facts of the NUMA nodes that this process may use, as far as the kernel has them. `root`:
+// what comes before "/proc" and "/sys".
+void RecordProcessPlacement(const std::string& root, RankWriter& writer);
 // "2026-05-01T12:00:00Z", for manifests.
 [[nodiscard]] std::string UtcNow();
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/metrics.h"
+#include "core/placement.h"
 #include "core/records.h"
 #include "core/result.h"
 
@@ -44,6 +45,7 @@ struct RunDevice {
   std::int32_t compute_units = 0;
   std::int64_t memory_bytes = 0;
   std::string uuid, pci_bus_id;  // spelt as MeteredDevice has them; empty if unknown
+  DevicePlacement placement;
 };
 
 // Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
@@ -105,6 +107,10 @@ inline constexpr char kFactProcessor[] = "processor";
 inline constexpr char kFactComputesOn[] = "computes_on";
 inline constexpr char kFactComputeThreads[] = "compute_threads";
 inline constexpr char kFactCores[] = "cores";
+// The NUMA nodes of those cores, and of the memory that the rank may use: "0-1,3". Absent where the
+// kernel does not say.
+inline constexpr char kFactNumaNodes[] = "numa_nodes";
+inline constexpr char kFactMemoryNumaNodes[] = "memory_numa_nodes";
 // Where this rank's first recorded step begins, in its recorded times.
 inline constexpr char kFactFirstStepNs[] = "first_step_ns";
 // Why the run ended early, as this rank received it (its first line), and when (Unix ns).

@@ -31,6 +31,10 @@ Result<Api> LoadApi(const VendorLibrary& library) {
   library.Find("nvmlDeviceGetViolationStatus", api.violation);
   library.Find("nvmlDeviceGetPcieReplayCounter", api.pcie_replays);
   library.Find("nvmlDeviceGetPerformanceState", api.performance_state);
+  library.Find("nvmlDeviceGetHandleByPciBusId_v2", api.device_by_pci);
+  library.Find("nvmlDeviceGetNvLinkState", api.nvlink_state);
+  library.Find("nvmlDeviceGetNvLinkRemotePciInfo_v2", api.nvlink_remote);
+  library.Find("nvmlDeviceGetNvLinkRemoteDeviceType", api.nvlink_remote_type);
   return api;
 }
 

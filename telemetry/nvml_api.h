@@ -113,6 +113,8 @@ enum ClockReason : unsigned long long {
   kReasonDisplayClocks = 0x100,
 };
 
+inline constexpr unsigned kNvlinkToSwitch = 2;  // NVML_NVLINK_DEVICE_TYPE_SWITCH
+
 // Null: the driver has no such function (only those after the blank line may be).
 struct Api {
   Return (*init)() = nullptr;
@@ -137,6 +139,10 @@ struct Api {
   Return (*violation)(Device, int policy, ViolationTime*) = nullptr;
   Return (*pcie_replays)(Device, unsigned*) = nullptr;
   Return (*performance_state)(Device, int*) = nullptr;
+  Return (*device_by_pci)(const char* bus_id, Device*) = nullptr;
+  Return (*nvlink_state)(Device, unsigned link, unsigned* is_up) = nullptr;
+  Return (*nvlink_remote)(Device, unsigned link, PciInfo*) = nullptr;
+  Return (*nvlink_remote_type)(Device, unsigned link, unsigned* type) = nullptr;
 };
 
 // The error names the symbol that an old driver lacks.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "converters/anonymize/placement_text.h"
 #include "converters/output_files.h"
 #include "core/version.h"
 #include "et_schema/io.h"
@@ -92,6 +93,18 @@ Result<RankClasses> NewClasses(const RankClasses& classes, const std::vector<std
   return RankClasses::Create(classes.world_size(), std::move(renamed), std::move(roles));
 }
 
+// Hosts become numbers in the order of their first ranks.
+Result<std::map<std::string, std::string>> NewHosts(const TraceSet& set) {
+  std::map<std::string, std::string> hosts;
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
+    if (const std::string& host = reader->metadata().placement.host; !host.empty()) {
+      hosts.try_emplace(host, NumberedHost(hosts.size()));
+    }
+  }
+  return hosts;
+}
+
 // The earliest base of the set, on the clock on which the new bases will be.
 Result<std::int64_t> OriginNs(const TraceSet& set, const Policy& policy) {
   const bool folded = policy.Of(Field::kClock) == Action::kMap;
@@ -110,12 +123,14 @@ Result<AnonymizerSetting> MakeSetting(const AnonymizeRequest& request, const Tra
                                      : KeyedHash::FromFile(request.salt_file));
   REPRISE_ASSIGN(Vocabulary vocabulary, Vocabulary::Create(request.public_names));
   REPRISE_ASSIGN(const std::int64_t origin_ns, OriginNs(set, request.policy));
+  REPRISE_ASSIGN(auto hosts, NewHosts(set));
   return AnonymizerSetting{.policy = request.policy,
                            .vocabulary = std::move(vocabulary),
                            .hash = hash,
                            .times = TimeMap(request.policy.durations, hash),
                            .sizes = SizeMap(request.policy.shapes, hash),
                            .groups = NewGroupIds(set),
+                           .hosts = std::move(hosts),
                            .origin_ns = origin_ns};
 }
 

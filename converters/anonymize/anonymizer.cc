@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "converters/anonymize/placement_text.h"
+
 namespace reprise {
 
 void FieldTally::Add(const FieldTally& other) {
@@ -66,6 +68,7 @@ TraceMetadata Anonymizer::Header() {
       }
     }
   }
+  Placement(in.placement, out.placement);
   if (Keep(Field::kDiagnostics, !in.diagnostics.empty())) {
     out.diagnostics = in.diagnostics;
   }
@@ -73,6 +76,27 @@ TraceMetadata Anonymizer::Header() {
     out.link = in.link;
   }
   return out;
+}
+
+// Which ranks share a host, and where they run on it, stays; what the host is called and where its
+// devices sit, which tells one machine from another, does not.
+void Anonymizer::Placement(const RankPlacement& in, RankPlacement& out) {
+  if (in == RankPlacement{} || Take(Field::kPlacement) != Action::kMap) {
+    return;
+  }
+  out = in;
+  const auto host = setting_.hosts.find(in.host);
+  out.host = host != setting_.hosts.end() ? host->second : std::string();
+  out.pci_bus_id.clear();
+  out.device.link_neighbours.clear();
+  for (std::string* text :
+       {&out.process_numa_nodes, &out.memory_numa_nodes, &out.device.link_kind}) {
+    if (!IsPlacementText(*text)) {
+      text->clear();  // of another program: it may hold anything
+      ++tally_.counts[static_cast<std::size_t>(Field::kPlacement)]
+                     [static_cast<std::size_t>(Action::kDrop)];
+    }
+  }
 }
 
 // Free text: whatever a policy says, only what is public of it.

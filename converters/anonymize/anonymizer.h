@@ -27,6 +27,7 @@ struct AnonymizerSetting {
   TimeMap times;
   SizeMap sizes;
   std::map<std::string, std::string> groups;  // old → new id
+  std::map<std::string, std::string> hosts;   // likewise
   std::int64_t origin_ns = 0;                 // the earliest base of the set on rank 0's clock
 };
 
@@ -58,6 +59,7 @@ class Anonymizer {
 
   [[nodiscard]] std::string HeaderText(Field field, const std::string& text);
   void Clock(const TraceMetadata& in, TraceMetadata& out);
+  void Placement(const RankPlacement& in, RankPlacement& out);
   void Steps(const TraceMetadata& in, TraceMetadata& out);
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
   void IndexRanges(const TraceMetadata& in, TraceMetadata& out);

@@ -9,6 +9,7 @@
 
 #include "converters/anonymize/anonymize.h"
 #include "converters/anonymize/keyed_hash.h"
+#include "converters/anonymize/placement_text.h"
 #include "converters/anonymize/vocabulary.h"
 #include "core/input_file.h"
 #include "core/operators.h"
@@ -75,6 +76,8 @@ class PublicTexts {
   [[nodiscard]] bool IsHardware(std::string_view text) const {
     return vocabulary_.IsHardware(text);
   }
+  [[nodiscard]] bool IsHost(std::string_view text) const { return IsNumberedHost(text); }
+  [[nodiscard]] bool IsPlacement(std::string_view text) const { return IsPlacementText(text); }
   [[nodiscard]] bool IsCounter(std::string_view text) const { return IsCounterName(text); }
   // A number, or a role of generated groups.
   [[nodiscard]] bool IsGroup(std::string_view text) const {
@@ -118,6 +121,10 @@ class PublicTexts {
       {"header.attr.machine_processor", &PublicTexts::IsHardware},
       {"header.attr.machine_device", &PublicTexts::IsHardware},
       {"header.attr.machine_framework", &PublicTexts::IsHardware},
+      {"header.attr.placement_host", &PublicTexts::IsHost},
+      {"header.attr.placement_process_numa_nodes", &PublicTexts::IsPlacement},
+      {"header.attr.placement_memory_numa_nodes", &PublicTexts::IsPlacement},
+      {"header.attr.placement_link_kind", &PublicTexts::IsPlacement},
       {"header.attr.step_names", &PublicTexts::IsName},
       {"header.attr.range_names", &PublicTexts::IsName},
       {"header.attr.diagnostics_names", &PublicTexts::IsCounter},

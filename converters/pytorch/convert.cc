@@ -89,6 +89,10 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   if (metadata.machine.device.empty()) {
     metadata.machine.device = rank.kineto.device_name;
   }
+  metadata.placement = rank.meta.placement;
+  if (metadata.placement.host.empty()) {
+    metadata.placement.host = rank.kineto.host_name;
+  }
   const ClockModel& clock = clocks.clocks[static_cast<std::size_t>(rank.rank)];
   metadata.clock_offset_ns = clocks.OffsetAt(rank.rank, rank.base_ns);
   metadata.clock_drift = clock.drift;

@@ -9,6 +9,7 @@
 
 #include "converters/json_split.h"
 #include "converters/text_file.h"
+#include "core/metrics.h"
 
 namespace reprise::pytorch {
 
@@ -62,14 +63,69 @@ std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key)
              : 0;
 }
 
+// False: no value that the field can have.
+bool TakePlacement(std::string_view key, const simdjson::dom::element& value, std::string& out) {
+  constexpr std::size_t kMostChars = 4096;  // of link_neighbours; others are shorter
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS || text.size() > kMostChars) {
+    return false;
+  }
+  if (key == "pci_bus_id") {
+    out = NormalizePciBusId(text);
+    return !out.empty();
+  }
+  if (key.ends_with("_numa_nodes") &&
+      text.find_first_not_of("0123456789,-") != std::string_view::npos) {
+    return false;
+  }
+  out = text;
+  return true;
+}
+
+bool TakePlacement(std::string_view /*key*/, const simdjson::dom::element& value,
+                   std::int32_t& out) {
+  constexpr std::int64_t kMost = 1'000'000;  // more is damage
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > kMost) {
+    return false;
+  }
+  out = static_cast<std::int32_t>(number);
+  return true;
+}
+
+RankPlacement MetaPlacement(const simdjson::dom::element& root, Diagnostics& diagnostics) {
+  RankPlacement placement;
+  simdjson::dom::element object;
+  if (root["placement"].get(object) != simdjson::SUCCESS || object.is_null()) {
+    return placement;  // not recorded
+  }
+  if (!object.is_object()) {
+    diagnostics.Count("placement_unreadable", "placement");
+    return placement;
+  }
+  const auto take = [&](std::string_view name, auto& member) {
+    const std::string_view key = name.substr(kPlacementPrefix.size());
+    simdjson::dom::element value;
+    if (object[key].get(value) == simdjson::SUCCESS && !value.is_null() &&
+        !TakePlacement(key, value, member)) {
+      diagnostics.Count("placement_unreadable", key);
+    }
+  };
+#define PLACEMENT_FIELD(member, name, ...) take(name, placement.member);
+#include "et_schema/fields.def"
+  return placement;
+}
+
 }  // namespace
 
-Result<CaptureMeta> ReadMeta(const std::string& path) {
+Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics) {
   constexpr std::size_t kMostBytes = 16 << 20;  // some kB are usual
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(path, kMostBytes));
   simdjson::dom::parser parser;
   REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
-  CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root), .machine = {}};
+  CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root),
+                   .machine = {},
+                   .placement = MetaPlacement(root, diagnostics)};
   meta.machine.processor = MetaText(root, "processor");
   meta.machine.device = MetaText(root, "device");
   if (const std::string version = MetaText(root, "torch"); !version.empty()) {

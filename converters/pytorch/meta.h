@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/node.h"
 
@@ -13,10 +14,12 @@ struct CaptureMeta {
   // Median of `step_seconds` over the steps not in `traced_steps`, without the first two (warm-up).
   // -1 if the file lacks them or no step is left.
   std::int64_t untraced_step_ns = -1;
-  RecordedMachine
-      machine;  // "processor", "device", "torch", "threads", "cores"; each may be absent
+  // "processor", "device", "torch", "threads", "cores"; each may be absent.
+  RecordedMachine machine;
+  // "placement"; likewise. A value that cannot be one of its field is taken as absent and counted.
+  RankPlacement placement;
 };
 
-[[nodiscard]] Result<CaptureMeta> ReadMeta(const std::string& path);
+[[nodiscard]] Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -156,7 +156,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   rank.ranges = FindRanges(rank, rank.diagnostics);
   MergeGroups(rank);
   if (!files.meta.empty()) {
-    REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta));
+    REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));
   }
   rank.kineto.events = std::vector<KinetoEvent>();  // linked: nobody looks at them again
   return rank;

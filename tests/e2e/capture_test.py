@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -224,6 +225,28 @@ class StandIn(program.ProgramTest):
         self.train((3, 4), 12, NAMELESS=1)
         self.assertIsNone(self.meta(0)["device"])
 
+    def test_meta_has_the_place_of_the_rank(self):
+        self.train((3, 4), 12, RANK=5, WORLD_SIZE=8, LOCAL_RANK=1)
+        placement = self.meta(5)["placement"]
+        self.assertEqual((placement["host"], placement["slot"]), (os.uname().nodename, 1))
+        # The stand-in has a device, and neither it nor a driver has an address.
+        self.assertNotIn("pci_bus_id", placement)
+        self.assertIn("libamdhip64.so", placement["unread"]["pci_bus_id"])
+        self.assertEqual(self.stderr, "", "rank 0 reports for all")
+        self.train((3, 4), 12)
+        self.assertIn(f"rank 0: host {os.uname().nodename}, slot 0", self.stderr.replace(";", ","))
+        self.assertIn("  pci_bus_id could not be read: ", self.stderr)
+
+    def test_one_file_alone_captures_without_the_machine(self):
+        shutil.copy(CAPTURE / "reprise_capture.py", self.dir)
+        self.train((3, 4), 12, PYTHONPATH=self.dir)
+        self.assertEqual(self.files(),
+                         ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
+        meta = self.meta(0)
+        self.assertEqual(meta["threads"], 3)
+        self.assertFalse({"processor", "device", "cores", "placement"} & set(meta))
+        self.assertIn("reprise_machine.py belongs beside reprise_capture.py", self.stderr)
+
     def test_a_forgotten_step_is_named(self):
         self.train((3, 4), 12, FORGET=1)
         self.assertIn("capture.step() was never called", self.stderr)
@@ -292,11 +315,12 @@ class StandIn(program.ProgramTest):
         self.assertIn("the training goes on without it", self.stderr)
 
     def test_no_dependencies(self):
-        source = (CAPTURE / "reprise_capture.py").read_text()
-        imported = {line.split()[1].split(".")[0] for line in source.split("\n")
-                    if line.lstrip().startswith(("import ", "from ")) and '"""' not in line
-                    and "reprise_capture" not in line}
-        self.assertLessEqual(imported, {"torch", *sys.stdlib_module_names})
+        for name in ("reprise_capture.py", "reprise_machine.py"):
+            source = (CAPTURE / name).read_text()
+            imported = {line.split()[1].split(".")[0] for line in source.split("\n")
+                        if line.lstrip().startswith(("import ", "from ")) and '"""' not in line
+                        and "reprise_capture" not in line}
+            self.assertLessEqual(imported, {"torch", "reprise_machine", *sys.stdlib_module_names})
 
 
 @skips.skip_class_if("torch_python", why_no_torch())

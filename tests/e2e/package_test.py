@@ -57,6 +57,7 @@ class Package(program.ProgramTest):
                      "share/doc/reprise/copyright", "share/doc/reprise/changelog.gz", "share/doc/reprise/README.md",
                      "share/doc/reprise/docs/install.md", "share/doc/reprise/licences/libcli11-dev.txt",
                      "share/reprise/slurm/reprise.sbatch", "share/reprise/python/reprise_capture.py",
+                     "share/reprise/python/reprise_machine.py",
                      "share/reprise/captures/quickstart/rank1.kineto.json.gz"):
             self.assertIn(f"usr/{name}", files)
         unexpected = [name for name in files if not re.match(

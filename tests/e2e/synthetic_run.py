@@ -126,7 +126,7 @@ def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
                                (rank, "clock_readings", "0 0 1000"), (rank, "trace.unknown_operator", "2"),
                                (rank, "device_flops_per_second", "5e14"), (rank, "device_bytes_per_second", "2e12")])
     insert(database, "devices", [(rank, "opencl:0", "opencl", name("synthetic device"), "none", "1", 100, 1 << 36, "",
-                                  pci(rank))])
+                                  pci(rank), 16, 0, 4, "nvlink", name("switch x4"))])
     nodes, edges, transfers, records = [], [], [], []
     last, last_of, place = None, {}, {}
     for i, (op, op_class, _, phase, group, waits) in enumerate(plan):

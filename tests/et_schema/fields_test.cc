@@ -87,6 +87,7 @@ std::vector<std::pair<std::string, TraceMetadata>> HeaderSamples() {
   samples.back().second.member = SampleOf(samples.back().second.member);
 #define HEADER_PART(member, key, ...) HEADER_FIELD(, member, key)
 #define MACHINE_FIELD(member, key, ...) HEADER_FIELD(, machine.member, key)
+#define PLACEMENT_FIELD(member, key, ...) HEADER_FIELD(, placement.member, key)
 #include "et_schema/fields.def"
   TraceMetadata lists;
   lists.version = "1";

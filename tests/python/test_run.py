@@ -259,6 +259,7 @@ class Schemas(unittest.TestCase):
             ALTER TABLE nodes DROP COLUMN recorded_tracing_ns; ALTER TABLE nodes DROP COLUMN shape;
             ALTER TABLE nodes DROP COLUMN work_from; ALTER TABLE nodes DROP COLUMN capped;
             ALTER TABLE nodes DROP COLUMN time_from;
+            ALTER TABLE devices DROP COLUMN numa_node; ALTER TABLE devices DROP COLUMN links;
             ALTER TABLE collectives DROP COLUMN role; ALTER TABLE collectives DROP COLUMN transfer_ns;
             DROP TABLE meters; PRAGMA user_version = 1""")
         run, now = reprise.Run(path), reprise.Run(made.real_run())
@@ -287,6 +288,7 @@ class Schemas(unittest.TestCase):
                 self.assertEqual(list(metrics["kind"]), ["counter", "gauge", "gauge"])
                 self.assertEqual(metrics["help"].isna().all(), version < 3)
                 self.assertNotIn("is_counter", metrics)
+                self.assertEqual(run.devices()["numa_node"].isna().all(), version < 9)
                 self.assertEqual([note for note in run.notes if "stands in" not in note], [])
 
     def test_every_column_of_the_program(self):

@@ -204,13 +204,17 @@ TEST_P(OlderRuns, Open) {
   EXPECT_EQ(rank.metrics[1].kind, MetricKind::kGauge);
   EXPECT_EQ(rank.metrics[0].help.empty(), version < 3);
   EXPECT_EQ(rank.devices.at(0).memory_bytes, 25276514304);
+  const DevicePlacement placed = rank.devices.at(0).placement;
+  EXPECT_EQ(placed.numa_node, version < 9 ? -1 : 1);
+  EXPECT_EQ(placed.links, version < 9 ? -1 : 4);
+  EXPECT_EQ(placed.link_neighbours, version < 9 ? "" : "switch x4");
   EXPECT_EQ(rank.host, "vm");
   EXPECT_TRUE(rank.closed);
   EXPECT_EQ(rank.facts.at("computes_on"), "cpu");
   const bool says = testing::Value(run->notes, Contains(HasSubstr("did not tell phases")));
   EXPECT_EQ(says, version < 4);
 }
-INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 9));
+INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 10));
 
 class OlderMergedRuns : public OlderRuns {};
 

@@ -86,6 +86,38 @@ Return nvmlDeviceGetPciInfo_v3(Device device, reprise::nvml::PciInfo* pci) {
   return StatusOf("nvmlDeviceGetPciInfo_v3");
 }
 
+Return nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
+  const int index = std::stoi(std::string(bus_id).substr(5, 2), nullptr, 16) - 1;
+  *device = reinterpret_cast<Device>(gpu_handles + index);
+  return index < Number("gpus", 1) ? 0 : 6;  // NVML_ERROR_NOT_FOUND
+}
+
+#ifndef STAND_IN_OLD_DRIVER
+// "0.links": how many the GPU has; "0.link.2": of link 2, 0: down, 1: to GPU 1, 2: to a switch.
+Return nvmlDeviceGetNvLinkState(Device device, unsigned link, unsigned* is_up) {
+  const int gpu = IndexOf(device);
+  if (link >= static_cast<unsigned>(Of(gpu, "links", 0))) {
+    return reprise::nvml::kInvalidArgument;
+  }
+  *is_up = Of(gpu, fmt::format("link.{}", link).c_str(), 1) > 0 ? 1 : 0;
+  return StatusOf("nvmlDeviceGetNvLinkState", gpu);
+}
+
+Return nvmlDeviceGetNvLinkRemoteDeviceType(Device device, unsigned link, unsigned* type) {
+  *type = Of(IndexOf(device), fmt::format("link.{}", link).c_str(), 1) > 1
+              ? reprise::nvml::kNvlinkToSwitch
+              : 0;
+  return 0;
+}
+
+Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device /*device*/, unsigned /*link*/,
+                                           reprise::nvml::PciInfo* pci) {
+  *pci = {};
+  *fmt::format_to_n(pci->bus_id.data(), 31, "00000000:02:00.0").out = '\0';
+  return 0;
+}
+#endif
+
 Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   return Answer("nvmlDeviceGetPowerUsage", device, "power_usage", 350000, milliwatts);
 }
