@@ -26,10 +26,21 @@ std::vector<std::size_t> ShownMetrics(const RankComparison& of) {
   return shown;
 }
 
+// Of a folded simulation.
+bool HasClasses(const RankComparison& of) {
+  return std::any_of(of.ranks.begin(), of.ranks.end(),
+                     [](const RankLoad& rank) { return rank.alike > 1; });
+}
+
 Table RankTable(const RankComparison& of, std::size_t most) {
   std::vector<std::string> header = {"rank",      "host", "step",    "operations",
                                      "to median", "idle", "exposed", "waiting"};
   const std::vector<std::size_t> metrics = ShownMetrics(of);
+  const bool classes = HasClasses(of);
+  if (classes) {
+    header[0] = "class";
+    header[1] = "ranks";
+  }
   for (const std::size_t m : metrics) {
     // The heading says that all are means.
     const std::string& name = of.metrics[m].name;
@@ -48,6 +59,9 @@ Table RankTable(const RankComparison& of, std::size_t most) {
         Ns(rank.idle_ns),
         Ns(rank.exposed_ns),
         Ns(rank.waited_ns)};
+    if (classes) {
+      row[1] = std::to_string(rank.alike);
+    }
     for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }
@@ -87,7 +101,8 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, bool col
     text += Wrap("note: " + note, kConsoleWidth, 6);
   }
   const std::size_t most = full ? of.ranks.size() : job.power_peaks.empty() ? 14 : 8;
-  text += Heading(style, "Ranks", "means of a step") + RankTable(of, most).Text(2);
+  text += Heading(style, HasClasses(of) ? "Classes of equal ranks" : "Ranks", "means of a step") +
+          RankTable(of, most).Text(2);
   if (of.ranks.size() > most) {
     text += fmt::format("-v shows {} more ranks\n", of.ranks.size() - most);
   }
@@ -102,7 +117,7 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, bool col
     }
     text += Heading(style, "Hosts, slots and devices", "means of ranks") + table.Text(2);
   }
-  Table table({"class", "least", "mean", "most", "of rank"});
+  Table table({"class", "least", "mean", "most", HasClasses(of) ? "of class of ranks" : "of rank"});
   const std::size_t classes =
       full ? of.classes.size() : std::min<std::size_t>(of.classes.size(), 5);
   for (std::size_t i = 0; i < classes; ++i) {
@@ -123,6 +138,8 @@ std::string RanksJson(const RecordedJob& job, const RankComparison& of) {
       metrics[of.metrics[m].name] = rank.metrics[m] ? Json(*rank.metrics[m]) : Json();
     }
     ranks.push_back({{"rank", rank.rank},
+                     {"alike", rank.alike},
+                     {"members", rank.members},
                      {"host", rank.host},
                      {"slot", rank.slot < 0 ? Json() : Json(rank.slot)},
                      {"device", rank.device},

@@ -3,11 +3,12 @@
 
 #include <string>
 
-#include "report/energy.h"
+#include "report/report.h"
 #include "report/table.h"
 
 namespace reprise {
 
-[[nodiscard]] std::string EnergyText(const EnergyAttribution& attribution, const Style& style);
+// Empty without an attribution.
+[[nodiscard]] std::string EnergyText(const Report& report, const Style& style);
 
 }  // namespace reprise

@@ -62,7 +62,7 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
   const std::int64_t limit = machine.DeviceLimit();
   if (limit != 0 && ranks > limit) {
     return BadInput(fmt::format(
-        "{}: {} has {} devices, and the set {} ranks; {}", machine.file, machine.name, limit, ranks,
+        "{}: {} has {} devices, and the job {} ranks; {}", machine.file, machine.name, limit, ranks,
         machine.node.nodes ? "--set node.nodes=N makes it larger"
                            : "a link without `devices` joins as many as are needed "
                              "(docs/machine_format.md)"));
