@@ -342,10 +342,10 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   for (const std::string& note : notes) {
     fmt::print("{}\n", note);
   }
-  for (const std::string& note : simulated.power.Notes()) {
-    fmt::print("{}\n", note);
-  }
   if (flags.quiet) {
+    for (const std::string& warning : simulated.Warnings()) {
+      fmt::print("{}\n", warning);
+    }
     return 0;
   }
   REPRISE_TRY(PrintRunReport(request.run_directory, false));

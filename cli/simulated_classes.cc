@@ -94,8 +94,8 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
                                const FoldedJob& job, bool fold) {
   if (!options.to || options.jitter > 0) {
     return UsageError(
-        "a folded set has no durations: --machine recorded and --jitter are for "
-        "captured sets");
+        fmt::format("{} has no durations: --machine recorded and --jitter are for captured sets",
+                    set.directory.empty() ? "a job" : set.directory + ": a folded set"));
   }
   const RankClasses& ranks_of = *job.classes;
   ProgramSet program_set{.programs = job.programs, .groups = GroupsOf(ranks_of)};
@@ -127,7 +127,8 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
     };
     idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
     LongestSteps(program, own.first_node, simulated.schedule, longest_ns);
-    power.NamePeaks(program, own.first_node);
+    power.AddRank(program, own.first_node);
+    FindTypesWithoutRate(options.to->device, job.work[own.program]);
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const OperatorWork& of_node = job.work[own.program][i];
       products_at_peak_ns +=

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -149,12 +150,18 @@ Status SimulatedPower::Settle(const MachineModel& machine, const DrySet& set,
                 set.timing, schedule);
 }
 
-void SimulatedPower::NamePeaks(const Graph& graph, std::uint32_t first) {
+void SimulatedPower::AddRank(const Graph& graph, std::uint32_t first) {
+  const auto own = [&](std::uint32_t node) { return node >= first && node - first < graph.size(); };
+  std::vector<std::uint64_t>& ids = node_ids_.emplace_back();
   for (std::size_t d = 0; outcome_ && d < outcome_->devices.size(); ++d) {
     for (const std::uint32_t node : outcome_->devices[d].peak_nodes) {
-      if (node >= first && node - first < graph.size()) {
+      if (own(node)) {
         names_[node] = graph.name(node - first);
       }
+    }
+    const std::vector<PoweredNode>& nodes = devices_[d].nodes;
+    for (std::size_t i = 0; i < nodes.size() && own(nodes[i].node); ++i) {
+      ids.push_back(graph.id(nodes[i].node - first));
     }
   }
 }
@@ -180,6 +187,11 @@ void SimulatedPower::Write(std::size_t rank, RankWriter& writer, bool by_class) 
   ModelledTelemetry telemetry = TelemetryOf(outcome_->devices[d], *outcome_, device, name);
   writer.AppendMetrics(std::move(telemetry.metrics));
   writer.AppendSamples(std::move(telemetry.samples));
+  std::vector<NodeJoules> joules;
+  for (std::size_t i = 0; i < node_ids_[rank].size(); ++i) {
+    joules.push_back({node_ids_[rank][i], outcome_->devices[d].node_joules[i]});
+  }
+  writer.AppendJoules(std::move(joules));
   writer.SetFact(kFactIdleBeginNs, std::to_string(telemetry.idle_begin_ns));
   writer.SetFact(kFactIdleEndNs, std::to_string(telemetry.idle_end_ns));
 }
@@ -238,16 +250,20 @@ Json SimulatedPower::NodesJson(double steps, double seconds) const {
 }
 
 Json SimulatedPower::ClassesJson(double steps, double seconds) const {
+  std::array<double, kOpClassCount> joules{};
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const std::vector<PoweredNode>& nodes = devices_[d].nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      joules.at(static_cast<std::size_t>(nodes[i].op_class)) +=
+          static_cast<double>(devices_[d].ranks) * outcome_->devices[d].node_joules[i];
+    }
+  }
   Json rows = Json::array();
   for (std::size_t c = 0; c < kOpClassCount; ++c) {
-    double joules = 0;
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].class_joules[c];
-    }
-    if (joules > 0) {
+    if (joules[c] > 0) {
       rows.push_back({{"name", Name(static_cast<OpClass>(c))},
-                      {"joules", joules / steps},
-                      {"mean_watts", joules / seconds}});
+                      {"above_idle_joules", joules[c] / steps},
+                      {"mean_watts", joules[c] / seconds}});
     }
   }
   return rows;
@@ -325,29 +341,21 @@ Json SimulatedPower::RowJson() const {
   return row;
 }
 
-std::vector<std::string> SimulatedPower::Notes() const {
-  std::vector<std::string> notes;
+std::map<std::string, std::string> SimulatedPower::Describe() const {
+  std::map<std::string, std::string> described;
   if (!outcome_) {
-    return notes;
+    return described;
   }
   if (!outcome_->settled) {
-    notes.push_back(fmt::format(
-        "clocks and times had not settled after {} rounds; some moments may be above the limit or "
-        "too warm",
-        outcome_->rounds));
+    described["power_rounds"] = std::to_string(outcome_->rounds);
   }
   if (outcome_->limit_unmet) {
-    notes.push_back(fmt::format(
-        "some moments are above {:g} W even at the lowest clock: transfers, memory and idle power "
-        "do not follow it; raise --power-limit",
-        outcome_->limit_watts));
+    described["power_limit_exceeded"] = fmt::format("{:g}", outcome_->limit_watts);
   }
   if (outcome_->heat_unmet) {
-    notes.emplace_back(
-        "some devices are warmer than device.thermal.throttle even at the lowest clock; check the "
-        "machine's thermal numbers");
+    described["throttle_temperature_exceeded"] = "true";
   }
-  return notes;
+  return described;
 }
 
 }  // namespace reprise

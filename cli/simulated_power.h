@@ -38,8 +38,9 @@ class SimulatedPower {
   [[nodiscard]] Status Settle(const MachineModel& machine, const DrySet& set,
                               const std::vector<OperatorWork>& work);
 
-  // After Settle: keeps the names of what ran in peaks, of the graph whose nodes begin at `first`.
-  void NamePeaks(const Graph& graph, std::uint32_t first);
+  // After Settle, once for each rank of the run, in order: keeps what its nodes are called. Its
+  // graph's nodes begin at `first`.
+  void AddRank(const Graph& graph, std::uint32_t first);
 
   // Of a run with one rank for each class (`by_class`), or with all ranks.
   void Write(std::size_t rank, RankWriter& writer, bool by_class) const;
@@ -51,8 +52,8 @@ class SimulatedPower {
   // all; shares of the time, mean over devices; rows of a node against the first one. Empty without
   // power.
   [[nodiscard]] nlohmann::ordered_json RowJson() const;
-  // What the user should know, one sentence each.
-  [[nodiscard]] std::vector<std::string> Notes() const;
+  // Options of the run: what could not be met (docs/run_format.md).
+  [[nodiscard]] std::map<std::string, std::string> Describe() const;
 
  private:
   [[nodiscard]] Status Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule);
@@ -68,8 +69,9 @@ class SimulatedPower {
   std::vector<PoweredDevice> devices_;
   std::vector<std::uint32_t> device_of_;  // by rank of the job
   std::optional<PowerOutcome> outcome_;
-  std::map<std::uint32_t, std::string> names_;  // of nodes that ran in peaks
-  std::string reason_;                          // why there is no outcome
+  std::map<std::uint32_t, std::string> names_;        // of nodes that ran in peaks
+  std::vector<std::vector<std::uint64_t>> node_ids_;  // by rank of the run, of its device's nodes
+  std::string reason_;                                // why there is no outcome
 };
 
 }  // namespace reprise

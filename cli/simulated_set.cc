@@ -11,6 +11,7 @@
 #include "cli/operator_work.h"
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
+#include "machine/fields.h"
 #include "replayer/known_work.h"
 #include "report/intervals.h"
 #include "report/report.h"
@@ -134,6 +135,15 @@ Status SimulatedSet::FindSource(const DrySet& set) {
   return {};
 }
 
+void SimulatedSet::FindTypesWithoutRate(const DeviceModel& device,
+                                        std::span<const OperatorWork> work) {
+  for (const OperatorWork& of_node : work) {
+    if (LacksRate(device, of_node)) {
+      without_rate.emplace(Name(of_node.dtype));
+    }
+  }
+}
+
 Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work) {
   if (!options.to) {
     return BadInput(
@@ -147,6 +157,7 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   if (options.jitter > 0) {
     return UsageError("--jitter: of a set without durations every time is modelled already");
   }
+  FindTypesWithoutRate(options.to->device, work);
   ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
   for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {
     programs.program_of.push_back(rank);
@@ -174,7 +185,7 @@ Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWor
   sources.resize(nodes);
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     const RankClassTimes& own = simulated.classes[simulated.class_of[rank]];
-    power.NamePeaks(set.graphs[rank], own.first_node);
+    power.AddRank(set.graphs[rank], own.first_node);
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
       const std::uint32_t node = set.first[rank] + i;
       const std::uint32_t at = own.first_node + i;
@@ -220,6 +231,10 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
     return ModelTimes(set, work);
   }
   REPRISE_TRY(FindSource(set));
+  if (options.to && !SameNumbers(*options.from, *options.to)) {
+    FindTypesWithoutRate(options.from->device, work);
+    FindTypesWithoutRate(options.to->device, work);
+  }
   classes = static_cast<std::int64_t>(set.graphs.size());
   CapturedSet captured{set.graphs, set.first, work, {}};
   for (const auto& [id, group] : set.mapping.groups) {
@@ -230,7 +245,7 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
     REPRISE_TRY(power.Settle(*options.to, set, work));
   }
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
-    power.NamePeaks(set.graphs[rank], set.first[rank]);
+    power.AddRank(set.graphs[rank], set.first[rank]);
   }
   return {};
 }
@@ -253,6 +268,10 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
   if (options.network == NetworkModel::kFlow) {
     described["network"] = "flow";
   }
+  if (!without_rate.empty()) {
+    described["without_rate"] = fmt::format("{}", fmt::join(without_rate, ", "));
+  }
+  described.merge(power.Describe());
   const auto share = [](double value) { return fmt::format("{:.4f}", value); };
   described["unknown_share"] = share(UnknownShare(summary));
   described["default_share"] = share(Share(summary.by_default_ns, summary.operations_ns));
@@ -300,6 +319,8 @@ DrySimulation SimulatedSet::Simulation() {
   return simulation;
 }
 
+std::vector<std::string> SimulatedSet::Warnings() const { return PredictionWarnings(Describe()); }
+
 Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   std::int64_t step_time_ns = step_ns.value_or(0);
   Json recorded_ns = nullptr;
@@ -311,13 +332,7 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
     recorded_ns = schedule ? Json(nullptr) : Json(report.step_time_recorded_ns.value_or(0));
     of_ranks = static_cast<std::int64_t>(data.ranks.size());
   }
-  std::vector<std::string> warnings =
-      PredictionWarnings(Share(summary.by_default_ns, summary.operations_ns),
-                         options.from ? UnknownShare(summary) : 0);
-  for (std::string& note : power.Notes()) {
-    warnings.push_back(std::move(note));
-  }
-  Json json = {{"warnings", std::move(warnings)},
+  Json json = {{"warnings", Warnings()},
                {"step_time_ns", step_time_ns},
                {"step_time_recorded_ns", recorded_ns},
                {"ranks", of_ranks},
@@ -358,6 +373,8 @@ Result<Json> SimulatedSet::ToJson(const std::string& run) const {
   json["linked_device_time_recorded_ns"] = summary.known_recorded_ns;
   json["unknown_share"] = UnknownShare(summary);
   json["default_share"] = Share(summary.by_default_ns, summary.operations_ns);
+  json["without_rate"] =
+      without_rate.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(without_rate, ", ")));
   json["power"] = power.ToJson(steps);
   return json;
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,9 @@ struct SimulatedSet {
   // keys.
   [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
 
+  // What must be said first, as the report says it.
+  [[nodiscard]] std::vector<std::string> Warnings() const;
+
   // A folded set, or a job that is in no set: each class once, without a graph for each rank.
   // Instead of Simulation(). Without a run directory in the request no run is written.
   [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set,
@@ -66,6 +71,7 @@ struct SimulatedSet {
   std::optional<TracedMemory> traced;   // of a set without such facts
   double products_at_peak_ns = 0;       // of all ranks and steps
   ScaleSummary summary;
+  std::set<std::string> without_rate;  // types of products that the machine has no rate for
   std::vector<TimeSource> sources;
   std::int64_t ranks = 0;            // 0: as the run has
   std::int64_t classes = 0;          // of ranks, that were simulated
@@ -75,6 +81,7 @@ struct SimulatedSet {
   [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
                                    const FoldedJob& job, ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const DrySet& set);
+  void FindTypesWithoutRate(const DeviceModel& device, std::span<const OperatorWork> work);
   // Times by the machine's model alone.
   [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);
   [[nodiscard]] Status ReplaceTimes(const DrySet& set);

@@ -1,11 +1,13 @@
 #include "cli/sweep_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "core/counted.h"
@@ -177,11 +179,19 @@ std::string SecondsLabel(const SweepTable& table) {
 
 std::vector<std::string> SweepWarnings(const SweepJson& rows) {
   double most = 0;
+  std::set<std::string> types;
   for (const SweepJson& row : rows) {
     const double share = NumberOf(row, "default_share");
     most = share < kNever ? std::max(most, share) : most;
+    if (const auto found = row.find("without_rate"); found != row.end() && found->is_string()) {
+      types.insert(found->get<std::string>());
+    }
   }
-  return PredictionWarnings(most, 0);
+  std::map<std::string, std::string> options = {{"default_share", fmt::format("{:.4f}", most)}};
+  if (!types.empty()) {
+    options["without_rate"] = fmt::format("{}", fmt::join(types, ", "));
+  }
+  return PredictionWarnings(options);
 }
 
 std::string SweepText(const SweepTable& table, const SweepJson& rows) {

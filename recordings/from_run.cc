@@ -11,6 +11,7 @@
 #include "recordings/power.h"
 #include "recordings/read.h"
 #include "recordings/transfer_waits.h"
+#include "report/measured.h"
 
 namespace reprise {
 namespace {
@@ -35,7 +36,12 @@ class RunRankReader {
 
   RankRecording Read() {
     rank_.rank = data_.rank;
-    rank_.host = data_.host;
+    // Of a simulated run it is where the simulation was computed.
+    rank_.host = IsModelled(data_) ? "" : data_.host;
+    rank_.alike = RanksAlike(data_);
+    if (const auto members = data_.facts.find(kFactClassMembers); members != data_.facts.end()) {
+      rank_.members = members->second;
+    }
     const auto index = static_cast<std::size_t>(data_.rank);
     rank_.device = index < run_.manifest.devices.size() ? run_.manifest.devices[index] : "";
     rank_.placement.host = data_.host;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "report/intervals.h"
+#include "report/measured.h"
 #include "report/power_peaks.h"
 #include "report/series.h"
 
@@ -28,12 +29,21 @@ bool IsPower(const Metric& metric) {
   return MeasuresEnergy(metric) && metric.name != "memory_power";
 }
 
-// The operations of a host's ranks that lay in stretches.
+// A device's counter of joules, where its power is read, too.
+bool IsReadTwice(const RankData& rank, const Metric& metric) {
+  return metric.kind == MetricKind::kEnergy &&
+         std::any_of(rank.metrics.begin(), rank.metrics.end(), [&metric](const Metric& other) {
+           return IsPower(other) && other.kind != MetricKind::kEnergy &&
+                  other.device == metric.device && other.source == metric.source;
+         });
+}
+
+// The operations of a host's ranks that lay in stretches. A simulated device has those of its rank.
 std::vector<std::pair<std::string, std::int64_t>> OperationsIn(
-    const RunData& run, const std::string& host, const std::vector<Interval>& stretches) {
+    const RunData& run, const RankData& sampled_by, const std::vector<Interval>& stretches) {
   std::map<std::string, std::int64_t> times;
   for (const RankData& rank : run.ranks) {
-    if (rank.host != host) {
+    if (IsModelled(sampled_by) ? rank.rank != sampled_by.rank : rank.host != sampled_by.host) {
       continue;
     }
     std::unordered_map<std::uint64_t, const NodeInfo*> nodes;
@@ -111,7 +121,7 @@ std::vector<PeakOfPower> FindPowerPeaks(const RunData& run) {
     }
     const SampleTable samples(rank);
     for (const Metric& metric : rank.metrics) {
-      if (!IsPower(metric)) {
+      if (!IsPower(metric) || IsReadTwice(rank, metric)) {
         continue;
       }
       const std::vector<SeriesStep> watts = samples.Steps(metric, window);
@@ -135,7 +145,7 @@ std::vector<PeakOfPower> FindPowerPeaks(const RunData& run) {
                      .peaks = row->excursions,
                      .ns = row->excursion_ns,
                      .throttled = ThrottledAfter(rank, samples, metric, window, stretches),
-                     .operations = OperationsIn(run, rank.host, stretches)});
+                     .operations = OperationsIn(run, rank, stretches)});
     }
   }
   return out;

@@ -17,6 +17,8 @@ std::string TextOfNs(double ns) { return DurationText(static_cast<std::int64_t>(
 
 RankLoad LoadOf(const RankRecording& rank) {
   RankLoad load{.rank = rank.rank,
+                .alike = rank.alike,
+                .members = rank.members,
                 .host = rank.host,
                 .device = rank.device.empty() ? rank.processor : rank.device,
                 .slot = rank.placement.slot};
@@ -88,9 +90,10 @@ void AddGroups(const char* kind, const std::vector<RankLoad>& ranks, double mean
   std::map<std::string, RankGroupLoad> found;
   for (const RankLoad& rank : ranks) {
     RankGroupLoad& group = found[name_of(rank)];
-    ++group.ranks;
-    group.work_ns += rank.work_ns;
-    group.waited_ns += rank.waited_ns;
+    const auto times = static_cast<double>(rank.alike);
+    group.ranks += rank.alike;
+    group.work_ns += times * rank.work_ns;
+    group.waited_ns += times * rank.waited_ns;
   }
   if (found.size() < 2) {
     return;
@@ -113,12 +116,18 @@ std::vector<ClassSpread> SpreadsOf(const RecordedJob& job) {
           static_cast<double>(of.time_ns) / static_cast<double>(std::max(rank.steps, 1));
     }
   }
+  std::map<std::int32_t, double> alike;
+  double all_ranks = 0;
+  for (const RankRecording& rank : job.ranks) {
+    alike[rank.rank] = static_cast<double>(rank.alike);
+    all_ranks += alike[rank.rank];
+  }
   std::vector<ClassSpread> out;
   for (const auto& [op_class, by_rank] : sums) {
     ClassSpread spread{.op_class = std::string(Name(op_class))};
     double total = 0;
     for (const auto& [rank, ns] : by_rank) {
-      total += ns;
+      total += alike[rank] * ns;
       if (ns > spread.most_ns) {
         spread.most_ns = ns;
         spread.most_rank = rank;
@@ -130,7 +139,7 @@ std::vector<ClassSpread> SpreadsOf(const RecordedJob& job) {
                                [](const auto& x, const auto& y) { return x.second < y.second; })
                   ->second
             : 0;
-    spread.mean_ns = total / static_cast<double>(job.ranks.size());
+    spread.mean_ns = total / all_ranks;
     out.push_back(std::move(spread));
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) {
@@ -139,40 +148,80 @@ std::vector<ClassSpread> SpreadsOf(const RecordedJob& job) {
   return out;
 }
 
+std::int64_t RanksIn(const std::vector<RankLoad>& ranks) {
+  std::int64_t sum = 0;
+  for (const RankLoad& rank : ranks) {
+    sum += rank.alike;
+  }
+  return sum;
+}
+
+// Each rank counts for all that are like it.
+double MedianWork(const std::vector<RankLoad>& ranks) {
+  std::vector<std::pair<double, std::int64_t>> work;
+  for (const RankLoad& rank : ranks) {
+    work.emplace_back(rank.work_ns, rank.alike);
+  }
+  std::sort(work.begin(), work.end());
+  std::int64_t left = (RanksIn(ranks) - 1) / 2;
+  for (const auto& [ns, alike] : work) {
+    if (left < alike) {
+      return ns;
+    }
+    left -= alike;
+  }
+  return 0;
+}
+
+std::string MoreStragglers(const RankComparison& of, const RankLoad& worst) {
+  std::int64_t more = 0;
+  for (const RankLoad& rank : of.ranks) {
+    const bool straggles =
+        std::find(of.stragglers.begin(), of.stragglers.end(), rank.rank) != of.stragglers.end();
+    more += straggles && rank.rank != worst.rank ? rank.alike : 0;
+  }
+  return more > 0 ? fmt::format("; {} {} the median by over {:.0f} %", Counted(more, "more rank"),
+                                more == 1 ? "exceeds" : "exceed", 100 * kStragglerExcess)
+                  : "";
+}
+
 std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
-  if (of.ranks.size() < 2) {
+  const std::int64_t ranks = RanksIn(of.ranks);
+  if (ranks < 2) {
     return fmt::format("{} has one rank: there is nothing to compare it with", job.label);
+  }
+  if (of.ranks.size() < 2) {
+    return fmt::format("{}: all {} ranks are equal: there is nothing to compare", job.label, ranks);
   }
   if (of.stragglers.empty()) {
     return fmt::format(
         "{}: no straggler; the most loaded of {} ranks works {:.1f} % longer than "
         "their mean",
-        job.label, of.ranks.size(), 100 * of.imbalance);
+        job.label, ranks, 100 * of.imbalance);
   }
   const auto worst =
       std::max_element(of.ranks.begin(), of.ranks.end(),
                        [](const RankLoad& x, const RankLoad& y) { return x.work_ns < y.work_ns; });
   double others = 0;
   for (const RankLoad& rank : of.ranks) {
-    others += rank.rank == worst->rank ? 0 : rank.waited_ns;
+    others += rank.rank == worst->rank ? 0 : static_cast<double>(rank.alike) * rank.waited_ns;
   }
-  others /= static_cast<double>(of.ranks.size() - 1);
+  others /= static_cast<double>(ranks - worst->alike);
   return fmt::format(
-      "{}: rank {} works {:.2f}x as long as the median rank, {} a step{}; the others wait {} a "
+      "{}: {} work{} {:.2f}x as long as the median rank, {} a step{}; the others wait {} a "
       "step "
       "in transfers{}",
-      job.label, worst->rank, worst->to_median, TextOfNs(worst->work_ns), PlaceText(*worst),
-      TextOfNs(others),
-      of.stragglers.size() > 1
-          ? fmt::format("; {} the median by over {:.0f} %",
-                        of.stragglers.size() == 2
-                            ? "1 more rank exceeds"
-                            : fmt::format("{} more ranks exceed", of.stragglers.size() - 1),
-                        100 * kStragglerExcess)
-          : "");
+      job.label, NameOf(*worst), worst->alike > 1 ? "" : "s", worst->to_median,
+      TextOfNs(worst->work_ns), PlaceText(*worst), TextOfNs(others), MoreStragglers(of, *worst));
 }
 
 }  // namespace
+
+std::string NameOf(const RankLoad& rank) {
+  return rank.alike > 1 ? fmt::format("class {} ({} ranks)", rank.rank, rank.alike)
+                        : fmt::format("rank {}", rank.members.empty() ? std::to_string(rank.rank)
+                                                                      : rank.members);
+}
 
 RankComparison CompareRanksOf(const RecordedJob& job) {
   RankComparison out;
@@ -180,15 +229,14 @@ RankComparison CompareRanksOf(const RecordedJob& job) {
     out.ranks.push_back(LoadOf(rank));
   }
   FindSlots(static_cast<std::int32_t>(job.ranks.size()) >= job.world_size, out.ranks);
-  std::vector<double> work;
+  double most = 0;
   double sum = 0;
   for (const RankLoad& rank : out.ranks) {
-    work.push_back(rank.work_ns);
-    sum += rank.work_ns;
+    most = std::max(most, rank.work_ns);
+    sum += static_cast<double>(rank.alike) * rank.work_ns;
   }
-  std::sort(work.begin(), work.end());
-  const double median = work.empty() ? 0 : work[(work.size() - 1) / 2];
-  const double mean = work.empty() ? 0 : sum / static_cast<double>(work.size());
+  const double median = MedianWork(out.ranks);
+  const double mean = out.ranks.empty() ? 0 : sum / static_cast<double>(RanksIn(out.ranks));
   for (RankLoad& rank : out.ranks) {
     rank.to_median = median > 0 ? rank.work_ns / median : 1;
     if (rank.to_median > 1 + kStragglerExcess) {
@@ -196,7 +244,7 @@ RankComparison CompareRanksOf(const RecordedJob& job) {
     }
   }
   ObserveStragglers(job, out);
-  out.imbalance = mean > 0 ? work.back() / mean - 1 : 0;
+  out.imbalance = mean > 0 ? most / mean - 1 : 0;
   AddGroups(
       "host", out.ranks, mean, [](const RankLoad& of) { return of.host; }, out.groups);
   AddGroups(

@@ -14,6 +14,8 @@ namespace reprise {
 // Means of a rank's steps.
 struct RankLoad {
   std::int32_t rank = 0;
+  std::int64_t alike = 1;  // as RankRecording's
+  std::string members;
   std::string host, device;
   std::int32_t slot = -1;  // number among the ranks of its host; -1: not known
   double step_ns = 0;
@@ -59,6 +61,9 @@ struct RankComparison {
 
 // Work that exceeds the median rank's by more is a straggler's.
 inline constexpr double kStragglerExcess = 0.05;
+
+// "rank 3"; "class 1 (32 ranks)" of one that stands for others.
+[[nodiscard]] std::string NameOf(const RankLoad& rank);
 
 [[nodiscard]] RankComparison CompareRanksOf(const RecordedJob& job);
 

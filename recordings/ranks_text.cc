@@ -37,10 +37,21 @@ std::string PlaceCell(const RankLoad& rank) {
              : fmt::format("{}/{}", rank.host.empty() ? "-" : Fit(rank.host, 12), slot);
 }
 
+// Of a folded simulation.
+bool HasClasses(const RankComparison& of) {
+  return std::any_of(of.ranks.begin(), of.ranks.end(),
+                     [](const RankLoad& rank) { return rank.alike > 1; });
+}
+
 Table RankTable(const RankComparison& of, std::size_t most) {
   std::vector<std::string> header = {"rank",      "host/slot", "step",    "operations",
                                      "to median", "idle",      "exposed", "waiting"};
   const std::vector<std::size_t> metrics = ShownMetrics(of);
+  const bool classes = HasClasses(of);
+  if (classes) {
+    header[0] = "class";
+    header[1] = "ranks";
+  }
   for (const std::size_t m : metrics) {
     // The heading says that all are means.
     const std::string& name = of.metrics[m].name;
@@ -50,14 +61,15 @@ Table RankTable(const RankComparison& of, std::size_t most) {
   Table table(header);
   for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
     const RankLoad& rank = of.ranks[i];
-    std::vector<std::string> row = {std::to_string(rank.rank),
-                                    PlaceCell(rank),
-                                    Ns(rank.step_ns),
-                                    Ns(rank.work_ns),
-                                    fmt::format("{:.2f}x", rank.to_median),
-                                    Ns(rank.idle_ns),
-                                    Ns(rank.exposed_ns),
-                                    Ns(rank.waited_ns)};
+    std::vector<std::string> row = {
+        std::to_string(rank.rank),
+        classes ? std::to_string(rank.alike) : PlaceCell(rank),
+        Ns(rank.step_ns),
+        Ns(rank.work_ns),
+        fmt::format("{:.2f}x", rank.to_median),
+        Ns(rank.idle_ns),
+        Ns(rank.exposed_ns),
+        Ns(rank.waited_ns)};
     for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }
@@ -103,7 +115,8 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
   }
   const std::size_t most =
       full ? of.ranks.size() : (job.power_peaks.empty() ? 14 : 8) - 3 * observed;
-  text += Heading(style, "Ranks", "means of a step") + TableText(style, RankTable(of, most), 2);
+  text += Heading(style, HasClasses(of) ? "Classes of equal ranks" : "Ranks", "means of a step") +
+          TableText(style, RankTable(of, most), 2);
   if (of.ranks.size() > most) {
     text += fmt::format("-v shows {}\n", Counted(of.ranks.size() - most, "more rank"));
   }
@@ -119,7 +132,7 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
     text +=
         Heading(style, "Hosts, slots and devices", "means of ranks") + TableText(style, table, 2);
   }
-  Table table({"class", "least", "mean", "most", "of rank"});
+  Table table({"class", "least", "mean", "most", HasClasses(of) ? "of class of ranks" : "of rank"});
   const std::size_t classes =
       full ? of.classes.size() : std::min<std::size_t>(of.classes.size(), 5);
   for (std::size_t i = 0; i < classes; ++i) {
@@ -142,6 +155,8 @@ nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& o
       metrics[of.metrics[m].name] = rank.metrics[m] ? Json(*rank.metrics[m]) : Json();
     }
     ranks.push_back({{"rank", rank.rank},
+                     {"alike", rank.alike},
+                     {"members", rank.members},
                      {"host", rank.host},
                      {"slot", rank.slot < 0 ? Json() : Json(rank.slot)},
                      {"device", rank.device},

@@ -84,6 +84,10 @@ struct RankActivity {
 
 struct RankRecording {
   std::int32_t rank = 0;
+  // For how many equal ranks of a folded simulation it stands, and which: "0-7". 1 and empty:
+  // itself.
+  std::int64_t alike = 1;
+  std::string members;
   std::string host;       // empty: not recorded
   std::string device;     // "NVIDIA H100 80GB HBM3"; empty: none, or not recorded
   std::string processor;  // likewise

@@ -255,7 +255,10 @@ std::string RankSection(const Report& report, const Style& style) {
 }
 
 std::string EnergyRows(const Report& report) {
-  Table table({"device", "metric", "host", "source", "energy", "mean power", ""});
+  // A row of equal devices has the numbers of one.
+  const bool classes = HasClasses(report);
+  Table table({"device", "metric", "host", "source", classes ? "energy of each" : "energy",
+               classes ? "power of each" : "mean power", ""});
   for (const EnergyRow& row : report.energy) {
     table.Add({DeviceText(row.device, row.devices, 20), Fit(row.metric, 16), Fit(row.host, 10),
                row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
@@ -266,8 +269,7 @@ std::string EnergyRows(const Report& report) {
 
 std::string EnergySection(const Report& report, const Style& style) {
   const std::string line = EnergyLine(report, style);
-  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) +
-         (report.attribution ? EnergyText(*report.attribution, style) : "");
+  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) + EnergyText(report, style);
 }
 
 std::string ThermalSection(const Report& report, const Style& style) {

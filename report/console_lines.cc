@@ -113,6 +113,18 @@ std::string ClassText(const RankRow& row) {
                                       Fit(row.members, kMembersWidth));
 }
 
+std::string ShortClassText(const Report& report, std::int32_t rank) {
+  for (const RankRow& row : report.ranks) {
+    if (row.rank == rank && row.alike > 1) {
+      return fmt::format("class {}, {} ranks", rank, row.alike);
+    }
+    if (row.rank == rank && !row.members.empty()) {
+      return fmt::format("rank {}", row.members);
+    }
+  }
+  return fmt::format("rank {}", rank);
+}
+
 std::string EnergyLine(const Report& report, const Style& style) {
   if (!report.energy_joules && IsSimulated(report.manifest)) {
     return "";
@@ -139,7 +151,7 @@ std::string MetricRows(const Report& report, std::size_t most) {
       continue;
     }
     ++shown;
-    table.Add({Fit(row.metric, 18), Fit(row.device, 17), Fit(row.host, 8),
+    table.Add({Fit(row.metric, 18), DeviceText(row.device, row.devices, 17), Fit(row.host, 8),
                row.source + (row.modelled ? " (modelled)" : ""),
                row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
                row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});

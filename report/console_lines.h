@@ -24,8 +24,10 @@ namespace reprise {
 [[nodiscard]] bool HasClasses(const Report& report);
 // "class 3 (128 ranks: 0-7, 64-127:8)", or "rank 5" of a class of its own.
 [[nodiscard]] std::string ClassText(const RankRow& row);
+// "class 3, 32 ranks"; of a class of one rank, and of one that no row is of, "rank 3".
+[[nodiscard]] std::string ShortClassText(const Report& report, std::int32_t rank);
 // In place of a recorded step, where there is none.
-inline constexpr char kNoRecordedStep[] = "no recorded step: the set has no times";
+inline constexpr char kNoRecordedStep[] = "no recorded step: no times were recorded";
 [[nodiscard]] std::string EnergyLine(const Report& report, const Style& style);
 // A table of metrics, those of single cores left out; at most so many.
 [[nodiscard]] std::string MetricRows(const Report& report, std::size_t most);

@@ -29,13 +29,14 @@ struct EnergyUse {
   bool estimate = false;                    // too short for how often the meters update
 };
 
-// `name`: a rank's number, a phase, a class.
+// `name`: a rank's number, a phase, a class. A rank that stands for a class of equal ones (RankRow)
+// has what all of them used.
 struct EnergyUseRow {
   std::string name;
   EnergyUse use;
 };
 
-// All transfers of one kind, group and size, all ranks; as in CollectiveRow.
+// All transfers of one kind, group (or role) and size, all ranks; as in CollectiveRow.
 struct TransferEnergyRow {
   std::string name, group;
   std::int32_t group_size = 1;
@@ -81,8 +82,9 @@ struct StepAmount {
 };
 
 struct EnergyAttribution {
-  bool modelled = false;  // some meter is a model
-  double joules = 0;      // idle and gaps included
+  bool modelled = false;       // some meter is a model
+  bool of_operations = false;  // of some meter, operations have what the model says of each
+  double joules = 0;           // idle and gaps included
   double idle_joules = 0, gap_joules = 0;
   std::optional<double> idle_watts, above_idle_joules, boundary_joules;
   std::optional<Spread> step_joules;

@@ -85,6 +85,29 @@ Load EnergyAttributor::LoadOf(const HostMeters& host, const std::string& device,
   return load;
 }
 
+// A node runs once in a simulated run.
+std::vector<double> EnergyAttributor::JoulesOf(const Load& load,
+                                               const std::vector<const RunMeter*>& meters) const {
+  const std::vector<std::size_t>& users = meters.front()->users;
+  if (meters.size() != 1 || !meters.front()->idle_watts || users.size() != 1 ||
+      ranks_[users.front()].data().joules.empty()) {
+    return {};
+  }
+  const MeasuredRank& rank = ranks_[users.front()];
+  std::vector<double> of_node(rank.data().nodes.size(), 0);
+  for (const NodeJoules& own : rank.data().joules) {
+    if (const auto node = rank.FindNode(own.node_id)) {
+      of_node[*node] += own.above_idle_joules;
+    }
+  }
+  std::vector<double> joules;
+  joules.reserve(load.executions.size());
+  for (const Execution& execution : load.executions) {
+    joules.push_back(of_node[execution.node]);
+  }
+  return joules;
+}
+
 void EnergyAttributor::AddHost(const HostMeters& host) {
   std::map<std::string, std::vector<const RunMeter*>> devices;
   for (const RunMeter& meter : host.meters) {
@@ -111,17 +134,20 @@ void EnergyAttributor::AddDevice(const HostMeters& host, const std::string& devi
     split_meters.push_back({&meter->curve, meter->idle_watts.value_or(0)});
     update_ns = std::max(update_ns, meter->update_ns.value_or(0));
   }
-  const EnergySplit split = SplitEnergy(split_meters, load.times);
+  const std::vector<double> modelled = JoulesOf(load, meters);
+  out_.of_operations = out_.of_operations || !modelled.empty();
+  const EnergySplit split = SplitEnergy(split_meters, load.times, modelled);
   const Interval window = meters.front()->curve.window();
   for (std::size_t i = 0; i < load.times.size(); ++i) {
     const std::int64_t active_ns =
         std::min(load.times[i].second, window.second) - std::max(load.times[i].first, window.first);
-    if (active_ns > 0) {
+    if (active_ns > 0 || split.operations[i].joules > 0) {
       const std::int64_t devices = meters.front()->devices;
       const auto times = static_cast<double>(devices);
       const EnergyShare& share = split.operations[i];
       uses_.Add(load.executions[i], {share.joules * times, share.above_idle_joules * times},
-                active_ns * devices, update_ns * devices);
+                std::max<std::int64_t>(active_ns, 0) * devices,
+                modelled.empty() ? update_ns * devices : 0);
     }
   }
   for (std::size_t m = 0; m < meters.size(); ++m) {
@@ -152,7 +178,8 @@ void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
         row.joules - *meter.idle_watts * static_cast<double>(window.second - window.first) * 1e-9;
   }
   row.update_ns = meter.update_ns;
-  if (row.update_ns) {
+  // A simulation counts what it takes up to its very ends.
+  if (row.update_ns && !IsModelled(ranks_[host.ranks.front()].data())) {
     row.boundary_joules = 2 * (meter.curve.max_watts() - meter.curve.min_watts()) *
                           static_cast<double>(*row.update_ns) * 1e-9;
   }

@@ -36,6 +36,9 @@ class EnergyAttributor {
   // What ran on a metered device, or, for no name, on the host itself.
   [[nodiscard]] Load LoadOf(const HostMeters& host, const std::string& device,
                             const std::vector<std::size_t>& users) const;
+  // What a model says of each of the load's operations; empty where it says nothing.
+  [[nodiscard]] std::vector<double> JoulesOf(const Load& load,
+                                             const std::vector<const RunMeter*>& meters) const;
   void AddHost(const HostMeters& host);
   void AddDevice(const HostMeters& host, const std::string& device,
                  const std::vector<const RunMeter*>& meters, HostEnergyRow& row);

@@ -85,6 +85,7 @@ Json ThrottleJson(const ThrottleRow& row) {
           {"device", row.device},
           {"source", row.source},
           {"modelled", row.modelled},
+          {"devices", row.devices},
           {"measured_ns", row.measured_ns},
           {"throttled_ns", row.throttled_ns},
           {"reasons", RowsJson(row.reasons, TimeJson)},
@@ -101,6 +102,7 @@ Json PeakJson(const PowerPeakRow& row) {
           {"metric", row.metric},
           {"source", row.source},
           {"modelled", row.modelled},
+          {"devices", row.devices},
           {"mean_watts", row.mean_watts},
           {"deviation_watts", row.deviation_watts},
           {"max_watts", row.max_watts},
@@ -121,6 +123,7 @@ Json HeatingJson(const HeatingRow& row) {
           {"metric", row.metric},
           {"source", row.source},
           {"modelled", row.modelled},
+          {"devices", row.devices},
           {"begin_celsius", row.begin_celsius},
           {"end_celsius", row.end_celsius},
           {"max_celsius", row.max_celsius},
@@ -138,6 +141,7 @@ Json AmountJson(const std::optional<StepAmount>& amount) {
 
 Json AttributionJson(const EnergyAttribution& attribution) {
   return {{"modelled", attribution.modelled},
+          {"of_operations", attribution.of_operations},
           {"joules", attribution.joules},
           {"idle_joules", attribution.idle_joules},
           {"gap_joules", attribution.gap_joules},

@@ -23,8 +23,9 @@ struct Walk {
 
 class Sweep {
  public:
-  Sweep(std::span<const SplitMeter> meters, std::span<const Interval> operations)
-      : operations_(operations), window_(meters.front().curve->window()) {
+  // `idle_only`: of each meter its idle power, and nothing else.
+  Sweep(std::span<const SplitMeter> meters, std::span<const Interval> operations, bool idle_only)
+      : operations_(operations), idle_only_(idle_only), window_(meters.front().curve->window()) {
     for (const SplitMeter& meter : meters) {
       walks_.push_back({.meter = &meter});
       for (const Interval& gap : meter.curve->gaps()) {
@@ -96,7 +97,9 @@ class Sweep {
     const double seconds = static_cast<double>(next_ns - now_ns_) * 1e-9;
     for (std::size_t m = 0; m < walks_.size() && next_ns > now_ns_; ++m) {
       Walk& walk = walks_[m];
-      const double until = walk.meter->curve->JoulesUntil(next_ns, walk.point);
+      const double idle = walk.meter->idle_watts * seconds;
+      const double until =
+          idle_only_ ? walk.joules + idle : walk.meter->curve->JoulesUntil(next_ns, walk.point);
       const double joules = until - walk.joules;
       walk.joules = until;
       if (walk.InGap(now_ns_)) {
@@ -105,14 +108,14 @@ class Sweep {
         split_.meters[m].idle_joules += joules;
       } else {
         share_.joules += joules / static_cast<double>(running);
-        share_.above_idle_joules +=
-            (joules - walk.meter->idle_watts * seconds) / static_cast<double>(running);
+        share_.above_idle_joules += (joules - idle) / static_cast<double>(running);
       }
     }
     now_ns_ = next_ns;
   }
 
   std::span<const Interval> operations_;
+  const bool idle_only_;
   Interval window_;
   std::vector<Walk> walks_;
   std::vector<std::int64_t> bounds_;
@@ -124,9 +127,17 @@ class Sweep {
 
 }  // namespace
 
-EnergySplit SplitEnergy(std::span<const SplitMeter> meters, std::span<const Interval> operations) {
-  return meters.empty() ? EnergySplit{.operations = std::vector<EnergyShare>(operations.size())}
-                        : Sweep(meters, operations).Run();
+EnergySplit SplitEnergy(std::span<const SplitMeter> meters, std::span<const Interval> operations,
+                        std::span<const double> above_idle_joules) {
+  if (meters.empty()) {
+    return {.operations = std::vector<EnergyShare>(operations.size())};
+  }
+  EnergySplit split = Sweep(meters, operations, !above_idle_joules.empty()).Run();
+  for (std::size_t i = 0; i < above_idle_joules.size(); ++i) {
+    split.operations[i].joules += above_idle_joules[i];
+    split.operations[i].above_idle_joules = above_idle_joules[i];
+  }
+  return split;
 }
 
 }  // namespace reprise

@@ -36,7 +36,11 @@ struct SplitMeter {
 // The curves' window is the window; what operations do outside of it gets nothing. At each instant
 // every operation then running gets an equal share. The shares and remainders sum to the curves'
 // totals. O((operations + points) log operations).
+//
+// `above_idle_joules` (parallel to `operations`, or empty) are energies of a model, of which the
+// curve of the only meter is the sum: operations get these, and equal shares of idle power alone.
 [[nodiscard]] EnergySplit SplitEnergy(std::span<const SplitMeter> meters,
-                                      std::span<const Interval> operations);
+                                      std::span<const Interval> operations,
+                                      std::span<const double> above_idle_joules = {});
 
 }  // namespace reprise

@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "report/console_lines.h"
+#include "report/verdict_warnings.h"
+
 namespace reprise {
 namespace {
 
@@ -42,9 +45,12 @@ std::string ShareText(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
 }
 
-std::string StepLines(const EnergyAttribution& all) {
+std::string StepLines(const Report& report) {
+  const EnergyAttribution& all = *report.attribution;
   std::string text;
-  if (all.step_joules) {
+  if (all.step_joules && all.step_joules->iterations < 2) {
+    text += fmt::format("  {} a step\n", JoulesText(all.step_joules->median));
+  } else if (all.step_joules) {
     text +=
         fmt::format("  {} a step (median of {} iterations, half their range; standard error {})\n",
                     SpreadText(all.step_joules), all.step_joules->iterations,
@@ -55,8 +61,10 @@ std::string StepLines(const EnergyAttribution& all) {
                         JoulesText(all.boundary_joules));
   }
   if (all.idle_watts) {
-    text += fmt::format("  {} above the {} W of the idle machine before the run\n",
-                        JoulesText(all.above_idle_joules), NumberText(all.idle_watts));
+    text += fmt::format(
+        "  {} above the {} W of {}\n", JoulesText(all.above_idle_joules),
+        NumberText(all.idle_watts),
+        IsSimulated(report.manifest) ? "idle devices" : "the idle machine before the run");
   }
   const auto amount = [&text](const std::optional<StepAmount>& of, const char* name) {
     if (of) {
@@ -137,12 +145,15 @@ void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
   table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMostTransfers));
 }
 
-std::string MeterTable(const EnergyAttribution& all) {
-  Table table({"meter", "host", "ranks", "energy", "idle", "updates", "at ends"});
-  for (const MeterEnergyRow& row : all.meters) {
-    const std::string ranks = row.ranks.empty()       ? "none"
-                              : row.ranks.size() == 1 ? fmt::format("{}", row.ranks.front())
-                                                      : fmt::format("{} ranks", row.ranks.size());
+std::string MeterTable(const Report& report) {
+  const bool classes = HasClasses(report);
+  Table table(
+      {"meter", "host", "ranks", classes ? "of each" : "energy", "idle", "updates", "at ends"});
+  for (const MeterEnergyRow& row : report.attribution->meters) {
+    const std::string ranks = row.ranks.empty()      ? "none"
+                              : row.ranks.size() > 1 ? fmt::format("{} ranks", row.ranks.size())
+                              : classes              ? ShortClassText(report, row.ranks.front())
+                                                     : fmt::format("{}", row.ranks.front());
     table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 16) +
                    (row.modelled ? " (modelled)" : ""),
                Fit(row.host, 12), ranks, JoulesText(row.joules),
@@ -154,20 +165,30 @@ std::string MeterTable(const EnergyAttribution& all) {
 
 }  // namespace
 
-std::string EnergyText(const EnergyAttribution& attribution, const Style& style) {
+std::string EnergyText(const Report& report, const Style& style) {
+  if (!report.attribution) {
+    return "";
+  }
+  const EnergyAttribution& attribution = *report.attribution;
   UseTable table(attribution);
   AddRows("phase", attribution.phases, attribution.phases.size(), table);
   AddRows("class", attribution.classes, kMostClasses, table);
   AddTransfers(attribution.transfers, table);
-  AddRows("rank", attribution.ranks, kMostRanks, table);
+  std::vector<EnergyUseRow> ranks = attribution.ranks;
+  for (EnergyUseRow& row : ranks) {
+    row.name = HasClasses(report) ? ShortClassText(report, std::stoi(row.name)) : row.name;
+  }
+  AddRows(HasClasses(report) ? "ranks" : "rank", ranks, kMostRanks, table);
   table.AddPlain("idle", "no operation ran", attribution.idle_joules);
   if (attribution.gap_joules != 0) {
     table.AddPlain("gaps", "meter not read", attribution.gap_joules);
   }
   return Heading(style, "Who used the energy",
-                 std::string("equal shares among what runs at a time") +
+                 std::string(attribution.of_operations
+                                 ? "of each operation as modelled, idle power in equal shares"
+                                 : "equal shares among what runs at a time") +
                      (attribution.modelled ? "; MODELLED power" : "")) +
-         StepLines(attribution) + table.Text() + MeterTable(attribution);
+         StepLines(report) + table.Text() + MeterTable(report);
 }
 
 }  // namespace reprise

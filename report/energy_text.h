@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "report/energy.h"
+#include "report/report.h"
 #include "report/table.h"
 
 namespace reprise {
@@ -12,6 +12,7 @@ namespace reprise {
 // "3.21 mJ", "48.0 J"; "-" for nothing.
 [[nodiscard]] std::string JoulesText(std::optional<double> joules);
 
-[[nodiscard]] std::string EnergyText(const EnergyAttribution& attribution, const Style& style);
+// Empty without an attribution.
+[[nodiscard]] std::string EnergyText(const Report& report, const Style& style);
 
 }  // namespace reprise

@@ -79,11 +79,12 @@ void EnergyUses::NumberTransfers(const TransferMatches& matches) {
         continue;
       }
       const CollectiveInfo& info = data.collectives[i];
-      const Row row{info.spec.kind, info.spec.group, info.group_size, bytes[transfer]};
+      // All groups of a role of a folded set, as in the table of transfers.
+      const std::string& group = info.role.empty() ? info.spec.group : info.role;
+      const Row row{info.spec.kind, group, info.group_size, bytes[transfer]};
       const auto [at, added] = rows.try_emplace(row, static_cast<std::int32_t>(rows.size()));
       if (added) {
-        transfers_.emplace_back(Name(info.spec.kind), info.spec.group, info.group_size,
-                                bytes[transfer]);
+        transfers_.emplace_back(Name(info.spec.kind), group, info.group_size, bytes[transfer]);
       }
       numbers[i] = at->second;
     }
@@ -145,7 +146,7 @@ std::vector<EnergyUseRow> EnergyUses::Rows(const std::vector<Sum>& sums, const K
                                            bool above_idle) const {
   std::vector<EnergyUseRow> rows;
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (sums[i].active_ns > 0) {
+    if (sums[i].active_ns > 0 || sums[i].share.joules > 0) {
       rows.push_back({name(i), Use(sums[i], above_idle)});
     }
   }
@@ -167,7 +168,7 @@ void EnergyUses::Finish(bool above_idle, EnergyAttribution& attribution) const {
       by_class_, [](std::size_t c) { return std::string(Name(static_cast<OpClass>(c))); },
       above_idle);
   for (std::size_t t = 0; t < transfers_.size(); ++t) {
-    if (by_transfer_[t].active_ns > 0) {
+    if (by_transfer_[t].active_ns > 0 || by_transfer_[t].share.joules > 0) {
       const auto& [name, group, group_size, bytes] = transfers_[t];
       attribution.transfers.push_back(
           {name, group, group_size, bytes, Use(by_transfer_[t], above_idle)});

@@ -145,7 +145,8 @@ Json MetricJson(const MetricRow& row) {
           {"mean", row.mean},
           {"max", row.max},
           {"update_ns", OrNull(row.update_ns)},
-          {"ranks", row.ranks}};
+          {"ranks", row.ranks},
+          {"devices", row.devices}};
 }
 
 Json PhaseUseJson(const PhaseUse& use) {

@@ -61,6 +61,12 @@ void MeasuredRank::ChooseSteps() {
     iterations.insert(step.iteration);
   }
   iterations_ = static_cast<std::int32_t>(iterations.size());
+  if (!steps_.empty() && !data_->samples.empty() && IsModelled(*data_)) {
+    begin_ns_ = NumberFact(*data_, kFactIdleEndNs).value_or(begin_ns_);
+    for (const Sample& sample : data_->samples) {
+      end_ns_ = std::max(end_ns_, sample.time_ns);
+    }
+  }
 }
 
 void MeasuredRank::FindNodes() {

@@ -56,7 +56,8 @@ class MeasuredRank {
   [[nodiscard]] std::int32_t iterations() const { return iterations_; }
   // For how many equal ranks this one stands, itself included: sums over ranks multiply by it.
   [[nodiscard]] std::int64_t alike() const { return alike_; }
-  // From the first such step's start to the last one's end; empty if there is none.
+  // From the first such step's start to the last one's end; empty if there is none. Of a simulated
+  // run with samples: all that was simulated, since devices that wait for others take power, too.
   [[nodiscard]] std::int64_t begin_ns() const { return begin_ns_; }
   [[nodiscard]] std::int64_t end_ns() const { return end_ns_; }
 

@@ -108,6 +108,7 @@ struct MetricRow {
   double min = 0, mean = 0, max = 0;
   std::optional<std::int64_t> update_ns;  // median time between changes of its value
   std::vector<std::int32_t> ranks;        // as in EnergyRow
+  std::int64_t devices = 1;               // likewise
 };
 
 struct RankRow {

@@ -54,7 +54,8 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, std::span<const Sam
                 .source = metric.source,
                 .modelled = metric.modelled,
                 .is_rate = IsTotal(metric.kind),
-                .update_ns = UpdateIntervalNs(samples)};
+                .update_ns = UpdateIntervalNs(samples),
+                .devices = RanksAlike(rank.data())};
   if (IsTotal(metric.kind)) {
     const double seconds =
         static_cast<double>(inside.back()->time_ns - inside.front()->time_ns) * 1e-9;

@@ -57,6 +57,7 @@ class ThermalExamination {
     row.device = metric.device;
     row.source = metric.source;
     row.modelled = metric.modelled;
+    row.devices = RanksAlike(data_);
     if constexpr (requires { row.metric; }) {
       row.metric = metric.name;
     }

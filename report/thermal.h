@@ -34,6 +34,7 @@ struct ThrottleInterval {
 struct ThrottleRow {
   std::string host, device, source;
   bool modelled = false;
+  std::int64_t devices = 1;  // equal ones that the row stands for; the numbers are of one
   std::int64_t measured_ns = 0, throttled_ns = 0;
   std::vector<NamedTime> reasons;  // time under each; they overlap
   // The clock without throttling, and where it is from: "busy samples" (median) or "max_sm_clock".
@@ -47,6 +48,7 @@ struct ThrottleRow {
 struct PowerPeakRow {
   std::string host, device, metric, source;
   bool modelled = false;
+  std::int64_t devices = 1;  // as ThrottleRow::devices
   double mean_watts = 0, deviation_watts = 0, max_watts = 0;
   double threshold_watts = 0;  // mean + 2 standard deviations
   std::int64_t excursions = 0, excursion_ns = 0, longest_ns = 0;
@@ -60,6 +62,7 @@ struct PowerPeakRow {
 struct HeatingRow {
   std::string host, device, metric, source;
   bool modelled = false;
+  std::int64_t devices = 1;  // as ThrottleRow::devices
   double begin_celsius = 0, end_celsius = 0, max_celsius = 0;
   double celsius_per_minute = 0;  // least squares
 };

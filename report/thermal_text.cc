@@ -64,11 +64,12 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
   std::vector<std::string> never;
   for (const ThrottleRow& row : thermal.throttling) {
     if (row.intervals.empty()) {
-      never.push_back(row.device);
+      never.push_back(DeviceText(row.device, row.devices, row.device.size()));
       continue;
     }
     std::string line = fmt::format(
-        "  {} on {}{}: {} of the time ({} intervals)", row.device, row.host, Modelled(row.modelled),
+        "  {} on {}{}: {} of the time ({} intervals)",
+        DeviceText(row.device, row.devices, row.device.size()), row.host, Modelled(row.modelled),
         PercentText(row.throttled_ns, row.measured_ns), row.intervals.size());
     for (const NamedTime& reason : row.reasons) {
       line += fmt::format(", {} {}", reason.name, DurationText(reason.ns));
@@ -95,7 +96,8 @@ std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
   for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
-    table.Add({Fit(row.device, 18) + " " + Fit(row.metric, 14) + Modelled(row.modelled),
+    table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 14) +
+                   Modelled(row.modelled),
                NumberText(row.mean_watts) + " W",
                row.mean_watts > 0 ? NumberText(row.max_watts / row.mean_watts) : "-",
                NumberText(row.coefficient_of_variation), fmt::format("{}", row.excursions),
@@ -117,7 +119,8 @@ std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
   for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
     const HeatingRow& row = thermal.heating[i];
-    table.Add({Fit(row.device, 24) + " " + Fit(row.metric, 20) + Modelled(row.modelled),
+    table.Add({DeviceText(row.device, row.devices, 24) + " " + Fit(row.metric, 20) +
+                   Modelled(row.modelled),
                Fit(row.host, 12), fmt::format("{:.1f} C", row.begin_celsius),
                fmt::format("{:.1f} C", row.end_celsius), fmt::format("{:.1f} C", row.max_celsius),
                fmt::format("{:+.1f}", row.celsius_per_minute)});

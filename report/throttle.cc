@@ -113,7 +113,8 @@ class Throttling {
     if (const Metric* clock = samples_.Find("sm_clock", reasons_)) {
       clocks_ = samples_.Steps(*clock, window_);
     }
-    const std::vector<Interval> busy = BusyTimes();
+    // A model knows its highest clock; its samples are means, also of throttled time.
+    const std::vector<Interval> busy = reasons_.modelled ? std::vector<Interval>() : BusyTimes();
     std::vector<std::int64_t> free;  // hertz
     for (const SeriesStep& step : clocks_) {
       if (!Contains(intervals_, step.begin_ns) && Contains(busy, step.begin_ns)) {

@@ -79,45 +79,68 @@ std::string_view BasisText(const Report& report) {
   return "";
 }
 
-double NumberOption(const RunManifest& manifest, const std::string& name) {
-  const auto found = manifest.options.find(name);
+using RunOptions = std::map<std::string, std::string>;
+
+std::string TextOption(const RunOptions& options, const std::string& name) {
+  const auto found = options.find(name);
+  return found != options.end() ? found->second : "";
+}
+
+double NumberOption(const RunOptions& options, const std::string& name) {
+  const std::string text = TextOption(options, name);
   double value = 0;
-  if (found != manifest.options.end()) {
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-  }
+  std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-void AddSimulationWarnings(const RunManifest& manifest, std::vector<std::string>& warnings) {
-  const bool captured = manifest.options.contains("captured_on");
-  for (std::string& warning :
-       PredictionWarnings(NumberOption(manifest, "default_share"),
-                          captured ? NumberOption(manifest, "unknown_share") : 0)) {
-    warnings.push_back(std::move(warning));
+// What a limit or heat could not do.
+void AddPowerWarnings(const RunOptions& options, std::vector<std::string>& warnings) {
+  if (const std::string rounds = TextOption(options, "power_rounds"); !rounds.empty()) {
+    warnings.push_back(
+        fmt::format("Clocks and times had not settled after {} rounds: some moments may be above "
+                    "the power limit or too warm.",
+                    rounds));
   }
-  if (const auto on = manifest.options.find("calibrated_on"); on != manifest.options.end()) {
-    warnings.push_back(fmt::format("The machine is calibrated on {}.", on->second));
+  if (const std::string watts = TextOption(options, "power_limit_exceeded"); !watts.empty()) {
+    warnings.push_back(
+        fmt::format("Some moments are above the power limit of {} W even at the lowest clock: "
+                    "transfers, memory and idle power do not follow it. Raise --power-limit.",
+                    watts));
   }
-  warnings.emplace_back("Every time is modelled: nothing was executed.");
+  if (TextOption(options, "throttle_temperature_exceeded") == "true") {
+    warnings.emplace_back(
+        "Some devices are warmer than device.thermal.throttle even at the lowest clock. Check the "
+        "machine's thermal numbers.");
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> PredictionWarnings(double by_default, double unknown) {
+std::vector<std::string> PredictionWarnings(const std::map<std::string, std::string>& options) {
   constexpr double kMuch = 0.1;
   std::vector<std::string> warnings;
+  if (const std::string types = TextOption(options, "without_rate"); !types.empty()) {
+    warnings.push_back(
+        fmt::format("The machine has no rate for {}: such products take the time of float32's. "
+                    "--set device.matrix.{}=… gives it one.",
+                    types, types.substr(0, types.find(','))));
+  }
+  const double by_default = NumberOption(options, "default_share");
   if (by_default > kMuch) {
     warnings.push_back(fmt::format(
         "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
         "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
         100 * by_default));
   }
+  const double unknown =
+      options.contains("captured_on") ? NumberOption(options, "unknown_share") : 0;
   if (unknown > kMuch) {
     warnings.push_back(fmt::format(
         "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
         "their times are scaled by the ratio of all others.",
         100 * unknown));
   }
+  AddPowerWarnings(options, warnings);
   return warnings;
 }
 
@@ -137,7 +160,11 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   std::vector<std::string> warnings;
   const bool predicted = !SimulatedMachine(manifest).empty();
   if (predicted) {
-    AddSimulationWarnings(manifest, warnings);
+    warnings = PredictionWarnings(manifest.options);
+    if (const std::string on = TextOption(manifest.options, "calibrated_on"); !on.empty()) {
+      warnings.push_back(fmt::format("The machine is calibrated on {}.", on));
+    }
+    warnings.emplace_back("Every time is modelled: nothing was executed.");
   }
   if (!manifest.complete) {
     warnings.emplace_back("The run is not complete: it was killed, it failed, or it still runs.");

@@ -1,6 +1,7 @@
 // What changes how a verdict reads. Only report/verdict sees this.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,9 @@ struct Verdict;
 [[nodiscard]] bool HasOption(const RunManifest& manifest, const std::string& name,
                              std::string_view value);
 
-// What a prediction rests on, where that is little: what must be said first. Shares of the
-// operations' time; `unknown_share` of captured sets, else 0.
-[[nodiscard]] std::vector<std::string> PredictionWarnings(double default_share,
-                                                          double unknown_share);
+// What a prediction rests on, where that is little, and what it could not do: what must be said
+// first. `options` are those that `simulate` gives its run, docs/run_format.md.
+[[nodiscard]] std::vector<std::string> PredictionWarnings(
+    const std::map<std::string, std::string>& options);
 
 }  // namespace reprise

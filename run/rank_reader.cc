@@ -76,6 +76,7 @@ struct RankTables {
 Status ReadSharedTables(const RankTables& tables, RankData& data) {
   if (tables.content == RankContent::kWhole) {
     REPRISE_TRY(tables.Read(data.edges));
+    REPRISE_TRY(tables.Read(data.joules));
   }
   REPRISE_TRY(tables.Read(data.collectives));
   REPRISE_TRY(tables.Read(data.steps));

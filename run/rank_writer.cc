@@ -34,6 +34,7 @@ struct Pending {
   std::vector<std::vector<MeteredDevice>> meters;
   std::vector<std::vector<Metric>> metrics;
   std::vector<std::vector<NodeRecord>> records;
+  std::vector<std::vector<NodeJoules>> joules;
   std::vector<StepRecord> steps;
   std::vector<std::vector<Sample>> samples;
   std::vector<RunDevice> devices;
@@ -41,8 +42,8 @@ struct Pending {
 
   [[nodiscard]] bool Empty() const {
     return nodes.empty() && edges.empty() && collectives.empty() && meters.empty() &&
-           metrics.empty() && records.empty() && steps.empty() && samples.empty() &&
-           devices.empty() && facts.empty();
+           metrics.empty() && records.empty() && joules.empty() && steps.empty() &&
+           samples.empty() && devices.empty() && facts.empty();
   }
 };
 
@@ -60,6 +61,7 @@ class SqliteRankWriter : public RankWriter {
   void AppendMeters(std::vector<MeteredDevice> meters) override { Push(&Pending::meters, meters); }
   void AppendMetrics(std::vector<Metric> metrics) override { Push(&Pending::metrics, metrics); }
   void AppendRecords(std::vector<NodeRecord> records) override { Push(&Pending::records, records); }
+  void AppendJoules(std::vector<NodeJoules> joules) override { Push(&Pending::joules, joules); }
   void AppendStep(const StepRecord& step) override { Push(&Pending::steps, step); }
   void AppendSamples(std::vector<Sample> samples) override { Push(&Pending::samples, samples); }
   void AppendDevice(const RunDevice& device) override { Push(&Pending::devices, device); }
@@ -158,6 +160,7 @@ Status SqliteRankWriter::Write(const Pending& batch) {
   REPRISE_TRY(WriteBatches(batch.collectives));
   REPRISE_TRY(WriteBatches(batch.nodes));
   REPRISE_TRY(WriteBatches(batch.records));
+  REPRISE_TRY(WriteBatches(batch.joules));
   REPRISE_TRY(WriteBatches(batch.edges));
   return database_.Execute("COMMIT");
 }

@@ -48,6 +48,13 @@ struct RunDevice {
   DevicePlacement placement;
 };
 
+// Modelled energy of a node of a simulated run, over all of its time: what it takes beyond the
+// device's idle power.
+struct NodeJoules {
+  std::uint64_t node_id = 0;
+  double above_idle_joules = 0;
+};
+
 // Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
 // Append* are thread-safe. What was appended is on disk after at most 2 s; a killed run is readable
 // to that point.
@@ -63,6 +70,7 @@ class RankWriter {
   virtual void AppendMetrics(std::vector<Metric> metrics) = 0;
   virtual void AppendMeters(std::vector<MeteredDevice> meters) = 0;
   virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
+  virtual void AppendJoules(std::vector<NodeJoules> joules) = 0;
   virtual void AppendStep(const StepRecord& step) = 0;
   virtual void AppendSamples(std::vector<Sample> samples) = 0;
   virtual void AppendDevice(const RunDevice& device) = 0;
@@ -151,6 +159,7 @@ struct RankData {
   std::vector<EdgeInfo> edges;
   std::vector<CollectiveInfo> collectives;
   std::vector<NodeRecord> records;
+  std::vector<NodeJoules> joules;  // of a simulated run on a machine with power
   std::vector<StepRecord> steps;
   std::vector<RunDevice> devices;
   std::vector<MeteredDevice> meters;

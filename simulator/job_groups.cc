@@ -55,8 +55,8 @@ Status JobGroups::FindPairs() {
       }
       const auto role = role_numbers_.find(spec->group);
       if (role == role_numbers_.end()) {
-        return BadInput(fmt::format("node {} ({}): the set has no groups of role '{}'",
-                                    program.id(i), program.name(i), spec->group));
+        return BadInput(fmt::format("node {} ({}): there are no groups of role '{}'", program.id(i),
+                                    program.name(i), spec->group));
       }
       const bool pair = IsPointToPoint(spec->kind);
       if (pair || spec->root >= 0 || !spec->in_splits.empty() || !spec->out_splits.empty()) {

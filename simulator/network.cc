@@ -80,7 +80,7 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
                                 std::span<const SlowLink> slow) {
   const std::int64_t limit = machine.DeviceLimit();
   if (limit != 0 && ranks > limit) {
-    return BadInput(fmt::format("{}: {} has {}, and the set {}; {}", machine.file, machine.name,
+    return BadInput(fmt::format("{}: {} has {}, and the job {}; {}", machine.file, machine.name,
                                 Counted(limit, "device"), Counted(ranks, "rank"),
                                 WayToMore(machine, ranks)));
   }

@@ -117,6 +117,12 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
   return time;
 }
 
+bool LacksRate(const DeviceModel& device, const OperatorWork& work) {
+  return work.flops > 0 && work.dtype != DType::kUnknown &&
+         MatrixEfficiency(device, work.op_class) != nullptr &&
+         PeakRate(device, work.dtype, true, false) == nullptr;
+}
+
 double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work) {
   return MatrixEfficiency(device, work.op_class) == nullptr
              ? 0

@@ -45,6 +45,9 @@ struct RooflineTime {
 // it a small operation would have no time on one of them.
 void ShareStarts(DeviceModel& a, DeviceModel& b);
 
+// Whether it is a product of a type that the device has no rate for.
+[[nodiscard]] bool LacksRate(const DeviceModel& device, const OperatorWork& work);
+
 // Of products: their FLOPs at the peak rate, without efficiency; 0 for other operations. A step's
 // sum over its time is the hardware FLOPs utilisation.
 [[nodiscard]] double ProductNsAtPeak(const DeviceModel& device, const OperatorWork& work);

@@ -7,7 +7,6 @@
 // power do not follow the clock.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -49,13 +48,18 @@ struct PowerSample {
   // Means from here to the next sample.
   double watts = 0, hertz = 0;
   double celsius = 0;
-  std::uint8_t reasons = 0;  // that hold for half of that time or more
+};
+
+// From this time on these reasons hold.
+struct ThrottleChange {
+  std::int64_t time_ns = 0;
+  std::uint8_t reasons = 0;
 };
 
 // Of one device of a class, over the window.
 struct DevicePower {
   double joules = 0, idle_joules = 0;
-  std::array<double, kOpClassCount> class_joules{};  // above idle
+  std::vector<double> node_joules;  // above idle, parallel to PoweredDevice::nodes
   double mean_watts = 0, peak_watts = 0;
   PoweredTime peak;
   std::vector<std::uint32_t> peak_nodes;  // of the timing graph
@@ -63,6 +67,8 @@ struct DevicePower {
   // Of a machine with temperatures.
   std::optional<double> air_celsius, mean_celsius, max_celsius;
   std::vector<PowerSample> samples;  // the last one is at the window's end
+  // Every change over the window, from its begin on; likewise.
+  std::vector<ThrottleChange> throttling;
 };
 
 struct PowerOutcome {

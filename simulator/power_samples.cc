@@ -10,10 +10,9 @@ constexpr std::int64_t kIdleNs = 1'000'000;
 
 double LengthSeconds(std::int64_t ns) { return static_cast<double>(ns) * kNsSeconds; }
 
-// Joules of a class: of what each node takes of its interval's power.
-void AddClasses(std::span<const PoweredNode> nodes, const PowerTrack& track,
-                const PowerInterval& interval, const std::vector<double>& node_watts,
-                DevicePower& out) {
+// What each node takes of its interval's power.
+void AddNodes(const PowerTrack& track, const PowerInterval& interval,
+              const std::vector<double>& node_watts, DevicePower& out) {
   double all = 0;
   for (std::uint32_t k = 0; k < interval.count; ++k) {
     all += node_watts[track.running[interval.first + k]];
@@ -25,7 +24,7 @@ void AddClasses(std::span<const PoweredNode> nodes, const PowerTrack& track,
       interval.watts_above_idle * LengthSeconds(interval.power.end_ns - interval.power.begin_ns);
   for (std::uint32_t k = 0; k < interval.count; ++k) {
     const std::uint32_t i = track.running[interval.first + k];
-    out.class_joules[static_cast<std::size_t>(nodes[i].op_class)] += joules * node_watts[i] / all;
+    out.node_joules[i] += joules * node_watts[i] / all;
   }
 }
 
@@ -47,8 +46,8 @@ std::vector<double> WattsOf(std::span<const PoweredNode> nodes, const PowerTrack
 
 PowerSample SampleOf(const PowerInterval& interval, const ClockCurve& curve, double joules,
                      double celsius) {
-  return {interval.power.begin_ns,         joules,  interval.power.watts,
-          curve.Hertz(0) * interval.clock, celsius, interval.reasons};
+  return {interval.power.begin_ns, joules, interval.power.watts, curve.Hertz(0) * interval.clock,
+          celsius};
 }
 
 // Equal parts of the window.
@@ -67,8 +66,6 @@ std::vector<PowerSample> EqualParts(const PowerTrack& track, const ClockCurve& c
     PowerSample sample{.time_ns = bound(part), .joules = joules};
     const std::int64_t end_ns =
         part + 1 == kMostPowerSamples ? begin_ns + length_ns : bound(part + 1);
-    std::int64_t by_power_ns = 0;
-    std::int64_t by_heat_ns = 0;
     if (temperatures != nullptr) {
       sample.celsius = temperatures->at_begin[at];
     }
@@ -78,8 +75,6 @@ std::vector<PowerSample> EqualParts(const PowerTrack& track, const ClockCurve& c
                               std::max(interval.power.begin_ns, sample.time_ns);
       joules += interval.power.watts * LengthSeconds(ns);
       sample.hertz += curve.Hertz(0) * interval.clock * static_cast<double>(ns);
-      by_power_ns += (interval.reasons & kThrottledByPower) != 0 ? ns : 0;
-      by_heat_ns += (interval.reasons & kThrottledByHeat) != 0 ? ns : 0;
       if (interval.power.end_ns > end_ns) {
         break;
       }
@@ -89,8 +84,6 @@ std::vector<PowerSample> EqualParts(const PowerTrack& track, const ClockCurve& c
     const std::int64_t ns = std::max<std::int64_t>(end_ns - sample.time_ns, 1);
     sample.watts = (joules - sample.joules) / LengthSeconds(ns);
     sample.hertz /= static_cast<double>(ns);
-    sample.reasons = static_cast<std::uint8_t>((2 * by_power_ns >= ns ? kThrottledByPower : 0) |
-                                               (2 * by_heat_ns >= ns ? kThrottledByHeat : 0));
     samples.push_back(sample);
   }
   PowerSample last = samples.back();
@@ -134,6 +127,7 @@ DevicePower DescribeDevice(std::span<const PoweredNode> nodes, const PowerTrack&
                            const Temperatures* temperatures) {
   DevicePower out;
   const std::vector<double> node_watts = WattsOf(nodes, track, curve);
+  out.node_joules.resize(nodes.size());
   std::int64_t window_ns = 0;
   const PowerInterval* peak = nullptr;
   for (const PowerInterval& interval : track.intervals) {
@@ -144,12 +138,16 @@ DevicePower DescribeDevice(std::span<const PoweredNode> nodes, const PowerTrack&
     out.throttled_ns += interval.reasons != 0 ? ns : 0;
     out.power_throttled_ns += (interval.reasons & kThrottledByPower) != 0 ? ns : 0;
     out.heat_throttled_ns += (interval.reasons & kThrottledByHeat) != 0 ? ns : 0;
-    AddClasses(nodes, track, interval, node_watts, out);
+    AddNodes(track, interval, node_watts, out);
+    if (out.throttling.empty() || out.throttling.back().reasons != interval.reasons) {
+      out.throttling.push_back({interval.power.begin_ns, interval.reasons});
+    }
     if (peak == nullptr || interval.power.watts > peak->power.watts) {
       peak = &interval;
     }
   }
   if (peak != nullptr) {
+    out.throttling.push_back({track.intervals.back().power.end_ns, out.throttling.back().reasons});
     out.mean_watts = out.joules / LengthSeconds(window_ns);
     out.peak_watts = peak->power.watts;
     out.peak = {peak->power.begin_ns, peak->power.end_ns};
@@ -209,9 +207,12 @@ ModelledTelemetry TelemetryOf(const DevicePower& power, const PowerOutcome& outc
     const std::int32_t reasons =
         add("throttle_reasons", "count", MetricKind::kState, "why the clock is not the highest");
     telemetry.metrics.back().states = kThrottleReasons;
+    telemetry.metrics.back().period_ns = outcome.window.end_ns - outcome.window.begin_ns;
     for (const PowerSample& at : power.samples) {
       sample(clock, at.time_ns, at.hertz);
       sample(most, at.time_ns, device.power.clock_max_hertz->value);
+    }
+    for (const ThrottleChange& at : power.throttling) {
       sample(reasons, at.time_ns, at.reasons);
     }
   }

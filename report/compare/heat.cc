@@ -64,8 +64,12 @@ class Heat {
     }
     const std::string label = report_.attribution->modelled ? " (modelled)" : "";
     for (const EnergyUseRow& row : report_.attribution->ranks) {
-      if (row.use.step_joules) {
-        Set("energy of a step" + label, "joules", std::stoi(row.name), row.use.step_joules->median);
+      const std::int32_t rank = std::stoi(row.name);
+      if (const auto found = position_.find(rank);
+          row.use.step_joules && found != position_.end()) {
+        // As all values here, of one rank, however many are like it.
+        Set("energy of a step" + label, "joules", rank,
+            row.use.step_joules->median / static_cast<double>(report_.ranks[found->second].alike));
       }
     }
   }

@@ -1,5 +1,8 @@
 // Who used the energy, and what held the devices back.
 
+// A row of equal devices has the numbers of one.
+const deviceName = (row) => row.device + (row.devices > 1 ? ` ×${count(row.devices)}` : '');
+
 // One bar a row: joules of one step with the range of iterations where that is known for all rows,
 // else of the whole measured time.
 function energyBars(box, rows, { title, name, modelled, paint }) {
@@ -36,8 +39,8 @@ function drawEnergy(box, data, filters) {
   if (attribution.gap_joules > 0) text.push(`${joules(attribution.gap_joules)} while a meter was not read`);
   if (known(attribution.above_idle_joules)) text.push(`${joules(attribution.above_idle_joules)} above idle power (${watts(attribution.idle_watts)})`);
   if (known(attribution.boundary_joules)) text.push(`± ${joules(attribution.boundary_joules)} for what the meters had counted at the bounds`);
-  box.append(note(`${text.join('; ')}.` + (watched ? '' : ' At each instant the operations then running share the power of ' +
-    'their device\'s meters equally. Whiskers: half the range of iterations. "≈": an estimate, shorter than the meters update.')));
+  box.append(note(`${text.join('; ')}.` + (watched ? '' : (attribution.of_operations ? ' Each operation has the energy of its model, and at each instant those then running share idle power equally.' :
+    ' At each instant the operations then running share the power of their device\'s meters equally.') + ' Whiskers: half the range of iterations. "≈": an estimate, shorter than the meters update.')));
   if (modelled) box.append(warning(`Modelled, not measured: source ${report.energy_source}.`));
   const plain = (row) => row.name;
   const fixed = (paint) => () => paint;
@@ -45,10 +48,10 @@ function drawEnergy(box, data, filters) {
   energyBars(box, attribution.phases, { title: 'By phase', name: plain, modelled, paint: fixed('var(--c5)') });
   energyBars(box, attribution.transfers, { title: 'By collective', modelled, paint: fixed('var(--c2)'),
     name: (r) => `${r.name} ${byteText(r.bytes)}, ${r.group || 'default'} of ${r.group_size}` });
-  energyBars(box, attribution.ranks.filter((r) => matches(filters.rank, r.name)), { title: 'By rank', name: (r) => `rank ${r.name}`, modelled, paint: fixed('var(--c0)') });
-  box.append(element('h3', {}, 'Meters'), table([textColumn('device', (r) => r.device), textColumn('host', (r) => r.host),
+  energyBars(box, attribution.ranks.filter((r) => matches(filters.rank, r.name)), { title: isFolded(report) ? 'By class of equal ranks, all of its ranks' : 'By rank', name: (r) => nameOfRank(report, r.name), modelled, paint: fixed('var(--c0)') });
+  box.append(element('h3', {}, 'Meters'), table([textColumn('device', deviceName), textColumn('host', (r) => r.host),
     textColumn('metric', (r) => r.metric), textColumn('source', (r) => r.source + (r.modelled ? ' (modelled)' : '')),
-    column('energy', (r) => joules(r.joules)), column('while idle', (r) => joules(r.idle_joules)),
+    column(isFolded(report) ? 'energy of each' : 'energy', (r) => joules(r.joules)), column('while idle', (r) => joules(r.idle_joules)),
     column('idle power', (r) => watts(r.idle_watts)), column('± at bounds', (r) => joules(r.boundary_joules)),
     column('updates', (r) => duration(r.update_ns)), column('gaps', (r) => count(r.gaps))], attribution.meters));
   return undefined;
@@ -83,7 +86,7 @@ function drawPhaseUses(box, data) {
 function drawThrottling(box, data) {
   const { throttling, peaks, heating } = data.report.thermal;
   if (throttling.length + peaks.length + heating.length === 0) return 'No source tells of throttling, power peaks or temperatures on this machine.';
-  const label = (r) => `${r.device}${r.modelled ? ' (modelled)' : ''} on ${r.host}`;
+  const label = (r) => `${deviceName(r)}${r.modelled ? ' (modelled)' : ''} on ${r.host}`;
   const throttled = throttling.filter((r) => r.throttled_ns > 0);
   if (throttling.length) {
     box.append(note(throttled.length === 0 ? `${plural(throttling.length, 'device')} tell, none throttled.` :
@@ -91,7 +94,7 @@ function drawThrottling(box, data) {
   }
   if (throttled.length) {
     const reasons = [...new Set(throttled.flatMap((r) => r.reasons.map((reason) => reason.name)))];
-    stackedBars(box, throttled.map((r) => ({ name: `${r.device} on ${r.host}`, bars: reasons.map((name, i) => ({ name, parts: [{ name,
+    stackedBars(box, throttled.map((r) => ({ name: `${deviceName(r)} on ${r.host}`, bars: reasons.map((name, i) => ({ name, parts: [{ name,
       value: (r.reasons.find((reason) => reason.name === name) || { ns: 0 }).ns, colour: colour(i + 1),
       more: `of ${duration(r.measured_ns)}; lost ${duration(r.lost_ns)} (estimate)` }] })) })), {
       title: 'Time throttled, by device and reason', format: duration, items: reasons.map((name, i) => ({ name, colour: colour(i + 1) })) });

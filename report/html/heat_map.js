@@ -8,6 +8,9 @@ const isClass = (row) => row.alike > 1 || (row.members && row.members !== String
 const rankColumnsOf = (ranks) => (ranks.some(isClass) ? CLASS_COLUMNS : RANK_COLUMNS);
 const rankName = (row) => (!row.members ? `rank ${row.rank}` : row.alike > 1 ? `class ${row.rank} (×${count(row.alike)})` : `rank ${row.members}`);
 
+// Of a rank's number, as text.
+const nameOfRank = (report, number) => rankName(report.ranks.find((row) => String(row.rank) === number) || { rank: number });
+
 function heatCell(cell, [wide, tall], rank, { name, text, value, range: [least, most] }) {
   const v = value(rank);
   // Means of one value differ in their last digits.

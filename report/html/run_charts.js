@@ -84,7 +84,7 @@ function drawReplaySummary(box, data) {
   box.append(cards(
     report.recorded ? card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
       `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown') :
-      card('Step, recorded', 'none', 'the set has no times'),
+      card('Step, recorded', 'none', 'no times were recorded'),
     card(worded('Step, replayed'), duration(report.step_time_replayed_ns), report.iterations > 1 ?
       `median of ${plural(report.iterations, 'iteration')}, ${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}` : ''),
     ...(report.recorded ? ratioCards(report) : []),
@@ -164,6 +164,7 @@ function rankColumns(data) {
   const exposed = d3.nest().key((r) => r.rank).rollup((list) => d3.sum(list, (r) => r.replayed_exposed_ns))
     .map(report.fidelity.overlap);
   const energy = new Map(((report.attribution || {}).ranks || []).map((row) => [row.name, row.joules]));
+  const alike = (rank) => rank.alike || 1;
   const of = (map, rank, field) => (map.has(rank) ? map.get(rank)[field] : null);
   return [
     ['step recorded', duration, (r) => r.step_time_recorded_ns], 
@@ -176,7 +177,8 @@ function rankColumns(data) {
     ['exposed comm replayed', duration, (r) => exposed.get(r.rank)],
     ['waited for others', duration, (r) => of(straggler, r.rank, 'replayed_waited_ns')],
     ['kept others waiting', duration, (r) => (isFolded(report) ? null : of(straggler, r.rank, 'caused_ns'))],
-    [`energy${report.attribution && report.attribution.modelled ? ' (modelled)' : ''}`, joules, (r) => energy.get(String(r.rank))],
+    [`energy${report.attribution && report.attribution.modelled ? ' (modelled)' : ''}`, joules,
+      (r) => (energy.has(String(r.rank)) ? energy.get(String(r.rank)) / alike(r) : null)],
   ];
 }
 

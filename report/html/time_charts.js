@@ -108,9 +108,9 @@ function drawOverlap(box, data, filters) {
   const ranks = d3.nest().key((row) => row.rank).sortKeys((a, b) => a - b).entries(rows);
   const share = (exposed, whole) => (whole > 0 ? percent(exposed / whole) : UNKNOWN);
   largestFirst(box, ranks, (r) => d3.sum(r.values, (row) => row.replayed_exposed_ns), 'ranks', (place, list) =>
-    stackedBars(place, list.map((r) => ({ name: `rank ${r.key}`, bars: bars(r.values) })), {
-      title: 'By rank, sum of groups', format: duration, items,
-      columns: [textColumn('rank', (r) => String(r.rank)), textColumn('group', (r) => r.group),
+    stackedBars(place, list.map((r) => ({ name: nameOfRank(data.report, r.key), bars: bars(r.values) })), {
+      title: isFolded(data.report) ? 'By class of equal ranks, sum of groups' : 'By rank, sum of groups', format: duration, items,
+      columns: [textColumn('rank', (r) => nameOfRank(data.report, String(r.rank))), textColumn('group', (r) => r.group),
         column('recorded', (r) => duration(r.recorded_ns)), column('exposed', (r) => share(r.recorded_exposed_ns, r.recorded_ns)),
         column('replayed', (r) => duration(r.replayed_ns)), column('exposed', (r) => share(r.replayed_exposed_ns, r.replayed_ns))],
       rows,

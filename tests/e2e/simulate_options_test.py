@@ -181,7 +181,7 @@ class OptionsTest(ProgramTest):
             (machine("text.json", lambda m: m["node"]["devices"].update(value="8")), BAD_INPUT, "expected a number"),
             (machine("typo.json", lambda m: m["device"].update(vectr=m["device"].pop("vector"))), BAD_INPUT,
              "device.vectr", "did you mean device.vector?"),
-            (alone, BAD_INPUT, "cpus has 1 device, and the set 4 ranks; it has no link"),
+            (alone, BAD_INPUT, "cpus has 1 device, and the job 4 ranks; it has no link"),
             (small, BAD_INPUT, "cpus has 2 devices", "bus, joins no more; a link without `devices`"),
             (nodes, BAD_INPUT, "--set node.nodes=4 makes it large enough"),
             (["gpt-small", "--json", "--machine", file("cut.json", text[:200])], BAD_INPUT, "cut.json: byte 201: no JSON (line",

@@ -222,7 +222,7 @@ class SimulateTest(ProgramTest):
         text = self.run_program("report", runs[0], "--full").stdout
         for word in ("replayed", "  recorded", "untraced", "  error", "no source"):
             self.assertNotIn(word, text)
-        self.assertIn("no recorded step: the set has no times", text)
+        self.assertIn("no recorded step: no times were recorded", text)
         self.assertIn("Ranks           16 simulated: ", self.run_program("report", runs[1]).stdout)
         compared = self.run_program("compare", f"folded={runs[0]}", f"unfolded={runs[1]}").stdout
         self.assertIn("unfolded takes the same time as folded", compared)
@@ -239,6 +239,29 @@ class SimulateTest(ProgramTest):
         self.assertRegex(done, r"^predicted is modelled: its step is \+[0-9.]+ % against measured; by class: ")
         self.assertIn("predicted is modelled (simulated on recorded), measured was replayed (mode full)",
                       " ".join(done.split()))
+    def test_a_type_that_the_machine_lacks_is_said_first(self):
+        job = ["gpt-small", "--tp", "2", "--pp", "1", "--dp", "2", "--global-batch", "16"]
+        for dtype, lacking in (("bfloat16", "bfloat16"), ("float16", None)):
+            run = self.dir / dtype
+            result = self.run_json("simulate", *job, "--dtype", dtype, "--machine", "v100-dgx", "-o", run)
+            self.assertEqual(result["without_rate"], lacking)
+            self.assertEqual("has no rate for bfloat16" in result["warnings"][0], lacking is not None)
+            warnings = self.run_json("report", run)["verdict"]["warnings"]
+            self.assertEqual(warnings[:len(result["warnings"])], result["warnings"])
+        sweep = self.run_program("simulate", *job, "--machine", "v100-dgx", "--sweep", "dtype=bfloat16,float16", "-o", self.dir / "sweep")
+        self.assertIn("has no rate for bfloat16", " ".join(sweep.stdout.split()))
+
+    def test_executed_flops_are_at_least_the_models(self):
+        for job in ("dlrm-small", "vit-small"):
+            result = self.run_json("simulate", job, "--machine", "a100-hgx", "-o", self.dir / job)
+            self.assertGreaterEqual(result["hfu"], result["mfu"], job)
+            self.assertGreater(result["mfu"], 0)
+
+    def test_a_job_is_called_a_job(self):
+        done = self.run_program("simulate", "gpt-small", "--machine", "h100-hgx", "--jitter", "0.1", "-o", self.dir / "none", expect=2)
+        self.assertIn("a job has no durations", done.stderr)
+        self.assertNotIn("set", done.stderr.replace("captured sets", ""))
+
     def test_a_job_is_simulated_without_a_set(self):
         job = ["gpt-small", "--tp", "2", "--pp", "2", "--ranks", "8", "--global-batch", "16"]
         trace, run = self.dir / "set", self.dir / "of_set"
@@ -405,7 +428,7 @@ class SimulateTest(ProgramTest):
         description["node"]["nodes"] = number(1, "1")
         few.write_text(json.dumps(description))
         done = self.simulate(trace, "--machine", few, "--captured-on", machine, expect=3)
-        self.assertIn("cpus has 2 devices, and the set 4 ranks", done.stderr)
+        self.assertIn("cpus has 2 devices, and the job 4 ranks", done.stderr)
         # Nothing is left of a simulation that failed.
         self.assertEqual(list(self.dir.glob("run*")), [])
 

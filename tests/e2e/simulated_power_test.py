@@ -43,8 +43,46 @@ class SimulatedPowerTest(ProgramTest):
         self.assertTrue(row["modelled"])
         self.assertEqual(row["reasons"][0]["name"], "power_cap")
         self.assertTrue(row["intervals"][0]["operations"])
-        # A sample is throttled if most of it is.
-        self.assertAlmostEqual(row["throttled_ns"] / power["devices"][0]["throttled_ns"], 1, delta=0.1)
+        self.assertEqual(row["throttled_ns"], power["devices"][0]["throttled_ns"])
+        self.same_energy(result, report)
+
+    def same_energy(self, result, report):
+        """The prediction's JSON, the report's and its console have one energy for each class."""
+        own = {row["name"]: row["above_idle_joules"] for row in result["power"]["classes"]}
+        of_run = {row["name"]: row for row in report["attribution"]["classes"] if row["name"] in own}
+        for name, joules in own.items():
+            self.assertAlmostEqual(of_run[name]["above_idle_joules"] / joules, 1, delta=1e-9, msg=name)
+        console = self.run_program("report", self.out, "--section", "energy").stdout
+        shares = {line.split()[1]: float(line.split()[4]) for line in console.splitlines() if line.startswith("  class ")}
+        for name in ("gemm", "comm"):
+            self.assertAlmostEqual(shares[name], 100 * of_run[name]["joules"] / report["attribution"]["joules"], delta=0.051)
+
+    def test_classes_of_ranks_are_no_ranks_and_what_was_not_met_is_said(self):
+        job = ["llama-small", "--tp", "1", "--pp", "2", "--dp", "4", "--global-batch", "16", "--micro-batch", "2"]
+        result = self.run_json("simulate", *job, "-o", self.dir / "run", "--machine", "h100-hgx", "--power-limit", "71W")
+        self.out = self.dir / "run"
+        self.assertFalse(result["power"]["limit_met"])
+        unmet = next(warning for warning in result["warnings"] if "power limit of 71 W" in warning)
+        report = self.run_json("report", self.out)
+        self.assertIn(unmet, report["verdict"]["warnings"])
+        self.assertIn("power limit of 71 W", " ".join(self.run_program("report", self.out).stdout.split()))
+        # Two stages of four equal ranks: their energies are of all, once.
+        self.assertEqual(result["classes"], 2)
+        self.assertAlmostEqual(sum(row["joules"] for row in report["attribution"]["ranks"]) +
+                               report["attribution"]["idle_joules"], result["power"]["joules"], delta=1e-6 * result["power"]["joules"])
+        self.assertEqual([row["devices"] for row in report["thermal"]["throttling"]], [4, 4])
+        console = self.run_program("report", self.out, "--full").stdout
+        energy = console[console.index("Who used the energy"):]
+        self.assertIn("class 0, 4 ranks", energy)
+        self.assertNotIn("rank 0", " ".join(energy.split()))
+        self.assertIn("device-0 x 4", energy[energy.index("Power peaks"):])
+        roles = {row["group"] for row in report["attribution"]["transfers"]}
+        self.assertEqual(roles, {row["group"] for row in report["collectives"]} & roles)
+        of_ranks = self.run_program("compare", self.out).stdout
+        self.assertIn("Classes of equal ranks", of_ranks)
+        self.assertNotIn(" in slot ", of_ranks)
+        self.assertNotIn("rank 0", of_ranks)
+        self.assertEqual([row["alike"] for row in self.run_json("compare", self.out)["ranks"]], [4, 4])
 
     def test_folded_sets_take_what_their_ranks_take(self):
         expanded = self.dir / "expanded"
@@ -57,8 +95,8 @@ class SimulatedPowerTest(ProgramTest):
                     results.append(self.simulate(*args, "--fold", fold, trace=trace))
                     report = self.run_json("report", self.out)
                     joules = results[-1]["energy_joules"]
-                    # The report's own sums are over all ranks, too; a rank's end with its own step.
-                    self.assertAlmostEqual(report["energy_joules"] / joules, 1, delta=1e-3)
+                    # The report's own sums are over all ranks, too.
+                    self.assertAlmostEqual(report["energy_joules"] / joules, 1, delta=1e-9)
                     attribution = report["attribution"]
                     self.assertTrue(attribution["modelled"])
                     measured = report["energy_joules"]
@@ -66,8 +104,12 @@ class SimulatedPowerTest(ProgramTest):
                     shares = sum(row["joules"] for row in attribution["classes"])
                     self.assertAlmostEqual((shares + attribution["idle_joules"]) / measured, 1, delta=1e-9)
                     power = results[-1]["power"]
-                    classes = power["idle_joules"] + sum(row["joules"] for row in power["classes"])
+                    classes = power["idle_joules"] + sum(row["above_idle_joules"] for row in power["classes"])
                     self.assertAlmostEqual(classes / joules, 1, delta=1e-9)
+                    self.same_energy(results[-1], report)
+                    heat = [sum(reason["ns"] for reason in row["reasons"] if reason["name"] == "sw_thermal")
+                            for row in report["thermal"]["throttling"]]
+                    self.assertEqual(sorted(set(heat)), sorted({d["throttled_by_heat_ns"] for d in power["devices"]}))
                 self.assertLess(results[0]["classes"], 16)
                 self.assertEqual([result["step_time_ns"] for result in results], [results[0]["step_time_ns"]] * 3)
                 for result in results:

@@ -410,5 +410,24 @@ TEST(EnergyAttribution, SweepIsTheRule) {
   EXPECT_EQ(split.meters[0].gap_joules, 0);
 }
 
+// Operations keep what a model gives them, however coarse the samples are.
+TEST(EnergyAttribution, AModelsOperationsKeepTheirEnergy) {
+  const Metric metric{.kind = MetricKind::kEnergy, .modelled = true};
+  // 100 W idle for a second; 30 J and 10 J of two operations, and samples that saw their sum.
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::vector<Sample> samples = {{0, 0, 0}, {0, kSecond, 140}};
+  const auto curve = PowerCurve::Build(metric, samples, {0, kSecond});
+  ASSERT_TRUE(curve);
+  const std::vector<SplitMeter> meters = {{&*curve, 100}};
+  const std::vector<Interval> operations = {{0, kSecond / 2}, {kSecond / 4, kSecond / 2}};
+  const std::vector<double> own = {30, 10};
+  const EnergySplit split = SplitEnergy(meters, operations, own);
+  EXPECT_DOUBLE_EQ(split.operations[0].above_idle_joules, 30);
+  EXPECT_DOUBLE_EQ(split.operations[1].above_idle_joules, 10);
+  EXPECT_DOUBLE_EQ(split.operations[0].joules, 30 + 25 + 12.5);
+  EXPECT_DOUBLE_EQ(split.operations[1].joules, 10 + 12.5);
+  EXPECT_DOUBLE_EQ(split.meters[0].idle_joules, 50);
+}
+
 }  // namespace
 }  // namespace reprise

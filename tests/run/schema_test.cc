@@ -86,6 +86,7 @@ TEST_F(SchemaTest, EveryColumnComesBackFromBothFiles) {
   const auto meter = filler.Make<MeteredDevice>();
   const auto metric = filler.Make<Metric>();
   const auto record = filler.Make<NodeRecord>();
+  const auto joules = filler.Make<NodeJoules>();
   const auto step = filler.Make<StepRecord>();
   const auto sample = filler.Make<Sample>();
   const auto device = filler.Make<RunDevice>();
@@ -98,6 +99,7 @@ TEST_F(SchemaTest, EveryColumnComesBackFromBothFiles) {
   (*writer)->AppendMeters({meter});
   (*writer)->AppendMetrics({metric});
   (*writer)->AppendRecords({record});
+  (*writer)->AppendJoules({joules});
   (*writer)->AppendStep(step);
   (*writer)->AppendSamples({sample});
   (*writer)->AppendDevice(device);
@@ -117,6 +119,7 @@ TEST_F(SchemaTest, EveryColumnComesBackFromBothFiles) {
     ExpectSame(rank.collectives, collective);
     ExpectSame(rank.meters, meter);
     ExpectSame(rank.metrics, metric);
+    ExpectSame(rank.joules, joules);
     ExpectSame(rank.steps, step);
     ExpectSame(rank.samples, sample);
     ExpectSame(rank.devices, device);

@@ -183,7 +183,7 @@ TEST(Network, RefusesWhatTheMachineLacks) {
   const Result<Network> many = Network::Create(study, 33);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().kind, ErrorKind::kBadInput);
-  EXPECT_THAT(many.error().message, HasSubstr("h200-study has 32 devices, and the set 33 ranks"));
+  EXPECT_THAT(many.error().message, HasSubstr("h200-study has 32 devices, and the job 33 ranks"));
   const Result<Network> link =
       Network::Create(study, 8, std::vector<SlowLink>{{"infinband", -1, 0.5}});
   ASSERT_FALSE(link);

@@ -126,7 +126,7 @@ TEST(Power, EnergyIsTheSamplesIntegral) {
                     1e3,
                 job.machine_.device.power.idle_watts->value, 1e-9);
     double classes = device.idle_joules;
-    for (const double joules : device.class_joules) {
+    for (const double joules : device.node_joules) {
       classes += joules;
     }
     EXPECT_NEAR(classes, device.joules, device.joules * 1e-12);

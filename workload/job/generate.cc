@@ -138,10 +138,9 @@ class Generator {
     const auto ranks = static_cast<std::int64_t>(of_ranks.size());
     summary_.nodes += totals.nodes * ranks;
     summary_.nodes_written += totals.nodes;
-    for (const auto& [copies, flops] : totals.forward_flops) {
-      // Backward: twice the forward pass.
-      summary_.model_flops += 3.0 * static_cast<double>(flops) * static_cast<double>(ranks) /
-                              static_cast<double>(copies);
+    for (const auto& [copies, flops] : totals.model_flops) {
+      summary_.model_flops +=
+          static_cast<double>(flops) * static_cast<double>(ranks) / static_cast<double>(copies);
     }
     summary_.executed_flops +=
         static_cast<double>(totals.executed_flops) * static_cast<double>(ranks);

@@ -100,8 +100,8 @@ void Totals::Add(const Node& node, const NodeFacts& facts) {
     return;
   }
   executed_flops += work.flops + work.recomputed;
-  if (facts.phase == Phase::kForward) {
-    forward_flops[facts.copies] += work.flops;
+  if (!facts.recomputed) {
+    model_flops[facts.copies] += work.flops;
   }
 }
 

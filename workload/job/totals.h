@@ -45,8 +45,9 @@ class Totals {
   void Add(const Node& node, const NodeFacts& facts);
 
   std::int64_t nodes = 0, edges = 0;
-  // Of the forward pass, by the number of ranks that compute the same.
-  std::map<std::int64_t, std::int64_t> forward_flops;
+  // Of the forward and backward pass without what is computed again, by the number of ranks that
+  // compute the same.
+  std::map<std::int64_t, std::int64_t> model_flops;
   std::int64_t executed_flops = 0;
   std::map<std::pair<std::string, std::string>, TransferSums> transfers;  // kind, group's role
   [[nodiscard]] MemorySums Memory() const;

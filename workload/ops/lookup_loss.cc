@@ -90,11 +90,13 @@ Var PatchConvolution(Builder& b, const TensorDesc& images, Parameter& weight, Pa
         const TensorDesc dw = b.NewLike(weight.value);
         const TensorDesc db = b.NewLike(bias.value);
         // The images need no gradient.
+        b.out.facts.copies = weight.copies;
         b.out.Work("aten::convolution_backward",
                    {Of(*results[0].tensor), Of(images), Of(weight.value), OfInts(bias.shape),
                     strides, zeros, ones, OfBool(false), zeros, OfInt(1),
                     Value{ValueList{OfBool(false), OfBool(true), OfBool(true)}}},
                    {{}, Of(dw), Of(db)});
+        b.out.facts.copies = 1;
         return std::vector<Grad>{{dw, true}, {db, true}};
       })[0];
 }

@@ -76,7 +76,11 @@ struct LinearNeeds {
     return b->out.Part(whole, 0, x.shape);
   }
   [[nodiscard]] TensorDesc WeightGradient(const TensorDesc& gradient) const {
-    const TensorDesc product = Product(*b, Turned(*b, gradient), InputMatrix());
+    const TensorDesc rows = Turned(*b, gradient);
+    const TensorDesc columns = InputMatrix();
+    b->out.facts.copies = parameter->copies;
+    const TensorDesc product = Product(*b, rows, columns);
+    b->out.facts.copies = 1;
     const TensorDesc turned = Turned(*b, product);
     b->out.parent = "TBackward0";
     return Turned(*b, turned);
@@ -106,9 +110,12 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
     if (needs.regathered && b.workload.overlap.tp) {
       needs.regathered->Start();  // the weight's gradient needs it, after this product
     }
-    const TensorDesc product = results[0].arrival ? ProductOfParts(b, gradient, Turned(b, kept),
-                                                                   nullptr, *results[0].arrival)
-                                                  : Product(b, gradient, Turned(b, kept));
+    const TensorDesc turned = Turned(b, kept);
+    b.out.facts.copies = needs.parameter->copies;
+    const TensorDesc product =
+        results[0].arrival ? ProductOfParts(b, gradient, turned, nullptr, *results[0].arrival)
+                           : Product(b, gradient, turned);
+    b.out.facts.copies = 1;
     std::vector<std::int64_t> shape(given.shape);
     shape.back() = weight.shape[1];
     b.out.parent = "aten::reshape";
