@@ -51,9 +51,7 @@ TEST(OrderedPipeline, FinishesEachItemInOrder) {
 
 // An item that takes long does not keep others from being worked on, but from being finished.
 TEST(OrderedPipeline, WorksInParallelWhereThereIsASpareCore) {
-  if (OwnCores() < 2) {
-    GTEST_SKIP() << "one core";
-  }
+  const bool spare = OwnCores() > 1;
   int next = 0;
   std::promise<void> second_worked_on;
   std::vector<int> finished;
@@ -63,7 +61,7 @@ TEST(OrderedPipeline, WorksInParallelWhereThereIsASpareCore) {
                            return next++ < 4;
                          },
                          [&](std::size_t slot) {
-                           if (slots[slot] == 0) {
+                           if (slots[slot] == 0 && spare) {
                              second_worked_on.get_future().wait();
                            } else if (slots[slot] == 1) {
                              second_worked_on.set_value();
