@@ -62,7 +62,7 @@ class Parts(program.ProgramTest):
         self.run_program("unpack", package, "-o", arrived)
         self.assertEqual(sorted(path.name for path in arrived.glob("*.et")),
                          sorted(path.name for path in shared.glob("*.et")))
-        self.run_program("export", arrived, "--to", "perfetto", "-o", self.dir / "trace.pftrace")
+        self.run_program("export", trace, "--to", "perfetto", "-o", self.dir / "trace.pftrace")
         self.assertGreater((self.dir / "trace.pftrace").stat().st_size, 10_000)
 
 
