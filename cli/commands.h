@@ -24,7 +24,9 @@ struct CommandContext {
 using CommandBody = std::function<Result<int>()>;
 
 #define COMMAND(name) CommandBody Register##name(CLI::App& app, const CommandContext& context);
+#define REPLAY_COMMAND(name) COMMAND(name)
 #include "cli/commands.def"
+#undef REPLAY_COMMAND
 #undef COMMAND
 
 }  // namespace reprise

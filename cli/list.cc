@@ -260,6 +260,10 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
       const Json rows = sources ? ListSources(options.sources)
                         : flags->json && registry.json_rows != nullptr ? registry.json_rows()
                                                                        : registry.rows();
+      if (rows.empty() && !sources) {
+        return EnvironmentError(fmt::format(
+            "this build has no {}: it is without replay (-DREPRISE_REPLAY=OFF)", registry.name));
+      }
       if (flags->json) {
         fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
       } else if (flags->markdown) {

@@ -94,7 +94,9 @@ int Main(int argc, char** argv) {
     CommandBody body = Register##name(*sub, context);              \
     commands.push_back({sub, std::move(body)});                    \
   }
+#define REPLAY_COMMAND(name) COMMAND(name)
 #include "cli/commands.def"
+#undef REPLAY_COMMAND
 #undef COMMAND
   AddVerboseFlags(app);
   AddLimitsOption(app);

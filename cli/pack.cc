@@ -13,7 +13,6 @@
 #include "core/output_kind.h"
 #include "core/output_path.h"
 #include "core/shown_text.h"
-#include "report/analysis.h"
 
 namespace reprise {
 namespace {
@@ -22,7 +21,6 @@ using Json = nlohmann::ordered_json;
 
 struct PackFlags {
   std::string path, output, licence;
-  std::vector<std::string> runs;
   bool force = false, json = false, plain = false, not_anonymized = false;
 };
 
@@ -57,41 +55,14 @@ Result<std::string> CheckAnonymized(const PackFlags& flags) {
       flags.path, flags.output));
 }
 
-// Of the report only what names no host, path, command or operation: a list of what stays.
-Result<std::string> Summary(const std::string& run) {
-  REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(run));
-  const Json report = Json::parse(JsonText(analysis.report));
-  Json summary = Json::object();
-  for (const char* key :
-       {"coverage", "coverage_basis", "covered_ns", "coverage_of_step", "oversubscribed",
-        "step_time_recorded_ns", "step_time_untraced_ns", "step_time_replayed_ns",
-        "step_time_replayed_min_ns", "step_time_replayed_max_ns", "iterations", "host_ns",
-        "wait_ns", "delay_ns", "classes", "energy_joules", "mean_watts"}) {
-    if (report.contains(key)) {
-      summary[key] = report[key];
-    }
-  }
-  for (const char* key : {"work_error", "untraced_work_error", "step_error", "untraced_error"}) {
-    if (report.contains("fidelity") && report["fidelity"].contains(key)) {
-      summary["fidelity"][key] = report["fidelity"][key];
-    }
-  }
-  summary["ranks"] = report.contains("ranks") ? report["ranks"].size() : 0;
-  return summary.dump(1) + "\n";
-}
-
 Result<int> RunPack(const PackFlags& flags) {
   REPRISE_ASSIGN(const std::string unnamed, CheckAnonymized(flags));
   REPRISE_TRY(CreateParents(flags.output));
-  PackRequest request{.directory = flags.path,
-                      .output = flags.output,
-                      .licence_file = flags.licence,
-                      .force = flags.force,
-                      .plain = flags.plain};
-  for (const std::string& run : flags.runs) {
-    REPRISE_ASSIGN(std::string summary, Summary(run));
-    request.run_summaries.push_back(std::move(summary));
-  }
+  const PackRequest request{.directory = flags.path,
+                            .output = flags.output,
+                            .licence_file = flags.licence,
+                            .force = flags.force,
+                            .plain = flags.plain};
   REPRISE_ASSIGN(const PackReport report, PackSet(request));
   std::uint64_t unpacked = 0;
   for (const PackagedFile& file : report.manifest.files) {
@@ -132,8 +103,6 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("-o,--output", flags->output, "file to write, e.g. name.reprise")->required();
   app.add_option("--license,--licence", flags->licence, "file with the licence text")
       ->check(CLI::ExistingFile);
-  app.add_option("--run", flags->runs,
-                 "run whose summary to include: times, coverage, energy; no host names");
   app.add_flag("--plain", flags->plain,
                "store .et files unencoded: larger, but `tar --zstd -x` can unpack them");
   app.add_flag("--not-anonymized", flags->not_anonymized,

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "collectives/transport/mpi_version.h"
+#include "cli/replay_parts.h"
 #include "commit.h"  // written at build time: cmake/commit.cmake
 #include "core/version.h"
 #include "kernels/backend.h"
@@ -27,16 +27,20 @@ std::string VersionText() {
   for (const SourceKind& kind : BuiltinSources()) {
     sources.push_back(kind.name);
   }
+  const ReplayParts replay = PartsOfReplay();
+  const std::vector<std::string> backends = BackendNames();
   return fmt::format(
       "reprise {}\n"
       "commit     {}\n"
       "compiler   {}, {}\n"
+      "parts      {}\n"
       "backends   {}\n"
       "telemetry  {}\n"
       "mpi        {}\n"
       "libraries  {}",
-      kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, fmt::join(BackendNames(), ", "),
-      fmt::join(sources, ", "), MpiLibraryVersion(), REPRISE_LIBRARIES);
+      kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, replay.parts,
+      backends.empty() ? "none" : fmt::format("{}", fmt::join(backends, ", ")),
+      fmt::join(sources, ", "), replay.mpi, REPRISE_LIBRARIES);
 }
 
 }  // namespace reprise

@@ -6,7 +6,8 @@
 namespace reprise {
 
 // Several lines; the first is "reprise <version>", the others "<what>  <facts>": commit, compiler,
-// backends, telemetry sources, MPI library as loaded, other libraries as built with.
+// parts of the program that are in, backends, telemetry sources, MPI library as loaded, other
+// libraries as built with.
 [[nodiscard]] std::string VersionText();
 
 }  // namespace reprise

@@ -22,6 +22,7 @@ endfunction()
 # NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
 function(reprise_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cc)
+  reprise_leave_out(sources)
   if(NOT sources)
     add_library(reprise_${name} INTERFACE)
     return()

@@ -51,10 +51,12 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# mpirun starts ranks, and a single rank needs its orted. oneDNN is opened at run time, so nothing finds it by
-# itself. OpenCL's loader is among the libraries; a machine with a GPU has a driver of its own for it.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, libdnnl${dnnl_VERSION_MAJOR}")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libclblast1, libopenblas0, slurm-client")
+if(REPRISE_REPLAY)
+  # mpirun starts ranks, and a single rank needs its orted. oneDNN is opened at run time, so nothing finds it by
+  # itself. OpenCL's loader is among the libraries; a machine with a GPU has a driver of its own for it.
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, libdnnl${dnnl_VERSION_MAJOR}")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libclblast1, libopenblas0, slurm-client")
+endif()
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -4,7 +4,10 @@ add_custom_target(reprise_commit BYPRODUCTS ${commit_header}
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${commit_header} -P ${CMAKE_SOURCE_DIR}/cmake/commit.cmake
   COMMENT "" VERBATIM)
 add_dependencies(reprise reprise_commit)
-set(libraries "protobuf ${Protobuf_VERSION}, SQLite ${SQLite3_VERSION}, oneDNN ${dnnl_VERSION}, TBB ${TBB_VERSION}")
+set(libraries "protobuf ${Protobuf_VERSION}, SQLite ${SQLite3_VERSION}")
+if(REPRISE_REPLAY)
+  string(APPEND libraries ", oneDNN ${dnnl_VERSION}, TBB ${TBB_VERSION}")
+endif()
 string(APPEND libraries ", simdjson ${simdjson_VERSION}, zstd ${zstd_VERSION}, zlib ${ZLIB_VERSION_STRING}")
 set_source_files_properties(cli/version.cc PROPERTIES
   INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/generated OBJECT_DEPENDS ${commit_header}

@@ -1,18 +1,17 @@
 #include "converters/json_stream.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/parallel_pipeline.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "converters/per_thread.h"
 #include "core/input_file.h"
+#include "core/ordered_pipeline.h"
+#include "core/parallel.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -278,23 +277,14 @@ class Pipeline {
  public:
   Pipeline(TextSource& source, std::string_view array_key, std::string_view kept_array,
            const BatchReader& read)
-      : stream_(source, array_key, kept_array), read_(read) {}
+      : stream_(source, array_key, kept_array),
+        read_(read),
+        slots_(2 * static_cast<std::size_t>(OwnCores()) + 1) {}
 
   void Run() {
-    using oneapi::tbb::filter_mode;
-    using oneapi::tbb::make_filter;
-    const auto threads = static_cast<std::size_t>(oneapi::tbb::this_task_arena::max_concurrency());
-    oneapi::tbb::parallel_pipeline(
-        2 * threads + 1, make_filter<void, Work*>(
-                             filter_mode::serial_in_order,
-                             [this](oneapi::tbb::flow_control& control) { return Next(control); }) &
-                             make_filter<Work*, Work*>(filter_mode::parallel,
-                                                       [this](Work* work) {
-                                                         Parse(*work);
-                                                         return work;
-                                                       }) &
-                             make_filter<Work*, void>(filter_mode::serial_in_order,
-                                                      [this](Work* work) { Finish(*work); }));
+    RunOrderedPipeline(slots_.size(), {[this](std::size_t slot) { return Next(slots_[slot]); },
+                                       [this](std::size_t slot) { Parse(slots_[slot]); },
+                                       [this](std::size_t slot) { Finish(slots_[slot]); }});
   }
 
   Result<JsonFrame> Take(std::string_view array_key) && {
@@ -317,30 +307,17 @@ class Pipeline {
   }
 
  private:
-  Work* Next(oneapi::tbb::flow_control& control) {
-    Work* work = nullptr;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (free_.empty()) {
-        free_.push_back(all_.emplace_back(std::make_unique<Work>()).get());
-      }
-      work = free_.back();
-      free_.pop_back();
-    }
-    auto more = stream_.Next(std::move(work->batch.text).TakeBuffer(), work->batch);
+  bool Next(Work& work) {
+    auto more = stream_.Next(std::move(work.batch.text).TakeBuffer(), work.batch);
     if (!more) {
       file_error_ = std::move(more.error());
     }
-    if (!more || !*more) {
-      control.stop();
-      return nullptr;
-    }
-    return work;
+    return more && *more;
   }
 
   void Parse(Work& work) {
     if (!failed_) {
-      auto commit = read_(work.batch, parsers_.local());
+      auto commit = read_(work.batch, parsers_.Mine());
       if (commit) {
         work.commit = std::move(*commit);
         return;
@@ -369,16 +346,12 @@ class Pipeline {
     work.structure_error.reset();
     work.element_error.reset();
     work.commit = nullptr;
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(&work);
   }
 
   JsonStream stream_;
   const BatchReader& read_;
-  oneapi::tbb::enumerable_thread_specific<simdjson::dom::parser> parsers_;
-  std::mutex mutex_;  // of the two lists
-  std::vector<std::unique_ptr<Work>> all_;
-  std::vector<Work*> free_;
+  PerThread<simdjson::dom::parser> parsers_;
+  std::vector<Work> slots_;
   std::atomic<bool> failed_ = false;
   std::optional<Error> file_error_, structure_error_, element_error_;
   std::size_t structure_error_at_ = 0;  // the batch's first byte

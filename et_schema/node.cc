@@ -17,15 +17,6 @@ std::string_view Name(EdgeReason reason) {
   return kReasonNames.at(static_cast<std::size_t>(reason));
 }
 
-std::optional<EdgeReason> ParseEdgeReason(std::string_view text) {
-  for (std::size_t i = 0; i < kReasonNames.size(); ++i) {
-    if (kReasonNames[i] == text) {
-      return static_cast<EdgeReason>(i);
-    }
-  }
-  return std::nullopt;
-}
-
 bool IsControl(EdgeReason reason) {
   switch (reason) {
     case EdgeReason::kThread:

@@ -50,7 +50,6 @@ enum class EdgeReason : std::uint8_t {
   kControl,   // foreign files: a control dependency, and no reason recorded
 };
 [[nodiscard]] std::string_view Name(EdgeReason reason);
-[[nodiscard]] std::optional<EdgeReason> ParseEdgeReason(std::string_view text);
 // Whether the edge is order alone: no value goes from one node to the other. Chakra's ctrl_deps.
 [[nodiscard]] bool IsControl(EdgeReason reason);
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/nearest.h"
 
@@ -15,11 +14,13 @@ namespace reprise {
 #undef BACKEND
 
 std::span<const std::unique_ptr<Backend>> Backends() {
-#define BACKEND(name) Make##name##Backend(),
-  static const std::array registered = {
+  static const auto registered = [] {
+    std::vector<std::unique_ptr<Backend>> backends;
+#define BACKEND(name) backends.push_back(Make##name##Backend());
 #include "kernels/backends.def"
-  };
 #undef BACKEND
+    return backends;
+  }();
   return registered;
 }
 

@@ -69,22 +69,6 @@ class HostTensor {
   std::byte* data_;
 };
 
-// Calls body(index) for every index of `shape`, in row-major order.
-template <typename Body>
-void ForEachIndex(const std::vector<std::int64_t>& shape, Body&& body) {
-  const std::int64_t count = ElementCount(shape);
-  std::vector<std::int64_t> index(shape.size(), 0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    body(std::span<const std::int64_t>(index));
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) {
-        break;
-      }
-      index[d] = 0;
-    }
-  }
-}
-
 // Calls body(offsets) for every index of `shape` in row-major order, where offsets[k] is where
 // tensors[k], broadcast to the shape, has that element.
 template <std::size_t N, typename Body>

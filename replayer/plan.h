@@ -11,8 +11,8 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "kernels/kernel.h"
+#include "replayer/dependency_graph.h"
 #include "replayer/options.h"
-#include "replayer/scheduler.h"
 
 namespace reprise {
 

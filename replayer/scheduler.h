@@ -4,24 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
-#include <vector>
+
+#include "replayer/dependency_graph.h"
 
 namespace reprise {
-
-// Successor lists in CSR form plus the number of dependencies of each node. Built once, run often.
-struct DependencyGraph {
-  std::vector<std::uint32_t> successor_offset;  // size n+1
-  std::vector<std::uint32_t> successors;
-  std::vector<std::uint32_t> dependency_count;
-
-  [[nodiscard]] std::uint32_t size() const {
-    return static_cast<std::uint32_t>(dependency_count.size());
-  }
-  // From dependency lists (CSR): deps of i are deps[dep_offset[i] .. dep_offset[i+1]).
-  static DependencyGraph FromDependencies(std::span<const std::uint32_t> dep_offset,
-                                          std::span<const std::uint32_t> deps);
-};
 
 // What a node's body returns.
 enum class NodeState : std::uint8_t {

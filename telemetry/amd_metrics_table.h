@@ -1,4 +1,4 @@
-// The table of measurements that both of AMD's libraries hand out. The declaration is ours; the
+// The table of measurements that AMD SMI hands out, as ROCm SMI did. The declaration is ours; the
 // layout is that of rsmi_gpu_metrics_t and amdsmi_gpu_metrics_t in the headers of ROCm 5.0 to 6.3
 // and of AMD SMI 26: every release has only appended to it (offsets compared for each), so that an
 // older library leaves the end of the caller's memory alone and a newer one writes past it, into

@@ -1,4 +1,4 @@
-// AMD GPUs, by whichever of AMD's two libraries is there.
+// AMD GPUs: what their table of measurements and the calls of a library become.
 #pragma once
 
 #include <memory>

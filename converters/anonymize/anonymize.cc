@@ -1,7 +1,6 @@
 #include "converters/anonymize/anonymize.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "converters/anonymize/placement_text.h"
 #include "converters/output_files.h"
+#include "core/parallel.h"
 #include "core/version.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -195,7 +195,7 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
     return set.classes ? static_cast<std::int32_t>(set.classes->IndexOf(file.rank)) : file.rank;
   };
   std::vector<RankResult> results(files.size());
-  oneapi::tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+  ForEachInParallel(files.size(), [&](std::size_t i) {
     results[i].status =
         AnonymizeRank(setting, files[i].file, output.Temporary(number(files[i])), results[i]);
   });

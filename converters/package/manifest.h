@@ -38,7 +38,7 @@ struct PackageManifest {
 
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kLicenceFile[] = "LICENCE.txt";
-inline constexpr std::string_view kRunsFolder = "runs/";
+inline constexpr std::string_view kRunsFolder = "runs/";  // of older versions: summaries of runs
 inline constexpr char kColumnsSuffix[] = ".columns";
 
 // Format 1 if no file is encoded, so that versions before columns read it; else 2, which they

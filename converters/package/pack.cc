@@ -161,10 +161,6 @@ Contents ListContents(const TraceSet& set, const PackRequest& request) {
   for (const std::string& name : set.FileNames()) {
     contents.push_back({name, {.path = (fs::path(set.directory) / name).string()}});
   }
-  for (std::size_t i = 0; i < request.run_summaries.size(); ++i) {
-    contents.push_back(
-        {fmt::format("{}{}.json", kRunsFolder, i), {.text = request.run_summaries[i]}});
-  }
   if (!request.licence_file.empty()) {
     contents.push_back({kLicenceFile, {.path = request.licence_file}});
   }

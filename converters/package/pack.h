@@ -11,12 +11,11 @@
 namespace reprise {
 
 struct PackRequest {
-  std::string directory;                   // the trace set
-  std::string output;                      // the file to write
-  std::string licence_file;                // its text goes into the package; empty: none
-  std::vector<std::string> run_summaries;  // JSON texts, as runs/0.json, runs/1.json, …
-  bool force = false;                      // replace an output that exists
-  bool plain = false;                      // `.et` files as they are: for `tar --zstd -x`
+  std::string directory;     // the trace set
+  std::string output;        // the file to write
+  std::string licence_file;  // its text goes into the package; empty: none
+  bool force = false;        // replace an output that exists
+  bool plain = false;        // `.et` files as they are: for `tar --zstd -x`
 };
 
 struct PackReport {

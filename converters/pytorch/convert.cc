@@ -1,6 +1,5 @@
 // PyTorch: host traces (ExecutionTraceObserver) linked with Kineto traces.
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "converters/pytorch/rank_writer.h"
 #include "converters/pytorch/tensor_ranges.h"
 #include "converters/pytorch/tracing_cost.h"
+#include "core/parallel.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 template <typename Body>
 Status ForEachRank(std::size_t count, const Body& body) {
   std::vector<Status> outcomes(count);
-  oneapi::tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) { outcomes[i] = body(i); });
+  ForEachInParallel(count, [&](std::size_t i) { outcomes[i] = body(i); });
   for (Status& outcome : outcomes) {
     REPRISE_TRY(outcome);
   }

@@ -1,7 +1,6 @@
 #include "converters/pytorch/host_trace.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
 #include <ctime>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "converters/json_stream.h"
+#include "converters/per_thread.h"
 #include "converters/pytorch/host_node.h"
 #include "converters/pytorch/host_schema.h"
 #include "converters/pytorch/id_index.h"
@@ -173,12 +173,12 @@ Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   HostTrace trace;
   trace.strings = std::make_shared<StringPool>();
   std::vector<HostTracePart> parts;
-  oneapi::tbb::enumerable_thread_specific<HostTraceReader> readers(
-      [&] { return HostTraceReader(*trace.strings); });
+  PerThread<HostTraceReader> readers(
+      [&] { return std::make_unique<HostTraceReader>(*trace.strings); });
   const auto read = [&](const JsonBatch& batch,
                         simdjson::dom::parser& parser) -> Result<std::function<void()>> {
     const auto part = std::make_shared<HostTracePart>();
-    REPRISE_TRY(ReadNodes(batch, parser, readers.local(), *part));
+    REPRISE_TRY(ReadNodes(batch, parser, readers.Mine(), *part));
     return [&parts, part] { parts.push_back(std::move(*part)); };
   };
   REPRISE_ASSIGN(const JsonFrame frame, StreamObject(source, "nodes", read));

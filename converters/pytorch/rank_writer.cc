@@ -1,13 +1,14 @@
 #include "converters/pytorch/rank_writer.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
-#include <memory>
+#include <atomic>
 #include <utility>
+#include <vector>
 
 #include "core/copy_direction.h"
+#include "core/ordered_pipeline.h"
 #include "et_schema/io.h"
 
 namespace reprise::pytorch {
@@ -293,37 +294,32 @@ void Encode(Writer& writer, std::int32_t rank, const CostTable& costs, Chunk& ch
 // All but the writing itself on all threads.
 Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const CostTable& costs,
                   EtWriter& file) {
-  namespace tbb = oneapi::tbb;
   constexpr std::size_t kChunk = 32;
   constexpr std::size_t kMostAtOnce = 8;
+  std::vector<Chunk> chunks(kMostAtOnce);
   std::size_t next = 0;
   Status outcome;
-  const auto cut = [&](tbb::flow_control& flow) -> std::shared_ptr<Chunk> {
-    if (next == count || !outcome) {
-      flow.stop();
-      return nullptr;
+  std::atomic<bool> failed = false;  // `outcome` is one
+  const auto cut = [&](std::size_t slot) {
+    if (next == count || failed) {
+      return false;
     }
-    auto chunk = std::make_shared<Chunk>();
-    chunk->first = next;
-    chunk->last = next = std::min(count, next + kChunk);
-    return chunk;
+    Chunk& chunk = chunks[slot];
+    chunk.bytes.clear();
+    chunk.first = next;
+    chunk.last = next = std::min(count, next + kChunk);
+    return true;
   };
-  const auto encode = [&](std::shared_ptr<Chunk> chunk) {
-    Encode(writer, rank, costs, *chunk);
-    return chunk;
-  };
-  const auto write = [&](const std::shared_ptr<Chunk>& chunk) {
+  const auto encode = [&](std::size_t slot) { Encode(writer, rank, costs, chunks[slot]); };
+  const auto write = [&](std::size_t slot) {
+    const Chunk& chunk = chunks[slot];
     if (outcome) {
-      outcome = chunk->outcome ? file.WriteEncoded(chunk->bytes, chunk->last - chunk->first)
-                               : chunk->outcome;
+      outcome =
+          chunk.outcome ? file.WriteEncoded(chunk.bytes, chunk.last - chunk.first) : chunk.outcome;
+      failed = !outcome;
     }
   };
-  tbb::parallel_pipeline(
-      kMostAtOnce,
-      tbb::make_filter<void, std::shared_ptr<Chunk>>(tbb::filter_mode::serial_in_order, cut) &
-          tbb::make_filter<std::shared_ptr<Chunk>, std::shared_ptr<Chunk>>(
-              tbb::filter_mode::parallel, encode) &
-          tbb::make_filter<std::shared_ptr<Chunk>, void>(tbb::filter_mode::serial_in_order, write));
+  RunOrderedPipeline(kMostAtOnce, {cut, encode, write});
   return outcome;
 }
 

@@ -1,13 +1,14 @@
 // Names and schemas repeat a hundred thousand times: one copy each.
 #pragma once
 
-#include <oneapi/tbb/concurrent_unordered_set.h>
-
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace reprise::pytorch {
 
@@ -15,11 +16,25 @@ namespace reprise::pytorch {
 class StringPool {
  public:
   const std::string* Intern(std::string_view text) {
-    return &*strings_.emplace(std::string(text)).first;
+    Shard& shard = shards_[std::hash<std::string_view>()(text) % shards_.size()];
+    const std::scoped_lock lock(shard.mutex);
+    const auto known = shard.strings.find(text);
+    return &*(known != shard.strings.end() ? known : shard.strings.emplace(text).first);
   }
 
  private:
-  oneapi::tbb::concurrent_unordered_set<std::string> strings_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_set<std::string, Hash, std::equal_to<>> strings;
+  };
+  // A prime, so that a shard's strings spread over all of its set's buckets.
+  std::array<Shard, 61> shards_;
 };
 
 // One thread's way to a pool: most strings come many times within a batch, and are looked up in a

@@ -95,7 +95,7 @@ int ComputeCapability(const cl::Device& device, const std::string& platform,
   return 0;
 }
 
-// As nvidia-smi and rocm-smi print it, without their "GPU-" prefix.
+// As nvidia-smi and amd-smi print it, without their "GPU-" prefix.
 std::string Uuid(const cl::Device& device, const std::string& extensions) {
   unsigned char bytes[16] = {};
   if (extensions.find("cl_khr_device_uuid") == std::string::npos ||

@@ -114,10 +114,9 @@ class HostConv {
     REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input_grad, memory_, 1));
     REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
     REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
-    const dnnl::convolution_backward_data::primitive_desc desc(
-        {dnnl::algorithm::convolution_direct, x.any(), w.any(), y.any(), strides_, dilates_,
-         before_, after_},
-        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}));
+    const auto desc = DescribeBackward<dnnl::convolution_backward_data>(
+        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
+        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
     memory grad = x.Writable(desc.diff_src_desc());
     dnnl::convolution_backward_data(desc).execute(
         stream_, {{DNNL_ARG_DIFF_DST, y.Read(desc.diff_dst_desc(), stream_)},
@@ -148,10 +147,9 @@ class HostConv {
     REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
     REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight_grad, memory_, c_.groups));
     REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
-    const dnnl::convolution_backward_weights::primitive_desc desc(
-        {dnnl::algorithm::convolution_direct, x.any(), w.any(), y.any(), strides_, dilates_,
-         before_, after_},
-        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}));
+    const auto desc = DescribeBackward<dnnl::convolution_backward_weights>(
+        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
+        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
     memory grad = w.Writable(desc.diff_weights_desc());
     dnnl::convolution_backward_weights(desc).execute(
         stream_, {{DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
@@ -185,12 +183,13 @@ class HostConv {
                                                                       const memory& bias) const {
     const auto algorithm = dnnl::algorithm::convolution_direct;
     if (bias.get(true) != nullptr) {
-      return {{prop_kind::forward_training, algorithm, x, w, bias.get_desc(), y, strides_, dilates_,
-               before_, after_},
-              Engine()};
+      return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
+                                                        algorithm, x, w, bias.get_desc(), y,
+                                                        strides_, dilates_, before_, after_);
     }
-    return {{prop_kind::forward_training, algorithm, x, w, y, strides_, dilates_, before_, after_},
-            Engine()};
+    return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
+                                                      algorithm, x, w, y, strides_, dilates_,
+                                                      before_, after_);
   }
 
   const ConvCall& c_;

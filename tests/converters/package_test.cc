@@ -126,10 +126,7 @@ TEST_F(Package, ThereAndBack) {
   MakeSet();
   WriteText(base_ + "/LICENCE", "do as you like\n");
   WriteText(set_ + "/notes.txt", "private\n");
-  const PackRequest request{.directory = set_,
-                            .output = file_,
-                            .licence_file = base_ + "/LICENCE",
-                            .run_summaries = {"{\"ranks\": 4}\n"}};
+  const PackRequest request{.directory = set_, .output = file_, .licence_file = base_ + "/LICENCE"};
   const auto packed = PackSet(request);
   ASSERT_TRUE(packed) << packed.error().message;
   EXPECT_EQ(packed->manifest.policy, "replay");
@@ -148,7 +145,6 @@ TEST_F(Package, ThereAndBack) {
     }
   }
   EXPECT_EQ(Bytes(out + "LICENCE.txt"), "do as you like\n");
-  EXPECT_EQ(Bytes(out + "runs/0.json"), "{\"ranks\": 4}\n");
   EXPECT_EQ(Unpack({.package = file_, .directory = out}).error().kind, ErrorKind::kUsage);
   EXPECT_TRUE(Unpack({.package = file_, .directory = out, .force = true}));
   // Only what an unpack wrote is ever replaced.
@@ -252,6 +248,21 @@ TEST_F(Package, ColumnsOfStrangers) {
   other.encoded_bytes = trace.size() + 1;
   HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
   EXPECT_THAT(Refusal(), HasSubstr("more bytes than it has"));
+}
+
+// They had summaries of runs.
+TEST_F(Package, OfOlderVersions) {
+  MakeSet();
+  const std::string trace = Bytes(set_ + "/trace.0.et");
+  const std::string summary = "{\"ranks\": 4}\n";
+  HandMade(file_)
+      .Manifest({Listed("trace.0.et", trace), Listed("runs/0.json", summary)})
+      .Add("trace.0.et", trace)
+      .Add("runs/0.json", summary);
+  const std::string out = base_ + "/out/";
+  const auto manifest = Unpack({.package = file_, .directory = out});
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_EQ(Bytes(out + "runs/0.json"), summary);
 }
 
 TEST_F(Package, OfNewerVersions) {

@@ -52,17 +52,12 @@ class Share(program.ProgramTest):
         licence = self.dir / "licence"
         licence.write_text("as you like\n", encoding="utf-8")
         package = self.dir / "gpt.reprise"
-        packed = self.run_json("pack", shared, "-o", package, "--licence", licence,
-                               "--run", original[0])
+        packed = self.run_json("pack", shared, "-o", package, "--licence", licence)
         self.assertEqual(packed["policy"]["name"], "replay")
         self.run_program("pack", shared, "-o", package, expect=2)
         arrived = self.dir / "arrived"
         self.run_program("unpack", package, "-o", arrived)
         self.assertEqual((arrived / "LICENCE.txt").read_text(encoding="utf-8"), "as you like\n")
-        summary = (arrived / "runs" / "0.json").read_text(encoding="utf-8")
-        self.assertEqual(json.loads(summary)["coverage"], original[1])
-        for private in (str(self.dir), "gpt_tp4", "aten::"):
-            self.assertNotIn(private, summary)
 
         replayed = self.replay(arrived, "replayed")
         self.assertEqual(replayed[1], original[1])

@@ -46,7 +46,7 @@ THIRD_PARTY = {
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
     r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "machine/", "report/", "run/", "workload/",
                                   "recordings/", "cli/"],
-    r"tbb/.*|oneapi/tbb.*": ["replayer/", "converters/"],
+    r"tbb/.*|oneapi/tbb.*": ["replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
     r"event2/.*": ["cli/prometheus_server"],

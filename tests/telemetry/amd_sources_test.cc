@@ -1,4 +1,4 @@
-// AMD SMI and ROCm SMI against their stand-ins: units, throttling, partitions, old libraries.
+// AMD SMI against its stand-in: units, throttling, partitions, old libraries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,60 +133,6 @@ TEST(AmdSmi, SaysWhyNotAndWhatToDo) {
   EXPECT_THAT(OpenLibrarySource("amd_smi", smi.path()).why_not, HasSubstr("no GPU"));
   EXPECT_EQ(smi.Get("shutdowns"), 1);
   EXPECT_THAT(OpenLibrarySource("amd_smi", STAND_IN_NVML).why_not, HasSubstr("has no amdsmi_init"));
-}
-
-TEST(RocmSmi, ReadsWhatItHas) {
-  const StandIn smi(STAND_IN_ROCM_SMI);
-  const auto opened = OpenLibrarySource("rocm_smi", smi.path());
-  ASSERT_NE(opened.source, nullptr) << opened.why_not;
-  const auto values = ReadOne(*opened.source);
-  EXPECT_DOUBLE_EQ(values.at("power"), 650);
-  EXPECT_DOUBLE_EQ(values.at("power_limit"), 560);
-  EXPECT_DOUBLE_EQ(values.at("memory_used"), 2e9);
-  EXPECT_DOUBLE_EQ(values.at("ecc_corrected"), 6);
-  EXPECT_DOUBLE_EQ(values.at("throttle_reasons"), 0);
-  EXPECT_FALSE(values.contains("max_sm_clock"));
-  EXPECT_EQ(opened.source->devices()[0].pci_bus_id, "0000:20:00.0");
-  EXPECT_EQ(opened.source->devices()[0].name, "Instinct MI250");
-}
-
-// Its table ends early; what follows must not be taken for readings.
-TEST(RocmSmi, AnOldLibraryFillsOnlyTheBeginning) {
-  const StandIn smi(STAND_IN_ROCM_SMI);
-  smi.Set("older", 1);
-  smi.Set("old_library", 1);
-  smi.Set("version", 5);
-  const auto opened = OpenLibrarySource("rocm_smi", smi.path());
-  ASSERT_NE(opened.source, nullptr) << opened.why_not;
-  const auto values = ReadOne(*opened.source);
-  EXPECT_DOUBLE_EQ(values.at("average_power"), 480);
-  EXPECT_FALSE(values.contains("power"));
-  EXPECT_FALSE(values.contains("throttle_reasons"));
-  EXPECT_FALSE(values.contains("xgmi_tx"));
-}
-
-TEST(RocmSmi, PartitionsOfAGpuAreReadOnce) {
-  const StandIn smi(STAND_IN_ROCM_SMI);
-  smi.Set("gpus", 3);
-  smi.Set("1.pci_id", 0x10002001);  // partition 1 of the first, function 1
-  const auto opened = OpenLibrarySource("rocm_smi", smi.path());
-  ASSERT_EQ(opened.source->devices().size(), 2U);
-  EXPECT_EQ(opened.source->devices()[1].pci_bus_id, "0000:22:00.0");
-}
-
-TEST(RocmSmi, StandsBackForAmdSmiAndUnknownVersions) {
-  const StandIn smi(STAND_IN_ROCM_SMI);
-  const Metric power{.name = "power", .source = "amd_smi"};
-  const auto second = OpenSource(
-      "rocm_smi", {.libraries = {{"rocm_smi", smi.path()}}, .present = std::span(&power, 1)});
-  EXPECT_EQ(second.source, nullptr);
-  EXPECT_THAT(second.why_not, HasSubstr("amd_smi reads the same GPUs"));
-  smi.Set("version", 9);
-  EXPECT_THAT(OpenLibrarySource("rocm_smi", smi.path()).why_not, HasSubstr("version 9"));
-  smi.Set("version", 7);
-  smi.Set("rsmi_init.error", 8);
-  EXPECT_THAT(OpenLibrarySource("rocm_smi", smi.path()).why_not,
-              HasSubstr("groups video and render"));
 }
 
 }  // namespace

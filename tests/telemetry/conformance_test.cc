@@ -37,7 +37,7 @@ class SourceConformance : public ::testing::TestWithParam<std::size_t> {
   }
 
   static constexpr std::pair<std::string_view, const char*> kStandIns[] = {
-      {"nvml", STAND_IN_NVML}, {"amd_smi", STAND_IN_AMD_SMI}, {"rocm_smi", STAND_IN_ROCM_SMI}};
+      {"nvml", STAND_IN_NVML}, {"amd_smi", STAND_IN_AMD_SMI}};
   FixtureRoot root_;
   std::optional<StandIn> library_;  // what a source reads that is not files
 };

@@ -1,0 +1,29 @@
+# What -DREPRISE_REPLAY=OFF leaves out: all that runs kernels or transfers, with what that needs. Planning stays, because
+# simulation and statistics plan as replay does. cli/commands.def marks the commands.
+set(left_out_files
+  "kernels/.*/.*"
+  "kernels/(index_bounds|lowering|peer|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
+  "collectives/bench/.*"
+  "collectives/transport/(folded|mpi.*)"
+  "replayer/(comm_thread|device_choice|device_memory|engine.*|estimate|float_values|fold|happens_before|initial_values)"
+  "replayer/(input_values|integer_values|lifetimes|lowering|memory_plan|pacer|pipelined_transfer|rank_state|recording)"
+  "replayer/(replay|sampling|scheduler|session|shared_set|staging|standstill|step_batch|value_check|watchdog|work_sums)"
+  "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
+  "cli/(bench|bench_kernels|bench_sweep|kernel_bench_report|machine|measured_machine|tune|tuning_file)")
+# reprise_leave_out(LIST): without the sources that this build has no use for.
+function(reprise_leave_out list)
+  if(REPRISE_REPLAY)
+    list(FILTER ${list} EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/cli/without_replay\\.cc$")
+  else()
+    list(JOIN left_out_files "|" pattern)
+    list(FILTER ${list} EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${pattern})\\.cc$")
+  endif()
+  set(${list} ${${list}} PARENT_SCOPE)
+endfunction()
+if(NOT REPRISE_REPLAY)
+  # No backend and no kernel is registered.
+  set(empty_registries ${CMAKE_BINARY_DIR}/without_replay)
+  foreach(registry backends builtin)
+    file(CONFIGURE OUTPUT ${empty_registries}/kernels/${registry}.def CONTENT "// Written by cmake/without_replay.cmake.\n")
+  endforeach()
+endif()
