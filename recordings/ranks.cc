@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/counted.h"
 #include "recordings/rank_placement.h"
 #include "report/table.h"
 
