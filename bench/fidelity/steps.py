@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A network's steps in PyTorch, for fidelity.py: one thread, the same step over and over.
 
-    steps.py NETWORK capture DIRECTORY    traces one step, as reprise_capture.py does
+    steps.py NETWORK capture DIRECTORY    traces three steps, as reprise_capture.py does
     steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds for each
 
 NETWORK is a name of networks/, or FILE.py:FUNCTION[:NAME=NUMBER,…]: FUNCTION(NAME=…) returns the step, a function without arguments."""
@@ -14,6 +14,7 @@ import networks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WARMUP = 12
+TRACED = 3
 
 
 def capture_module():
@@ -24,7 +25,7 @@ def capture_module():
 
 
 def capture(step, directory):
-    trace = capture_module().start(directory, steps=WARMUP)
+    trace = capture_module().start(directory, steps=(WARMUP, WARMUP + TRACED - 1))
     for _ in range(2 * WARMUP):
         step()
         trace.step()

@@ -1,6 +1,6 @@
 """One round of one network: PyTorch's untraced steps and a replay's iterations take turns on one core.
 
-A round captures a step anew, converts it, and starts both programs on that core. Every `block` seconds the one that runs is
+A round captures three steps anew, converts them, takes the one of median duration, and starts both programs on that core. Every `block` seconds the one that runs is
 stopped and the other continues, so that both meet the machine in the same states. What was interrupted is left out."""
 import json
 import os
@@ -67,7 +67,13 @@ def uninterrupted(seconds, block):
     return [value for value in seconds if value < limit]
 
 
-def in_turn(args, network, trace, step_seconds, directory):
+def middle_step(meta):
+    """Of the traced steps, that of median duration: something else may have held up one of them. Counted from 0."""
+    seconds = [meta["step_seconds"][step] for step in meta["traced_steps"]]
+    return sorted(range(len(seconds)), key=lambda k: seconds[k] or 0)[len(seconds) // 2]
+
+
+def in_turn(args, network, trace, chosen, step_seconds, directory):
     """One replay beside PyTorch's untraced steps: seconds of these, and the replay's report."""
     times, log_file = directory / "steps", directory / "log"
     programs = []
@@ -82,7 +88,7 @@ def in_turn(args, network, trace, step_seconds, directory):
             iterations = max(9, round(args.seconds / step_seconds))
             replay = start(args, [args.reprise, "replay", trace, "-o", directory / "run", "--force", "--device", "host",
                                   "--sample-period", "off", "--host-gaps", "untraced", "--iterations", iterations,
-                                  *args.options], log)
+                                  "--steps", chosen, *args.options], log)
             programs.append(replay)
             take_turns(args, torch, replay)
             if replay.returncode != 0:
@@ -103,7 +109,7 @@ def one_round(args, network, directory):
     run(args, [args.reprise, "convert", capture, "-o", trace, "--force"])
     meta = json.loads((capture / "rank0.meta.json").read_text())
     seconds = statistics.median(value for value in meta["step_seconds"][2:] if value)
-    steps, report = in_turn(args, network, trace, seconds, directory)
+    steps, report = in_turn(args, network, trace, middle_step(meta), seconds, directory)
     return row_of(steps, report, args.block)
 
 

@@ -4,6 +4,7 @@ A network is a function without required arguments that returns a training step 
 arguments. To add one: the function, in the file of its family or in a new file, and its row here."""
 import importlib
 import importlib.util
+import inspect
 import pathlib
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ def find(name):
 
 
 def build(name):
-    """Its step. Needs the packages of requirements.txt."""
+    """Its step. Needs the packages of requirements.txt. A function of the user's that wants rank and world size gets 0 and 1."""
     network = find(name)
     if network.file.endswith(".py"):
         spec = importlib.util.spec_from_file_location(pathlib.Path(network.file).stem, network.file)
@@ -57,5 +58,7 @@ def build(name):
         spec.loader.exec_module(module)
         function, _, settings = network.function.partition(":")
         pairs = (word.split("=") for word in settings.split(",") if word)
-        return getattr(module, function)(**{key: int(value) for key, value in pairs})
+        make = getattr(module, function)
+        needed = [one for one in inspect.signature(make).parameters.values() if one.default is one.empty]
+        return make(*(0, 1)[:len(needed)], **{key: int(value) for key, value in pairs})
     return getattr(importlib.import_module(f"{__name__}.{network.file}"), network.function)()

@@ -77,9 +77,11 @@ def generation(prompt=32, generated=24):
 
 
 def mixtral(hidden=192, layers=3, experts=4):
+    """Expert by expert, as transformers does it by itself: which tokens an expert gets are index tensors (`where`, `index_add_`)."""
     model = transformers.MixtralForCausalLM(transformers.MixtralConfig(
         vocab_size=4000, hidden_size=hidden, intermediate_size=2 * hidden, num_hidden_layers=layers, num_attention_heads=3,
-        num_key_value_heads=3, num_local_experts=experts, num_experts_per_tok=2, max_position_embeddings=512))
+        num_key_value_heads=3, num_local_experts=experts, num_experts_per_tok=2, max_position_embeddings=512,
+        experts_implementation="eager"))
     return next_token_step(model, torch.optim.AdamW(model.parameters(), lr=1e-4))
 
 
