@@ -43,6 +43,9 @@ class OperatorProvider {
   virtual ~OperatorProvider() = default;
   // Whether it does the call; else a kernel does. Thread-safe.
   [[nodiscard]] virtual bool Takes(const OpCall& call) const = 0;
+  // Stands for calls that it takes and no kernel supports; it fails where the library refuses one.
+  // Lives as long as the provider.
+  [[nodiscard]] virtual const Kernel& stand_in() const = 0;
 };
 
 // Surrogate for calls without a kernel: launches that move the same bytes and do the same FLOPs on

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include "collectives/algorithms/group.h"
@@ -16,6 +19,30 @@
 #include "replayer/work_sums.h"
 
 namespace reprise {
+namespace {
+
+// Counters' examples, each counted once.
+using Occurrences = std::map<std::string, std::set<std::string>, std::less<>>;
+
+Diagnostics Without(const Diagnostics& diagnostics, const Occurrences& taken_back) {
+  Diagnostics rest;
+  for (const auto& [name, counter] : diagnostics.Snapshot()) {
+    const auto it = taken_back.find(name);
+    std::uint64_t count = counter.count - (it == taken_back.end() ? 0 : it->second.size());
+    for (const std::string& example : counter.examples) {
+      if (count > 0 && (it == taken_back.end() || it->second.count(example) == 0)) {
+        rest.Count(name, example);
+        --count;
+      }
+    }
+    if (count > 0) {
+      rest.Count(name, {}, count);
+    }
+  }
+  return rest;
+}
+
+}  // namespace
 
 Status Session::CheckSize() const {
   const int started = communicator_.size();
@@ -128,25 +155,42 @@ Status Session::OpenDevice() {
   }
   device_ = std::move(*device);
   if (const OperatorProvider* provider = device_->provider()) {
-    REPRISE_TRY(CountOwnKernels(*provider));
+    REPRISE_TRY(UseProvider(*provider));
   }
   REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
   memory_plan_ = PlanMemory(std::move(lives), options.share_memory);
   return {};
 }
 
-Status Session::CountOwnKernels(const OperatorProvider& provider) {
+Status Session::UseProvider(const OperatorProvider& provider) {
+  Occurrences taken;
   for (Graph::Index i = 0; i < graph_->size(); ++i) {
-    const Work& work = plan_.work[i];
-    if (work.type == WorkType::kCompute && work.mode == ReplayMode::kReal) {
-      REPRISE_ASSIGN(const OpCall call, graph_->Call(i));
-      if (!provider.Takes(call)) {
-        plan_.diagnostics.Count("not_by_torch: " + call.name,
-                                fmt::format("node {}", graph_->id(i)));
-      }
+    Work& work = plan_.work[i];
+    if (work.type != WorkType::kCompute ||
+        (work.mode != ReplayMode::kReal && !LacksKernel(work, graph_->op_class(i)))) {
+      continue;
+    }
+    REPRISE_ASSIGN(const OpCall call, graph_->Call(i));
+    const std::string node = fmt::format("node {}", graph_->id(i));
+    const bool takes = provider.Takes(call);
+    if (work.mode == ReplayMode::kReal && !takes) {
+      plan_.diagnostics.Count("not_by_torch: " + call.name, node);
+    } else if (work.mode == ReplayMode::kSurrogate && takes) {
+      taken["no_kernel: " + call.name].insert(node);
+      work.mode = ReplayMode::kReal;
+      work.kernel = &provider.stand_in();
     }
   }
+  if (!taken.empty()) {
+    plan_.diagnostics = Without(plan_.diagnostics, taken);
+  }
   return {};
+}
+
+// Not one that --ops asks for.
+bool Session::LacksKernel(const Work& work, OpClass op_class) const {
+  return work.mode == ReplayMode::kSurrogate &&
+         request_.options.ModeOf(op_class) == ReplayMode::kReal;
 }
 
 // A device of a host; empty for a rank without one.

@@ -56,7 +56,10 @@ class Session {
  private:
   Status ResolveHostGaps();  // collective
   [[nodiscard]] bool UsesDevice() const;
-  Status CountOwnKernels(const OperatorProvider& provider);  // those that it could not replace
+  // Surrogates for want of a kernel become real where the provider takes the call; what it does not
+  // take is counted.
+  Status UseProvider(const OperatorProvider& provider);
+  [[nodiscard]] bool LacksKernel(const Work& work, OpClass op_class) const;
   [[nodiscard]] int ComputeThreads() const;
   void RecordReplayingMachine();
   [[nodiscard]] Status CheckSize() const;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/kernel_origin.h"
 #include "core/unknown_work.h"
 #include "report/monitored_text.h"
 #include "report/report.h"
@@ -144,6 +145,28 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
                      RanksOf(report) > 1 ? " on each rank" : "");
 }
 
+bool RanOwnKernels(const Report& report) {
+  const auto kernels = report.manifest.versions.find("device_kernels");
+  return kernels != report.manifest.versions.end() &&
+         kernels->second.starts_with(kOwnKernelsPrefix);
+}
+
+// Of operations. That Reprise's kernels are faster or slower says nothing about the original.
+std::string SpeedText(const Report& report, const Verdict& verdict) {
+  if (!verdict.operation_speed) {
+    return "";
+  }
+  const std::string times = TimesText(1 / *verdict.operation_speed);
+  if (RanOwnKernels(report)) {
+    return fmt::format(
+        " Operations ran as Reprise's own kernels, {} as recorded: not the original's times.",
+        times);
+  }
+  return verdict.kind == Verdict::Kind::kSpeed
+             ? fmt::format(" This machine runs the recorded operations {}.", times)
+             : "";
+}
+
 // Only where operations ran.
 std::optional<double> OperationSpeed(const Report& report) {
   const auto error = report.fidelity.untraced_work_error ? report.fidelity.untraced_work_error
@@ -206,12 +229,8 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
   } else {
     text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
   }
-  text += MostlyText(report, verdict) + CancellingText(report, verdict);
-  if (verdict.kind == Verdict::Kind::kSpeed && verdict.operation_speed) {
-    text += fmt::format(" This machine runs the recorded operations {}.",
-                        TimesText(1 / *verdict.operation_speed));
-  }
-  return text;
+  return text + MostlyText(report, verdict) + CancellingText(report, verdict) +
+         SpeedText(report, verdict);
 }
 
 std::string MonitoredSentence(const Report& report) {

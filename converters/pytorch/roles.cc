@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -14,6 +15,7 @@ struct Below {
   bool convolution = false;
   bool comm = false;
   bool subclass = false;  // dispatched to a Python tensor subclass (DTensor, …)
+  bool cast = false;      // called again by itself, with arguments of other types (autocast)
 };
 
 class Classifier {
@@ -76,6 +78,24 @@ class Classifier {
     return inputs.size() > kTransposed && inputs[kTransposed].AsNumber<std::int64_t>(0) != 0;
   }
 
+  // Autocast's own aten::addmm(float, float, float) converts its arguments and calls the
+  // aten::addmm(bfloat16, …) that computes.
+  [[nodiscard]] bool IsCastCall(const Operation& caller, const Operation& op) const {
+    if (caller.host < 0 || op.host < 0 || *caller.name != *op.name) {
+      return false;
+    }
+    const ValueList& outer = host_.nodes[static_cast<std::size_t>(caller.host)].inputs;
+    const ValueList& inner = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    for (std::size_t i = 0; i < std::min(outer.size(), inner.size()); ++i) {
+      const TensorDesc* before = outer[i].AsTensor();
+      const TensorDesc* after = inner[i].AsTensor();
+      if (before != nullptr && after != nullptr && before->dtype != after->dtype) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void Describe(std::size_t i) {
     const Operation& op = list_.operations[i];
     Below& below = below_[i];
@@ -91,6 +111,7 @@ class Classifier {
     out_[i].info = *info;
     if (op.parent >= 0) {
       Below& caller = below_[static_cast<std::size_t>(op.parent)];
+      caller.cast |= IsCastCall(list_.operations[static_cast<std::size_t>(op.parent)], op);
       caller.work |= below.work || info->kind == OpKind::kWork;
       caller.convolution |= below.convolution || info->op_class == OpClass::kConv;
       caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);
@@ -131,7 +152,7 @@ class Classifier {
     }
     // Without a host record there are no arguments. Seen where an exception ended the operation
     // before it computed anything (activation recomputation that stops early).
-    return below.comm || below.subclass || op.host < 0 ? Role::kFrame : Role::kNode;
+    return below.comm || below.subclass || below.cast || op.host < 0 ? Role::kFrame : Role::kNode;
   }
 
   void CountUnknown(const Operation& op, const OpInfo& info) {

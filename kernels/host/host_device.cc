@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/kernel_origin.h"
 #include "core/parallel.h"
 #include "core/processor_name.h"
 #include "kernels/cpu/blas.h"
@@ -22,8 +23,8 @@ namespace reprise {
 namespace {
 
 // For reports.
-constexpr const char* kOwnKernels =
-    "Reprise's own; with --torch auto PyTorch's, for times that are the original's";
+constexpr const char* kRatherTorch =
+    "; with --torch auto PyTorch's, for times that are the original's";
 constexpr const char* kTorchKernels = "PyTorch's operators, and Reprise's own where it has none";
 
 class HostDevice : public Device {
@@ -131,7 +132,7 @@ DeviceInfo DescribeHost() {
   info.max_work_group_size = 1;
   info.is_cpu = true;
   info.memory_is_host = true;
-  info.kernels = kOwnKernels;
+  info.kernels = std::string(kOwnKernelsPrefix) + kRatherTorch;
   info.fp16 = false;
   info.fp64 = true;
   return info;

@@ -1,8 +1,11 @@
 #include "kernels/host/torch_provider.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/log.h"
+#include "core/operators.h"
 #include "kernels/host/torch_call.h"
 
 namespace reprise {
@@ -33,6 +36,19 @@ std::optional<HostTask> TorchProvider::TaskOrElse(const OpCall& call, const Bind
     };
   }
   return task;
+}
+
+// Runs only where PyTorch has refused.
+Status TorchProvider::StandIn::Reference(const OpCall& call, const HostBindings& /*memory*/) const {
+  return EnvironmentError(fmt::format(
+      "{}: PyTorch refuses this call, as the warning above says, and no kernel of Reprise does it; "
+      "--ops {}=surrogate moves the same bytes instead",
+      call.name, Name(FindOperator(call.name)->op_class)));
+}
+
+Result<std::vector<Launch>> TorchProvider::StandIn::LowerToDevice(
+    const OpCall& call, const LowerContext& /*context*/) const {
+  return UsageError(call.name + ": PyTorch's operators run on the host backend only");
 }
 
 void TorchProvider::Warnings::Once(const std::string& about, const std::string& message) {

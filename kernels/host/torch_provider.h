@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/call_lowering.h"
 #include "kernels/host/torch_library.h"
@@ -22,6 +23,7 @@ class TorchProvider final : public OperatorProvider {
   // For people: its release, its file, its threads.
   [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] bool Takes(const OpCall& call) const override;
+  [[nodiscard]] const Kernel& stand_in() const override { return stand_in_; }
   // As TorchTask (torch_call.h).
   [[nodiscard]] std::optional<HostTask> TaskFor(const OpCall& call, const Bindings& memory) const;
   // The task of TaskFor; where PyTorch refuses, `own` runs in its place, with a warning once for
@@ -40,12 +42,29 @@ class TorchProvider final : public OperatorProvider {
     std::set<std::string> warned_;
   };
 
+  // Its operators as a kernel, for calls that no kernel of ours supports: none does it in their
+  // place.
+  class StandIn final : public Kernel {
+   public:
+    explicit StandIn(const TorchProvider& provider) : provider_(provider) {}
+    [[nodiscard]] std::string_view name() const override { return "pytorch"; }
+    [[nodiscard]] bool Supports(const OpCall& call) const override { return provider_.Takes(call); }
+    [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
+    [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+        const OpCall& call, const LowerContext& context) const override;
+    [[nodiscard]] std::vector<OpCall> Samples() const override { return {}; }
+
+   private:
+    const TorchProvider& provider_;
+  };
+
   explicit TorchProvider(std::shared_ptr<const TorchLibrary> library)
       : library_(std::move(library)), description_(library_->Describe()) {}
 
   std::shared_ptr<const TorchLibrary> library_;
   std::string description_;
   std::shared_ptr<Warnings> warnings_ = std::make_shared<Warnings>();
+  const StandIn stand_in_{*this};
 };
 
 }  // namespace reprise

@@ -48,6 +48,36 @@ TEST(Oddities, NestingFollowsKinetoNotTheHostTracesCaller) {
   EXPECT_THAT(trace.Find("aten::linear"), IsNull()) << "composites leave no node";
 }
 
+// Autocast's own operator converts its arguments and calls itself again, which computes.
+TEST(Oddities, TheCallOfAutocastIsAFrameAroundTheOneThatComputes) {
+  const auto product = [](const std::string& dtype, int storage, double start_us, double us) {
+    return SyntheticOp{.name = "aten::mm",
+                       .start_us = start_us,
+                       .duration_us = us,
+                       .inputs = {TensorArg(storage, {8, 8}, dtype), TensorArg(9, {8, 8}, dtype)},
+                       .outputs = {TensorArg(12, {8, 8}, "c10::BFloat16")}};
+  };
+  SyntheticCapture capture;
+  capture.Step(0, 200);
+  capture.Add(product("float", 4, 10, 100));
+  capture.Add(
+      {.name = "aten::copy_",
+       .start_us = 20,
+       .duration_us = 10,
+       .inputs = {TensorArg(5, {8, 8}, "c10::BFloat16"), TensorArg(4, {8, 8}), BoolArg(false)},
+       .outputs = {TensorArg(5, {8, 8}, "c10::BFloat16")}});
+  capture.Add(product("c10::BFloat16", 5, 40, 60));
+  // Called again with the same types, it is one operation.
+  capture.Add(product("float", 4, 120, 50));
+  capture.Add(product("float", 4, 130, 30));
+  const LoadedTrace trace = ConvertOne("autocast", capture);
+  EXPECT_THAT(trace.Find("aten::copy_"), NotNull());
+  ASSERT_THAT(trace.Find("aten::mm", 1), NotNull());
+  EXPECT_THAT(trace.Find("aten::mm", 2), IsNull());
+  EXPECT_EQ(trace.Find("aten::mm", 0)->parent, "aten::mm");
+  EXPECT_EQ(trace.Find("aten::mm", 1)->parent, "ProfilerStep#3");
+}
+
 // Oddity 4: values.
 TEST(Oddities, ValuesOfEveryKind) {
   SyntheticCapture capture;

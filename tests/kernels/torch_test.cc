@@ -237,6 +237,30 @@ TEST_F(Torch, LeavesWhatItsInterfaceCannotTake) {
   EXPECT_EQ((*other)->info().driver, "");
 }
 
+// What no kernel supports: nothing stands behind PyTorch where it refuses.
+TEST_F(Torch, DoesWhatNoKernelDoes) {
+  Use(STAND_IN_TORCH);
+  ASSERT_NE(torch_, nullptr);
+  const Kernel& kernel = torch_->stand_in();
+  const Tenants memory(4);
+  const DeviceInfo& info = device_->info();
+  const auto run = [&](const OpCall& call) {
+    EXPECT_TRUE(kernel.Supports(call));
+    const auto launches = device_->lowering().Lower(
+        kernel, call, {memory, info, [](int, std::int64_t) { return nullptr; }});
+    return launches ? RunOf(std::get<HostTask>(launches->front()))
+                    : tl::unexpected(launches.error());
+  };
+  std::fill_n(memory.Floats(0), 4, -1.0F);
+  const OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
+  EXPECT_TRUE(run(relu));
+  EXPECT_EQ(memory.Floats(1)[0], 0.0F);
+  const Status refused =
+      run({"aten::gelu", {Value{FloatsIn(0, 4)}, samples::Text("tanh")}, {Value{FloatsIn(1, 4)}}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("--ops elementwise=surrogate"));
+}
+
 TEST_F(Torch, SaysWhatPyTorchSaid) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/kernel_origin.h"
 #include "report/analysis.h"
 #include "report/report.h"
 #include "tests/report/synthetic_run.h"
@@ -89,6 +90,18 @@ TEST(Verdict, OnAnotherMachineThereIsNoError) {
   EXPECT_THAT(text, Not(HasSubstr("rror")));
   EXPECT_THAT(text, HasSubstr("ratio"));
   EXPECT_EQ(VerdictOf(run, /*same_machine=*/true).kind, Verdict::Kind::kError);
+}
+
+TEST(Verdict, OwnKernelsAreNeitherTheMachinesSpeedNorTheOriginals) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.versions["device_kernels"] = std::string(kOwnKernelsPrefix) + "; by a test";
+  const std::string sentence =
+      "Operations ran as Reprise's own kernels, 2.0 times as long as recorded: not the original's "
+      "times.";
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr(sentence));
+  SetFacts(run, kFactProcessor, "Intel(R) Xeon(R) Processor");
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr(sentence));
+  EXPECT_THAT(VerdictOf(run).text, Not(HasSubstr("This machine")));
 }
 
 TEST(Verdict, AnUnknownRecorderAndOtherThreadsAreNotTheSameMachine) {

@@ -1,10 +1,10 @@
-"""Small trainings for fidelity.py to find factors with, unlike the networks that they are then applied to."""
+"""Two trainings beside the suite, whose size is an argument: `--networks bench/fidelity/networks/plain.py:transformer:hidden=160`."""
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 
-def training_step(model, optimizer, batch):
+def classifier_step(model, optimizer, batch):
     def step():
         optimizer.zero_grad()
         inputs, target = batch()
@@ -16,7 +16,7 @@ def training_step(model, optimizer, batch):
     return step
 
 
-def transformer(_rank, _world_size, layers=3, hidden=320, heads=5, tokens=96, batch=3, words=800):
+def transformer(layers=3, hidden=320, heads=5, tokens=96, batch=3, words=800):
     """PyTorch's own encoder layers, with AdamW."""
     layer = nn.TransformerEncoderLayer(hidden, heads, 4 * hidden, dropout=0.0, activation="gelu", batch_first=True,
                                        norm_first=True)
@@ -27,10 +27,10 @@ def transformer(_rank, _world_size, layers=3, hidden=320, heads=5, tokens=96, ba
         text = torch.randint(0, words, (batch, tokens + 1))
         return text[:, :-1], text[:, 1:].flatten()
 
-    return training_step(model, torch.optim.AdamW(model.parameters(), lr=1e-3), draw)
+    return classifier_step(model, torch.optim.AdamW(model.parameters(), lr=1e-3), draw)
 
 
-def convolutions(_rank, _world_size, width=40, stages=4, size=64, batch=8):
+def convolutions(width=40, stages=4, size=64, batch=8):
     """Convolution, batch norm and ReLU, twice before each halving; SGD with momentum."""
     layers, channels = [], 3
     for stage in range(stages):
@@ -44,4 +44,4 @@ def convolutions(_rank, _world_size, width=40, stages=4, size=64, batch=8):
     def draw():
         return torch.randn(batch, 3, size, size), torch.randint(0, 10, (batch,))
 
-    return training_step(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4), draw)
+    return classifier_step(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4), draw)

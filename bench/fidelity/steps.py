@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""A network's steps in PyTorch, for fidelity.py: one thread, the same step over and over.
+
+    steps.py NETWORK capture DIRECTORY    traces three steps, as reprise_capture.py does
+    steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds for each
+
+NETWORK is a name of networks/, or FILE.py:FUNCTION[:NAME=NUMBER,…]: FUNCTION(NAME=…) returns the step, a function without arguments."""
+import importlib.util
+import pathlib
+import sys
+import time
+
+import networks
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WARMUP = 12
+TRACED = 3
+
+
+def capture_module():
+    spec = importlib.util.spec_from_file_location("reprise_capture", ROOT / "python/reprise_capture.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def capture(step, directory):
+    trace = capture_module().start(directory, steps=(WARMUP, WARMUP + TRACED - 1))
+    for _ in range(2 * WARMUP):
+        step()
+        trace.step()
+
+
+def steps(step, file):
+    for _ in range(WARMUP):
+        step()
+    with open(file, "w", encoding="utf-8", buffering=1) as out:
+        while True:
+            begin = time.monotonic()
+            step()
+            out.write(f"{time.monotonic() - begin}\n")
+
+
+def main():
+    import torch
+    network, what, target = sys.argv[1:]
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    {"capture": capture, "steps": steps}[what](networks.build(network), target)
+
+
+if __name__ == "__main__":
+    main()
