@@ -102,7 +102,7 @@ TEST(RankPlacement, SlotsAreTheRecordedOnesOrPositionsWhereAllRanksAreThere) {
   job.world_size = 4;  // one is missing: positions would be a guess
   EXPECT_THAT(slots(), ElementsAre(-1, 5, -1));
   const RankComparison of = CompareRanksOf(job);
-  EXPECT_THAT(RanksText(job, of, false, false), HasSubstr("a/-"));
+  EXPECT_THAT(RanksText(job, of, Style(), false), HasSubstr("a/-"));
 }
 
 }  // namespace
