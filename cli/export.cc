@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/export_simulators.h"
+#include "cli/given_path.h"
 #include "cli/number_checks.h"
 #include "cli/output_file.h"
 #include "core/shown_text.h"
@@ -231,8 +232,7 @@ Status ExportCsv(const ExportFlags& flags) {
 }
 
 Result<int> RunExport(const ExportFlags& flags) {
-  std::error_code error;
-  const bool is_run = fs::exists(fs::path(flags.input) / "manifest.json", error);
+  const bool is_run = FindPathKind(flags.input) == PathKind::kRun;
   if (is_run && flags.format != "perfetto" && flags.format != "csv") {
     return UsageError(fmt::format(
         "{} is a run, which is exported to perfetto and csv only; `reprise report --json` has its "

@@ -59,6 +59,8 @@ class Share(program.ProgramTest):
         self.run_program("unpack", package, "-o", arrived)
         self.assertEqual((arrived / "LICENCE.txt").read_text(encoding="utf-8"), "as you like\n")
 
+        # Its manifest does not make it a run.
+        self.run_program("export", arrived, "--to", "json", "-o", self.dir / "exported")
         replayed = self.replay(arrived, "replayed")
         self.assertEqual(replayed[1], original[1])
         self.assertGreaterEqual(replayed[1]["real"], 0.99)

@@ -222,6 +222,10 @@ class OptionsTest(ProgramTest):
                  for steps in (1, 3)]
         for key in ("model_flops", "executed_flops"):
             self.assertEqual(flops[0][key], flops[1][key])
+        # Gradients of one step are there at a time.
+        self.assertEqual([c["gradients"] for c in three["memory"]["classes"]],
+                         [c["gradients"] for c in one["memory"]["classes"]])
+        self.assertAlmostEqual(three["memory"]["peak_bytes"] / one["memory"]["peak_bytes"], 1, 2)
         report = json.loads(self.run_program("report", self.dir / "three", "--json").stdout)
         self.assertEqual(report["step_time_replayed_ns"], three["step_time_ns"])
         # The set says the same, folded or not, and one of its steps may be chosen.

@@ -211,13 +211,18 @@ TEST_P(OlderRuns, Open) {
   EXPECT_EQ(placed.numa_node, version < 9 ? -1 : 1);
   EXPECT_EQ(placed.links, version < 9 ? -1 : 4);
   EXPECT_EQ(placed.link_neighbours, version < 9 ? "" : "switch x4");
+  ASSERT_EQ(rank.joules.size(), version < 10 ? 0U : 1U);
+  if (version >= 10) {
+    EXPECT_EQ(rank.joules[0].node_id, 14U);
+    EXPECT_EQ(rank.joules[0].above_idle_joules, 0.25);
+  }
   EXPECT_EQ(rank.host, "vm");
   EXPECT_TRUE(rank.closed);
   EXPECT_EQ(rank.facts.at("computes_on"), "cpu");
   const bool says = testing::Value(run->notes, Contains(HasSubstr("did not tell phases")));
   EXPECT_EQ(says, version < 4);
 }
-INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 10));
+INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 11));
 
 class OlderMergedRuns : public OlderRuns {};
 

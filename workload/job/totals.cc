@@ -123,6 +123,7 @@ std::int64_t Totals::Largest(const std::vector<const Storage*>& storages) const 
 
 MemorySums Totals::Memory() const {
   MemorySums sums;
+  std::vector<const Storage*> gradients;  // each step has its own
   std::vector<const Storage*> kept;
   std::vector<const Storage*> of_layers;
   std::vector<const Storage*> passing;
@@ -136,7 +137,7 @@ MemorySums Totals::Memory() const {
         sums.parameters += storage.bytes;
         break;
       case StorageUse::kGradient:
-        sums.gradients += storage.bytes;
+        gradients.push_back(&storage);
         break;
       case StorageUse::kOptimizer:
         sums.optimizer += storage.bytes;
@@ -154,6 +155,7 @@ MemorySums Totals::Memory() const {
         passing.push_back(&storage);
     }
   }
+  sums.gradients = Largest(gradients);
   sums.activations = Largest(kept);
   sums.layer_activations = Largest(of_layers);
   sums.peak = sums.parameters + sums.gradients + sums.optimizer + Largest(passing);
