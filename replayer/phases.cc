@@ -54,9 +54,13 @@ std::optional<Phase> PhaseOfRange(std::string_view name) {
 class PhaseFinder {
  public:
   explicit PhaseFinder(const Graph& graph)
-      : graph_(graph), sure_(graph.size()), phases_(graph.size(), Phase::kOther) {}
+      : graph_(graph),
+        sure_(graph.size()),
+        phases_(graph.size(), Phase::kOther),
+        works_(graph.size()) {}
 
   std::vector<Phase> Find() {
+    MarkWork();
     MarkSure();
     MarkRanges();
     FillThreads();
@@ -70,6 +74,18 @@ class PhaseFinder {
   }
   [[nodiscard]] static bool Is(std::optional<Phase> sure, Phase phase) {
     return sure.has_value() && *sure == phase;
+  }
+
+  // On a GPU, the operation on the host's thread is the launch of its kernels.
+  void MarkWork() {
+    for (Index i = 0; i < graph_.size(); ++i) {
+      works_[i] = works_[i] || graph_.kind(i) == OpKind::kWork;
+      for (std::size_t d = 0; d < graph_.deps(i).size(); ++d) {
+        if (graph_.reasons(i)[d] == EdgeReason::kLaunch) {
+          works_[graph_.deps(i)[d]] = true;
+        }
+      }
+    }
   }
 
   void MarkSure() {
@@ -153,7 +169,7 @@ class PhaseFinder {
         before && after && Is(sure_[*before], Phase::kBackward) &&
         Is(sure_[*after], Phase::kBackward) &&
         std::none_of(waiting.begin(), waiting.end(), [this](Index i) {
-          return !sure_[i] && graph_.kind(i) == OpKind::kWork && IsTopLevel(graph_.parent(i));
+          return !sure_[i] && works_[i] && IsTopLevel(graph_.parent(i));
         });
     for (const Index i : waiting) {
       phases_[i] = sure_[i]                ? *sure_[i]
@@ -192,6 +208,7 @@ class PhaseFinder {
   const Graph& graph_;
   std::vector<std::optional<Phase>> sure_;
   std::vector<Phase> phases_;
+  std::vector<bool> works_;  // runs or launches work
   std::map<std::int64_t, std::vector<Index>> threads_;
   std::map<std::int32_t, Index> last_backward_;  // by step
 };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "report/energy_text.h"
 #include "report/report.h"
@@ -49,19 +51,27 @@ std::string PhaseUsesText(const Report& report, const Style& style, std::size_t 
   if (uses.empty()) {
     return "";
   }
-  Table table({"phase", "time", "tokens/s", "energy", "J/token"});
+  const bool tokens = std::any_of(uses.begin(), uses.end(),
+                                  [](const PhaseUse& use) { return use.tokens.has_value(); });
+  Table table(tokens ? std::vector<std::string>{"phase", "time", "energy", "tokens/s", "J/token"}
+                     : std::vector<std::string>{"phase", "time", "energy"});
   for (std::size_t i = 0; i < std::min(uses.size(), most); ++i) {
     const PhaseUse& use = uses[i];
-    const auto per_token = use.JoulesPerToken();
-    table.Add({use.name,
-               DurationText(use.time_ns ? std::optional(static_cast<std::int64_t>(*use.time_ns))
-                                        : std::nullopt),
-               NumberText(use.TokensPerSecond()), JoulesText(use.joules), JoulesText(per_token)});
+    std::vector<std::string> row = {
+        use.name,
+        DurationText(use.time_ns ? std::optional(static_cast<std::int64_t>(*use.time_ns))
+                                 : std::nullopt),
+        JoulesText(use.joules)};
+    if (tokens) {
+      row.push_back(NumberText(use.TokensPerSecond()));
+      row.push_back(JoulesText(use.JoulesPerToken()));
+    }
+    table.Add(std::move(row));
   }
   const bool modelled = report.attribution && report.attribution->modelled;
   return Heading(style, "Phases",
-                 fmt::format("one step on a rank, the mean; tokens and energy of all ranks{}",
-                             modelled ? "; MODELLED power" : "")) +
+                 fmt::format("one step on a rank, the mean; {}energy of all ranks{}",
+                             tokens ? "tokens and " : "", modelled ? "; MODELLED power" : "")) +
          table.Text();
 }
 

@@ -154,25 +154,34 @@ function rankMetrics(load) {
 const RANK_PARTS = [['operations', (rank) => rank.operations_ns, 'var(--c0)'], ['exposed transfers', (rank) => rank.exposed_ns, 'var(--c2)'],
   ['rest of the step', (rank) => Math.max(0, rank.step_ns - rank.operations_ns - rank.exposed_ns), 'var(--c15)']];
 const MOST_RANK_BARS = 64;
+const numaText = (nodes) => (nodes === null ? [] : [`NUMA ${nodes}`]);
+// What the table says of a rank's place beyond its host and slot; '' where nothing is known.
+function placementText(place) {
+  if (!place) return '';
+  return [...(place.pci_bus_id ? [place.pci_bus_id] : []), ...(place.pcie_lanes === null ? [] : [`x${place.pcie_lanes}`]),
+    ...numaText(place.device_numa_node), ...(place.links === null ? [] : [`${place.links} ${place.link_kind || 'links'}`])].join(', ');
+}
 // Where the load of one side's ranks is uneven, by rank, host, slot and device.
 function drawRanksOf(box, side) {
   const { load } = side;
   box.append(element('p', { class: 'verdict' }, `${load.verdict}.`));
+  for (const seen of load.observations) box.append(note(`Seen, not shown to be the cause: ${seen}.`));
   if (load.ranks.length < 2) return;
   const late = new Set(load.stragglers);
   const shown = [...load.ranks].sort((a, b) => b.operations_ns - a.operations_ns).slice(0, MOST_RANK_BARS).sort((a, b) => a.rank - b.rank);
   const place = (rank) => (rank.slot === null ? '' : `${shortened(rank.host, 24)}/${rank.slot}`);
   const hosts = load.ranks.some((rank) => rank.slot !== null);
-  const placed = load.ranks.some((rank) => rank.placement);
-  stackedBars(box, shown.map((rank) => ({ name: `rank ${rank.rank}${late.has(rank.rank) ? ', straggler' : ''}${hosts && place(rank) ? `, ${place(rank)}` : ''}`,
+  const placed = load.ranks.some((rank) => placementText(rank.placement) !== '');
+  const classes = load.ranks.some(isClass);
+  stackedBars(box, shown.map((rank) => ({ name: `${rankName(rank)}${late.has(rank.rank) ? ', straggler' : ''}${hosts && place(rank) ? `, ${place(rank)}` : ''}`,
     bars: [{ mark: rank.step_ns, parts: RANK_PARTS.map(([name, value, fill]) => ({ name, value: value(rank), colour: fill,
       more: `${times(rank.to_median)} the median rank's operations` })) }] })), {
-    title: 'Load of ranks', format: duration, label: 'of one step; the mark is the end of the step',
+    title: classes ? 'Load of classes of equal ranks' : 'Load of ranks', format: duration, label: 'of one step; the mark is the end of the step',
     text: `Most work over mean: ${percent(load.imbalance)}. Transfers are exposed where no operation of the rank ran.${load.ranks.length > shown.length ?
       ` The ${shown.length} ranks with most work; the table has all.` : ''}`,
     items: RANK_PARTS.map(([name, , fill]) => ({ name, colour: fill })),
-    columns: [textColumn('rank', (rank) => String(rank.rank)), ...(hosts ? [textColumn('host / slot', place)] : []),
-      textColumn('device', (rank) => rank.device || UNKNOWN), ...(placed ? [textColumn('placement', (rank) => rank.placement || UNKNOWN)] : []),
+    columns: [...(classes ? CLASS_COLUMNS.slice(0, 3) : RANK_COLUMNS.slice(0, 1)), ...(hosts ? [textColumn('host / slot', place)] : []),
+      textColumn('device', (rank) => rank.device || UNKNOWN), ...(placed ? [textColumn('placement', (rank) => placementText(rank.placement) || UNKNOWN)] : []),
       column('step', (rank) => duration(rank.step_ns)), column('operations', (rank) => duration(rank.operations_ns)),
       column('to median', (rank) => times(rank.to_median)), column('idle', (rank) => duration(rank.idle_ns)),
       column('exposed', (rank) => duration(rank.exposed_ns)), column('waiting', (rank) => duration(rank.waited_ns)),
@@ -187,7 +196,7 @@ function drawRanksOf(box, side) {
         column('waiting', (group) => duration(group.waited_ns))], rows: load.groups });
   }
   box.append(element('h3', {}, 'Classes that differ most between ranks'), table([textColumn('class', (of) => of.name), column('least', (of) => duration(of.least_ns)),
-    column('mean', (of) => duration(of.mean_ns)), column('most', (of) => duration(of.most_ns)), column('of rank', (of) => String(of.most_rank))], load.classes));
+    column('mean', (of) => duration(of.mean_ns)), column('most', (of) => duration(of.most_ns)), column(classes ? 'of class of ranks' : 'of rank', (of) => String(of.most_rank))], load.classes));
 }
 
 function drawPowerPeaks(box, load) {

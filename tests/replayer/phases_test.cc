@@ -98,6 +98,20 @@ TEST(Phases, ForwardBackwardOptimizerAndTheRest) {
 }
 
 // What the backward pass computes anew is its own; a second forward pass between two is not.
+TEST(Phases, ForwardOfTheNextMicroBatchOnAGpu) {
+  PhaseTrace trace;
+  trace.Op("aten::add", kStep, OpKind::kMetadata)
+      .Kernel("add")
+      .Op("aten::mm", "AddmmBackward0", OpKind::kMetadata)
+      .Kernel("gemm")
+      .Op("aten::view", kStep, OpKind::kMetadata)  // launches nothing: says nothing
+      .Op("aten::mm", "AddmmBackward0", OpKind::kMetadata)
+      .Op("aten::add", kStep, OpKind::kMetadata)
+      .Kernel("add")
+      .Op("aten::mm", "AddmmBackward0", OpKind::kMetadata);
+  EXPECT_THAT(trace.Phases(), ElementsAre(kF, kB, kB, kB, kF, kB, kF, kB, kF));
+}
+
 TEST(Phases, RecomputingIsBackwardAccumulationIsNot) {
   PhaseTrace recompute;
   recompute.Op("aten::mm", "aten::linear")
