@@ -61,15 +61,14 @@ Table RankTable(const RankComparison& of, std::size_t most) {
   Table table(header);
   for (std::size_t i = 0; i < std::min(of.ranks.size(), most); ++i) {
     const RankLoad& rank = of.ranks[i];
-    std::vector<std::string> row = {
-        std::to_string(rank.rank),
-        classes ? std::to_string(rank.alike) : PlaceCell(rank),
-        Ns(rank.step_ns),
-        Ns(rank.work_ns),
-        fmt::format("{:.2f}x", rank.to_median),
-        Ns(rank.idle_ns),
-        Ns(rank.exposed_ns),
-        Ns(rank.waited_ns)};
+    std::vector<std::string> row = {std::to_string(rank.rank),
+                                    classes ? std::to_string(rank.alike) : PlaceCell(rank),
+                                    Ns(rank.step_ns),
+                                    Ns(rank.work_ns),
+                                    fmt::format("{:.2f}x", rank.to_median),
+                                    Ns(rank.idle_ns),
+                                    Ns(rank.exposed_ns),
+                                    Ns(rank.waited_ns)};
     for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }

@@ -165,12 +165,11 @@ class PhaseFinder {
 
   void Settle(std::vector<Index>& waiting, std::optional<Index> before,
               std::optional<Index> after) {
-    const bool within_backward =
-        before && after && Is(sure_[*before], Phase::kBackward) &&
-        Is(sure_[*after], Phase::kBackward) &&
-        std::none_of(waiting.begin(), waiting.end(), [this](Index i) {
-          return !sure_[i] && works_[i] && IsTopLevel(graph_.parent(i));
-        });
+    const bool within_backward = before && after && Is(sure_[*before], Phase::kBackward) &&
+                                 Is(sure_[*after], Phase::kBackward) &&
+                                 std::none_of(waiting.begin(), waiting.end(), [this](Index i) {
+                                   return !sure_[i] && works_[i] && IsTopLevel(graph_.parent(i));
+                                 });
     for (const Index i : waiting) {
       phases_[i] = sure_[i]                ? *sure_[i]
                    : within_backward       ? Phase::kBackward
