@@ -120,7 +120,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
       {"simulate", {kTraceSet}},
       {"calibrate", {kTraceSet, kCapture, kCaptureFile}},
       {"report", {kRun, kRuns}},
-      {"compare", {kRun, kRuns, kTraceSet, kTraceFile}},
+      {"compare", {kRun, kRuns, kTraceSet, kTraceFile, kSweep}},
   };
   return taken;
 }

@@ -15,7 +15,7 @@ std::string WhyNoRouting(const WorkloadFlags& /*flags*/, const Workload& w) {
   return w.model.experts == 0 ? "says how tokens choose experts, and the model has none" : "";
 }
 std::string WhyNoSeed(const WorkloadFlags& flags, const Workload& w) {
-  if (const std::string why = WhyNoRouting(flags, w); !why.empty()) {
+  if (std::string why = WhyNoRouting(flags, w); !why.empty()) {
     return why;
   }
   return w.routing.balanced ? "says which experts get more tokens, and with balanced routing none "

@@ -160,6 +160,7 @@ std::int64_t RanksIn(const std::vector<RankLoad>& ranks) {
 // Each rank counts for all that are like it.
 double MedianWork(const std::vector<RankLoad>& ranks) {
   std::vector<std::pair<double, std::int64_t>> work;
+  work.reserve(ranks.size());
   for (const RankLoad& rank : ranks) {
     work.emplace_back(rank.work_ns, rank.alike);
   }
