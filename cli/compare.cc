@@ -179,7 +179,8 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "runs", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
          "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose "
-         "operations are aligned with those of the other sides, which may be runs. One SET or RUN: its ranks. The "
+         "operations are aligned with those of the other sides, which may be runs. One SET or RUN: "
+         "its ranks. The "
          "directory of a grid's sweep: figures of its configurations")
       ->required()
       ->type_name("[LABEL=]RUN|SET[,…]");
