@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
+#include "cli/given_path.h"
 #include "cli/output_file.h"
 #include "cli/sweep_figures.h"
 #include "cli/verbose.h"
@@ -116,7 +117,7 @@ Result<int> DrawSweep(const CompareFlags& flags) {
 }
 
 Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
-  if (flags.sides.size() == 1 && IsSweepDirectory(flags.sides.front())) {
+  if (flags.sides.size() == 1 && FindPathKind(flags.sides.front()) == PathKind::kSweep) {
     return DrawSweep(flags);
   }
   const std::vector<GivenSide> given = ParseSides(flags.sides);
@@ -180,8 +181,7 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
          "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose "
          "operations are aligned with those of the other sides, which may be runs. One SET or RUN: "
-         "its ranks. The "
-         "directory of a grid's sweep: figures of its configurations")
+         "its ranks. The directory of a grid's sweep: figures of its configurations")
       ->required()
       ->type_name("[LABEL=]RUN|SET[,…]");
   app.add_flag("--json", flags->json, "one JSON object instead of text");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/given_path.h"
 #include "report/analysis.h"
 
 namespace reprise {
@@ -10,10 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool IsRun(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path / "manifest.json", error);
-}
+bool IsRun(const fs::path& path) { return FindPathKind(path.string()) == PathKind::kRun; }
 
 }  // namespace
 

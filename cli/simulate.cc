@@ -263,6 +263,7 @@ Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid,
     return UsageError(fmt::format(
         "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
   }
+  REPRISE_TRY(simulated.CheckWithoutTimes(true));
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
   REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
   const std::string settings =

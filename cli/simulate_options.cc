@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/simulated_set.h"
 #include "cli/workload_effects.h"
 #include "core/shown_text.h"
 #include "et_schema/rank_classes.h"
@@ -25,7 +24,6 @@ class GivenOptions {
   }
 
   Status Check() const {
-    REPRISE_TRY(CheckTimes());
     REPRISE_TRY(CheckOutputs());
     if (Has("--rank-by") && !sweep_) {
       return UsageError(
@@ -48,30 +46,6 @@ class GivenOptions {
   }
   [[nodiscard]] std::string Text(const std::string& name) const {
     return Has(name) ? app_.get_option_no_throw(name)->results().front() : "";
-  }
-
-  // A job and a folded set have no recorded times.
-  Status CheckTimes() const {
-    if (set_ && !folded_) {
-      return {};
-    }
-    const std::string is =
-        set_ ? fmt::format("{} is a generated set, which has none", what_)
-             : fmt::format("{} is a job, which has none", sweep_ ? "a sweep's" : what_);
-    if (Text("--machine") == kRecordedMachine) {
-      return UsageError(
-          fmt::format("--machine recorded takes the times that a capture recorded; {}; name a "
-                      "machine (`reprise list machines`)",
-                      is));
-    }
-    if (Has("--captured-on")) {
-      return UsageError(
-          fmt::format("--captured-on is the machine of recorded times; {}; leave it out", is));
-    }
-    if (Has("--jitter")) {
-      return UsageError(fmt::format("--jitter varies recorded times; {}; leave it out", is));
-    }
-    return {};
   }
 
   Status CheckOutputs() const {

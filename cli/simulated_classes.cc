@@ -92,11 +92,7 @@ void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& sch
 
 Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set,
                                const FoldedJob& job, bool fold) {
-  if (!options.to || options.jitter > 0) {
-    return UsageError(
-        fmt::format("{} has no durations: --machine recorded and --jitter are for captured sets",
-                    set.directory.empty() ? "a job" : set.directory + ": a folded set"));
-  }
+  REPRISE_TRY(CheckWithoutTimes(set.directory.empty()));
   const RankClasses& ranks_of = *job.classes;
   ProgramSet program_set{.programs = job.programs, .groups = GroupsOf(ranks_of)};
   for (std::int32_t rank = 0; rank < ranks_of.world_size(); ++rank) {

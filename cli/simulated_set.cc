@@ -144,19 +144,29 @@ void SimulatedSet::FindTypesWithoutRate(const DeviceModel& device,
   }
 }
 
-Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work) {
+Status SimulatedSet::CheckWithoutTimes(bool job) const {
+  const std::string_view what = job ? "a job" : "the set";
   if (!options.to) {
-    return BadInput(
-        "the set has no durations, so that there is no recorded machine; name one with "
-        "--machine");
+    std::string text = fmt::format(
+        "--machine recorded takes recorded times, and {} has none; name one with --machine "
+        "(`reprise list "
+        "machines`)",
+        what);
+    return job ? UsageError(std::move(text)) : BadInput(std::move(text));
   }
   if (options.from) {
-    return UsageError(
-        "--captured-on is the machine of recorded times, and the set has none; leave it out");
+    return UsageError(fmt::format(
+        "--captured-on is the machine of recorded times, and {} has none; leave it out", what));
   }
   if (options.jitter > 0) {
-    return UsageError("--jitter: of a set without durations every time is modelled already");
+    return UsageError(
+        fmt::format("--jitter varies recorded times, and {} has none; leave it out", what));
   }
+  return {};
+}
+
+Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work) {
+  REPRISE_TRY(CheckWithoutTimes(false));
   FindTypesWithoutRate(options.to->device, work);
   ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
   for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {

@@ -53,6 +53,10 @@ struct SimulatedSet {
   // keys.
   [[nodiscard]] Result<nlohmann::ordered_json> ToJson(const std::string& run) const;
 
+  // Of a job, or a set without durations. Usage error where an option is of recorded times; bad
+  // input where the machine is the one that the set was recorded on.
+  [[nodiscard]] Status CheckWithoutTimes(bool job) const;
+
   // What must be said first, as the report says it.
   [[nodiscard]] std::vector<std::string> Warnings() const;
 

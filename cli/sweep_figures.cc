@@ -245,11 +245,6 @@ bool IsOfGrid(const FigureJson& row) {
 
 }  // namespace
 
-bool IsSweepDirectory(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(fs::path(path) / kSweepTableFile, error);
-}
-
 Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJson& rows) {
   REPRISE_TRY(CheckFigures(wanted.figures));
   std::vector<std::string> models;

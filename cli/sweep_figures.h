@@ -10,9 +10,6 @@
 
 namespace reprise {
 
-// Whether this is the directory of a sweep, by its table.
-[[nodiscard]] bool IsSweepDirectory(const std::string& path);
-
 struct SweepFigures {
   std::string title;                 // "charllm on h200-study"
   std::vector<std::string> figures;  // parallelism, optimizations, microbatch; empty: all three

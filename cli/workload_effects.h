@@ -1,5 +1,5 @@
-// Options of a job that change nothing in it. They are refused, with the reason, so that nobody
-// reads a prediction as one of what an option asked for.
+// Options of a job that change nothing in it. They are refused, with the reason, so that a
+// prediction is not taken for one of what an option asked for.
 #pragma once
 
 #include <set>

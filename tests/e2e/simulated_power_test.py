@@ -155,7 +155,7 @@ class SimulatedPowerTest(ProgramTest):
         self.assertIn("has no power numbers", " ".join(notes.split()))
         for args, code, words in [(["--machine", path, "--power-limit", "500W"], 3, "has no power numbers"),
                                   (["--machine", path, "--until-steady"], 3, "has no power numbers"),
-                                  (["--machine", "recorded", "--until-steady"], 2, "name a machine"),
+                                  (["--machine", "recorded", "--until-steady"], 3, "name one with --machine"),
                                   (["--machine", "h100-hgx", "--power-limit", "50W"], 2, "idle power"),
                                   (["--machine", "h100-hgx", "--power-limit", "5 V"], 2, "expected a power")]:
             with self.subTest(args=args):
