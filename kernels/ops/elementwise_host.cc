@@ -91,14 +91,6 @@ bool Overlap(const C* a, const C* b, std::int64_t n) {
   return a != b && a < b + n && b < a + n;
 }
 
-// Of the next n elements at `to`: those before a line begins, else those that ElementwiseOp::Past
-// takes, else all.
-std::int64_t ToNextLines(const float* to, std::int64_t n) {
-  const std::int64_t head = ResultStream::FloatsToLine(to, n);
-  const std::int64_t lines = n - n % ElementwiseOp::kPastFloats;
-  return head != 0 ? head : lines > 0 ? lines : n;
-}
-
 template <typename C>
 using Blocks = std::array<std::array<C, kBlock>, 4>;
 
@@ -145,8 +137,8 @@ bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const ResultStre
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
 // dense. A result that is an operand, too, never goes past the caches: its lines are in them.
 template <typename C>
-void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute,
-             ElementwiseOp::Past compute_past, C d, std::int64_t begin, std::int64_t end) {
+void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
+             std::int64_t begin, std::int64_t end) {
   const ResultStream stream(space.count * SizeOf(sides[0].dtype));
   Blocks<C> blocks;
   for (std::size_t k = 1; k < sides.size(); ++k) {
@@ -155,16 +147,14 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
   if (RunInPlace(sides, space, stream, blocks, compute, d, begin, end)) {
     return;
   }
+  const std::int64_t block = stream.streams() ? ResultStream::kBlock : kBlock;
   Rows rows(space, begin);
   const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t at = rows.at(0);
     const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
     C* const to = dense ? reinterpret_cast<C*>(sides[0].data) + at : nullptr;
-    std::int64_t n = std::min({rows.left(), end - i, std::int64_t{kBlock}});
-    if constexpr (std::is_same_v<C, float>) {
-      n = dense && stream.streams() ? ToNextLines(to, n) : n;
-    }
+    const std::int64_t n = std::min({rows.left(), end - i, block});
     std::array<const C*, 4> from = {};
     std::array<const void*, 3> ahead = {};
     std::size_t fetched = 0;
@@ -186,12 +176,6 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
     const ResultStream::Ahead fetch = ResultStream::Ahead(ahead).first(fetched);
     rows.Advance(n);
     i += n;
-    if constexpr (std::is_same_v<C, float>) {
-      if (past && n % ElementwiseOp::kPastFloats == 0 && ResultStream::FloatsIntoLine(to) == 0) {
-        compute_past(from[1], from[2], from[3], d, to, static_cast<int>(n), fetch);
-        continue;
-      }
-    }
     C* const out = in_place && !past ? to : blocks[0].data();
     compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
     if (past) {
@@ -212,7 +196,7 @@ Status Bind(Side<C>& side, const TensorDesc& tensor, const HostBindings& memory)
 
 template <typename C>
 Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::Block<C> compute,
-           ElementwiseOp::Past compute_past, const HostBindings& memory) {
+           const HostBindings& memory) {
   if (space.count == 0) {
     return {};
   }
@@ -236,10 +220,9 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   const C d = std::is_integral_v<C> ? static_cast<C>(call.operands[3].integer)
                                     : static_cast<C>(call.operands[3].real);
   // A transcendental function takes longer than the bytes.
-  InParts(space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
-          [&](std::int64_t begin, std::int64_t end) {
-            RunPart(sides, space, compute, compute_past, d, begin, end);
-          });
+  InParts(
+      space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
+      [&](std::int64_t begin, std::int64_t end) { RunPart(sides, space, compute, d, begin, end); });
   return {};
 }
 
@@ -252,12 +235,12 @@ Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory, b
   }
   const ComputeType type = ComputeTypeOf(call);
   if (type == ComputeType::kInteger) {
-    return Run<std::int64_t>(call, *space, call.op->run_integer, nullptr, memory);
+    return Run<std::int64_t>(call, *space, call.op->run_integer, memory);
   }
   if (type == ComputeType::kDouble || exact) {
-    return Run<double>(call, *space, call.op->run_double, nullptr, memory);
+    return Run<double>(call, *space, call.op->run_double, memory);
   }
-  return Run<float>(call, *space, call.op->run_float, call.op->run_past, memory);
+  return Run<float>(call, *space, call.op->run_float, memory);
 }
 
 }  // namespace reprise

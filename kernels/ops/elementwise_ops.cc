@@ -70,18 +70,6 @@ std::int64_t IntPow(std::int64_t x, std::int64_t y) {
   return static_cast<std::int64_t>(result);
 }
 
-template <Processor kOn>
-[[gnu::always_inline]] inline void StorePast(const float* from, float* to,
-                                             ResultStream::Ahead ahead, int at) {
-  constexpr auto kLine = static_cast<int>(ResultStream::kLineFloats);
-  for (int k = 0; k < ElementwiseOp::kPastFloats; k += kLine) {
-    for (const void* operand : ahead) {
-      __builtin_prefetch(static_cast<const float*>(operand) + at + k);
-    }
-    ResultStream::StreamLine<kOn>(to + k, from + k);
-  }
-}
-
 // The loop of each operator: in float32, which is nearly all that training has, one for each kind
 // of processor. The result may be an operand: an element is read before it is written, and no other
 // iteration's.
@@ -92,27 +80,11 @@ template <Processor kOn>
     out[k] = static_cast<T>(host);                            \
   }                                                           \
   (void)d;
-// Past the caches line by line, so that the memory takes what is there while the next is computed.
-#define FLOAT(group, name, device, host)                                                        \
-  REPRISE_CLONES void Float##name(const float* pa, const float* pb, const float* pc, float d,   \
-                                  float* out, int n) {                                          \
-    LOOP(float, host)                                                                           \
-  }                                                                                             \
-  template <Processor kOn>                                                                      \
-  [[gnu::always_inline]] inline void Past##name##On(const float* pa, const float* pb,           \
-                                                    const float* pc, float d, float* to,        \
-                                                    int total, ResultStream::Ahead ahead) {     \
-    constexpr int n = ElementwiseOp::kPastFloats;                                               \
-    for (int at = 0; at < total; at += n, pa += n, pb += n, pc += n) {                          \
-      alignas(64) float out[n];                                                                 \
-      LOOP(float, host)                                                                         \
-      StorePast<kOn>(out, to + at, ahead, at);                                                  \
-    }                                                                                           \
-  }                                                                                             \
-  REPRISE_BY_PROCESSOR(void, Past##name,                                                        \
-                       (const float* pa, const float* pb, const float* pc, float d, float* out, \
-                        int n, ResultStream::Ahead ahead),                                      \
-                       (pa, pb, pc, d, out, n, ahead));
+#define FLOAT(group, name, device, host)                                                      \
+  REPRISE_CLONES void Float##name(const float* pa, const float* pb, const float* pc, float d, \
+                                  float* out, int n) {                                        \
+    LOOP(float, host)                                                                         \
+  }
 #define INTEGER(group, name, device, host)
 #include "kernels/ops/elementwise.def"
 #undef FLOAT
@@ -123,8 +95,7 @@ class Table {
   Table() {
 #define BLOCK(type, host) \
   [](const type* pa, const type* pb, const type* pc, type d, type* out, int n) { LOOP(type, host) }
-#define FLOAT(group, name, device, host) \
-  Float(#name, group, Float##name, Past##name##Here, BLOCK(double, host));
+#define FLOAT(group, name, device, host) Float(#name, group, Float##name, BLOCK(double, host));
 #define INTEGER(group, name, device, host) Integer(#name, group, BLOCK(std::int64_t, host));
 #include "kernels/ops/elementwise.def"
 #undef FLOAT
@@ -145,12 +116,11 @@ class Table {
     return op;
   }
   void Float(std::string_view name, int group, ElementwiseOp::Block<float> run_float,
-             ElementwiseOp::Past run_past, ElementwiseOp::Block<double> run_double) {
+             ElementwiseOp::Block<double> run_double) {
     ElementwiseOp& op = Named(name);
     op.float_group = group;
     op.float_position = float_counts_.at(static_cast<std::size_t>(group))++;
     op.run_float = run_float;
-    op.run_past = run_past;
     op.run_double = run_double;
   }
   void Integer(std::string_view name, int group, ElementwiseOp::Block<std::int64_t> run) {

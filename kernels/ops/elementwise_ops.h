@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/cpu/result_stream.h"
-
 namespace reprise {
 
 struct ElementwiseOp {
@@ -20,12 +18,6 @@ struct ElementwiseOp {
   template <typename T>
   using Block = void (*)(const T* a, const T* b, const T* c, T d, T* out, int n);
   Block<float> run_float = nullptr;
-  // The same, by non-temporal stores: `out` begins a line, and n is a multiple of kPastFloats.
-  // `ahead`: see ResultStream, which must be there until all parts of the result are written.
-  using Past = void (*)(const float* a, const float* b, const float* c, float d, float* out, int n,
-                        ResultStream::Ahead ahead);
-  static constexpr int kPastFloats = 64;
-  Past run_past = nullptr;
   Block<double> run_double = nullptr;
   Block<std::int64_t> run_integer = nullptr;
 };
