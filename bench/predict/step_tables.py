@@ -139,10 +139,12 @@ class Predictor:
         key = json.dumps([description, machine_file.name, self.build], sort_keys=True)
         key = hashlib.sha256(key.encode()).hexdigest()
         if key not in self.known:
-            if not machine_file.exists():
-                machine_file.write_text(text)
             trace = self.set_of(description)
             with tempfile.TemporaryDirectory(prefix="run_", dir=self.folder) as run:
+                if not machine_file.exists():
+                    part = pathlib.Path(run) / machine_file.name
+                    part.write_text(text)
+                    os.replace(part, machine_file)  # whole at once: other threads simulate on the same machine
                 self.known[key] = self.run(["simulate", str(trace), "-o", f"{run}/run", "--machine",
                                             str(machine_file), "--json"])
         return self.known[key]
