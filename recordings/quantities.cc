@@ -8,6 +8,7 @@
 #include <set>
 
 #include "recordings/inference.h"
+#include "report/compare/rows.h"
 
 namespace reprise {
 namespace {

@@ -30,6 +30,13 @@ std::string MetricText(double value, const MetricRow& row) {
 
 }  // namespace
 
+void AddIf(bool condition, std::vector<std::string>& row,
+           std::initializer_list<std::string> cells) {
+  if (condition) {
+    row.insert(row.end(), cells);
+  }
+}
+
 std::string Label(const std::string& name, const Style& style) {
   return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
 }

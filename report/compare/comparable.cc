@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "report/compare/compare.h"
 #include "report/compare/rows.h"
 #include "report/verdict_warnings.h"
 

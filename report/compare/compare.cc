@@ -9,6 +9,7 @@
 
 #include "report/compare/rows.h"
 #include "report/compare/verdict.h"
+#include "report/verdict.h"
 
 namespace reprise {
 namespace {

@@ -1,12 +1,18 @@
-#include "report/thermal_text.h"
-
+// Throttling, power peaks and heating (report/thermal_values.h). Only what there is data for.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/table.h"
 
 namespace reprise {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostIntervals = 8;
 constexpr std::size_t kMostThermalRows = 12;
@@ -55,7 +61,7 @@ std::string IntervalTable(const ThrottleRow& row) {
   return text;
 }
 
-std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
+std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
   if (thermal.throttling.empty()) {
     return "";
   }
@@ -92,7 +98,7 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
   return text;
 }
 
-std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
+std::string PeakText(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
   for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
@@ -115,7 +121,7 @@ std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
   return text;
 }
 
-std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
+std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
   for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
     const HeatingRow& row = thermal.heating[i];
@@ -133,11 +139,87 @@ std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
   return text;
 }
 
+std::string ThermalText(const Report& report, const Style& style) {
+  return ThrottleText(report.thermal, style) + PeakText(report.thermal, style) +
+         HeatingText(report.thermal, style);
+}
+
+Json TimeJson(const NamedTime& row) { return {{"name", row.name}, {"ns", row.ns}}; }
+
+Json IntervalJson(const ThrottleInterval& row) {
+  return {{"begin_ns", row.begin_ns},
+          {"length_ns", row.length_ns},
+          {"reasons", row.reasons},
+          {"clock_hertz", OrNull(row.clock_hertz)},
+          {"lost_ns", OrNull(row.lost_ns)},
+          {"classes", RowsJson(row.classes, TimeJson)},
+          {"operations", RowsJson(row.operations, TimeJson)}};
+}
+
+Json ThrottleJson(const ThrottleRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"measured_ns", row.measured_ns},
+          {"throttled_ns", row.throttled_ns},
+          {"reasons", RowsJson(row.reasons, TimeJson)},
+          {"unthrottled_hertz", OrNull(row.unthrottled_hertz)},
+          {"unthrottled_from",
+           row.unthrottled_from.empty() ? Json(nullptr) : Json(row.unthrottled_from)},
+          {"lost_ns", OrNull(row.lost_ns)},
+          {"intervals", RowsJson(row.intervals, IntervalJson)}};
+}
+
+Json PeakJson(const PowerPeakRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"metric", row.metric},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"mean_watts", row.mean_watts},
+          {"deviation_watts", row.deviation_watts},
+          {"max_watts", row.max_watts},
+          {"threshold_watts", row.threshold_watts},
+          {"excursions", row.excursions},
+          {"excursion_ns", row.excursion_ns},
+          {"longest_ns", row.longest_ns},
+          {"coefficient_of_variation", row.coefficient_of_variation},
+          {"burstiness", OrNull(row.burstiness)},
+          {"limit_watts", OrNull(row.limit_watts)},
+          {"above_limit", row.above_limit},
+          {"above_limit_ns", row.above_limit_ns}};
+}
+
+Json HeatingJson(const HeatingRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"metric", row.metric},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"begin_celsius", row.begin_celsius},
+          {"end_celsius", row.end_celsius},
+          {"max_celsius", row.max_celsius},
+          {"celsius_per_minute", row.celsius_per_minute}};
+}
+
+Json ThermalJson(const ThermalDetails& thermal) {
+  return {{"throttling", RowsJson(thermal.throttling, ThrottleJson)},
+          {"peaks", RowsJson(thermal.peaks, PeakJson)},
+          {"heating", RowsJson(thermal.heating, HeatingJson)}};
+}
+
+void AddThermalJson(const Report& report, Json& json) {
+  json["thermal"] = ThermalJson(report.thermal);
+}
+
 }  // namespace
 
-std::string ThermalText(const ThermalDetails& thermal, const Style& style) {
-  return ThrottleSection(thermal, style) + PeakSection(thermal, style) +
-         HeatingSection(thermal, style);
+Section ThermalSection() {
+  return {.name = "thermal", .console = ThermalText, .json = AddThermalJson};
 }
 
 }  // namespace reprise

@@ -1,13 +1,21 @@
-#include "report/fidelity_text.h"
-
+// How near a replay came to its recording (report/fidelity.h), a section for each measure. Their
+// JSON stands in the object "fidelity", which the step's begins.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "report/monitored_text.h"
+#include "report/console_lines.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/verdict.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostFidelityRows = 16;
 
@@ -57,6 +65,37 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
          table.Text();
 }
 
+std::string DifferenceText(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest) || !HasRecordedTimes(report)) {
+    return "";
+  }
+  return report.details.difference
+             ? DifferenceTable(*report.details.difference, ReplayedName(report.verdict), style)
+             : Heading(style, "What the difference is made of", "") +
+                   Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
+}
+
+Json DifferenceJson(const Difference& difference) {
+  Json parts = Json::array();
+  for (const DifferenceRow& row : difference.rows) {
+    parts.push_back({{"name", row.name},
+                     {"class", row.kind == DifferenceRow::Kind::kClass},
+                     {"difference_ns", row.ns}});
+  }
+  return {{"iteration", difference.iteration},
+          {"recorded_ns", difference.recorded_ns},
+          {"replayed_ns", difference.replayed_ns},
+          {"parts", std::move(parts)}};
+}
+
+void AddDifferenceJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["difference"] =
+      details.difference ? DifferenceJson(*details.difference) : Json(nullptr);
+  json["fidelity"]["difference_unknown_because"] =
+      details.why_not.empty() ? Json(nullptr) : Json(details.why_not);
+}
+
 std::string NodeLine(const NodeErrors& nodes, bool error) {
   return Wrap(fmt::format("  {} of {} nodes, weighted by their recorded time: 5 % of it below {}, "
                           "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |{}| "
@@ -68,7 +107,23 @@ std::string NodeLine(const NodeErrors& nodes, bool error) {
               kConsoleWidth, 2);
 }
 
-}  // namespace
+std::string NodeErrorsText(const Report& report, const Style& style) {
+  return report.details.nodes ? Heading(style, "Nodes", "") +
+                                    NodeLine(*report.details.nodes, IsError(report.verdict))
+                              : "";
+}
+
+Json NodesJson(const NodeErrors& nodes) {
+  return {{"count", nodes.nodes}, {"mean_absolute_error", nodes.mean_absolute},
+          {"p05", nodes.p05},     {"p25", nodes.p25},
+          {"p50", nodes.p50},     {"p75", nodes.p75},
+          {"p95", nodes.p95},     {"within_tenth", nodes.within_tenth}};
+}
+
+void AddNodesJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["nodes"] = details.nodes ? NodesJson(*details.nodes) : Json(nullptr);
+}
 
 // Each row's cause is a line below it.
 std::string OffendersText(const Report& report, const Style& style) {
@@ -89,6 +144,21 @@ std::string OffendersText(const Report& report, const Style& style) {
              : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
 }
 
+Json OffenderJson(const OffenderRow& row) {
+  return {{"name", row.name},
+          {"class", row.op_class},
+          {"kernel", row.kernel},
+          {"count", row.count},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", row.replayed_ns},
+          {"likely_cause", row.cause}};
+}
+
+void AddOffendersJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["offenders"] = RowsJson(details.offenders, OffenderJson);
+}
+
 std::string CriticalPathText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"on the critical path", "recorded", ReplayedName(report.verdict),
@@ -98,6 +168,15 @@ std::string CriticalPathText(const Report& report, const Style& style) {
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
   }
   return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
+}
+
+Json PathJson(const PathRow& row) {
+  return {{"name", row.name}, {"recorded_ns", row.recorded_ns}, {"replayed_ns", row.replayed_ns}};
+}
+
+void AddCriticalPathJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["critical_path"] = RowsJson(details.critical_path, PathJson);
 }
 
 std::string ActorsText(const Report& report, const Style& style) {
@@ -123,6 +202,21 @@ std::string ActorsText(const Report& report, const Style& style) {
   return text;
 }
 
+Json ActorJson(const ActorRow& row) {
+  return {{"name", row.name},
+          {"nodes", row.nodes},
+          {"recorded_busy_ns", row.recorded_busy_ns},
+          {"replayed_busy_ns", row.replayed_busy_ns},
+          {"recorded_gaps_ns", row.recorded_gaps_ns},
+          {"replayed_gaps_ns", row.replayed_gaps_ns},
+          {"order_changes", row.order_changes}};
+}
+
+void AddActorsJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["actors"] = RowsJson(details.actors, ActorJson);
+}
+
 std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
@@ -146,20 +240,44 @@ std::string OverlapText(const Report& report, const Style& style) {
   return text;
 }
 
-std::string DifferenceText(const Report& report, const Style& style) {
-  if (IsMonitored(report.manifest) || !HasRecordedTimes(report)) {
-    return "";
-  }
-  return report.details.difference
-             ? DifferenceTable(*report.details.difference, ReplayedName(report.verdict), style)
-             : Heading(style, "What the difference is made of", "") +
-                   Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
+Json OverlapJson(const OverlapRow& row) {
+  return {{"rank", row.rank},
+          {"group", row.group},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", row.replayed_ns},
+          {"recorded_exposed_ns", row.recorded_exposed_ns},
+          {"replayed_exposed_ns", row.replayed_exposed_ns}};
 }
 
-std::string NodeErrorsText(const Report& report, const Style& style) {
-  return report.details.nodes ? Heading(style, "Nodes", "") +
-                                    NodeLine(*report.details.nodes, IsError(report.verdict))
-                              : "";
+void AddOverlapJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["overlap"] = RowsJson(details.overlap, OverlapJson);
+}
+
+}  // namespace
+
+Section DifferenceSection() {
+  return {.name = "difference", .console = DifferenceText, .json = AddDifferenceJson};
+}
+
+Section NodesSection() {
+  return {.name = "nodes", .console = NodeErrorsText, .json = AddNodesJson};
+}
+
+Section OperationsSection() {
+  return {.name = "operations", .console = OffendersText, .json = AddOffendersJson};
+}
+
+Section CriticalPathSection() {
+  return {.name = "critical-path", .console = CriticalPathText, .json = AddCriticalPathJson};
+}
+
+Section ThreadsSection() {
+  return {.name = "threads", .console = ActorsText, .json = AddActorsJson};
+}
+
+Section OverlapSection() {
+  return {.name = "overlap", .console = OverlapText, .json = AddOverlapJson};
 }
 
 }  // namespace reprise
