@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/html_limits.h"
 #include "report/report.h"
 #include "report/table.h"
 
@@ -23,6 +24,8 @@ struct Section {
   std::string (*console)(const Report& report, const Style& style) = nullptr;
   // Adds the section's members to the report's object.
   void (*json)(const Report& report, nlohmann::ordered_json& json) = nullptr;
+  // Cuts its lists to what the page shows. Null: they are short.
+  void (*cut)(const HtmlLimits& limits, Cutter& cutter, Report& report) = nullptr;
 };
 
 [[nodiscard]] std::span<const Section> Sections();

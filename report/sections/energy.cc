@@ -139,10 +139,28 @@ void AddEnergyJson(const Report& report, Json& json) {
   json["attribution"] = report.attribution ? AttributionJson(*report.attribution) : Json(nullptr);
 }
 
+void CutAttribution(std::size_t most, std::size_t most_ranks, Cutter& cutter,
+                    EnergyAttribution& attribution) {
+  const auto joules = [](const auto& row) { return row.joules; };
+  const auto used = [](const auto& row) { return row.use.joules; };
+  cutter.Cut("energy.meters", most, attribution.meters, joules);
+  cutter.Cut("energy.hosts", most, attribution.hosts, joules);
+  cutter.Cut("energy.steps", most, attribution.steps);
+  cutter.Cut("energy.transfers", most, attribution.transfers, used);
+  cutter.Cut("energy.ranks", most_ranks, attribution.ranks, used);
+}
+
+void CutEnergy(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("energy", limits.rows, report.energy, [](const EnergyRow& row) { return row.joules; });
+  if (report.attribution) {
+    CutAttribution(limits.rows, limits.ranks, cutter, *report.attribution);
+  }
+}
+
 }  // namespace
 
 Section EnergySection() {
-  return {.name = "energy", .console = EnergySectionText, .json = AddEnergyJson};
+  return {.name = "energy", .console = EnergySectionText, .json = AddEnergyJson, .cut = CutEnergy};
 }
 
 }  // namespace reprise

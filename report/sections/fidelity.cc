@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -254,6 +255,18 @@ void AddOverlapJson(const Report& report, Json& json) {
   json["fidelity"]["overlap"] = RowsJson(details.overlap, OverlapJson);
 }
 
+void CutActors(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("actors", limits.rows, report.details.actors, [](const ActorRow& row) {
+    return std::abs(row.replayed_busy_ns - row.recorded_busy_ns);
+  });
+}
+
+void CutOverlap(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("overlap", 4 * limits.rows, report.details.overlap, [](const OverlapRow& row) {
+    return std::max(row.replayed_exposed_ns, row.recorded_exposed_ns);
+  });
+}
+
 }  // namespace
 
 Section DifferenceSection() {
@@ -273,11 +286,11 @@ Section CriticalPathSection() {
 }
 
 Section ThreadsSection() {
-  return {.name = "threads", .console = ActorsText, .json = AddActorsJson};
+  return {.name = "threads", .console = ActorsText, .json = AddActorsJson, .cut = CutActors};
 }
 
 Section OverlapSection() {
-  return {.name = "overlap", .console = OverlapText, .json = AddOverlapJson};
+  return {.name = "overlap", .console = OverlapText, .json = AddOverlapJson, .cut = CutOverlap};
 }
 
 }  // namespace reprise

@@ -38,8 +38,14 @@ void AddNotesJson(const Report& report, Json& json) {
   json["notes"] = report.notes;
 }
 
+void CutNotes(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("notes", limits.rows, report.notes);
+}
+
 }  // namespace
 
-Section NotesSection() { return {.name = "notes", .console = NotesText, .json = AddNotesJson}; }
+Section NotesSection() {
+  return {.name = "notes", .console = NotesText, .json = AddNotesJson, .cut = CutNotes};
+}
 
 }  // namespace reprise

@@ -126,10 +126,20 @@ void AddRanksJson(const Report& report, Json& json) {
   json["device_limits"] = RowsJson(report.device_limits, LimitJson);
 }
 
+void CutRanks(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("ranks", limits.ranks, report.ranks, [](const RankRow& row) {
+    return row.step_time_replayed_ns.value_or(row.step_time_recorded_ns.value_or(0));
+  });
+}
+
 }  // namespace
 
 Section RanksSection() {
-  return {.name = "ranks", .analyse = AnalyseRanks, .console = RanksText, .json = AddRanksJson};
+  return {.name = "ranks",
+          .analyse = AnalyseRanks,
+          .console = RanksText,
+          .json = AddRanksJson,
+          .cut = CutRanks};
 }
 
 }  // namespace reprise

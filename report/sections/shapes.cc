@@ -69,8 +69,14 @@ void AddShapesJson(const Report& report, Json& json) {
   json["shapes"] = RowsJson(report.shapes, ShapeJson);
 }
 
+void CutShapes(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("shapes", limits.rows, report.shapes);  // the largest difference comes first
+}
+
 }  // namespace
 
-Section ShapesSection() { return {.name = "shapes", .console = ShapesText, .json = AddShapesJson}; }
+Section ShapesSection() {
+  return {.name = "shapes", .console = ShapesText, .json = AddShapesJson, .cut = CutShapes};
+}
 
 }  // namespace reprise

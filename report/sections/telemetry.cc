@@ -41,10 +41,15 @@ void AddTelemetryJson(const Report& report, Json& json) {
   json["metrics"] = RowsJson(report.metrics, MetricJson);
 }
 
+void CutTelemetry(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("metrics", limits.rows, report.metrics);
+}
+
 }  // namespace
 
 Section TelemetrySection() {
-  return {.name = "telemetry", .console = TelemetryText, .json = AddTelemetryJson};
+  return {
+      .name = "telemetry", .console = TelemetryText, .json = AddTelemetryJson, .cut = CutTelemetry};
 }
 
 }  // namespace reprise

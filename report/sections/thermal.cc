@@ -216,10 +216,28 @@ void AddThermalJson(const Report& report, Json& json) {
   json["thermal"] = ThermalJson(report.thermal);
 }
 
+void CutThermal(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  const std::size_t most = limits.rows;
+  ThermalDetails& thermal = report.thermal;
+  cutter.Cut("throttling.devices", most, thermal.throttling,
+             [](const ThrottleRow& row) { return row.throttled_ns; });
+  // All devices' intervals together keep within the limit, tenfold.
+  const std::size_t each =
+      std::max<std::size_t>(10 * most / std::max<std::size_t>(thermal.throttling.size(), 1), 1);
+  for (ThrottleRow& row : thermal.throttling) {
+    cutter.Cut("throttling.intervals", std::min(most, each), row.intervals,
+               [](const ThrottleInterval& interval) { return interval.length_ns; });
+  }
+  cutter.Cut("power_peaks", most, thermal.peaks,
+             [](const PowerPeakRow& row) { return row.excursion_ns; });
+  cutter.Cut("heating", most, thermal.heating,
+             [](const HeatingRow& row) { return row.max_celsius; });
+}
+
 }  // namespace
 
 Section ThermalSection() {
-  return {.name = "thermal", .console = ThermalText, .json = AddThermalJson};
+  return {.name = "thermal", .console = ThermalText, .json = AddThermalJson, .cut = CutThermal};
 }
 
 }  // namespace reprise

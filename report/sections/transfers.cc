@@ -80,10 +80,17 @@ void AddTransfersJson(const Report& report, Json& json) {
   json["collectives"] = RowsJson(report.collectives, CollectiveJson);
 }
 
+void CutTransfers(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("collectives", limits.rows, report.collectives, [](const CollectiveRow& row) {
+    return row.count * row.replayed_ns.value_or(row.recorded_ns);
+  });
+}
+
 }  // namespace
 
 Section TransfersSection() {
-  return {.name = "transfers", .console = TransfersText, .json = AddTransfersJson};
+  return {
+      .name = "transfers", .console = TransfersText, .json = AddTransfersJson, .cut = CutTransfers};
 }
 
 }  // namespace reprise
