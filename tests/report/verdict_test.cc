@@ -363,6 +363,13 @@ TEST(Sections, EachHasATextAndMembersOfItsOwnInTheJson) {
   EXPECT_EQ(members.size() + 1, sum) << "two sections write one member";
 }
 
+TEST(Sections, EnergyIsScaled) {
+  Report report;
+  report.energy_joules = 107'728'169;
+  report.measured_ns = 1'000'000'000;
+  EXPECT_THAT(ShortText(report, false), HasSubstr("Energy          108 MJ over 1.00 s"));
+}
+
 TEST(Sections, ShapesTellCallsOfOneOperationApart) {
   RunData run = MakeRun();
   for (RankData& rank : run.ranks) {
