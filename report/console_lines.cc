@@ -37,6 +37,10 @@ void AddIf(bool condition, std::vector<std::string>& row,
   }
 }
 
+std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
+  return rows > most ? fmt::format("  .. and {} {}; --json has all\n", rows - most, what) : "";
+}
+
 std::string Label(const std::string& name, const Style& style) {
   return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
 }

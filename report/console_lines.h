@@ -13,6 +13,8 @@ namespace reprise {
 
 // Adds cells to a row of a table where `condition` holds.
 void AddIf(bool condition, std::vector<std::string>& row, std::initializer_list<std::string> cells);
+// The line below a table that shows `most` rows: "  .. and 3 rows more; --json has all".
+[[nodiscard]] std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what);
 // What begins a line of the summary: 16 columns.
 [[nodiscard]] std::string Label(const std::string& name, const Style& style);
 // A line of the summary; what does not fit goes below it, indented.

@@ -11,8 +11,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Five digits are more than any reading has, and keep the page small.
 Json Short(double value) { return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr); }
 
@@ -81,23 +79,17 @@ Json HostJson(const TelemetryHost& host) {
 
 }  // namespace
 
-Report CutToLimits(Report report, const HtmlLimits& limits,
-                   std::map<std::string, std::int64_t>& left_out) {
-  Cutter cutter(left_out);
-  for (const Section& section : Sections()) {
-    if (section.cut != nullptr) {
-      section.cut(limits, cutter, report);
-    }
-  }
-  return report;
-}
-
 std::string HtmlDataJson(const Report& report, const PageDetails& details,
                          const HtmlLimits& limits) {
   auto [steps, stragglers, telemetry] = details;
   std::map<std::string, std::int64_t> left_out;
-  const Report cut = CutToLimits(report, limits, left_out);
   Cutter cutter(left_out);
+  Report cut = report;
+  for (const Section& section : Sections()) {
+    if (section.cut != nullptr) {
+      section.cut(limits, cutter, cut);
+    }
+  }
   cutter.Cut("stragglers", limits.ranks, stragglers,
              [](const StragglerRow& row) { return row.caused_ns; });
   // One row a rank and step is the least; beyond that they are counted too.

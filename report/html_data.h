@@ -15,10 +15,6 @@
 
 namespace reprise {
 
-// `report` with its lists cut to the limits; what was cut, by list, goes to `left_out`.
-[[nodiscard]] Report CutToLimits(Report report, const HtmlLimits& limits,
-                                 std::map<std::string, std::int64_t>& left_out);
-
 // What the page shows beside the report.
 struct PageDetails {
   StepClasses steps;

@@ -1,16 +1,15 @@
 #include "report/report_json.h"
-#include "report/rows_json.h"
 
 namespace reprise {
 
-nlohmann::ordered_json CoverageJson(const Coverage& coverage) {
+Json CoverageJson(const Coverage& coverage) {
   return {{"real", coverage.real},     {"surrogate", coverage.surrogate},
           {"timed", coverage.timed},   {"skipped", coverage.skipped},
           {"capped", coverage.capped}, {"unknown", coverage.unknown}};
 }
 
-nlohmann::ordered_json SourcesJson(const SourceTimes& from_ns) {
-  nlohmann::ordered_json json;
+Json SourcesJson(const SourceTimes& from_ns) {
+  Json json;
   for (std::size_t i = 1; i < from_ns.size(); ++i) {
     if (from_ns[i] > 0) {
       json[std::string(Name(static_cast<TimeSource>(i)))] = from_ns[i];
@@ -19,7 +18,7 @@ nlohmann::ordered_json SourcesJson(const SourceTimes& from_ns) {
   return json;
 }
 
-nlohmann::ordered_json ClassJson(const ClassRow& row) {
+Json ClassJson(const ClassRow& row) {
   return {{"name", row.name},
           {"count", row.count},
           {"recorded_ns", row.recorded_ns},

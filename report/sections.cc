@@ -67,8 +67,8 @@ std::vector<std::string> SectionNames() {
   return names;
 }
 
-nlohmann::ordered_json ReportJson(const Report& report) {
-  nlohmann::ordered_json json;
+Json ReportJson(const Report& report) {
+  Json json;
   for (const Section& section : Sections()) {
     section.json(report, json);
   }
@@ -76,7 +76,7 @@ nlohmann::ordered_json ReportJson(const Report& report) {
 }
 
 std::string JsonText(const Report& report) {
-  return ReportJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return ReportJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace reprise

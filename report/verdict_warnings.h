@@ -1,4 +1,4 @@
-// What changes how a verdict reads. Only report/verdict sees this.
+// What changes how a verdict reads.
 #pragma once
 
 #include <map>

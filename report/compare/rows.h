@@ -20,9 +20,6 @@ namespace reprise {
                                                          bool repeats_are_runs);
 // Each rank's metrics: step, power, temperature and the like.
 [[nodiscard]] HeatMap DescribeHeat(const Report& report);
-// Whether the run's times are modelled.
-[[nodiscard]] bool IsDry(const Report& report);
-[[nodiscard]] bool IsMonitored(const Report& report);
 
 // Whether every side has two runs or more, so that runs are the repeats.
 [[nodiscard]] bool RepeatsAreRuns(const std::vector<ComparedSide>& sides);

@@ -12,8 +12,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string ClassesText(const Report& report, const Style& style) {
   const Verdict& verdict = report.verdict;
   const bool recorded = HasRecordedTimes(report);

@@ -11,8 +11,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string EnergyRows(const Report& report) {
   // A row of equal devices has the numbers of one.
   const bool classes = HasClasses(report);

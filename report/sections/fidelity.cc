@@ -16,8 +16,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostFidelityRows = 16;
 
 std::string Meaning(DifferenceRow::Kind kind) {
@@ -192,15 +190,11 @@ std::string ActorsText(const Report& report, const Style& style) {
                DurationText(row.recorded_gaps_ns), DurationText(row.replayed_gaps_ns),
                row.order_changes == 0 ? "kept" : fmt::format("{} changed", row.order_changes)});
   }
-  std::string text =
+  const std::string text =
       table.Empty()
           ? ""
           : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
-  if (details.actors.size() > kMostFidelityRows) {
-    text += fmt::format("  .. and {} more; --json has all\n",
-                        details.actors.size() - kMostFidelityRows);
-  }
-  return text;
+  return text + RowsLeftOut(details.actors.size(), kMostFidelityRows, "more");
 }
 
 Json ActorJson(const ActorRow& row) {
@@ -229,16 +223,13 @@ std::string OverlapText(const Report& report, const Style& style) {
                DurationText(row.replayed_exposed_ns),
                RatioText(report.verdict, row.replayed_exposed_ns, row.recorded_exposed_ns)});
   }
-  std::string text = table.Empty() ? ""
-                                   : Heading(style, "Overlap",
-                                             "exposed: no operation of the rank runs meanwhile; "
-                                             "waiting for other ranks included") +
-                                         table.Text(2);
-  if (details.overlap.size() > kMostFidelityRows) {
-    text += fmt::format("  .. and {} more; --json has all\n",
-                        details.overlap.size() - kMostFidelityRows);
-  }
-  return text;
+  const std::string text = table.Empty()
+                               ? ""
+                               : Heading(style, "Overlap",
+                                         "exposed: no operation of the rank runs meanwhile; "
+                                         "waiting for other ranks included") +
+                                     table.Text(2);
+  return text + RowsLeftOut(details.overlap.size(), kMostFidelityRows, "more");
 }
 
 Json OverlapJson(const OverlapRow& row) {

@@ -2,13 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/counters.h"
+#include "report/rows_json.h"
 #include "report/section.h"
 #include "report/table.h"
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string NotesText(const Report& report, const Style& style) {
   if (report.notes.empty() && report.diagnostics.empty()) {

@@ -14,8 +14,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Those of a step, from the report's times, energy and tokens; most time first. Nothing where
 // neither energy nor tokens are known, which would repeat the table of times.
 std::vector<PhaseUse> PhaseUsesOf(const Report& report) {

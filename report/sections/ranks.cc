@@ -16,8 +16,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The limits that ranks measured before they ran.
 std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
   const auto rate = [](const RankData& rank, const char* fact) {

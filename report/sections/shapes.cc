@@ -13,8 +13,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostShapes = 40;
 
 std::string ShapesText(const Report& report, const Style& style) {
@@ -39,19 +37,15 @@ std::string ShapesText(const Report& report, const Style& style) {
     AddIf(sources, cells, {MainSourceText(row.from_ns)});
     table.Add(std::move(cells));
   }
-  std::string text = table.Empty()
-                         ? ""
-                         : Heading(style, "Operations by shape",
-                                   fmt::format("{} first; all ranks and {}steps{}",
-                                               recorded ? "largest difference" : "longest",
-                                               recorded ? "recorded " : "",
-                                               verdict.untraced ? "; recorded less tracing" : "")) +
-                               table.Text(2);
-  if (report.shapes.size() > kMostShapes) {
-    text +=
-        fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMostShapes);
-  }
-  return text;
+  const std::string text =
+      table.Empty() ? ""
+                    : Heading(style, "Operations by shape",
+                              fmt::format("{} first; all ranks and {}steps{}",
+                                          recorded ? "largest difference" : "longest",
+                                          recorded ? "recorded " : "",
+                                          verdict.untraced ? "; recorded less tracing" : "")) +
+                          table.Text(2);
+  return text + RowsLeftOut(report.shapes.size(), kMostShapes, "rows more");
 }
 
 Json ShapeJson(const ShapeRow& row) {

@@ -15,8 +15,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 void AnalyseStep(const RunData& outline, Report& report) {
   report.recorded_on = RecordingMachine(outline);
   report.replayed_on = ReplayingMachine(outline);

@@ -9,8 +9,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string TelemetryText(const Report& report, const Style& style) {
   const std::string rows = MetricRows(report, report.metrics.size());
   const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),

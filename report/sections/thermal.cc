@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/console_lines.h"
 #include "report/rows_json.h"
 #include "report/section.h"
 #include "report/table.h"
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostIntervals = 8;
 constexpr std::size_t kMostThermalRows = 12;
@@ -53,12 +52,8 @@ std::string IntervalTable(const ThrottleRow& row) {
                ClockText(interval.clock_hertz), DurationText(interval.lost_ns),
                Fit(MostText(interval.classes, 3), 32)});
   }
-  std::string text = table.Text(1);
-  if (longest.size() > kMostIntervals) {
-    text +=
-        fmt::format("  .. and {} shorter ones; --json has all\n", longest.size() - kMostIntervals);
-  }
-  return text;
+  const std::string text = table.Text(1);
+  return text + RowsLeftOut(longest.size(), kMostIntervals, "shorter ones");
 }
 
 std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
@@ -110,15 +105,11 @@ std::string PeakText(const ThermalDetails& thermal, const Style& style) {
                row.excursions > 0 ? DurationText(row.longest_ns) : "-", NumberText(row.burstiness),
                row.limit_watts ? fmt::format("{}", row.above_limit) : "-"});
   }
-  std::string text = table.Empty() ? ""
-                                   : Heading(style, "Power peaks",
-                                             "stretches above mean + 2 standard deviations") +
-                                         table.Text();
-  if (thermal.peaks.size() > kMostThermalRows) {
-    text += fmt::format("  .. and {} rows more; --json has all\n",
-                        thermal.peaks.size() - kMostThermalRows);
-  }
-  return text;
+  const std::string text = table.Empty() ? ""
+                                         : Heading(style, "Power peaks",
+                                                   "stretches above mean + 2 standard deviations") +
+                                               table.Text();
+  return text + RowsLeftOut(thermal.peaks.size(), kMostThermalRows, "rows more");
 }
 
 std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
@@ -131,12 +122,8 @@ std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
                fmt::format("{:.1f} C", row.end_celsius), fmt::format("{:.1f} C", row.max_celsius),
                fmt::format("{:+.1f}", row.celsius_per_minute)});
   }
-  std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
-  if (thermal.heating.size() > kMostThermalRows) {
-    text += fmt::format("  .. and {} rows more; --json has all\n",
-                        thermal.heating.size() - kMostThermalRows);
-  }
-  return text;
+  const std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
+  return text + RowsLeftOut(thermal.heating.size(), kMostThermalRows, "rows more");
 }
 
 std::string ThermalText(const Report& report, const Style& style) {

@@ -13,8 +13,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostCollectives = 24;
 
 std::string TransfersText(const Report& report, const Style& style) {
@@ -52,14 +50,12 @@ std::string TransfersText(const Report& report, const Style& style) {
            NumberText(row.busbw_gb_per_s)});
     table.Add(std::move(cells));
   }
-  std::string text = Heading(style, "Transfers",
-                             fmt::format("{}median from the last arrival; GB/s of 10^9 bytes",
-                                         HasClasses(report) ? "all groups of a role; " : "")) +
-                     table.Text(replayed ? 3 : 2);
-  if (rows.size() > kMostCollectives) {
-    text += fmt::format("  .. and {} rows more; --json has all\n", rows.size() - kMostCollectives);
-  }
-  return text;
+  const std::string text =
+      Heading(style, "Transfers",
+              fmt::format("{}median from the last arrival; GB/s of 10^9 bytes",
+                          HasClasses(report) ? "all groups of a role; " : "")) +
+      table.Text(replayed ? 3 : 2);
+  return text + RowsLeftOut(rows.size(), kMostCollectives, "rows more");
 }
 
 Json CollectiveJson(const CollectiveRow& row) {

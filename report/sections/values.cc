@@ -11,8 +11,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 void AnalyseValues(const RunData& outline, Report& report) {
   report.values = CollectValues(outline);
   NameValuesAsCause(report);

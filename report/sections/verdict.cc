@@ -7,8 +7,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json VerdictJson(const Verdict& verdict) {
   return {{"kind", Name(verdict.kind)},
           {"caution", verdict.caution.empty() ? Json(nullptr) : Json(verdict.caution)},
