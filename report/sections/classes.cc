@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/console_lines.h"
 #include "report/report_json.h"
 #include "report/rows_json.h"

@@ -1,8 +1,6 @@
 // Energy by meter, and who used it.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/console_lines.h"
 #include "report/energy_text.h"
 #include "report/rows_json.h"

@@ -1,5 +1,4 @@
 // What the run was, what was skipped or inferred, and counters.
-#include <nlohmann/json.hpp>
 
 #include "core/counters.h"
 #include "report/rows_json.h"

@@ -1,8 +1,6 @@
 // The step as a whole: coverage, times, errors, and the machines they are of.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/console_lines.h"
 #include "report/machines.h"
 #include "report/report_json.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "report/console_lines.h"
 #include "report/rows_json.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/console_lines.h"
 #include "report/rows_json.h"
 #include "report/section.h"

@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "report/console_lines.h"
 #include "report/rows_json.h"
 #include "report/section.h"
