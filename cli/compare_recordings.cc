@@ -16,6 +16,7 @@
 #include "recordings/read.h"
 #include "recordings/show.h"
 #include "report/analysis.h"
+#include "report/compare/rows.h"
 #include "report/html.h"
 
 namespace reprise {

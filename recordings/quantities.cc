@@ -8,6 +8,8 @@
 #include <set>
 
 #include "recordings/inference.h"
+#include "report/compare/rows.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -160,7 +162,7 @@ Comparison CompareRecordedSides(const std::vector<ComparedSide>& sides,
   for (ComparedRow& like : RowsOf(quantities)) {
     std::vector<SideValues> values;
     for (std::size_t s = 0; s < sides.size(); ++s) {
-      const bool dry = !sides[s].runs.empty() && IsDry(sides[s].runs.front().report);
+      const bool dry = !sides[s].runs.empty() && IsSimulated(sides[s].runs.front().report.manifest);
       values.push_back({.values = ValuesNamed(like.name, quantities[s].repeats),
                         .base = ValuesNamed(like.name, quantities[s].base),
                         .modelled = dry && like.name != "aligned",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,7 +13,9 @@
 #include "report/energy.h"
 #include "report/part_sums.h"
 #include "report/sampled.h"
+#include "report/section.h"
 #include "report/step_times.h"
+#include "report/verdict.h"
 #include "run/memory_need.h"
 #include "run/run_reader.h"
 
@@ -43,32 +44,6 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   if (report.manifest.untraced_step_ns >= 0) {
     report.step_time_untraced_ns = report.manifest.untraced_step_ns;
   }
-}
-
-// The limits that ranks measured before they ran.
-std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
-  const auto rate = [](const RankData& rank, const char* fact) {
-    const auto found = rank.facts.find(fact);
-    return found == rank.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr) * 1e-9;
-  };
-  std::map<std::string, DeviceLimitRow> limits;
-  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const double gflop_per_s = rate(run.ranks[r], kFactDeviceFlopsPerSecond);
-    const double gb_per_s = rate(run.ranks[r], kFactDeviceBytesPerSecond);
-    if (gflop_per_s > 0 && gb_per_s > 0) {
-      DeviceLimitRow& row = limits[rows[r].device];
-      row.device = rows[r].device;
-      row.ranks.push_back(rows[r].rank);
-      row.gflop_per_s = std::max(row.gflop_per_s, gflop_per_s);
-      row.gb_per_s = std::max(row.gb_per_s, gb_per_s);
-    }
-  }
-  std::vector<DeviceLimitRow> out;
-  out.reserve(limits.size());
-  for (auto& [device, row] : limits) {
-    out.push_back(std::move(row));
-  }
-  return out;
 }
 
 // Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
@@ -163,7 +138,6 @@ void DescribeOutline(const MeasuredRun& outline, Report& report) {
   for (const MeasuredRank& rank : outline.ranks) {
     report.ranks.push_back(IdentifyRank(rank, report.manifest));
   }
-  report.device_limits = CollectLimits(*outline.data, report.ranks);
   FillStepTimes(outline.ranks, report);
   report.collectives = outline.transfers.rows;
   SampledSummary sampled = SummarizeSamples(outline.ranks, report.ranks);
@@ -205,12 +179,6 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
   CollectFacts(*outline.data, report);
-  report.values = CollectValues(*outline.data);
-  NameValuesAsCause(report);
-  report.recorded_on = RecordingMachine(*outline.data);
-  report.replayed_on = ReplayingMachine(*outline.data);
-  report.host_loads = HostLoads(*outline.data);
-  report.recorded_steps_ns = RecordedStepsNs(*outline.data);
   AddNotes(sums.never_ran(), report);
 }
 
@@ -220,11 +188,16 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
                               const AddParts& add_parts) {
   Analysis analysis;
   DescribeOutline(outline, analysis.report);
-  PartSums sums(outline, options, analysis.report);
+  PartSums sums(outline, options.page ? std::optional(options.limits) : std::nullopt,
+                analysis.report);
   REPRISE_TRY(add_parts(sums));
   analysis.page = sums.Finish();
   Conclude(outline, sums, analysis.report);
-  analysis.report.phase_uses = PhaseUsesOf(analysis.report);
+  for (const Section& section : Sections()) {
+    if (section.analyse != nullptr) {
+      section.analyse(*outline.data, analysis.report);
+    }
+  }
   analysis.report.verdict = FindVerdict(analysis.report, options.same_machine);
   return analysis;
 }

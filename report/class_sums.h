@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "report/class_values.h"
 #include "report/measured.h"
-#include "report/report.h"
 #include "report/transfers.h"
 
 namespace reprise {

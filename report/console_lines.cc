@@ -30,6 +30,17 @@ std::string MetricText(double value, const MetricRow& row) {
 
 }  // namespace
 
+void AddIf(bool condition, std::vector<std::string>& row,
+           std::initializer_list<std::string> cells) {
+  if (condition) {
+    row.insert(row.end(), cells);
+  }
+}
+
+std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
+  return rows > most ? fmt::format("  .. and {} {}; --json has all\n", rows - most, what) : "";
+}
+
 std::string Label(const std::string& name, const Style& style) {
   return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
 }
@@ -132,8 +143,8 @@ std::string EnergyLine(const Report& report, const Style& style) {
   if (!report.energy_joules) {
     return Label("Energy", style) + "unknown: no source, or too few samples\n";
   }
-  return Label("Energy", style) + fmt::format("{} J over {}, {} W mean, source: {}\n",
-                                              NumberText(report.energy_joules),
+  return Label("Energy", style) + fmt::format("{} over {}, {} W mean, source: {}\n",
+                                              JoulesText(report.energy_joules),
                                               DurationText(report.measured_ns),
                                               NumberText(report.mean_watts), report.energy_source);
 }

@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "report/report.h"
 #include "report/table.h"
 
 namespace reprise {
 
+// Adds cells to a row of a table where `condition` holds.
+void AddIf(bool condition, std::vector<std::string>& row, std::initializer_list<std::string> cells);
+// The line below a table that shows `most` rows: "  .. and 3 rows more; --json has all".
+[[nodiscard]] std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what);
 // What begins a line of the summary: 16 columns.
 [[nodiscard]] std::string Label(const std::string& name, const Style& style);
 // A line of the summary; what does not fit goes below it, indented.
@@ -29,6 +35,8 @@ namespace reprise {
 // In place of a recorded step, where there is none.
 inline constexpr char kNoRecordedStep[] = "no recorded step: no times were recorded";
 [[nodiscard]] std::string EnergyLine(const Report& report, const Style& style);
+// A table of the first `most` phases; empty for none.
+[[nodiscard]] std::string PhaseUsesText(const Report& report, const Style& style, std::size_t most);
 // A table of metrics, those of single cores left out; at most so many.
 [[nodiscard]] std::string MetricRows(const Report& report, std::size_t most);
 

@@ -4,11 +4,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
-
-#include "report/measured.h"
 
 namespace reprise {
 
@@ -98,10 +95,5 @@ struct EnergyAttribution {
   std::vector<TransferEnergyRow> transfers;  // most first
   std::vector<std::string> notes;
 };
-
-// What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
-// where no rank has it.
-[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
-                                                    const char* fact);
 
 }  // namespace reprise

@@ -15,7 +15,8 @@
 #include "report/energy_uses.h"
 #include "report/load.h"
 #include "report/measured_run.h"
-#include "report/report.h"
+#include "report/meter_values.h"
+#include "report/rank_values.h"
 
 namespace reprise {
 
@@ -60,5 +61,10 @@ class EnergyAttributor {
   std::span<const MeasuredRank> ranks_;
   const TransferSummary* transfers_ = nullptr;
 };
+
+// What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
+// where no rank has it.
+[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
+                                                    const char* fact);
 
 }  // namespace reprise

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "report/measured.h"
+#include "report/meter_values.h"
 #include "report/power_curve.h"
-#include "report/report.h"
+#include "report/rank_values.h"
 
 namespace reprise {
 

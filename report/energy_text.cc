@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "report/console_lines.h"
 #include "report/verdict_warnings.h"
@@ -15,27 +13,6 @@ namespace {
 constexpr std::size_t kMostClasses = 10;
 constexpr std::size_t kMostTransfers = 8;
 constexpr std::size_t kMostRanks = 16;
-
-}  // namespace
-
-std::string JoulesText(std::optional<double> joules) {
-  if (!joules) {
-    return "-";
-  }
-  constexpr std::array<const char*, 6> kUnits = {"uJ", "mJ", "J", "kJ", "MJ", "GJ"};
-  double value = *joules * 1e6;
-  if (std::abs(value) < 0.005) {
-    return "0 J";  // what rounding leaves of a difference
-  }
-  std::size_t unit = 0;
-  while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{} {}", NumberText(value), kUnits[unit]);
-}
-
-namespace {
 
 std::string SpreadText(const std::optional<Spread>& spread) {
   return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";

@@ -8,24 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "report/html_limits.h"
 #include "report/html_steps.h"
 #include "report/html_telemetry.h"
 #include "report/report.h"
 
 namespace reprise {
-
-struct HtmlLimits {
-  std::size_t rows = 500;        // of each list
-  std::size_t ranks = 1'024;     // the slowest
-  std::size_t cells = 200'000;   // times by rank, iteration and class
-  std::size_t series = 512;      // of telemetry
-  std::size_t bins = 1'000;      // of a series, each with least and most
-  std::size_t points = 400'000;  // of all series together; fewer bins each where there are many
-};
-
-// `report` with its lists cut to the limits; what was cut, by list, goes to `left_out`.
-[[nodiscard]] Report CutToLimits(Report report, const HtmlLimits& limits,
-                                 std::map<std::string, std::int64_t>& left_out);
 
 // What the page shows beside the report.
 struct PageDetails {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/measured_run.h"
-#include "report/report.h"
+#include "report/rank_values.h"
 
 namespace reprise {
 

@@ -8,20 +8,21 @@
 #include "core/parallel.h"
 #include "report/append.h"
 #include "report/coverage.h"
+#include "report/thermal.h"
 
 namespace reprise {
 
-PartSums::PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report)
+PartSums::PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& page,
+                   Report& report)
     : outline_(outline),
-      options_(options),
+      page_(page),
       report_(report),
       fidelity_(outline.ranks, report.manifest),
       energy_(outline.ranks, outline.transfers.matches) {
-  if (options.page) {
-    telemetry_.emplace(outline.ranks, report.ranks,
-                       TelemetryLimits{.series = options.limits.series,
-                                       .bins = options.limits.bins,
-                                       .points = options.limits.points});
+  if (page) {
+    telemetry_.emplace(
+        outline.ranks, report.ranks,
+        TelemetryLimits{.series = page->series, .bins = page->bins, .points = page->points});
   }
 }
 
@@ -79,7 +80,7 @@ std::optional<PageDetails> PartSums::Finish() {
   if (!telemetry_) {
     return std::nullopt;
   }
-  return PageDetails{.steps = steps_.Finish(options_.limits.cells),
+  return PageDetails{.steps = steps_.Finish(page_->cells),
                      .stragglers = FindStragglers(outline_.ranks, outline_.transfers),
                      .telemetry = telemetry_->Finish()};
 }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "report/analysis.h"
 #include "report/class_sums.h"
 #include "report/energy_attributor.h"
 #include "report/fidelity_examination.h"
+#include "report/html_data.h"
 #include "report/html_steps.h"
 #include "report/html_telemetry.h"
 #include "report/measured_run.h"
@@ -19,7 +19,8 @@ namespace reprise {
 class PartSums {
  public:
   // `report`, to be filled, has the ranks' rows and the energy already; all must outlive it.
-  PartSums(const MeasuredRun& outline, const AnalysisOptions& options, Report& report);
+  // `page`: the limits of what Finish returns, where it is asked for.
+  PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& page, Report& report);
 
   // Each rank once; those of one host together.
   void Add(const MeasuredRun& part);
@@ -34,7 +35,7 @@ class PartSums {
   void AddThermal(ThermalDetails thermal);
 
   const MeasuredRun& outline_;
-  AnalysisOptions options_;
+  std::optional<HtmlLimits> page_;
   Report& report_;
   FidelityExamination fidelity_;
   EnergyAttributor energy_;

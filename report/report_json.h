@@ -1,12 +1,16 @@
-// What JsonText writes, before it is text. Only report/ sees this.
+// The report as JSON before it is text, and what several sections write. Only report/ sees this.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "report/report.h"
+#include "report/rows_json.h"
 
 namespace reprise {
 
-[[nodiscard]] nlohmann::ordered_json ReportJson(const Report& report);
+[[nodiscard]] Json ReportJson(const Report& report);
+
+[[nodiscard]] Json CoverageJson(const Coverage& coverage);
+// {"scaled": ns, …}; null where no time has a source.
+[[nodiscard]] Json SourcesJson(const SourceTimes& from_ns);
+[[nodiscard]] Json ClassJson(const ClassRow& row);
 
 }  // namespace reprise

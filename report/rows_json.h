@@ -7,15 +7,16 @@
 
 namespace reprise {
 
+using Json = nlohmann::ordered_json;
+
 template <typename T>
-[[nodiscard]] nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+[[nodiscard]] Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 template <typename Row>
-[[nodiscard]] nlohmann::ordered_json RowsJson(const std::vector<Row>& rows,
-                                              nlohmann::ordered_json (*to_json)(const Row&)) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+[[nodiscard]] Json RowsJson(const std::vector<Row>& rows, Json (*to_json)(const Row&)) {
+  Json json = Json::array();
   for (const Row& row : rows) {
     json.push_back(to_json(row));
   }

@@ -3,18 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "report/run_timeline.h"
+#include "report/run_choice.h"
 #include "run/run.h"
 
 namespace reprise {
-
-[[nodiscard]] inline bool Matches(std::optional<std::int32_t> wanted, std::int32_t value) {
-  return !wanted || *wanted == value;
-}
 
 // What to subtract from a rank's times so that 0 is the beginning of what is shown.
 struct RankOrigins {

@@ -2,19 +2,14 @@
 // as counters.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/timeline.h"
+#include "report/run_choice.h"
 #include "run/run.h"
 
 namespace reprise {
-
-struct RunTimelineOptions {
-  std::optional<std::int32_t> rank, step, iteration;  // all, if not given
-};
 
 struct RunTimeline {
   Timeline timeline;

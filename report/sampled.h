@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "report/measured.h"
-#include "report/report.h"
+#include "report/meter_values.h"
+#include "report/rank_values.h"
 
 namespace reprise {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/class_values.h"
 #include "report/measured.h"
-#include "report/report.h"
 
 namespace reprise {
 

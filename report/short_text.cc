@@ -8,9 +8,9 @@
 
 #include "core/counted.h"
 #include "report/console_lines.h"
-#include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/verdict.h"
 #include "report/verdict_warnings.h"
 
 namespace reprise {

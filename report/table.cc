@@ -111,6 +111,23 @@ std::string NumberText(std::optional<double> value) {
   return value && std::isfinite(*value) ? ThreeDigits(*value) : "-";
 }
 
+std::string JoulesText(std::optional<double> joules) {
+  if (!joules) {
+    return "-";
+  }
+  constexpr std::array<const char*, 6> kUnits = {"uJ", "mJ", "J", "kJ", "MJ", "GJ"};
+  double value = *joules * 1e6;
+  if (std::abs(value) < 0.005) {
+    return "0 J";  // what rounding leaves of a difference
+  }
+  std::size_t unit = 0;
+  while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", NumberText(value), kUnits[unit]);
+}
+
 std::string ErrorText(std::optional<double> fraction) {
   return fraction ? fmt::format("{:+.1f} %", 100 * *fraction) : "-";
 }

@@ -69,6 +69,8 @@ inline constexpr std::size_t kMostRankRows = 32;
 [[nodiscard]] std::string SignedDurationText(std::int64_t ns);
 // "512 B", "1.05 MB": powers of 1000.
 [[nodiscard]] std::string BytesText(std::int64_t bytes);
+// "3.21 mJ", "48.0 J"; "-" for nothing.
+[[nodiscard]] std::string JoulesText(std::optional<double> joules);
 // Three significant digits, "-" for nothing.
 [[nodiscard]] std::string NumberText(std::optional<double> value);
 // "+3.1 %", "-" for nothing.

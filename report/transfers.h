@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/measured.h"
-#include "report/report.h"
+#include "report/transfer_values.h"
 
 namespace reprise {
 

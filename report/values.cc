@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "report/report.h"
+#include "report/table.h"
 
 namespace reprise {
 namespace {
@@ -91,21 +91,6 @@ std::string OddValuesWarning(const Report& report) {
       "Values: {} operation{} computed with numbers that a training does not have ({}). Processors "
       "may be many times slower with them: --section values.",
       odd, odd == 1 ? "" : "s", CountsText(report.values.front()));
-}
-
-std::string ValuesText(const Report& report, const Style& style) {
-  Table table({"operation", "values", "denormals", "infinities", "NaN", ""});
-  for (const ValueRow& row : report.values) {
-    table.Add({Fit(row.name, 40), fmt::format("{}", row.counts.values),
-               fmt::format("{}", row.counts.denormals), fmt::format("{}", row.counts.infinities),
-               fmt::format("{}", row.counts.nans),
-               HasOddValues(row.counts) ? "not a training's" : ""});
-  }
-  return table.Empty()
-             ? ""
-             : Heading(style, "Values",
-                       "read and written by real operations in one iteration, all ranks") +
-                   table.Text();
 }
 
 }  // namespace reprise

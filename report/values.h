@@ -1,21 +1,14 @@
-// What `replay --check-values` counted: values that no training has, by operation.
+// Reads what `replay --check-values` counted, and says where it matters.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/value_counts.h"
-#include "report/table.h"
+#include "report/checked_values.h"
+#include "report/report.h"
 #include "run/run.h"
 
 namespace reprise {
-
-struct Report;
-
-struct ValueRow {
-  std::string name;  // of the operation
-  ValueCounts counts;
-};
 
 // All ranks together: the largest share of denormals, infinities and NaN first, then by name. Empty
 // where nothing was checked.
@@ -27,7 +20,5 @@ struct ValueRow {
 void NameValuesAsCause(Report& report);
 // One sentence on all operations; empty likewise.
 [[nodiscard]] std::string OddValuesWarning(const Report& report);
-// The section of the report.
-[[nodiscard]] std::string ValuesText(const Report& report, const Style& style);
 
 }  // namespace reprise

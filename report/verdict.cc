@@ -9,9 +9,9 @@
 
 #include "core/kernel_origin.h"
 #include "core/unknown_work.h"
-#include "report/monitored_text.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/values.h"
 #include "report/verdict_warnings.h"
 
 namespace reprise {

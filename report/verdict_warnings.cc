@@ -7,6 +7,7 @@
 
 #include "report/report.h"
 #include "report/table.h"
+#include "report/values.h"
 
 namespace reprise {
 namespace {
@@ -143,6 +144,8 @@ std::vector<std::string> PredictionWarnings(const std::map<std::string, std::str
   AddPowerWarnings(options, warnings);
   return warnings;
 }
+
+bool IsMonitored(const RunManifest& manifest) { return HasOption(manifest, "mode", kMonitorMode); }
 
 bool IsSimulated(const RunManifest& manifest) {
   return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");

@@ -1,4 +1,4 @@
-// What changes how a verdict reads. Only report/verdict sees this.
+// What changes how a verdict reads.
 #pragma once
 
 #include <map>
@@ -17,6 +17,8 @@ struct Verdict;
 [[nodiscard]] std::vector<std::string> VerdictWarnings(const Report& report,
                                                        const Verdict& verdict);
 
+// A run of `reprise monitor`: nothing was replayed, so there is no coverage and no fidelity.
+[[nodiscard]] bool IsMonitored(const RunManifest& manifest);
 // Nothing was executed: `replay --mode dry` and `simulate`.
 [[nodiscard]] bool IsSimulated(const RunManifest& manifest);
 // Of `simulate`: the machine; empty: none, or no simulation.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "report/compare/compare.h"
 #include "report/compare/rows.h"
 #include "report/verdict_warnings.h"
 
@@ -114,7 +115,7 @@ class SettingsExamination {
                                     "energy: nothing to compare",
                                     label, run.path));
     }
-    if (IsMonitored(run.report) != IsMonitored(base_.report)) {
+    if (IsMonitored(run.report.manifest) != IsMonitored(base_.report.manifest)) {
       Add("mode", fmt::format("one of {} and {} watched a program (reprise monitor), the other "
                               "replayed a trace",
                               label_, label));
@@ -123,7 +124,7 @@ class SettingsExamination {
     if (a.trace_hash != b.trace_hash) {
       ExamineWork(run, label);
     }
-    if (IsMonitored(run.report) && OptionOf(a, "monitored") != OptionOf(b, "monitored")) {
+    if (IsMonitored(run.report.manifest) && OptionOf(a, "monitored") != OptionOf(b, "monitored")) {
       Add("trace", fmt::format("{} and {} watched different programs: '{}' and '{}'", label_, label,
                                OptionOf(a, "monitored"), OptionOf(b, "monitored")));
     }

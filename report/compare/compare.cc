@@ -9,6 +9,8 @@
 
 #include "report/compare/rows.h"
 #include "report/compare/verdict.h"
+#include "report/verdict.h"
+#include "report/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -73,11 +75,11 @@ std::vector<std::string> LimitsOf(const Report& report) {
   if (report.manifest.oversubscribed) {
     limits.emplace_back("oversubscribed: more threads than cores");
   }
-  if (report.iterations < report.manifest.iterations && !IsMonitored(report)) {
+  if (report.iterations < report.manifest.iterations && !IsMonitored(report.manifest)) {
     limits.push_back(fmt::format("{} of {} iterations were finished on every rank",
                                  report.iterations, report.manifest.iterations));
   }
-  if (IsDry(report)) {
+  if (IsSimulated(report.manifest)) {
     limits.emplace_back("simulated: its times are modelled, nothing was executed");
   }
   return limits;

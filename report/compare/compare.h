@@ -2,38 +2,13 @@
 // reports; docs/comparisons.md explains the results and holds the JSON.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
-#include "report/compare/quantity.h"
-#include "report/report.h"
+#include "report/compare/compared.h"
 
 namespace reprise {
-
-struct ComparedRun {
-  std::string path;
-  Report report;
-};
-
-// A trace set, which has no report.
-struct ComparedCapture {
-  std::string path;
-  std::string devices;  // "4 x NVIDIA H100"
-  std::int64_t hosts = 0, world_size = 0;
-  std::int64_t ranks = 0;  // that are there, and in sums
-  std::vector<double> step_seconds;
-};
-
-// What is compared: one run, or several repeats of it; or captures in their place.
-struct ComparedSide {
-  std::string label;
-  std::vector<ComparedRun> runs;
-  std::vector<ComparedCapture> captures = {};
-};
 
 // A reason for which two runs should not be compared. `key` is what --allow takes: "trace",
 // "ranks", "mode", "coverage", "monitor".
@@ -42,111 +17,6 @@ struct Incomparable {
   std::string why;
   bool expected = false;  // a prediction beside a replay: said, and no reason to refuse
 };
-
-enum class Better : std::uint8_t { kLower, kHigher, kNeither };
-[[nodiscard]] std::string_view Name(Better better);
-
-struct ComparedCell {
-  std::optional<Quantity> quantity;  // nothing: not measured
-  bool modelled = false;
-  // To the first side's; nothing where they mean different things. Without an interval where
-  // repeats are not runs.
-  std::optional<Ratio> ratio;
-  // Runs of each side that would narrow the interval to ±3 %, from the spread of runs, or else from
-  // that of iterations; nothing where the spread is not known.
-  std::optional<std::size_t> runs_needed;
-  std::optional<double> difference;  // in place of a ratio: of shares and of temperatures
-};
-
-struct ComparedRow {
-  std::string name;   // "time", "class.gemm", "phase.backward.energy", "collective.all_reduce"
-  std::string label;  // for people
-  std::string group;  // "summary", "class", "class energy", "phase", "phase energy", "collective"
-  std::string unit;   // "seconds", "joules", "watts", "celsius", "hertz", "fraction", "1/s", …
-  Better better = Better::kLower;
-  std::vector<ComparedCell> cells;  // by side
-  std::string note;                 // why there is no ratio
-};
-
-// One kind and size of transfers.
-struct ComparedTransfer {
-  struct Cell {
-    std::int64_t count = 0;  // of one pass
-    Quantity seconds;        // of one
-    std::optional<double> busbw_gb_per_s;
-    std::optional<Ratio> ratio;  // of the seconds
-  };
-  std::string name;
-  std::int32_t group_size = 1;
-  std::int64_t bytes = 0;
-  std::vector<std::optional<Cell>> cells;  // by side
-};
-
-// What a side's step differs by from the first side's, in seconds, largest first.
-struct DifferenceParts {
-  // True: along the chain of operations that the step's end follows from, so the parts add up.
-  // False: of the time that all ranks' operations took, whatever ran beside them.
-  bool on_critical_path = false;
-  double seconds = 0;
-  double base_seconds = 0;  // the same of the first side, whole
-  struct Part {
-    std::string name;
-    double seconds = 0;
-  };
-  std::vector<Part> parts;
-};
-
-struct HeatMap {
-  struct Rank {
-    std::int32_t rank = 0;
-    std::string host, device;
-    std::vector<std::optional<double>> values;  // by metric
-  };
-  struct MetricName {
-    std::string name, unit;
-  };
-  std::vector<MetricName> metrics;
-  std::vector<Rank> ranks;
-};
-
-struct Setting {
-  std::string name;
-  std::vector<std::string> values;  // by side
-};
-
-struct Comparison {
-  // Of recordings, aligned: repeats are recordings then, and verdicts are of their alignment.
-  bool recorded = false;
-  // Whether repeats are runs (or recordings); otherwise they are iterations of one run, whose
-  // spread does not show how runs differ: no interval, and no claim.
-  bool repeats_are_runs = false;
-  std::vector<std::string> verdicts;  // of every side after the first
-  std::vector<std::string> warnings;
-  std::vector<Setting> settings;  // those that differ
-  std::vector<ComparedRow> rows;
-  std::vector<ComparedTransfer> transfers;                  // most time first
-  std::vector<std::optional<DifferenceParts>> differences;  // of every side after the first
-  std::vector<HeatMap> heat;                                // by side, of its first run
-};
-
-// The repeats of one side, and those that its ratio is to.
-struct SideValues {
-  std::vector<double> values, base;
-  bool modelled = false;
-  std::string why_no_ratio;  // empty: there may be one
-};
-// `like` has the row's name, unit and the like; SideValues of every side, the first one's without a
-// base. Nothing where no side has a value.
-[[nodiscard]] std::optional<ComparedRow> CompareValues(ComparedRow like,
-                                                       const std::vector<SideValues>& sides,
-                                                       bool repeats_are_runs);
-// Each quantity that a run of any side has, the summary's first.
-[[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
-                                                         bool repeats_are_runs);
-// Each rank's metrics: step, power, temperature and the like.
-[[nodiscard]] HeatMap DescribeHeat(const Report& report);
-// Whether the run's times are modelled.
-[[nodiscard]] bool IsDry(const Report& report);
 
 // Why these should not be compared, each reason once; empty if they can.
 [[nodiscard]] std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& sides);

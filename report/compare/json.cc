@@ -11,8 +11,6 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json RatioJson(const std::optional<Ratio>& ratio) {
   return ratio ? Json{{"value", ratio->value},
                       {"low", OrNull(ratio->low)},

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "report/verdict.h"
 #include "report/verdict_warnings.h"
 
 namespace reprise {

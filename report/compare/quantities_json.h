@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "report/compare/compare.h"
+#include "report/compare/compared.h"
 
 namespace reprise {
 

@@ -37,7 +37,7 @@ bool IsModelled(Basis basis, const Report& report) {
   };
   switch (basis) {
     case Basis::kTime:
-      return IsDry(report);
+      return IsSimulated(report.manifest);
     case Basis::kEnergy:
     case Basis::kPower:
       return std::any_of(report.energy.begin(), report.energy.end(),
@@ -60,7 +60,7 @@ bool HasRatio(const std::string& unit) { return unit != "fraction" && unit != "c
 // Why two sides' values of a quantity must not be divided; empty if they may.
 std::string WhyNoRatio(Basis basis, const Report& of, const Report& base) {
   const bool of_step = basis == Basis::kTime || basis == Basis::kEnergy;
-  if (of_step && IsMonitored(of) != IsMonitored(base)) {
+  if (of_step && IsMonitored(of.manifest) != IsMonitored(base.manifest)) {
     return "a watched program is no step";
   }
   const bool metered = basis == Basis::kEnergy || basis == Basis::kPower;
@@ -134,13 +134,6 @@ std::string_view Name(Better better) {
       return "neither";
   }
   return "neither";
-}
-
-bool IsDry(const Report& report) { return IsSimulated(report.manifest); }
-
-bool IsMonitored(const Report& report) {
-  const auto mode = report.manifest.options.find("mode");
-  return mode != report.manifest.options.end() && mode->second == kMonitorMode;
 }
 
 bool RepeatsAreRuns(const std::vector<ComparedSide>& sides) {

@@ -1,15 +1,25 @@
-// The quantities of a comparison. Only report/compare sees this.
+// The quantities of a comparison, row by row.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "report/compare/compare.h"
+#include "report/compare/compared.h"
 
 namespace reprise {
 
-[[nodiscard]] bool IsMonitored(const Report& report);
+// `like` has the row's name, unit and the like; SideValues of every side, the first one's without a
+// base. Nothing where no side has a value.
+[[nodiscard]] std::optional<ComparedRow> CompareValues(ComparedRow like,
+                                                       const std::vector<SideValues>& sides,
+                                                       bool repeats_are_runs);
+// Each quantity that a run of any side has, the summary's first.
+[[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
+                                                         bool repeats_are_runs);
+// Each rank's metrics: step, power, temperature and the like.
+[[nodiscard]] HeatMap DescribeHeat(const Report& report);
 
 // Whether every side has two runs or more, so that runs are the repeats.
 [[nodiscard]] bool RepeatsAreRuns(const std::vector<ComparedSide>& sides);
@@ -24,9 +34,9 @@ namespace reprise {
 [[nodiscard]] std::optional<DifferenceParts> ExplainParts(const ComparedSide& side,
                                                           const ComparedSide& base);
 
-// "4 x opencl: NVIDIA H100": the devices of all ranks.
 // Of the job, with those that classes stand for, and those that left no file.
 [[nodiscard]] std::int64_t JobRanks(const Report& report);
+// "4 x opencl: NVIDIA H100": the devices of all ranks.
 [[nodiscard]] std::string DevicesText(const Report& report);
 
 }  // namespace reprise

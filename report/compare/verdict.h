@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/compare/compare.h"
+#include "report/compare/compared.h"
 
 namespace reprise {
 

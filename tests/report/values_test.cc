@@ -1,4 +1,5 @@
 #include "report/values.h"
+#include "report/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/kernel_origin.h"
 #include "report/analysis.h"
 #include "report/report.h"
+#include "report/section.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {
@@ -337,6 +339,35 @@ TEST(Sections, EachIsPartOfTheFullReport) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::kUsage);
   EXPECT_THAT(none.error().message, HasSubstr("shapes"));
+}
+
+TEST(Sections, EachHasATextAndMembersOfItsOwnInTheJson) {
+  std::set<std::string_view> names;
+  std::set<std::string> members;
+  std::size_t sum = 0;
+  for (const Section& section : Sections()) {
+    EXPECT_TRUE(names.insert(section.name).second) << section.name << " is registered twice";
+    ASSERT_NE(section.console, nullptr) << section.name;
+    ASSERT_NE(section.json, nullptr) << section.name;
+    nlohmann::ordered_json json;
+    section.json(Report(), json);
+    EXPECT_FALSE(json.empty()) << section.name << " adds nothing to the JSON";
+    const nlohmann::ordered_json& added =
+        json.contains("fidelity") && json.size() == 1 ? json["fidelity"] : json;
+    for (const auto& [key, value] : added.items()) {
+      members.insert(key);
+      sum += 1;
+    }
+  }
+  // The energy keeps a place for the telemetry's "metrics".
+  EXPECT_EQ(members.size() + 1, sum) << "two sections write one member";
+}
+
+TEST(Sections, EnergyIsScaled) {
+  Report report;
+  report.energy_joules = 107'728'169;
+  report.measured_ns = 1'000'000'000;
+  EXPECT_THAT(ShortText(report, false), HasSubstr("Energy          108 MJ over 1.00 s"));
 }
 
 TEST(Sections, ShapesTellCallsOfOneOperationApart) {

@@ -38,6 +38,8 @@ ORDER = {
 }
 # Folders that include each other in a circle nevertheless → why.
 KNOWN_CIRCLES = {}
+# Folders in which no files include each other in a circle, either.
+FREE_OF_CIRCLES = ("report/",)
 # Header pattern → path prefixes that may include it.
 THIRD_PARTY = {
     r"mpi\.h": ["collectives/transport/mpi"],
@@ -172,6 +174,37 @@ def check_circles(files):
         yield f"KNOWN_CIRCLES: {known} is none any more"
 
 
+def check_file_circles(files):
+    """In FREE_OF_CIRCLES no files include each other, a header and its .cc taken as one: values stand below what finds them."""
+    uses = collections.defaultdict(set)
+    for path in files:
+        name = path.relative_to(ROOT).with_suffix("").as_posix()
+        if name.startswith(FREE_OF_CIRCLES):
+            for _, header in includes(path):
+                used = header.rpartition(".")[0]
+                if header.startswith(FREE_OF_CIRCLES) and used != name:
+                    uses[name].add(used)
+                    _ = uses[used]
+    for circle in circles(uses):
+        edges = [f"{a} -> {b}" for a in circle for b in circle if b in uses[a]]
+        yield f"files include each other in a circle: {'; '.join(edges)}"
+    if len(uses) < 50:
+        yield f"only {len(uses)} files looked at for circles"
+
+
+def check_sections():
+    """Every section of the report (report/sections.def) has its name in docs/report.md, and the page no other."""
+    registered = re.findall(r"^SECTION\((\w+)\)", (ROOT / "report" / "sections.def").read_text(), re.MULTILINE)
+    text = "".join(path.read_text() for path in sorted((ROOT / "report" / "sections").glob("*.cc")))
+    names = dict(re.findall(r"^Section (\w+)Section\(\) \{\s*return \{\s*\.name = \"([\w-]+)\"", text, re.MULTILINE))
+    for name in sorted(set(registered) ^ set(names)):
+        yield f"report/sections.def: {name} needs one line there and one {name}Section() in report/sections/"
+    row = re.search(r"^\| `--section NAME` \|.*$", (ROOT / "docs" / "report.md").read_text(), re.MULTILINE)
+    listed = re.findall(r"`([\w-]+)`", row.group(0).partition("one section:")[2]) if row else []
+    if listed != [names.get(name) for name in registered]:
+        yield f"docs/report.md: --section NAME: the names are {[names.get(name) for name in registered]}, in this order"
+
+
 def check_backends(files):
     """A backend's name matters only in its folder: elsewhere its properties do (kernels/backend.h)."""
     folders = [name.lower() for name in
@@ -269,9 +302,9 @@ def check_types(files):
 def main():
     files = sources()
     problems = [problem for path in files for problem in check(path)]
-    for check_all in (check_counters, check_order, check_circles, check_backends, check_types):
+    for check_all in (check_counters, check_order, check_circles, check_file_circles, check_backends, check_types):
         problems += check_all(files)
-    problems += check_skips()
+    problems += [*check_skips(), *check_sections()]
     print("\n".join(problems))
     print(f"{len(files)} files, {len(problems)} problems")
     # A checker that finds no files checks nothing.

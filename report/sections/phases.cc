@@ -1,18 +1,20 @@
-#include "report/phase_uses.h"
-
+// Phases: their times, and how fast they go, and what a token of them takes in energy.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "report/energy_text.h"
-#include "report/report.h"
-#include "report/table.h"
+#include "report/console_lines.h"
+#include "report/report_json.h"
+#include "report/rows_json.h"
+#include "report/section.h"
 #include "report/verdict.h"
 
 namespace reprise {
+namespace {
 
+// Those of a step, from the report's times, energy and tokens; most time first. Nothing where
+// neither energy nor tokens are known, which would repeat the table of times.
 std::vector<PhaseUse> PhaseUsesOf(const Report& report) {
   const std::int64_t steps = RankSteps(report);
   std::vector<PhaseUse> uses;
@@ -46,6 +48,30 @@ std::vector<PhaseUse> PhaseUsesOf(const Report& report) {
   return uses;
 }
 
+void AnalysePhases(const RunData& /*outline*/, Report& report) {
+  report.phase_uses = PhaseUsesOf(report);
+}
+
+std::string PhasesText(const Report& report, const Style& style) {
+  return PhaseUsesText(report, style, report.phase_uses.size());
+}
+
+Json PhaseUseJson(const PhaseUse& use) {
+  return {{"name", use.name},
+          {"time_ns", OrNull(use.time_ns)},
+          {"tokens", OrNull(use.tokens)},
+          {"tokens_per_second", OrNull(use.TokensPerSecond())},
+          {"joules", OrNull(use.joules)},
+          {"joules_per_token", OrNull(use.JoulesPerToken())}};
+}
+
+void AddPhasesJson(const Report& report, Json& json) {
+  json["phases"] = RowsJson(report.phases, ClassJson);
+  json["phase_uses"] = RowsJson(report.phase_uses, PhaseUseJson);
+}
+
+}  // namespace
+
 std::string PhaseUsesText(const Report& report, const Style& style, std::size_t most) {
   const std::vector<PhaseUse>& uses = report.phase_uses;
   if (uses.empty()) {
@@ -73,6 +99,10 @@ std::string PhaseUsesText(const Report& report, const Style& style, std::size_t 
                  fmt::format("one step on a rank, the mean; {}energy of all ranks{}",
                              tokens ? "tokens and " : "", modelled ? "; MODELLED power" : "")) +
          table.Text();
+}
+
+Section PhasesSection() {
+  return {.name = "phases", .analyse = AnalysePhases, .console = PhasesText, .json = AddPhasesJson};
 }
 
 }  // namespace reprise

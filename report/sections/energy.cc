@@ -1,11 +1,38 @@
-#include "report/energy_json.h"
+// Energy by meter, and who used it.
+#include <fmt/format.h>
 
+#include "report/console_lines.h"
+#include "report/energy_text.h"
 #include "report/rows_json.h"
+#include "report/section.h"
 
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
+std::string EnergyRows(const Report& report) {
+  // A row of equal devices has the numbers of one.
+  const bool classes = HasClasses(report);
+  Table table({"device", "metric", "host", "source", classes ? "energy of each" : "energy",
+               classes ? "power of each" : "mean power", ""});
+  for (const EnergyRow& row : report.energy) {
+    table.Add({DeviceText(row.device, row.devices, 20), Fit(row.metric, 16), Fit(row.host, 10),
+               row.source + (row.modelled ? " (modelled)" : ""), NumberText(row.joules) + " J",
+               NumberText(row.mean_watts) + " W", row.in_total ? "" : "(within another)"});
+  }
+  return table.Empty() ? "" : table.Text(4);
+}
+
+std::string EnergySectionText(const Report& report, const Style& style) {
+  const std::string line = EnergyLine(report, style);
+  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) + EnergyText(report, style);
+}
+
+Json EnergyRowJson(const EnergyRow& row) {
+  return {{"host", row.host},      {"device", row.device},         {"metric", row.metric},
+          {"source", row.source},  {"modelled", row.modelled},     {"in_total", row.in_total},
+          {"joules", row.joules},  {"mean_watts", row.mean_watts}, {"ranks", row.ranks},
+          {"devices", row.devices}};
+}
 
 Json SpreadJson(const std::optional<Spread>& spread) {
   return spread ? Json{{"median", spread->median},
@@ -68,70 +95,6 @@ Json StepJson(const StepEnergyRow& row) {
   return {{"iteration", row.iteration}, {"step", row.step}, {"joules", row.joules}};
 }
 
-Json TimeJson(const NamedTime& row) { return {{"name", row.name}, {"ns", row.ns}}; }
-
-Json IntervalJson(const ThrottleInterval& row) {
-  return {{"begin_ns", row.begin_ns},
-          {"length_ns", row.length_ns},
-          {"reasons", row.reasons},
-          {"clock_hertz", OrNull(row.clock_hertz)},
-          {"lost_ns", OrNull(row.lost_ns)},
-          {"classes", RowsJson(row.classes, TimeJson)},
-          {"operations", RowsJson(row.operations, TimeJson)}};
-}
-
-Json ThrottleJson(const ThrottleRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"measured_ns", row.measured_ns},
-          {"throttled_ns", row.throttled_ns},
-          {"reasons", RowsJson(row.reasons, TimeJson)},
-          {"unthrottled_hertz", OrNull(row.unthrottled_hertz)},
-          {"unthrottled_from",
-           row.unthrottled_from.empty() ? Json(nullptr) : Json(row.unthrottled_from)},
-          {"lost_ns", OrNull(row.lost_ns)},
-          {"intervals", RowsJson(row.intervals, IntervalJson)}};
-}
-
-Json PeakJson(const PowerPeakRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"metric", row.metric},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"mean_watts", row.mean_watts},
-          {"deviation_watts", row.deviation_watts},
-          {"max_watts", row.max_watts},
-          {"threshold_watts", row.threshold_watts},
-          {"excursions", row.excursions},
-          {"excursion_ns", row.excursion_ns},
-          {"longest_ns", row.longest_ns},
-          {"coefficient_of_variation", row.coefficient_of_variation},
-          {"burstiness", OrNull(row.burstiness)},
-          {"limit_watts", OrNull(row.limit_watts)},
-          {"above_limit", row.above_limit},
-          {"above_limit_ns", row.above_limit_ns}};
-}
-
-Json HeatingJson(const HeatingRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"metric", row.metric},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"begin_celsius", row.begin_celsius},
-          {"end_celsius", row.end_celsius},
-          {"max_celsius", row.max_celsius},
-          {"celsius_per_minute", row.celsius_per_minute}};
-}
-
-}  // namespace
-
 Json AmountJson(const std::optional<StepAmount>& amount) {
   return amount ? Json{{"per_step", amount->per_step},
                        {"per_joule", OrNull(amount->per_joule)},
@@ -160,10 +123,40 @@ Json AttributionJson(const EnergyAttribution& attribution) {
           {"steps", RowsJson(attribution.steps, StepJson)}};
 }
 
-Json ThermalJson(const ThermalDetails& thermal) {
-  return {{"throttling", RowsJson(thermal.throttling, ThrottleJson)},
-          {"peaks", RowsJson(thermal.peaks, PeakJson)},
-          {"heating", RowsJson(thermal.heating, HeatingJson)}};
+void AddEnergyJson(const Report& report, Json& json) {
+  json["energy_joules"] = OrNull(report.energy_joules);
+  json["energy_source"] = report.energy_source.empty() ? Json(nullptr) : Json(report.energy_source);
+  json["mean_watts"] = report.energy_joules ? Json(report.mean_watts) : Json(nullptr);
+  json["measured_ns"] = report.measured_ns;
+  json["energy"] = RowsJson(report.energy, EnergyRowJson);
+  json["metrics"] = nullptr;  // its place among the members; telemetry fills it
+  json["tokens"] = AmountJson(report.tokens);
+  json["samples"] = AmountJson(report.samples);
+  json["attribution"] = report.attribution ? AttributionJson(*report.attribution) : Json(nullptr);
+}
+
+void CutAttribution(std::size_t most, std::size_t most_ranks, Cutter& cutter,
+                    EnergyAttribution& attribution) {
+  const auto joules = [](const auto& row) { return row.joules; };
+  const auto used = [](const auto& row) { return row.use.joules; };
+  cutter.Cut("energy.meters", most, attribution.meters, joules);
+  cutter.Cut("energy.hosts", most, attribution.hosts, joules);
+  cutter.Cut("energy.steps", most, attribution.steps);
+  cutter.Cut("energy.transfers", most, attribution.transfers, used);
+  cutter.Cut("energy.ranks", most_ranks, attribution.ranks, used);
+}
+
+void CutEnergy(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("energy", limits.rows, report.energy, [](const EnergyRow& row) { return row.joules; });
+  if (report.attribution) {
+    CutAttribution(limits.rows, limits.ranks, cutter, *report.attribution);
+  }
+}
+
+}  // namespace
+
+Section EnergySection() {
+  return {.name = "energy", .console = EnergySectionText, .json = AddEnergyJson, .cut = CutEnergy};
 }
 
 }  // namespace reprise

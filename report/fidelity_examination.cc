@@ -1,10 +1,11 @@
+#include "report/fidelity_examination.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "report/append.h"
 #include "report/difference.h"
-#include "report/fidelity_examination.h"
 #include "report/intervals.h"
 
 namespace reprise {

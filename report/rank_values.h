@@ -1,0 +1,58 @@
+// Ranks, what ran on them as what, and what their devices can do: values of the report.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+// What coverage is a share of. A set without durations has no recorded time.
+enum class CoverageBasis : std::uint8_t { kTime, kFlops, kBytes, kNodes };
+inline constexpr std::size_t kCoverageBases = 4;
+[[nodiscard]] std::string_view Name(CoverageBasis basis);  // "time", "flops", "bytes", "nodes"
+
+// Fractions of `amount`: the recorded ns (or FLOPs, bytes, number) of work, device nodes and
+// transfers. The first four sum to 1; all are 0 if there is nothing to share.
+struct Coverage {
+  double real = 0, surrogate = 0, timed = 0, skipped = 0;
+  double capped = 0;   // of the surrogates: those whose work was cut (docs/coverage.md)
+  double unknown = 0;  // of the timed: those that were to run, but for their unknown work
+  double amount = 0;
+};
+
+struct RankRow {
+  std::int32_t rank = 0;
+  // For how many equal ranks it stands, and which: "0-7, 64-127:8". 1 and empty: itself.
+  std::int64_t alike = 1;
+  std::string members;
+  std::string host, device;
+  std::int64_t nodes = 0;
+  std::int32_t iterations = 0;                     // finished, without warm-up
+  Coverage coverage;                               // by Report::coverage_basis
+  std::array<Coverage, kCoverageBases> coverages;  // by each
+  std::int64_t recorded_ns = 0;                    // of what counts for coverage
+  bool work_known = false;  // of some operation, from its arguments or counts
+  std::optional<std::int64_t> step_time_recorded_ns, step_time_replayed_ns;
+  // How well its times compare with rank 0's; none: not at all, except on one host.
+  std::optional<std::int64_t> clock_uncertainty_ns;
+  // Recorded time of host nodes, of waits, and of gaps on host threads.
+  std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
+  // Recorded time in which at least one node ran that is replayed as the real operation, in
+  // `recorded_steps` steps.
+  std::int64_t real_ns = 0;
+  std::int64_t recorded_steps = 1;
+};
+
+// Rates of a device, measured before the run by one rank alone: a float32 GEMM and a copy.
+struct DeviceLimitRow {
+  std::string device;                    // as in RankRow
+  std::vector<std::int32_t> ranks;       // that used a device of this name
+  double gflop_per_s = 0, gb_per_s = 0;  // the best of them
+};
+
+}  // namespace reprise

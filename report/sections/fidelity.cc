@@ -1,0 +1,286 @@
+// How near a replay came to its recording (report/fidelity.h), a section for each measure. Their
+// JSON stands in the object "fidelity", which the step's begins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "report/console_lines.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/verdict.h"
+#include "report/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMostFidelityRows = 16;
+
+std::string Meaning(DifferenceRow::Kind kind) {
+  switch (kind) {
+    case DifferenceRow::Kind::kTransport:
+      return "transfers that nothing hides, from the last arrival on";
+    case DifferenceRow::Kind::kHostDelay:
+      return "host nodes, and gaps on threads and streams";
+    case DifferenceRow::Kind::kWakeUp:
+      return "from the end of what was waited for elsewhere to the start";
+    case DifferenceRow::Kind::kOrder:
+      return "starts before what they waited for in the recording";
+    case DifferenceRow::Kind::kOutside:
+      return "before the first node and after the last";
+    case DifferenceRow::Kind::kClass:
+      break;
+  }
+  return "";
+}
+
+std::string DifferenceTable(const Difference& difference, const std::string& replayed,
+                            const Style& style) {
+  Table table({"part", "difference", "of the step"});
+  std::int64_t rest_ns = 0;
+  for (std::size_t i = 0; i < difference.rows.size(); ++i) {
+    const DifferenceRow& row = difference.rows[i];
+    if (i >= kMostFidelityRows) {
+      rest_ns += row.ns;
+      continue;
+    }
+    table.Add(
+        {row.name, SignedDurationText(row.ns),
+         ErrorText(static_cast<double>(row.ns) / static_cast<double>(difference.recorded_ns))},
+        Meaning(row.kind));
+  }
+  if (rest_ns != 0) {
+    table.Add({"others", SignedDurationText(rest_ns), ""});
+  }
+  const std::int64_t all_ns = difference.replayed_ns - difference.recorded_ns;
+  table.Add({"all", SignedDurationText(all_ns),
+             ErrorText(static_cast<double>(all_ns) / static_cast<double>(difference.recorded_ns))});
+  return Heading(style, "What the difference is made of",
+                 fmt::format("iteration {}, one pass: recorded {}, {} {}", difference.iteration,
+                             DurationText(difference.recorded_ns), replayed,
+                             DurationText(difference.replayed_ns))) +
+         table.Text();
+}
+
+std::string DifferenceText(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest) || !HasRecordedTimes(report)) {
+    return "";
+  }
+  return report.details.difference
+             ? DifferenceTable(*report.details.difference, ReplayedName(report.verdict), style)
+             : Heading(style, "What the difference is made of", "") +
+                   Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
+}
+
+Json DifferenceJson(const Difference& difference) {
+  Json parts = Json::array();
+  for (const DifferenceRow& row : difference.rows) {
+    parts.push_back({{"name", row.name},
+                     {"class", row.kind == DifferenceRow::Kind::kClass},
+                     {"difference_ns", row.ns}});
+  }
+  return {{"iteration", difference.iteration},
+          {"recorded_ns", difference.recorded_ns},
+          {"replayed_ns", difference.replayed_ns},
+          {"parts", std::move(parts)}};
+}
+
+void AddDifferenceJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["difference"] =
+      details.difference ? DifferenceJson(*details.difference) : Json(nullptr);
+  json["fidelity"]["difference_unknown_because"] =
+      details.why_not.empty() ? Json(nullptr) : Json(details.why_not);
+}
+
+std::string NodeLine(const NodeErrors& nodes, bool error) {
+  return Wrap(fmt::format("  {} of {} nodes, weighted by their recorded time: 5 % of it below {}, "
+                          "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |{}| "
+                          "{:.1f} %; {:.1f} % of the time within 10 %",
+                          error ? "Error" : "Difference", nodes.nodes, ErrorText(nodes.p05),
+                          ErrorText(nodes.p25), ErrorText(nodes.p50), ErrorText(nodes.p75),
+                          ErrorText(nodes.p95), error ? "error" : "difference",
+                          100 * nodes.mean_absolute, 100 * nodes.within_tenth),
+              kConsoleWidth, 2);
+}
+
+std::string NodeErrorsText(const Report& report, const Style& style) {
+  return report.details.nodes ? Heading(style, "Nodes", "") +
+                                    NodeLine(*report.details.nodes, IsError(report.verdict))
+                              : "";
+}
+
+Json NodesJson(const NodeErrors& nodes) {
+  return {{"count", nodes.nodes}, {"mean_absolute_error", nodes.mean_absolute},
+          {"p05", nodes.p05},     {"p25", nodes.p25},
+          {"p50", nodes.p50},     {"p75", nodes.p75},
+          {"p95", nodes.p95},     {"within_tenth", nodes.within_tenth}};
+}
+
+void AddNodesJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["nodes"] = details.nodes ? NodesJson(*details.nodes) : Json(nullptr);
+}
+
+// Each row's cause is a line below it.
+std::string OffendersText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  if (!HasRecordedTimes(report)) {
+    return "";
+  }
+  Table table(
+      {"operation", "count", "recorded", ReplayedName(report.verdict), RatioName(report.verdict)});
+  for (const OffenderRow& row : details.offenders) {
+    table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns),
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)},
+              row.cause);
+  }
+  return table.Empty()
+             ? ""
+             : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
+}
+
+Json OffenderJson(const OffenderRow& row) {
+  return {{"name", row.name},
+          {"class", row.op_class},
+          {"kernel", row.kernel},
+          {"count", row.count},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", row.replayed_ns},
+          {"likely_cause", row.cause}};
+}
+
+void AddOffendersJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["offenders"] = RowsJson(details.offenders, OffenderJson);
+}
+
+std::string CriticalPathText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"on the critical path", "recorded", ReplayedName(report.verdict),
+               RatioName(report.verdict)});
+  for (const PathRow& row : details.critical_path) {
+    table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
+               RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
+  }
+  return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
+}
+
+Json PathJson(const PathRow& row) {
+  return {{"name", row.name}, {"recorded_ns", row.recorded_ns}, {"replayed_ns", row.replayed_ns}};
+}
+
+void AddCriticalPathJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["critical_path"] = RowsJson(details.critical_path, PathJson);
+}
+
+std::string ActorsText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
+               RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
+  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
+    const ActorRow& row = details.actors[i];
+    table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
+               DurationText(row.replayed_busy_ns),
+               RatioText(report.verdict, row.replayed_busy_ns, row.recorded_busy_ns),
+               DurationText(row.recorded_gaps_ns), DurationText(row.replayed_gaps_ns),
+               row.order_changes == 0 ? "kept" : fmt::format("{} changed", row.order_changes)});
+  }
+  const std::string text =
+      table.Empty()
+          ? ""
+          : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
+  return text + RowsLeftOut(details.actors.size(), kMostFidelityRows, "more");
+}
+
+Json ActorJson(const ActorRow& row) {
+  return {{"name", row.name},
+          {"nodes", row.nodes},
+          {"recorded_busy_ns", row.recorded_busy_ns},
+          {"replayed_busy_ns", row.replayed_busy_ns},
+          {"recorded_gaps_ns", row.recorded_gaps_ns},
+          {"replayed_gaps_ns", row.replayed_gaps_ns},
+          {"order_changes", row.order_changes}};
+}
+
+void AddActorsJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["actors"] = RowsJson(details.actors, ActorJson);
+}
+
+std::string OverlapText(const Report& report, const Style& style) {
+  const FidelityDetails& details = report.details;
+  Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
+               ReplayedName(report.verdict), RatioName(report.verdict)});
+  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
+    const OverlapRow& row = details.overlap[i];
+    table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
+               DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
+               DurationText(row.replayed_exposed_ns),
+               RatioText(report.verdict, row.replayed_exposed_ns, row.recorded_exposed_ns)});
+  }
+  const std::string text = table.Empty()
+                               ? ""
+                               : Heading(style, "Overlap",
+                                         "exposed: no operation of the rank runs meanwhile; "
+                                         "waiting for other ranks included") +
+                                     table.Text(2);
+  return text + RowsLeftOut(details.overlap.size(), kMostFidelityRows, "more");
+}
+
+Json OverlapJson(const OverlapRow& row) {
+  return {{"rank", row.rank},
+          {"group", row.group},
+          {"recorded_ns", row.recorded_ns},
+          {"replayed_ns", row.replayed_ns},
+          {"recorded_exposed_ns", row.recorded_exposed_ns},
+          {"replayed_exposed_ns", row.replayed_exposed_ns}};
+}
+
+void AddOverlapJson(const Report& report, Json& json) {
+  const FidelityDetails& details = report.details;
+  json["fidelity"]["overlap"] = RowsJson(details.overlap, OverlapJson);
+}
+
+void CutActors(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("actors", limits.rows, report.details.actors, [](const ActorRow& row) {
+    return std::abs(row.replayed_busy_ns - row.recorded_busy_ns);
+  });
+}
+
+void CutOverlap(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("overlap", 4 * limits.rows, report.details.overlap, [](const OverlapRow& row) {
+    return std::max(row.replayed_exposed_ns, row.recorded_exposed_ns);
+  });
+}
+
+}  // namespace
+
+Section DifferenceSection() {
+  return {.name = "difference", .console = DifferenceText, .json = AddDifferenceJson};
+}
+
+Section NodesSection() {
+  return {.name = "nodes", .console = NodeErrorsText, .json = AddNodesJson};
+}
+
+Section OperationsSection() {
+  return {.name = "operations", .console = OffendersText, .json = AddOffendersJson};
+}
+
+Section CriticalPathSection() {
+  return {.name = "critical-path", .console = CriticalPathText, .json = AddCriticalPathJson};
+}
+
+Section ThreadsSection() {
+  return {.name = "threads", .console = ActorsText, .json = AddActorsJson, .cut = CutActors};
+}
+
+Section OverlapSection() {
+  return {.name = "overlap", .console = OverlapText, .json = AddOverlapJson, .cut = CutOverlap};
+}
+
+}  // namespace reprise

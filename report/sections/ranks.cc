@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "report/console_lines.h"
+#include "report/report_json.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/verdict.h"
+#include "report/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+// The limits that ranks measured before they ran.
+std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
+  const auto rate = [](const RankData& rank, const char* fact) {
+    const auto found = rank.facts.find(fact);
+    return found == rank.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr) * 1e-9;
+  };
+  std::map<std::string, DeviceLimitRow> limits;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    const double gflop_per_s = rate(run.ranks[r], kFactDeviceFlopsPerSecond);
+    const double gb_per_s = rate(run.ranks[r], kFactDeviceBytesPerSecond);
+    if (gflop_per_s > 0 && gb_per_s > 0) {
+      DeviceLimitRow& row = limits[rows[r].device];
+      row.device = rows[r].device;
+      row.ranks.push_back(rows[r].rank);
+      row.gflop_per_s = std::max(row.gflop_per_s, gflop_per_s);
+      row.gb_per_s = std::max(row.gb_per_s, gb_per_s);
+    }
+  }
+  std::vector<DeviceLimitRow> out;
+  out.reserve(limits.size());
+  for (auto& [device, row] : limits) {
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void AnalyseRanks(const RunData& outline, Report& report) {
+  report.device_limits = CollectLimits(outline, report.ranks);
+}
+
+std::string MonitoredRanks(const Report& report, const Style& style) {
+  if (report.ranks.size() < 2) {
+    return "";
+  }
+  Table table({"rank", "host", "time"});
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+    const RankRow& row = report.ranks[i];
+    table.Add(
+        {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
+  }
+  return Heading(style, "Ranks", "the command's time on each") + table.Text(2) +
+         RanksLeftOut(report.ranks.size());
+}
+
+std::string RanksText(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest)) {
+    return MonitoredRanks(report, style);
+  }
+  const bool recorded = HasRecordedTimes(report);
+  const bool replayed = !IsSimulated(report.manifest);  // else on no host, and nothing is real
+  const bool classes = HasClasses(report);
+  std::vector<std::string> header = {classes ? "class" : "rank"};
+  AddIf(classes, header, {"ranks", "which"});
+  AddIf(replayed, header, {"host"});
+  AddIf(true, header, {"device"});
+  AddIf(recorded, header, {"recorded"});
+  AddIf(true, header, {ReplayedName(report.verdict)});
+  AddIf(replayed, header, {"real"});
+  AddIf(recorded, header, {"host", "wait", "gaps"});
+  Table table(std::move(header));
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+    const RankRow& row = report.ranks[i];
+    std::vector<std::string> cells = {fmt::format("{}", row.rank)};
+    AddIf(classes, cells, {fmt::format("{}", row.alike), Fit(row.members, 30)});
+    AddIf(replayed, cells, {Fit(row.host, 12)});
+    AddIf(true, cells, {Fit(row.device, 22)});
+    AddIf(recorded, cells, {DurationText(row.step_time_recorded_ns)});
+    AddIf(true, cells, {DurationText(row.step_time_replayed_ns)});
+    AddIf(replayed, cells, {fmt::format("{:.1f} %", 100 * row.coverage.real)});
+    AddIf(recorded, cells,
+          {DurationText(row.host_ns), DurationText(row.wait_ns), DurationText(row.delay_ns)});
+    table.Add(std::move(cells));
+  }
+  return Heading(style, classes ? "Classes of equal ranks" : "Ranks",
+                 recorded ? "step times; host, wait and gaps as recorded" : "step times") +
+         table.Text(replayed || classes ? 3 : 2) + RanksLeftOut(report.ranks.size());
+}
+
+Json RankJson(const RankRow& row) {
+  return {{"rank", row.rank},
+          {"alike", row.alike},
+          {"members", row.members.empty() ? Json(nullptr) : Json(row.members)},
+          {"host", row.host},
+          {"device", row.device},
+          {"nodes", row.nodes},
+          {"iterations", row.iterations},
+          {"coverage", CoverageJson(row.coverage)},
+          {"covered_ns", row.recorded_ns},
+          {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
+          {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
+          {"clock_uncertainty_ns", OrNull(row.clock_uncertainty_ns)},
+          {"host_ns", row.host_ns},
+          {"wait_ns", row.wait_ns},
+          {"delay_ns", row.delay_ns}};
+}
+
+Json LimitJson(const DeviceLimitRow& row) {
+  return {{"device", row.device},
+          {"ranks", row.ranks},
+          {"gflop_per_s", row.gflop_per_s},
+          {"gb_per_s", row.gb_per_s}};
+}
+
+void AddRanksJson(const Report& report, Json& json) {
+  json["ranks"] = RowsJson(report.ranks, RankJson);
+  json["device_limits"] = RowsJson(report.device_limits, LimitJson);
+}
+
+void CutRanks(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("ranks", limits.ranks, report.ranks, [](const RankRow& row) {
+    return row.step_time_replayed_ns.value_or(row.step_time_recorded_ns.value_or(0));
+  });
+}
+
+}  // namespace
+
+Section RanksSection() {
+  return {.name = "ranks",
+          .analyse = AnalyseRanks,
+          .console = RanksText,
+          .json = AddRanksJson,
+          .cut = CutRanks};
+}
+
+}  // namespace reprise

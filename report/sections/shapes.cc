@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/console_lines.h"
+#include "report/report_json.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/time_sources.h"
+#include "report/verdict.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMostShapes = 40;
+
+std::string ShapesText(const Report& report, const Style& style) {
+  const Verdict& verdict = report.verdict;
+  const bool recorded = HasRecordedTimes(report);
+  const bool sources = HasSources(SourcesOf(report));
+  std::vector<std::string> header = {"operation", "shapes of inputs", "count"};
+  AddIf(recorded, header, {"recorded"});
+  AddIf(true, header, {ReplayedName(verdict)});
+  AddIf(recorded, header, {RatioName(verdict)});
+  AddIf(sources, header, {"times from"});
+  Table table(std::move(header));
+  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
+    const ShapeRow& row = report.shapes[i];
+    const std::int64_t compared_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+    std::vector<std::string> cells = {Fit(row.name, sources ? 22 : 26),
+                                      row.shape.empty() ? "-" : Fit(row.shape, sources ? 24 : 34),
+                                      fmt::format("{}", row.count)};
+    AddIf(recorded, cells, {DurationText(compared_ns)});
+    AddIf(true, cells, {DurationText(row.replayed_ns)});
+    AddIf(recorded, cells, {RatioText(verdict, row.replayed_ns, compared_ns)});
+    AddIf(sources, cells, {MainSourceText(row.from_ns)});
+    table.Add(std::move(cells));
+  }
+  const std::string text =
+      table.Empty() ? ""
+                    : Heading(style, "Operations by shape",
+                              fmt::format("{} first; all ranks and {}steps{}",
+                                          recorded ? "largest difference" : "longest",
+                                          recorded ? "recorded " : "",
+                                          verdict.untraced ? "; recorded less tracing" : "")) +
+                          table.Text(2);
+  return text + RowsLeftOut(report.shapes.size(), kMostShapes, "rows more");
+}
+
+Json ShapeJson(const ShapeRow& row) {
+  return {{"name", row.name},
+          {"class", row.op_class},
+          {"shape", row.shape},
+          {"count", row.count},
+          {"recorded_ns", row.recorded_ns},
+          {"tracing_ns", row.tracing_ns},
+          {"replayed_ns", row.replayed_ns},
+          {"time_from_ns", SourcesJson(row.from_ns)}};
+}
+
+void AddShapesJson(const Report& report, Json& json) {
+  json["shapes"] = RowsJson(report.shapes, ShapeJson);
+}
+
+void CutShapes(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  cutter.Cut("shapes", limits.rows, report.shapes);  // the largest difference comes first
+}
+
+}  // namespace
+
+Section ShapesSection() {
+  return {.name = "shapes", .console = ShapesText, .json = AddShapesJson, .cut = CutShapes};
+}
+
+}  // namespace reprise

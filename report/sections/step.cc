@@ -1,0 +1,156 @@
+// The step as a whole: coverage, times, errors, and the machines they are of.
+#include <fmt/format.h>
+
+#include "report/console_lines.h"
+#include "report/machines.h"
+#include "report/report_json.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/time_sources.h"
+#include "report/verdict.h"
+#include "report/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+void AnalyseStep(const RunData& outline, Report& report) {
+  report.recorded_on = RecordingMachine(outline);
+  report.replayed_on = ReplayingMachine(outline);
+  report.host_loads = HostLoads(outline);
+  report.recorded_steps_ns = RecordedStepsNs(outline);
+}
+
+std::string OptionOr(const RunManifest& manifest, const std::string& name,
+                     const std::string& otherwise) {
+  const auto found = manifest.options.find(name);
+  return found == manifest.options.end() ? otherwise : found->second;
+}
+
+std::string MonitoredHead(const Report& report, const Style& style) {
+  const std::string launcher = OptionOr(report.manifest, "launcher", "");
+  return fmt::format("\n{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold,
+                     style.reset, Fit(OptionOr(report.manifest, "monitored", "this host"), 80),
+                     style.bold, style.reset, DurationText(report.step_time_replayed_ns),
+                     report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s",
+                     launcher.empty() ? "" : " of " + launcher);
+}
+
+std::string StretchText(const std::vector<ClassFactor>& factors) {
+  std::string text;
+  for (const ClassFactor& row : factors) {
+    text += fmt::format("{}{}={:.2f}", text.empty() ? "" : ",", row.name, row.factor);
+  }
+  return text;
+}
+
+// Replayed beside recorded: the step, and operations alone.
+std::string RatioLines(const Report& report, const Style& style) {
+  const Verdict& verdict = report.verdict;
+  const auto text = [&verdict](std::optional<double> error) {
+    return IsError(verdict) ? ErrorText(error)
+                            : NumberText(error ? std::optional(1 + *error) : std::nullopt);
+  };
+  const Fidelity& fidelity = report.fidelity;
+  std::string lines = Label(IsError(verdict) ? "Error" : "Ratio", style) +
+                      fmt::format("step {} against the traced step", text(fidelity.step_error));
+  lines += report.step_time_untraced_ns
+               ? fmt::format(", {} against the untraced one\n", text(fidelity.untraced_error))
+               : "; untraced step time unknown\n";
+  lines += Label("", style) + fmt::format("operations {}", text(fidelity.work_error));
+  if (fidelity.untraced_work_error) {
+    lines += fmt::format(", {} without the {} that tracing took of them (estimated)",
+                         text(fidelity.untraced_work_error), DurationText(report.work_tracing_ns));
+  }
+  lines += "\n";
+  if (!report.stretches.empty()) {
+    lines += Wrap(
+        fmt::format("{}operations would last as long{} with --stretch {}", std::string(16, ' '),
+                    report.work_tracing_ns > 0 ? ", without tracing," : "",
+                    StretchText(report.stretches)),
+        kConsoleWidth, 16);
+  }
+  return lines;
+}
+
+std::string StepText(const Report& report, const Style& style) {
+  if (IsMonitored(report.manifest)) {
+    return MonitoredHead(report, style);
+  }
+  const bool recorded = HasRecordedTimes(report);
+  std::string text = "\n" + CoverageLine(report, style) + Label("Step time", style);
+  text += fmt::format(
+      "{}{} {}",
+      recorded ? fmt::format("recorded {}, ", DurationText(report.step_time_recorded_ns)) : "",
+      ReplayedName(report.verdict), DurationText(report.step_time_replayed_ns));
+  if (!IsSimulated(report.manifest)) {
+    text += fmt::format(" (median of {} iterations", report.iterations);
+    if (report.step_time_replayed_min_ns) {
+      text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
+                          DurationText(report.step_time_replayed_max_ns));
+    }
+    text += ")";
+  }
+  if (!recorded) {
+    return text + fmt::format("; {}\n", kNoRecordedStep) + SourceLine(report, style);
+  }
+  return text + "\n" + SourceLine(report, style) + RatioLines(report, style) +
+         Label("Recorded time", style) +
+         fmt::format("covered {}, host {}, wait {}, gaps {} (all ranks)\n",
+                     DurationText(report.recorded_ns), DurationText(report.host_ns),
+                     DurationText(report.wait_ns), DurationText(report.delay_ns));
+}
+
+Json MachineJson(const Machine& machine) {
+  return {
+      {"processor", machine.processor}, {"device", machine.device}, {"threads", machine.threads}};
+}
+
+Json LoadJson(const HostLoad& load) {
+  return {
+      {"host", load.host}, {"ranks", load.ranks}, {"threads", load.threads}, {"cores", load.cores}};
+}
+
+void AddStepJson(const Report& report, Json& json) {
+  json["coverage"] = CoverageJson(report.coverage);
+  json["coverage_basis"] = Name(report.coverage_basis);
+  json["unknown_work"] = report.unknown_work;
+  json["coverage_of_step"] = report.coverage_of_step;
+  json["oversubscribed"] = report.manifest.oversubscribed;
+  json["recorded_on"] = MachineJson(report.recorded_on);
+  json["replayed_on"] = MachineJson(report.replayed_on);
+  json["host_loads"] = RowsJson(report.host_loads, LoadJson);
+  json["recorded_steps_ns"] = report.recorded_steps_ns;
+  json["step_time_recorded_ns"] = OrNull(report.step_time_recorded_ns);
+  json["step_time_untraced_ns"] = OrNull(report.step_time_untraced_ns);
+  json["step_time_replayed_ns"] = OrNull(report.step_time_replayed_ns);
+  json["step_time_replayed_min_ns"] = OrNull(report.step_time_replayed_min_ns);
+  json["step_time_replayed_max_ns"] = OrNull(report.step_time_replayed_max_ns);
+  json["iterations"] = report.iterations;
+  json["iteration_step_ns"] = report.iteration_step_ns;
+  json["covered_ns"] = report.recorded_ns;
+  json["host_ns"] = report.host_ns;
+  json["wait_ns"] = report.wait_ns;
+  json["delay_ns"] = report.delay_ns;
+  json["work_tracing_ns"] = report.work_tracing_ns;
+  json["stretches"] = Json::object();
+  for (const ClassFactor& row : report.stretches) {
+    json["stretches"][row.name] = row.factor;
+  }
+  const RunSources sources = SourcesOf(report);
+  json["time_from_ns"] = {{"operations", SourcesJson(sources.operations_ns)},
+                          {"transfers", SourcesJson(sources.transfers_ns)}};
+  json["recorded"] = HasRecordedTimes(report);
+  json["total_ranks"] = RanksOf(report);
+  json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
+                      {"untraced_work_error", OrNull(report.fidelity.untraced_work_error)},
+                      {"step_error", OrNull(report.fidelity.step_error)},
+                      {"untraced_error", OrNull(report.fidelity.untraced_error)}};
+}
+
+}  // namespace
+
+Section StepSection() {
+  return {.name = "step", .analyse = AnalyseStep, .console = StepText, .json = AddStepJson};
+}
+
+}  // namespace reprise

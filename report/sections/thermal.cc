@@ -1,0 +1,229 @@
+// Throttling, power peaks and heating (report/thermal_values.h). Only what there is data for.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "report/console_lines.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMostIntervals = 8;
+constexpr std::size_t kMostThermalRows = 12;
+
+std::string Modelled(bool modelled) { return modelled ? " (modelled)" : ""; }
+
+std::string ClockText(std::optional<double> hertz) {
+  return hertz ? NumberText(*hertz * 1e-9) + " GHz" : "-";
+}
+
+std::string PercentText(std::int64_t part_ns, std::int64_t whole_ns) {
+  return whole_ns > 0 ? fmt::format("{:.1f} %", 100 * static_cast<double>(part_ns) /
+                                                    static_cast<double>(whole_ns))
+                      : "-";
+}
+
+std::string MostText(const std::vector<NamedTime>& rows, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(rows.size(), most); ++i) {
+    text += (i == 0 ? "" : ", ") + Fit(rows[i].name, 24);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+// The longest intervals of a device.
+std::string IntervalTable(const ThrottleRow& row) {
+  std::vector<const ThrottleInterval*> longest;
+  for (const ThrottleInterval& interval : row.intervals) {
+    longest.push_back(&interval);
+  }
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
+  Table table({"from", "for", "reasons", "clock", "lost", "ran meanwhile"});
+  for (std::size_t i = 0; i < std::min(longest.size(), kMostIntervals); ++i) {
+    const ThrottleInterval& interval = *longest[i];
+    table.Add({DurationText(interval.begin_ns), DurationText(interval.length_ns),
+               Fit(fmt::format("{}", fmt::join(interval.reasons, ", ")), 28),
+               ClockText(interval.clock_hertz), DurationText(interval.lost_ns),
+               Fit(MostText(interval.classes, 3), 32)});
+  }
+  const std::string text = table.Text(1);
+  return text + RowsLeftOut(longest.size(), kMostIntervals, "shorter ones");
+}
+
+std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
+  if (thermal.throttling.empty()) {
+    return "";
+  }
+  std::string text = Heading(style, "Throttling", "measured iterations");
+  bool lost = false;
+  std::vector<std::string> never;
+  for (const ThrottleRow& row : thermal.throttling) {
+    if (row.intervals.empty()) {
+      never.push_back(DeviceText(row.device, row.devices, row.device.size()));
+      continue;
+    }
+    std::string line = fmt::format(
+        "  {} on {}{}: {} of the time ({} intervals)",
+        DeviceText(row.device, row.devices, row.device.size()), row.host, Modelled(row.modelled),
+        PercentText(row.throttled_ns, row.measured_ns), row.intervals.size());
+    for (const NamedTime& reason : row.reasons) {
+      line += fmt::format(", {} {}", reason.name, DurationText(reason.ns));
+    }
+    if (row.lost_ns) {
+      line += fmt::format("; about {} lost against {} ({})", DurationText(row.lost_ns),
+                          ClockText(row.unthrottled_hertz), row.unthrottled_from);
+      lost = true;
+    }
+    text += Wrap(line, kConsoleWidth, 4) + IntervalTable(row);
+  }
+  if (!never.empty()) {
+    text += Wrap(fmt::format("  never: {}", fmt::join(never, ", ")), kConsoleWidth, 4);
+  }
+  if (lost) {
+    text +=
+        "  lost: an estimate, time x (1 - clock / unthrottled clock), as if all work were bound by "
+        "it\n";
+  }
+  return text;
+}
+
+std::string PeakText(const ThermalDetails& thermal, const Style& style) {
+  Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
+  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
+    const PowerPeakRow& row = thermal.peaks[i];
+    table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 14) +
+                   Modelled(row.modelled),
+               NumberText(row.mean_watts) + " W",
+               row.mean_watts > 0 ? NumberText(row.max_watts / row.mean_watts) : "-",
+               NumberText(row.coefficient_of_variation), fmt::format("{}", row.excursions),
+               row.excursions > 0 ? DurationText(row.longest_ns) : "-", NumberText(row.burstiness),
+               row.limit_watts ? fmt::format("{}", row.above_limit) : "-"});
+  }
+  const std::string text = table.Empty() ? ""
+                                         : Heading(style, "Power peaks",
+                                                   "stretches above mean + 2 standard deviations") +
+                                               table.Text();
+  return text + RowsLeftOut(thermal.peaks.size(), kMostThermalRows, "rows more");
+}
+
+std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
+  Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
+  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
+    const HeatingRow& row = thermal.heating[i];
+    table.Add({DeviceText(row.device, row.devices, 24) + " " + Fit(row.metric, 20) +
+                   Modelled(row.modelled),
+               Fit(row.host, 12), fmt::format("{:.1f} C", row.begin_celsius),
+               fmt::format("{:.1f} C", row.end_celsius), fmt::format("{:.1f} C", row.max_celsius),
+               fmt::format("{:+.1f}", row.celsius_per_minute)});
+  }
+  const std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
+  return text + RowsLeftOut(thermal.heating.size(), kMostThermalRows, "rows more");
+}
+
+std::string ThermalText(const Report& report, const Style& style) {
+  return ThrottleText(report.thermal, style) + PeakText(report.thermal, style) +
+         HeatingText(report.thermal, style);
+}
+
+Json TimeJson(const NamedTime& row) { return {{"name", row.name}, {"ns", row.ns}}; }
+
+Json IntervalJson(const ThrottleInterval& row) {
+  return {{"begin_ns", row.begin_ns},
+          {"length_ns", row.length_ns},
+          {"reasons", row.reasons},
+          {"clock_hertz", OrNull(row.clock_hertz)},
+          {"lost_ns", OrNull(row.lost_ns)},
+          {"classes", RowsJson(row.classes, TimeJson)},
+          {"operations", RowsJson(row.operations, TimeJson)}};
+}
+
+Json ThrottleJson(const ThrottleRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"measured_ns", row.measured_ns},
+          {"throttled_ns", row.throttled_ns},
+          {"reasons", RowsJson(row.reasons, TimeJson)},
+          {"unthrottled_hertz", OrNull(row.unthrottled_hertz)},
+          {"unthrottled_from",
+           row.unthrottled_from.empty() ? Json(nullptr) : Json(row.unthrottled_from)},
+          {"lost_ns", OrNull(row.lost_ns)},
+          {"intervals", RowsJson(row.intervals, IntervalJson)}};
+}
+
+Json PeakJson(const PowerPeakRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"metric", row.metric},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"mean_watts", row.mean_watts},
+          {"deviation_watts", row.deviation_watts},
+          {"max_watts", row.max_watts},
+          {"threshold_watts", row.threshold_watts},
+          {"excursions", row.excursions},
+          {"excursion_ns", row.excursion_ns},
+          {"longest_ns", row.longest_ns},
+          {"coefficient_of_variation", row.coefficient_of_variation},
+          {"burstiness", OrNull(row.burstiness)},
+          {"limit_watts", OrNull(row.limit_watts)},
+          {"above_limit", row.above_limit},
+          {"above_limit_ns", row.above_limit_ns}};
+}
+
+Json HeatingJson(const HeatingRow& row) {
+  return {{"host", row.host},
+          {"device", row.device},
+          {"metric", row.metric},
+          {"source", row.source},
+          {"modelled", row.modelled},
+          {"devices", row.devices},
+          {"begin_celsius", row.begin_celsius},
+          {"end_celsius", row.end_celsius},
+          {"max_celsius", row.max_celsius},
+          {"celsius_per_minute", row.celsius_per_minute}};
+}
+
+Json ThermalJson(const ThermalDetails& thermal) {
+  return {{"throttling", RowsJson(thermal.throttling, ThrottleJson)},
+          {"peaks", RowsJson(thermal.peaks, PeakJson)},
+          {"heating", RowsJson(thermal.heating, HeatingJson)}};
+}
+
+void AddThermalJson(const Report& report, Json& json) {
+  json["thermal"] = ThermalJson(report.thermal);
+}
+
+void CutThermal(const HtmlLimits& limits, Cutter& cutter, Report& report) {
+  const std::size_t most = limits.rows;
+  ThermalDetails& thermal = report.thermal;
+  cutter.Cut("throttling.devices", most, thermal.throttling,
+             [](const ThrottleRow& row) { return row.throttled_ns; });
+  // All devices' intervals together keep within the limit, tenfold.
+  const std::size_t each =
+      std::max<std::size_t>(10 * most / std::max<std::size_t>(thermal.throttling.size(), 1), 1);
+  for (ThrottleRow& row : thermal.throttling) {
+    cutter.Cut("throttling.intervals", std::min(most, each), row.intervals,
+               [](const ThrottleInterval& interval) { return interval.length_ns; });
+  }
+  cutter.Cut("power_peaks", most, thermal.peaks,
+             [](const PowerPeakRow& row) { return row.excursion_ns; });
+  cutter.Cut("heating", most, thermal.heating,
+             [](const HeatingRow& row) { return row.max_celsius; });
+}
+
+}  // namespace
+
+Section ThermalSection() {
+  return {.name = "thermal", .console = ThermalText, .json = AddThermalJson, .cut = CutThermal};
+}
+
+}  // namespace reprise

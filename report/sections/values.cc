@@ -1,0 +1,50 @@
+#include "report/values.h"
+
+#include <fmt/format.h>
+
+#include "report/console_lines.h"
+#include "report/rows_json.h"
+#include "report/section.h"
+
+namespace reprise {
+namespace {
+
+void AnalyseValues(const RunData& outline, Report& report) {
+  report.values = CollectValues(outline);
+  NameValuesAsCause(report);
+}
+
+std::string ValuesText(const Report& report, const Style& style) {
+  Table table({"operation", "values", "denormals", "infinities", "NaN", ""});
+  for (const ValueRow& row : report.values) {
+    table.Add({Fit(row.name, 40), fmt::format("{}", row.counts.values),
+               fmt::format("{}", row.counts.denormals), fmt::format("{}", row.counts.infinities),
+               fmt::format("{}", row.counts.nans),
+               HasOddValues(row.counts) ? "not a training's" : ""});
+  }
+  return table.Empty()
+             ? ""
+             : Heading(style, "Values",
+                       "read and written by real operations in one iteration, all ranks") +
+                   table.Text();
+}
+
+Json ValueJson(const ValueRow& row) {
+  return {{"operation", row.name},
+          {"values", row.counts.values},
+          {"denormals", row.counts.denormals},
+          {"infinities", row.counts.infinities},
+          {"nans", row.counts.nans}};
+}
+
+void AddValuesJson(const Report& report, Json& json) {
+  json["values"] = RowsJson(report.values, ValueJson);
+}
+
+}  // namespace
+
+Section ValuesSection() {
+  return {.name = "values", .analyse = AnalyseValues, .console = ValuesText, .json = AddValuesJson};
+}
+
+}  // namespace reprise
