@@ -136,10 +136,11 @@ class Communicator {
 // `size` ranks in this process, one thread each.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size);
 
+constexpr int kMaxRanksPerProcess = 64;
 // Several ranks in each process, one thread each: `ranks` in all, in blocks over the ranks of
 // `processes`, as evenly as it goes. Returns those of this process, in order. `processes` must
 // outlive them and is used for nothing else until they are gone; AbortNow is then its caller's.
-// Usage error for fewer ranks than processes, or over 64 in one.
+// Usage error for fewer ranks than processes, or over kMaxRanksPerProcess in one.
 [[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
     Communicator& processes, int ranks);
 

@@ -7,9 +7,9 @@
 
 namespace reprise {
 
-tl::expected<ReplayOutcome, ReplayFailure> PlayFolded(const ReplayRequest& request,
-                                                      Communicator& processes, int ranks,
-                                                      const PlayRank& play) {
+tl::expected<ReplayOutcome, ReplayFailure> ReplayRanksOfProcess(const ReplayRequest& request,
+                                                                Communicator& processes, int ranks,
+                                                                const ReplayRank& replay) {
   auto communicators = CreateFoldedCommunicators(processes, ranks);
   if (!communicators) {
     return tl::unexpected<ReplayFailure>({communicators.error(), false});
@@ -20,7 +20,7 @@ tl::expected<ReplayOutcome, ReplayFailure> PlayFolded(const ReplayRequest& reque
     std::vector<std::jthread> threads;
     for (std::size_t place = 0; place < outcomes.size(); ++place) {
       threads.emplace_back(
-          [&, place] { outcomes[place] = play(request, *(*communicators)[place]); });
+          [&, place] { outcomes[place] = replay(request, *(*communicators)[place]); });
     }
   }
   Outcome outcome = *outcomes.front();

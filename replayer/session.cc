@@ -56,7 +56,7 @@ Status Session::CheckSize() const {
           : fmt::format("--ranks chooses {} rank{}", needed, needed == 1 ? "" : "s");
   return UsageError(fmt::format(
       "{}, but {} {} started: use mpirun -n {} reprise replay {} -o {} …, or the same without "
-      "mpirun and with --processes {}; --fold {} replays several in each process",
+      "mpirun and with --processes {}; with --ranks-per-process N, {}/N processes are enough",
       what, started, started == 1 ? "was" : "were", needed, request_.set_directory,
       request_.run_directory, needed, needed));
 }

@@ -17,12 +17,11 @@
 namespace reprise {
 namespace {
 
-constexpr int kMostInProcess = 64;
 // Of what one rank has for another: the algorithms', then one for send and recv.
 constexpr int kFoldedPairTag = kMessageTags;
 constexpr int kTagsOfPair = 1024;
 static_assert(kFoldedPairTag < kTagsOfPair);
-static_assert(kMostInProcess * kMostInProcess * kTagsOfPair <= kTransportTags);
+static_assert(kMaxRanksPerProcess * kMaxRanksPerProcess * kTagsOfPair <= kTransportTags);
 
 // Who plays whom: rank r of `ranks` lives in the process whose block holds it.
 struct Folding {
@@ -156,7 +155,7 @@ class FoldedGroupComm final : public GroupComm {
     return group_->process[member] == group_->process[Me()];
   }
   [[nodiscard]] int WireTag(std::size_t from, std::size_t to, int tag) const {
-    return (group_->place[from] * kMostInProcess + group_->place[to]) * kTagsOfPair + tag;
+    return (group_->place[from] * kMaxRanksPerProcess + group_->place[to]) * kTagsOfPair + tag;
   }
 
   std::shared_ptr<FoldedGroup> group_;
@@ -349,9 +348,9 @@ Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
                                   processes.size()));
   }
   const int most = (ranks + processes.size() - 1) / processes.size();
-  if (most > kMostInProcess) {
+  if (most > kMaxRanksPerProcess) {
     return UsageError(fmt::format("{} ranks on {} processes are {} in one; at most {}: start more",
-                                  ranks, processes.size(), most, kMostInProcess));
+                                  ranks, processes.size(), most, kMaxRanksPerProcess));
   }
   const auto world = std::make_shared<FoldedWorld>(processes, ranks);
   world->created.assign(static_cast<std::size_t>(world->here()), 0);
