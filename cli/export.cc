@@ -43,10 +43,10 @@ struct Input {
 
 // One rank of each class shows all that there is.
 std::string ClassesToChoose(const TraceSet& set) {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   const std::vector<TraceSet::DistinctRank> distinct = set.DistinctRanks();
   std::vector<std::int32_t> ranks;
-  for (std::size_t i = 0; i < std::min(kMost, distinct.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, distinct.size()); ++i) {
     ranks.push_back(distinct[i].rank);
   }
   return fmt::format("choose one with --rank (the first of the classes are {}{}), or give --all",

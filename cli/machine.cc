@@ -28,8 +28,8 @@ struct MachineFlags {
 
 // Ranks as threads: as many as the processor runs at once, and at least two, to have a link.
 int DefaultRanks() {
-  constexpr int kMost = 8;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMost);
+  constexpr int kMax = 8;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMax);
 }
 
 std::string Today() {

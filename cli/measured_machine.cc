@@ -126,12 +126,12 @@ class RankKernels {
         device["efficiency"][name] = part(shares.rate, 1);
       }
       // machine/fields.cc: what a part of a class may be at most.
-      constexpr double kMost = 16;
+      constexpr double kMax = 16;
       if (!product && !shares.rate.empty()) {
-        device["classes"][name]["rate"] = part(shares.rate, kMost);
+        device["classes"][name]["rate"] = part(shares.rate, kMax);
       }
       if (!shares.memory.empty()) {
-        device["classes"][name]["memory"] = part(shares.memory, kMost);
+        device["classes"][name]["memory"] = part(shares.memory, kMax);
       }
     }
     if (!memory.empty()) {

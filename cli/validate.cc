@@ -326,8 +326,8 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
 }
 
 void PrintMessages(const char* what, const std::vector<std::string>& messages, bool verbose) {
-  constexpr std::size_t kMost = 5;
-  const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMost);
+  constexpr std::size_t kMax = 5;
+  const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMax);
   for (std::size_t i = 0; i < shown; ++i) {
     fmt::print("  {}: {}\n", what, ShownText(messages[i]));
   }

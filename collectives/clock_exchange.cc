@@ -9,7 +9,7 @@ namespace {
 
 // Of so many rounds, one meets neither a busy link nor a busy core; on a busy host it takes more.
 constexpr int kRounds = 40;
-constexpr int kMostRounds = 2'000;
+constexpr int kMaxRounds = 2'000;
 constexpr std::int64_t kLongestNs = 500'000'000;
 constexpr std::int64_t kGoodNs = 100'000;
 constexpr std::int64_t kSpinNs = 2'000'000;
@@ -76,7 +76,7 @@ Result<ClockReading> ClockExchange::Ask() {
   ClockReading best{.uncertainty_ns = INT64_MAX};
   std::int64_t begin_ns = INT64_MAX - kLongestNs;  // first rank 0 comes to this leader
   const auto satisfied = [&](int rounds) {
-    return rounds >= kMostRounds || MonotonicNs() > begin_ns + kLongestNs ||
+    return rounds >= kMaxRounds || MonotonicNs() > begin_ns + kLongestNs ||
            (rounds >= kRounds && best.uncertainty_ns <= kGoodNs);
   };
   for (int round = 0; !satisfied(round); ++round) {

@@ -215,7 +215,7 @@ Status TellMismatches(const std::vector<std::string>& texts, std::size_t mismatc
     return {};
   }
   std::string message = "the ranks' transfers do not match:";
-  const std::size_t told = std::min(texts.size(), kMostMismatchesTold);
+  const std::size_t told = std::min(texts.size(), kMaxReportedMismatches);
   for (std::size_t i = 0; i < told; ++i) {
     message += "\n" + texts[i];
   }

@@ -68,6 +68,6 @@ struct SequenceMismatch {
 
 // "the ranks' transfers do not match:" and the first 20; `mismatches` counts all.
 [[nodiscard]] Status TellMismatches(const std::vector<std::string>& texts, std::size_t mismatches);
-inline constexpr std::size_t kMostMismatchesTold = 20;
+inline constexpr std::size_t kMaxReportedMismatches = 20;
 
 }  // namespace reprise

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kNone = std::string_view::npos;
 // Parsed text and its tape should stay in a core's cache.
 constexpr std::size_t kBatchBytes = 128 << 10;
-constexpr std::size_t kMostFrameBytes = 64 << 20;
+constexpr std::size_t kMaxFrameBytes = 64 << 20;
 
 std::string NewBuffer(std::string used, std::size_t bytes) {
   used.resize(std::max(used.size(), bytes + 1 + TextFile::kPadding));
@@ -118,9 +118,9 @@ Status JsonStream::ReadFrame() {
     left_out_bytes_ = 0;
     frame_ += c;
   }
-  if (frame_.size() > kMostFrameBytes) {
+  if (frame_.size() > kMaxFrameBytes) {
     return BadInput(fmt::format("{}: more than {} MiB outside of lists, up to byte {}: no capture",
-                                source_.path(), kMostFrameBytes >> 20U, at_byte_));
+                                source_.path(), kMaxFrameBytes >> 20U, at_byte_));
   }
   return {};
 }

@@ -101,8 +101,8 @@ class GzipSource final : public TextSource {
   }
 
   Result<std::size_t> Read(char* to, std::size_t most) override {
-    constexpr std::size_t kMost = 1U << 30;  // zlib counts in 32 bits
-    most = std::min(most, kMost);
+    constexpr std::size_t kMax = 1U << 30;  // zlib counts in 32 bits
+    most = std::min(most, kMax);
     while (!at_end_) {
       REPRISE_TRY(input_.Fill(1));
       const std::string_view bytes = input_.Bytes();

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 // 100,000 ranks in 1,000 groups.
-constexpr std::uint64_t kMostGroupsBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxGroupsBytes = std::uint64_t{1} << 30;
 
 // An empty object if there is no such file.
 Result<json> ReadJson(const std::string& path) {
@@ -26,7 +26,7 @@ Result<json> ReadJson(const std::string& path) {
   if (!fs::exists(fs::symlink_status(path, code))) {
     return json::object();
   }
-  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostGroupsBytes));
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxGroupsBytes));
   try {
     return json::parse(text);
   } catch (const json::exception& error) {

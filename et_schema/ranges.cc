@@ -28,7 +28,7 @@ RangeLists ListsOf(const std::vector<Range>& ranges) {
 std::vector<Range> RangesOf(const RangeLists& lists) {
   std::vector<Range> ranges;
   const auto& numbers = lists.numbers;
-  const std::size_t end = std::min(numbers.size(), kNumbers * kMostRanges);
+  const std::size_t end = std::min(numbers.size(), kNumbers * kMaxRanges);
   for (std::size_t i = 0; i + kNumbers <= end; i += kNumbers) {
     const auto name = static_cast<std::uint64_t>(numbers[i]);
     if (name < lists.names.size() && lists.names[name].size() <= kLongestRangeName) {

@@ -12,7 +12,7 @@ namespace reprise {
 
 // More than a step of anything seen has. Files hold no more, and readers take no more: a damaged
 // file must not name one long text a million times.
-inline constexpr std::size_t kMostRanges = 65'536;
+inline constexpr std::size_t kMaxRanges = 65'536;
 inline constexpr std::size_t kLongestRangeName = 1'024;  // bytes
 
 struct RangeLists {

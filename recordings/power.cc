@@ -67,11 +67,11 @@ std::vector<std::pair<std::string, std::int64_t>> OperationsIn(
       }
     }
   }
-  constexpr std::size_t kMostOperations = 5;
+  constexpr std::size_t kMaxOperations = 5;
   std::vector<std::pair<std::string, std::int64_t>> out(times.begin(), times.end());
   std::stable_sort(out.begin(), out.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  out.resize(std::min(out.size(), kMostOperations));
+  out.resize(std::min(out.size(), kMaxOperations));
   return out;
 }
 

@@ -237,10 +237,10 @@ class DifferenceText {
   }
 
   void ShapeRows() {
-    constexpr std::size_t kMostShapes = 200;
+    constexpr std::size_t kMaxShapes = 200;
     Table table({"operation and shapes", Short(a_.label, kShortLabelWidth),
                  Short(b_.label, kShortLabelWidth), "ratio", "difference"});
-    const std::size_t most = style_.markdown ? kMarkdownRows : kMostShapes;
+    const std::size_t most = style_.markdown ? kMarkdownRows : kMaxShapes;
     for (std::size_t i = 0; i < std::min(of_.shapes.size(), most); ++i) {
       const AlignedRow& row = of_.shapes[i];
       table.Add({Short(row.name, 24) + " " + Short(row.shape, kShapeWidth), TimeCell(row.a),

@@ -61,14 +61,14 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
 }  // namespace
 
 Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::string_view flag) {
-  constexpr std::int32_t kMost = 1 << 20;  // a typing error, not a job
+  constexpr std::int32_t kMax = 1 << 20;  // a typing error, not a job
   std::vector<std::int32_t> numbers;
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t dash = part.find('-');
     const auto first = ToNumber<std::int32_t>(part.substr(0, dash));
     const auto last =
         dash == std::string_view::npos ? first : ToNumber<std::int32_t>(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMost) {
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMax) {
       return UsageError(
           fmt::format("{}: '{}' is no number and no range; expected e.g. 0-3,6", flag, part));
     }

@@ -34,7 +34,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
 }
 
 Status DeviceMemory::Restore(std::int32_t iteration) {
-  const std::int64_t period = 1 + changing_bytes_ / kMostRestoredBytes;
+  const std::int64_t period = 1 + changing_bytes_ / kMaxRestoredBytes;
   if (iteration % period != 0) {
     return {};
   }

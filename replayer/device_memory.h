@@ -40,7 +40,7 @@ class DeviceMemory final : public Bindings {
     int slot;
     std::unique_ptr<Buffer> buffer;
   };
-  static constexpr std::int64_t kMostRestoredBytes = std::int64_t{1} << 30;
+  static constexpr std::int64_t kMaxRestoredBytes = std::int64_t{1} << 30;
   Device& device_;
   std::vector<StorageLife> inputs_;  // persistent ones
   std::int64_t changing_bytes_ = 0;

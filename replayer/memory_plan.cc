@@ -51,7 +51,7 @@ bool FitsIn(const Tenants& tenants, const StorageLife& life, bool as_recorded) {
 
 MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors) {
   // Looking at every buffer would take minutes for the largest traces, and gain little.
-  constexpr std::size_t kMostTried = 512;
+  constexpr std::size_t kMaxTried = 512;
   MemoryPlan plan;
   plan.shared_across_actors = share_across_actors;
   plan.original_peak_bytes = PeakBytes(storages);
@@ -68,7 +68,7 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   for (const StorageLife* life : by_size) {
     std::pair<std::uint32_t, Tenants>* home = nullptr;
     const bool reusable = !life->persistent && life->last != kUsedToTheEnd;
-    const std::size_t tries = reusable ? std::min(shared.size(), kMostTried) : 0;
+    const std::size_t tries = reusable ? std::min(shared.size(), kMaxTried) : 0;
     for (std::size_t k = 0; k < tries && home == nullptr; ++k) {
       auto& candidate = shared[shared.size() - 1 - k];
       home = FitsIn(candidate.second, *life, share_across_actors) ? &candidate : nullptr;

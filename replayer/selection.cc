@@ -17,11 +17,11 @@ using Index = Graph::Index;
 std::int32_t StepOf(const Graph& graph, Index i) { return std::max(graph.step(i), 0); }
 
 std::string Listed(const std::set<std::string>& names) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMax = 40;
   std::string text;
   std::size_t count = 0;
   for (const std::string& name : names) {
-    if (count++ == kMost) {
+    if (count++ == kMax) {
       return fmt::format("{}, … ({} in all)", text, names.size());
     }
     text += (text.empty() ? "" : ", ") + name;

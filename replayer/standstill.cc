@@ -14,8 +14,8 @@ namespace {
 using At = SequenceState::At;
 
 // More rows help nobody; those that matter come first.
-constexpr std::size_t kMostRanks = 100;
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMaxRanks = 100;
+constexpr std::size_t kMaxNamed = 8;
 
 std::string TenthsOfSeconds(std::int64_t ns) {
   return fmt::format("{:.1f} s", static_cast<double>(ns) * 1e-9);
@@ -23,11 +23,11 @@ std::string TenthsOfSeconds(std::int64_t ns) {
 
 std::string NamesOf(const std::vector<std::int32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxNamed); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
   }
-  return ranks.size() > kMostNamed ? text + fmt::format(" and {} more", ranks.size() - kMostNamed)
-                                   : text;
+  return ranks.size() > kMaxNamed ? text + fmt::format(" and {} more", ranks.size() - kMaxNamed)
+                                  : text;
 }
 
 std::string TransferName(const SequenceState& sequence) {
@@ -194,17 +194,17 @@ class Standstill {
     for (const RankState& state : states_) {
       rows.push_back(&state);
     }
-    if (rows.size() > kMostRanks) {
+    if (rows.size() > kMaxRanks) {
       std::stable_partition(rows.begin(), rows.end(), [this](const RankState* state) {
         return !state->answered || waited_for_.contains(state->rank);
       });
     }
     std::string text = " rank  where it stands, and what it waits for";
-    for (std::size_t i = 0; i < std::min(rows.size(), kMostRanks); ++i) {
+    for (std::size_t i = 0; i < std::min(rows.size(), kMaxRanks); ++i) {
       AddRows(*rows[i], text);
     }
-    return rows.size() > kMostRanks
-               ? text + "\n       and " + Counted(rows.size() - kMostRanks, "more rank")
+    return rows.size() > kMaxRanks
+               ? text + "\n       and " + Counted(rows.size() - kMaxRanks, "more rank")
                : text;
   }
 

@@ -21,8 +21,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostCollectives = 24;
-constexpr std::size_t kMostShapes = 40;
+constexpr std::size_t kMaxCollectives = 24;
+constexpr std::size_t kMaxShapes = 40;
 
 std::string StretchText(const std::vector<ClassFactor>& factors) {
   std::string text;
@@ -148,7 +148,7 @@ std::string ShapeSection(const Report& report, const Style& style) {
   AddIf(recorded, header, {RatioName(verdict)});
   AddIf(sources, header, {"times from"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
+  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMaxShapes); ++i) {
     const ShapeRow& row = report.shapes[i];
     const std::int64_t compared_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
     std::vector<std::string> cells = {Fit(row.name, sources ? 22 : 26),
@@ -168,9 +168,9 @@ std::string ShapeSection(const Report& report, const Style& style) {
                                                recorded ? "recorded " : "",
                                                verdict.untraced ? "; recorded less tracing" : "")) +
                                table.Text(2);
-  if (report.shapes.size() > kMostShapes) {
+  if (report.shapes.size() > kMaxShapes) {
     text +=
-        fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMostShapes);
+        fmt::format("  .. and {} rows more; --json has all\n", report.shapes.size() - kMaxShapes);
   }
   return text;
 }
@@ -198,7 +198,7 @@ std::string CollectiveSection(const Report& report, const Style& style) {
   AddIf(recorded, header, {"recorded"});
   AddIf(true, header, {ReplayedName(report.verdict), "algbw", "busbw"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(rows.size(), kMostCollectives); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kMaxCollectives); ++i) {
     const CollectiveRow& row = *rows[i];
     std::vector<std::string> cells = {row.name, Fit(row.group, 12)};
     AddIf(replayed, cells, {std::string(Name(row.mode))});
@@ -214,8 +214,8 @@ std::string CollectiveSection(const Report& report, const Style& style) {
                              fmt::format("{}median from the last arrival; GB/s of 10^9 bytes",
                                          HasClasses(report) ? "all groups of a role; " : "")) +
                      table.Text(replayed ? 3 : 2);
-  if (rows.size() > kMostCollectives) {
-    text += fmt::format("  .. and {} rows more; --json has all\n", rows.size() - kMostCollectives);
+  if (rows.size() > kMaxCollectives) {
+    text += fmt::format("  .. and {} rows more; --json has all\n", rows.size() - kMaxCollectives);
   }
   return text;
 }
@@ -236,7 +236,7 @@ std::string RankSection(const Report& report, const Style& style) {
   AddIf(replayed, header, {"real"});
   AddIf(recorded, header, {"host", "wait", "gaps"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     std::vector<std::string> cells = {fmt::format("{}", row.rank)};
     AddIf(classes, cells, {fmt::format("{}", row.alike), Fit(row.members, 30)});

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostFidelityRows = 16;
+constexpr std::size_t kMaxFidelityRows = 16;
 
 std::string Meaning(DifferenceRow::Kind kind) {
   switch (kind) {
@@ -35,7 +35,7 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
   std::int64_t rest_ns = 0;
   for (std::size_t i = 0; i < difference.rows.size(); ++i) {
     const DifferenceRow& row = difference.rows[i];
-    if (i >= kMostFidelityRows) {
+    if (i >= kMaxFidelityRows) {
       rest_ns += row.ns;
       continue;
     }
@@ -104,7 +104,7 @@ std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
                RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
-  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.actors.size(), kMaxFidelityRows); ++i) {
     const ActorRow& row = details.actors[i];
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
@@ -116,9 +116,9 @@ std::string ActorsText(const Report& report, const Style& style) {
       table.Empty()
           ? ""
           : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
-  if (details.actors.size() > kMostFidelityRows) {
-    text += fmt::format("  .. and {} more; --json has all\n",
-                        details.actors.size() - kMostFidelityRows);
+  if (details.actors.size() > kMaxFidelityRows) {
+    text +=
+        fmt::format("  .. and {} more; --json has all\n", details.actors.size() - kMaxFidelityRows);
   }
   return text;
 }
@@ -127,7 +127,7 @@ std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
                ReplayedName(report.verdict), RatioName(report.verdict)});
-  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMaxFidelityRows); ++i) {
     const OverlapRow& row = details.overlap[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
@@ -139,9 +139,9 @@ std::string OverlapText(const Report& report, const Style& style) {
                                              "exposed: no operation of the rank runs meanwhile; "
                                              "waiting for other ranks included") +
                                          table.Text(2);
-  if (details.overlap.size() > kMostFidelityRows) {
+  if (details.overlap.size() > kMaxFidelityRows) {
     text += fmt::format("  .. and {} more; --json has all\n",
-                        details.overlap.size() - kMostFidelityRows);
+                        details.overlap.size() - kMaxFidelityRows);
   }
   return text;
 }

@@ -33,7 +33,7 @@ std::string MonitoredRanks(const Report& report, const Style& style) {
     return "";
   }
   Table table({"rank", "host", "time"});
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     table.Add(
         {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMost = 10;
+constexpr std::size_t kMax = 10;
 // Below this, what PyTorch does around an operation is of the size of the operation.
 constexpr std::int64_t kSmallNs = 20'000;
 
@@ -123,7 +123,7 @@ std::vector<OffenderRow> Offenders::Finish(bool oversubscribed) const {
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation* a, const Operation* b) {
     return apart_ns(a) > apart_ns(b);
   });
-  sorted.resize(std::min(sorted.size(), kMost));
+  sorted.resize(std::min(sorted.size(), kMax));
   std::vector<OffenderRow> rows;
   for (const Operation* operation : sorted) {
     rows.push_back(operation->row);

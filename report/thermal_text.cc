@@ -8,8 +8,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostIntervals = 8;
-constexpr std::size_t kMostThermalRows = 12;
+constexpr std::size_t kMaxIntervals = 8;
+constexpr std::size_t kMaxThermalRows = 12;
 
 std::string Modelled(bool modelled) { return modelled ? " (modelled)" : ""; }
 
@@ -40,7 +40,7 @@ std::string IntervalTable(const ThrottleRow& row) {
   std::stable_sort(longest.begin(), longest.end(),
                    [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
   Table table({"from", "for", "reasons", "clock", "lost", "ran meanwhile"});
-  for (std::size_t i = 0; i < std::min(longest.size(), kMostIntervals); ++i) {
+  for (std::size_t i = 0; i < std::min(longest.size(), kMaxIntervals); ++i) {
     const ThrottleInterval& interval = *longest[i];
     table.Add({DurationText(interval.begin_ns), DurationText(interval.length_ns),
                Fit(fmt::format("{}", fmt::join(interval.reasons, ", ")), 28),
@@ -48,9 +48,9 @@ std::string IntervalTable(const ThrottleRow& row) {
                Fit(MostText(interval.classes, 3), 32)});
   }
   std::string text = table.Text(1);
-  if (longest.size() > kMostIntervals) {
+  if (longest.size() > kMaxIntervals) {
     text +=
-        fmt::format("  .. and {} shorter ones; --json has all\n", longest.size() - kMostIntervals);
+        fmt::format("  .. and {} shorter ones; --json has all\n", longest.size() - kMaxIntervals);
   }
   return text;
 }
@@ -94,7 +94,7 @@ std::string ThrottleSection(const ThermalDetails& thermal, const Style& style) {
 
 std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
-  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMaxThermalRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
     table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 14) +
                    Modelled(row.modelled),
@@ -108,16 +108,16 @@ std::string PeakSection(const ThermalDetails& thermal, const Style& style) {
                                    : Heading(style, "Power peaks",
                                              "stretches above mean + 2 standard deviations") +
                                          table.Text();
-  if (thermal.peaks.size() > kMostThermalRows) {
+  if (thermal.peaks.size() > kMaxThermalRows) {
     text += fmt::format("  .. and {} rows more; --json has all\n",
-                        thermal.peaks.size() - kMostThermalRows);
+                        thermal.peaks.size() - kMaxThermalRows);
   }
   return text;
 }
 
 std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
-  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMaxThermalRows); ++i) {
     const HeatingRow& row = thermal.heating[i];
     table.Add({DeviceText(row.device, row.devices, 24) + " " + Fit(row.metric, 20) +
                    Modelled(row.modelled),
@@ -126,9 +126,9 @@ std::string HeatingSection(const ThermalDetails& thermal, const Style& style) {
                fmt::format("{:+.1f}", row.celsius_per_minute)});
   }
   std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
-  if (thermal.heating.size() > kMostThermalRows) {
+  if (thermal.heating.size() > kMaxThermalRows) {
     text += fmt::format("  .. and {} rows more; --json has all\n",
-                        thermal.heating.size() - kMostThermalRows);
+                        thermal.heating.size() - kMaxThermalRows);
   }
   return text;
 }

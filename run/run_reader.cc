@@ -95,7 +95,7 @@ std::int32_t RanksOnDisk(const std::string& directory) {
     }
     const char* last = name.data() + name.size() - kSuffix.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, rank);
-    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMostRanks) {
+    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMaxRanks) {
       ranks = std::max(ranks, rank + 1);
     }
   }

@@ -20,13 +20,13 @@ using Neighbours = std::map<std::string, int>;  // what links lead to, and how m
 // ---- Lists of the kernel: "0-3,8". ----
 
 std::set<int> NumbersOf(std::string_view list) {
-  constexpr int kMost = 1 << 20;  // more is damage
+  constexpr int kMax = 1 << 20;  // more is damage
   std::set<int> numbers;
   for (const std::string_view part : SplitText(list, ',')) {
     const std::size_t dash = std::min(part.find('-'), part.size());
     const auto first = ParseNumber(part.substr(0, dash));
     const auto last = dash < part.size() ? ParseNumber(part.substr(dash + 1)) : first;
-    if (!first || !last || *first < 0 || *last > kMost) {
+    if (!first || !last || *first < 0 || *last > kMax) {
       continue;
     }
     for (auto number = static_cast<int>(*first); number <= static_cast<int>(*last); ++number) {
@@ -85,14 +85,14 @@ std::string NvlinkNeighbour(const nvml::Api& api, nvml::Device device, unsigned 
 }
 
 std::optional<Neighbours> NvlinksOf(const nvml::Api& api, const std::string& pci_bus_id) {
-  constexpr unsigned kMostLinks = 64;  // far beyond NVML_NVLINK_MAX_LINKS: the driver ends the loop
+  constexpr unsigned kMaxLinks = 64;  // far beyond NVML_NVLINK_MAX_LINKS: the driver ends the loop
   nvml::Device device = nullptr;
   if (api.device_by_pci == nullptr || api.nvlink_state == nullptr ||
       api.device_by_pci(pci_bus_id.c_str(), &device) != nvml::kSuccess) {
     return std::nullopt;
   }
   Neighbours neighbours;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
+  for (unsigned link = 0; link < kMaxLinks; ++link) {
     unsigned is_up = 0;
     const nvml::Return result = api.nvlink_state(device, link, &is_up);
     if (result == nvml::kInvalidArgument) {
@@ -207,13 +207,12 @@ DevicePlacement ReadDevicePlacement(const SourceOptions& options, const std::str
     auto opened = PseudoFile::Open(fmt::format("{}/{}", device, file));
     return opened ? opened->Number() : std::nullopt;
   };
-  constexpr std::int64_t kMostLanes = 32;
-  constexpr std::int64_t kMostNodes = 1 << 20;
-  if (const auto lanes = number("current_link_width");
-      lanes && *lanes > 0 && *lanes <= kMostLanes) {
+  constexpr std::int64_t kMaxLanes = 32;
+  constexpr std::int64_t kMaxNodes = 1 << 20;
+  if (const auto lanes = number("current_link_width"); lanes && *lanes > 0 && *lanes <= kMaxLanes) {
     placement.pcie_lanes = static_cast<std::int32_t>(*lanes);
   }
-  if (const auto node = number("numa_node"); node && *node >= 0 && *node < kMostNodes) {
+  if (const auto node = number("numa_node"); node && *node >= 0 && *node < kMaxNodes) {
     placement.numa_node = static_cast<std::int32_t>(*node);
   }
   const std::string vendor = ReadLabel(device + "/vendor");

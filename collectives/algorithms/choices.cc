@@ -36,7 +36,7 @@ Status SetOption(std::string_view text, AlgorithmChoice& choice) {
   const std::string_view key = text.substr(0, equals);
   const std::string_view value =
       equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
-  constexpr int kMostNodeRanks = 1 << 20;
+  constexpr int kMaxNodeRanks = 1 << 20;
   if (key == "chunk") {
     const auto bytes = ParseBytes(value);
     if (!bytes || *bytes < 1) {
@@ -44,13 +44,13 @@ Status SetOption(std::string_view text, AlgorithmChoice& choice) {
     }
     choice.chunk_bytes = *bytes;
   } else if (key == "channels") {
-    const auto channels = ParseCount(value, kMostChannels);
+    const auto channels = ParseCount(value, kMaxChannels);
     if (!channels) {
-      return UsageError(fmt::format("--algo: channels '{}': from 1 to {}", value, kMostChannels));
+      return UsageError(fmt::format("--algo: channels '{}': from 1 to {}", value, kMaxChannels));
     }
     choice.channels = *channels;
   } else if (key == "node") {
-    const auto ranks = ParseCount(value, kMostNodeRanks);
+    const auto ranks = ParseCount(value, kMaxNodeRanks);
     if (!ranks) {
       return UsageError(fmt::format("--algo: node '{}': ranks per node, 1 or more", value));
     }

@@ -49,6 +49,6 @@ class AlgorithmChoices {
 
 // "ring,chunk=4MiB,channels=2": the part behind KIND=.
 [[nodiscard]] Result<AlgorithmChoice> ParseAlgorithm(std::string_view text);
-inline constexpr int kMostChannels = 16;
+inline constexpr int kMaxChannels = 16;
 
 }  // namespace reprise

@@ -69,9 +69,9 @@ bool IsTokenCharacter(char c) {
 
 // Keys look like nothing else: long, of all sorts of characters, each as likely as the other.
 std::string_view FindRandom(std::string_view text) {
-  constexpr std::size_t kLeast = 24;
-  constexpr double kLeastBits = 4.2;
-  constexpr auto kLeastDigits = 3;
+  constexpr std::size_t kMin = 24;
+  constexpr double kMinBits = 4.2;
+  constexpr auto kMinDigits = 3;
   while (!text.empty()) {
     const auto* const begin = std::find_if(text.begin(), text.end(), IsTokenCharacter);
     const auto* const end = std::find_if_not(begin, text.end(), IsTokenCharacter);
@@ -80,8 +80,8 @@ std::string_view FindRandom(std::string_view text) {
       return std::count_if(run.begin(), run.end(),
                            [is](char c) { return is(static_cast<unsigned char>(c)) != 0; });
     };
-    if (run.size() >= kLeast && count(std::isupper) > 1 && count(std::islower) > 1 &&
-        count(std::isdigit) >= kLeastDigits && EntropyBits(run) >= kLeastBits) {
+    if (run.size() >= kMin && count(std::isupper) > 1 && count(std::islower) > 1 &&
+        count(std::isdigit) >= kMinDigits && EntropyBits(run) >= kMinBits) {
       return run;
     }
     text = {end, static_cast<std::size_t>(text.end() - end)};
@@ -91,8 +91,8 @@ std::string_view FindRandom(std::string_view text) {
 
 // Not inside of a longer word.
 bool HasWord(std::string_view text, std::string_view word) {
-  constexpr std::size_t kLeast = 3;
-  if (word.size() < kLeast) {
+  constexpr std::size_t kMin = 3;
+  if (word.size() < kMin) {
     return false;
   }
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
@@ -140,9 +140,9 @@ class Scanner {
   }
 
   void Add(std::string_view kind, std::string excerpt) {
-    constexpr std::size_t kMost = 80;
-    constexpr std::size_t kMostOfSecret = 6;  // a report may be shared too
-    const std::size_t most = kind == kSecret ? kMostOfSecret : kMost;
+    constexpr std::size_t kMax = 80;
+    constexpr std::size_t kMaxOfSecret = 6;  // a report may be shared too
+    const std::size_t most = kind == kSecret ? kMaxOfSecret : kMax;
     if (excerpt.size() > most) {
       excerpt.resize(most);
       excerpt += "...";

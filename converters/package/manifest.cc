@@ -60,11 +60,11 @@ std::string PackagedFile::stored_path() const {
 }
 
 bool IsPackagePath(std::string_view path) {
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMax = 200;
   if (path.starts_with(kRunsFolder)) {
     path.remove_prefix(kRunsFolder.size());
   }
-  return !path.empty() && path.size() <= kMost && path.front() != '.' && path.front() != '-' &&
+  return !path.empty() && path.size() <= kMax && path.front() != '.' && path.front() != '-' &&
          std::all_of(path.begin(), path.end(), [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
                   c == '-';
@@ -72,11 +72,11 @@ bool IsPackagePath(std::string_view path) {
 }
 
 std::string ShownPath(std::string_view path) {
-  constexpr std::size_t kMost = 80;
-  std::string shown(path.substr(0, kMost));
+  constexpr std::size_t kMax = 80;
+  std::string shown(path.substr(0, kMax));
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return shown + (path.size() > kMost ? "..." : "");
+  return shown + (path.size() > kMax ? "..." : "");
 }
 
 std::string ManifestText(const PackageManifest& manifest) {

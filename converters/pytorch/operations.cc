@@ -43,7 +43,7 @@ struct MatchedIds {
   // The rule of alignment: 90 % of what the matches span, and half of the smaller file.
   [[nodiscard]] bool Agree() const {
     return matched > 0 && matched * 2 >= possible &&
-           static_cast<double>(matched) >= kLeastAgreement * static_cast<double>(span);
+           static_cast<double>(matched) >= kMinAgreement * static_cast<double>(span);
   }
 };
 
@@ -135,8 +135,8 @@ Result<AlignedEvents> AlignByOrder(const HostTrace& host, const KinetoTrace& kin
 }
 
 void AddExample(LinkReport& report, std::string example) {
-  constexpr std::size_t kMostExamples = 8;
-  if (report.unmatched.size() < kMostExamples) {
+  constexpr std::size_t kMaxExamples = 8;
+  if (report.unmatched.size() < kMaxExamples) {
     report.unmatched.push_back(std::move(example));
   }
 }

@@ -14,6 +14,6 @@ namespace reprise::pytorch {
 // modules, and no longer names than files hold; the rest is counted (`range_left_out`). None where
 // nothing has a time.
 [[nodiscard]] std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
-                                            std::size_t most = kMostRanges);
+                                            std::size_t most = kMaxRanges);
 
 }  // namespace reprise::pytorch

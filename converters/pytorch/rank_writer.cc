@@ -295,8 +295,8 @@ void Encode(Writer& writer, std::int32_t rank, const CostTable& costs, Chunk& ch
 Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const CostTable& costs,
                   EtWriter& file) {
   constexpr std::size_t kChunk = 32;
-  constexpr std::size_t kMostAtOnce = 8;
-  std::vector<Chunk> chunks(kMostAtOnce);
+  constexpr std::size_t kMaxAtOnce = 8;
+  std::vector<Chunk> chunks(kMaxAtOnce);
   std::size_t next = 0;
   Status outcome;
   std::atomic<bool> failed = false;  // `outcome` is one
@@ -319,7 +319,7 @@ Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const Co
       failed = !outcome;
     }
   };
-  RunOrderedPipeline(kMostAtOnce, {cut, encode, write});
+  RunOrderedPipeline(kMaxAtOnce, {cut, encode, write});
   return outcome;
 }
 

@@ -87,7 +87,7 @@ void CodeTimeColumns(Numbers<Encoder>& numbers, const TimeColumns& time) {
 }  // namespace
 
 bool EncodeBlock(Block block, std::string& out) {
-  if (block.fields.size() > kMostFields) {
+  if (block.fields.size() > kMaxFields) {
     return false;
   }
   block.columns[kShapeColumn].plan.base = Base::kNew;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kSample = 4096;
 // Columns beside which others are tried. Traces have some fifty; a file with a thousand ends, too.
-constexpr std::size_t kMostTried = 96;
+constexpr std::size_t kMaxTried = 96;
 
 // Tags of nodes (et_def.proto).
 constexpr std::uint32_t kIdTag = 1 << 3, kCtrlDepsTag = 4 << 3 | 2, kDepsTag = 5 << 3 | 2,
@@ -81,8 +81,8 @@ class Chooser {
                                 ? difference
                                 : ZigZag(difference) / 2 + (difference >> 63));
     }
-    constexpr std::uint64_t kMostUnit = std::uint64_t{1} << 32;
-    return unit == 0 || unit > kMostUnit ? 1 : unit;
+    constexpr std::uint64_t kMaxUnit = std::uint64_t{1} << 32;
+    return unit == 0 || unit > kMaxUnit ? 1 : unit;
   }
   std::uint64_t CostOf(ColumnPlan& plan) {
     block_.columns[index_].plan = plan;
@@ -105,7 +105,7 @@ class Chooser {
 bool IsList(std::uint32_t column) { return column != kShapeColumn && column % 2 == 0; }
 
 ColumnPlan Choose(Block& block, std::uint32_t index, const std::vector<std::uint32_t>& before) {
-  constexpr std::uint32_t kMostLag = 6;
+  constexpr std::uint32_t kMaxLag = 6;
   Chooser chooser(block, index);
   const ColumnPlan given = chooser.plan();
   const bool indices = given.base == Base::kNew;
@@ -123,7 +123,7 @@ ColumnPlan Choose(Block& block, std::uint32_t index, const std::vector<std::uint
       chooser.TryBase(Base::kActor);
       chooser.TryBase(Base::kBeside, block.time.id);
     }
-    for (std::uint32_t lag = 2; IsList(index) && lag <= kMostLag; ++lag) {
+    for (std::uint32_t lag = 2; IsList(index) && lag <= kMaxLag; ++lag) {
       chooser.TryBase(Base::kBefore, ColumnPlan::kNone, lag);
     }
   };
@@ -200,7 +200,7 @@ void ChoosePlans(Block& block) {
     if (column.values.size() >= kShortColumn) {
       const ColumnPlan chosen = Choose(block, index, before);
       block.columns[index].plan = chosen;
-      if (before.size() < kMostTried) {
+      if (before.size() < kMaxTried) {
         before.push_back(index);
       }
     }

@@ -80,9 +80,9 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
   }
   // A result that is an operand, too, is in the caches already. What takes longer to compute than
   // to store (gelu, by a quarter) is better stored as it is computed.
-  constexpr double kMostFlops = 4;
+  constexpr double kMaxFlops = 4;
   const ResultStream stream(space->count * SizeOf(call.result->dtype));
-  const bool past = stream.streams() && !reads_result && call.op->flops < kMostFlops;
+  const bool past = stream.streams() && !reads_result && call.op->flops < kMaxFlops;
   args.past_caches = context.device.is_cpu && past ? 1 : 0;
   kernel.args.push_back(StructArg(args));
   SetItemsLaunch(kernel, space->count, context.device);

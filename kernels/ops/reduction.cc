@@ -248,10 +248,10 @@ Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t 
 
 // Each (n, inner) in bands of rows that many cores share, as above.
 Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
-  constexpr std::int64_t kMostBands = 16;
+  constexpr std::int64_t kMaxBands = 16;
   constexpr std::int64_t kFewestRows = 64;
   const std::int64_t bands =
-      s.outer >= kMostBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMostBands);
+      s.outer >= kMaxBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMaxBands);
   const std::int64_t rows = (s.n + bands - 1) / bands;
   Doubles parts(static_cast<std::size_t>(s.outer * bands * s.inner), 0);
   const double bytes = sizeof(float) * static_cast<double>(rows * s.inner);

@@ -72,7 +72,7 @@ template <typename T>
   constexpr std::int32_t kMagnitude = 0x7fffffff;
   return bits ^ ((bits >> 31) & kMagnitude);
 }
-constexpr auto kLeast = std::bit_cast<std::int32_t>(-std::numeric_limits<float>::infinity());
+constexpr auto kMin = std::bit_cast<std::int32_t>(-std::numeric_limits<float>::infinity());
 
 }  // namespace
 
@@ -86,7 +86,7 @@ double ExpSum(const float* x, float top, float* y, std::int64_t n) {
   return Sum(y, n);
 }
 REPRISE_CLONES float Max(const float* x, std::int64_t n) {
-  std::int32_t most = Ordered(kLeast);
+  std::int32_t most = Ordered(kMin);
   for (std::int64_t i = 0; i < n; ++i) {
     most = std::max(most, Ordered(BitsOf<std::int32_t>(x[i])));
   }

@@ -30,18 +30,18 @@ std::size_t LinesOf(const std::string& text) {
 
 // The first rows, which come largest first where they have an order. Whether any was left out.
 bool ShortenTable(PresentedTable& table) {
-  constexpr std::size_t kMostRows = 6;
-  if (table.rows.size() <= kMostRows) {
+  constexpr std::size_t kMaxRows = 6;
+  if (table.rows.size() <= kMaxRows) {
     return false;
   }
-  table.rows.resize(kMostRows);
+  table.rows.resize(kMaxRows);
   return true;
 }
 
 void AddMessages(const std::vector<std::string>& messages, const std::string& head,
                  const std::string& before, const Style& style, bool full, std::string& text) {
-  constexpr std::size_t kMostMessages = 5;
-  const std::size_t shown = full ? messages.size() : std::min(messages.size(), kMostMessages);
+  constexpr std::size_t kMaxMessages = 5;
+  const std::size_t shown = full ? messages.size() : std::min(messages.size(), kMaxMessages);
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t indent = head.empty() ? 2 : head.size();
     text += before;

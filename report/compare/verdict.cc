@@ -12,7 +12,7 @@ namespace {
 
 // A part of the difference that is less than this share of it is not worth a word.
 constexpr double kSharePartNamed = 0.1;
-constexpr std::size_t kMostParts = 3;
+constexpr std::size_t kMaxParts = 3;
 
 const ComparedRow* FindRow(const Comparison& comparison, const std::string& name) {
   const auto found = std::find_if(comparison.rows.begin(), comparison.rows.end(),
@@ -121,8 +121,8 @@ std::string PredictionText(const std::vector<ComparedSide>& sides, const Compari
                    });
   std::string text = fmt::format("{} is modelled: its step is {} against {}", predicted,
                                  error(*time.ratio), measured);
-  constexpr std::size_t kMostClasses = 5;
-  for (std::size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i) {
+  constexpr std::size_t kMaxClasses = 5;
+  for (std::size_t i = 0; i < std::min(classes.size(), kMaxClasses); ++i) {
     text += fmt::format("{} {} {}", i == 0 ? "; by class:" : ",", classes[i]->label,
                         error(*classes[i]->cells[position].ratio));
   }
@@ -135,7 +135,7 @@ std::string PartsText(const DifferenceParts& difference) {
   std::size_t named = 0;
   for (const DifferenceParts::Part& part : difference.parts) {
     const double share = part.seconds / difference.seconds;
-    if (share >= kSharePartNamed && named < kMostParts) {
+    if (share >= kSharePartNamed && named < kMaxParts) {
       text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
                           named == 0 ? " of the difference is" : "", part.name);
       ++named;

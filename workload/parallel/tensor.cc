@@ -14,14 +14,14 @@ namespace {
 constexpr const char* kGroup = "tp";
 
 // Transformer Engine's default number of parts.
-constexpr std::int64_t kMostParts = 4;
+constexpr std::int64_t kMaxParts = 4;
 
 bool Overlapped(const Builder& b) {
   return b.workload.overlap.tp && b.layout().tp > 1 && b.layout().sequence_parallel;
 }
 
 std::int64_t NumberOfParts(std::int64_t size) {
-  std::int64_t parts = std::min(kMostParts, size);
+  std::int64_t parts = std::min(kMaxParts, size);
   while (size % parts != 0) {
     --parts;
   }
