@@ -64,7 +64,7 @@ class RankKernels {
     bench.repeats = options_.repeats;
     bench.min_time_ns = options_.min_time_ns;
     bench.max_run_ns = options_.max_run_ns;
-    bench.peers = false;
+    bench.baselines = false;
     REPRISE_ASSIGN(const KernelBenchResult result,
                    RunKernelBench(*device, bench, [](const KernelBenchRow&) {}));
     REPRISE_ASSIGN(const auto probe,

@@ -2,7 +2,7 @@
 # simulation and statistics plan as replay does. cli/commands.def marks the commands.
 set(left_out_files
   "kernels/.*/.*"
-  "kernels/(index_bounds|lowering|peer|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
+  "kernels/(baseline|index_bounds|lowering|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
   "collectives/bench/.*"
   "collectives/transport/(folded|mpi.*)"
   "replayer/(comm_thread|device_choice|device_memory|engine.*|estimate|float_values|fold|happens_before|initial_values)"

@@ -31,7 +31,7 @@ struct BackendSetting {
   };
   Help help = {};
   // It names a library whose kernels are measured beside ours: `bench kernels` gives it to
-  // Device::OpenPeers, and not to Backend::Open.
+  // Device::OpenBaselines, and not to Backend::Open.
   bool is_baseline = false;
   // To give it where another backend runs is a usage error; else it is ignored there.
   bool is_error_elsewhere = false;

@@ -172,7 +172,7 @@ struct DeviceInfo {
 
 class CallLowering;
 class OperatorProvider;
-struct Peers;
+struct Baselines;
 
 // One physical device of one backend. Thread-safe but for its streams.
 class Device {
@@ -193,8 +193,9 @@ class Device {
   [[nodiscard]] virtual const CallLowering& lowering() const = 0;
   // Whose operators take the place of kernels; nullptr: nobody's.
   [[nodiscard]] virtual const OperatorProvider* provider() const { return nullptr; }
-  // The libraries that do the same on this device (kernels/peer.h); `settings` name some of them.
-  [[nodiscard]] virtual Peers OpenPeers(const BackendSettings& settings) const;
+  // The libraries that do the same on this device (kernels/baseline.h); `settings` name some of
+  // them.
+  [[nodiscard]] virtual Baselines OpenBaselines(const BackendSettings& settings) const;
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "kernels/baseline.h"
 #include "kernels/bench/bench_memory.h"
 #include "kernels/bench/bench_timing.h"
 #include "kernels/call_lowering.h"
-#include "kernels/peer.h"
 
 namespace reprise {
 namespace {
@@ -38,7 +38,7 @@ class KernelBench {
   Result<KernelBenchResult> Run() {
     REPRISE_ASSIGN(stream_, device_.CreateStream(false));
     REPRISE_ASSIGN(probe_, LimitProbe::Create(device_, options_.dtypes));
-    OpenThePeers();
+    OpenTheBaselines();
     for (const KernelBenchCase& one : SelectKernelBenchCases(device_.info(), options_)) {
       RunCase(one);
       for (int run = 0; run < kFmaRunsPerCase; ++run) {
@@ -53,21 +53,23 @@ class KernelBench {
   }
 
  private:
-  void OpenThePeers() {
-    if (!options_.peers) {
+  void OpenTheBaselines() {
+    if (!options_.baselines) {
       return;
     }
-    peers_ = device_.OpenPeers(options_.baselines);
-    result_.absent_peers = peers_.absent;
-    for (const auto& peer : peers_.here) {
-      result_.peers.push_back({peer->name(), peer->version()});
+    baselines_ = device_.OpenBaselines(options_.baseline_settings);
+    result_.absent_baselines = baselines_.absent;
+    for (const auto& baseline : baselines_.here) {
+      result_.baselines.push_back({baseline->name(), baseline->version()});
     }
   }
 
   void RunCase(const KernelBenchCase& one);
   Result<BenchRuns> PrepareOurs(const Kernel& kernel, const OpCall& call, BenchMemory& memory);
-  Result<BenchRuns> PreparePeers(const Peer& peer, const OpCall& call, const BenchMemory& memory);
-  void RunPeer(const Peer& peer, const OpCall& call, const BenchMemory& memory, KernelBenchRow row);
+  Result<BenchRuns> PrepareBaseline(const Baseline& baseline, const OpCall& call,
+                                    const BenchMemory& memory);
+  void RunBaseline(const Baseline& baseline, const OpCall& call, const BenchMemory& memory,
+                   KernelBenchRow row);
 
   void Finish(KernelBenchRow row) {
     on_row_(row);
@@ -95,8 +97,8 @@ class KernelBench {
   const std::function<void(const KernelBenchRow&)>& on_row_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<LimitProbe> probe_;
-  Peers peers_;
-  std::map<const Peer*, double> best_flops_;  // a second, as measured so far
+  Baselines baselines_;
+  std::map<const Baseline*, double> best_flops_;  // a second, as measured so far
   KernelBenchResult result_;
 };
 
@@ -124,9 +126,9 @@ void KernelBench::RunCase(const KernelBenchCase& one) {
   }
   Time(PrepareOurs(*kernel, one.call, **memory), row);
   Finish(row);
-  for (const auto& peer : peers_.here) {
-    if (peer->Supports(one.call)) {
-      RunPeer(*peer, one.call, **memory, row);
+  for (const auto& baseline : baselines_.here) {
+    if (baseline->Supports(one.call)) {
+      RunBaseline(*baseline, one.call, **memory, row);
     }
   }
 }
@@ -149,27 +151,27 @@ Result<BenchRuns> KernelBench::PrepareOurs(const Kernel& kernel, const OpCall& c
   return runs;
 }
 
-Result<BenchRuns> KernelBench::PreparePeers(const Peer& peer, const OpCall& call,
-                                            const BenchMemory& memory) {
+Result<BenchRuns> KernelBench::PrepareBaseline(const Baseline& baseline, const OpCall& call,
+                                               const BenchMemory& memory) {
   BenchRuns runs;
   for (int i = 0; i < memory.copies(); ++i) {
-    REPRISE_ASSIGN(auto launch, peer.Prepare(call, memory.copy(i)));
+    REPRISE_ASSIGN(auto launch, baseline.Prepare(call, memory.copy(i)));
     runs.emplace_back().push_back(std::move(launch));
   }
   return runs;
 }
 
-void KernelBench::RunPeer(const Peer& peer, const OpCall& call, const BenchMemory& memory,
-                          KernelBenchRow row) {
-  row.by = peer.name();
+void KernelBench::RunBaseline(const Baseline& baseline, const OpCall& call,
+                              const BenchMemory& memory, KernelBenchRow row) {
+  row.by = baseline.name();
   row.median_ns = row.min_ns = row.max_ns = 0;
   row.repeats = row.runs_per_repeat = row.copies = 0;
   row.share = {};
   // What it has shown so far tells better than the device's limits how long it will take.
-  double& best = best_flops_[&peer];
+  double& best = best_flops_[&baseline];
   row.skipped = best > 0 ? TooLong(row.cost.flops / best * 1e9) : "";
   if (row.skipped.empty()) {
-    Time(PreparePeers(peer, call, memory), row);
+    Time(PrepareBaseline(baseline, call, memory), row);
   }
   if (row.median_ns > 0) {
     best = std::max(best, row.cost.flops / row.median_ns * 1e9);

@@ -1,4 +1,4 @@
-// Measures kernels one call at a time against the device's limits and beside peers: what
+// Measures kernels one call at a time against the device's limits and beside baselines: what
 // `reprise bench kernels` prints.
 #pragma once
 
@@ -22,8 +22,8 @@ struct KernelBenchOptions {
   // A case of which one run at the device's limits would take longer is skipped; one whose runs
   // turn out to take longer is measured once.
   std::int64_t max_run_ns = 1'000'000'000;
-  bool peers = true;
-  BackendSettings baselines;  // that name some of the peers (Device::OpenPeers)
+  bool baselines = true;
+  BackendSettings baseline_settings;  // that name some of the baselines (Device::OpenBaselines)
 };
 
 // The time that the limit allows, by the measured one: 1 is as fast as it allows. Of the repeats
@@ -43,7 +43,7 @@ struct KernelBenchRow {
   std::string title;
   std::string kernel;  // "layer_norm"; empty if none supports the call
   std::string op;      // "aten::native_layer_norm"
-  std::string by;      // "reprise", or the peer's name
+  std::string by;      // "reprise", or the baseline's name
   DType dtype = DType::kFloat32;
   std::string shapes;
   Cost cost;
@@ -59,13 +59,13 @@ struct KernelBenchRow {
 };
 
 struct KernelBenchResult {
-  struct PeerName {
+  struct BaselineName {
     std::string name, version;
   };
   Roofline limits;  // the best of all their runs
   std::vector<KernelBenchRow> rows;
-  std::vector<PeerName> peers;
-  std::vector<std::string> absent_peers;
+  std::vector<BaselineName> baselines;
+  std::vector<std::string> absent_baselines;
 };
 
 // The cases of `options` for this device, in order; rows without times.

@@ -11,7 +11,7 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_lowering.h"
-#include "kernels/host/torch_peer.h"
+#include "kernels/host/torch_baseline.h"
 #include "kernels/host/torch_provider.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
@@ -280,22 +280,22 @@ TEST_F(Torch, SaysWhatPyTorchSaid) {
   EXPECT_THAT(other.error().message, HasSubstr("PyTorch 2.10 and later"));
 }
 
-TEST_F(Torch, IsAPeerWhoseNewResultsAreFreed) {
+TEST_F(Torch, IsABaselineWhoseNewResultsAreFreed) {
   const auto device = OpenHostDevice({});
   ASSERT_TRUE(device);
-  const auto unnamed = OpenTorchPeer("");
+  const auto unnamed = OpenTorchBaseline("");
   ASSERT_FALSE(unnamed);
   EXPECT_THAT(unnamed.error().message, HasSubstr("not named with --torch"));
   {
-    const auto peer = OpenTorchPeer(STAND_IN_TORCH);
-    ASSERT_TRUE(peer) << peer.error().message;
-    EXPECT_EQ((*peer)->name(), "PyTorch");
-    EXPECT_THAT((*peer)->version(), testing::StartsWith("2.10 (/"));
+    const auto baseline = OpenTorchBaseline(STAND_IN_TORCH);
+    ASSERT_TRUE(baseline) << baseline.error().message;
+    EXPECT_EQ((*baseline)->name(), "PyTorch");
+    EXPECT_THAT((*baseline)->version(), testing::StartsWith("2.10 (/"));
     const Tenants memory(4);
     float* const planned = memory.Floats(1);
     const OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
-    ASSERT_TRUE((*peer)->Supports(relu));
-    const auto launch = (*peer)->Prepare(relu, memory);
+    ASSERT_TRUE((*baseline)->Supports(relu));
+    const auto launch = (*baseline)->Prepare(relu, memory);
     ASSERT_TRUE(launch) << launch.error().message;
     const auto stream = *(*device)->CreateStream(false);
     const int before = Ask("stand_in_torch_calls");

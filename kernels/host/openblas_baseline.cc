@@ -1,4 +1,4 @@
-#include "kernels/host/openblas_peer.h"
+#include "kernels/host/openblas_baseline.h"
 
 #include "kernels/cblas_values.h"
 #include "kernels/cpu/blas.h"
@@ -16,9 +16,9 @@ using Dgemm = void(int, int, int, int, int, int, double, const double*, int, con
                    double, double*, int);
 using GetConfig = char*();
 
-class OpenBlasPeer : public Peer {
+class OpenBlasBaseline : public Baseline {
  public:
-  OpenBlasPeer(CblasSgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
+  OpenBlasBaseline(CblasSgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
       : sgemm_(sgemm), dgemm_(dgemm), name_(std::move(name)), version_(std::move(version)) {}
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::string version() const override { return version_; }
@@ -54,8 +54,8 @@ Result<T*> First(const BlasProduct::Operand& operand, const Bindings& memory) {
 }
 
 template <typename T, typename Gemm>
-Result<std::unique_ptr<PreparedLaunch>> OpenBlasPeer::Bind(Gemm* gemm, const BlasProduct& p,
-                                                           const Bindings& memory) {
+Result<std::unique_ptr<PreparedLaunch>> OpenBlasBaseline::Bind(Gemm* gemm, const BlasProduct& p,
+                                                               const Bindings& memory) {
   REPRISE_ASSIGN(const T* a, First<T>(p.a, memory));
   REPRISE_ASSIGN(const T* b, First<T>(p.b, memory));
   REPRISE_ASSIGN(T * d, First<T>(p.d, memory));
@@ -77,7 +77,7 @@ Result<std::unique_ptr<PreparedLaunch>> OpenBlasPeer::Bind(Gemm* gemm, const Bla
 }  // namespace
 
 // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"
-Result<std::unique_ptr<Peer>> OpenOpenBlas(const Blas* used) {
+Result<std::unique_ptr<Baseline>> OpenOpenBlas(const Blas* used) {
   auto library = SharedLibrary::Open({"libopenblas.so.0", "libblas.so.3"});
   if (!library) {
     return EnvironmentError("OpenBLAS: " + library.error().message);
@@ -90,18 +90,18 @@ Result<std::unique_ptr<Peer>> OpenOpenBlas(const Blas* used) {
   }
   if (used != nullptr && !file.empty() &&
       used->description().find(file) != std::string::npos) {  // with its threads set by us
-    return EnvironmentError("OpenBLAS: no peer of itself, as --blas names it");
+    return EnvironmentError("OpenBLAS: no baseline of itself, as --blas names it");
   }
   auto* get_config = library->Find<GetConfig>("openblas_get_config");
   if (get_config == nullptr) {
-    return std::make_unique<OpenBlasPeer>(sgemm, dgemm, "BLAS", file);
+    return std::make_unique<OpenBlasBaseline>(sgemm, dgemm, "BLAS", file);
   }
   std::string config = get_config();
   const std::string prefix = "OpenBLAS ";
   if (config.starts_with(prefix)) {
     config.erase(0, prefix.size());
   }
-  return std::make_unique<OpenBlasPeer>(sgemm, dgemm, "OpenBLAS", config);
+  return std::make_unique<OpenBlasBaseline>(sgemm, dgemm, "OpenBLAS", config);
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-#include "kernels/opencl/clblast_peer.h"
+#include "kernels/opencl/clblast_baseline.h"
 
 #include "kernels/cblas_values.h"
 #include "kernels/opencl/opencl_stream.h"
@@ -74,9 +74,9 @@ Result<std::unique_ptr<PreparedLaunch>> Bind(const Functions<T>& functions, T on
   return launch;
 }
 
-class ClBlastPeer : public Peer {
+class ClBlastBaseline : public Baseline {
  public:
-  ClBlastPeer(const SharedLibrary& library, const DeviceInfo& device)
+  ClBlastBaseline(const SharedLibrary& library, const DeviceInfo& device)
       : fp16_(device.fp16),
         fp64_(device.fp64),
         single_(FindFunctions<float>(library, "S")),
@@ -121,16 +121,16 @@ class ClBlastPeer : public Peer {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> OpenClBlast(const DeviceInfo& device) {
+Result<std::unique_ptr<Baseline>> OpenClBlast(const DeviceInfo& device) {
   const auto library = SharedLibrary::Open({"libclblast.so.1"});
   if (!library) {
     return EnvironmentError("CLBlast: " + library.error().message);
   }
-  auto peer = std::make_unique<ClBlastPeer>(*library, device);
-  if (!peer->Complete()) {
+  auto baseline = std::make_unique<ClBlastBaseline>(*library, device);
+  if (!baseline->Complete()) {
     return EnvironmentError("CLBlast: libclblast.so.1 lacks the C functions of its GEMM");
   }
-  return peer;
+  return baseline;
 }
 
 }  // namespace reprise

@@ -10,25 +10,25 @@
 
 namespace reprise {
 
-class Peer {
+class Baseline {
  public:
-  virtual ~Peer() = default;
+  virtual ~Baseline() = default;
   [[nodiscard]] virtual std::string name() const = 0;  // "CLBlast"
   // "1.5.3", and what the library says of itself; empty if it says nothing.
   [[nodiscard]] virtual std::string version() const = 0;
   [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;
-  // The same call by the peer, for streams of the device that the peer was opened for. Does not
-  // outlive the peer or the buffers. `call` must be supported.
+  // The same call by the baseline, for streams of the device that the baseline was opened for. Does
+  // not outlive the baseline or the buffers. `call` must be supported.
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(
       const OpCall& call, const Bindings& memory) const = 0;
 };
 
-struct Peers {
-  std::vector<std::unique_ptr<Peer>> here;
+struct Baselines {
+  std::vector<std::unique_ptr<Baseline>> here;
   std::vector<std::string> absent;  // "CLBlast: libclblast.so.1: cannot open shared object file"
 
-  // A peer that was opened, or why it was not.
-  void Add(Result<std::unique_ptr<Peer>> peer);
+  // A baseline that was opened, or why it was not.
+  void Add(Result<std::unique_ptr<Baseline>> baseline);
 };
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-#include "kernels/host/torch_peer.h"
+#include "kernels/host/torch_baseline.h"
 
 #include "kernels/host/host_stream.h"
 #include "kernels/host/torch_call.h"
@@ -6,9 +6,10 @@
 namespace reprise {
 namespace {
 
-class TorchPeer : public Peer {
+class TorchBaseline : public Baseline {
  public:
-  explicit TorchPeer(std::shared_ptr<const TorchLibrary> library) : library_(std::move(library)) {}
+  explicit TorchBaseline(std::shared_ptr<const TorchLibrary> library)
+      : library_(std::move(library)) {}
   [[nodiscard]] std::string name() const override { return "PyTorch"; }
   // "2.15 (…)", of "PyTorch 2.15 (…)"
   [[nodiscard]] std::string version() const override {
@@ -32,12 +33,12 @@ class TorchPeer : public Peer {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> OpenTorchPeer(const std::string& path) {
+Result<std::unique_ptr<Baseline>> OpenTorchBaseline(const std::string& path) {
   if (path.empty()) {
     return EnvironmentError("PyTorch: its libtorch_cpu.so was not named with --torch");
   }
   REPRISE_ASSIGN(auto library, TorchLibrary::Open(path));
-  return std::make_unique<TorchPeer>(std::move(library));
+  return std::make_unique<TorchBaseline>(std::move(library));
 }
 
 }  // namespace reprise
