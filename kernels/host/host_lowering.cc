@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_probe.h"
 #include "kernels/ops/host_clones.h"
@@ -79,7 +79,7 @@ REPRISE_CLONES void WalkOnHost(float* words, std::int64_t count, std::int32_t fm
 void RunSurrogate(const SurrogatePlan& plan, float* scratch) {
   const double bytes_like = 2.0 * sizeof(float) + 0.5 * plan.fma_per_word;
   for (std::int64_t pass = 0; pass < plan.passes; ++pass) {
-    InParts(plan.words, GrainOf(bytes_like), [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(plan.words, GrainSize(bytes_like), [&](std::int64_t begin, std::int64_t end) {
       WalkOnHost(scratch + begin, end - begin, plan.fma_per_word);
     });
   }

@@ -105,8 +105,8 @@ static inline float fast_log(float x) {
 #define fast_log(x) log(x)
 #endif
 
-// ---- Large results on a CPU are stored past the caches while what will be read soon is fetched:
-// kernels/cpu/result_stream.h.
+// ---- Large results on a CPU are stored non-temporally while what will be read soon is fetched:
+// kernels/cpu/non_temporal_store.h.
 #if DEVICE_IS_CPU && defined(__has_builtin)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif

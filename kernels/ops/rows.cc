@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 
 namespace reprise {
 namespace {
@@ -167,10 +167,11 @@ void RowLowering::DropIfEmpty() {
   }
 }
 
-std::int32_t RowLowering::PastCaches(const TensorDesc& result) const {
-  constexpr std::int32_t kPastCaches = 256;
-  const bool past = device().is_cpu && ResultStream(Count(result) * SizeOf(result.dtype)).streams();
-  return past ? kPastCaches : 0;
+std::int32_t RowLowering::NonTemporal(const TensorDesc& result) const {
+  constexpr std::int32_t kNonTemporal = 256;
+  const bool non_temporal =
+      device().is_cpu && NonTemporalStore(Count(result) * SizeOf(result.dtype)).non_temporal();
+  return non_temporal ? kNonTemporal : 0;
 }
 
 std::int32_t RowLowering::LanesFor(std::int64_t n) const {

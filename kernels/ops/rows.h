@@ -85,8 +85,8 @@ class RowLowering {
   [[nodiscard]] std::int64_t columns_per_group() const {
     return vector_width() * (group_size_ > 1 ? 8 : 1);
   }
-  // PAST_CACHES of rows.cl if the result should be stored so, else 0: for a kernel's flags.
-  [[nodiscard]] std::int32_t PastCaches(const TensorDesc& result) const;
+  // NON_TEMPORAL of rows.cl if the result should be stored so, else 0: for a kernel's flags.
+  [[nodiscard]] std::int32_t NonTemporal(const TensorDesc& result) const;
   // `lanes` of rows.cl's spans of n elements.
   [[nodiscard]] std::int32_t LanesFor(std::int64_t n) const;
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 
 namespace reprise::loops {
 
@@ -33,15 +33,15 @@ struct SoftmaxSums {
   float most;    // the largest of `next`
 };
 [[nodiscard]] SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n,
-                                   const ResultStream& stream);
+                                   const NonTemporalStore& store);
 
 // dx = y (g - sum); dx may be g.
 void SoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n);
-// The same, and log-softmax's dx = g - exp(y) sum, by non-temporal stores where `stream` does; what
+// The same, and log-softmax's dx = g - exp(y) sum, by non-temporal stores where `store` does; what
 // is `ahead` elements further on in the operands is prefetched.
 void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                          std::int64_t ahead, const ResultStream& stream);
+                          std::int64_t ahead, const NonTemporalStore& store);
 void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                             std::int64_t ahead, const ResultStream& stream);
+                             std::int64_t ahead, const NonTemporalStore& store);
 
 }  // namespace reprise::loops

@@ -1,14 +1,14 @@
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 
 #include <unistd.h>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 
 namespace reprise {
 namespace {
 
 constexpr auto kResultLineBytes =
-    static_cast<std::int64_t>(ResultStream::kLineFloats * sizeof(float));
+    static_cast<std::int64_t>(NonTemporalStore::kLineFloats * sizeof(float));
 
 // What is smaller is read faster where it was written. Measured with chains of relu and add on two
 // cores of 2 MiB each: as fast either way at 4 MiB, 15 % faster at 6 MiB, 30 % slower at 2 MiB.
@@ -16,7 +16,7 @@ std::int64_t CachedBytes() {
   static const std::int64_t bytes = [] {
     constexpr std::int64_t kUnknown = 1 << 20;
     const std::int64_t second = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return PartCores() * (second > 0 ? second : kUnknown);
+    return ParallelCores() * (second > 0 ? second : kUnknown);
   }();
   return bytes;
 }
@@ -25,41 +25,42 @@ std::int64_t CachedBytes() {
 
 #if defined(__SSE2__)
 
-ResultStream::ResultStream(std::int64_t result_bytes) : streams_(result_bytes > CachedBytes()) {}
+NonTemporalStore::NonTemporalStore(std::int64_t result_bytes)
+    : non_temporal_(result_bytes > CachedBytes()) {}
 
-ResultStream::~ResultStream() {
-  if (streams_) {
+NonTemporalStore::~NonTemporalStore() {
+  if (non_temporal_) {
     _mm_sfence();
   }
 }
 
 namespace {
 
-// Whole lines past the caches, `ahead` fetched line by line meanwhile.
+// Stores whole lines non-temporally and fetches `ahead` line by line meanwhile.
 template <Processor kOn>
 [[gnu::always_inline]] inline void CopyLinesOn(std::byte* to, const std::byte* from,
-                                               std::int64_t lines, ResultStream::Ahead ahead) {
+                                               std::int64_t lines, NonTemporalStore::Ahead ahead) {
   for (std::int64_t i = 0; i < lines; ++i, to += kResultLineBytes, from += kResultLineBytes) {
     for (const void* operand : ahead) {
       __builtin_prefetch(static_cast<const std::byte*>(operand) + i * kResultLineBytes);
     }
-    ResultStream::StreamLine<kOn>(to, from);
+    NonTemporalStore::StoreNonTemporal<kOn>(to, from);
   }
 }
 REPRISE_BY_PROCESSOR(void, CopyLines,
                      (std::byte * to, const std::byte* from, std::int64_t lines,
-                      ResultStream::Ahead ahead),
+                      NonTemporalStore::Ahead ahead),
                      (to, from, lines, ahead));
 
 }  // namespace
 
-void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead) const {
+void NonTemporalStore::Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead) const {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
   const auto into_line =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kResultLineBytes);
   const std::int64_t head = std::min(bytes, (kResultLineBytes - into_line) % kResultLineBytes);
-  const std::int64_t lines = streams_ ? (bytes - head) / kResultLineBytes : 0;
+  const std::int64_t lines = non_temporal_ ? (bytes - head) / kResultLineBytes : 0;
   if (lines == 0) {
     std::memcpy(out, in, static_cast<std::size_t>(bytes));
     return;
@@ -72,9 +73,9 @@ void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead ah
 
 #else
 
-ResultStream::ResultStream(std::int64_t) : streams_(false) {}
-ResultStream::~ResultStream() = default;
-void ResultStream::Copy(void* to, const void* from, std::int64_t bytes, Ahead) const {
+NonTemporalStore::NonTemporalStore(std::int64_t) : non_temporal_(false) {}
+NonTemporalStore::~NonTemporalStore() = default;
+void NonTemporalStore::Copy(void* to, const void* from, std::int64_t bytes, Ahead) const {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 

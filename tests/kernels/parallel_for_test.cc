@@ -1,6 +1,6 @@
 // Work shared by cores: that it is done once, and that calls large enough to be shared compute the
 // same.
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "kernels/bench/bench_cases.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/on_backend.h"
@@ -24,7 +24,7 @@ TEST(Parts, CoverTheWholeOnce) {
   for (const std::int64_t count : {0, 1, 7, 1000, 100'003}) {
     for (const std::int64_t grain : {1, 64, 5000}) {
       std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
-      InParts(count, grain, [&](std::int64_t begin, std::int64_t end) {
+      ParallelFor(count, grain, [&](std::int64_t begin, std::int64_t end) {
         ASSERT_TRUE(0 <= begin && begin < end && end <= count);
         for (std::int64_t i = begin; i < end; ++i) {
           ++seen[static_cast<std::size_t>(i)];
@@ -39,13 +39,13 @@ TEST(Parts, CoverTheWholeOnce) {
 TEST(Parts, FromSeveralThreadsAndFromWithin) {
   std::atomic<std::int64_t> sum = 0;
   const auto add = [&](std::int64_t begin, std::int64_t end) {
-    InParts(end - begin, 1, [&](std::int64_t b, std::int64_t e) { sum += e - b; });
+    ParallelFor(end - begin, 1, [&](std::int64_t b, std::int64_t e) { sum += e - b; });
   };
   std::vector<std::thread> threads(4);
   for (std::thread& thread : threads) {
     thread = std::thread([&] {
       for (int round = 0; round < 50; ++round) {
-        InParts(1000, 10, add);
+        ParallelFor(1000, 10, add);
       }
     });
   }
@@ -56,14 +56,14 @@ TEST(Parts, FromSeveralThreadsAndFromWithin) {
 }
 
 // Whatever part of a line a run begins and ends with, and nothing beside it.
-TEST(ResultStream, CopiesEveryRun) {
+TEST(NonTemporalStore, CopiesEveryRun) {
   std::vector<char> from(400);
   std::iota(from.begin(), from.end(), static_cast<char>(1));
   for (const std::int64_t result_bytes : {std::int64_t{1}, std::int64_t{1} << 50}) {
     for (std::size_t first = 0; first < 66; ++first) {
       for (const std::size_t bytes : {0, 1, 63, 64, 65, 127, 200, 256}) {
         std::vector<char> to(400);
-        ResultStream(result_bytes).Copy(&to[first], &from[7], static_cast<std::int64_t>(bytes));
+        NonTemporalStore(result_bytes).Copy(&to[first], &from[7], static_cast<std::int64_t>(bytes));
         std::vector<char> expected(400);
         std::copy_n(&from[7], bytes, &expected[first]);
         ASSERT_EQ(to, expected) << first << " " << bytes;
@@ -72,13 +72,13 @@ TEST(ResultStream, CopiesEveryRun) {
   }
 }
 
-TEST(ResultStream, WritesEveryElementOnce) {
+TEST(NonTemporalStore, WritesEveryElementOnce) {
   for (const std::int64_t result_bytes : {std::int64_t{1}, std::int64_t{1} << 50}) {
     for (std::size_t before = 0; before < 17; ++before) {  // wherever in a line the first one is
       std::vector<float> y(2500 + before + 1, -1);
       float* const first_y = y.data() + before;
       // What is fetched ahead may be nobody's memory.
-      ResultStream(result_bytes)
+      NonTemporalStore(result_bytes)
           .Write(first_y, 2500, {first_y, first_y + (std::int64_t{1} << 30)},
                  [](std::int64_t first, float* to, std::int64_t count) {
                    std::iota(to, to + count, static_cast<float>(first));

@@ -1,5 +1,5 @@
-// Results too large to be found in a cache afterwards are stored past it: a line that is written
-// whole need not be read first, which is a third of a copy's traffic.
+// Non-temporal stores of results that are too large for the caches: a line that is written whole
+// need not be read first, which is a third of a copy's traffic.
 #pragma once
 
 #include <algorithm>
@@ -18,29 +18,30 @@
 
 namespace reprise {
 
-// One for each part of the work that writes a result, for as long as the part takes: what it stored
-// is visible to other threads once it is gone.
-class ResultStream {
+// Each chunk of a parallel-for that writes a result has its own. Its destructor makes the stored
+// values visible to other threads.
+class NonTemporalStore {
  public:
-  // Streams if the whole result is larger than the second caches of this process' cores.
-  explicit ResultStream(std::int64_t result_bytes);
-  ~ResultStream();
-  ResultStream(const ResultStream&) = delete;
-  ResultStream& operator=(const ResultStream&) = delete;
+  // Stores are non-temporal if the whole result is larger than the L2 caches of this process'
+  // cores.
+  explicit NonTemporalStore(std::int64_t result_bytes);
+  ~NonTemporalStore();
+  NonTemporalStore(const NonTemporalStore&) = delete;
+  NonTemporalStore& operator=(const NonTemporalStore&) = delete;
 
-  [[nodiscard]] bool streams() const { return streams_; }
+  [[nodiscard]] bool non_temporal() const { return non_temporal_; }
 
-  // Where reading will have come to soon, of each operand: fetched into the caches line by line as
-  // the result is stored, else the memory would be idle in turn, now its reading half, now its
-  // writing half. Need not be memory of anybody's. Far enough ahead, measured, is some 4 KiB.
+  // Where the loop will read soon, of each operand: prefetched line by line as the result is
+  // stored. Without this the memory would either read or write, never both. The addresses need not
+  // be valid. Measurements found 4 KiB far enough ahead.
   using Ahead = std::span<const void* const>;
   static constexpr std::int64_t kAheadFloats = 1024;
 
-  // memcpy; `ahead` is fetched if this streams.
+  // memcpy; `ahead` is prefetched if stores are non-temporal.
   void Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead = {}) const;
 
-  // Elements of a block that is written on its way: so few that a core reads and writes at the same
-  // time, enough to be worth a call.
+  // Elements of a block in Write: few enough that a core reads and writes at the same time, enough
+  // to be worth a call.
   static constexpr std::int64_t kBlock = 256;
 
   static constexpr std::int64_t kLineFloats = 16;
@@ -53,23 +54,23 @@ class ResultStream {
     const std::int64_t into = FloatsIntoLine(at);
     return into == 0 ? 0 : std::min(n, kLineFloats - into);
   }
-  // kLineFloats floats; both begin a line. `kOn`: what the calling function is compiled for.
+  // kLineFloats floats; both begin a line. `kOn`: the instruction set of the calling function.
   template <Processor kOn>
   [[gnu::always_inline]] void StoreLine(float* to, const float* from) const {
-    if (streams_) {
-      StreamLine<kOn>(to, from);
+    if (non_temporal_) {
+      StoreNonTemporal<kOn>(to, from);
     } else {
       std::memcpy(to, from, kLineBytes);
     }
   }
   // The same, always by non-temporal stores; `from` may begin anywhere.
   template <Processor kOn>
-  [[gnu::always_inline]] static void StreamLine(void* to, const void* from) {
+  [[gnu::always_inline]] static void StoreNonTemporal(void* to, const void* from) {
 #if defined(__SSE2__)
     if constexpr (kOn == Processor::kV4) {
-      StreamWideLine(to, from);
+      StoreWide(to, from);
     } else if constexpr (kOn == Processor::kV3) {
-      StreamHalves(to, from);
+      StoreHalves(to, from);
     } else {
       for (std::size_t k = 0; k < kLineBytes / sizeof(__m128i); ++k) {
         _mm_stream_si128(static_cast<__m128i*>(to) + k,
@@ -81,20 +82,20 @@ class ResultStream {
 #endif
   }
 
-  // Has body(first, y, count) write elements first … first + count - 1 of `to` to y: all at once in
-  // place, or by blocks of up to kBlock on their way.
+  // Calls body(first, y, count), which writes elements first … first + count - 1 of `to` to y: all
+  // at once in place, or by blocks of up to kBlock, which are then stored non-temporally.
   template <typename Body>
   void Write(float* to, std::int64_t n, std::initializer_list<const float*> ahead,
              const Body& body) const {
-    if (!streams_) {
+    if (!non_temporal_) {
       body(std::int64_t{0}, to, n);
       return;
     }
     alignas(kLineBytes) std::array<float, kBlock> block;
     std::array<const void*, 3> fetch{};
-    std::int64_t room = std::ssize(block) - FloatsIntoLine(to);  // so that the others begin lines
-    for (std::int64_t at = 0; at < n; room = std::ssize(block)) {
-      const std::int64_t count = std::min(room, n - at);
+    std::int64_t limit = std::ssize(block) - FloatsIntoLine(to);  // later blocks begin lines
+    for (std::int64_t at = 0; at < n; limit = std::ssize(block)) {
+      const std::int64_t count = std::min(limit, n - at);
       body(at, block.data(), count);
       std::transform(ahead.begin(), ahead.end(), fetch.begin(),
                      [&](const float* x) { return x + at; });
@@ -107,18 +108,18 @@ class ResultStream {
  private:
   static constexpr std::size_t kLineBytes = 64;
 #if defined(__SSE2__)
-  // One store: it takes one place in the queue of stores, where four would take four.
-  [[gnu::target("avx512f")]] static void StreamWideLine(void* to, const void* from) {
+  // One store takes one slot of the store buffer; four would take four.
+  [[gnu::target("avx512f")]] static void StoreWide(void* to, const void* from) {
     _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
   }
-  [[gnu::target("avx2")]] static void StreamHalves(void* to, const void* from) {
+  [[gnu::target("avx2")]] static void StoreHalves(void* to, const void* from) {
     auto* half = static_cast<__m256i*>(to);
     const auto* own = static_cast<const __m256i*>(from);
     _mm256_stream_si256(half, _mm256_loadu_si256(own));
     _mm256_stream_si256(half + 1, _mm256_loadu_si256(own + 1));
   }
 #endif
-  bool streams_;
+  bool non_temporal_;
 };
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 
 #include <array>
 #include <atomic>
@@ -8,27 +8,27 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 
 namespace reprise {
 namespace {
 
 using Body = std::function<void(std::int64_t, std::int64_t)>;
 
-// Parts for each core: more than one, because cores are shared and seldom equally fast.
-constexpr std::int64_t kPartsPerCore = 4;
+// More than one chunk per core, because cores are shared and seldom equally fast.
+constexpr std::int64_t kChunksPerCore = 4;
 
-// A share of the work for each thread, which takes the share's parts in order: what one part has
-// fetched ahead is there for the next, and the same thread finds again what it wrote in the call
-// before. Who is done helps the others.
+// Each thread has a share of the work and takes its chunks in order. The next chunk then uses what
+// the last one prefetched, and in the next call the same thread finds its data in its cache. A
+// thread that finishes early takes chunks from the others.
 class Job {
  public:
-  Job(const Body& body, std::int64_t count, std::int64_t part, std::int64_t threads)
-      : body_(body), part_(part), shares_(static_cast<std::size_t>(threads)) {
-    const std::int64_t parts = (count + part - 1) / part;
+  Job(const Body& body, std::int64_t count, std::int64_t chunk, std::int64_t threads)
+      : body_(body), chunk_(chunk), shares_(static_cast<std::size_t>(threads)) {
+    const std::int64_t chunks = (count + chunk - 1) / chunk;
     std::int64_t begin = 0;
     for (std::int64_t i = 0; i < threads; ++i) {
-      const std::int64_t end = std::min(count, parts * (i + 1) / threads * part);
+      const std::int64_t end = std::min(count, chunks * (i + 1) / threads * chunk);
       Share& share = shares_[static_cast<std::size_t>(i)];
       share.next = begin;
       share.end = begin = end;
@@ -37,8 +37,8 @@ class Job {
   void Work(std::size_t thread) {
     for (std::size_t i = 0; i < shares_.size(); ++i) {
       Share& share = shares_[(thread + i) % shares_.size()];
-      for (std::int64_t begin = 0; (begin = share.next.fetch_add(part_)) < share.end;) {
-        body_(begin, std::min(share.end, begin + part_));
+      for (std::int64_t begin = 0; (begin = share.next.fetch_add(chunk_)) < share.end;) {
+        body_(begin, std::min(share.end, begin + chunk_));
       }
     }
   }
@@ -49,7 +49,7 @@ class Job {
     std::int64_t end = 0;
   };
   const Body& body_;
-  const std::int64_t part_;
+  const std::int64_t chunk_;
   std::vector<Share> shares_;
 };
 
@@ -79,7 +79,7 @@ class Workers {
   // False if another thread's job is running.
   bool Run(Job& job) {
     if (running_.exchange(true, std::memory_order_acquire)) {
-      return false;  // or this one's own, of which the caller is a part
+      return false;  // that thread may be this one, within its own job
     }
     {
       const std::lock_guard lock(mutex_);
@@ -89,7 +89,7 @@ class Workers {
     changed_.notify_all();
     job.Work(0);
     std::unique_lock lock(mutex_);
-    job_ = nullptr;  // who comes late finds nothing
+    job_ = nullptr;  // a worker that wakes late finds no job
     left_.wait(lock, [&] { return inside_ == 0; });
     running_.store(false, std::memory_order_release);
     return true;
@@ -128,20 +128,20 @@ class Workers {
 
 }  // namespace
 
-std::int64_t PartCores() {
+std::int64_t ParallelCores() {
   static const std::int64_t cores = OwnCores();
   return cores;
 }
 
-void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
+void ParallelFor(std::int64_t count, std::int64_t grain_size, const Body& body) {
   if (count <= 0) {
     return;
   }
-  static Workers workers(static_cast<int>(PartCores()) - 1);
-  const std::int64_t pieces = PartCores() * kPartsPerCore;
-  const std::int64_t part = std::max(grain, (count + pieces - 1) / pieces);
-  if (workers.count() > 0 && part * 2 <= count) {
-    Job job(body, count, part, workers.count() + 1);
+  static Workers workers(static_cast<int>(ParallelCores()) - 1);
+  const std::int64_t wanted = ParallelCores() * kChunksPerCore;
+  const std::int64_t chunk = std::max(grain_size, (count + wanted - 1) / wanted);
+  if (workers.count() > 0 && chunk * 2 <= count) {
+    Job job(body, count, chunk, workers.count() + 1);
     if (workers.Run(job)) {
       return;
     }
@@ -149,11 +149,11 @@ void InParts(std::int64_t count, std::int64_t grain, const Body& body) {
   body(0, count);
 }
 
-void CopyInParts(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  InParts(bytes, GrainOf(2), [=](std::int64_t begin, std::int64_t end) {
+void ParallelCopy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  ParallelFor(bytes, GrainSize(2), [=](std::int64_t begin, std::int64_t end) {
     const std::array<const void*, 1> ahead = {
-        from + begin + ResultStream::kAheadFloats * std::int64_t{sizeof(float)}};
-    ResultStream(bytes).Copy(to + begin, from + begin, end - begin, ahead);
+        from + begin + NonTemporalStore::kAheadFloats * std::int64_t{sizeof(float)}};
+    NonTemporalStore(bytes).Copy(to + begin, from + begin, end - begin, ahead);
   });
 }
 
