@@ -57,7 +57,7 @@ Result<int> CountProcesses(const RunsFlags& flags, const RepeatedReplay& replay)
   }
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(replay.request.set_directory, options.part));
   REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, 1));
-  const auto ranks = static_cast<int>(mapping.played.size());
+  const auto ranks = static_cast<int>(mapping.replayed.size());
   if (ranks % replay.ranks_per_process != 0) {
     return UsageError(
         fmt::format("--ranks-per-process {}: it does not divide the {} ranks to replay",

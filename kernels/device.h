@@ -27,10 +27,10 @@ class Buffer {
   }
   // The bytes themselves where DeviceInfo::memory_is_host, nullptr elsewhere.
   [[nodiscard]] virtual std::byte* host_data() = 0;
-  // For each of several storages that take turns in this memory, a buffer of its own, where the
-  // backend can make use of knowing them apart; nullptr elsewhere. The memory lives as long as any.
-  // `only_tasks`: whatever reads or writes this storage was lowered from a call.
-  [[nodiscard]] virtual std::unique_ptr<Buffer> Tenant(bool /*only_tasks*/) { return nullptr; }
+  // An aliased buffer of this memory for one of the storages that use it in turn; nullptr where the
+  // backend gains nothing from one. The memory lives as long as its last alias. `only_tasks`:
+  // everything that reads or writes this storage was lowered from a call.
+  [[nodiscard]] virtual std::unique_ptr<Buffer> Alias(bool /*only_tasks*/) { return nullptr; }
 };
 
 // Host memory that copies to and from one device are fastest with: pinned, where its driver can.

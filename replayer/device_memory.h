@@ -33,7 +33,7 @@ class DeviceMemory final : public Bindings {
   template <typename Choose>
   Status FillInputs(const Choose& chosen);  // of inputs_ those that are chosen
   // Only where a storage is over before the next one in its buffer begins.
-  void CreateTenants(const MemoryPlan& plan);
+  void CreateAliases(const MemoryPlan& plan);
 
   struct ScratchSlot {
     std::uint32_t stream;
@@ -46,7 +46,7 @@ class DeviceMemory final : public Bindings {
   std::int64_t changing_bytes_ = 0;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::unordered_map<std::int64_t, std::uint32_t> buffer_of_;
-  std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> tenants_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> aliases_;
   std::vector<ScratchSlot> scratch_;
   std::int64_t allocated_bytes_ = 0;
 };

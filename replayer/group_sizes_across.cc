@@ -89,7 +89,7 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
 
 namespace {
 
-// Which transfers a rank plays of one sequence, and where.
+// Which transfers a rank replays of one sequence, and where.
 using ByIndex = std::map<std::int64_t, const PlannedTransfer*>;
 
 class SameTransfers {

@@ -29,7 +29,7 @@ std::string Listed(const std::set<std::string>& names) {
   return text;
 }
 
-// The steps to play, sorted; all of them if none is named.
+// The steps to replay, sorted; all of them if none is named.
 Result<std::vector<std::int32_t>> ChosenSteps(const Graph& graph, const PartOptions& part) {
   const auto count = static_cast<std::int32_t>(graph.metadata().steps.size());
   std::vector<std::int32_t> steps = part.steps;

@@ -46,7 +46,7 @@ Diagnostics Without(const Diagnostics& diagnostics, const Occurrences& taken_bac
 
 Status Session::CheckSize() const {
   const int started = communicator_.size();
-  const auto needed = static_cast<int>(mapping_.played.size());
+  const auto needed = static_cast<int>(mapping_.replayed.size());
   if (needed == started) {
     return {};
   }

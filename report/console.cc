@@ -313,7 +313,7 @@ constexpr ReportSection kReportSections[] = {
     {"shapes", ShapeSection},
     {"difference", DifferenceText},
     {"nodes", NodeErrorsText},
-    {"operations", OffendersText},
+    {"operations", TopDifferencesText},
     {"critical-path", CriticalPathText},
     {"threads", ActorsText},
     {"overlap", OverlapText},

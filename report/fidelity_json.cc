@@ -27,7 +27,7 @@ Json NodesJson(const NodeErrors& nodes) {
           {"p95", nodes.p95},     {"within_tenth", nodes.within_tenth}};
 }
 
-Json OffenderJson(const OffenderRow& row) {
+Json TopDifferenceJson(const TopDifferenceRow& row) {
   return {{"name", row.name},
           {"class", row.op_class},
           {"kernel", row.kernel},
@@ -67,7 +67,7 @@ void AddFidelityJson(const FidelityDetails& details, Json& json) {
   json["difference_unknown_because"] =
       details.why_not.empty() ? Json(nullptr) : Json(details.why_not);
   json["nodes"] = details.nodes ? NodesJson(*details.nodes) : Json(nullptr);
-  json["offenders"] = RowsJson(details.offenders, OffenderJson);
+  json["offenders"] = RowsJson(details.top_differences, TopDifferenceJson);
   json["critical_path"] = RowsJson(details.critical_path, PathJson);
   json["actors"] = RowsJson(details.actors, ActorJson);
   json["overlap"] = RowsJson(details.overlap, OverlapJson);

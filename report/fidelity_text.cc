@@ -71,14 +71,14 @@ std::string NodeLine(const NodeErrors& nodes, bool error) {
 }  // namespace
 
 // Each row's cause is a line below it.
-std::string OffendersText(const Report& report, const Style& style) {
+std::string TopDifferencesText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   if (!HasRecordedTimes(report)) {
     return "";
   }
   Table table(
       {"operation", "count", "recorded", ReplayedName(report.verdict), RatioName(report.verdict)});
-  for (const OffenderRow& row : details.offenders) {
+  for (const TopDifferenceRow& row : details.top_differences) {
     table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns),
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)},

@@ -11,7 +11,7 @@ namespace reprise {
 
 [[nodiscard]] std::string DifferenceText(const Report& report, const Style& style);
 [[nodiscard]] std::string NodeErrorsText(const Report& report, const Style& style);
-[[nodiscard]] std::string OffendersText(const Report& report, const Style& style);
+[[nodiscard]] std::string TopDifferencesText(const Report& report, const Style& style);
 [[nodiscard]] std::string CriticalPathText(const Report& report, const Style& style);
 [[nodiscard]] std::string ActorsText(const Report& report, const Style& style);
 [[nodiscard]] std::string OverlapText(const Report& report, const Style& style);

@@ -23,7 +23,7 @@ constexpr int kTagsOfPair = 1024;
 static_assert(kFoldedPairTag < kTagsOfPair);
 static_assert(kMaxRanksPerProcess * kMaxRanksPerProcess * kTagsOfPair <= kTransportTags);
 
-// Who plays whom: rank r of `ranks` lives in the process whose block holds it.
+// Which process has which ranks: each has a block of consecutive ones.
 struct Folding {
   int ranks;
   int processes;

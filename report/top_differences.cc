@@ -1,4 +1,4 @@
-#include "report/offenders.h"
+#include "report/top_differences.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace
 
-std::string Offenders::SpeedCause(const Operation& operation) {
+std::string TopDifferences::SpeedCause(const Operation& operation) {
   const double recorded_s = Seconds(operation.row.recorded_ns);
   const double replayed_s = Seconds(operation.row.replayed_ns);
   const bool compute = operation.flops > 4 * operation.bytes;
@@ -31,7 +31,7 @@ std::string Offenders::SpeedCause(const Operation& operation) {
                      work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
 }
 
-std::string Offenders::ModelledCause(TimeSource source) {
+std::string TopDifferences::ModelledCause(TimeSource source) {
   switch (source) {
     case TimeSource::kScaled:
       return "scaled: recorded time times the ratio of both machines' models";
@@ -44,8 +44,8 @@ std::string Offenders::ModelledCause(TimeSource source) {
   }
 }
 
-std::string Offenders::LikelyCause(const Operation& operation, bool oversubscribed) {
-  const OffenderRow& row = operation.row;
+std::string TopDifferences::LikelyCause(const Operation& operation, bool oversubscribed) {
+  const TopDifferenceRow& row = operation.row;
   if (operation.mode == ReplayMode::kSurrogate) {
     return "surrogate: no kernel takes this call, another one of the same bytes and FLOPs ran";
   }
@@ -67,7 +67,7 @@ std::string Offenders::LikelyCause(const Operation& operation, bool oversubscrib
   return SpeedCause(operation);
 }
 
-void Offenders::AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation) {
+void TopDifferences::AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation) {
   const NodeInfo& node = rank.data().nodes[i];
   if (operation.row.count == 0) {
     operation.row.name = node.name;
@@ -93,13 +93,13 @@ void Offenders::AddNode(const MeasuredRank& rank, std::size_t i, Operation& oper
   operation.spread_ns += static_cast<double>(longest_ns - shortest_ns);
 }
 
-Offenders::Operation& Offenders::Find(const NodeInfo& node) {
+TopDifferences::Operation& TopDifferences::Find(const NodeInfo& node) {
   const View view{node.name, node.op_class, node.kernel};
   const auto found = operations_.find(view);
   return found != operations_.end() ? found->second : operations_[Key(view)];
 }
 
-void Offenders::Add(std::span<const MeasuredRank> ranks) {
+void TopDifferences::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
@@ -111,7 +111,7 @@ void Offenders::Add(std::span<const MeasuredRank> ranks) {
   }
 }
 
-std::vector<OffenderRow> Offenders::Finish(bool oversubscribed) const {
+std::vector<TopDifferenceRow> TopDifferences::Finish(bool oversubscribed) const {
   std::vector<const Operation*> sorted;
   sorted.reserve(operations_.size());
   for (const auto& [unused, operation] : operations_) {
@@ -124,7 +124,7 @@ std::vector<OffenderRow> Offenders::Finish(bool oversubscribed) const {
     return apart_ns(a) > apart_ns(b);
   });
   sorted.resize(std::min(sorted.size(), kMax));
-  std::vector<OffenderRow> rows;
+  std::vector<TopDifferenceRow> rows;
   for (const Operation* operation : sorted) {
     rows.push_back(operation->row);
     rows.back().cause = LikelyCause(*operation, oversubscribed);

@@ -15,16 +15,16 @@
 namespace reprise {
 
 // Takes ranks in any number of parts. Only report/ sees this.
-class Offenders {
+class TopDifferences {
  public:
   void Add(std::span<const MeasuredRank> ranks);
   // Ten at most, by |difference|.
-  [[nodiscard]] std::vector<OffenderRow> Finish(bool oversubscribed) const;
+  [[nodiscard]] std::vector<TopDifferenceRow> Finish(bool oversubscribed) const;
 
  private:
   // All nodes of one operation.
   struct Operation {
-    OffenderRow row;
+    TopDifferenceRow row;
     ReplayMode mode = ReplayMode::kReal;
     TimeSource time_from = TimeSource::kNone;
     double flops = 0, bytes = 0;
