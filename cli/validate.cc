@@ -153,7 +153,7 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
   }
 }
 
-// MatchTransfers tells all mismatches in one message, one a line under a heading.
+// MatchTransfers reports all mismatches in one message, one a line under a heading.
 void AppendLines(std::string_view message, std::vector<std::string>& lines) {
   const std::size_t heading = message.find('\n');
   for (std::size_t at = heading == std::string_view::npos ? 0 : heading + 1; at < message.size();) {

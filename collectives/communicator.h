@@ -209,7 +209,7 @@ void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
 // every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
 // (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;
 // success if none. Transfers to the outside are not compared. Of each sequence only the first
-// mismatch is told, the rest counted.
+// mismatch is reported, the rest counted.
 [[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
                                     const RanksOfGroup& ranks_of_group);
 

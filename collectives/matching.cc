@@ -80,7 +80,7 @@ Status MatchTransfers(const Plans& plans, const RanksOfGroup& ranks_of_group) {
       texts.push_back(std::move(mismatch->text));
     }
   }
-  return TellMismatches(texts, texts.size());
+  return ReportMismatches(texts, texts.size());
 }
 
 }  // namespace reprise

@@ -34,7 +34,7 @@ void FillSplits(const Members& members) {
   const bool same = std::all_of(members.begin(), members.end(),
                                 [kind](const auto* member) { return member->spec.kind == kind; });
   if (!same) {
-    return;  // a mismatch, which matching tells
+    return;  // a mismatch, which matching reports
   }
   if (HasShares(kind)) {
     FillFromShares(members);

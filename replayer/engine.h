@@ -62,9 +62,9 @@ class Engine {
   // One thread at a time asks; any thread.
   [[nodiscard]] Progress GetProgress();
   [[nodiscard]] RankState GetState() const;
-  // Ends the run on all ranks with the reason `told`; this rank's own error is `found`. If another
-  // rank failed first, the reason is that rank's. From any thread.
-  void GiveUp(const Error& told, const Error& found);
+  // Ends the run on all ranks with the reason `reported`; this rank's own error is `found`. If
+  // another rank failed first, the reason is that rank's. From any thread.
+  void GiveUp(const Error& reported, const Error& found);
   // Why the engine is unusable, if it is.
   [[nodiscard]] std::optional<Error> failure() const;
   // WaitUntilNs, which the watchdog sees as an intended wait.

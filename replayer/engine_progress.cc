@@ -95,7 +95,7 @@ RankState Engine::GetState() const {
   return state;
 }
 
-void Engine::GiveUp(const Error& told, const Error& found) {
+void Engine::GiveUp(const Error& reported, const Error& found) {
   if (failing_.exchange(true)) {
     scheduler_.Stop();
     return;
@@ -105,9 +105,9 @@ void Engine::GiveUp(const Error& told, const Error& found) {
     error_ = error;
   };
   set(found);  // before anything can end because of it
-  communicator_.RaiseAbort(told);
+  communicator_.RaiseAbort(reported);
   if (const std::optional<Error> first = communicator_.PollAbort();
-      first && !first->message.ends_with(told.message)) {
+      first && !first->message.ends_with(reported.message)) {
     set(*first);
   }
   scheduler_.Stop();

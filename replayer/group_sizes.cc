@@ -133,7 +133,7 @@ void FitCollective(const GroupFit& fit,
   bool uneven = false;
   for (const auto& [rank, spec] : members) {
     if (spec->kind != first.kind) {
-      return;  // a mismatch, which matching tells
+      return;  // a mismatch, which matching reports
     }
     uneven = uneven || fit.SaysUneven(*spec, spec->root == rank) ||
              (!one_trace && HasShares(spec->kind) &&

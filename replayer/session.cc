@@ -298,9 +298,9 @@ Watchdog::Callbacks Session::WatchdogCallbacks() {
   return {.progress = [this] { return engine_->GetProgress(); },
           .state = [this] { return engine_->GetState(); },
           .give_up =
-              [this](const Error& told, const Error& found) {
-                RecordFailure(told);  // the system may kill this process before it has ended
-                engine_->GiveUp(told, found);
+              [this](const Error& reported, const Error& found) {
+                RecordFailure(reported);  // the system may kill this process before it has ended
+                engine_->GiveUp(reported, found);
               },
           .interrupted = request_.interrupted};
 }

@@ -40,8 +40,9 @@ class Watchdog {
   struct Callbacks {
     std::function<Progress()> progress;
     std::function<RankState()> state;  // rank, host and quiet_ns are filled in by the watchdog
-    // On the rank that finds the standstill: `told` is for all ranks, `found` has the table too.
-    std::function<void(const Error& told, const Error& found)> give_up;
+    // On the rank that finds the standstill: `reported` is for all ranks, `found` has the table
+    // too.
+    std::function<void(const Error& reported, const Error& found)> give_up;
     // Whether the user or the system wants the run to end, and why; may be empty.
     std::function<std::optional<Error>()> interrupted;
   };
@@ -70,7 +71,7 @@ class Watchdog {
   void AskAll(std::int64_t now_ns);
   void EndRound(std::int64_t now_ns);
   void Answer(int to, std::string_view round, std::int64_t now_ns);
-  void GiveUp(const Error& told, const Error& found);
+  void GiveUp(const Error& reported, const Error& found);
   void GiveUpStandstill();
   [[nodiscard]] std::int64_t QuietNs(std::int64_t now_ns) const;
   [[nodiscard]] RankState OwnState(std::int64_t now_ns) const;

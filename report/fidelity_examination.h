@@ -28,7 +28,7 @@ class NodeErrorSums {
 
 // Takes ranks in any number of parts. The difference and the critical path want all of them in one
 // part; with them, actors and overlap are of the iteration whose pass time is the median. Nodes and
-// top_differences are of medians over all iterations.
+// top differences are of medians over all iterations.
 class FidelityExamination {
  public:
   // `outline` has all ranks' steps. Both must outlive it; `oversubscribed` is named as a cause.

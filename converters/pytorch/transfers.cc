@@ -169,9 +169,9 @@ void FindIssuedTransfers(const OperationList& list, const std::vector<Classified
     }
     const HostNode* call = finder.HostOf(i);
     const HostNode* record = finder.HostOf(finder.RecordIn(i));
-    const HostNode* teller = record != nullptr && record->comm != nullptr ? record : call;
-    if (teller == nullptr ||
-        !ParseCommKind(teller->comm != nullptr ? teller->comm->collective : *teller->name)) {
+    const HostNode* source = record != nullptr && record->comm != nullptr ? record : call;
+    if (source == nullptr ||
+        !ParseCommKind(source->comm != nullptr ? source->comm->collective : *source->name)) {
       continue;
     }
     TransferRecord transfer{.call = i, .thread = finder.Op(i).thread};

@@ -1,4 +1,4 @@
-// Which two members of a collective do not match, and how: the members find out, and one says it.
+// Which two members of a collective do not match, and how. All members find out; one reports it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Words = GroupRounds::Words;
 constexpr std::int64_t kNobody = INT64_MAX;
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 
-// What each member says of itself at the first mismatch.
+// What each member contributes at the first mismatch.
 struct Row {
   std::int64_t length = 0;
   std::int64_t fingerprint = 0;
@@ -52,7 +52,7 @@ Row RowOf(const MatchedGroup& group, const Words& blocks_for_me) {
   return row;
 }
 
-// Positions of the two members that the message is about; the first of them tells it.
+// Positions of the two members that the message is about; the first of them reports it.
 std::pair<int, int> Choose(const std::vector<Row>& rows, std::size_t n) {
   const auto find = [&](const auto& wanted) {
     return static_cast<int>(std::find_if(rows.begin(), rows.end(), wanted) - rows.begin());
@@ -94,9 +94,9 @@ MemberSequence Part(const std::vector<PlannedTransfer*>& transfers) {
   return {.length = transfers.size(), .known = {transfers.begin(), transfers.end()}};
 }
 
-// Said by the first of the two; `theirs` is the other's from the mismatch on.
-Finding Tell(const MatchedGroup& group, const std::vector<Row>& rows, std::pair<int, int> members,
-             const std::vector<PlannedTransfer>& theirs) {
+// Reported by the first of the two; `theirs`: the other's transfers from the mismatch on.
+Finding FindingOf(const MatchedGroup& group, const std::vector<Row>& rows,
+                  std::pair<int, int> members, const std::vector<PlannedTransfer>& theirs) {
   const std::size_t n = *group.first_mismatch;
   const std::vector<std::int32_t> ranks(group.member->place.ranks.begin(),
                                         group.member->place.ranks.end());
@@ -126,8 +126,8 @@ Finding Tell(const MatchedGroup& group, const std::vector<Row>& rows, std::pair<
 
 }  // namespace
 
-Status TellCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
-                       std::vector<Finding>& findings) {
+Status MatchCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
+                        std::vector<Finding>& findings) {
   std::vector<Words> blocks(groups.size());
   std::vector<Words> words(groups.size());
   for (std::size_t k = 0; k < groups.size(); ++k) {
@@ -155,14 +155,14 @@ Status TellCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& gro
     takes_part[k] = true;
     const std::size_t n = *groups[k].first_mismatch;
     members[k] = Choose(RowsOf(all[k]), n);
-    const auto& [teller, other] = members[k];
-    if (groups[k].member->place.rank == other && other != teller &&
+    const auto& [reporter, other] = members[k];
+    if (groups[k].member->place.rank == other && other != reporter &&
         n < groups[k].collectives.size()) {
       const std::span<PlannedTransfer* const> rest = std::span(groups[k].collectives).subspan(n);
       const std::vector<const PlannedTransfer*> window(
           rest.begin(),
           rest.begin() + static_cast<std::ptrdiff_t>(std::min(rest.size(), kOrderLookAhead)));
-      parcels[k][teller] = EncodeTransfers(window, kWindowBytes);
+      parcels[k][reporter] = EncodeTransfers(window, kWindowBytes);
     }
   }
   REPRISE_ASSIGN(auto arrived, rounds.Deliver(parcels, takes_part));
@@ -170,7 +170,7 @@ Status TellCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& gro
     if (takes_part[k] && groups[k].member->place.rank == members[k].first) {
       const auto theirs = DecodeTransfers(arrived[k][members[k].second]);
       findings.push_back(
-          theirs ? Tell(groups[k], RowsOf(all[k]), members[k], *theirs)
+          theirs ? FindingOf(groups[k], RowsOf(all[k]), members[k], *theirs)
                  : Finding{{.group = groups[k].member->id}, 0, 0, theirs.error().message});
     }
   }

@@ -60,8 +60,8 @@ void Compare(const MatchedGroup& group, int from, const std::string& text,
 
 }  // namespace
 
-Status TellPairs(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
-                 std::vector<Finding>& findings) {
+Status MatchPairs(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
+                  std::vector<Finding>& findings) {
   std::vector<Words> digests(groups.size());
   std::vector<Words> wanted(groups.size());
   std::vector<bool> takes_part(groups.size());
