@@ -6,12 +6,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "collectives/bench/bench.h"
+#include "collectives/bench/collective_bench.h"
 #include "core/counted.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
 #include "kernels/backend.h"
-#include "kernels/bench/bench.h"
+#include "kernels/bench/kernel_bench.h"
 
 namespace reprise {
 namespace {

@@ -28,10 +28,10 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
-#include "replayer/choices.h"
 #include "replayer/device_choice.h"
 #include "replayer/dry.h"
-#include "replayer/fold.h"
+#include "replayer/option_texts.h"
+#include "replayer/ranks_of_process.h"
 
 namespace reprise {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "collectives/compare.h"
 #include "collectives/fingerprint.h"
 #include "collectives/layout.h"
+#include "collectives/same_transfer.h"
 
 namespace reprise {
 namespace {

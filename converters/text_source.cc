@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "converters/unpack.h"
+#include "converters/decompression.h"
 #include "core/input_file.h"
 
 namespace reprise {

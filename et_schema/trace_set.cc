@@ -14,7 +14,7 @@
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/groups.h"
+#include "et_schema/group_files.h"
 #include "et_schema/io.h"
 
 namespace reprise {

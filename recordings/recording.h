@@ -125,7 +125,7 @@ struct PhaseEnergy {
   std::int64_t tokens = 0;
 };
 
-// Power above the usual of one meter of a run (recordings/power.h).
+// Power above the usual of one meter of a run (recordings/run_power.h).
 struct PeakOfPower {
   std::string host, device, metric;
   bool modelled = false;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "replayer/lowering.h"
+#include "replayer/planned_launches.h"
 
 namespace reprise {
 

@@ -41,7 +41,7 @@ class Engine {
  public:
   // `device` and `memory` null where nothing runs on a device. `memory` has buffers for every
   // storage of the plan. All references must outlive the engine. Compiles and binds every launch.
-  // Nodes of `plan` without a launch become timed (lowering.h).
+  // Nodes of `plan` without a launch become timed (planned_launches.h).
   static Result<std::unique_ptr<Engine>> Create(const Graph& graph, Plan& plan,
                                                 const ReplayOptions& options,
                                                 Communicator& communicator, RankGroups& groups,

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/choices.h"
+#include "collectives/algorithms/algorithm_choices.h"
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "collectives/match_across.h"
-#include "replayer/choices.h"
 #include "replayer/group_sizes.h"
+#include "replayer/option_texts.h"
 #include "replayer/selection.h"
 
 namespace reprise {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "replayer/choices.h"
+#include "replayer/option_texts.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "core/output_kind.h"
-#include "telemetry/placement.h"
+#include "telemetry/process_placement.h"
 
 namespace reprise {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "report/energy.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 
 namespace reprise {
 

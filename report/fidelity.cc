@@ -3,9 +3,9 @@
 #include <map>
 
 #include "report/append.h"
-#include "report/difference.h"
 #include "report/fidelity_examination.h"
 #include "report/intervals.h"
+#include "report/timing_comparison.h"
 
 namespace reprise {
 namespace {

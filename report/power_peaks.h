@@ -1,11 +1,11 @@
-// Power above the usual, and heating (report/thermal.h). Only report/ sees this.
+// Power above the usual, and heating (report/throttling.h). Only report/ sees this.
 #pragma once
 
 #include <optional>
 #include <span>
 
 #include "report/series.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 
 namespace reprise {
 

@@ -15,7 +15,7 @@
 #include "report/fidelity.h"
 #include "report/machines.h"
 #include "report/phase_uses.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 #include "report/values.h"
 #include "report/verdict.h"
 #include "run/run.h"

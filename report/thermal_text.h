@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/table.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 
 namespace reprise {
 

@@ -1,4 +1,4 @@
-// When and why a device throttled (report/thermal.h). Only report/ sees this.
+// When and why a device throttled (report/throttling.h). Only report/ sees this.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 #include "report/load.h"
 #include "report/measured.h"
 #include "report/series.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 
 namespace reprise {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "run/database.h"
-#include "run/rows.h"
+#include "run/table_rows.h"
 
 namespace reprise {
 namespace {

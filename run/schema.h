@@ -1,5 +1,5 @@
 // The tables of a run's SQLite files, as data: run/schema.def lists them, docs/run_format.md
-// explains them to users. run/rows.h has their rows as structs.
+// explains them to users. run/table_rows.h has their rows as structs.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // direct: every member exchanges with every other at once; the fewest steps, the most messages.
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/scheduled_transfer.h"
+#include "collectives/host_reduction.h"
 #include "collectives/layout.h"
-#include "collectives/reduce.h"
 
 namespace reprise {
 

@@ -2,7 +2,7 @@
 // come back the same way; a ring's data in log2(n) steps (Rabenseifner's algorithm: Thakur,
 // Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005).
 #include "collectives/algorithms/fold.h"
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

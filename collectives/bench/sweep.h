@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/bench/bench.h"
+#include "collectives/bench/collective_bench.h"
 
 namespace reprise {
 

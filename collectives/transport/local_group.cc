@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "collectives/compare.h"
 #include "collectives/layout.h"
+#include "collectives/same_transfer.h"
 #include "collectives/transport/local_world.h"
 
 namespace reprise {

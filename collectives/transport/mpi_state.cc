@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "collectives/reduce.h"
+#include "collectives/host_reduction.h"
 #include "core/clock.h"
 
 namespace reprise {

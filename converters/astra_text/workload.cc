@@ -5,7 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "converters/unpack.h"
+#include "converters/decompression.h"
 
 namespace reprise::astra_text {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "converters/host_values.h"
+#include "converters/host_arguments.h"
 #include "converters/json_split.h"
 
 namespace reprise::chakra {

@@ -12,9 +12,9 @@
 #include "converters/pytorch/incarnations.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/kineto_results.h"
+#include "converters/pytorch/marked_ranges.h"
 #include "converters/pytorch/meta.h"
 #include "converters/pytorch/nccl.h"
-#include "converters/pytorch/ranges.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/operator_arguments.h"
 #include "costs/attention_pairs.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/random_draw.h"
 #include "kernels/views.h"
 

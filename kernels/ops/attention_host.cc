@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/attention_host_rows.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/ops/host_convert.h"

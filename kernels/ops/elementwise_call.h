@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/elementwise_ops.h"
 
 namespace reprise {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
 #include "kernels/kernel.h"
-#include "kernels/lowering.h"
 #include "kernels/ops/gemm_host.h"
 #include "kernels/ops/gemm_launch.h"
 #include "kernels/ops/gemm_product.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/gemm_tiles.h"
 
 namespace reprise {

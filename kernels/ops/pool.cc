@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/pool_call.h"
 #include "kernels/ops/pool_host.h"
 #include "kernels/tensor_access.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/random_draw.h"

@@ -1,5 +1,5 @@
 // Rows of elements by work-groups. For programs built with options such as -DX=float32 -DV=16 -DL=1
-// (RowLowering of kernels/ops/rows.h):
+// (RowLowering of kernels/ops/row_lowering.h):
 //   TYPE(X)            what a buffer holds       GET(X, p, i)       one element, as ACC
 //   PUT(X, p, i, v)    one element from ACC      VGET, VPUT         V elements from element i
 // ACC_NAME (float32, float64 or int64) is the type that the program computes in. V is the vector

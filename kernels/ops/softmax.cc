@@ -11,7 +11,7 @@
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 #include "kernels/ops/softmax_loops.h"
 #include "kernels/samples.h"
 

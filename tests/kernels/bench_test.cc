@@ -1,7 +1,5 @@
 // What `reprise bench kernels` stands on: cases, probes, operands, baselines. No times are
 // asserted.
-#include "kernels/bench/bench.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "kernels/baseline.h"
 #include "kernels/bench/bench_memory.h"
+#include "kernels/bench/kernel_bench.h"
 #include "kernels/ops/blas_product.h"
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/choices.h"
 #include "replayer/dry.h"
+#include "replayer/option_texts.h"
 #include "replayer/rank_mapping.h"
 #include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "machine/catalogue.h"
 #include "simulator/power_samples.h"
 

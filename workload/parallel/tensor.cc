@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/parameters.h"
 
