@@ -116,7 +116,7 @@ void Divide(int ranks, std::span<std::byte> inout) {
                   [ranks](T a, T) { return static_cast<T>(a / static_cast<Divisor>(ranks)); });
 }
 
-// One place that knows which C++ type stands for which dtype: calls visit.operator()<Format>().
+// Maps a dtype to its C++ type: calls visit.operator()<Format>().
 template <typename Visit>
 void WithFormat(DType dtype, Visit visit) {
   switch (dtype) {

@@ -86,7 +86,7 @@ class Matcher {
     return {};
   }
 
-  // Splits that only their owners know become everybody's; a difference may then be none.
+  // All members get the splits that only their owners have; some differences then disappear.
   Status CompleteUneven() {
     constexpr std::size_t kWords = 5;
     std::vector<Words> most(groups_.size());

@@ -1,5 +1,5 @@
 // Which sends and recvs do not match, and how: each receiving rank compares the digests of what
-// the others send to it, and asks for what differs.
+// the others send to it, and requests those that differ.
 #include <algorithm>
 
 #include "collectives/fingerprint.h"

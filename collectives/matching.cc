@@ -54,7 +54,7 @@ std::map<SequenceKey, std::vector<std::size_t>> SequencesOf(
     const std::vector<PlannedTransfer>& plan, std::int32_t rank) {
   std::map<SequenceKey, std::vector<std::size_t>> sequences;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (!plan[i].spec.outside) {  // else it meets nobody
+    if (!plan[i].spec.outside) {  // else it matches no other
       sequences[SequenceKeyOf(plan[i].spec, rank)].push_back(i);
     }
   }

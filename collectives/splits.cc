@@ -14,7 +14,7 @@ bool SharesAreIn(CommKind kind) {
   return kind == CommKind::kAllGather || kind == CommKind::kGather;
 }
 
-// From what each member says of its own share; nothing if all are even anyway.
+// From each member's own share; nothing if all shares are even.
 void FillFromShares(const Members& members) {
   std::vector<std::int64_t> splits;
   bool uneven = false;

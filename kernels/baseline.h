@@ -1,5 +1,5 @@
-// Other people's libraries beside which the kernels are measured. Opened at run time, so that
-// nothing here needs them; one that is not installed is a line in the output.
+// Baselines: other libraries, measured beside the kernels. They are opened at run time, so that no
+// build needs them; for one that is not installed the output has a line.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class Baseline {
  public:
   virtual ~Baseline() = default;
   [[nodiscard]] virtual std::string name() const = 0;  // "CLBlast"
-  // "1.5.3", and what the library says of itself; empty if it says nothing.
+  // "1.5.3", and what else the library reports of itself; empty if it reports nothing.
   [[nodiscard]] virtual std::string version() const = 0;
   [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;
   // The same call by the baseline, for streams of the device that the baseline was opened for. Does

@@ -87,9 +87,9 @@ struct DeviceFill {
 // Where DeviceInfo::memory_is_host: runs on the stream's thread, in order.
 struct HostTask {
   std::function<Status()> run;
-  // Around it, each may be empty, and outside the time that a profiling stream takes: what an
-  // original's host does before it calls an operation (bringing arguments together) and after
-  // (giving memory back), which a recording has between the two.
+  // Run before and after it, outside the time that a profiling stream measures; each may be empty.
+  // They do what the original program's host does around an operation (it prepares arguments and
+  // frees memory), which a recording has between operations.
   std::function<void()> before = {};
   std::function<void()> after = {};
 };
@@ -181,7 +181,7 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   // Contents are zero.
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) = 0;
-  // For transfers; ordinary memory unless the backend knows better.
+  // For transfers; ordinary memory unless the backend has faster.
   [[nodiscard]] virtual Result<std::unique_ptr<HostMemory>> AllocateHost(std::int64_t bytes);
   [[nodiscard]] virtual Result<std::unique_ptr<Stream>> CreateStream(bool profiling) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
@@ -189,9 +189,9 @@ class Device {
   // worth calling with all of a trace's launches where several processes start at once: each then
   // compiles first what no other is compiling.
   [[nodiscard]] virtual Status Compile(std::span<const Launch> /*launches*/) { return {}; }
-  // How calls become launches here. Lives as long as the device.
+  // Lowers calls to launches of this device. Exists as long as the device.
   [[nodiscard]] virtual const CallLowering& lowering() const = 0;
-  // Whose operators take the place of kernels; nullptr: nobody's.
+  // The library whose operators replace kernels; nullptr: none.
   [[nodiscard]] virtual const OperatorProvider* provider() const { return nullptr; }
   // The libraries that do the same on this device (kernels/baseline.h); `settings` name some of
   // them.

@@ -12,19 +12,19 @@
 
 namespace reprise {
 
-// Persistent storages start as initial_values.h says, everything else as zero. Every run starts
-// alike, and as far as Restore() is called every iteration.
+// Persistent storages start with the values of initial_values.h, all others with zeros. Every run
+// starts alike, and so does every iteration before which Restore() is called.
 class DeviceMemory final : public Bindings {
  public:
-  // Environment error if the device can't hold the plan; says how much was asked for.
+  // Environment error with the plan's size if the device can't hold the plan.
   static Result<std::unique_ptr<DeviceMemory>> Create(const MemoryPlan& plan, Device& device);
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override;
-  // One scratch buffer per (stream, slot), grown as kernels ask; old ones stay alive with the
-  // launches that hold them.
+  // One scratch buffer per (stream, slot), grown as kernels require; launches keep the old ones
+  // that they use.
   [[nodiscard]] Result<Buffer*> Scratch(std::uint32_t stream, int slot, std::int64_t bytes);
-  // Before each iteration: what the last one has changed of persistent storages is undone, so that
-  // no value grows or shrinks with the number of iterations. Of more than 1 GiB only every second,
-  // third, … time, so that it never takes seconds. Nothing may run on the device.
+  // Called before each iteration: undoes the last iteration's changes of persistent storages, so
+  // that no value grows or shrinks with the number of iterations. Above 1 GiB it does so only every
+  // second, third, … time, so that it never takes seconds. Nothing may run on the device.
   Status Restore(std::int32_t iteration);
   [[nodiscard]] std::int64_t allocated_bytes() const { return allocated_bytes_; }
 

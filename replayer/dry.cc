@@ -30,7 +30,7 @@ struct SimulatedSet {
   PartCounts part;
 };
 
-// What every node "does" is its simulated time; the plan only says what counts.
+// Every node takes its simulated time; the plan only decides which nodes count.
 ReplayOptions AllTimed(ReplayOptions options) {
   options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
   options.op_modes.clear();

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-// Shorter waits end before anybody looks.
+// The watchdog need not see shorter waits.
 constexpr std::int64_t kNoticedWaitNs = 100'000'000;
 
 }  // namespace
@@ -41,7 +41,7 @@ void Engine::NoteDue(std::int64_t deadline_ns) {
 void Engine::WaitUntil(std::int64_t deadline_ns) {
   const std::int64_t now_ns = MonotonicNs();
   if (now_ns >= deadline_ns) {
-    return;  // the usual case, and it is to cost one look at the clock
+    return;  // the usual case: it costs one reading of the clock
   }
   if (deadline_ns > now_ns + kNoticedWaitNs) {
     NoteDue(deadline_ns);

@@ -1,4 +1,4 @@
-// What group_sizes.h says, each rank with its own plan only.
+// The rules of group_sizes.h, where each rank has only its own plan.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -180,7 +180,7 @@ class LifetimeScan {
       if (!life.persistent && (IsIntegral(life.dtype) || life.bytes <= left)) {
         left -= IsIntegral(life.dtype) ? 0 : life.bytes;
         life.persistent = true;
-        life.changes = true;  // whoever writes there
+        life.changes = true;  // any operation may write it
       }
     }
   }

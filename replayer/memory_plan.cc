@@ -50,7 +50,7 @@ bool FitsIn(const LivesByFirstUse& lives, const StorageLife& life, bool as_recor
 }  // namespace
 
 MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors) {
-  // Looking at every buffer would take minutes for the largest traces, and gain little.
+  // A search of all buffers would take minutes for the largest traces and save little memory.
   constexpr std::size_t kMaxTried = 512;
   MemoryPlan plan;
   plan.shared_across_actors = share_across_actors;
@@ -60,7 +60,7 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   for (const StorageLife& life : storages) {
     by_size.push_back(&life);
   }
-  // Of equal ones the longest-lived first: the short ones find room around them.
+  // Equal sizes: the longest-lived first, so that short lives fit around them.
   std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : (a->last - a->first) > (b->last - b->first);
   });

@@ -21,7 +21,7 @@ bool BlocksAreEqual(const CommSpec& spec) {
   return std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) == splits.end();
 }
 
-// The blocks on either side, from sizes that every member knows.
+// The blocks on either side, from sizes that every member has.
 TransferCut BlocksOf(const CommSpec& spec, std::int64_t group_size) {
   switch (spec.kind) {
     case CommKind::kAllGather:

@@ -64,7 +64,7 @@ void SpreadGroups(const TraceSet& set, std::int32_t trace_rank, int size, RankMa
   }
 }
 
-// One trace on all ranks: everyone is what the recorded rank was, and rank 0 the root.
+// One trace on all ranks: each replays the recorded rank, and rank 0 is the root.
 bool SpreadTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spec) {
   if (IsPointToPoint(spec.kind) ||
       (spec.certainty == GroupCertainty::kUnknown && !mapping.assume_groups)) {
@@ -172,7 +172,7 @@ Result<Graph> RewriteFor(const Graph& graph, const RankMapping& mapping, std::in
           "transfer_outside",
           fmt::format("node {}: {} in group {}{}", node.id, Name(spec.kind), spec.group,
                       other < 0 ? "" : fmt::format(", recorded rank {}", other)));
-      // A sequence of its own: it keeps no transfer that meets somebody waiting.
+      // A sequence of its own, so that it delays no transfer with other ranks.
       spec.group += " (outside)";
       spec.outside = true;
     }

@@ -1,4 +1,4 @@
-// Several ranks of a run in each process.
+// Replays several ranks in each process.
 #pragma once
 
 #include <functional>

@@ -187,7 +187,7 @@ Status Session::UseProvider(const OperatorProvider& provider) {
   return {};
 }
 
-// Not one that --ops asks for.
+// Not a surrogate that --ops requires.
 bool Session::LacksKernel(const Work& work, OpClass op_class) const {
   return work.mode == ReplayMode::kSurrogate &&
          request_.options.ModeOf(op_class) == ReplayMode::kReal;

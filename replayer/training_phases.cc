@@ -36,7 +36,7 @@ bool IsTopLevel(std::string_view parent) {
          parent == "DistributedDataParallel.forward";
 }
 
-// What a range says of all that is in it.
+// The phase that a range implies for the nodes in it.
 std::optional<Phase> PhaseOfRange(std::string_view name) {
   if (name.starts_with("Optimizer.")) {
     return Phase::kOptimizer;

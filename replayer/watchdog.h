@@ -17,7 +17,7 @@
 
 namespace reprise {
 
-// A rank's progress as its watchdog looks at it, some 20 times a second.
+// A rank's progress, which its watchdog reads some 20 times a second.
 struct Progress {
   std::uint64_t mark = 0;       // another one whenever a node has completed
   std::int64_t due_ns = 0;      // MonotonicNs until when the rank waits on purpose (recorded time)
@@ -31,7 +31,7 @@ struct WatchdogOptions {
 
 // One per rank, on its own thread, while transfers may be outstanding. Constructed and destroyed
 // where all ranks meet, because a rank without one does not answer. While any rank makes progress
-// the run goes on, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
+// the run continues, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
 // progress for `limit_ns` asks the lowest rank that answers to check. Once that rank has no
 // progress either, it asks all, and ends the run if all have been quiet for as long or do not
 // answer.
@@ -53,7 +53,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  // What this rank does about its own quiet.
+  // This rank's state while it has no progress.
   enum class Role : std::uint8_t {
     kNone,        // not quiet for long
     kAsksToLook,  // has asked `looker_`, no answer yet

@@ -25,7 +25,7 @@ class AlgorithmChoices {
  public:
   // "[KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]": "ring", "all_reduce=ring,chunk=4MiB",
   // "all_reduce@tp=tree,channels=4". Later ones win; those that name a group win over those that
-  // do not. Without KIND: every kind that the algorithm knows. NAME mpi: the transport's own.
+  // do not. Without KIND: every kind that the algorithm supports. NAME mpi: the transport's own.
   // Usage error with what is possible.
   [[nodiscard]] Status Add(std::string_view text);
   // What every kind runs by where the transport has no collectives: for all sizes alike.

@@ -16,7 +16,7 @@
 namespace reprise {
 
 // This rank's scheduled transfers that are not over: testing any of them advances another one too,
-// so that whoever waits for one does not keep the others' partners waiting.
+// so that a wait for one does not delay the others' partners.
 class ActiveTransfers {
  public:
   void Join(Transfer* transfer) { active_.push_back(transfer); }

@@ -59,7 +59,7 @@ class RecursiveHalving final : public Algorithm {
     return steps;
   }
 
-  // The seat's part of `data` ends reduced over everybody; requires Sits().
+  // The seat's part of `data` ends reduced over all members; requires Sits().
   static void Halve(const Fold& fold, Ref data, std::int64_t bytes, const std::vector<Step>& steps,
                     Lane& lane) {
     const Ref arrived = lane.Scratch(bytes);

@@ -32,13 +32,13 @@ using Part = std::vector<ByteRange>;
 void SendPart(Lane& lane, int peer, Area area, const Part& part);
 void RecvPart(Lane& lane, int peer, Area area, const Part& part);
 
-// `data` holds everybody's own contribution to every part; then parts[i], reduced, on member i.
+// `data` holds each member's own contribution to every part; then parts[i], reduced, on member i.
 void RingReduceScatter(Lane& lane, const Team& team, Area data, std::span<const Part> parts);
 // parts[i] lies on member i; then everywhere.
 void RingAllGather(Lane& lane, const Team& team, Area data, std::span<const Part> parts);
 
 // Binomial trees. `data` on every member; the root (its index in the team) ends with the reduction,
-// the others' `data` is spoilt.
+// the others' `data` is overwritten.
 void TreeReduce(Lane& lane, const Team& team, int root, Ref data, std::int64_t bytes);
 // `data` may be another area on each member.
 void TreeBroadcast(Lane& lane, const Team& team, int root, Area data, const Part& part);

@@ -48,7 +48,7 @@ class Rotation {
   std::size_t next_ = 0;
 };
 
-// What the copy allows for one run of a case, as fast as it is now; 0 if nobody asks.
+// The time that a copy of one run's bytes takes now; 0 without a probe.
 Result<double> CopyNs(LimitProbe* probe, const KernelBenchRow& row) {
   if (probe == nullptr) {
     return 0.0;

@@ -88,7 +88,7 @@ Status LimitProbe::ChooseCopy() {
 }
 
 // Rounds grow until starting them does not count. The shortest of all runs decides, for on a busy
-// machine a single one says nothing.
+// machine a single one is not reliable.
 Status LimitProbe::SizeFma(DType dtype) {
   const DeviceInfo& info = device_.info();
   const DType type = ArithmeticType(dtype, info);

@@ -19,7 +19,7 @@ void SetOneDnnThreads(int threads);
 // that oneDNN cannot place then makes it crash. Called before what generates code. Thread-safe.
 void RequireSpaceForCode();
 
-// A function of the library or of what it brings along, null if it has none of that name.
+// A function of the library or of its dependencies; null if there is none of that name.
 [[nodiscard]] void* FindInOneDnn(const char* name);
 
 }  // namespace reprise

@@ -9,7 +9,7 @@
 namespace reprise {
 
 // Host memory. Begins a cache line, as PyTorch's does: vectors of half a line are then never split.
-// Not thread-safe: who adopts and who reads are ordered by their streams and events.
+// Not thread-safe: streams and events order adoptions and reads.
 class HostBuffer final : public Buffer {
  public:
   // Zeros; environment error if there is not so much memory. `has_aliases`: a library may supply

@@ -26,7 +26,7 @@ class BufferBindings : public HostBindings {
                                             static_cast<std::size_t>(it->second->size_bytes()));
   }
   [[nodiscard]] const Blas* blas() const override { return blas_.get(); }
-  // Where storages are told apart: once when the task is made, once when it has run.
+  // Visits each buffer once: when the task is made (AddUser) and when it has run (UserIsDone).
   template <typename Each>
   void ForEachUsed(const Each& each) const {
     for (auto it = buffers_.begin(); it != buffers_.end(); ++it) {

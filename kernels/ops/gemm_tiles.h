@@ -12,7 +12,8 @@
 
 namespace reprise {
 
-// What tuning tells products apart by. Row-major is "n", column-major "t", A first.
+// The properties by which tuning distinguishes products. Row-major is "n", column-major "t", A
+// first.
 struct GemmKind {
   std::string_view program;  // "gemm_mma", "gemm_cpu"
   DType dtype = DType::kFloat32;
@@ -31,7 +32,7 @@ struct GemmKind {
 // Those that `reprise tune` tries, all possible, from the default for large products to the
 // smallest.
 [[nodiscard]] std::vector<GemmTile> GemmTileCandidates(std::string_view program, DType dtype);
-// Input error that says which rule the tile breaks.
+// Input error that names the rule that the tile breaks.
 [[nodiscard]] Status CheckGemmTile(std::string_view program, DType dtype, const GemmTile& tile);
 
 // The tuned tile, or nullptr.

@@ -26,7 +26,7 @@ class FloatsIn {
   std::vector<float> copy_;
 };
 
-// Written wholly; Store() brings it to where the tensor is.
+// Written wholly; Store() writes it to the tensor.
 class FloatsOut {
  public:
   [[nodiscard]] static Result<FloatsOut> Write(const TensorDesc& tensor,

@@ -23,7 +23,7 @@ struct DenseOperand {
 [[nodiscard]] std::string BitsOption(DType dtype);
 // Floating dtypes that kernels have.
 [[nodiscard]] bool IsFloatKernelType(DType dtype);
-// int32 or int64: what indices come in.
+// int32 or int64: the dtype of indices.
 [[nodiscard]] bool IsIndexType(DType dtype);
 
 // Collects the launches of one call. Tensors that are not dense are packed into scratch first and
@@ -46,7 +46,7 @@ class RowLowering {
   // Read and written.
   [[nodiscard]] Result<DenseOperand> Update(const TensorDesc& view);
   [[nodiscard]] Result<DenseOperand> Scratch(std::int64_t bytes);
-  // An operand if there is a tensor, else `stand_in`, which the program is told not to touch.
+  // An operand if there is a tensor, else `stand_in`, which the program does not access.
   [[nodiscard]] Result<DenseOperand> ReadOr(const TensorDesc* view, DenseOperand stand_in);
   [[nodiscard]] Result<DenseOperand> WriteOr(const TensorDesc* view, DenseOperand stand_in);
   // Element by element, from one view to another of the same shape.

@@ -1,5 +1,5 @@
-// A result that is stored line by line as it is computed, so that the memory takes what is there
-// while the next is computed.
+// Stores a result line by line as it is computed, so that memory writes one line while the next is
+// computed.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ template <Processor kOn, typename Of>
 
 // y[i] = of(load, i) for i in [0, n), load(x, i) being x[i], or as many from there on as fit; it is
 // inlined into the copy for a processor (processor.h). What is `ahead` elements further on in the
-// operands is fetched meanwhile: into the second cache if that is far, since the first has no room.
-// (In place, because GCC takes a function that only fetches for one that does nothing.)
+// operands is prefetched: into the L2 cache if that is far, since L1 is too small.
+// (Inline, because GCC removes a function that only prefetches.)
 template <Processor kOn, std::size_t kOperands, typename Of>
 [[gnu::always_inline]] inline void WriteLines(const NonTemporalStore& store, float* y,
                                               std::int64_t n,
