@@ -177,7 +177,7 @@ Status ExportGraphs(const Input& input, const ExportFlags& flags, std::ostream& 
   }
   if (flags.format == "dot" && nodes > flags.max_nodes && !flags.all) {
     return UsageError(fmt::format(
-        "{} nodes are more than Graphviz lays out in reasonable time or anybody can read (limit "
+        "{} nodes are more than Graphviz lays out in reasonable time (limit "
         "{}): choose with --rank and --step, raise --max-nodes, or give --all; graphml and "
         "perfetto have no such limit",
         nodes, flags.max_nodes));
