@@ -57,7 +57,7 @@ Result<int> List(const BenchKernelsFlags& flags, const KernelBenchOptions& optio
   return 0;
 }
 
-// One line that is written over, for whoever watches; the table needs the limits, which are known
+// A progress line that is overwritten, for terminals; the table needs the limits, which are known
 // at the end.
 void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases) {
   if (isatty(STDERR_FILENO) != 0) {

@@ -84,7 +84,7 @@ Result<int> WriteMachineFile(const MachineFlags& flags, OutputFile& output,
 }
 
 Result<int> MeasureByMpi(const MachineFlags& flags, Communicator& communicator) {
-  // Rank 0 writes; all hear whether it can before anybody measures.
+  // Rank 0 writes; all ranks learn whether it can before they measure.
   Result<OutputFile> output = Fail(ErrorKind::kUsage, "");
   if (communicator.rank() == 0) {
     output = OutputFile::Create(flags.output, flags.force);

@@ -75,7 +75,7 @@ class Communicator {
   // False where a group's Start supports only send, recv and groups of one: all other collectives
   // are then made of messages (GroupMaker).
   [[nodiscard]] virtual bool HasCollectives() const { return true; }
-  // Collective over all ranks of the run (also non-members, who get nullptr), same order
+  // Collective over all ranks of the run (also non-members, which get nullptr), same order
   // everywhere.
   [[nodiscard]] virtual Result<std::unique_ptr<GroupComm>> CreateGroup(
       const std::vector<std::int32_t>& ranks) = 0;

@@ -89,10 +89,10 @@ std::optional<std::vector<ClockReading>> ParseReadings(std::string_view text) {
 
 ClockReading ReadWallClock() {
   constexpr std::int64_t kUnsynchronisedUs = 16'000'000;  // the kernel's NTP_PHASE_LIMIT
-  timex state{};                                          // modes 0: asks only, which everybody may
+  timex state{};  // modes 0: reads only, which needs no rights
   const std::int64_t error_us = adjtimex(&state) < 0 ? kUnsynchronisedUs : state.maxerror;
   ClockReading best{.uncertainty_ns = INT64_MAX};
-  for (int i = 0; i < 5; ++i) {  // whoever is interrupted in between tries again
+  for (int i = 0; i < 5; ++i) {  // repeats a reading that was interrupted
     const std::int64_t before_ns = MonotonicNs();
     const std::int64_t wall_ns = WallClockNs();
     const std::int64_t after_ns = MonotonicNs();

@@ -129,7 +129,7 @@ std::string RanksText(const std::vector<std::int32_t>& ranks) {
                      ranks.size() > kMax ? ", .." : "");
 }
 
-// Files that were converted one by one carry their groups. One look tells: a set that was
+// Files that were converted one by one carry their groups. One check decides: a set that was
 // converted at once has none in its files, and they are many.
 Status MergeGroups(TraceSet& set) {
   std::map<std::string, std::string> from;  // group → file

@@ -1,5 +1,5 @@
 // A recording in the form that recordings are compared in: what a capture's trace set says, or a
-// run's medians. Plain values; whoever reads it needs no trace.
+// run's medians. Plain values; readers need no trace.
 #pragma once
 
 #include <cstdint>

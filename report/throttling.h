@@ -68,7 +68,7 @@ struct HeatingRow {
 };
 
 struct ThermalDetails {
-  std::vector<ThrottleRow> throttling;  // devices that tell, throttled or not
+  std::vector<ThrottleRow> throttling;  // devices that report it, throttled or not
   std::vector<PowerPeakRow> peaks;
   std::vector<HeatingRow> heating;
 };

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-// Their NodeInfo::phase tells something.
+// Their NodeInfo::phase is set.
 constexpr std::int64_t kFirstSchemaWithPhases = 4;
 
 // The tables of a file, and whose rows of them are wanted.

@@ -130,7 +130,7 @@ int GroupTable::Add(std::int32_t rank, const std::string& name, const std::strin
   if (const int known = Find(rank, name); known >= 0) {
     return known;
   }
-  // The n-th of this rank's groups with these ranks and this description is everybody's n-th.
+  // The n-th of this rank's groups with these ranks and this description is the n-th on every rank.
   const auto same = [&](const ProcessGroup& group) {
     return group.ranks == ranks && group.description == description;
   };

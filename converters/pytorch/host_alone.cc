@@ -105,7 +105,7 @@ class Clock {
     return order;
   }
 
-  // Events by thread: whoever reads them sorts them so.
+  // Events by thread: readers sort them so.
   void ReserveThreads(const std::vector<std::size_t>& order) {
     for (const std::size_t i : order) {
       ++next_of_thread_[host_.nodes[i].thread];

@@ -158,7 +158,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));
   }
-  rank.kineto.events = std::vector<KinetoEvent>();  // linked: nobody looks at them again
+  rank.kineto.events = std::vector<KinetoEvent>();  // linked: no longer needed
   return rank;
 }
 

@@ -19,7 +19,7 @@ struct TransferRecord {
   std::int32_t device_event = -1;  // index into DeviceTrace::events: NCCL; -1: gloo
   std::int32_t carrier = -1;  // device event that moved it beside others: a batch is one kernel
   std::int32_t thread = -1;   // index of the thread that issued it
-  std::int64_t worker = -1;   // Kineto thread that ran it; tells groups apart (gloo)
+  std::int64_t worker = -1;   // Kineto thread that ran it; distinguishes groups (gloo)
   std::int64_t start_ns = 0;  // this rank's arrival
   std::int64_t end_ns = 0;
   std::int64_t wait_ns = -1;      // point-to-point: when the wait for it returned

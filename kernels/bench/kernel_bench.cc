@@ -167,7 +167,7 @@ void KernelBench::RunBaseline(const Baseline& baseline, const OpCall& call,
   row.median_ns = row.min_ns = row.max_ns = 0;
   row.repeats = row.runs_per_repeat = row.copies = 0;
   row.share = {};
-  // What it has shown so far tells better than the device's limits how long it will take.
+  // Its measured rate so far predicts its time better than the device's limits.
   double& best = best_flops_[&baseline];
   row.skipped = best > 0 ? TooLong(row.cost.flops / best * 1e9) : "";
   if (row.skipped.empty()) {

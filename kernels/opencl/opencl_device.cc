@@ -221,7 +221,7 @@ Status OpenClDevice::Compile(std::span<const Launch> launches) {
       wanted.emplace(kernel->program, kernel->options);
     }
   }
-  // First what nobody else is at, then what others have meanwhile finished.
+  // First programs that no other process compiles, then those that others have finished.
   for (const auto& [program, options] : wanted) {
     REPRISE_TRY(programs_.TryGet(program, options));
   }

@@ -235,7 +235,7 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
   REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
   REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
-  // Each block of rows has sums of its own, so that the result does not depend on who does what.
+  // Each block of rows has sums of its own, so that the result does not depend on the threads.
   const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
   const std::int64_t blocks = (b.rows + block - 1) / block;
   // Kept from call to call: fresh memory takes longer than what is done in it.

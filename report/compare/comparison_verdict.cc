@@ -43,7 +43,7 @@ std::string RunsNeeded(const ComparedCell& cell) {
                           : std::string("several repeats of each");
 }
 
-// Single runs differ by chance, by how much nobody knows: no claim.
+// Single runs differ by chance, by an unknown amount: no claim.
 std::string NoClaim(const std::vector<ComparedSide>& sides, std::size_t position,
                     const ComparedCell& cell) {
   const ComparedSide& side = sides[position];

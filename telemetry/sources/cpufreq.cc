@@ -10,7 +10,7 @@ namespace reprise {
 namespace {
 
 constexpr double kHertzPerKilohertz = 1e3;
-// Reading a clock may interrupt its CPU; a few, spread over the machine, tell what is needed.
+// Reading a clock may interrupt its CPU; a few, spread over the machine, are enough.
 constexpr std::size_t kMaxCpus = 8;
 
 class CpufreqSource : public Source {

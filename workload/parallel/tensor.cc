@@ -45,7 +45,7 @@ struct Arriving {
   TensorDesc tensor;
   std::shared_ptr<Arrival> arrival;
 };
-// The same in parts, which nobody waits for yet.
+// The same in parts, without a wait yet.
 Arriving GatherInParts(Builder& b, const TensorDesc& part) {
   const std::int64_t tp = b.layout().tp;
   const std::int64_t count = NumberOfParts(part.shape[0]);
