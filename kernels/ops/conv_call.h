@@ -1,4 +1,4 @@
-// What the operators of the convolution family mean.
+// The meaning of the convolution family's operators.
 #pragma once
 
 #include <array>

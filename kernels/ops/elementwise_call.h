@@ -1,4 +1,4 @@
-// One element-wise computation, whatever operator asked for it: result = op(a, b, c, d).
+// One element-wise computation, for any operator: result = op(a, b, c, d).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The sizes that products are cut into: which there are to choose from, which are possible at all,
-// and which one a product gets.
+// The tile sizes of products: the candidates, the rules that a tile must keep, and the choice for a
+// product.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ struct GemmKind {
 [[nodiscard]] bool IsGemmLayout(std::string_view layout);
 [[nodiscard]] bool IsGemmSizeClass(std::string_view size);
 
-// Which of the programs a device runs products of this type with that have tiles to choose; empty
-// if none.
+// The program that runs products of this type on a device, if its tiles can be chosen; else empty.
 [[nodiscard]] std::string_view TunableGemm(const DeviceInfo& device, DType dtype);
 // Those that `reprise tune` tries, all possible, from the default for large products to the
 // smallest.

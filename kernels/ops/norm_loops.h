@@ -37,8 +37,8 @@ struct NormRow {
   float rstd = 0;
 };
 
-// What is done at once to two rows, so that reading one and writing the other take the same time:
-// the sums of `next`, and the gradient of `row`, whose sums are known.
+// The work on two rows at once, so that reading one overlaps writing the other: the sums of `next`,
+// and the gradient of `row`, whose sums are known.
 struct NormGradientStep {
   NormRow next;
   float* dw = nullptr;  // += g h of `next`
