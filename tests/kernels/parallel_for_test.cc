@@ -20,7 +20,7 @@ namespace {
 using samples::Bool, samples::Double, samples::Int, samples::Ints, samples::None, samples::Text,
     samples::SampleTensors;
 
-TEST(Parts, CoverTheWholeOnce) {
+TEST(ParallelFor, CoverTheWholeOnce) {
   for (const std::int64_t count : {0, 1, 7, 1000, 100'003}) {
     for (const std::int64_t grain : {1, 64, 5000}) {
       std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
@@ -36,7 +36,7 @@ TEST(Parts, CoverTheWholeOnce) {
   }
 }
 
-TEST(Parts, FromSeveralThreadsAndFromWithin) {
+TEST(ParallelFor, FromSeveralThreadsAndFromWithin) {
   std::atomic<std::int64_t> sum = 0;
   const auto add = [&](std::int64_t begin, std::int64_t end) {
     ParallelFor(end - begin, 1, [&](std::int64_t b, std::int64_t e) { sum += e - b; });
