@@ -24,7 +24,7 @@ namespace {
 
 using Groups = std::map<std::string, std::vector<std::int32_t>>;
 constexpr int kTensorParallel = 8;
-constexpr int kMostGathered = 64;  // ranks; more would not fit
+constexpr int kMaxGathered = 64;  // ranks; more would not fit
 
 Groups GroupsOf(int ranks) {
   Groups groups;
@@ -143,7 +143,7 @@ Status Body(Communicator& communicator, int collectives, clockid_t cpu) {
   GroupRounds rounds(communicator, std::move(members));
   REPRISE_TRY(MatchAcross(rounds, ranks_of, mine));
   say("matched by digests", clock.Lap());
-  if (ranks <= kMostGathered) {
+  if (ranks <= kMaxGathered) {
     REPRISE_TRY(Gathered(communicator, mine, ranks_of));
     say("matched by whole plans", clock.Lap());
   }

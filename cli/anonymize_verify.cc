@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "converters/anonymize/compare.h"
+#include "converters/anonymize/set_comparison.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan.h"
 

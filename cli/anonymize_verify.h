@@ -8,8 +8,9 @@
 
 namespace reprise {
 
-// The first difference: of the graphs (converters/anonymize/compare.h), or of what the replay plans
-// from them: kernels, costs, gaps, actors, order of transfers. Two ranks in memory at a time.
+// The first difference: of the graphs (converters/anonymize/set_comparison.h), or of what the
+// replay plans from them: kernels, costs, gaps, actors, order of transfers. Two ranks in memory at
+// a time.
 [[nodiscard]] Result<std::optional<std::string>> FirstDifference(const std::string& original,
                                                                  const std::string& result);
 

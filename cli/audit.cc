@@ -51,11 +51,11 @@ Json ToJson(const AuditFlags& flags, const AuditReport& report) {
 
 // Strings come from files: no control characters on a terminal.
 std::string Printable(std::string_view text) {
-  constexpr std::size_t kMost = 120;
-  return ShownText(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+  constexpr std::size_t kMax = 120;
+  return ShownText(text.substr(0, kMax)) + (text.size() > kMax ? "..." : "");
 }
 
-constexpr std::size_t kMostAuditLines = 12;
+constexpr std::size_t kMaxAuditLines = 12;
 
 void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
   if (report.findings.empty()) {
@@ -69,7 +69,7 @@ void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
 
 void PrintFindings(const AuditReport& report, bool all) {
   const std::size_t shown =
-      all ? report.findings.size() : std::min(report.findings.size(), kMostAuditLines);
+      all ? report.findings.size() : std::min(report.findings.size(), kMaxAuditLines);
   for (const AuditFinding& finding : std::span(report.findings).first(shown)) {
     fmt::print("  {} in {}{}{} ({} times)\n", finding.kind, Printable(finding.field),
                finding.text.empty() ? "" : ": ", Printable(finding.text), finding.count);
@@ -85,8 +85,8 @@ void PrintFields(const AuditReport& report, bool all) {
     fmt::print("  {} x {}\n", field.count, Printable(name));
     std::size_t shown = 0;
     for (const auto& [text, count] : field.texts) {
-      if (!all && shown++ == kMostAuditLines) {
-        fmt::print("      {} more; --all shows them\n", field.texts.size() - kMostAuditLines);
+      if (!all && shown++ == kMaxAuditLines) {
+        fmt::print("      {} more; --all shows them\n", field.texts.size() - kMaxAuditLines);
         break;
       }
       fmt::print("      {} x '{}'\n", count, Printable(text));

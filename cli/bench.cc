@@ -1,7 +1,5 @@
 // reprise bench collectives NAME: busbw over a range of sizes, with nccl-tests' options and
 // columns; bench kernels is in bench_kernels.cc.
-#include "collectives/bench/bench.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include "cli/bench_kernels.h"
 #include "cli/bench_sweep.h"
 #include "cli/commands.h"
+#include "collectives/bench/collective_bench.h"
 #include "core/bytes.h"
 #include "core/nearest.h"
 #include "core/version.h"

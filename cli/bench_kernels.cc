@@ -1,4 +1,4 @@
-// reprise bench kernels: each kernel against the device's own limits and beside peers.
+// reprise bench kernels: each kernel against the device's own limits and beside baselines.
 #include "cli/bench_kernels.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct BenchKernelsFlags {
   int repeats = KernelBenchOptions().repeats;
   double min_time_ms = static_cast<double>(KernelBenchOptions().min_time_ns) * 1e-6;
   double max_run_ms = static_cast<double>(KernelBenchOptions().max_run_ns) * 1e-6;
-  std::string peers = "on";
+  std::string baselines = "on";
   bool json = false;
   bool list = false;
 };
@@ -37,7 +37,7 @@ Result<KernelBenchOptions> OptionsOf(const BenchKernelsFlags& flags) {
   options.repeats = flags.repeats;
   options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
-  options.peers = flags.peers == "on";
+  options.baselines = flags.baselines == "on";
   return options;
 }
 
@@ -57,7 +57,7 @@ Result<int> List(const BenchKernelsFlags& flags, const KernelBenchOptions& optio
   return 0;
 }
 
-// One line that is written over, for whoever watches; the table needs the limits, which are known
+// A progress line that is overwritten, for terminals; the table needs the limits, which are known
 // at the end.
 void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases) {
   if (isatty(STDERR_FILENO) != 0) {
@@ -67,29 +67,30 @@ void ShowProgress(const KernelBenchRow& row, std::size_t done, std::size_t cases
 }
 
 // The settings that name baselines, taken out of `settings`: the device's own kernels stay ours.
-Result<BackendSettings> TakeBaselines(const std::string& chosen, BackendSettings& settings) {
-  BackendSettings baselines;
+Result<BackendSettings> TakeBaselineSettings(const std::string& chosen, BackendSettings& settings) {
+  BackendSettings baseline_settings;
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     for (const BackendSetting& setting : backend->settings()) {
       if (!setting.is_baseline || !settings.Has(setting.name)) {
         continue;
       }
       if (backend->name() != chosen) {
-        return UsageError(fmt::format("--{}: a peer of the {} backend's kernels; add --device {}",
-                                      setting.name, backend->name(), backend->name()));
+        return UsageError(
+            fmt::format("--{}: a baseline of the {} backend's kernels; add --device {}",
+                        setting.name, backend->name(), backend->name()));
       }
       const std::string name(setting.name);
-      baselines.Set(name, settings.Text(name));
+      baseline_settings.Set(name, settings.Text(name));
       settings.Set(name, "");
     }
   }
-  return baselines;
+  return baseline_settings;
 }
 
 Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags& flags) {
   REPRISE_ASSIGN(KernelBenchOptions options, OptionsOf(flags));
   BackendSettings settings = flags.settings.Given();
-  REPRISE_ASSIGN(options.baselines, TakeBaselines(flags.backend, settings));
+  REPRISE_ASSIGN(options.baseline_settings, TakeBaselineSettings(flags.backend, settings));
   REPRISE_ASSIGN(const Backend* backend, BackendNamed(flags.backend));
   REPRISE_TRY(PrepareDrivers(*backend, settings));
   if (flags.list) {
@@ -150,7 +151,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
                   "skip cases whose single run takes longer at the device limits")
       ->check(Positive())
       ->capture_default_str();
-  sub->add_option("--peers", flags->peers,
+  sub->add_option("--peers", flags->baselines,
                   "measure CLBlast, OpenBLAS and PyTorch where they are installed")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();

@@ -117,7 +117,7 @@ void AddSweepFlags(CLI::App& app, SweepFlags& flags) {
   app.add_option("--channels", flags.channels, "numbers of channels (chunks in flight) to try")
       ->delimiter(',')
       ->needs(sweep)
-      ->check(CLI::Range(1, kMostChannels))
+      ->check(CLI::Range(1, kMaxChannels))
       ->capture_default_str();
   app.add_option("--rounds", flags.rounds, "measurements of each, in turn")
       ->needs(sweep)

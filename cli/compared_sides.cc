@@ -86,13 +86,13 @@ std::string EndOf(const std::string& path, int names) {
 }
 
 void NameSides(std::vector<SideText>& sides) {
-  constexpr int kMostNames = 8;
-  for (int names = 1; names <= kMostNames; ++names) {
+  constexpr int kMaxNames = 8;
+  for (int names = 1; names <= kMaxNames; ++names) {
     std::set<std::string> labels;
     for (const SideText& side : sides) {
       labels.insert(side.label.empty() ? EndOf(side.given, names) : side.label);
     }
-    if (labels.size() == sides.size() || names == kMostNames) {
+    if (labels.size() == sides.size() || names == kMaxNames) {
       for (SideText& side : sides) {
         side.label = side.label.empty() ? EndOf(side.given, names) : side.label;
       }

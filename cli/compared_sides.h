@@ -16,7 +16,7 @@ struct GivenSide {
 
 // Each text is PATH, LABEL=PATH, LABEL=PATH,PATH,… or a directory whose directories are runs or
 // trace sets (repeats, in order of their names). Labels default to the shortest ends of the paths
-// that tell the sides apart, with a number where none does.
+// that distinguish the sides, with a number where none does.
 [[nodiscard]] std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts);
 
 // Sides of runs. Reads and analyses every run; only the analysis is kept in memory.

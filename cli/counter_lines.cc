@@ -20,7 +20,7 @@ std::string ExampleOf(const CounterMap& counters, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) {
-  constexpr std::size_t kMostLines = 5;
+  constexpr std::size_t kMaxLines = 5;
   std::map<std::string, std::int64_t> counts;
   for (const auto& [name, counter] : counters) {
     counts[name] = static_cast<std::int64_t>(counter.count);
@@ -38,9 +38,9 @@ std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) 
       lines.push_back(sentence.text);
     }
   }
-  if (lines.size() > kMostLines && !verbose) {
-    const std::size_t more = lines.size() - kMostLines + 1;
-    lines.resize(kMostLines - 1);
+  if (lines.size() > kMaxLines && !verbose) {
+    const std::size_t more = lines.size() - kMaxLines + 1;
+    lines.resize(kMaxLines - 1);
     lines.push_back(fmt::format("{} more kinds of notes; -v lists them", more));
   }
   if (harmless_kinds > 0) {

@@ -43,10 +43,10 @@ struct Input {
 
 // One rank of each class shows all that there is.
 std::string ClassesToChoose(const TraceSet& set) {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMax = 4;
   const std::vector<TraceSet::DistinctRank> distinct = set.DistinctRanks();
   std::vector<std::int32_t> ranks;
-  for (std::size_t i = 0; i < std::min(kMost, distinct.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, distinct.size()); ++i) {
     ranks.push_back(distinct[i].rank);
   }
   return fmt::format("choose one with --rank (the first of the classes are {}{}), or give --all",
@@ -177,7 +177,7 @@ Status ExportGraphs(const Input& input, const ExportFlags& flags, std::ostream& 
   }
   if (flags.format == "dot" && nodes > flags.max_nodes && !flags.all) {
     return UsageError(fmt::format(
-        "{} nodes are more than Graphviz lays out in reasonable time or anybody can read (limit "
+        "{} nodes are more than Graphviz lays out in reasonable time (limit "
         "{}): choose with --rank and --step, raise --max-nodes, or give --all; graphml and "
         "perfetto have no such limit",
         nodes, flags.max_nodes));

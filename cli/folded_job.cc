@@ -59,7 +59,7 @@ Status AddPlan(FoldedJob& job) {
   return {};
 }
 
-// What tells one generated job from another: the generator is a function of the description.
+// What distinguishes generated jobs: the generator is a function of the description.
 std::string TextOf(const std::string& source, const GenerateSummary& s) {
   std::string text = fmt::format("{}\n{} {} {} {} {} {}\n", source, s.ranks, s.classes, s.nodes,
                                  s.parameters, s.model_flops, s.executed_flops);

@@ -22,7 +22,7 @@ std::atomic<int> caught{0};
 std::atomic<std::int64_t> asked_ns{0};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "used in a signal handler");
 
-// Nobody has asked for this long: nobody would act.
+// No caller has polled for this long, so none would act.
 constexpr std::int64_t kUnheededNs = 1'000'000'000;
 
 void OnSignal(int number) {

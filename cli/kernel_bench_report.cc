@@ -54,11 +54,11 @@ std::string Header(const DeviceInfo& device, const KernelBenchOptions& options,
   for (const auto& [dtype, rate] : result.limits.flops_per_second) {
     text += fmt::format(", FMA {} {:.1f} GFLOP/s", Name(dtype), rate * 1e-9);
   }
-  for (const auto& peer : result.peers) {
-    text += fmt::format("\n# peer: {} {}", peer.name, peer.version);
+  for (const auto& baseline : result.baselines) {
+    text += fmt::format("\n# baseline: {} {}", baseline.name, baseline.version);
   }
-  for (const std::string& absent : result.absent_peers) {
-    text += fmt::format("\n# no peer: {}", absent);
+  for (const std::string& absent : result.absent_baselines) {
+    text += fmt::format("\n# no baseline: {}", absent);
   }
   return text + fmt::format(
                     "\n# time: median of {} repeats of {:.0f} ms or more in all, operands used in "
@@ -134,9 +134,9 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
   for (const auto& [dtype, rate] : result.limits.flops_per_second) {
     fma[std::string(Name(dtype))] = rate * 1e-9;
   }
-  Json peers = Json::array();
-  for (const auto& peer : result.peers) {
-    peers.push_back({{"name", peer.name}, {"version", peer.version}});
+  Json baselines = Json::array();
+  for (const auto& baseline : result.baselines) {
+    baselines.push_back({{"name", baseline.name}, {"version", baseline.version}});
   }
   Json results = Json::array();
   Json skipped = Json::array();
@@ -161,8 +161,8 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
             {"max_run_ns", options.max_run_ns}}},
           {"limits",
            {{"copy_gb_per_s", result.limits.bytes_per_second * 1e-9}, {"fma_gflop_per_s", fma}}},
-          {"peers", peers},
-          {"absent_peers", result.absent_peers},
+          {"peers", baselines},
+          {"absent_peers", result.absent_baselines},
           {"results", results},
           {"skipped", skipped}};
 }

@@ -9,8 +9,8 @@ namespace reprise {
 
 LocalNames NamesOfThisMachine() {
   LocalNames names;
-  constexpr std::size_t kMostHostName = 256;
-  std::array<char, kMostHostName> host{};
+  constexpr std::size_t kMaxHostName = 256;
+  std::array<char, kMaxHostName> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) {
     names.host = host.data();
   }

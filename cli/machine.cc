@@ -28,8 +28,8 @@ struct MachineFlags {
 
 // Ranks as threads: as many as the processor runs at once, and at least two, to have a link.
 int DefaultRanks() {
-  constexpr int kMost = 8;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMost);
+  constexpr int kMax = 8;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMax);
 }
 
 std::string Today() {
@@ -84,7 +84,7 @@ Result<int> WriteMachineFile(const MachineFlags& flags, OutputFile& output,
 }
 
 Result<int> MeasureByMpi(const MachineFlags& flags, Communicator& communicator) {
-  // Rank 0 writes; all hear whether it can before anybody measures.
+  // Rank 0 writes; all ranks learn whether it can before they measure.
   Result<OutputFile> output = Fail(ErrorKind::kUsage, "");
   if (communicator.rank() == 0) {
     output = OutputFile::Create(flags.output, flags.force);

@@ -6,12 +6,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "collectives/bench/bench.h"
+#include "collectives/bench/collective_bench.h"
 #include "core/counted.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
 #include "kernels/backend.h"
-#include "kernels/bench/bench.h"
+#include "kernels/bench/kernel_bench.h"
 
 namespace reprise {
 namespace {
@@ -64,7 +64,7 @@ class RankKernels {
     bench.repeats = options_.repeats;
     bench.min_time_ns = options_.min_time_ns;
     bench.max_run_ns = options_.max_run_ns;
-    bench.peers = false;
+    bench.baselines = false;
     REPRISE_ASSIGN(const KernelBenchResult result,
                    RunKernelBench(*device, bench, [](const KernelBenchRow&) {}));
     REPRISE_ASSIGN(const auto probe,
@@ -126,12 +126,12 @@ class RankKernels {
         device["efficiency"][name] = part(shares.rate, 1);
       }
       // machine/fields.cc: what a part of a class may be at most.
-      constexpr double kMost = 16;
+      constexpr double kMax = 16;
       if (!product && !shares.rate.empty()) {
-        device["classes"][name]["rate"] = part(shares.rate, kMost);
+        device["classes"][name]["rate"] = part(shares.rate, kMax);
       }
       if (!shares.memory.empty()) {
-        device["classes"][name]["memory"] = part(shares.memory, kMost);
+        device["classes"][name]["memory"] = part(shares.memory, kMax);
       }
     }
     if (!memory.empty()) {

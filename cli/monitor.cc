@@ -83,7 +83,7 @@ void Watch(const MonitorFlags& flags, const SignalWaiter& signals, const Monitor
   const std::int64_t begin_ns = MonotonicNs();
   const auto interval_ns = static_cast<std::int64_t>(flags.interval_s * 1e9);
   const auto duration_ns = static_cast<std::int64_t>(flags.duration_s * 1e9);
-  // A view for whoever has asked for nothing else.
+  // The view where no other output is wanted.
   const bool shows = monitoring.recording == nullptr && monitoring.prometheus == nullptr;
   for (std::int64_t shown = 1;; ++shown) {
     std::int64_t next_ns = begin_ns + shown * interval_ns;

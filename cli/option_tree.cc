@@ -5,7 +5,7 @@
 namespace reprise {
 namespace {
 
-// CLI11 tells of checks only as "TEXT:{kernels,formats}" or "INT:POSITIVE".
+// CLI11 describes checks only as "TEXT:{kernels,formats}" or "INT:POSITIVE".
 void DescribeValue(const CLI::Option& option, OptionFacts& facts) {
   if (option.get_items_expected_max() == 0) {
     return;

@@ -24,7 +24,7 @@ struct PackFlags {
   bool force = false, json = false, plain = false, not_anonymized = false;
 };
 
-// Of a generated set: whether it is still as it was written, without names of anybody.
+// Of a generated set: whether it is still as it was written, without users' names.
 Result<bool> NamesNobody(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::path(directory) / kJobFile, error)) {
@@ -36,7 +36,7 @@ Result<bool> NamesNobody(const std::string& directory) {
 }
 
 // A package is made to be handed on: what names people and machines goes in only on request.
-// Returns what the user is told of it.
+// Returns the message for the user.
 Result<std::string> CheckAnonymized(const PackFlags& flags) {
   std::error_code error;
   const std::filesystem::path set = flags.path;

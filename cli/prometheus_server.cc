@@ -50,11 +50,11 @@ Result<Address> ParseAddress(const std::string& where) {
 }  // namespace
 
 // A scraper sends a few hundred bytes and is done within milliseconds.
-constexpr int kMostHeaderBytes = 8 << 10;
-constexpr int kMostBodyBytes = 4 << 10;
+constexpr int kMaxHeaderBytes = 8 << 10;
+constexpr int kMaxBodyBytes = 4 << 10;
 constexpr int kIdleSeconds = 5;
 // Connections accepted in kIdleSeconds: idle ones are closed after that time, so no more are open.
-constexpr std::size_t kMostConnections = 64;
+constexpr std::size_t kMaxConnections = 64;
 
 // One thread answers one scraper after the other; all of libevent is called from there, but for the
 // setting up before it starts and the byte that ends it.
@@ -102,8 +102,8 @@ struct PrometheusServer::Impl {
     if (!ended || event_add(ended.get(), nullptr) != 0 || !server) {
       return std::nullopt;
     }
-    evhttp_set_max_headers_size(server.get(), kMostHeaderBytes);
-    evhttp_set_max_body_size(server.get(), kMostBodyBytes);
+    evhttp_set_max_headers_size(server.get(), kMaxHeaderBytes);
+    evhttp_set_max_body_size(server.get(), kMaxBodyBytes);
     evhttp_set_timeout(server.get(), kIdleSeconds);
     evhttp_set_bevcb(server.get(), Accept, this);
     accept_again.reset(event_new(base.get(), -1, 0, AcceptAgain, this));
@@ -127,7 +127,7 @@ struct PrometheusServer::Impl {
       const timeval pause{kIdleSeconds + 1, 0};
       event_add(self->accept_again.get(), &pause);
     }
-    if (self->accepted >= kMostConnections) {
+    if (self->accepted >= kMaxConnections) {
       evconnlistener_disable(self->listener);
     }
     return bufferevent_socket_new(base, -1, 0);

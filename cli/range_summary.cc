@@ -44,19 +44,19 @@ nlohmann::ordered_json RangeSummary::ToJson() const {
 }
 
 void RangeSummary::Print() const {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMax = 20;
   const std::vector<RangeRow> rows = Rows();
   if (rows.empty()) {
     return;
   }
   fmt::print("\n{:<48} {:>6} {:>9} {:>15}\n", "marked ranges (replay --range)", "ranks", "count",
              "median");
-  for (std::size_t i = 0; i < std::min(rows.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kMax); ++i) {
     fmt::print("{:<48} {:>6} {:>9} {:>12.3f} ms\n", ShownText(rows[i].name), rows[i].ranks,
                rows[i].count, static_cast<double>(rows[i].median_ns) / 1e6);
   }
-  if (rows.size() > kMost) {
-    fmt::print("… and {} more names\n", rows.size() - kMost);
+  if (rows.size() > kMax) {
+    fmt::print("… and {} more names\n", rows.size() - kMax);
   }
 }
 

@@ -1,4 +1,4 @@
-// The flags of `reprise replay` that say which part of a set is played, and where.
+// The flags of `reprise replay` that say which part of a set is replayed, and where.
 #pragma once
 
 #include <string>

@@ -51,13 +51,19 @@ Status PrepareDirectoryOfRuns(const ReplayRequest& request) {
 }
 
 Result<int> CountProcesses(const RunsFlags& flags, const RepeatedReplay& replay) {
-  if (flags.processes > 0 || replay.fold > 0) {
+  const ReplayOptions& options = replay.request.options;
+  if (flags.processes > 0 || replay.all_ranks > 0 || options.part.one_trace) {
     return std::max(flags.processes, 1);
   }
-  const ReplayOptions& options = replay.request.options;
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(replay.request.set_directory, options.part));
   REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, 1));
-  return static_cast<int>(mapping.played.size());
+  const auto ranks = static_cast<int>(mapping.replayed.size());
+  if (ranks % replay.ranks_per_process != 0) {
+    return UsageError(
+        fmt::format("--ranks-per-process {}: it does not divide the {} ranks to replay",
+                    replay.ranks_per_process, ranks));
+  }
+  return ranks / replay.ranks_per_process;
 }
 
 // Open MPI refuses more processes than cores unless it is allowed to, and binds them to cores,

@@ -20,7 +20,8 @@ void AddRunsFlags(CLI::App& app, RunsFlags& flags);
 // The replay that is to be repeated.
 struct RepeatedReplay {
   const ReplayRequest& request;
-  int fold = 0;
+  int ranks_per_process = 1;
+  int all_ranks = 0;  // 0: not given
   bool quiet = false, json = false;
 };
 // With --runs into OUT/run1 … OUT/runK, of which it prints the median and the range of the step

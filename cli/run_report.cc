@@ -14,7 +14,7 @@ namespace reprise {
 
 Status PrintRunReport(const std::string& run, bool json) {
   REPRISE_ASSIGN(const RunManifest manifest, ReadManifest(run));
-  const bool large = manifest.world_size > kMostRanksInFull;
+  const bool large = manifest.world_size > kMaxRanksInFull;
   if (large && !json) {
     fmt::print("run of {} ranks written to {}; see: reprise report {}\n", manifest.world_size, run,
                run);

@@ -11,7 +11,7 @@ namespace reprise {
 namespace {
 
 // Reading disturbs what is read, and no meter that we know changes faster.
-constexpr double kLeastPeriodMs = 5;
+constexpr double kMinPeriodMs = 5;
 
 Status CheckSource(std::string_view flag, const std::string& name) {
   std::vector<std::string_view> names;
@@ -29,11 +29,10 @@ Result<std::int64_t> ParsePeriodNs(const std::string& text) {
   double period_ms = 0;
   const char* const end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, period_ms);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !(period_ms >= kLeastPeriodMs) ||
+  if (parsed.ec != std::errc() || parsed.ptr != end || !(period_ms >= kMinPeriodMs) ||
       period_ms > 1e9) {
-    return UsageError(
-        fmt::format("--sample-period: '{}' is no period: milliseconds from {} on, or off", text,
-                    kLeastPeriodMs));
+    return UsageError(fmt::format(
+        "--sample-period: '{}' is no period: milliseconds from {} on, or off", text, kMinPeriodMs));
   }
   return static_cast<std::int64_t>(period_ms * 1e6);
 }

@@ -11,7 +11,7 @@
 #include "replayer/plan.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
-#include "simulator/operations.h"
+#include "simulator/device_operations.h"
 #include "timing/step_spans.h"
 
 namespace reprise {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "et_schema/rank_text.h"
-#include "simulator/operations.h"
+#include "simulator/device_operations.h"
 #include "simulator/power_nodes.h"
 #include "simulator/power_samples.h"
 

@@ -125,7 +125,7 @@ class JobSweep {
   Status OpenRows() {
     std::error_code error;
     const bool there = fs::exists(RowsPath(), error);
-    // An earlier sweep goes on, or makes way to this one; nothing else does.
+    // An earlier sweep is continued or replaced; other files are not.
     REPRISE_TRY(CheckDirectory());
     const JobRow header = {
         {"format", "reprise-sweep"}, {"version", 1}, {"settings", request_.settings}};
@@ -218,7 +218,7 @@ class JobSweep {
       return;
     }
     file_ << row.dump(-1, ' ', false, JobRow::error_handler_t::replace) << "\n";
-    file_.flush();  // a sweep that is ended goes on from here
+    file_.flush();  // an interrupted sweep continues from here
     ++simulated_;
     impossible_ += prediction ? 0 : 1;
     done_.insert_or_assign(ConfigurationText(keys_, configuration), std::move(row));

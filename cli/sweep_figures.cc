@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using FigureJson = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 30;
 constexpr std::array kFigures = {"parallelism", "optimizations", "microbatch"};
 constexpr std::array kKeys = {"model", "layout", "setting", "micro-batch"};
 constexpr std::array kSettings = {"base", "cc", "act", "cc+act"};
@@ -286,7 +286,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJso
 Result<std::string> ReadSweepFigures(const std::string& directory,
                                      const std::vector<std::string>& figures) {
   const std::string path = (fs::path(directory) / kSweepTableFile).string();
-  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostTableBytes));
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxTableBytes));
   const FigureJson table = FigureJson::parse(text, nullptr, false);
   const bool whole = table.is_object() && TextOf(table, "format") == "reprise-sweep" &&
                      table.contains("configurations") && table["configurations"].is_array();

@@ -118,8 +118,8 @@ Result<std::vector<Configuration>> AllConfigurations(const std::vector<SweepKey>
   std::size_t count = 1;
   for (const SweepKey& key : keys) {
     count *= key.values.size();
-    if (count > kMostConfigurations) {
-      return UsageError(fmt::format("--sweep: more than {} configurations", kMostConfigurations));
+    if (count > kMaxConfigurations) {
+      return UsageError(fmt::format("--sweep: more than {} configurations", kMaxConfigurations));
     }
   }
   std::vector<Configuration> all(count);

@@ -23,7 +23,7 @@ void PrintLimits() {
 }  // namespace
 
 void PrintTimingSummary(const std::vector<TimingRow>& rows) {
-  constexpr std::size_t kMostFailed = 5;
+  constexpr std::size_t kMaxFailed = 5;
   if (rows.empty()) {
     return;
   }
@@ -41,14 +41,14 @@ void PrintTimingSummary(const std::vector<TimingRow>& rows) {
       rows.size() == 1 ? "" : "at most ", 100 * unexplained);
   std::size_t shown = 0;
   for (const TimingRow& row : rows) {
-    if (!row.Ok() && shown++ < kMostFailed) {
+    if (!row.Ok() && shown++ < kMaxFailed) {
       fmt::print("  {}: FAILED, error {:.3f} %, {} violated edges{}\n", ScopeOf(row),
                  100 * row.error, row.violated_edges,
                  row.details.empty() ? "" : "; " + row.details.front());
     }
   }
-  if (failed > kMostFailed) {
-    fmt::print("  {} more failed; -v lists them\n", failed - kMostFailed);
+  if (failed > kMaxFailed) {
+    fmt::print("  {} more failed; -v lists them\n", failed - kMaxFailed);
   }
   if (failed > 0) {
     PrintLimits();

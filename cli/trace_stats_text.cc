@@ -178,7 +178,7 @@ void PrintStepSummary(const TraceStats& stats) {
 
 // "time: elementwise 41.0 %, gemm 28.4 %, …": the classes that take most of it.
 void PrintClassSummary(const TraceStats& stats) {
-  constexpr std::size_t kMostClasses = 5;
+  constexpr std::size_t kMaxClasses = 5;
   std::vector<std::pair<std::int64_t, OpClass>> classes;
   std::int64_t total_ns = 0;
   for (const auto& [op_class, row] : stats.classes) {
@@ -190,15 +190,15 @@ void PrintClassSummary(const TraceStats& stats) {
     return;
   }
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i) {
+  for (std::size_t i = 0; i < std::min(classes.size(), kMaxClasses); ++i) {
     const auto& [duration_ns, op_class] = classes[i];
     parts.push_back(
         fmt::format("{} {:.1f} %", Name(op_class),
                     100.0 * static_cast<double>(duration_ns) / static_cast<double>(total_ns)));
   }
   fmt::print("time: {}{}\n", fmt::join(parts, ", "),
-             classes.size() > kMostClasses
-                 ? fmt::format(", {} more classes", classes.size() - kMostClasses)
+             classes.size() > kMaxClasses
+                 ? fmt::format(", {} more classes", classes.size() - kMaxClasses)
                  : "");
 }
 

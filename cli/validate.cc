@@ -153,7 +153,7 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
   }
 }
 
-// MatchTransfers tells all mismatches in one message, one a line under a heading.
+// MatchTransfers reports all mismatches in one message, one a line under a heading.
 void AppendLines(std::string_view message, std::vector<std::string>& lines) {
   const std::size_t heading = message.find('\n');
   for (std::size_t at = heading == std::string_view::npos ? 0 : heading + 1; at < message.size();) {
@@ -326,8 +326,8 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
 }
 
 void PrintMessages(const char* what, const std::vector<std::string>& messages, bool verbose) {
-  constexpr std::size_t kMost = 5;
-  const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMost);
+  constexpr std::size_t kMax = 5;
+  const std::size_t shown = verbose ? messages.size() : std::min(messages.size(), kMax);
   for (std::size_t i = 0; i < shown; ++i) {
     fmt::print("  {}: {}\n", what, ShownText(messages[i]));
   }

@@ -1,4 +1,4 @@
-// What this program is: for --version, bug reports and whoever compares measurements.
+// What this program is: for --version, bug reports and comparisons of measurements.
 #pragma once
 
 #include <string>

@@ -119,9 +119,9 @@ void ApplyLayout(const WorkloadFlags& flags, Workload& w) {
 
 // The number of ranks nearest to `ranks` that keeps all rules.
 std::int64_t NearestRanks(Workload w, std::int64_t each, std::int64_t ranks) {
-  constexpr std::int64_t kMostTries = 64;
+  constexpr std::int64_t kMaxTries = 64;
   const std::int64_t nearest = std::max<std::int64_t>(1, (ranks + each / 2) / each);
-  for (std::int64_t i = 0; i < kMostTries; ++i) {
+  for (std::int64_t i = 0; i < kMaxTries; ++i) {
     w.layout.dp = nearest + (i % 2 == 0 ? i / 2 : -(i + 1) / 2);
     if (w.layout.dp >= 1 && CheckRules(w)) {
       return w.layout.dp * each;

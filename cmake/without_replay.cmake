@@ -2,11 +2,11 @@
 # simulation and statistics plan as replay does. cli/commands.def marks the commands.
 set(left_out_files
   "kernels/.*/.*"
-  "kernels/(index_bounds|lowering|peer|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
+  "kernels/(baseline|device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
   "collectives/bench/.*"
   "collectives/transport/(folded|mpi.*)"
-  "replayer/(comm_thread|device_choice|device_memory|engine.*|estimate|float_values|fold|happens_before|initial_values)"
-  "replayer/(input_values|integer_values|lifetimes|lowering|memory_plan|pacer|pipelined_transfer|rank_state|recording)"
+  "replayer/(comm_thread|device_choice|device_memory|engine.*|estimate|float_values|happens_before|initial_values)"
+  "replayer/(input_values|integer_values|lifetimes|memory_plan|pacer|pipelined_transfer|planned_launches|rank_state|ranks_of_process|recording)"
   "replayer/(replay|sampling|scheduler|session|shared_set|staging|standstill|step_batch|value_check|watchdog|work_sums)"
   "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
   "cli/(bench|bench_kernels|bench_sweep|kernel_bench_report|machine|measured_machine|tune|tuning_file)")

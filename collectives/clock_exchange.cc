@@ -7,9 +7,9 @@
 namespace reprise {
 namespace {
 
-// Of so many rounds, one meets neither a busy link nor a busy core; on a busy host it takes more.
+// In so many rounds, at least one finds link and core idle; a busy host needs more rounds.
 constexpr int kRounds = 40;
-constexpr int kMostRounds = 2'000;
+constexpr int kMaxRounds = 2'000;
 constexpr std::int64_t kLongestNs = 500'000'000;
 constexpr std::int64_t kGoodNs = 100'000;
 constexpr std::int64_t kSpinNs = 2'000'000;
@@ -50,7 +50,7 @@ Result<ClockExchange> ClockExchange::Create(Communicator& communicator,
 
 Status ClockExchange::Pass(Result<std::unique_ptr<Transfer>> started) {
   REPRISE_ASSIGN(const std::unique_ptr<Transfer> transfer, std::move(started));
-  // Whoever lets others run for a moment hears the answer a time slice late.
+  // Spins first: a rank that yields its core reads the answer a time slice late.
   for (const std::int64_t begin_ns = MonotonicNs(); MonotonicNs() - begin_ns < kSpinNs;) {
     REPRISE_ASSIGN(const bool done, transfer->Test());
     if (done) {
@@ -76,7 +76,7 @@ Result<ClockReading> ClockExchange::Ask() {
   ClockReading best{.uncertainty_ns = INT64_MAX};
   std::int64_t begin_ns = INT64_MAX - kLongestNs;  // first rank 0 comes to this leader
   const auto satisfied = [&](int rounds) {
-    return rounds >= kMostRounds || MonotonicNs() > begin_ns + kLongestNs ||
+    return rounds >= kMaxRounds || MonotonicNs() > begin_ns + kLongestNs ||
            (rounds >= kRounds && best.uncertainty_ns <= kGoodNs);
   };
   for (int round = 0; !satisfied(round); ++round) {

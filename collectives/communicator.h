@@ -17,9 +17,9 @@
 
 namespace reprise {
 
-// A started transfer. Progress happens in Test() only: whoever starts transfers keeps testing them
-// (the engine's communication thread does). Testing one transfer again and again advances all of
-// this rank's that were started through the same communicator, or the same GroupMaker.
+// A started transfer. Progress happens in Test() only: the thread that starts transfers keeps
+// testing them (the engine's communication thread does). Repeated tests of one transfer advance all
+// of this rank's transfers that were started through the same communicator or the same GroupMaker.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -43,9 +43,9 @@ class GroupComm {
                                                                 std::span<const std::byte> in,
                                                                 std::span<std::byte> out) = 0;
   // Messages, of which algorithms are made. `peer` is a position in the group, another than this
-  // rank's; 0 <= tag < kMessageTags (transports take kTransportTags). Of one tag, the n-th sent
-  // meets the n-th that the peer receives, which has the same size. They meet no transfers of
-  // Start.
+  // rank's; 0 <= tag < kMessageTags (transports take kTransportTags). The n-th message sent with a
+  // tag matches the n-th that the peer receives with it, which has the same size. Messages do not
+  // match transfers of Start.
   [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Send(int peer, int tag,
                                                                std::span<const std::byte> data) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Transfer>> Recv(int peer, int tag,
@@ -54,7 +54,7 @@ class GroupComm {
 inline constexpr int kMessageTags = 1008;
 inline constexpr int kTransportTags = 1 << 22;  // UCX in Open MPI takes 2^23
 
-// A short message outside of all transfers: how ranks look after each other while they run.
+// A short message outside of all transfers: ranks use notes to watch each other while they run.
 struct Note {
   int from = 0;
   std::string text;
@@ -72,24 +72,24 @@ class Communicator {
   [[nodiscard]] virtual int local_size() const = 0;
   // By rank: the lowest rank on the same host.
   [[nodiscard]] virtual std::span<const std::int32_t> nodes() const = 0;
-  // False where a group's Start knows send, recv and groups of one only: what else there is, is
-  // made of messages (GroupMaker).
+  // False where a group's Start supports only send, recv and groups of one: all other collectives
+  // are then made of messages (GroupMaker).
   [[nodiscard]] virtual bool HasCollectives() const { return true; }
-  // Collective over all ranks of the run (also non-members, who get nullptr), same order
+  // Collective over all ranks of the run (also non-members, which get nullptr), same order
   // everywhere.
   [[nodiscard]] virtual Result<std::unique_ptr<GroupComm>> CreateGroup(
       const std::vector<std::int32_t>& ranks) = 0;
   // Coordination, blocking, outside of any timed part. Bytes of every rank, by rank.
   [[nodiscard]] virtual Result<std::vector<std::string>> AllGather(const std::string& mine) = 0;
   [[nodiscard]] virtual Status Barrier() = 0;
-  // How long a rank waits for the others in AllGather, Barrier and Agree before it takes one of
-  // them for stuck, raises an abort and says so; negative (the default): for ever.
+  // How long a rank waits for the others in AllGather, Barrier and Agree before it reports one of
+  // them as stuck and raises an abort; negative (the default): for ever.
   void SetPatience(std::int64_t patience_ns) { patience_ns_ = patience_ns; }
   // Tests until the transfer is done, an abort is raised, or the others let this rank wait for
   // longer than its patience.
   [[nodiscard]] Status Await(Transfer& transfer);
   // Every rank calls it with its own outcome; all get the same answer: success, or the error of the
-  // lowest failing rank with its number in the message. How no rank runs into a hang alone.
+  // lowest failing rank with its number in the message. So no rank continues alone and hangs.
   [[nodiscard]] Status Agree(const Status& mine);
   // While running: notifies the others that this rank gives up. From then on everything blocking or
   // outstanding on every rank ends with that reason ("rank 3: <message>", same kind). A rank that
@@ -101,7 +101,7 @@ class Communicator {
   // The reason; nothing while no rank has raised an abort. Cheap enough to poll every millisecond.
   // From any thread.
   [[nodiscard]] virtual std::optional<Error> PollAbort() = 0;
-  // Sends a note without waiting for its receiver, who may be stopped or gone. What is longer than
+  // Sends a note without waiting for its receiver, which may be stopped or gone. A note longer than
   // kNoteBytes may be cut. Notes of one sender arrive in order; none after an abort. From any
   // thread.
   virtual void PostNote(int to, std::string text) = 0;
@@ -110,19 +110,19 @@ class Communicator {
   // Small enough to be sent at once by every transport (Open MPI's shared memory: 4 KiB), so that
   // it arrives although the receiver has posted nothing.
   static constexpr std::size_t kNoteBytes = 2000;
-  // What transports between processes take: room for an address (folded ranks).
+  // Transports between processes take longer notes: folded ranks add an address.
   static constexpr std::size_t kCarriedNoteBytes = kNoteBytes + 32;
   // The last call after an abort, once everything worth keeping is written: waits up to
   // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
   // good order by itself, and always where ranks are threads (local transport); otherwise ends all
   // processes of the run with `exit_code`. The destructor after an abort does it with 1.
   virtual void AbortNow(int exit_code) = 0;
-  // What the other ranks are given to write their results after an abort.
+  // The time that the other ranks get to write their results after an abort.
   static constexpr std::int64_t kAbortGraceNs = 2'000'000'000;
 
  protected:
   [[nodiscard]] std::int64_t patience_ns() const { return patience_ns_; }
-  // Raises an abort: the others have kept this rank waiting for longer than its patience.
+  // Raises an abort because this rank has waited for the others for longer than its patience.
   [[nodiscard]] Error GiveUpWaiting();
 
  private:
@@ -136,14 +136,15 @@ class Communicator {
 // `size` ranks in this process, one thread each.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size);
 
+constexpr int kMaxRanksPerProcess = 64;
 // Several ranks in each process, one thread each: `ranks` in all, in blocks over the ranks of
 // `processes`, as evenly as it goes. Returns those of this process, in order. `processes` must
 // outlive them and is used for nothing else until they are gone; AbortNow is then its caller's.
-// Usage error for fewer ranks than processes, or over 64 in one.
+// Usage error for fewer ranks than processes, or over kMaxRanksPerProcess in one.
 [[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
     Communicator& processes, int ranks);
 
-// This rank's place in a process group: global ranks in group order, and where it stands in them.
+// This rank's place in a process group: the global ranks in group order, and its position in them.
 struct GroupPlace {
   std::span<const std::int32_t> ranks;
   int rank = 0;  // ranks[rank] is this rank
@@ -197,9 +198,9 @@ struct PlannedTransfer {
 };
 using RanksOfGroup = std::function<std::vector<std::int32_t>(const std::string&)>;
 
-// Members may say less than the others need to know: PyTorch's all_gather of different sizes
-// records no splits, and one rank of an uneven all_to_all may hold even ones. Writes the splits
-// that follow from the other members' sizes into every plan; leaves alone what contradicts.
+// Completes splits that a member's plan lacks: PyTorch's all_gather of different sizes records no
+// splits, and one rank of an uneven all_to_all may hold even ones. Writes the splits that follow
+// from the other members' sizes into every plan; contradictory plans stay as they are.
 void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
                     const RanksOfGroup& ranks_of_group);
 
@@ -208,7 +209,7 @@ void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
 // every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
 // (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;
 // success if none. Transfers to the outside are not compared. Of each sequence only the first
-// mismatch is told, the rest counted.
+// mismatch is reported, the rest counted.
 [[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
                                     const RanksOfGroup& ranks_of_group);
 

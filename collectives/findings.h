@@ -1,4 +1,4 @@
-// What single ranks found wrong, brought together so that all say the same.
+// Gathers the errors that single ranks found, so that all ranks report the same.
 #pragma once
 
 #include <cstdint>

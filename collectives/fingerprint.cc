@@ -17,7 +17,7 @@ std::int64_t HashNumbers(Ints... numbers) {
   return HashOf(words);
 }
 
-// Sizes that are the same on every member, by compare.h's rules.
+// Sizes that are the same on every member, by same_transfer.h's rules.
 std::int64_t ShapeOf(const CommSpec& spec) {
   if (HasShares(spec.kind)) {
     const std::vector<std::int64_t>& splits = ShareSplits(spec);

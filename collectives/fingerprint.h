@@ -10,8 +10,8 @@
 
 namespace reprise {
 
-// Equal on all members of a collective whose specs fit (compare.h): kind, dtype, root, and sizes or
-// splits as far as they are the same for all.
+// Equal on all members of a collective whose specs fit (same_transfer.h): kind, dtype, root, and
+// sizes or splits as far as they are the same for all.
 [[nodiscard]] std::int64_t FingerprintOf(const CommSpec& spec);
 // Of a reduction whose operation was recorded: its number + 1; else 0, which contradicts nothing.
 [[nodiscard]] std::int64_t OperationOf(const CommSpec& spec);

@@ -1,5 +1,5 @@
-// Small exchanges within all process groups of a rank at once, before anything runs: how ranks come
-// to agree without anybody seeing everything.
+// Small exchanges within all process groups of a rank at once, before anything runs: ranks agree
+// although no rank has all data.
 #pragma once
 
 #include <cstdint>

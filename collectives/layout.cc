@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "collectives/reduce.h"
+#include "collectives/host_reduction.h"
 
 namespace reprise {
 namespace {
@@ -159,7 +159,7 @@ bool HasRoot(CommKind kind) {
 }
 
 int PositionOf(std::int32_t global_rank, std::span<const std::int32_t> ranks) {
-  // The group of all, or its beginning: asked for once a transfer, it must not cost a look at all.
+  // In the group of all ranks, or a prefix of it, the position is the rank: no search.
   const auto at = static_cast<std::size_t>(global_rank);
   if (global_rank >= 0 && at < ranks.size() && ranks[at] == global_rank) {
     return global_rank;

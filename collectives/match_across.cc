@@ -27,12 +27,12 @@ class Matcher {
     REPRISE_TRY(CompareDigests());
     REPRISE_TRY(CompleteUneven());
     REPRISE_TRY(FindFirstMismatches());
-    REPRISE_TRY(TellCollectives(rounds_, groups_, findings_));
-    REPRISE_TRY(TellPairs(rounds_, groups_, findings_));
+    REPRISE_TRY(MatchCollectives(rounds_, groups_, findings_));
+    REPRISE_TRY(MatchPairs(rounds_, groups_, findings_));
     CheckLayouts();
     REPRISE_ASSIGN(const Findings all,
                    GatherFindings(rounds_.communicator(), std::move(findings_)));
-    return TellMismatches(all.texts, all.sequences);
+    return ReportMismatches(all.texts, all.sequences);
   }
 
  private:
@@ -86,7 +86,7 @@ class Matcher {
     return {};
   }
 
-  // Splits that only their owners know become everybody's; a difference may then be none.
+  // All members get the splits that only their owners have; some differences then disappear.
   Status CompleteUneven() {
     constexpr std::size_t kWords = 5;
     std::vector<Words> most(groups_.size());
@@ -175,7 +175,7 @@ class Matcher {
     return {};
   }
 
-  // Each rank's own business; only the first of a sequence is told.
+  // Each rank checks its own; only the first of a sequence is reported.
   void CheckLayouts() {
     for (const MatchedGroup& group : groups_) {
       const GroupPlace& place = group.member->place;

@@ -1,4 +1,4 @@
-// One group's transfers on this rank while they are matched, and what to say where they do not
+// One group's transfers on this rank while they are matched, and the reports of those that do not
 // match. For MatchAcross.
 #pragma once
 
@@ -34,12 +34,11 @@ struct MatchedGroup {
   [[nodiscard]] std::int64_t BlockClaims() const;  // xor over all
 };
 
-// Of each group with a first mismatch, one member finds words for it. Collective like
-// GroupRounds' methods.
-[[nodiscard]] Status TellCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
-                                     std::vector<Finding>& findings);
-// Of each pair that does not match, the receiving rank.
-[[nodiscard]] Status TellPairs(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
-                               std::vector<Finding>& findings);
+// One member of each group with a first mismatch reports it. Collective like GroupRounds' methods.
+[[nodiscard]] Status MatchCollectives(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
+                                      std::vector<Finding>& findings);
+// The receiving rank of each pair that does not match reports it.
+[[nodiscard]] Status MatchPairs(GroupRounds& rounds, const std::vector<MatchedGroup>& groups,
+                                std::vector<Finding>& findings);
 
 }  // namespace reprise

@@ -54,7 +54,7 @@ std::map<SequenceKey, std::vector<std::size_t>> SequencesOf(
     const std::vector<PlannedTransfer>& plan, std::int32_t rank) {
   std::map<SequenceKey, std::vector<std::size_t>> sequences;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (!plan[i].spec.outside) {  // else it meets nobody
+    if (!plan[i].spec.outside) {  // else it matches no other
       sequences[SequenceKeyOf(plan[i].spec, rank)].push_back(i);
     }
   }
@@ -80,7 +80,7 @@ Status MatchTransfers(const Plans& plans, const RanksOfGroup& ranks_of_group) {
       texts.push_back(std::move(mismatch->text));
     }
   }
-  return TellMismatches(texts, texts.size());
+  return ReportMismatches(texts, texts.size());
 }
 
 }  // namespace reprise

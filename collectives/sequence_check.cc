@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "collectives/compare.h"
 #include "collectives/fingerprint.h"
 #include "collectives/layout.h"
+#include "collectives/same_transfer.h"
 
 namespace reprise {
 namespace {
@@ -210,17 +210,17 @@ std::optional<SequenceMismatch> CheckSequence(const SequenceKey& key,
   return SequenceCheck(key, parts, ranks).Run();
 }
 
-Status TellMismatches(const std::vector<std::string>& texts, std::size_t mismatches) {
+Status ReportMismatches(const std::vector<std::string>& texts, std::size_t mismatches) {
   if (mismatches == 0) {
     return {};
   }
   std::string message = "the ranks' transfers do not match:";
-  const std::size_t told = std::min(texts.size(), kMostMismatchesTold);
-  for (std::size_t i = 0; i < told; ++i) {
+  const std::size_t shown = std::min(texts.size(), kMaxReportedMismatches);
+  for (std::size_t i = 0; i < shown; ++i) {
     message += "\n" + texts[i];
   }
-  if (mismatches > told) {
-    message += fmt::format("\n… and {} more sequences that do not match", mismatches - told);
+  if (mismatches > shown) {
+    message += fmt::format("\n… and {} more sequences that do not match", mismatches - shown);
   }
   return BadInput(message);
 }

@@ -34,8 +34,8 @@ struct SequenceMember {
 [[nodiscard]] MemberSequence PartOf(const std::vector<PlannedTransfer>& plan,
                                     const std::vector<std::size_t>& positions);
 
-// How far ahead in the sequence the other's transfer is looked for, to tell wrong order from wrong
-// sizes.
+// How far ahead in the sequence the other's transfer is searched, to distinguish wrong order from
+// wrong sizes.
 inline constexpr std::size_t kOrderLookAhead = 1000;
 
 struct SequenceMismatch {
@@ -67,7 +67,8 @@ struct SequenceMismatch {
     std::span<const std::int32_t> ranks);
 
 // "the ranks' transfers do not match:" and the first 20; `mismatches` counts all.
-[[nodiscard]] Status TellMismatches(const std::vector<std::string>& texts, std::size_t mismatches);
-inline constexpr std::size_t kMostMismatchesTold = 20;
+[[nodiscard]] Status ReportMismatches(const std::vector<std::string>& texts,
+                                      std::size_t mismatches);
+inline constexpr std::size_t kMaxReportedMismatches = 20;
 
 }  // namespace reprise

@@ -22,7 +22,7 @@ struct SequenceKey {
 
 [[nodiscard]] SequenceKey SequenceKeyOf(const CommSpec& spec, std::int32_t rank);
 
-// Of one rank: positions in its plan, in issue order; what reaches nobody is in no sequence.
+// Of one rank: positions in its plan, in issue order; transfers to the outside are in no sequence.
 [[nodiscard]] std::map<SequenceKey, std::vector<std::size_t>> SequencesOf(
     const std::vector<PlannedTransfer>& plan, std::int32_t rank);
 

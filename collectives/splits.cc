@@ -14,7 +14,7 @@ bool SharesAreIn(CommKind kind) {
   return kind == CommKind::kAllGather || kind == CommKind::kGather;
 }
 
-// From what each member says of its own share; nothing if all are even anyway.
+// From each member's own share; nothing if all shares are even.
 void FillFromShares(const Members& members) {
   std::vector<std::int64_t> splits;
   bool uneven = false;
@@ -34,7 +34,7 @@ void FillSplits(const Members& members) {
   const bool same = std::all_of(members.begin(), members.end(),
                                 [kind](const auto* member) { return member->spec.kind == kind; });
   if (!same) {
-    return;  // a mismatch, which matching tells
+    return;  // a mismatch, which matching reports
   }
   if (HasShares(kind)) {
     FillFromShares(members);

@@ -7,13 +7,13 @@ namespace reprise {
 void CompleteSizes(std::int64_t group_size, const std::string& where, CommSpec& spec,
                    Diagnostics& diagnostics) {
   // More would overflow in sums; no message is near it.
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;
   if (spec.kind == CommKind::kBarrier) {
     spec.in_bytes = spec.out_bytes = 0;
     return;
   }
   const std::int64_t given = spec.kind == CommKind::kRecv ? spec.out_bytes : spec.in_bytes;
-  std::int64_t bytes = std::clamp<std::int64_t>(given, 0, kMost);
+  std::int64_t bytes = std::clamp<std::int64_t>(given, 0, kMax);
   if (bytes != given) {
     diagnostics.Count("comm_size_out_of_range", where);
   }
@@ -32,7 +32,7 @@ void CompleteSizes(std::int64_t group_size, const std::string& where, CommSpec& 
   switch (spec.kind) {
     case CommKind::kAllGather:
     case CommKind::kGather:
-      spec.out_bytes = std::min(bytes, kMost / group_size) * group_size;
+      spec.out_bytes = std::min(bytes, kMax / group_size) * group_size;
       break;
     case CommKind::kReduceScatter:
     case CommKind::kScatter:

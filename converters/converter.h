@@ -19,7 +19,7 @@ namespace reprise {
 
 // Which of several repeats of a step to take, where two recordings were linked by order.
 enum class RepeatChoice : std::uint8_t {
-  kRecorded,  // the one that both recorded, if sequence numbers tell, else the best match
+  kRecorded,  // the one that both recorded, if sequence numbers match, else the best match
   kMedian,    // the one whose duration is the median
 };
 

@@ -18,7 +18,7 @@ class ArrayScanner {
   struct Found {
     std::size_t comma = std::string_view::npos;  // the last one between elements
     std::size_t end = std::string_view::npos;    // the bracket that ends the array
-    std::size_t scanned = 0;                     // not beyond `end`; the next call goes on there
+    std::size_t scanned = 0;                     // not beyond `end`; the next call continues there
   };
   // Whole blocks only, unless the text `ends` here. After the end of the array, Begin is due.
   Found Scan(std::string_view text, bool ends);

@@ -37,7 +37,7 @@ struct SplitJson {
 // their own or with commas between them; the elements of an array if that is the only value.
 [[nodiscard]] Result<std::vector<std::string_view>> SplitValues(const TextFile& file);
 
-// Parses one element or member. The result lives in `parser` until its next use. NaN and
+// Parses one element or member. The result is valid in `parser` until its next use. NaN and
 // infinities, which Python's and PyTorch's writers let through although JSON has none, become null;
 // `patched` is set then.
 [[nodiscard]] Result<simdjson::dom::element> ParseElement(simdjson::dom::parser& parser,

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kNone = std::string_view::npos;
 // Parsed text and its tape should stay in a core's cache.
 constexpr std::size_t kBatchBytes = 128 << 10;
-constexpr std::size_t kMostFrameBytes = 64 << 20;
+constexpr std::size_t kMaxFrameBytes = 64 << 20;
 
 std::string NewBuffer(std::string used, std::size_t bytes) {
   used.resize(std::max(used.size(), bytes + 1 + TextFile::kPadding));
@@ -118,9 +118,9 @@ Status JsonStream::ReadFrame() {
     left_out_bytes_ = 0;
     frame_ += c;
   }
-  if (frame_.size() > kMostFrameBytes) {
+  if (frame_.size() > kMaxFrameBytes) {
     return BadInput(fmt::format("{}: more than {} MiB outside of lists, up to byte {}: no capture",
-                                source_.path(), kMostFrameBytes >> 20U, at_byte_));
+                                source_.path(), kMaxFrameBytes >> 20U, at_byte_));
   }
   return {};
 }
@@ -140,7 +140,7 @@ void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch
   if (begin_ != 1) {
     std::memmove(chunk_.data() + 1, chunk_.data() + begin_, size);
   }
-  const bool closed = end != end_;  // else the text ended, for whoever splits it to complain of
+  const bool closed = end != end_;  // else the text ended: the splitter reports it
   chunk_[0] = '[';
   chunk_[size + 1] = !closed ? '\0' : last ? buffer[1] : ']';
   const std::size_t at_byte = at_byte_;
@@ -154,7 +154,7 @@ void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch
   begin_ = 1;
 }
 
-// True: a batch was cut off. Otherwise the array goes on, or ended, or the text did.
+// True: a batch was cut off. Otherwise the array continues, or ended, or the text did.
 bool JsonStream::CutArray(bool ended, std::string& buffer, JsonBatch& batch) {
   const std::string_view rest(chunk_.data() + begin_ + scanned_, end_ - begin_ - scanned_);
   const std::size_t base = begin_ + scanned_;
@@ -253,7 +253,7 @@ Status VisitElements(const JsonBatch& batch, simdjson::dom::parser& parser,
     }
     return {};
   }
-  // Damage, or numbers that JSON has not: one by one, which tells where.
+  // Damage, or numbers that JSON has not: one by one, to find where.
   REPRISE_ASSIGN(const std::vector<std::string_view> elements,
                  SplitElements(batch.text, !batch.last));
   for (const std::string_view element : elements) {

@@ -19,9 +19,9 @@ void AddCost(const CostTable& table, Node& node) {
   if (cost.bytes < 0) {
     return;
   }
-  constexpr double kMost = 4e18;  // within 63 bits
-  const auto whole = [kMost](double value) {
-    return static_cast<std::int64_t>(std::clamp(std::round(value), 1.0, kMost));
+  constexpr double kMax = 4e18;  // within 63 bits
+  const auto whole = [kMax](double value) {
+    return static_cast<std::int64_t>(std::clamp(std::round(value), 1.0, kMax));
   };
   node.num_ops = whole(cost.flops);
   node.tensor_bytes = whole(cost.bytes);

@@ -15,7 +15,7 @@
 namespace reprise {
 namespace {
 
-constexpr int kMostDepth = 64;
+constexpr int kMaxDepth = 64;
 constexpr std::size_t kBlock = 32;  // most strings end within
 
 // One bit for each byte that ends a string, begins an escape, or may not stand in a string.
@@ -236,8 +236,8 @@ bool PlainJson::Number(PlainEntry& out) {
 
 void PlainJson::Remember(Headings& headings, std::size_t i, const char* begin, const char* end,
                          int id) {
-  constexpr std::size_t kMost = 64;  // of each: what is longer is no pattern
-  if (i < kMost && static_cast<std::size_t>(end - begin) <= 4 * kMost) {
+  constexpr std::size_t kMax = 64;  // of each: what is longer is no pattern
+  if (i < kMax && static_cast<std::size_t>(end - begin) <= 4 * kMax) {
     headings.resize(std::max(headings.size(), i + 1));
     headings[i].text.assign(begin, end);
     headings[i].id = id;
@@ -248,7 +248,7 @@ bool PlainJson::ArrayOf(Tape& tape, int depth) {
   const std::size_t array = tape.size();
   tape.emplace_back().kind = PlainEntry::Kind::kArray;
   std::uint32_t count = 0;
-  const bool is = depth < kMostDepth && Array([&] {
+  const bool is = depth < kMaxDepth && Array([&] {
                     ++count;
                     return Value(tape, depth + 1);
                   });

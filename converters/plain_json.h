@@ -152,7 +152,7 @@ class PlainJson {
     } while (Take(','));
     return Take(']');
   }
-  // `id_of` tells a number for a key, `member` reads the value of the key with that number; both
+  // `id_of` returns a number for a key, `member` reads the value of the key with that number; both
   // say whether to go on (the first by -1).
   template <typename IdOf, typename Member>
   bool Object(Headings& headings, const IdOf& id_of, const Member& member) {
@@ -204,7 +204,7 @@ class PlainJson {
   }
   // Passes over bytes that have been read before, from the same state.
   void Pass(std::size_t bytes) { at_ += bytes; }
-  // True: the text goes on with the i-th heading, and is behind it now.
+  // True: the text continues with the i-th heading, which is now read.
   bool Skip(const Headings& headings, std::size_t i, int& id) {
     if (i >= headings.size()) {
       return false;

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "converters/unpack.h"
+#include "converters/decompression.h"
 #include "core/input_file.h"
 
 namespace reprise {
@@ -99,7 +99,7 @@ class WithoutMark final : public TextSource {
   std::unique_ptr<TextSource> text_;
 };
 
-// The bytes that told what a file is, then the rest of it.
+// The bytes that identify the file's format, then the rest of it.
 class Rejoined final : public TextSource {
  public:
   Rejoined(std::string head, std::unique_ptr<TextSource> rest)

@@ -130,8 +130,8 @@ Result<Checksums> Checksums::Read(const std::string& directory) {
         "directory is read unverified",
         path, what));
   };
-  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;  // 10 M files
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMostBytes) {
+  constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;  // 10 M files
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxBytes) {
     return bad("no regular file, or too large");
   }
   std::ifstream in(path, std::ios::binary);

@@ -41,7 +41,7 @@ CounterName SplitCounterName(std::string_view name) {
 
 CounterSentence SentenceOf(std::string_view base, std::int64_t count,
                            const std::vector<std::string_view>& details) {
-  constexpr std::size_t kMostDetails = 3;
+  constexpr std::size_t kMaxDetails = 3;
   const auto* const meaning =
       std::find_if(std::begin(kCounterMeanings), std::end(kCounterMeanings),
                    [base](const CounterMeaning& of) { return of.name == base; });
@@ -50,7 +50,7 @@ CounterSentence SentenceOf(std::string_view base, std::int64_t count,
   out.text = known ? fmt::format("{} {}", count, count == 1 ? meaning->one : meaning->several)
                    : fmt::format("{} times {}", count, base);
   if (!details.empty()) {
-    const std::size_t shown = std::min(details.size(), kMostDetails);
+    const std::size_t shown = std::min(details.size(), kMaxDetails);
     out.text += fmt::format(
         ": {}",
         fmt::join(details.begin(), details.begin() + static_cast<std::ptrdiff_t>(shown), ", "));

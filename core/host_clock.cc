@@ -40,7 +40,7 @@ std::int64_t HostClock::OffsetNs(std::int64_t time_ns) const {
                                   [&](const ClockReading& r) { return r.at_ns >= time_ns; });
   if (after == readings_.begin() || after == readings_.end()) {
     return Extend(after == readings_.end() ? readings_.back() : *after,
-                  std::clamp(drift_, -kMostDrift, kMostDrift), time_ns);
+                  std::clamp(drift_, -kMaxDrift, kMaxDrift), time_ns);
   }
   return Extend(*(after - 1), Slope(*(after - 1), *after), time_ns);
 }
@@ -59,7 +59,7 @@ std::int64_t HostClock::UncertaintyNs(std::int64_t begin_ns, std::int64_t end_ns
   }
   const std::int64_t outside_ns = std::max(
       {std::int64_t{0}, readings_.front().at_ns - begin_ns, end_ns - readings_.back().at_ns});
-  return worst_ns + std::llround(kMostDrift * static_cast<double>(outside_ns));
+  return worst_ns + std::llround(kMaxDrift * static_cast<double>(outside_ns));
 }
 
 std::string ReadingsText(std::span<const ClockReading> readings) {
@@ -89,10 +89,10 @@ std::optional<std::vector<ClockReading>> ParseReadings(std::string_view text) {
 
 ClockReading ReadWallClock() {
   constexpr std::int64_t kUnsynchronisedUs = 16'000'000;  // the kernel's NTP_PHASE_LIMIT
-  timex state{};                                          // modes 0: asks only, which everybody may
+  timex state{};  // modes 0: reads only, which needs no rights
   const std::int64_t error_us = adjtimex(&state) < 0 ? kUnsynchronisedUs : state.maxerror;
   ClockReading best{.uncertainty_ns = INT64_MAX};
-  for (int i = 0; i < 5; ++i) {  // whoever is interrupted in between tries again
+  for (int i = 0; i < 5; ++i) {  // repeats a reading that was interrupted
     const std::int64_t before_ns = MonotonicNs();
     const std::int64_t wall_ns = WallClockNs();
     const std::int64_t after_ns = MonotonicNs();

@@ -23,14 +23,14 @@ struct ClockReading {
 class HostClock {
  public:
   // Bound of the drift between the clocks of two hosts (two crystals of 50 ppm each).
-  static constexpr double kMostDrift = 100e-6;
+  static constexpr double kMaxDrift = 100e-6;
 
   // Sorted by time here; none: the reference itself.
   explicit HostClock(std::vector<ClockReading> readings);
 
   // This host's time as the reference has it.
   [[nodiscard]] std::int64_t ToReference(std::int64_t time_ns) const;
-  // Of ToReference for times in [begin_ns, end_ns]: the readings' own, and kMostDrift for what lies
+  // Of ToReference for times in [begin_ns, end_ns]: the readings' own, and kMaxDrift for what lies
   // before the first and after the last.
   [[nodiscard]] std::int64_t UncertaintyNs(std::int64_t begin_ns, std::int64_t end_ns) const;
   // From the first reading to the last, nanoseconds per nanosecond; 0 with one reading.

@@ -15,9 +15,9 @@ namespace reprise {
 // letters or more: "; did you mean h100-hgx or h100-study?".
 [[nodiscard]] inline std::string NameHint(std::string_view given,
                                           const std::vector<std::string>& known) {
-  constexpr std::size_t kLeastOfBeginning = 3;
+  constexpr std::size_t kMinOfBeginning = 3;
   std::string hint = DidYouMean(given, known);
-  if (!hint.empty() || given.size() < kLeastOfBeginning) {
+  if (!hint.empty() || given.size() < kMinOfBeginning) {
     return hint;
   }
   for (const std::string& name : known) {

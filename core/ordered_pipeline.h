@@ -6,7 +6,7 @@
 
 namespace reprise {
 
-// An item lives in one of the caller's slots, 0 … slots − 1, from `next` to the end of `finish`.
+// An item is in one of the caller's slots, 0 … slots − 1, from `next` to the end of `finish`.
 struct PipelineStages {
   // Fills the slot with the next item; false: there is none, and `next` is not called again. By one
   // thread at a time.

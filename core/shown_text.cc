@@ -31,10 +31,10 @@ CodePoint FirstCodePoint(std::string_view text) {
     }
     value = value << 6 | (at(i) & 0x3fU);
   }
-  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr std::array<std::uint32_t, 5> kMin = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = value >= 0xd800 && value <= 0xdfff;
-  return value < kLeast[length] || surrogate || value > 0x10ffff ? CodePoint{}
-                                                                 : CodePoint{value, length};
+  return value < kMin[length] || surrogate || value > 0x10ffff ? CodePoint{}
+                                                               : CodePoint{value, length};
 }
 
 // Unicode 15: Bidi_Control, Default_Ignorable_Code_Point as far as they are no letters, separators.

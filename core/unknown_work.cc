@@ -5,7 +5,7 @@
 namespace reprise {
 
 std::string UnknownWorkText(const UnknownWork& unknown) {
-  if (unknown.share <= kMostUnknownWork) {
+  if (unknown.share <= kMaxUnknownWork) {
     return "";
   }
   const std::string_view reason =

@@ -6,7 +6,7 @@
 namespace reprise {
 
 // A share of what was to run: beyond this its user is warned.
-inline constexpr double kMostUnknownWork = 0.1;
+inline constexpr double kMaxUnknownWork = 0.1;
 
 struct UnknownWork {
   double share = 0;    // of the recorded time, or of the nodes where there are no times

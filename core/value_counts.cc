@@ -53,7 +53,7 @@ struct Dimension {
   std::int64_t extent, stride;
 };
 
-// Dimensions that tell elements apart, outermost first; neighbours that continue each other are
+// Dimensions that distinguish elements, outermost first; neighbours that continue each other are
 // one.
 std::vector<Dimension> DistinctDimensions(const TensorDesc& tensor) {
   std::vector<Dimension> dims;

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "et_schema/groups.h"
+#include "et_schema/group_files.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
 

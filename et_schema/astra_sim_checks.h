@@ -15,7 +15,7 @@ struct ReaderFindings {
   std::vector<std::string> warnings;  // it runs, and simulates something else than was recorded
 };
 
-// Reads the messages as they are in the files, whoever wrote them (a missing attribute is not the
+// Reads the messages as they are in the files, from any writer (a missing attribute is not the
 // same as its default there). One line per rule, with a count and the first place. Errors of the
 // files themselves are returned as the readers say. Bytes of chunks: it cuts collectives into four
 // parts, as its examples do.

@@ -38,7 +38,7 @@ std::string DurationText(std::int64_t ns) {
   return fmt::format("{:.4g} {}", value, kUnits.at(unit));
 }
 
-// Transfers and waits stand out; everything else is told by its class.
+// Transfers and waits stand out; all other nodes are shown by class.
 std::string_view StyleOf(const Graph& graph, Graph::Index i) {
   if (graph.comm(i) != nullptr) {
     return "shape=box, style=filled, fillcolor=\"#f6c667\"";

@@ -39,7 +39,7 @@ bool Text(WireCursor& cursor, std::string& out) {
   return ok;
 }
 
-// Values of an attribute before 0.0.4: fields 4 and up, told apart by how they are encoded.
+// Values of an attribute before 0.0.4: fields 4 and up, distinguished by their encoding.
 struct OldValues {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
@@ -268,7 +268,7 @@ void AddFirstField(std::uint32_t field, std::int64_t value, ForeignNode& node) {
                                                        "comm_priority"};
   constexpr std::uint32_t kCommType = 13;
   constexpr std::uint32_t kCommunicator = 15;
-  if (field == kCommunicator && value > 0) {  // 0: everybody
+  if (field == kCommunicator && value > 0) {  // 0: all ranks
     node.Set("pg_name", std::to_string(value));
   } else if (field == kCommType) {
     node.Set("comm_type", CollectiveType(value - 1));

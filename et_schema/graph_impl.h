@@ -124,7 +124,7 @@ class GraphBuilder {
   void Reserve(std::size_t nodes);
   [[nodiscard]] Status Add(const NodeView& view);
   // Fails on duplicate ids and on a cycle; with `problems`, adds all of them there instead and
-  // goes on (a duplicate's first node counts; the order of a cyclic graph is incomplete).
+  // continues (a duplicate's first node counts; the order of a cyclic graph is incomplete).
   [[nodiscard]] Result<Graph> Finish(TraceMetadata metadata, const Diagnostics& diagnostics,
                                      std::vector<std::string>* problems = nullptr);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "et_schema/ranges.h"
+#include "et_schema/range_lists.h"
 
 namespace reprise {
 namespace {

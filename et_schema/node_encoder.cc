@@ -222,7 +222,7 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
 }
 
 // All dependencies are data_deps, since most readers look at no other field; those that only order
-// are ctrl_deps as well, as Chakra tells them apart.
+// are ctrl_deps as well, as Chakra distinguishes them.
 void FillDependencies(const Node& node, WireBuffer& out) {
   const auto control = [](const Dependency& dep) { return IsControl(dep.reason); };
   if (std::any_of(node.deps.begin(), node.deps.end(), control)) {

@@ -18,10 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using RanksJson = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostRanksBytes = std::uint64_t{1} << 28;
-constexpr std::int32_t kMostFoldedRanks = 1 << 24;
+constexpr std::uint64_t kMaxRanksBytes = std::uint64_t{1} << 28;
+constexpr std::int32_t kMaxFoldedRanks = 1 << 24;
 // Roles with more groups are written by rule.
-constexpr std::int64_t kMostLists = 64;
+constexpr std::int64_t kMaxLists = 64;
 
 // "7", "0-7", "64-127:8".
 Result<RankRange> ParseRange(const std::string& text) {
@@ -92,9 +92,9 @@ Result<RankClasses> Parse(const RanksJson& json) {
         fmt::format("version {}; this Reprise reads version 1", json.at("version").get<int>()));
   }
   const auto world_size = json.at("world_size").get<std::int64_t>();
-  if (world_size < 1 || world_size > kMostFoldedRanks) {
+  if (world_size < 1 || world_size > kMaxFoldedRanks) {
     return BadInput(
-        fmt::format("\"world_size\" is {}; expected 1 to {}", world_size, kMostFoldedRanks));
+        fmt::format("\"world_size\" is {}; expected 1 to {}", world_size, kMaxFoldedRanks));
   }
   std::vector<RankClass> classes;
   for (const RanksJson& entry : json.at("classes")) {
@@ -141,7 +141,7 @@ bool RankClasses::Present(const std::string& directory) {
 
 Result<RankClasses> RankClasses::Read(const std::string& directory) {
   const std::string path = (fs::path(directory) / kRanksFile).string();
-  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostRanksBytes));
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxRanksBytes));
   try {
     Result<RankClasses> classes = Parse(RanksJson::parse(text));
     if (!classes) {
@@ -164,7 +164,7 @@ Status RankClasses::Write(const std::string& directory) const {
   for (std::size_t i = 0; i < roles_.size(); ++i) {
     const GroupRole& role = roles_[i];
     RanksJson& groups = json["groups"][role.role];
-    if (role.mesh.empty() || index_[i].groups <= kMostLists) {
+    if (role.mesh.empty() || index_[i].groups <= kMaxLists) {
       groups = RanksJson::array();
       for (std::int64_t group = 0; group < index_[i].groups; ++group) {
         groups.push_back(RangesJson(RangesOf(Members(i, group))));

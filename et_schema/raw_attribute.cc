@@ -247,7 +247,7 @@ bool RawMetadata::Parse(std::string_view message) {
       return false;
     }
   }
-  return known;  // other files' bytes may well look like fields that nobody knows
+  return known;  // other files' bytes may look like unknown fields
 }
 
 }  // namespace reprise

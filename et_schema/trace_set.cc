@@ -14,7 +14,7 @@
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/groups.h"
+#include "et_schema/group_files.h"
 #include "et_schema/io.h"
 
 namespace reprise {
@@ -123,13 +123,13 @@ Status CheckRanks(TraceSet& set) {
 }
 
 std::string RanksText(const std::vector<std::int32_t>& ranks) {
-  constexpr std::size_t kMost = 16;
-  const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kMost));
+  constexpr std::size_t kMax = 16;
+  const auto end = ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kMax));
   return fmt::format("[{}{}]", fmt::join(ranks.begin(), end, ", "),
-                     ranks.size() > kMost ? ", .." : "");
+                     ranks.size() > kMax ? ", .." : "");
 }
 
-// Files that were converted one by one carry their groups. One look tells: a set that was
+// Files that were converted one by one carry their groups. One check decides: a set that was
 // converted at once has none in its files, and they are many.
 Status MergeGroups(TraceSet& set) {
   std::map<std::string, std::string> from;  // group → file
@@ -235,8 +235,8 @@ std::vector<std::string> TraceSet::FileNames() const {
 }
 
 Status TraceSet::CheckRankByRank(std::string_view what, std::string_view way_out) const {
-  constexpr std::size_t kMostRanks = 1024;
-  if (!classes || files.size() <= kMostRanks) {
+  constexpr std::size_t kMaxRanks = 1024;
+  if (!classes || files.size() <= kMaxRanks) {
     return {};
   }
   return BadInput(fmt::format("{}: {}, and the folded set has {} of them in {} classes; {}",

@@ -19,8 +19,8 @@ class WireBuffer {
   [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), size_}; }
 
   void Varint(std::uint64_t value) {
-    constexpr std::size_t kMostBytes = 10;
-    char* at = Room(kMostBytes);
+    constexpr std::size_t kMaxBytes = 10;
+    char* at = Room(kMaxBytes);
     for (; value >= 0x80; value >>= 7) {
       *at++ = static_cast<char>(value | 0x80);
     }

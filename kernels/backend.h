@@ -31,7 +31,7 @@ struct BackendSetting {
   };
   Help help = {};
   // It names a library whose kernels are measured beside ours: `bench kernels` gives it to
-  // Device::OpenPeers, and not to Backend::Open.
+  // Device::OpenBaselines, and not to Backend::Open.
   bool is_baseline = false;
   // To give it where another backend runs is a usage error; else it is ignored there.
   bool is_error_elsewhere = false;
@@ -89,8 +89,8 @@ class Backend {
   // One line, for `reprise list backends`.
   [[nodiscard]] virtual std::string_view about() const = 0;
   [[nodiscard]] virtual std::span<const BackendSetting> settings() const { return {}; }
-  // It needs no driver and no hardware of its own: where no backend has a GPU, and where nothing is
-  // computed, this one is taken. Of exactly one backend.
+  // True for exactly one backend, which needs no driver and no hardware of its own: it runs where
+  // no backend has a GPU, and where nothing is computed.
   [[nodiscard]] virtual bool is_always_there() const { return false; }
   // Its streams can wait for themselves (Stream::Stretch).
   [[nodiscard]] virtual bool stretches_streams() const { return false; }
@@ -104,7 +104,7 @@ class Backend {
   // Every device, in an order that stays. An empty list is no error; a broken driver is
   // (environment).
   [[nodiscard]] virtual Result<std::vector<DeviceInfo>> List() const = 0;
-  // For people, where List() found none: what is missing, and what to install.
+  // For messages where List() found none: what is missing, and what to install.
   [[nodiscard]] virtual std::string WhyNone() const { return ""; }
   // `options.backend` is this one, and settings of others are ignored. Usage error if there is no
   // device of that index; environment error where it can't be opened.

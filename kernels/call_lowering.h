@@ -15,8 +15,8 @@ struct MultiplyAddProbe {
   double flops_per_round = 0;
 };
 
-// Stateless and thread-safe. What it needs of a device it takes from LowerContext::device, so that
-// launches can be made for devices that this machine has not.
+// Stateless and thread-safe. It reads the device only from LowerContext::device, so that it can
+// make launches for devices that this machine lacks.
 class CallLowering {
  public:
   virtual ~CallLowering() = default;
@@ -44,7 +44,7 @@ class OperatorProvider {
   // Whether it does the call; else a kernel does. Thread-safe.
   [[nodiscard]] virtual bool Takes(const OpCall& call) const = 0;
   // Stands for calls that it takes and no kernel supports; it fails where the library refuses one.
-  // Lives as long as the provider.
+  // Exists as long as the provider.
   [[nodiscard]] virtual const Kernel& stand_in() const = 0;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/peer.h"
+#include "kernels/baseline.h"
 
 namespace reprise {
 namespace {
@@ -23,6 +23,6 @@ Result<std::unique_ptr<HostMemory>> Device::AllocateHost(std::int64_t bytes) {
   return std::make_unique<OrdinaryMemory>(std::max<std::int64_t>(bytes, 0));
 }
 
-Peers Device::OpenPeers(const BackendSettings& /*settings*/) const { return {}; }
+Baselines Device::OpenBaselines(const BackendSettings& /*settings*/) const { return {}; }
 
 }  // namespace reprise

@@ -27,10 +27,10 @@ class Buffer {
   }
   // The bytes themselves where DeviceInfo::memory_is_host, nullptr elsewhere.
   [[nodiscard]] virtual std::byte* host_data() = 0;
-  // For each of several storages that take turns in this memory, a buffer of its own, where the
-  // backend can make use of knowing them apart; nullptr elsewhere. The memory lives as long as any.
-  // `only_tasks`: whatever reads or writes this storage was lowered from a call.
-  [[nodiscard]] virtual std::unique_ptr<Buffer> Tenant(bool /*only_tasks*/) { return nullptr; }
+  // An aliased buffer of this memory for one of the storages that use it in turn; nullptr where the
+  // backend gains nothing from one. The memory lives as long as its last alias. `only_tasks`:
+  // everything that reads or writes this storage was lowered from a call.
+  [[nodiscard]] virtual std::unique_ptr<Buffer> Alias(bool /*only_tasks*/) { return nullptr; }
 };
 
 // Host memory that copies to and from one device are fastest with: pinned, where its driver can.
@@ -87,9 +87,9 @@ struct DeviceFill {
 // Where DeviceInfo::memory_is_host: runs on the stream's thread, in order.
 struct HostTask {
   std::function<Status()> run;
-  // Around it, each may be empty, and outside the time that a profiling stream takes: what an
-  // original's host does before it calls an operation (bringing arguments together) and after
-  // (giving memory back), which a recording has between the two.
+  // Run before and after it, outside the time that a profiling stream measures; each may be empty.
+  // They do what the original program's host does around an operation (it prepares arguments and
+  // frees memory), which a recording has between operations.
   std::function<void()> before = {};
   std::function<void()> after = {};
 };
@@ -172,7 +172,7 @@ struct DeviceInfo {
 
 class CallLowering;
 class OperatorProvider;
-struct Peers;
+struct Baselines;
 
 // One physical device of one backend. Thread-safe but for its streams.
 class Device {
@@ -181,7 +181,7 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   // Contents are zero.
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) = 0;
-  // For transfers; ordinary memory unless the backend knows better.
+  // For transfers; ordinary memory unless the backend has faster.
   [[nodiscard]] virtual Result<std::unique_ptr<HostMemory>> AllocateHost(std::int64_t bytes);
   [[nodiscard]] virtual Result<std::unique_ptr<Stream>> CreateStream(bool profiling) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedLaunch>> Prepare(const Launch& launch) = 0;
@@ -189,12 +189,13 @@ class Device {
   // worth calling with all of a trace's launches where several processes start at once: each then
   // compiles first what no other is compiling.
   [[nodiscard]] virtual Status Compile(std::span<const Launch> /*launches*/) { return {}; }
-  // How calls become launches here. Lives as long as the device.
+  // Lowers calls to launches of this device. Exists as long as the device.
   [[nodiscard]] virtual const CallLowering& lowering() const = 0;
-  // Whose operators take the place of kernels; nullptr: nobody's.
+  // The library whose operators replace kernels; nullptr: none.
   [[nodiscard]] virtual const OperatorProvider* provider() const { return nullptr; }
-  // The libraries that do the same on this device (kernels/peer.h); `settings` name some of them.
-  [[nodiscard]] virtual Peers OpenPeers(const BackendSettings& settings) const;
+  // The libraries that do the same on this device (kernels/baseline.h); `settings` name some of
+  // them.
+  [[nodiscard]] virtual Baselines OpenBaselines(const BackendSettings& settings) const;
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 
 namespace reprise {
 namespace {

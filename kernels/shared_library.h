@@ -1,4 +1,4 @@
-// A library opened at run time, for as long as the process lives: those that are opened start
+// A library opened at run time and never closed: those that are opened start
 // threads and register handlers, and do not survive being unloaded.
 #pragma once
 

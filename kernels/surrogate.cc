@@ -12,16 +12,16 @@ namespace {
 // Scratch beyond this is walked several times instead, lest a surrogate run out of memory.
 constexpr std::int64_t kMaxScratchBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kWordBytes = sizeof(float);
-constexpr std::int64_t kMostWords = kMaxScratchBytes / kWordBytes;
-constexpr double kMostFmaPerWord = 4096;
+constexpr std::int64_t kMaxWords = kMaxScratchBytes / kWordBytes;
+constexpr double kMaxFmaPerWord = 4096;
 
 // Each word of each pass is read and written once: 2 × 4 bytes. Arithmetic without bytes gets words
 // nevertheless: those of one run one after the other.
 SurrogatePlan PlanSurrogate(const Cost& cost) {
   SurrogatePlan plan;
   const double words = std::max({1.0, std::ceil(cost.bytes / (2.0 * kWordBytes)),
-                                 std::ceil(cost.flops / 2 / kMostFmaPerWord)});
-  const double most_words = static_cast<double>(kMostWords);
+                                 std::ceil(cost.flops / 2 / kMaxFmaPerWord)});
+  const double most_words = static_cast<double>(kMaxWords);
   plan.passes = static_cast<std::int64_t>(std::ceil(words / most_words));
   plan.words = static_cast<std::int64_t>(std::ceil(words / static_cast<double>(plan.passes)));
   const double visited = static_cast<double>(plan.words) * static_cast<double>(plan.passes);

@@ -1,5 +1,5 @@
 // Tensors in host memory, element by element: what References are written with. Plain and
-// complete rather than fast; a RunOnHost that matters brings its own loops.
+// complete rather than fast; a RunOnHost whose speed matters has its own loops.
 #pragma once
 
 #include <algorithm>

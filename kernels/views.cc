@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 
 namespace reprise {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "recordings/inference.h"
-#include "recordings/power.h"
 #include "recordings/read.h"
+#include "recordings/run_power.h"
 #include "recordings/transfer_waits.h"
 #include "report/measured.h"
 

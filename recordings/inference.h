@@ -34,7 +34,7 @@ struct InferencePhases {
   // Medians over prompts and tokens; nothing where there is none.
   std::optional<std::int64_t> first_token_ns, per_token_ns;
   double prefill_tokens_per_second = 0, decode_tokens_per_second = 0;  // all sequences
-  // A pass of decode, median; nothing where no attention tells what it reads: runs keep no types.
+  // A pass of decode, median; nothing where no attention shows what it reads: runs keep no types.
   std::optional<std::int64_t> cache_growth_bytes;
 };
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "recordings/difference.h"
 #include "recordings/ranks.h"
 #include "recordings/recording.h"
+#include "recordings/recording_difference.h"
 #include "report/compare/compare.h"
 
 namespace reprise {

@@ -22,9 +22,9 @@ std::optional<bool> ListHas(std::string_view list, std::int32_t number) {
     const std::size_t dash = part.find('-');
     const std::string_view first = part.substr(0, dash);
     const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
-    constexpr std::size_t kMostDigits = 9;
-    if (!IsNumber(first) || !IsNumber(last) || first.size() > kMostDigits ||
-        last.size() > kMostDigits) {
+    constexpr std::size_t kMaxDigits = 9;
+    if (!IsNumber(first) || !IsNumber(last) || first.size() > kMaxDigits ||
+        last.size() > kMaxDigits) {
       return std::nullopt;
     }
     has =

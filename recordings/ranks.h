@@ -1,4 +1,4 @@
-// The ranks of one recording beside each other: who is late, and where the load is uneven.
+// The ranks of one recording beside each other: which are late, and where the load is uneven.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct RankMetric {
 
 struct RankComparison {
   std::vector<RankLoad> ranks;        // by number
-  std::vector<RankGroupLoad> groups;  // hosts, slots, devices; only kinds that tell ranks apart
+  std::vector<RankGroupLoad> groups;  // hosts, slots, devices; only kinds that distinguish ranks
   std::vector<ClassSpread> classes;
   std::vector<RankMetric> metrics;  // of runs: power, temperature, …
   double imbalance = 0;             // most work / mean − 1

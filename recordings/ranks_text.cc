@@ -18,10 +18,10 @@ std::string Ns(double ns) { return DurationText(static_cast<std::int64_t>(ns)); 
 
 // Those that are not times, which have columns of their own: power and temperature first.
 std::vector<std::size_t> ShownMetrics(const RankComparison& of) {
-  constexpr std::size_t kMostMetrics = 2;
+  constexpr std::size_t kMaxMetrics = 2;
   std::vector<std::size_t> shown;
   for (const char* unit : {"watts", "celsius"}) {
-    for (std::size_t m = 0; m < of.metrics.size() && shown.size() < kMostMetrics; ++m) {
+    for (std::size_t m = 0; m < of.metrics.size() && shown.size() < kMaxMetrics; ++m) {
       if (of.metrics[m].unit == unit) {
         shown.push_back(m);
       }
@@ -82,9 +82,9 @@ std::string PeaksText(const RecordedJob& job, const Style& style, bool full) {
     return {};
   }
   Table table({"meter", "above", "most", "peaks", "throttled", "operations in them"});
-  constexpr std::size_t kMostMeters = 3;
+  constexpr std::size_t kMaxMeters = 3;
   const std::size_t shown =
-      full ? job.power_peaks.size() : std::min(job.power_peaks.size(), kMostMeters);
+      full ? job.power_peaks.size() : std::min(job.power_peaks.size(), kMaxMeters);
   for (std::size_t i = 0; i < shown; ++i) {
     const PeakOfPower& of = job.power_peaks[i];
     std::string operations;

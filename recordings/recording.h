@@ -1,5 +1,5 @@
 // A recording in the form that recordings are compared in: what a capture's trace set says, or a
-// run's medians. Plain values; whoever reads it needs no trace.
+// run's medians. Plain values; readers need no trace.
 #pragma once
 
 #include <cstdint>
@@ -125,7 +125,7 @@ struct PhaseEnergy {
   std::int64_t tokens = 0;
 };
 
-// Power above the usual of one meter of a run (recordings/power.h).
+// Power above the usual of one meter of a run (recordings/run_power.h).
 struct PeakOfPower {
   std::string host, device, metric;
   bool modelled = false;

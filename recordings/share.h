@@ -1,6 +1,6 @@
 // What operations reach of their device's peaks, on both sides, so that a slower device and one
-// that is less well used are told apart. Peaks are those of machine/ (dense, the vendors'); FLOPs
-// and bytes are those of the trace (costs/cost.h).
+// that is less well used are distinguished. Peaks are those of machine/ (dense, the vendors');
+// FLOPs and bytes are those of the trace (costs/cost.h).
 #pragma once
 
 #include <cstdint>

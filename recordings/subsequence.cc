@@ -11,18 +11,18 @@ using Keys = std::span<const std::uint64_t>;
 
 // Differences that are searched at a time: beyond, the path that came farthest is taken and the
 // search begins anew from its end. That bounds time and memory for sequences without likeness.
-constexpr std::ptrdiff_t kMostDifferences = 1024;
+constexpr std::ptrdiff_t kMaxDifferences = 1024;
 
 // One search from the beginning of both. `x` of the farthest path on each diagonal x − y, after
 // each number of differences.
 class FarthestPaths {
  public:
   FarthestPaths(Keys a, Keys b)
-      : a_(a), b_(b), x_(2 * kMostDifferences + 3, 0), n_(std::ssize(a)), m_(std::ssize(b)) {}
+      : a_(a), b_(b), x_(2 * kMaxDifferences + 3, 0), n_(std::ssize(a)), m_(std::ssize(b)) {}
 
   // Appends the pairs of the best path; how far it came in both.
   Positions Search(std::vector<Positions>& pairs) {
-    const std::ptrdiff_t most = std::min(n_ + m_, kMostDifferences);
+    const std::ptrdiff_t most = std::min(n_ + m_, kMaxDifferences);
     for (std::ptrdiff_t d = 0; d <= most; ++d) {
       for (std::ptrdiff_t k = -d; k <= d; k += 2) {
         Advance(d, k);
@@ -44,7 +44,7 @@ class FarthestPaths {
 
  private:
   std::ptrdiff_t& At(std::ptrdiff_t k) {
-    return x_[static_cast<std::size_t>(k + kMostDifferences + 1)];
+    return x_[static_cast<std::size_t>(k + kMaxDifferences + 1)];
   }
   // How far both came; a path that left a sequence is none.
   std::ptrdiff_t Sum(std::ptrdiff_t k) { return At(k) > n_ || At(k) - k > m_ ? -1 : 2 * At(k) - k; }
@@ -64,8 +64,8 @@ class FarthestPaths {
   }
 
   void Keep(std::ptrdiff_t d) {
-    history_.emplace_back(x_.begin() + (kMostDifferences + 1 - d),
-                          x_.begin() + (kMostDifferences + 2 + d));
+    history_.emplace_back(x_.begin() + (kMaxDifferences + 1 - d),
+                          x_.begin() + (kMaxDifferences + 2 + d));
   }
 
   Positions Trace(std::ptrdiff_t d, std::ptrdiff_t k, std::vector<Positions>& pairs) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "recordings/difference.h"
+#include "recordings/recording_difference.h"
 #include "report/table.h"
 
 namespace reprise {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "replayer/phases.h"
+#include "replayer/training_phases.h"
 
 namespace reprise {
 namespace {

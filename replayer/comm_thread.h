@@ -42,8 +42,9 @@ using RankGroups = std::map<std::string, RankGroup>;  // by CommSpec::group
 struct CommThreadOptions {
   bool check = false;
   // Longer transfers pass between device and network in chunks of this size, the same on every
-  // rank (CutOf says which); 0: in one piece. Without effect with --check: no data comes from a
-  // device, and what is filled and verified lies in the areas as the kind itself lays it out.
+  // rank (CutOf decides which transfers); 0: in one piece. Without effect with --check: no data
+  // comes from a device, and what is filled and verified lies in the areas as the kind itself lays
+  // it out.
   std::int64_t chunk_bytes = 0;
   // This rank's transfers as matched across ranks (splits completed), parallel to Plan::transfers.
   std::vector<PlannedTransfer> transfers;

@@ -23,7 +23,7 @@ Result<int> Listed(const DeviceMap& map, int local_rank, int count) {
   return at->second;
 }
 
-// A job has a GPU per rank; here ranks take turns.
+// A job has a GPU per rank; here ranks are assigned to devices in turn.
 int Default(const ReplayOptions& options, std::span<const DeviceInfo> devices, int local_rank) {
   std::vector<int> gpus;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -77,7 +77,7 @@ Result<int> ChooseDevice(const ReplayOptions& options, std::span<const DeviceInf
                          int local_rank, int local_size) {
   const auto count = static_cast<int>(devices.size());
   if (count == 0) {
-    return options.device_index.value_or(0);  // opening it says why there is none
+    return options.device_index.value_or(0);  // opening it reports why there is none
   }
   const int per_device = (std::max(local_size, 1) + count - 1) / count;
   switch (options.device_map.kind) {

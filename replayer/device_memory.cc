@@ -21,7 +21,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
     memory->buffers_.push_back(std::move(*buffer));
   }
   if (!plan.shared_across_actors) {
-    memory->CreateTenants(plan);
+    memory->CreateAliases(plan);
   }
   for (const StorageLife& life : plan.storages) {
     if (life.persistent && life.bytes > 0) {
@@ -34,7 +34,7 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& pla
 }
 
 Status DeviceMemory::Restore(std::int32_t iteration) {
-  const std::int64_t period = 1 + changing_bytes_ / kMostRestoredBytes;
+  const std::int64_t period = 1 + changing_bytes_ / kMaxRestoredBytes;
   if (iteration % period != 0) {
     return {};
   }
@@ -54,17 +54,17 @@ Status DeviceMemory::FillInputs(const Choose& chosen) {
   return {};
 }
 
-void DeviceMemory::CreateTenants(const MemoryPlan& plan) {
+void DeviceMemory::CreateAliases(const MemoryPlan& plan) {
   for (const StorageLife& life : plan.storages) {
-    if (auto tenant = buffers_[buffer_of_.at(life.incarnation)]->Tenant(!life.transferred)) {
-      tenants_.emplace(life.incarnation, std::move(tenant));
+    if (auto alias = buffers_[buffer_of_.at(life.incarnation)]->Alias(!life.transferred)) {
+      aliases_.emplace(life.incarnation, std::move(alias));
     }
   }
 }
 
 Buffer* DeviceMemory::Find(std::int64_t incarnation) const {
-  if (const auto tenant = tenants_.find(incarnation); tenant != tenants_.end()) {
-    return tenant->second.get();
+  if (const auto alias = aliases_.find(incarnation); alias != aliases_.end()) {
+    return alias->second.get();
   }
   const auto it = buffer_of_.find(incarnation);
   return it == buffer_of_.end() ? nullptr : buffers_[it->second].get();

@@ -12,19 +12,19 @@
 
 namespace reprise {
 
-// Persistent storages start as initial_values.h says, everything else as zero. Every run starts
-// alike, and as far as Restore() is called every iteration.
+// Persistent storages start with the values of initial_values.h, all others with zeros. Every run
+// starts alike, and so does every iteration before which Restore() is called.
 class DeviceMemory final : public Bindings {
  public:
-  // Environment error if the device can't hold the plan; says how much was asked for.
+  // Environment error with the plan's size if the device can't hold the plan.
   static Result<std::unique_ptr<DeviceMemory>> Create(const MemoryPlan& plan, Device& device);
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override;
-  // One scratch buffer per (stream, slot), grown as kernels ask; old ones stay alive with the
-  // launches that hold them.
+  // One scratch buffer per (stream, slot), grown as kernels require; launches keep the old ones
+  // that they use.
   [[nodiscard]] Result<Buffer*> Scratch(std::uint32_t stream, int slot, std::int64_t bytes);
-  // Before each iteration: what the last one has changed of persistent storages is undone, so that
-  // no value grows or shrinks with the number of iterations. Of more than 1 GiB only every second,
-  // third, … time, so that it never takes seconds. Nothing may run on the device.
+  // Called before each iteration: undoes the last iteration's changes of persistent storages, so
+  // that no value grows or shrinks with the number of iterations. Above 1 GiB it does so only every
+  // second, third, … time, so that it never takes seconds. Nothing may run on the device.
   Status Restore(std::int32_t iteration);
   [[nodiscard]] std::int64_t allocated_bytes() const { return allocated_bytes_; }
 
@@ -33,20 +33,20 @@ class DeviceMemory final : public Bindings {
   template <typename Choose>
   Status FillInputs(const Choose& chosen);  // of inputs_ those that are chosen
   // Only where a storage is over before the next one in its buffer begins.
-  void CreateTenants(const MemoryPlan& plan);
+  void CreateAliases(const MemoryPlan& plan);
 
   struct ScratchSlot {
     std::uint32_t stream;
     int slot;
     std::unique_ptr<Buffer> buffer;
   };
-  static constexpr std::int64_t kMostRestoredBytes = std::int64_t{1} << 30;
+  static constexpr std::int64_t kMaxRestoredBytes = std::int64_t{1} << 30;
   Device& device_;
   std::vector<StorageLife> inputs_;  // persistent ones
   std::int64_t changing_bytes_ = 0;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::unordered_map<std::int64_t, std::uint32_t> buffer_of_;
-  std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> tenants_;
+  std::unordered_map<std::int64_t, std::unique_ptr<Buffer>> aliases_;
   std::vector<ScratchSlot> scratch_;
   std::int64_t allocated_bytes_ = 0;
 };

@@ -30,7 +30,7 @@ struct SimulatedSet {
   PartCounts part;
 };
 
-// What every node "does" is its simulated time; the plan only says what counts.
+// Every node takes its simulated time; the plan only decides which nodes count.
 ReplayOptions AllTimed(ReplayOptions options) {
   options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
   options.op_modes.clear();
@@ -42,7 +42,7 @@ ReplayOptions AllTimed(ReplayOptions options) {
 Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOptions& options,
                SimulatedSet& simulated) {
   std::vector<std::vector<PlannedTransfer>> transfers;
-  for (std::size_t rank = 0; rank < mapping.played.size(); ++rank) {
+  for (std::size_t rank = 0; rank < mapping.replayed.size(); ++rank) {
     REPRISE_ASSIGN(RankPart part, LoadPart(set, mapping, static_cast<std::int32_t>(rank), options));
     REPRISE_ASSIGN(Plan plan, BuildPlan(part.graph, AllTimed(options), KernelRegistry::Builtin()));
     simulated.part.Add(CountPart(part, plan, options));

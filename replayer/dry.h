@@ -39,9 +39,9 @@ struct DrySimulation {
   std::function<std::optional<Schedule>()> schedule;
   // Called when the schedule is known; may be empty.
   std::function<void(const DrySet& set, const Schedule& schedule)> scheduled;
-  // Asked afterwards, for each node of `timing`: where its time comes from. Empty: nobody says.
+  // Called afterwards for each node of `timing`: returns the source of its time. May be empty.
   std::function<TimeSource(std::uint32_t node)> time_source;
-  // For the manifest, asked afterwards.
+  // For the manifest, read afterwards.
   std::function<std::map<std::string, std::string>()> options;
   std::string device;  // of every rank
   // Writes modelled telemetry of a rank of the run. Empty: there is none.

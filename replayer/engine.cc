@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "replayer/lowering.h"
+#include "replayer/planned_launches.h"
 
 namespace reprise {
 
@@ -123,7 +123,7 @@ void Engine::CountAfter(std::vector<Launch>& launches) {
   }
 }
 
-// How many nodes will ask for each stream node's event: with the last one it is let go, so that the
+// How many nodes will use each stream node's event: the last one releases it, so that the
 // number of live events stays small however long the trace is.
 void Engine::ExpectEventUsers() {
   std::fill(events_.begin(), events_.end(), nullptr);

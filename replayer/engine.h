@@ -31,7 +31,7 @@
 
 namespace reprise {
 
-// What one replay of the whole trace produced on this rank.
+// The result of one replay of the whole trace on this rank.
 struct IterationResult {
   std::vector<StepRecord> steps;
   std::vector<NodeRecord> records;
@@ -41,7 +41,7 @@ class Engine {
  public:
   // `device` and `memory` null where nothing runs on a device. `memory` has buffers for every
   // storage of the plan. All references must outlive the engine. Compiles and binds every launch.
-  // Nodes of `plan` without a launch become timed (lowering.h).
+  // Nodes of `plan` without a launch become timed (planned_launches.h).
   static Result<std::unique_ptr<Engine>> Create(const Graph& graph, Plan& plan,
                                                 const ReplayOptions& options,
                                                 Communicator& communicator, RankGroups& groups,
@@ -51,20 +51,20 @@ class Engine {
 
   // Replays the trace once. After an error (own, another rank's, watchdog) the engine is unusable.
   [[nodiscard]] Result<IterationResult> RunIteration(std::int32_t iteration, bool warmup);
-  // The same once more, for what its values are instead of what it takes: denormals, infinities and
-  // NaN by operation, of real operations alone. With options.check_values, else none.
+  // The same once more, for its values instead of its times: counts of denormals, infinities and
+  // NaN by operation, of real operations only. With options.check_values, else empty.
   [[nodiscard]] Result<std::map<std::string, ValueCounts>> CheckValues(std::int32_t iteration);
   [[nodiscard]] std::int64_t checked_transfers() const;
 
-  // For the watchdog. What the device does, divided among those that share it; without it nothing
-  // on the device counts as under way.
+  // For the watchdog: the device's rates, divided among the ranks that share it. Without them no
+  // work on the device counts as under way.
   void SetLimits(const DeviceLimits& limits, double slowdown);
-  // One thread at a time asks; any thread.
+  // From any thread, one at a time.
   [[nodiscard]] Progress GetProgress();
   [[nodiscard]] RankState GetState() const;
-  // Ends the run on all ranks with the reason `told`; this rank's own error is `found`. If another
-  // rank failed first, the reason is that rank's. From any thread.
-  void GiveUp(const Error& told, const Error& found);
+  // Ends the run on all ranks with the reason `reported`; this rank's own error is `found`. If
+  // another rank failed first, the reason is that rank's. From any thread.
+  void GiveUp(const Error& reported, const Error& found);
   // Why the engine is unusable, if it is.
   [[nodiscard]] std::optional<Error> failure() const;
   // WaitUntilNs, which the watchdog sees as an intended wait.

@@ -36,10 +36,10 @@ NodeState Engine::RunNode(Graph::Index i) {
   return OnStream(i) ? RunOnStream(i, actor) : RunOnThread(i, actor);
 }
 
-// No exception leaves a task: nobody would say which rank it was.
+// No exception leaves a task: its message would lack the rank.
 NodeState Engine::RunNodeChecked(Graph::Index i) {
   if (failing_.load(std::memory_order_relaxed)) {
-    scheduler_.Stop();  // told before this iteration's nodes could be
+    scheduler_.Stop();  // failed before this iteration's nodes could run
     return NodeState::kPending;
   }
   try {
@@ -132,8 +132,8 @@ Status Engine::EnqueueOnStream(Graph::Index i, ActorState& actor) {
   return {};
 }
 
-// The event of `dep` for its dependent `by`, which asks once; null where there is none. The last
-// that asks takes it away.
+// The event of `dep` for its dependent `by`, which calls once; null where there is none. The last
+// call releases it.
 EventPtr Engine::UseEvent(Graph::Index dep, Graph::Index by) {
   if (!OnStream(dep) || plan_.work[dep].actor == plan_.work[by].actor) {
     return nullptr;

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-// Shorter waits end before anybody looks.
+// The watchdog need not see shorter waits.
 constexpr std::int64_t kNoticedWaitNs = 100'000'000;
 
 }  // namespace
@@ -41,7 +41,7 @@ void Engine::NoteDue(std::int64_t deadline_ns) {
 void Engine::WaitUntil(std::int64_t deadline_ns) {
   const std::int64_t now_ns = MonotonicNs();
   if (now_ns >= deadline_ns) {
-    return;  // the usual case, and it is to cost one look at the clock
+    return;  // the usual case: it costs one reading of the clock
   }
   if (deadline_ns > now_ns + kNoticedWaitNs) {
     NoteDue(deadline_ns);
@@ -95,7 +95,7 @@ RankState Engine::GetState() const {
   return state;
 }
 
-void Engine::GiveUp(const Error& told, const Error& found) {
+void Engine::GiveUp(const Error& reported, const Error& found) {
   if (failing_.exchange(true)) {
     scheduler_.Stop();
     return;
@@ -105,9 +105,9 @@ void Engine::GiveUp(const Error& told, const Error& found) {
     error_ = error;
   };
   set(found);  // before anything can end because of it
-  communicator_.RaiseAbort(told);
+  communicator_.RaiseAbort(reported);
   if (const std::optional<Error> first = communicator_.PollAbort();
-      first && !first->message.ends_with(told.message)) {
+      first && !first->message.ends_with(reported.message)) {
     set(*first);
   }
   scheduler_.Stop();

@@ -125,8 +125,8 @@ Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& 
     seconds += work.stretch * std::max(work.cost.flops / limits.flops_per_second,
                                        work.cost.bytes / limits.bytes_per_second);
   }
-  constexpr double kMostNs = 1e18;  // decades, and still a number
-  estimate.compute_ns = static_cast<std::int64_t>(std::min(seconds * 1e9 * slowdown, kMostNs));
+  constexpr double kMaxNs = 1e18;  // decades, and still a number
+  estimate.compute_ns = static_cast<std::int64_t>(std::min(seconds * 1e9 * slowdown, kMaxNs));
   return estimate;
 }
 

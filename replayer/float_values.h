@@ -1,5 +1,5 @@
-// What floating-point inputs of a replay start as, so that all that is computed from them stays in
-// the range of a training: finite, and normal numbers.
+// Initial values of a replay's floating-point inputs. All results computed from them stay finite
+// and normal, as in a training.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace reprise {
 
-// Uniform in [low, high); low is positive, or -high. The default is that of what nothing is known
-// of: positive, since optimizers take roots of their state, and small, so that adding it to
-// anything changes little.
+// Uniform in [low, high); low is positive, or -high. The default serves inputs of unknown use: it
+// is positive, since optimizers take roots of their state, and small, so that adding it changes
+// little.
 struct FloatRange {
   double low = 0.001;
   double high = 0.05;
   bool operator==(const FloatRange&) const = default;
 };
 
-// By the operation that uses a storage first; elementwise products, which do not tell a parameter
-// from what is computed with it, count only without another:
+// The operation that uses a storage first decides. Elementwise products do not distinguish a
+// parameter from an activation and count only if no other operation uses the storage:
 // - a factor of a product or convolution over K terms has the standard deviation 1/sqrt(K), so that
 //   results vary as much as the other factor does (LeCun et al. 1998, "Efficient BackProp", 4.6);
 //   what it is multiplied with, if that too existed before the trace, has the deviation 1;

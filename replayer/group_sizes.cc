@@ -113,7 +113,7 @@ Splits GroupFit::Explicit(const Splits& splits, std::int64_t elements) const {
 Splits GroupFit::Rows(const Splits& recorded) const {
   Splits rows;
   for (std::size_t i = 0; i < std::min(recorded.size(), group_.recorded.size()); ++i) {
-    if (mapping_.PlayerOf(group_.recorded[i]) >= 0) {
+    if (mapping_.RunRankOf(group_.recorded[i]) >= 0) {
       rows.push_back(recorded[i]);
     }
   }
@@ -133,7 +133,7 @@ void FitCollective(const GroupFit& fit,
   bool uneven = false;
   for (const auto& [rank, spec] : members) {
     if (spec->kind != first.kind) {
-      return;  // a mismatch, which matching tells
+      return;  // a mismatch, which matching reports
     }
     uneven = uneven || fit.SaysUneven(*spec, spec->root == rank) ||
              (!one_trace && HasShares(spec->kind) &&
@@ -178,7 +178,7 @@ void FitSizes(Plans& plans, const RankMapping& mapping) {
 std::string OneSided(const std::string& group, CommKind kind, std::int64_t index, std::int32_t rank,
                      std::uint64_t node_id, std::int32_t lacks_rank) {
   return fmt::format(
-      "group '{}': {} #{} is in what rank {} plays (node {}), but not in what rank {} plays: a "
+      "group '{}': {} #{} is in what rank {} replays (node {}), but not in what rank {} replays: a "
       "partner would be waited for in vain. Choose steps or a range that hold both sides, or one "
       "rank alone (--ranks)",
       group, Name(kind), index, rank, node_id, lacks_rank);

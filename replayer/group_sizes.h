@@ -11,8 +11,8 @@
 
 namespace reprise {
 
-// `plans[r]`: rank r's transfers after PlayAs, sizes and splits still as recorded. Afterwards they
-// are those of the run's groups, consistent on all members:
+// `plans[r]`: rank r's transfers after RewriteFor, sizes and splits still as recorded. Afterwards
+// they are those of the run's groups, consistent on all members:
 //   all_reduce, reduce, broadcast  as recorded
 //   all_gather, gather, reduce_scatter, scatter, all_to_all
 //     even, kScale    every member's block as recorded, the whole is members × block

@@ -1,4 +1,4 @@
-// What group_sizes.h says, each rank with its own plan only.
+// The rules of group_sizes.h, where each rank has only its own plan.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -69,7 +69,7 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
       const bool same_kind = most[k][at] == ~most[k][at + 1];
       const bool uneven = most[k][at + 4] != 0 || most[k][at + 2] != ~most[k][at + 3];
       CommSpec& spec = transfers[k][at / kWords]->spec;
-      if (same_kind) {  // else a mismatch, which matching tells
+      if (same_kind) {  // else a mismatch, which matching reports
         GroupFit(mapping, *changed[k]).FitOwn(spec, spec.root == me, uneven);
       }
       whole_bytes[k].push_back(GroupFit::ShareBytes(spec));
@@ -89,7 +89,7 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
 
 namespace {
 
-// Which transfers a rank plays of one sequence, and where.
+// Which transfers a rank replays of one sequence, and where.
 using ByIndex = std::map<std::int64_t, const PlannedTransfer*>;
 
 class SameTransfers {
@@ -110,8 +110,8 @@ class SameTransfers {
 
   Status Run() {
     REPRISE_TRY(CompareDigests());
-    REPRISE_TRY(TellCollectives());
-    REPRISE_TRY(TellPairs());
+    REPRISE_TRY(MatchCollectives());
+    REPRISE_TRY(MatchPairs());
     REPRISE_ASSIGN(const Findings all,
                    GatherFindings(rounds_.communicator(), std::move(findings_)));
     return all.texts.empty() ? Status{} : BadInput(all.texts.front());
@@ -152,7 +152,7 @@ class SameTransfers {
   }
 
   // The lowest index that some members lack.
-  Status TellCollectives() {
+  Status MatchCollectives() {
     std::vector<Words> most(size_);
     for (std::size_t k = 0; k < size_; ++k) {
       const Words indices = Indices(collectives_[k]);
@@ -180,16 +180,16 @@ class SameTransfers {
       if (has != all[k].end() && lacks != all[k].end() &&
           has - all[k].begin() == group.place.rank) {
         const auto rank = group.place.ranks[static_cast<std::size_t>(lacks - all[k].begin())];
-        Tell({.group = group.id}, lacking[k], rounds_.communicator().rank(),
-             *collectives_[k].at(lacking[k]), rank);
+        AddFinding({.group = group.id}, lacking[k], rounds_.communicator().rank(),
+                   *collectives_[k].at(lacking[k]), rank);
       }
     }
     return {};
   }
 
-  // Each rank hears from the others what they send to it and receive from it, and tells what it
-  // has itself and they have not.
-  Status TellPairs() {
+  // The two ranks of each pair exchange which transfers they have. Each reports the first that it
+  // has and the other lacks.
+  Status MatchPairs() {
     std::vector<GroupRounds::Parcels> parcels(size_);
     for (std::size_t k = 0; k < size_; ++k) {
       for (const auto& [key, there] : pairs_[k]) {
@@ -208,7 +208,7 @@ class SameTransfers {
       for (const auto& [key, there] : pairs_[k]) {
         const int other = PositionOfOther(k, key);
         if (pairs_differ_[k] && other >= 0) {
-          TellPair(key, there, arrived[k][other]);
+          MatchPair(key, there, arrived[k][other]);
         }
       }
     }
@@ -223,7 +223,7 @@ class SameTransfers {
     return other == me || at == place.ranks.end() ? -1 : static_cast<int>(at - place.ranks.begin());
   }
 
-  void TellPair(const SequenceKey& key, const ByIndex& mine, const std::string& text) {
+  void MatchPair(const SequenceKey& key, const ByIndex& mine, const std::string& text) {
     const std::int32_t me = rounds_.communicator().rank();
     const std::int32_t other = key.source == me ? key.destination : key.source;
     Words theirs;
@@ -234,14 +234,14 @@ class SameTransfers {
     }
     for (const auto& [index, planned] : mine) {
       if (!std::binary_search(theirs.begin(), theirs.end(), index)) {
-        Tell(key, index, me, *planned, other);
+        AddFinding(key, index, me, *planned, other);
         return;
       }
     }
   }
 
-  void Tell(const SequenceKey& key, std::int64_t index, std::int32_t rank,
-            const PlannedTransfer& planned, std::int32_t lacks_rank) {
+  void AddFinding(const SequenceKey& key, std::int64_t index, std::int32_t rank,
+                  const PlannedTransfer& planned, std::int32_t lacks_rank) {
     findings_.push_back(
         {key, static_cast<std::uint64_t>(index), 0,
          OneSided(key.group, planned.spec.kind, index, rank, planned.node_id, lacks_rank)});

@@ -21,8 +21,8 @@ std::uint64_t Mix(std::uint64_t x) {
 float InRange(const FloatRange& range, std::uint64_t bits) {
   const float share = static_cast<float>(bits >> 40) / static_cast<float>(1 << 24);
   if (range.low < 0) {
-    constexpr float kLeast = 0.02F;
-    const float magnitude = static_cast<float>(range.high) * (kLeast + (1 - kLeast) * share);
+    constexpr float kMin = 0.02F;
+    const float magnitude = static_cast<float>(range.high) * (kMin + (1 - kMin) * share);
     return (bits & 1) != 0 ? -magnitude : magnitude;
   }
   return static_cast<float>(range.low) + static_cast<float>(range.high - range.low) * share;

@@ -1,4 +1,4 @@
-// What a trace says about the work of a compute node (docs/coverage.md).
+// The work of a compute node according to its trace (docs/coverage.md).
 #pragma once
 
 #include "core/records.h"
@@ -20,7 +20,7 @@ struct KnownWork {
 [[nodiscard]] KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
                                  const KernelRegistry& registry);
 
-// A node that only moves or fills memory, and says how many bytes: a memcpy or memset of a device,
+// A node that only moves or fills memory, with its number of bytes: a memcpy or memset of a device,
 // Chakra's MEM_LOAD and MEM_STORE. -1 for any other node.
 [[nodiscard]] std::int64_t MovedBytes(const Graph& graph, Graph::Index i);
 

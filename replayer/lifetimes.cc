@@ -169,18 +169,18 @@ class LifetimeScan {
   // was in their memory may be of another type. Indices always do; of the others, which would no
   // longer share memory, so many that the plan stays near the original's.
   void KeepUnmade() {
-    constexpr std::int64_t kLeastBytes = 64 << 20;
+    constexpr std::int64_t kMinBytes = 64 << 20;
     std::int64_t left = 0;
     for (const auto& [incarnation, life] : lives_) {
       left += life.persistent ? life.bytes / 4 : 0;
     }
-    left = std::max(left, kLeastBytes);
+    left = std::max(left, kMinBytes);
     for (const std::int64_t incarnation : unmade_) {
       StorageLife& life = lives_.at(incarnation);
       if (!life.persistent && (IsIntegral(life.dtype) || life.bytes <= left)) {
         left -= IsIntegral(life.dtype) ? 0 : life.bytes;
         life.persistent = true;
-        life.changes = true;  // whoever writes there
+        life.changes = true;  // any operation may write it
       }
     }
   }

@@ -38,20 +38,20 @@ bool IsOverBefore(const StorageLife& a, const StorageLife& b, bool as_recorded) 
   });
 }
 
-// One buffer's storages by birth.
-using Tenants = std::map<std::uint32_t, const StorageLife*>;
+// The storages of one buffer, by their first use.
+using LivesByFirstUse = std::map<std::uint32_t, const StorageLife*>;
 
-bool FitsIn(const Tenants& tenants, const StorageLife& life, bool as_recorded) {
-  const auto next = tenants.lower_bound(life.first);
-  return (next == tenants.end() || IsOverBefore(life, *next->second, as_recorded)) &&
-         (next == tenants.begin() || IsOverBefore(*std::prev(next)->second, life, as_recorded));
+bool FitsIn(const LivesByFirstUse& lives, const StorageLife& life, bool as_recorded) {
+  const auto next = lives.lower_bound(life.first);
+  return (next == lives.end() || IsOverBefore(life, *next->second, as_recorded)) &&
+         (next == lives.begin() || IsOverBefore(*std::prev(next)->second, life, as_recorded));
 }
 
 }  // namespace
 
 MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actors) {
-  // Looking at every buffer would take minutes for the largest traces, and gain little.
-  constexpr std::size_t kMostTried = 512;
+  // A search of all buffers would take minutes for the largest traces and save little memory.
+  constexpr std::size_t kMaxTried = 512;
   MemoryPlan plan;
   plan.shared_across_actors = share_across_actors;
   plan.original_peak_bytes = PeakBytes(storages);
@@ -60,15 +60,15 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
   for (const StorageLife& life : storages) {
     by_size.push_back(&life);
   }
-  // Of equal ones the longest-lived first: the short ones find room around them.
+  // Equal sizes: the longest-lived first, so that short lives fit around them.
   std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : (a->last - a->first) > (b->last - b->first);
   });
-  std::vector<std::pair<std::uint32_t, Tenants>> shared;  // buffers of several storages
+  std::vector<std::pair<std::uint32_t, LivesByFirstUse>> shared;  // buffers of several storages
   for (const StorageLife* life : by_size) {
-    std::pair<std::uint32_t, Tenants>* home = nullptr;
+    std::pair<std::uint32_t, LivesByFirstUse>* home = nullptr;
     const bool reusable = !life->persistent && life->last != kUsedToTheEnd;
-    const std::size_t tries = reusable ? std::min(shared.size(), kMostTried) : 0;
+    const std::size_t tries = reusable ? std::min(shared.size(), kMaxTried) : 0;
     for (std::size_t k = 0; k < tries && home == nullptr; ++k) {
       auto& candidate = shared[shared.size() - 1 - k];
       home = FitsIn(candidate.second, *life, share_across_actors) ? &candidate : nullptr;
@@ -79,7 +79,7 @@ MemoryPlan PlanMemory(std::vector<StorageLife> storages, bool share_across_actor
       plan.planned_bytes += life->bytes;
     }
     if (home == nullptr && reusable) {
-      home = &shared.emplace_back(fresh, Tenants{});
+      home = &shared.emplace_back(fresh, LivesByFirstUse{});
     }
     if (home != nullptr) {
       home->second.emplace(life->first, life);

@@ -1,4 +1,4 @@
-// Which storage incarnation lives in which buffer: lifetimes from the trace, so that memory stays
+// Assigns storage incarnations to buffers by their lifetimes in the trace, so that memory stays
 // near the original's peak. A pure function over lifetimes.
 #pragma once
 

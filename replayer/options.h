@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/choices.h"
+#include "collectives/algorithms/algorithm_choices.h"
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"
@@ -87,7 +87,7 @@ struct ReplayOptions {
   std::optional<std::int64_t> staging_chunk_bytes;
   AlgorithmChoices algorithms;      // of collectives; none: the transport's own
   std::string backend;              // Backend::name; the caller chooses (device_choice.h)
-  std::optional<int> device_index;  // absent: as device_map says
+  std::optional<int> device_index;  // absent: by device_map
   DeviceMap device_map;
   std::string cache_directory;
   BackendSettings settings;          // of any backends

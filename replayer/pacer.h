@@ -1,5 +1,5 @@
 // A thread of its own for the nodes of one recorded thread that must wait (for the device, for a
-// deadline), so that no TBB task ever does. What follows such a node goes on here as well.
+// deadline), so that no TBB task ever does. The pacer also runs the nodes that follow such a node.
 #pragma once
 
 #include <condition_variable>

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "collectives/match_across.h"
-#include "replayer/choices.h"
 #include "replayer/group_sizes.h"
+#include "replayer/option_texts.h"
 #include "replayer/selection.h"
 
 namespace reprise {
@@ -27,9 +27,9 @@ std::string StreamsText(const std::vector<StreamId>& streams) {
 
 Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::int32_t rank,
                           const ReplayOptions& options) {
-  const std::int32_t played = mapping.played.at(static_cast<std::size_t>(rank));
-  REPRISE_TRY(set.VerifyFile(played));
-  REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(played)));
+  const std::int32_t replayed = mapping.replayed.at(static_cast<std::size_t>(rank));
+  REPRISE_TRY(set.VerifyFile(replayed));
+  REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(replayed)));
   REPRISE_TRY(CheckStreams(graph, options.streams));
   RankPart part{.graph = std::move(graph)};
   part.recorded_nodes = part.graph.size();
@@ -38,7 +38,7 @@ Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::
     REPRISE_ASSIGN(part.graph, Extract(part.graph, selection, part.diagnostics));
   }
   if (mapping.changes) {
-    REPRISE_ASSIGN(part.graph, PlayAs(part.graph, mapping, rank, part.diagnostics));
+    REPRISE_ASSIGN(part.graph, RewriteFor(part.graph, mapping, rank, part.diagnostics));
   }
   return part;
 }
@@ -80,7 +80,7 @@ std::map<std::string, std::string> DescribePart(const ReplayOptions& options,
   const PartOptions& part = options.part;
   std::map<std::string, std::string> text;
   if (part.one_trace) {
-    text["one_trace"] = std::to_string(mapping.played.front());
+    text["one_trace"] = std::to_string(mapping.replayed.front());
   } else if (!part.ranks.empty()) {
     text["ranks"] = NumbersText(part.ranks);
   }
@@ -104,10 +104,10 @@ std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet&
   const PartOptions& part = options.part;
   std::vector<std::string> notes;
   if (part.one_trace) {
-    const std::size_t size = mapping.played.size();
+    const std::size_t size = mapping.replayed.size();
     notes.push_back(fmt::format("one trace: {} what rank {} of {} recorded",
-                                size == 1 ? "1 rank plays" : fmt::format("{} ranks play", size),
-                                mapping.played.front(), set.world_size));
+                                size == 1 ? "1 rank replays" : fmt::format("{} ranks replay", size),
+                                mapping.replayed.front(), set.world_size));
   } else if (!part.ranks.empty()) {
     notes.push_back(fmt::format("ranks: {} of {}", NumbersText(part.ranks), set.world_size));
   }

@@ -51,7 +51,7 @@ struct PartCounts {
                                                  const PartCounts& counts);
 
 // The transfers of all ranks, in one process, as they will be: sizes fitted to the groups, splits
-// completed, matched across ranks. Bad input says which do not fit.
+// completed, matched across ranks. Bad input names those that do not match.
 [[nodiscard]] Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
                                       const RankMapping& mapping, const PartOptions& part);
 // The same across the ranks of a run, each of which has its own: fitted and completed afterwards.

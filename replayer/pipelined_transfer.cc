@@ -21,7 +21,7 @@ bool BlocksAreEqual(const CommSpec& spec) {
   return std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) == splits.end();
 }
 
-// The blocks on either side, from sizes that every member knows.
+// The blocks on either side, from sizes that every member has.
 TransferCut BlocksOf(const CommSpec& spec, std::int64_t group_size) {
   switch (spec.kind) {
     case CommKind::kAllGather:
@@ -65,7 +65,7 @@ std::optional<TransferCut> CutOf(const CommSpec& spec, int group_size, std::int6
   TransferCut cut = BlocksOf(spec, group_size);
   const std::int64_t unit = std::max(SizeOf(spec.dtype), 1);
   const std::int64_t piece = std::max(chunk_bytes / std::max(cut.in_blocks, cut.out_blocks),
-                                      std::min(chunk_bytes, kLeastPieceBytes));
+                                      std::min(chunk_bytes, kMinPieceBytes));
   cut.step_bytes = std::max(piece / unit, std::int64_t{1}) * unit;
   return cut.block_bytes > cut.step_bytes ? std::optional(cut) : std::nullopt;
 }

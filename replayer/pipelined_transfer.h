@@ -25,13 +25,13 @@ struct TransferCut {
 
 // Nothing if the transfer moves whole: it is not longer than a chunk, or its blocks differ. A chunk
 // is `chunk_bytes` long, all blocks of the longer side together. Pieces of blocks are separate
-// copies: none is shorter than kLeastPieceBytes (or `chunk_bytes`, if less). The answer depends on
+// copies: none is shorter than kMinPieceBytes (or `chunk_bytes`, if less). The answer depends on
 // block size and group size only, so it is the same on every member. An all_to_all with splits is
 // therefore never cut, even if this member's splits are equal.
 [[nodiscard]] std::optional<TransferCut> CutOf(const CommSpec& spec, int group_size,
                                                std::int64_t chunk_bytes);
 // An estimate, not measured: at PCIe's 25 GB/s it takes 10 µs, about what enqueueing a copy does.
-inline constexpr std::int64_t kLeastPieceBytes = 256 << 10;
+inline constexpr std::int64_t kMinPieceBytes = 256 << 10;
 
 class PipelinedTransfer final : public Transfer {
  public:

@@ -10,8 +10,8 @@
 
 #include "kernels/backend.h"
 #include "replayer/known_work.h"
-#include "replayer/phases.h"
 #include "replayer/shapes_text.h"
+#include "replayer/training_phases.h"
 #include "replayer/work_cap.h"
 
 namespace reprise {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "replayer/choices.h"
+#include "replayer/option_texts.h"
 
 namespace reprise {
 namespace {
@@ -26,11 +26,11 @@ std::vector<std::int32_t> Counting(int size) {
   return ranks;
 }
 
-void IndexPlayers(RankMapping& mapping) {
-  for (std::size_t rank = mapping.played.size(); rank-- > 0;) {
-    const auto recorded = static_cast<std::size_t>(mapping.played[rank]);
-    mapping.players.resize(std::max(mapping.players.size(), recorded + 1), -1);
-    mapping.players[recorded] = static_cast<std::int32_t>(rank);
+void IndexRunRanks(RankMapping& mapping) {
+  for (std::size_t rank = mapping.replayed.size(); rank-- > 0;) {
+    const auto recorded = static_cast<std::size_t>(mapping.replayed[rank]);
+    mapping.replayed_by.resize(std::max(mapping.replayed_by.size(), recorded + 1), -1);
+    mapping.replayed_by[recorded] = static_cast<std::int32_t>(rank);
   }
 }
 
@@ -38,8 +38,8 @@ void ShrinkGroups(const TraceSet& set, RankMapping& mapping) {
   for (const auto& [id, group] : set.groups) {
     MappedGroup mapped{.recorded = group.ranks, .description = group.description};
     for (const std::int32_t recorded : group.ranks) {
-      if (const std::int32_t player = mapping.PlayerOf(recorded); player >= 0) {
-        mapped.ranks.push_back(player);
+      if (const std::int32_t run_rank = mapping.RunRankOf(recorded); run_rank >= 0) {
+        mapped.ranks.push_back(run_rank);
       }
     }
     if (!mapped.ranks.empty()) {
@@ -64,7 +64,7 @@ void SpreadGroups(const TraceSet& set, std::int32_t trace_rank, int size, RankMa
   }
 }
 
-// One trace on all ranks: everyone is what the recorded rank was, and rank 0 the root.
+// One trace on all ranks: each replays the recorded rank, and rank 0 is the root.
 bool SpreadTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spec) {
   if (IsPointToPoint(spec.kind) ||
       (spec.certainty == GroupCertainty::kUnknown && !mapping.assume_groups)) {
@@ -96,9 +96,9 @@ Status CheckPresent(const TraceSet& set, const std::vector<std::int32_t>& ranks,
 
 }  // namespace
 
-std::int32_t RankMapping::PlayerOf(std::int32_t recorded) const {
+std::int32_t RankMapping::RunRankOf(std::int32_t recorded) const {
   const auto at = static_cast<std::size_t>(recorded);
-  return recorded < 0 || at >= players.size() ? -1 : players[at];
+  return recorded < 0 || at >= replayed_by.size() ? -1 : replayed_by[at];
 }
 
 std::vector<std::int32_t> RankMapping::RanksOf(const std::string& group) const {
@@ -127,16 +127,16 @@ Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options, 
       part.group_sizes.value_or(part.one_trace ? GroupSizes::kScale : GroupSizes::kKeep);
   if (part.one_trace) {
     const std::int32_t trace_rank = part.trace_rank.value_or(set.files.begin()->first);
-    mapping.played.assign(static_cast<std::size_t>(size), trace_rank);
+    mapping.replayed.assign(static_cast<std::size_t>(size), trace_rank);
     mapping.changes = true;
-    IndexPlayers(mapping);
+    IndexRunRanks(mapping);
     SpreadGroups(set, trace_rank, size, mapping);
     return mapping;
   }
   const std::vector<std::int32_t> all = Counting(set.world_size);
-  mapping.played = part.ranks.empty() ? all : part.ranks;
-  mapping.changes = mapping.played != all;
-  IndexPlayers(mapping);
+  mapping.replayed = part.ranks.empty() ? all : part.ranks;
+  mapping.changes = mapping.replayed != all;
+  IndexRunRanks(mapping);
   ShrinkGroups(set, mapping);
   return mapping;
 }
@@ -151,16 +151,16 @@ bool MapTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spec) 
   if (named == nullptr) {
     return true;
   }
-  const std::int32_t player = mapping.PlayerOf(*named);
-  *named = player >= 0 ? player : *named;
-  return player >= 0;
+  const std::int32_t run_rank = mapping.RunRankOf(*named);
+  *named = run_rank >= 0 ? run_rank : *named;
+  return run_rank >= 0;
 }
 
-Result<Graph> PlayAs(const Graph& graph, const RankMapping& mapping, std::int32_t rank,
-                     Diagnostics& diagnostics) {
+Result<Graph> RewriteFor(const Graph& graph, const RankMapping& mapping, std::int32_t rank,
+                         Diagnostics& diagnostics) {
   TraceMetadata metadata = graph.metadata();
   metadata.rank = rank;
-  metadata.world_size = static_cast<std::int32_t>(mapping.played.size());
+  metadata.world_size = static_cast<std::int32_t>(mapping.replayed.size());
   return graph.Rewrite(std::move(metadata), [&](Graph::Index, Node& node) {
     if (!node.comm) {
       return true;
@@ -172,7 +172,7 @@ Result<Graph> PlayAs(const Graph& graph, const RankMapping& mapping, std::int32_
           "transfer_outside",
           fmt::format("node {}: {} in group {}{}", node.id, Name(spec.kind), spec.group,
                       other < 0 ? "" : fmt::format(", recorded rank {}", other)));
-      // A sequence of its own: it keeps no transfer that meets somebody waiting.
+      // A sequence of its own, so that it delays no transfer with other ranks.
       spec.group += " (outside)";
       spec.outside = true;
     }

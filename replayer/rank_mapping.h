@@ -22,8 +22,8 @@ struct MappedGroup {
 };
 
 struct RankMapping {
-  std::vector<std::int32_t> played;   // by rank of the run: the trace's rank
-  std::vector<std::int32_t> players;  // the inverse: the first that replays it; −1: none
+  std::vector<std::int32_t> replayed;     // by rank of the run: the trace's rank
+  std::vector<std::int32_t> replayed_by;  // the inverse: the first that replays it; −1: none
   std::map<std::string, MappedGroup> groups;
   bool one_trace = false;
   bool assume_groups = false;
@@ -31,7 +31,7 @@ struct RankMapping {
   bool changes = false;  // false: every rank replays its own trace unchanged
 
   // The run's rank that replays a recorded rank; −1: none.
-  [[nodiscard]] std::int32_t PlayerOf(std::int32_t recorded) const;
+  [[nodiscard]] std::int32_t RunRankOf(std::int32_t recorded) const;
   // Of a group id, the ranks of the run; empty: unknown.
   [[nodiscard]] std::vector<std::int32_t> RanksOf(const std::string& group) const;
 };
@@ -44,11 +44,11 @@ struct RankMapping {
 [[nodiscard]] Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options,
                                            int size);
 
-// The trace of RankMapping::played[rank], rewritten for rank `rank` of the run: rank, groups, roots
-// and peers are those of the run. A transfer whose peer or root is not replayed, or whose group
-// cannot be mapped, goes to the outside and is counted (`transfer_outside`).
-[[nodiscard]] Result<Graph> PlayAs(const Graph& graph, const RankMapping& mapping,
-                                   std::int32_t rank, Diagnostics& diagnostics);
+// The trace of RankMapping::replayed[rank], rewritten for rank `rank` of the run: rank, groups,
+// roots and peers are those of the run. A transfer whose peer or root is not replayed, or whose
+// group cannot be mapped, goes to the outside and is counted (`transfer_outside`).
+[[nodiscard]] Result<Graph> RewriteFor(const Graph& graph, const RankMapping& mapping,
+                                       std::int32_t rank, Diagnostics& diagnostics);
 // The same for one transfer; false: to the outside.
 [[nodiscard]] bool MapTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spec);
 

@@ -13,12 +13,12 @@
 #include "core/parallel.h"
 #include "core/processor_name.h"
 #include "core/version.h"
-#include "replayer/phases.h"
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
 #include "replayer/step_batch.h"
-#include "telemetry/placement.h"
+#include "replayer/training_phases.h"
+#include "telemetry/process_placement.h"
 
 namespace reprise {
 namespace {

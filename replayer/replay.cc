@@ -32,7 +32,7 @@ constexpr Stage kPreparation[] = {
     {&Session::MeasureIdle, "measuring idle power"},
 };
 
-// A rank without memory or threads tells the others, who may be waiting for it in the midst of the
+// A rank without memory or threads notifies the others, which may be waiting for it within the
 // stage.
 Status Passed(Session& session, const Stage& stage, Communicator& communicator) {
   try {

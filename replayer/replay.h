@@ -14,7 +14,7 @@
 
 namespace reprise {
 
-// What rank 0 does now.
+// The current activity of rank 0.
 struct ReplayProgress {
   std::string_view stage;      // "compiling kernels", …; of iterations "warm-up" or "iteration"
   std::int32_t iteration = 0;  // that has ended, from 1; 0: none, the stage begins
@@ -31,8 +31,8 @@ struct ReplayRequest {
   std::string device_reason;  // why the options' backend, where the user named none; for the run
   // Called on rank 0; may be empty.
   std::function<void(const ReplayProgress&)> progress;
-  // Asked some 20 times a second while iterations run, from another thread: whether this rank is to
-  // end the run early (a signal has come), and why. May be empty.
+  // Called some 20 times a second while iterations run, from another thread: returns whether this
+  // rank should end the run early (after a signal), and why. May be empty.
   std::function<std::optional<Error>()> interrupted;
 };
 
@@ -44,7 +44,7 @@ struct ReplayOutcome {
 // Collective over all ranks of `communicator`. Every rank returns the same success or an error of
 // the same kind: ranks agree before each stage, and an error while running is raised to all.
 // After an error that began while transfers were outstanding, Communicator::AbortNow ends the
-// process; `ran` says whether that is so.
+// process; `while_running` is then true.
 struct ReplayFailure {
   Error error;
   bool while_running = false;

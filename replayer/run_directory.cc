@@ -7,14 +7,14 @@
 #include <filesystem>
 
 #include "core/output_kind.h"
-#include "telemetry/placement.h"
+#include "telemetry/process_placement.h"
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Only what a run consists of: --force must not delete somebody's other files.
+// Only a run's own files: --force must not delete others.
 bool IsRunFile(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == kChecksumsFile || name.starts_with("manifest.json") ||

@@ -40,7 +40,7 @@ void Session::StopSampler() {
 }
 
 // Everything is allocated and compiled, nothing runs: the floor under the run's power. Where no
-// host measures power there is nothing to learn, unless the user says how long.
+// host measures power an idle phase has no use, unless the user gives its length.
 Status Session::MeasureIdle() {
   const bool mine = sampler_ != nullptr &&
                     std::any_of(sampler_->metrics().begin(), sampler_->metrics().end(), IsMeter);

@@ -15,7 +15,7 @@ struct Scheduler::Impl {
   // A ready node that no running task can take along is spawned in batches, so that a wide graph
   // costs one task per batch, not per node.
   static constexpr std::size_t kBatch = 256;
-  // How often a task that goes on and on says so: the watchdog takes silence for a hang.
+  // How often a task that continues with successors reports progress to the watchdog.
   static constexpr std::uint32_t kReportEvery = 256;
 
   Impl(const DependencyGraph& g, int workers)

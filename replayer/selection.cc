@@ -17,11 +17,11 @@ using Index = Graph::Index;
 std::int32_t StepOf(const Graph& graph, Index i) { return std::max(graph.step(i), 0); }
 
 std::string Listed(const std::set<std::string>& names) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMax = 40;
   std::string text;
   std::size_t count = 0;
   for (const std::string& name : names) {
-    if (count++ == kMost) {
+    if (count++ == kMax) {
       return fmt::format("{}, … ({} in all)", text, names.size());
     }
     text += (text.empty() ? "" : ", ") + name;
@@ -29,7 +29,7 @@ std::string Listed(const std::set<std::string>& names) {
   return text;
 }
 
-// The steps to play, sorted; all of them if none is named.
+// The steps to replay, sorted; all of them if none is named.
 Result<std::vector<std::int32_t>> ChosenSteps(const Graph& graph, const PartOptions& part) {
   const auto count = static_cast<std::int32_t>(graph.metadata().steps.size());
   std::vector<std::int32_t> steps = part.steps;

@@ -46,7 +46,7 @@ Diagnostics Without(const Diagnostics& diagnostics, const Occurrences& taken_bac
 
 Status Session::CheckSize() const {
   const int started = communicator_.size();
-  const auto needed = static_cast<int>(mapping_.played.size());
+  const auto needed = static_cast<int>(mapping_.replayed.size());
   if (needed == started) {
     return {};
   }
@@ -56,7 +56,7 @@ Status Session::CheckSize() const {
           : fmt::format("--ranks chooses {} rank{}", needed, needed == 1 ? "" : "s");
   return UsageError(fmt::format(
       "{}, but {} {} started: use mpirun -n {} reprise replay {} -o {} …, or the same without "
-      "mpirun and with --processes {}; --fold {} replays several in each process",
+      "mpirun and with --processes {}; with --ranks-per-process N, {}/N processes are enough",
       what, started, started == 1 ? "was" : "were", needed, request_.set_directory,
       request_.run_directory, needed, needed));
 }
@@ -187,7 +187,7 @@ Status Session::UseProvider(const OperatorProvider& provider) {
   return {};
 }
 
-// Not one that --ops asks for.
+// Not a surrogate that --ops requires.
 bool Session::LacksKernel(const Work& work, OpClass op_class) const {
   return work.mode == ReplayMode::kSurrogate &&
          request_.options.ModeOf(op_class) == ReplayMode::kReal;
@@ -298,9 +298,9 @@ Watchdog::Callbacks Session::WatchdogCallbacks() {
   return {.progress = [this] { return engine_->GetProgress(); },
           .state = [this] { return engine_->GetState(); },
           .give_up =
-              [this](const Error& told, const Error& found) {
-                RecordFailure(told);  // the system may kill this process before it has ended
-                engine_->GiveUp(told, found);
+              [this](const Error& reported, const Error& found) {
+                RecordFailure(reported);  // the system may kill this process before it has ended
+                engine_->GiveUp(reported, found);
               },
           .interrupted = request_.interrupted};
 }

@@ -1,4 +1,4 @@
-// One rank's way through a replay, stage by stage; replay.cc drives it.
+// The stages of one rank's replay; replay.cc calls them in order.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@
 
 namespace reprise {
 
-// Every stage is collective where it says so; errors of one rank are agreed on by the caller.
+// Stages marked collective are; the caller makes all ranks agree on one rank's error.
 class Session {
  public:
   Session(const ReplayRequest& request, Communicator& communicator)
@@ -41,8 +41,8 @@ class Session {
   Status OpenDevice();          // device, memory plan
   Status EstimateCost();        // collective: one rank per device measures it alone
   Status PrepareEngine();       // collective: allocate, compile
-  Status WarnOfUnknownWork();   // collective; rank 0 has something to say
-  Status CreateRunDirectory();  // rank 0 only has anything to do
+  Status WarnOfUnknownWork();   // collective; rank 0 prints
+  Status CreateRunDirectory();  // on rank 0; nothing on others
   Status BeginRecording();
   Status WritePreliminaryManifest();     // collective gather; a killed run then has its settings
   Status CompareClocks();                // collective: this host's clock against rank 0's

@@ -1,4 +1,4 @@
-// The shapes of a call's inputs as text, which runs and comparisons tell calls apart by.
+// The shapes of a call's inputs as text: runs and comparisons distinguish calls by it.
 #pragma once
 
 #include <string>

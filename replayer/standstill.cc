@@ -1,4 +1,4 @@
-// Who waits for whom, in words.
+// Which rank waits for which, as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace {
 
 using At = SequenceState::At;
 
-// More rows help nobody; those that matter come first.
-constexpr std::size_t kMostRanks = 100;
-constexpr std::size_t kMostNamed = 8;
+// More rows do not help; the important ones come first.
+constexpr std::size_t kMaxRanks = 100;
+constexpr std::size_t kMaxNamed = 8;
 
 std::string TenthsOfSeconds(std::int64_t ns) {
   return fmt::format("{:.1f} s", static_cast<double>(ns) * 1e-9);
@@ -23,11 +23,11 @@ std::string TenthsOfSeconds(std::int64_t ns) {
 
 std::string NamesOf(const std::vector<std::int32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxNamed); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
   }
-  return ranks.size() > kMostNamed ? text + fmt::format(" and {} more", ranks.size() - kMostNamed)
-                                   : text;
+  return ranks.size() > kMaxNamed ? text + fmt::format(" and {} more", ranks.size() - kMaxNamed)
+                                  : text;
 }
 
 std::string TransferName(const SequenceState& sequence) {
@@ -87,7 +87,7 @@ class Standstill {
     return false;
   }
 
-  // A collective's are the same whoever asks: thousands of members ask.
+  // A collective's ranks are the same for all its members, of which there may be thousands.
   const std::vector<std::int32_t>& Missing(const RankState& state, const SequenceState& issued) {
     const bool pair = IsPointToPoint(issued.kind);
     const auto [it, added] = missing_.try_emplace(
@@ -118,7 +118,7 @@ class Standstill {
       return fmt::format("{} {} not answer: stopped, stuck outside of the replay, or unreachable",
                          NamesOf(silent), silent.size() == 1 ? "does" : "do");
     }
-    // Whoever others wait for, and who waits for nobody: the cause.
+    // A rank that others wait for and that waits for none is the cause.
     for (const auto& [rank, waiter] : waited_for_) {
       const RankState& state = *StateOf(rank);
       const bool waits = std::any_of(state.sequences.begin(), state.sequences.end(),
@@ -194,23 +194,23 @@ class Standstill {
     for (const RankState& state : states_) {
       rows.push_back(&state);
     }
-    if (rows.size() > kMostRanks) {
+    if (rows.size() > kMaxRanks) {
       std::stable_partition(rows.begin(), rows.end(), [this](const RankState* state) {
         return !state->answered || waited_for_.contains(state->rank);
       });
     }
     std::string text = " rank  where it stands, and what it waits for";
-    for (std::size_t i = 0; i < std::min(rows.size(), kMostRanks); ++i) {
+    for (std::size_t i = 0; i < std::min(rows.size(), kMaxRanks); ++i) {
       AddRows(*rows[i], text);
     }
-    return rows.size() > kMostRanks
-               ? text + "\n       and " + Counted(rows.size() - kMostRanks, "more rank")
+    return rows.size() > kMaxRanks
+               ? text + "\n       and " + Counted(rows.size() - kMaxRanks, "more rank")
                : text;
   }
 
   std::span<const RankState> states_;
   const RanksOfGroup& ranks_of_group_;
-  std::map<std::int32_t, Waiter> waited_for_;  // by who is missing: the first that waits
+  std::map<std::int32_t, Waiter> waited_for_;  // by the missing rank: the first that waits
   using Meeting = std::tuple<std::string, std::int64_t, std::int32_t, std::int32_t, CommKind>;
   std::map<Meeting, std::vector<std::int32_t>> missing_;
 };

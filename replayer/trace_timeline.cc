@@ -18,16 +18,16 @@ constexpr Timeline::Index kNotShown = UINT32_MAX;
 // Tracks of a rank from top to bottom.
 enum Order : std::int32_t { kSteps, kThreads = 1'000, kStreams = 100'000, kTransfers = 1'000'000 };
 
-// "float32[64, 256], int64[4]"; at most kMost tensors.
+// "float32[64, 256], int64[4]"; at most kMax tensors.
 std::string ShapesText(const ValueList& values) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   const std::vector<const TensorDesc*> tensors = TensorsIn(values);
   std::string text;
-  for (std::size_t i = 0; i < std::min(tensors.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(tensors.size(), kMax); ++i) {
     text += fmt::format("{}{}[{}]", i == 0 ? "" : ", ", Name(tensors[i]->dtype),
                         fmt::join(tensors[i]->shape, ", "));
   }
-  return tensors.size() > kMost ? fmt::format("{}, … {} tensors", text, tensors.size()) : text;
+  return tensors.size() > kMax ? fmt::format("{}, … {} tensors", text, tensors.size()) : text;
 }
 
 // Order alone needs no arrow: the track shows it.

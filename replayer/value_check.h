@@ -1,5 +1,5 @@
-// Counts, after each real operation of one replay of the trace, what it has read and written that
-// is no value of a training: denormals, infinities and NaN.
+// Counts denormals, infinities and NaN in the inputs and results of each real operation of one
+// replay of the trace.
 #pragma once
 
 #include <atomic>

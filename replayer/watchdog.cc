@@ -40,7 +40,7 @@ void Watchdog::Loop(const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   changed_ns_ = last_tick_ns_ = MonotonicNs();
-  // Wakes as soon as it is told to stop: the end of a run waits for nobody's sleep.
+  // Wakes as soon as it is stopped, so that the end of a run does not wait for its sleep.
   while (!stopped.wait_for(lock, stop, std::chrono::nanoseconds(options_.tick_ns),
                            [&stop] { return stop.stop_requested(); })) {
     if (!over_) {
@@ -216,15 +216,16 @@ void Watchdog::EndRound(std::int64_t now_ns) {
 
 void Watchdog::GiveUpStandstill() {
   const StandstillReport report = ReportStandstill(states_, ranks_of_group_);
-  const std::string told =
+  const std::string reported =
       fmt::format("no progress on any rank for {:.3g} s: {}",
                   static_cast<double>(options_.limit_ns) * 1e-9, report.headline);
-  GiveUp({ErrorKind::kCheckFailed, told}, {ErrorKind::kCheckFailed, told + "\n" + report.table});
+  GiveUp({ErrorKind::kCheckFailed, reported},
+         {ErrorKind::kCheckFailed, reported + "\n" + report.table});
 }
 
-void Watchdog::GiveUp(const Error& told, const Error& found) {
+void Watchdog::GiveUp(const Error& reported, const Error& found) {
   over_ = true;
-  callbacks_.give_up(told, found);
+  callbacks_.give_up(reported, found);
 }
 
 }  // namespace reprise

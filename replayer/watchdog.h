@@ -17,7 +17,7 @@
 
 namespace reprise {
 
-// A rank's progress as its watchdog looks at it, some 20 times a second.
+// A rank's progress, which its watchdog reads some 20 times a second.
 struct Progress {
   std::uint64_t mark = 0;       // another one whenever a node has completed
   std::int64_t due_ns = 0;      // MonotonicNs until when the rank waits on purpose (recorded time)
@@ -31,7 +31,7 @@ struct WatchdogOptions {
 
 // One per rank, on its own thread, while transfers may be outstanding. Constructed and destroyed
 // where all ranks meet, because a rank without one does not answer. While any rank makes progress
-// the run goes on, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
+// the run continues, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
 // progress for `limit_ns` asks the lowest rank that answers to check. Once that rank has no
 // progress either, it asks all, and ends the run if all have been quiet for as long or do not
 // answer.
@@ -40,8 +40,9 @@ class Watchdog {
   struct Callbacks {
     std::function<Progress()> progress;
     std::function<RankState()> state;  // rank, host and quiet_ns are filled in by the watchdog
-    // On the rank that finds the standstill: `told` is for all ranks, `found` has the table too.
-    std::function<void(const Error& told, const Error& found)> give_up;
+    // On the rank that finds the standstill: `reported` is for all ranks, `found` has the table
+    // too.
+    std::function<void(const Error& reported, const Error& found)> give_up;
     // Whether the user or the system wants the run to end, and why; may be empty.
     std::function<std::optional<Error>()> interrupted;
   };
@@ -52,7 +53,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  // What this rank does about its own quiet.
+  // This rank's state while it has no progress.
   enum class Role : std::uint8_t {
     kNone,        // not quiet for long
     kAsksToLook,  // has asked `looker_`, no answer yet
@@ -70,7 +71,7 @@ class Watchdog {
   void AskAll(std::int64_t now_ns);
   void EndRound(std::int64_t now_ns);
   void Answer(int to, std::string_view round, std::int64_t now_ns);
-  void GiveUp(const Error& told, const Error& found);
+  void GiveUp(const Error& reported, const Error& found);
   void GiveUpStandstill();
   [[nodiscard]] std::int64_t QuietNs(std::int64_t now_ns) const;
   [[nodiscard]] RankState OwnState(std::int64_t now_ns) const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kOverBestRate = 3;
 // Old captures have times in whole microseconds: what took less is recorded as 0.
-constexpr std::int64_t kLeastNs = 1000;
+constexpr std::int64_t kMinNs = 1000;
 
 struct NamedPeak {
   std::string_view name;
@@ -25,7 +25,7 @@ constexpr NamedPeak kPeaks[] = {
 };
 
 double Seconds(const Graph& graph, Graph::Index i) {
-  return static_cast<double>(std::max(graph.duration_ns(i), kLeastNs)) * 1e-9;
+  return static_cast<double>(std::max(graph.duration_ns(i), kMinNs)) * 1e-9;
 }
 
 void Raise(WorkRates& best, const Cost& cost, double seconds) {

@@ -114,14 +114,14 @@ void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
 }
 
 std::vector<ClassFactor> WorkTimes::Stretches() const {
-  constexpr double kLeastShare = 0.005, kLeastFactor = 1.005;
+  constexpr double kMinShare = 0.005, kMinFactor = 1.005;
   std::vector<std::pair<std::int64_t, ClassFactor>> found;  // recorded time first
   const auto work_ns = static_cast<double>(all_.recorded_ns - all_.tracing_ns);
   for (const auto& [op_class, sum] : by_class_) {
     const std::int64_t recorded_ns = sum.recorded_ns - sum.tracing_ns;
     const double factor = static_cast<double>(recorded_ns) / static_cast<double>(sum.replayed_ns);
-    if (sum.replayed_ns > 0 && factor >= kLeastFactor &&
-        static_cast<double>(recorded_ns) >= kLeastShare * work_ns) {
+    if (sum.replayed_ns > 0 && factor >= kMinFactor &&
+        static_cast<double>(recorded_ns) >= kMinShare * work_ns) {
       found.push_back({recorded_ns, {std::string(Name(op_class)), factor}});
     }
   }

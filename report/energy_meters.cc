@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "report/series.h"
 
 namespace reprise {

@@ -10,9 +10,9 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostClasses = 10;
-constexpr std::size_t kMostTransfers = 8;
-constexpr std::size_t kMostRanks = 16;
+constexpr std::size_t kMaxClasses = 10;
+constexpr std::size_t kMaxTransfers = 8;
+constexpr std::size_t kMaxRanks = 16;
 
 std::string SpreadText(const std::optional<Spread>& spread) {
   return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";
@@ -110,7 +110,7 @@ void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
   double rest = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TransferEnergyRow& row = rows[i];
-    if (i < kMostTransfers) {
+    if (i < kMaxTransfers) {
       table.Add("transfer",
                 fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
                             BytesText(row.bytes)),
@@ -119,7 +119,7 @@ void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
       rest += row.use.joules;
     }
   }
-  table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMostTransfers));
+  table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMaxTransfers));
 }
 
 std::string MeterTable(const Report& report) {
@@ -149,13 +149,13 @@ std::string EnergyText(const Report& report, const Style& style) {
   const EnergyAttribution& attribution = *report.attribution;
   UseTable table(attribution);
   AddRows("phase", attribution.phases, attribution.phases.size(), table);
-  AddRows("class", attribution.classes, kMostClasses, table);
+  AddRows("class", attribution.classes, kMaxClasses, table);
   AddTransfers(attribution.transfers, table);
   std::vector<EnergyUseRow> ranks = attribution.ranks;
   for (EnergyUseRow& row : ranks) {
     row.name = HasClasses(report) ? ShortClassText(report, std::stoi(row.name)) : row.name;
   }
-  AddRows(HasClasses(report) ? "ranks" : "rank", ranks, kMostRanks, table);
+  AddRows(HasClasses(report) ? "ranks" : "rank", ranks, kMaxRanks, table);
   table.AddPlain("idle", "no operation ran", attribution.idle_joules);
   if (attribution.gap_joules != 0) {
     table.AddPlain("gaps", "meter not read", attribution.gap_joules);

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-// A class that ran for less than this many updates of its meters is told by few readings.
+// A class that ran for less than this many updates of its meters has too few readings.
 constexpr std::int64_t kFewUpdates = 5;
 
 }  // namespace

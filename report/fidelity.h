@@ -38,7 +38,7 @@ struct NodeErrors {
   double within_tenth = 0;                             // share of the recorded time
 };
 
-struct OffenderRow {
+struct TopDifferenceRow {
   std::string name, op_class, kernel;
   std::int64_t count = 0;
   std::int64_t recorded_ns = 0, replayed_ns = 0;
@@ -71,12 +71,12 @@ struct OverlapRow {
 struct FidelityDetails {
   std::optional<Difference> difference;
   std::optional<NodeErrors> nodes;
-  std::vector<OffenderRow> offenders;  // ten at most, by |difference|
+  std::vector<TopDifferenceRow> top_differences;  // ten at most, by |difference|
   std::vector<ActorRow> actors;
   std::vector<PathRow> critical_path;
   std::vector<OverlapRow> overlap;
-  // Empty, or why there is nothing but `nodes` and `offenders`; of a run that was read host by host
-  // actors and overlap are there too.
+  // Empty, or why there is nothing but `nodes` and `top_differences`; of a run that was read host
+  // by host actors and overlap are there too.
   std::string why_not;
 };
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "report/append.h"
-#include "report/difference.h"
 #include "report/intervals.h"
+#include "report/timing_comparison.h"
 
 namespace reprise {
 namespace {
@@ -154,7 +154,7 @@ FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
 
 void FidelityExamination::Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches) {
   errors_.Add(ranks);
-  offenders_.Add(ranks);
+  top_differences_.Add(ranks);
   if (!pass_) {
     return;
   }
@@ -187,7 +187,7 @@ Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const 
 
 FidelityDetails FidelityExamination::Finish() {
   details_.nodes = errors_.Finish();
-  details_.offenders = offenders_.Finish(manifest_.oversubscribed);
+  details_.top_differences = top_differences_.Finish(manifest_.oversubscribed);
   std::stable_sort(details_.overlap.begin(), details_.overlap.end(),
                    [](const OverlapRow& a, const OverlapRow& b) { return a.rank < b.rank; });
   return std::move(details_);

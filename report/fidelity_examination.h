@@ -9,8 +9,8 @@
 
 #include "report/fidelity.h"
 #include "report/measured.h"
-#include "report/offenders.h"
 #include "report/run_timing.h"
+#include "report/top_differences.h"
 #include "report/transfers.h"
 
 namespace reprise {
@@ -28,7 +28,7 @@ class NodeErrorSums {
 
 // Takes ranks in any number of parts. The difference and the critical path want all of them in one
 // part; with them, actors and overlap are of the iteration whose pass time is the median. Nodes and
-// offenders are of medians over all iterations.
+// top differences are of medians over all iterations.
 class FidelityExamination {
  public:
   // `outline` has all ranks' steps. Both must outlive it; `oversubscribed` is named as a cause.
@@ -45,7 +45,7 @@ class FidelityExamination {
   const RunManifest& manifest_;
   std::optional<MedianPass> pass_;
   NodeErrorSums errors_;
-  Offenders offenders_;
+  TopDifferences top_differences_;
   FidelityDetails details_;
 };
 

@@ -22,7 +22,7 @@ struct Arrival {
   }
 };
 
-// Sorted: who arrived last in a transfer stands first.
+// Sorted: the last to arrive in a transfer comes first.
 std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
                                      const TransferSummary& transfers,
                                      std::vector<StragglerRow>& rows) {
@@ -189,7 +189,7 @@ std::vector<StragglerRow> FindStragglers(std::span<const MeasuredRank> ranks,
       waited_ns += arrivals[end].waited_ns;
     }
     const auto others = static_cast<std::int64_t>(end - begin) - 1;
-    // Of classes of ranks not all members are in the run: who came last is not known.
+    // Of classes of ranks not all members are in the run: the last one is not known.
     if (others > 0 && others + 1 == arrivals[begin].members) {
       StragglerRow& last = rows[arrivals[begin].rank];
       ++last.last;

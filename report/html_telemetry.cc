@@ -12,8 +12,8 @@
 namespace reprise {
 namespace {
 
-// What people look at first: power, temperature, clocks, utilisation, the rest.
-int Telling(const Metric& metric) {
+// Lower is more important: power, temperature, clocks, utilisation, the rest.
+int ImportanceOf(const Metric& metric) {
   static constexpr std::string_view kOrder[] = {"joules", "watts", "celsius", "hertz", "fraction"};
   const auto* const found = std::find(std::begin(kOrder), std::end(kOrder), metric.unit);
   return static_cast<int>(found - std::begin(kOrder));
@@ -210,7 +210,7 @@ TelemetryReduction::TelemetryReduction(std::span<const MeasuredRank> outline,
                                        std::span<const RankRow> rank_rows,
                                        const TelemetryLimits& limits) {
   FindHosts(outline, rank_rows);
-  series_left_out_ = KeepMostTelling(limits.series);
+  series_left_out_ = KeepMostImportant(limits.series);
   std::size_t lines = 0;
   for (const Host& host : hosts_) {
     lines += host.metrics.size();
@@ -243,11 +243,11 @@ void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
   }
 }
 
-std::int64_t TelemetryReduction::KeepMostTelling(std::size_t most) {
+std::int64_t TelemetryReduction::KeepMostImportant(std::size_t most) {
   std::vector<std::pair<int, std::pair<std::size_t, const Metric*>>> all;
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     for (const Metric* metric : hosts_[h].metrics) {
-      all.push_back({Telling(*metric), {h, metric}});
+      all.push_back({ImportanceOf(*metric), {h, metric}});
     }
     hosts_[h].metrics.clear();
   }

@@ -48,7 +48,7 @@ struct TelemetryHost {
 
 struct Telemetry {
   std::vector<TelemetryHost> hosts;
-  std::int64_t series_left_out = 0;  // the least telling kinds, from the last hosts on
+  std::int64_t series_left_out = 0;  // the least important kinds, from the last hosts on
 };
 
 struct TelemetryLimits {
@@ -76,8 +76,8 @@ class TelemetryReduction {
   };
   class HostReduction;
   void FindHosts(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows);
-  // Drops the least informative metrics until all fit; returns how many.
-  [[nodiscard]] std::int64_t KeepMostTelling(std::size_t most);
+  // Drops the least important metrics until all fit; returns how many.
+  [[nodiscard]] std::int64_t KeepMostImportant(std::size_t most);
 
   std::vector<Host> hosts_;
   std::size_t bins_ = 0;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 // A place in the table takes a quarter of an entry to search.
-constexpr std::uint64_t kMostPlacesPerNode = 4;
+constexpr std::uint64_t kMaxPlacesPerNode = 4;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ NodeIndex::NodeIndex(std::span<const NodeInfo> nodes) {
   first_id_ = least->node_id;
   const std::uint64_t last = most->node_id - first_id_;
   const auto count = static_cast<std::uint32_t>(nodes.size());
-  if (last < kMostPlacesPerNode * count) {
+  if (last < kMaxPlacesPerNode * count) {
     table_.assign(last + 1, kNone);
     for (std::uint32_t i = 0; i < count; ++i) {
       std::uint32_t& place = table_[nodes[i].node_id - first_id_];

@@ -8,7 +8,7 @@
 #include "core/parallel.h"
 #include "report/append.h"
 #include "report/coverage.h"
-#include "report/thermal.h"
+#include "report/throttling.h"
 
 namespace reprise {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "report/intervals.h"
 
 namespace reprise {

@@ -46,7 +46,7 @@ struct MedianPass {
 // The iteration whose pass time is the median, of those that all ranks finished.
 [[nodiscard]] std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks);
 
-// That iteration of these ranks. Nothing where it can't be told, with the reason in `why_not`:
+// That iteration of these ranks. Nothing where it is unknown, with the reason in `why_not`:
 // ranks whose clocks are not related, a run written before runs knew delays, edges that form a
 // cycle.
 [[nodiscard]] std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,

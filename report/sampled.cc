@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "report/energy_meters.h"
 #include "report/power_curve.h"
 #include "report/series.h"

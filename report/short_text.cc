@@ -16,19 +16,19 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostShortClasses = 5;
-constexpr std::size_t kMostShortMetrics = 12;
-constexpr std::size_t kMostShortPhases = 4;
+constexpr std::size_t kMaxShortClasses = 5;
+constexpr std::size_t kMaxShortMetrics = 12;
+constexpr std::size_t kMaxShortPhases = 4;
 // The command adds two lines below.
-constexpr std::size_t kMostShortLines = 38;
-constexpr std::size_t kMostShortWarnings = 5;
+constexpr std::size_t kMaxShortLines = 38;
+constexpr std::size_t kMaxShortWarnings = 5;
 
 std::string ShortVerdict(const Report& report, const Style& style) {
   Report shown;
   shown.verdict.caution = report.verdict.caution;
   shown.verdict.text = report.verdict.text;
   const auto& warnings = report.verdict.warnings;
-  const std::size_t most = std::min(warnings.size(), kMostShortWarnings);
+  const std::size_t most = std::min(warnings.size(), kMaxShortWarnings);
   shown.verdict.warnings.assign(warnings.begin(),
                                 warnings.begin() + static_cast<std::ptrdiff_t>(most));
   return VerdictLines(shown, style) +
@@ -154,15 +154,15 @@ class ShortClassTable {
       const Times times{recorded_ns / steps_, rows[i]->replayed_ns.value_or(0) / steps_};
       sum_.recorded_ns += times.recorded_ns;
       sum_.replayed_ns += times.replayed_ns;
-      if (i < kMostShortClasses) {
+      if (i < kMaxShortClasses) {
         Add(rows[i]->name, times.recorded_ns, times.replayed_ns);
       } else {
         others.recorded_ns += times.recorded_ns;
         others.replayed_ns += times.replayed_ns;
       }
     }
-    if (rows.size() > kMostShortClasses) {
-      Add(fmt::format("{} more classes", rows.size() - kMostShortClasses), others.recorded_ns,
+    if (rows.size() > kMaxShortClasses) {
+      Add(fmt::format("{} more classes", rows.size() - kMaxShortClasses), others.recorded_ns,
           others.replayed_ns);
     }
   }
@@ -272,7 +272,7 @@ std::string MissingLine(const Report& report, const Style& style) {
 }
 
 std::string ShortMonitored(const Report& report, const Style& style) {
-  const std::string metrics = MetricRows(report, kMostShortMetrics);
+  const std::string metrics = MetricRows(report, kMaxShortMetrics);
   return ShortVerdict(report, style) + RankLine(report, style) + EnergyLine(report, style) +
          MissingLine(report, style) +
          (metrics.empty() ? "" : Heading(style, "Telemetry", "") + metrics);
@@ -290,10 +290,10 @@ std::string ShortText(const Report& report, bool colour) {
       OperationLine(report, style) + SourceLine(report, style) + KernelLine(report, style) +
       TransferLine(report, style) + RankLine(report, style) + EnergyLine(report, style) +
       MissingLine(report, style) + ShortClassTable(report).Text(style);
-  const std::string phases = PhaseUsesText(report, style, kMostShortPhases);
+  const std::string phases = PhaseUsesText(report, style, kMaxShortPhases);
   const auto lines =
       std::count(text.begin(), text.end(), '\n') + std::count(phases.begin(), phases.end(), '\n');
-  return std::cmp_less_equal(lines, kMostShortLines) ? text + phases : text;
+  return std::cmp_less_equal(lines, kMaxShortLines) ? text + phases : text;
 }
 
 }  // namespace reprise

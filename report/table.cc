@@ -76,9 +76,9 @@ std::string Table::Markdown() const {
 }
 
 std::string RanksLeftOut(std::size_t ranks) {
-  return ranks > kMostRankRows ? fmt::format("  .. and {}; --json has all\n",
-                                             Counted(ranks - kMostRankRows, "more rank"))
-                               : "";
+  return ranks > kMaxRankRows ? fmt::format("  .. and {}; --json has all\n",
+                                            Counted(ranks - kMaxRankRows, "more rank"))
+                              : "";
 }
 
 std::string Fit(const std::string& text, std::size_t width) {

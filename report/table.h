@@ -54,7 +54,7 @@ class Table {
 [[nodiscard]] std::string Message(const Style& style, const std::string& text, std::size_t indent);
 
 // The most rows that a table of ranks shows.
-inline constexpr std::size_t kMostRankRows = 32;
+inline constexpr std::size_t kMaxRankRows = 32;
 // The line below a table of so many ranks; empty where all are in it.
 [[nodiscard]] std::string RanksLeftOut(std::size_t ranks);
 

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostNames = 5;
+constexpr std::size_t kMaxNames = 5;
 
 // A state metric's bits are read as a number; anything else says nothing.
 std::uint64_t BitsOf(double value) {
@@ -170,8 +170,8 @@ class Throttling {
       }
     }
     for (std::size_t k = 0; k < intervals_.size(); ++k) {
-      row_.intervals[k].classes = MostFirst(classes[k], kMostNames);
-      row_.intervals[k].operations = MostFirst(operations[k], kMostNames);
+      row_.intervals[k].classes = MostFirst(classes[k], kMaxNames);
+      row_.intervals[k].operations = MostFirst(operations[k], kMaxNames);
     }
   }
 

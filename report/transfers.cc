@@ -120,7 +120,7 @@ class Stopwatch {
         measured_.own_ns.push_back(std::min(members[m].info->transfer_ns, record.duration_ns));
         continue;
       }
-      // Who arrived last waited for nobody: its duration is the transfer.
+      // The last to arrive did not wait: its duration is the transfer.
       measured_.own_ns.push_back(
           measured_.clock == TransferClock::kShortest
               ? shortest_ns

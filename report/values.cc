@@ -69,7 +69,7 @@ std::string OddValuesText(const Report& report, const std::string& operation) {
 
 void NameValuesAsCause(Report& report) {
   constexpr std::int64_t kMuchSlower = 3;
-  for (OffenderRow& row : report.details.offenders) {
+  for (TopDifferenceRow& row : report.details.top_differences) {
     if (report.values.empty() && row.replayed_ns > kMuchSlower * row.recorded_ns &&
         row.cause.find(" slower: ") != std::string::npos) {
       row.cause += "; --check-values shows whether values are a cause";

@@ -22,9 +22,9 @@ constexpr std::string_view kOwnMachine = "recorded";
 // Below this, step times count as equal.
 constexpr double kEqualRatio = 0.02;
 // Of the difference: a smaller cause is not worth a sentence.
-constexpr double kLeastShare = 0.2;
+constexpr double kMinShare = 0.2;
 // Of the job's step: smaller differences that cancel are not worth one either.
-constexpr double kLeastCancelling = 0.15;
+constexpr double kMinCancelling = 0.15;
 
 // The same processor, which must be known. A device or thread count counts only where both are
 // known.
@@ -110,8 +110,7 @@ void FindMostly(const Report& report, Verdict& verdict) {
     return;
   }
   const std::int64_t cause_ns = largest->ApartNs() / steps;
-  if (static_cast<double>(sign * cause_ns) <
-      kLeastShare * static_cast<double>(std::abs(apart_ns))) {
+  if (static_cast<double>(sign * cause_ns) < kMinShare * static_cast<double>(std::abs(apart_ns))) {
     return;
   }
   verdict.mostly = largest->name;
@@ -136,7 +135,7 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
   }
   classes_ns /= steps;
   const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
-  const double least_ns = kLeastCancelling * static_cast<double>(*verdict.job_ns);
+  const double least_ns = kMinCancelling * static_cast<double>(*verdict.job_ns);
   if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns) {
     return "";
   }

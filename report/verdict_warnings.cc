@@ -14,7 +14,7 @@ namespace {
 
 // Longest over shortest: repeats beyond this spread widely.
 constexpr double kWideSpread = 1.2;
-constexpr double kLeastRealCoverage = 0.9;
+constexpr double kMinRealCoverage = 0.9;
 
 std::string OversubscribedText(const std::vector<HostLoad>& loads) {
   const auto busiest =
@@ -204,7 +204,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
         "untraced deducts it.");
   }
   if (!predicted && verdict.caution.empty() && report.coverage.amount > 0 &&
-      report.coverage.real < kLeastRealCoverage) {
+      report.coverage.real < kMinRealCoverage) {
     warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
                                    100 * (1 - report.coverage.real), BasisText(report)));
   }

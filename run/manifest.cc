@@ -92,7 +92,7 @@ Result<RunManifest> ReadManifest(const std::string& directory) {
     return BadInput(path + ": format is '" + manifest.format + "', this program reads '" +
                     RunManifest().format + "'");
   }
-  if (manifest.world_size < 1 || manifest.world_size > kMostRanks) {
+  if (manifest.world_size < 1 || manifest.world_size > kMaxRanks) {
     return BadInput(path + ": world_size is out of range");
   }
   return manifest;

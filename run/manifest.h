@@ -8,7 +8,7 @@
 namespace reprise {
 
 // More ranks than this in a file are damage, not a run.
-inline constexpr std::int32_t kMostRanks = 1'000'000;
+inline constexpr std::int32_t kMaxRanks = 1'000'000;
 
 // A missing key keeps its default; a wrong type or text that is not JSON is bad input.
 [[nodiscard]] Result<RunManifest> ReadManifest(const std::string& directory);

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "run/database.h"
-#include "run/rows.h"
+#include "run/table_rows.h"
 
 namespace reprise {
 namespace {
 
-// Their NodeInfo::phase tells something.
+// Their NodeInfo::phase is set.
 constexpr std::int64_t kFirstSchemaWithPhases = 4;
 
 // The tables of a file, and whose rows of them are wanted.

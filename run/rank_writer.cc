@@ -13,9 +13,9 @@
 
 #include "core/clock.h"
 #include "run/database.h"
-#include "run/rows.h"
 #include "run/run.h"
 #include "run/schema.h"
+#include "run/table_rows.h"
 
 namespace reprise {
 namespace {

@@ -148,9 +148,9 @@ inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 // After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
 // One process does it, so a run of more than `most_ranks_in_full` ranks keeps nodes, edges,
 // collectives and samples in the ranks' own files only: the merge takes milliseconds a rank then.
-inline constexpr int kMostRanksInFull = 256;
+inline constexpr int kMaxRanksInFull = 256;
 [[nodiscard]] Status MergeRun(const std::string& directory,
-                              int most_ranks_in_full = kMostRanksInFull);
+                              int most_ranks_in_full = kMaxRanksInFull);
 
 // One rank's part of a run, in memory.
 struct RankData {

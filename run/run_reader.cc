@@ -48,7 +48,7 @@ Status ReadRank(const std::string& directory, int rank, RankContent content,
 }
 
 // Ranks have files of their own: as many as there are cores are read at a time. Of several damaged
-// files it is the first one's that is told.
+// files the first one's is reported.
 Result<std::vector<RankPart>> ReadParts(const std::string& directory,
                                         std::span<const std::int32_t> ranks, RankContent content,
                                         const std::vector<std::int32_t>& merged_ranks) {
@@ -95,14 +95,14 @@ std::int32_t RanksOnDisk(const std::string& directory) {
     }
     const char* last = name.data() + name.size() - kSuffix.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, rank);
-    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMostRanks) {
+    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMaxRanks) {
       ranks = std::max(ranks, rank + 1);
     }
   }
   return ranks;
 }
 
-// Why a run ended early and who was first, as far as its ranks could still say.
+// Why a run ended early and which rank was first, as far as its ranks could record it.
 void AddNotesOnEnd(RunData& run) {
   std::string reason;
   std::vector<std::string> silent;
@@ -154,7 +154,7 @@ std::vector<std::string> RunFiles(const std::string& directory) {
   return names;
 }
 
-// Of a database that nobody has a checksum of.
+// Of a database without a checksum.
 Status CheckStructure(const std::string& path) {
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
   REPRISE_ASSIGN(Statement check, database.Prepare("PRAGMA integrity_check(1)"));

@@ -1,5 +1,5 @@
 // The tables of a run's SQLite files, as data: run/schema.def lists them, docs/run_format.md
-// explains them to users. run/rows.h has their rows as structs.
+// explains them to users. run/table_rows.h has their rows as structs.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct RunTable {
 [[nodiscard]] std::string ColumnNames(const RunTable& table);
 
 // rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
-// moment, also while the run goes on.
+// moment, also while the run continues.
 [[nodiscard]] std::string RankSchema();
 // run.sqlite: the tables that are not kOwnFile, `rank` column and all, so that one query serves
 // both kinds of file, and `nodes` as a table.

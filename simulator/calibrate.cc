@@ -19,7 +19,7 @@ constexpr double kClassDeviation = 0.5;
 constexpr double kTypeDeviation = 0.25;
 constexpr double kPointDeviation = 0.3;
 // A start of 0 has no logarithm; CPUs have no least kernel time.
-constexpr double kLeastStartNs = 500;
+constexpr double kMinStartNs = 500;
 // Fewer cases than this say nothing about a launch.
 constexpr std::size_t kFewestCases = 20;
 
@@ -98,7 +98,7 @@ class MachineFit {
  public:
   MachineFit(const MachineModel& base, std::span<const CaptureTimes> captures)
       : places_(PlacesOf(captures)),
-        start_ns_(std::max(base.device.kernel_least_ns.value, kLeastStartNs)) {
+        start_ns_(std::max(base.device.kernel_least_ns.value, kMinStartNs)) {
     double roots = 0;
     for (const CaptureTimes& capture : captures) {
       for (const FitPoint& point : capture.points) {
@@ -283,9 +283,9 @@ class FittedClasses {
   [[nodiscard]] ReachedParts PartsOf(OpClass op_class, double deviation,
                                      const Support& support) const {
     // machine/fields.cc: what a part may be at most.
-    constexpr double kMost = 16;
+    constexpr double kMax = 16;
     const auto part = [&](double value, std::size_t points) {
-      return Number(std::min(value * std::exp(deviation), kMost), "1", points);
+      return Number(std::min(value * std::exp(deviation), kMax), "1", points);
     };
     return {part(Rate(op_class), support.rate), part(Memory(op_class), support.memory)};
   }

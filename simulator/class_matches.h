@@ -23,7 +23,7 @@ class ClassMatches {
       : job_(job), classes_(classes), network_(network), flows_(flows) {}
 
   struct Member {
-    std::int32_t match = -1;  // −1: nobody else takes part
+    std::int32_t match = -1;  // −1: no other rank takes part
     std::int64_t transfer_ns = 0;
   };
   // A transfer of a class's first rank. Bad input: a role that it is not in, members that differ.

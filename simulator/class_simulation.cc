@@ -6,10 +6,10 @@
 
 #include "simulator/class_flows.h"
 #include "simulator/class_matches.h"
+#include "simulator/device_operations.h"
 #include "simulator/event_schedule.h"
 #include "simulator/job_classes.h"
 #include "simulator/job_groups.h"
-#include "simulator/operations.h"
 
 namespace reprise {
 namespace {

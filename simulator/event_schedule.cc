@@ -234,7 +234,7 @@ class EventScheduler {
   std::vector<Index> waiting_;  // by node, how many dependencies
   std::vector<bool> began_;     // by node: it transfers, or has
   std::vector<Index> ended_;
-  std::vector<Index> buffered_;  // began in this nanosecond, and need nobody
+  std::vector<Index> buffered_;  // began in this nanosecond, and need no other rank
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::int64_t now_ns_ = kNotYetNs;
   Schedule schedule_;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "simulator/operations.h"
+#include "simulator/device_operations.h"
 
 namespace reprise {
 

@@ -112,7 +112,7 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
   take(work.bytes / (device.memory_bytes_per_second.value * ValueOf(reached.memory)) * kSecondNs,
        TimeBound::kMemory, reached.memory);
   time.ns += reached.start_ns;
-  take(device.kernel_least_ns.value, TimeBound::kLeast, &device.kernel_least_ns);
+  take(device.kernel_least_ns.value, TimeBound::kMin, &device.kernel_least_ns);
   time.source = source != nullptr ? source->source : time.source;
   return time;
 }

@@ -20,11 +20,11 @@ struct OperatorWork {
 };
 
 // What bounds a time.
-enum class TimeBound : std::uint8_t { kMatrix, kVector, kMemory, kLeast };
+enum class TimeBound : std::uint8_t { kMatrix, kVector, kMemory, kMin };
 
 struct RooflineTime {
   double ns = 0;
-  TimeBound bound = TimeBound::kLeast;
+  TimeBound bound = TimeBound::kMin;
   NumberSource source = NumberSource::kDatasheet;  // of the efficiency or least time that bounds it
 
   [[nodiscard]] bool by_default() const { return source == NumberSource::kDefault; }

@@ -16,7 +16,7 @@ namespace {
 constexpr double kAbove = 1 + 1e-9;
 // Power rises with the clock at most with its third power, so that a third of the part by which a
 // device must cool is never too much.
-constexpr double kLeastPart = 1.0 / 3;
+constexpr double kMinPart = 1.0 / 3;
 
 class PowerSettlement {
  public:
@@ -39,7 +39,7 @@ class PowerSettlement {
       if (!changed) {
         break;
       }
-      if (out_.rounds == kMostPowerRounds) {
+      if (out_.rounds == kMaxPowerRounds) {
         out_.settled = false;
         break;
       }
@@ -303,7 +303,7 @@ class PowerSettlement {
     const double part =
         std::max(0.0, (most - air_[d]) / std::max(temperatures_[d].max - air_[d], 1e-9));
     const std::int32_t from = HighestStep(d);
-    const double clock = curve_.Clock(from) * (1 - (1 - part) * kLeastPart);
+    const double clock = curve_.Clock(from) * (1 - (1 - part) * kMinPart);
     const std::int32_t to = std::min(std::max(from + 1, curve_.StepAtMost(clock)), curve_.lowest());
     for (PoweredNode& node : devices_[d].nodes) {
       node.thermal_step = Follows(node) ? to : 0;

@@ -82,9 +82,9 @@ struct PowerOutcome {
   [[nodiscard]] double joules(std::span<const PoweredDevice> of) const;  // of all devices
 };
 
-inline constexpr int kMostPowerRounds = 500;
+inline constexpr int kMaxPowerRounds = 500;
 // More changes of power than this become so many equal parts of the window, for the samples only.
-inline constexpr std::size_t kMostPowerSamples = 4000;
+inline constexpr std::size_t kMaxPowerSamples = 4000;
 
 struct PowerInput {
   const MachineModel& machine;  // HasPower

@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "simulator/operations.h"
+#include "simulator/device_operations.h"
 
 namespace reprise {
 

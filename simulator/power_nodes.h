@@ -16,7 +16,7 @@ namespace reprise {
 struct PoweredRank {
   const Graph& graph;
   std::uint32_t first = 0;  // of its nodes in the timing graph
-  bool streams = false;     // of the set (simulator/operations.h)
+  bool streams = false;     // of the set (simulator/device_operations.h)
   std::function<OperatorWork(Graph::Index i)> work;
   // Of a transfer: the group's ranks; of a pair its two ends. Fewer than two: it takes no energy.
   std::function<std::vector<std::int32_t>(const CommSpec& spec)> members;

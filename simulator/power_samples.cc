@@ -60,12 +60,12 @@ std::vector<PowerSample> EqualParts(const PowerTrack& track, const ClockCurve& c
   std::size_t at = 0;
   const auto bound = [&](std::size_t part) {
     return begin_ns + static_cast<std::int64_t>(static_cast<double>(length_ns) *
-                                                static_cast<double>(part) / kMostPowerSamples);
+                                                static_cast<double>(part) / kMaxPowerSamples);
   };
-  for (std::size_t part = 0; part < kMostPowerSamples; ++part) {
+  for (std::size_t part = 0; part < kMaxPowerSamples; ++part) {
     PowerSample sample{.time_ns = bound(part), .joules = joules};
     const std::int64_t end_ns =
-        part + 1 == kMostPowerSamples ? begin_ns + length_ns : bound(part + 1);
+        part + 1 == kMaxPowerSamples ? begin_ns + length_ns : bound(part + 1);
     if (temperatures != nullptr) {
       sample.celsius = temperatures->at_begin[at];
     }
@@ -101,7 +101,7 @@ std::vector<PowerSample> CondenseTrack(const PowerTrack& track, const ClockCurve
   if (track.intervals.empty()) {
     return samples;
   }
-  if (track.intervals.size() > kMostPowerSamples) {
+  if (track.intervals.size() > kMaxPowerSamples) {
     samples = EqualParts(track, curve, temperatures);
   } else {
     double joules = 0;

@@ -16,7 +16,7 @@ namespace reprise {
                                          const PowerTrack& track, const ClockCurve& curve,
                                          double idle_watts, const Temperatures* temperatures);
 
-// One sample for each interval, or kMostPowerSamples of equal length; and one at the end. The sum
+// One sample for each interval, or kMaxPowerSamples of equal length; and one at the end. The sum
 // of watts x time is the last sample's joules.
 [[nodiscard]] std::vector<PowerSample> CondenseTrack(const PowerTrack& track,
                                                      const ClockCurve& curve,

@@ -10,7 +10,7 @@
 #include "core/shown_text.h"
 #include "machine/fields.h"
 #include "simulator/captured_flows.h"
-#include "simulator/operations.h"
+#include "simulator/device_operations.h"
 #include "simulator/transfer_scale.h"
 
 namespace reprise {

@@ -13,7 +13,7 @@ namespace reprise {
 enum AmdLimit : std::uint8_t { kPpt, kSocketThermal, kVrThermal, kHbmThermal, kProchot };
 inline constexpr std::size_t kAmdLimits = 5;
 
-// The bits of throttle_reasons: the limits above in their order, then what only older GPUs tell.
+// The bits of throttle_reasons: the limits above in their order, then what only older GPUs report.
 inline constexpr std::string_view kAmdThrottleReasons =
     "power_cap,socket_thermal,vr_thermal,memory_thermal,prochot,current_limit";
 
@@ -25,7 +25,7 @@ class AmdThrottling {
   // Takes in one table, read at `now_ns`.
   void Update(const AmdMetricsTable& table, std::int64_t now_ns);
   // Since the last cycle count that differed; none known yet: none. Older GPUs: their driver's
-  // present status. Nothing where the GPU tells neither.
+  // present status. Nothing where the GPU reports neither.
   [[nodiscard]] std::optional<std::uint32_t> reasons() const { return reasons_; }
   // Time lost to a limit since the first table: its share of the cycles, of the time between the
   // readings. Nothing where the GPU does not count.

@@ -11,7 +11,7 @@ namespace {
 
 // " user nice system idle iowait irq softirq steal guest guest_nice"
 std::optional<CpuTimes> ParseTimes(std::string_view fields) {
-  constexpr std::size_t kLeast = 4;  // up to idle
+  constexpr std::size_t kMin = 4;  // up to idle
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kIoWait = 4;
   std::array<std::int64_t, 8> field{};
@@ -26,7 +26,7 @@ std::optional<CpuTimes> ParseTimes(std::string_view fields) {
     }
     at = next;
   }
-  if (count < kLeast) {
+  if (count < kMin) {
     return std::nullopt;
   }
   CpuTimes times;

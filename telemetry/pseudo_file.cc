@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kFirstBytes = 4096;
 // /proc/stat of a machine with thousands of interrupts; anything longer is not what we read.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 std::optional<std::int64_t> NumberAfter(std::string_view name, std::string_view prefix) {
   return ParseNumber(name.substr(prefix.size()));
@@ -68,7 +68,7 @@ std::optional<std::string_view> PseudoFile::Text() {
     if (got < 0 && errno == EINTR) {
       continue;
     }
-    if (got < 0 || size > kMostBytes) {
+    if (got < 0 || size > kMaxBytes) {
       return std::nullopt;
     }
     size += static_cast<std::size_t>(got);

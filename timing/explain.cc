@@ -39,7 +39,7 @@ class Ends {
               [this](Index a, Index b) { return recording_->end_ns[a] < recording_->end_ns[b]; });
   }
   // The last node that ended in (after, until], except `self` and nodes that started no earlier
-  // than `until` (of zero length: nobody waits for those).
+  // than `until` (of zero length: no node waits for those).
   [[nodiscard]] Index LastIn(std::int64_t after_ns, std::int64_t until_ns, Index self) const {
     auto at = std::upper_bound(
         by_end_.begin(), by_end_.end(), until_ns,

@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// Who depends on whom, and who takes part in which match; CSR both.
+// Which node depends on which, and which takes part in which match; both CSR.
 struct Wiring {
   std::vector<std::uint32_t> dependent_offset, dependents;
   std::vector<std::uint32_t> member_offset, members;

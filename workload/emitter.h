@@ -35,7 +35,7 @@ struct NodeFacts {
   std::int64_t copies = 1;  // ranks that compute the same
   std::string_view group;   // transfers: role of their group
 };
-// Gets every node once. It may change the node: nobody reads it afterwards.
+// Gets every node once. It may change the node: it is not read afterwards.
 using NodeSink = std::function<Status(Node& node, const NodeFacts& facts)>;
 
 // A transfer that was issued; waited for by Emitter::Wait.

@@ -73,7 +73,7 @@ void Tape::Deliver(const Entry& from, const Target& to, Grad gradient) {
     sum = std::move(gradient);
     return;
   }
-  // The engine adds what comes later; in place if nobody else can see it.
+  // The engine adds what comes later; in place if nothing else refers to it.
   const std::string outer =
       std::exchange(emitter_.parent, "autograd::engine::evaluate_function: " + from.name);
   if (sum.fresh) {

@@ -84,7 +84,7 @@ struct Var {
   [[nodiscard]] bool NeedsGradient() const { return entry >= 0 || parameter != nullptr; }
 };
 
-// A gradient on its way; fresh: nobody else holds its storage, so that others are added in place.
+// A gradient on its way; fresh: nothing else holds its storage, so that others are added in place.
 struct Grad {
   std::optional<TensorDesc> tensor;
   bool fresh = true;

@@ -13,7 +13,7 @@
 namespace reprise {
 
 // One lane's share of a collective on one rank. Long collectives are cut into lanes, of which a few
-// run at a time (AlgorithmChoice); they know nothing of each other.
+// run at a time (AlgorithmChoice); lanes do not depend on each other.
 struct LaneShape {
   CommKind kind = CommKind::kAllReduce;
   int rank = 0;  // positions in the group

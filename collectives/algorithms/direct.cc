@@ -1,5 +1,5 @@
 // direct: every member exchanges with every other at once; the fewest steps, the most messages.
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {
@@ -59,7 +59,7 @@ class Direct final : public Algorithm {
   static ByteRange OwnBlock(const LaneShape& shape) {
     return shape.blocks[static_cast<std::size_t>(shape.rank)];
   }
-  // Everybody but this rank, each beginning with its neighbour.
+  // All members but this rank; each rank begins with its neighbour.
   template <typename Visit>
   static void Others(const LaneShape& shape, Visit visit) {
     for (int step = 1; step < shape.size; ++step) {

@@ -1,6 +1,7 @@
-// Recursive algorithms pair members by the bits of their numbers, which takes a power of two of
-// them. The members beyond it share a seat with a neighbour: the first 2 x extra members sit in
-// twos, the even one of which hands its data to the odd one before and gets the result after.
+// Recursive algorithms pair members by the bits of their numbers and need a power of two of them.
+// Each extra member shares a seat with a neighbour: of the first 2 x extra members, an even one
+// sends its data to the odd one after it before the algorithm runs, and receives the result
+// afterwards.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,7 @@ class Fold {
   // With whom the seat is shared.
   [[nodiscard]] int Partner() const { return rank_ ^ 1; }
   [[nodiscard]] int Seat() const { return Shares() ? rank_ / 2 : rank_ - extra_; }
-  // Who sits there.
+  // The member that holds the seat.
   [[nodiscard]] int MemberAt(int seat) const {
     return seat < extra_ ? 2 * seat + 1 : seat + extra_;
   }

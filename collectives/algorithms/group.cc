@@ -10,13 +10,13 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/scheduled_transfer.h"
+#include "collectives/host_reduction.h"
 #include "collectives/layout.h"
-#include "collectives/reduce.h"
 
 namespace reprise {
 
 // This rank's scheduled transfers that are not over: testing any of them advances another one too,
-// so that whoever waits for one does not keep the others' partners waiting.
+// so that a wait for one does not delay the others' partners.
 class ActiveTransfers {
  public:
   void Join(Transfer* transfer) { active_.push_back(transfer); }
@@ -38,7 +38,7 @@ namespace {
 
 // Collectives under way of one group have tags of their own; one that would reuse those of an
 // earlier one waits for it.
-constexpr int kTagSlots = kMessageTags / kMostChannels;
+constexpr int kTagSlots = kMessageTags / kMaxChannels;
 
 // A transfer with what must live as long: copied input, and its turn among those of its slot.
 class GroupTransfer final : public Transfer {
@@ -200,7 +200,7 @@ class AlgorithmGroup final : public GroupComm {
     transfer.TakeTurn(std::exchange(slots_[slot], mine), mine);
     transfer.Carry(std::make_unique<ScheduledTransfer>(
         *transport_, *choice.algorithm, std::move(slices), spec, in, out, choice.channels,
-        static_cast<int>(slot) * kMostChannels));
+        static_cast<int>(slot) * kMaxChannels));
   }
 
   // By member: its node, numbered in order of appearance.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/algorithms/choices.h"
+#include "collectives/algorithms/algorithm_choices.h"
 #include "collectives/communicator.h"
 
 namespace reprise {

@@ -1,6 +1,6 @@
 // hierarchical: within each node first, then between one leader of each node, then within again:
 // what crosses the network is what one member a node would send. For rooted kinds the root leads.
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

@@ -2,7 +2,7 @@
 // for small sizes (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations
 // in MPICH, 2005). all_gather is Bruck's, which takes any number of members.
 #include "collectives/algorithms/fold.h"
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

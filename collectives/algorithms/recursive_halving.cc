@@ -2,7 +2,7 @@
 // come back the same way; a ring's data in log2(n) steps (Rabenseifner's algorithm: Thakur,
 // Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005).
 #include "collectives/algorithms/fold.h"
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {
@@ -59,7 +59,7 @@ class RecursiveHalving final : public Algorithm {
     return steps;
   }
 
-  // The seat's part of `data` ends reduced over everybody; requires Sits().
+  // The seat's part of `data` ends reduced over all members; requires Sits().
   static void Halve(const Fold& fold, Ref data, std::int64_t bytes, const std::vector<Step>& steps,
                     Lane& lane) {
     const Ref arrived = lane.Scratch(bytes);

@@ -1,6 +1,6 @@
 // ring: every member talks to its neighbours only; the least data per link, as many steps as
 // members. Rooted kinds run along a chain, all_to_all exchanges with one partner after the other.
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

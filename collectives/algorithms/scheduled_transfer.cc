@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/reduce.h"
+#include "collectives/host_reduction.h"
 
 namespace reprise {
 

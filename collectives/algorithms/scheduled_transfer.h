@@ -35,7 +35,7 @@ class ScheduledTransfer final : public Transfer {
     std::vector<std::unique_ptr<Transfer>> messages;  // of this round, not yet over
     std::unique_ptr<std::byte[]> scratch;
     std::int64_t scratch_bytes = 0;
-    std::int64_t next_lane = 0;  // every so many: who shares a lane shares its tag
+    std::int64_t next_lane = 0;  // a channel's lanes share its tag, one after the other
     bool done = false;
   };
 

@@ -45,8 +45,8 @@ Slices::Slices(const CommSpec& spec, const TransferLayout& layout, int rank, int
     share_bytes_ = std::max(lane_bytes / size / unit, std::int64_t{1}) * unit;
     longest = *std::max_element(blocks_.begin(), blocks_.end());
     if (exchanges) {
-      // Partners cut what passes between them alike, whoever's longest block it is: a member's
-      // further lanes are then empty for the others.
+      // Partners cut what passes between them alike, regardless of whose block is longest: a
+      // member's further lanes are then empty for the others.
       longest = std::max(longest, *std::max_element(out_blocks_.begin(), out_blocks_.end()));
     }
   }

@@ -1,5 +1,5 @@
 // tree: binomial trees, log2(n) steps; chunks in flight at once (channels) make a pipeline of it.
-#include "collectives/algorithms/phases.h"
+#include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
 namespace {

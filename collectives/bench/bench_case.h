@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/bench/bench.h"
+#include "collectives/bench/collective_bench.h"
 
 namespace reprise {
 

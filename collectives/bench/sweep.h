@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/bench/bench.h"
+#include "collectives/bench/collective_bench.h"
 
 namespace reprise {
 
@@ -31,7 +31,7 @@ struct SweepVariant {
   AlgorithmChoices algorithms;
   bool bare = false;
 };
-// The algorithms that know the kind, each with each chunk and number of channels; first bare MPI
+// The algorithms that support the kind, each with each chunk and number of channels; first bare MPI
 // (on that transport), then the transport's own.
 [[nodiscard]] std::vector<SweepVariant> SweepVariants(const Communicator& communicator,
                                                       CommKind kind,

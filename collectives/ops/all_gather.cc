@@ -1,4 +1,4 @@
-// all_gather: every rank ends with everybody's input, in group order.
+// all_gather: every rank ends with all members' input, in group order.
 #include "collectives/ops/blocks.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-// all_to_all: rank i ends with everybody's i-th block, in group order; blocks may differ in size.
+// all_to_all: rank i ends with all members' i-th block, in group order; blocks may differ in size.
 #include "collectives/ops/blocks.h"
 
 namespace reprise {

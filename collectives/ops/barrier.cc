@@ -1,4 +1,4 @@
-// barrier: moves nothing; that nobody leaves before all have come is the transport's own test.
+// barrier: moves no data; tests of the transport check that no rank leaves before all have arrived.
 #include "collectives/ops/blocks.h"
 
 namespace reprise {

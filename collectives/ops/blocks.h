@@ -78,7 +78,7 @@ inline CheckResult CheckWhole(const CommSpec& spec, const TransferLayout& layout
   return result;
 }
 
-// A block from every member: `values_of(source)` says what.
+// A block from every member: `values_of(source)` returns its values.
 template <typename ValuesOf>
 CheckResult CheckBlocks(const CommSpec& spec, const CheckedLayout& checked, int size,
                         std::span<const std::byte> out, ValuesOf values_of) {
@@ -94,7 +94,7 @@ CheckResult CheckBlocks(const CommSpec& spec, const CheckedLayout& checked, int 
   return result;
 }
 
-// A block for every member: `values_for(destination)` says what.
+// A block for every member: `values_for(destination)` returns its values.
 template <typename ValuesFor>
 void FillBlocks(const CommSpec& spec, const CheckedLayout& checked, int size,
                 std::span<std::byte> in, ValuesFor values_for) {

@@ -1,4 +1,4 @@
-// gather: the root ends with everybody's input, in group order; elsewhere nothing is written.
+// gather: the root ends with all members' input, in group order; elsewhere nothing is written.
 #include "collectives/ops/blocks.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-// reduce_scatter: rank i ends with the reduction of everybody's i-th block.
+// reduce_scatter: rank i ends with the reduction of all members' i-th block.
 #include "collectives/ops/blocks.h"
 
 namespace reprise {

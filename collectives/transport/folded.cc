@@ -17,14 +17,13 @@
 namespace reprise {
 namespace {
 
-constexpr int kMostInProcess = 64;
-// Of what one rank has for another: the algorithms', then one for send and recv.
+// Tags of a pair of ranks: the algorithms', then one for send and recv.
 constexpr int kFoldedPairTag = kMessageTags;
 constexpr int kTagsOfPair = 1024;
 static_assert(kFoldedPairTag < kTagsOfPair);
-static_assert(kMostInProcess * kMostInProcess * kTagsOfPair <= kTransportTags);
+static_assert(kMaxRanksPerProcess * kMaxRanksPerProcess * kTagsOfPair <= kTransportTags);
 
-// Who plays whom: rank r of `ranks` lives in the process whose block holds it.
+// Which process has which ranks: each has a block of consecutive ones.
 struct Folding {
   int ranks;
   int processes;
@@ -50,7 +49,7 @@ struct FoldedGroup {
   std::shared_ptr<Mailbox> messages;
 };
 
-// What the ranks of this process share.
+// State that the ranks of this process share.
 struct FoldedWorld {
   FoldedWorld(Communicator& the_processes, int ranks)
       : processes(the_processes), folding{ranks, the_processes.size()} {
@@ -78,15 +77,15 @@ struct FoldedWorld {
   std::uint64_t generation = 0;
   std::shared_ptr<const Result<std::vector<std::string>>> last_gathered;
 
-  std::mutex notes_mutex;               // guards `notes`, and who asks the process for its notes
+  std::mutex notes_mutex;               // guards `notes` and the process's TakeNote
   std::vector<std::deque<Note>> notes;  // by place
 };
 
-// A note between processes says which ranks it is from and for.
+// A note between processes begins with its sender's and its receiver's rank.
 std::string Addressed(int from, int to, const std::string& text) {
   return fmt::format("{} {} {}", from, to, text);
 }
-// False for what nobody here has sent.
+// False for a note without such a beginning.
 bool ReadAddress(const std::string& text, Note& note, int& to) {
   int length = 0;
   if (std::sscanf(text.c_str(), "%d %d%n", &note.from, &to, &length) != 2 ||
@@ -156,7 +155,7 @@ class FoldedGroupComm final : public GroupComm {
     return group_->process[member] == group_->process[Me()];
   }
   [[nodiscard]] int WireTag(std::size_t from, std::size_t to, int tag) const {
-    return (group_->place[from] * kMostInProcess + group_->place[to]) * kTagsOfPair + tag;
+    return (group_->place[from] * kMaxRanksPerProcess + group_->place[to]) * kTagsOfPair + tag;
   }
 
   std::shared_ptr<FoldedGroup> group_;
@@ -215,7 +214,7 @@ Result<std::unique_ptr<GroupComm>> FoldedCommunicator::CreateGroup(
   const std::lock_guard lock(world.groups_mutex);
   const std::size_t number = world.created[static_cast<std::size_t>(place_)]++;
   if (number == world.groups.size()) {
-    // The first of this process makes it; it meets the first of every other process there.
+    // The first rank of this process creates it, together with the first rank of every other.
     auto group = std::make_shared<FoldedGroup>();
     group->ranks = ranks;
     std::vector<std::int32_t> processes;
@@ -256,7 +255,7 @@ void FoldedCommunicator::PostNote(int to, std::string text) {
       {.from = rank(), .text = std::move(text)});
 }
 
-// Whoever asks also takes in what has come for the others of this process.
+// The calling rank also receives the notes for the other ranks of this process.
 std::optional<Note> FoldedCommunicator::TakeNote() {
   const std::lock_guard lock(world_->notes_mutex);
   while (const auto note = world_->processes.TakeNote()) {
@@ -276,7 +275,7 @@ std::optional<Note> FoldedCommunicator::TakeNote() {
   return first;
 }
 
-// The last one of this process to come gathers for all of them.
+// The last rank of this process to arrive gathers for all of them.
 Result<std::vector<std::string>> FoldedCommunicator::AllGather(const std::string& mine) {
   FoldedWorld& world = *world_;
   std::unique_lock lock(world.mutex);
@@ -295,7 +294,7 @@ Result<std::vector<std::string>> FoldedCommunicator::AllGather(const std::string
     world.changed.notify_all();
     return *world.last_gathered;
   }
-  // Wakes now and then: an abort may come from another process.
+  // Wakes at intervals: another process may raise an abort.
   constexpr std::chrono::milliseconds kLook(20);
   const auto begin = std::chrono::steady_clock::now();
   while (!world.changed.wait_for(lock, kLook, [&] { return world.generation != generation; })) {
@@ -349,9 +348,9 @@ Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
                                   processes.size()));
   }
   const int most = (ranks + processes.size() - 1) / processes.size();
-  if (most > kMostInProcess) {
+  if (most > kMaxRanksPerProcess) {
     return UsageError(fmt::format("{} ranks on {} processes are {} in one; at most {}: start more",
-                                  ranks, processes.size(), most, kMostInProcess));
+                                  ranks, processes.size(), most, kMaxRanksPerProcess));
   }
   const auto world = std::make_shared<FoldedWorld>(processes, ranks);
   world->created.assign(static_cast<std::size_t>(world->here()), 0);

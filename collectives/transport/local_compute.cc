@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "collectives/reduce.h"
+#include "collectives/host_reduction.h"
 
 namespace reprise {
 namespace {

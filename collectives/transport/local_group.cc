@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "collectives/compare.h"
 #include "collectives/layout.h"
+#include "collectives/same_transfer.h"
 #include "collectives/transport/local_world.h"
 
 namespace reprise {
@@ -30,7 +30,7 @@ class LocalTransfer final : public Transfer {
     if (const auto why = world_->PollAbort()) {
       return tl::unexpected<Error>(*why);
     }
-    std::this_thread::yield();  // whoever is missing may need this core
+    std::this_thread::yield();  // the missing rank may need this core
     return false;
   }
 
@@ -39,7 +39,7 @@ class LocalTransfer final : public Transfer {
   std::shared_ptr<LocalSlot> slot_;
 };
 
-// Everybody is here: moves the data, or says why it can't. `ranks` are the group's.
+// All members have arrived: moves the data, or returns why it can't. `ranks` are the group's.
 void Complete(LocalSlot& slot, const std::vector<std::int32_t>& ranks,
               const std::vector<std::int32_t>& members) {
   if (slot.abandoned) {

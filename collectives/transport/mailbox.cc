@@ -53,7 +53,7 @@ class Mailbox::Message final : public Transfer {
     if (const auto why = box_->poll_abort_()) {
       return tl::unexpected<Error>(*why);
     }
-    std::this_thread::yield();  // whoever is missing may need this core
+    std::this_thread::yield();  // the missing rank may need this core
     return false;
   }
 

@@ -24,7 +24,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   explicit Mailbox(std::function<std::optional<Error>()> poll_abort)
       : poll_abort_(std::move(poll_abort)) {}
 
-  // The n-th sent with the same key meets the n-th received.
+  // The n-th sent with a key matches the n-th received with it.
   struct Key {
     int from = 0;
     int to = 0;

@@ -253,7 +253,7 @@ void MpiCommunicator::AbortNow(int exit_code) {
   }
   const std::int64_t deadline_ns = MonotonicNs() + kAbortGraceNs;
   if (state_->Unfinished()) {
-    // Progress could write into buffers that are gone: wait without, then end everybody.
+    // Progress could write into freed buffers: wait without progress, then end all processes.
     WaitUntilNs(deadline_ns, 0);
   } else if (BarrierUntil(state_->farewell, deadline_ns, false).value_or(false)) {
     may_leave_ = true;

@@ -14,7 +14,7 @@ class StridedBlock {
  public:
   StridedBlock(std::int64_t bytes, std::int64_t stride) {
     if (bytes == stride) {
-      return;  // plain bytes say it, and MPI's fast paths know them
+      return;  // plain bytes suffice, and MPI has fast paths for them
     }
     MPI_Datatype block = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &block);
@@ -85,7 +85,7 @@ std::vector<Message> Outgoing(const MpiCall& call) {
   }
 }
 
-// From this rank on, so that not everybody begins with rank 0.
+// From this rank on, so that not all ranks begin with rank 0.
 void BeginAt(int rank, std::vector<Message>& messages) {
   if (static_cast<std::size_t>(rank) < messages.size()) {
     std::rotate(messages.begin(), messages.begin() + rank, messages.end());

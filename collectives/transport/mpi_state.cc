@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "collectives/reduce.h"
+#include "collectives/host_reduction.h"
 #include "core/clock.h"
 
 namespace reprise {
@@ -17,7 +17,7 @@ constexpr int kNoteTag = 2;
 constexpr std::size_t kAbortBytes = Communicator::kNoteBytes;
 constexpr std::int64_t kAbortSendNs = 1'000'000'000;
 
-// MPI has no 16-bit floats; a user function knows its operands only by these parameters.
+// MPI has no 16-bit floats; a user function gets its operands only by these parameters.
 template <DType kDType, ReduceOp kOp>
 void ReduceHalf(void* in, void* inout, int* count, MPI_Datatype* /*type*/) {
   const std::size_t bytes = static_cast<std::size_t>(*count) * 2;
@@ -162,7 +162,7 @@ MpiReduction MpiState::ReductionOf(DType dtype, ReduceOp op) const {
 void MpiState::RaiseAbort(const Error& why) {
   const std::lock_guard lock(abort_mutex_);
   if (abort_ || (!Unfinished() && LookForAbort())) {
-    return;  // everybody knows, or is being told
+    return;  // all ranks have the reason, or it is under way
   }
   abort_ = Error{why.kind, fmt::format("rank {}: {}", rank, why.message)};
   SendAbort();
@@ -191,7 +191,7 @@ void MpiState::SendAbort() {
   while (done == 0 && MonotonicNs() < deadline_ns) {
     if (MPI_Testall(static_cast<int>(abort_sends_.size()), abort_sends_.data(), &done,
                     MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
-      break;  // a peer is gone; the others have been told
+      break;  // a peer is gone; the others have the reason
     }
     sched_yield();
   }

@@ -49,7 +49,7 @@ class MpiState {
   [[nodiscard]] MpiReduction ReductionOf(DType dtype, ReduceOp op) const;
 
   void RaiseAbort(const Error& why);
-  // The reason, once somebody has raised: looks for messages.
+  // The reason, once a rank has raised an abort; checks for messages.
   [[nodiscard]] std::optional<Error> PollAbort();
   // The same every so many calls: for loops that test without end.
   [[nodiscard]] std::optional<Error> PollAbortSometimes();

@@ -27,7 +27,7 @@ class MpiTransfer final : public Transfer {
   // For the MPI call that starts a part of the transfer; valid until the next one.
   [[nodiscard]] MPI_Request* NewRequest() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
   [[nodiscard]] CommKind kind() const { return kind_; }
-  // A copy that lives as long as MPI may read it.
+  // A copy that exists as long as MPI may read it.
   [[nodiscard]] const std::byte* Stage(std::span<const std::byte> data);
   // Divide `out` by `ranks` when all parts are done.
   void AverageAtEnd(std::span<std::byte> out, int ranks);
@@ -60,7 +60,7 @@ struct MpiCall {
   const CommSpec& spec;
   const TransferLayout& layout;
   GroupPlace place;
-  std::span<const std::byte> in;  // exactly what the layout says
+  std::span<const std::byte> in;  // exactly as long as the layout requires
   std::span<std::byte> out;
 
   // Each starts everything it takes and returns at once.

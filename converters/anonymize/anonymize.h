@@ -16,7 +16,7 @@ namespace reprise {
 struct AnonymizeRequest {
   std::string input_directory, output_directory;
   Policy policy;
-  std::string salt_file;     // created if it is not there; empty: a salt that nobody keeps
+  std::string salt_file;     // created if it is not there; empty: a salt that is not kept
   std::string public_names;  // a file with more public names; empty: none
   bool force = false;        // replace an output that exists
 };

@@ -79,7 +79,7 @@ TraceMetadata Anonymizer::Header() {
 }
 
 // Which ranks share a host, and where they run on it, stays; what the host is called and where its
-// devices sit, which tells one machine from another, does not.
+// devices sit, which identifies a machine, does not.
 void Anonymizer::Placement(const RankPlacement& in, RankPlacement& out) {
   if (in == RankPlacement{} || Take(Field::kPlacement) != Action::kMap) {
     return;
@@ -112,7 +112,7 @@ std::string Anonymizer::HeaderText(Field field, const std::string& text) {
 }
 
 // On the set's common clock a rank's times begin at base + offset (replayer/rank_clock.h), so the
-// offset, which tells hosts apart, can go into the base.
+// offset, which identifies a host, can go into the base.
 void Anonymizer::Clock(const TraceMetadata& in, TraceMetadata& out) {
   const Action base = Take(Field::kBaseNs);
   const Action clock = Take(Field::kClock);

@@ -9,17 +9,17 @@ namespace reprise {
 namespace {
 
 // Beyond 64 bits: the limits. Only damaged or made-up traces get there.
-constexpr std::int64_t kMostSize = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t Plus(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? -kMostSize : kMostSize) : sum;
+  return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? -kMaxSize : kMaxSize) : sum;
 }
 
 // Of sizes: none is negative.
 std::int64_t Times(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMostSize : product;
+  return __builtin_mul_overflow(a, b, &product) ? kMaxSize : product;
 }
 
 std::int64_t FloorTo(std::int64_t value, std::int64_t grid) {
@@ -28,8 +28,8 @@ std::int64_t FloorTo(std::int64_t value, std::int64_t grid) {
 }
 
 std::int64_t Clamped(double value) {
-  constexpr double kMost = 9.2e18;
-  return static_cast<std::int64_t>(std::clamp(value, -kMost, kMost));
+  constexpr double kMax = 9.2e18;
+  return static_cast<std::int64_t>(std::clamp(value, -kMax, kMax));
 }
 
 std::int64_t SizeOrOne(DType dtype) { return std::max(SizeOf(dtype), 1); }

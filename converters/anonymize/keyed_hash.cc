@@ -77,8 +77,8 @@ Result<KeyedHash> KeyedHash::FromFile(const std::string& path) {
                     "another if they may have",
                     path));
   }
-  constexpr std::uint64_t kMostBytes = 4096;
-  REPRISE_ASSIGN(std::string text, ReadText(path, kMostBytes));
+  constexpr std::uint64_t kMaxBytes = 4096;
+  REPRISE_ASSIGN(std::string text, ReadText(path, kMaxBytes));
   if (text.ends_with('\n')) {
     text.pop_back();
   }

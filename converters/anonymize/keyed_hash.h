@@ -13,7 +13,7 @@ namespace reprise {
 
 class KeyedHash {
  public:
-  // A salt that nobody keeps: two calls give unrelated names, and there is no way back.
+  // A salt that is not kept: two calls give unrelated names, and there is no way back.
   static Result<KeyedHash> Random();
   // The salt of `path`; where there is no such file it is created, readable by its owner only.
   // Environment: the file can be read by others. Bad input: it is no salt file.

@@ -120,8 +120,8 @@ Result<Rounding> ParseRounding(std::string_view text) {
     const char* const end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data() + kGridPrefix.size(), end, rounding.grid);
     // Beyond a day, or a dimension of 2^46, a grid leaves nothing.
-    constexpr std::int64_t kMostGrid = 86'400'000'000'000;
-    if (error == std::errc{} && at == end && rounding.grid >= 1 && rounding.grid <= kMostGrid) {
+    constexpr std::int64_t kMaxGrid = 86'400'000'000'000;
+    if (error == std::errc{} && at == end && rounding.grid >= 1 && rounding.grid <= kMaxGrid) {
       return rounding;
     }
   }

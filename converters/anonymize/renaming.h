@@ -1,5 +1,5 @@
 // The numbers that a rank's trace uses, and what they become: dense, in the same order, so that
-// whatever goes by their order goes on as before.
+// whatever depends on their order stays as before.
 #pragma once
 
 #include <cstdint>

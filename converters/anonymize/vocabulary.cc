@@ -94,8 +94,8 @@ Result<Vocabulary> Vocabulary::Create(const std::string& more) {
     }
   }
   if (!more.empty()) {
-    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
-    REPRISE_ASSIGN(const std::string text, ReadText(more, kMostBytes));
+    constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 28;
+    REPRISE_ASSIGN(const std::string text, ReadText(more, kMaxBytes));
     REPRISE_TRY(vocabulary.Add(text, more));
   }
   return vocabulary;

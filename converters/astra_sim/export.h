@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "converters/astra_sim/machine.h"
+#include "converters/astra_sim/machine_files.h"
 #include "converters/operation_cost.h"
 #include "core/diagnostics.h"
 #include "core/result.h"

@@ -14,8 +14,8 @@ namespace astra_text {
 namespace {
 
 Status CheckRequest(const ConvertRequest& request) {
-  constexpr std::int32_t kMostRanks = 1 << 16;
-  constexpr std::int32_t kMostPasses = 1 << 16;
+  constexpr std::int32_t kMaxRanks = 1 << 16;
+  constexpr std::int32_t kMaxPasses = 1 << 16;
   if (request.input_file.empty() || request.output_directory.empty()) {
     return UsageError("astra_text: give one workload file and a directory to write to");
   }
@@ -24,10 +24,10 @@ Status CheckRequest(const ConvertRequest& request) {
         fmt::format("{}: a text workload does not say how many ranks run it; give --ranks N",
                     request.input_file));
   }
-  if (*request.world_size < 1 || *request.world_size > kMostRanks || request.passes < 1 ||
-      request.passes > kMostPasses) {
-    return UsageError(fmt::format("--ranks must be from 1 to {}, --passes from 1 to {}", kMostRanks,
-                                  kMostPasses));
+  if (*request.world_size < 1 || *request.world_size > kMaxRanks || request.passes < 1 ||
+      request.passes > kMaxPasses) {
+    return UsageError(
+        fmt::format("--ranks must be from 1 to {}, --passes from 1 to {}", kMaxRanks, kMaxPasses));
   }
   return {};
 }

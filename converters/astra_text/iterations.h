@@ -14,7 +14,7 @@ namespace reprise::astra_text {
 // one stream. A transfer's group is called ScopeName, for the caller to replace; a transfer of one
 // rank leaves no node. An iteration is
 //   forward, first layer to last: compute, then the transfer, which the next layer waits for;
-//   backward, last layer to first, where a gradient's transfer goes on beside what follows:
+//   backward, last layer to first, where a gradient's transfer overlaps what follows:
 //     DATA    weight gradient, its transfer, input gradient (not of the first layer)
 //     MODEL   input gradient, its transfer, weight gradient; the next layer waits for both
 //     HYBRID  as MODEL, and the weight gradient's transfer

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "converters/unpack.h"
+#include "converters/decompression.h"
 
 namespace reprise::astra_text {
 namespace {
@@ -164,7 +164,7 @@ class Parser {
         (list == &checkpoints_ ? marked.checkpoint : marked.recomputes) = true;
       }
     }
-    constexpr std::size_t kMostPasses = std::size_t{1} << 22;
+    constexpr std::size_t kMaxPasses = std::size_t{1} << 22;
     std::optional<std::size_t> checkpoint;
     std::size_t passes = 0;
     for (std::size_t i = 0; i < out.layers.size(); ++i) {
@@ -173,11 +173,11 @@ class Parser {
         continue;
       }
       passes += i - checkpoint.value_or(i);
-      if (passes > kMostPasses) {
+      if (passes > kMaxPasses) {
         return BadInput(fmt::format(
             "{}: line 1: {} forward passes of layers run again up to layer {}; at most {} are "
             "converted",
-            file_.path(), passes, i, kMostPasses));
+            file_.path(), passes, i, kMaxPasses));
       }
       if (!checkpoint) {
         return BadInput(fmt::format(
@@ -218,9 +218,9 @@ class Parser {
   }
 
   Result<std::int64_t> ReadAmount(std::size_t at) const {
-    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    constexpr std::int64_t kMax = std::int64_t{1} << 50;
     const auto amount = Number(words_[at]);
-    if (!amount || *amount < 0 || *amount > kMost) {
+    if (!amount || *amount < 0 || *amount > kMax) {
       return Wrong(
           fmt::format("a number from 0 to 2^50 as word {}, found \"{}\"", at + 1, words_[at]));
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/audit/scan.h"
+#include "converters/audit/secret_scan.h"
 #include "converters/audit/shape_facts.h"
 #include "core/result.h"
 #include "et_schema/census.h"

@@ -98,12 +98,12 @@ Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& dire
 // As many as there are files, or as one file alone lets on.
 std::int32_t WorldSize(const std::vector<RankTrace>& traces,
                        const std::map<std::string, ProcessGroup>& groups, bool whole_set) {
-  constexpr std::int32_t kMost = 1 << 20;
+  constexpr std::int32_t kMax = 1 << 20;
   auto size = static_cast<std::int32_t>(traces.size());
   if (whole_set) {
     return size;
   }
-  const auto include = [&](std::int32_t rank) { size = std::clamp(rank + 1, size, kMost); };
+  const auto include = [&](std::int32_t rank) { size = std::clamp(rank + 1, size, kMax); };
   for (const auto& [name, group] : groups) {
     std::for_each(group.ranks.begin(), group.ranks.end(), include);
   }
@@ -115,7 +115,7 @@ std::int32_t WorldSize(const std::vector<RankTrace>& traces,
     }
     for (const Node& node : trace.nodes) {
       if (node.comm) {
-        include(std::min(node.comm->peer, kMost));
+        include(std::min(node.comm->peer, kMax));
       }
     }
   }

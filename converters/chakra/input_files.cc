@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "converters/decompression.h"
 #include "converters/text_file.h"
-#include "converters/unpack.h"
 #include "et_schema/foreign.h"
 
 namespace reprise::chakra {

@@ -133,7 +133,7 @@ class LinkedTraceBuilder {
       // The transfer itself is the kernel.
       return known->kind == OpKind::kComm ? OpInfo{OpClass::kHost, OpKind::kMetadata} : *known;
     }
-    // What nobody knows and what calls nothing does its work itself, unless it only marks a range.
+    // An unknown node without callees does its work itself, unless it only marks a range.
     const bool operation = node.name.find("::") != std::string::npos;
     return frame || !operation ? OpInfo{OpClass::kOther, OpKind::kComposite}
                                : OpInfo{OpClass::kOther, OpKind::kWork};

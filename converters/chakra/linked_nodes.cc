@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "converters/host_values.h"
+#include "converters/host_arguments.h"
 #include "converters/json_split.h"
 
 namespace reprise::chakra {
@@ -157,13 +157,13 @@ class LinkedNodeReader {
 
   // Times are microseconds, with a fraction.
   std::int64_t Nanoseconds(element root, const char* key, std::int64_t absent) {
-    constexpr double kMost = 4e15;  // µs; a century
+    constexpr double kMax = 4e15;  // µs; a century
     element value;
     double micros = 0;
     if (root[key].get(value) != simdjson::SUCCESS || value.is_null()) {
       return absent;
     }
-    if (value.get(micros) != simdjson::SUCCESS || !(micros >= 0 && micros < kMost)) {
+    if (value.get(micros) != simdjson::SUCCESS || !(micros >= 0 && micros < kMax)) {
       Count("json_value_type", key);
       return absent;
     }

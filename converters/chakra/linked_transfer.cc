@@ -6,8 +6,8 @@ namespace reprise::chakra {
 namespace {
 
 std::int64_t BytesOf(std::int64_t count, std::int64_t bytes) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  return std::min(count, kMost) * bytes;
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;
+  return std::min(count, kMax) * bytes;
 }
 
 std::int64_t Sum(const ValueList& values) {

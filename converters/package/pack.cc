@@ -81,7 +81,7 @@ class TarWriter {
     return {};
   }
 
-  // Owner, times and modes are nobody's business, and the same for everyone.
+  // Owner, times and modes are private, and the same in all packages.
   Status Add(const std::string& name, std::uint64_t bytes, const Content& content) {
     const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
                                                                               archive_entry_free);
@@ -205,7 +205,7 @@ Status CheckOutput(const PackRequest& request) {
                                       request.output));
 }
 
-// What replay or validate would refuse, nobody is sent.
+// A set that replay or validate would refuse is not packed.
 Status CheckReadable(const TraceSet& set) {
   REPRISE_TRY(set.Verify());
   for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/package/manifest.h"
+#include "converters/package/package_manifest.h"
 #include "core/result.h"
 
 namespace reprise {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "converters/package/manifest.h"
+#include "converters/package/package_manifest.h"
 #include "core/result.h"
 
 namespace reprise {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <map>
 
+#include "converters/decompression.h"
 #include "converters/pytorch/capture_names.h"
 #include "converters/text_file.h"
-#include "converters/unpack.h"
 #include "core/input_file.h"
 #include "et_schema/rank_classes.h"
 

@@ -12,7 +12,7 @@ namespace reprise::pytorch {
 
 // By rank: rank<N>.et.json with rank<N>.kineto.json and perhaps rank<N>.meta.json, each plain, .gz
 // or .zst. Only where those leave a kind of file missing, other JSON files of the directory are
-// looked into: what they are is told by their content, their rank by "distributedInfo" or by their
+// looked into: their content shows what they are, their rank by "distributedInfo" or by their
 // name (capture_names.h); one file of a kind needs none.
 //
 // Host traces alone or Kineto files alone are a capture too, if all ranks have the same: `kineto`

@@ -12,7 +12,7 @@ enum class CaptureKind : std::uint8_t { kHost, kKineto, kMeta, kOther };
 
 struct NamedCapture {
   CaptureKind kind = CaptureKind::kOther;
-  std::int32_t rank = -1;  // -1: neither name nor content tells
+  std::int32_t rank = -1;  // -1: neither name nor content has it
 };
 
 // Reprise's own names: rank12.et.json, rank12.kineto.json.gz, rank12.meta.json.

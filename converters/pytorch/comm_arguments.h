@@ -15,8 +15,8 @@ struct CommArguments {
   CommSpec spec;
   std::int32_t group_root = -1;  // rank within the group, as c10d counts
   std::int32_t group_peer = -1;
-  std::int32_t group_size = -1;  // as list lengths and size ratios tell; -1: they don't
-  bool blocking = false;         // async_op=false: the caller waits before it goes on
+  std::int32_t group_size = -1;  // from list lengths and size ratios; -1: unknown
+  bool blocking = false;         // async_op=false: the caller waits before it continues
   ValueList sent, received;      // the tensors, flattened
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "converters/pytorch/matching.h"
+#include "converters/pytorch/transfer_members.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -65,7 +65,7 @@ struct DeviceEvent {
   std::unique_ptr<KinetoComm> comm;  // NCCL kernels whose arguments say what they do
 };
 
-// A cuda_sync event: what a waiting call waited for, where CUPTI told.
+// A cuda_sync event: what a waiting call waited for, where CUPTI recorded it.
 struct SyncRecord {
   std::int64_t correlation = -1;  // of the call that waits
   std::int32_t device = 0;

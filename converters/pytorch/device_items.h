@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "converters/pytorch/rank_capture.h"
-#include "converters/pytorch/timeline.h"
+#include "converters/pytorch/rank_timeline.h"
 
 namespace reprise::pytorch {
 

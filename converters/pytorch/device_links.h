@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "converters/pytorch/device_events.h"
-#include "converters/pytorch/operations.h"
+#include "converters/pytorch/operation_list.h"
 #include "converters/pytorch/roles.h"
 #include "core/diagnostics.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "converters/pytorch/rank_capture.h"
-#include "converters/pytorch/timeline.h"
+#include "converters/pytorch/rank_timeline.h"
 
 namespace reprise::pytorch {
 

@@ -24,7 +24,7 @@ struct InferenceTransfer {
 // lists); `twins` says how many more groups have the ranks of each. Returns an index into `groups`
 // for each transfer, -1 where no assignment, or more than one that makes a difference, satisfies
 // all of
-// - membership, the group's size where arguments tell it, roots and peers within the group;
+// - membership, the group's size where arguments imply it, roots and peers within the group;
 // - the n-th transfers of a group are of one kind, type and size on all its members, and a send
 //   meets its receive;
 // - no member ends before what it needs arrives;

@@ -67,8 +67,8 @@ class Clock {
     const auto less = [](const Created& a, const Created& b) {
       return std::pair(a.rf_id, a.id) < std::pair(b.rf_id, b.id);
     };
-    constexpr std::size_t kMostPerNode = 4;
-    if (static_cast<std::uint64_t>(highest) > kMostPerNode * created.size()) {
+    constexpr std::size_t kMaxPerNode = 4;
+    if (static_cast<std::uint64_t>(highest) > kMaxPerNode * created.size()) {
       SortRuns(created, less);
       return;
     }
@@ -105,7 +105,7 @@ class Clock {
     return order;
   }
 
-  // Events by thread: whoever reads them sorts them so.
+  // Events by thread: readers sort them so.
   void ReserveThreads(const std::vector<std::size_t>& order) {
     for (const std::size_t i : order) {
       ++next_of_thread_[host_.nodes[i].thread];

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "converters/host_values.h"
+#include "converters/host_arguments.h"
 #include "converters/pytorch/host_fields.h"
 
 namespace reprise::pytorch {

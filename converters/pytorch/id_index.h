@@ -15,8 +15,8 @@ class IdIndex {
 
   // Of up to `count` ids, none above `highest`.
   IdIndex(std::uint64_t highest, std::size_t count) {
-    constexpr std::uint64_t kMostPerId = 12;  // about what an entry of the map costs
-    if (highest / kMostPerId < count) {
+    constexpr std::uint64_t kMaxPerId = 12;  // about what an entry of the map costs
+    if (highest / kMaxPerId < count) {
       table_.assign(static_cast<std::size_t>(highest) + 1, kNone);
     } else {
       map_.reserve(count);

@@ -56,9 +56,9 @@ constexpr std::string_view kGiveOneRun = "give files of one rank and one run";
 
 // The size of the group of all ranks; -1: not recorded.
 std::int32_t HostWorldSize(const HostTrace& host) {
-  constexpr std::int32_t kMostRanks = 1 << 24;  // beyond: damage
+  constexpr std::int32_t kMaxRanks = 1 << 24;  // beyond: damage
   for (const GroupRecord& group : host.groups) {
-    if (group.ranks.empty() && group.size > 0 && group.size <= kMostRanks) {
+    if (group.ranks.empty() && group.size > 0 && group.size <= kMaxRanks) {
       return group.size;
     }
   }

@@ -25,7 +25,7 @@ struct Storage {
 class Storages {
  public:
   explicit Storages(std::uint64_t highest_node_id)
-      : table_ids_(std::min<std::uint64_t>(highest_node_id, kMostInTable) + 1) {}
+      : table_ids_(std::min<std::uint64_t>(highest_node_id, kMaxInTable) + 1) {}
 
   // nullptr: not seen yet.
   [[nodiscard]] Storage* Find(std::int64_t id) {
@@ -56,7 +56,7 @@ class Storages {
   }
 
  private:
-  static constexpr std::uint64_t kMostInTable = 1 << 24;
+  static constexpr std::uint64_t kMaxInTable = 1 << 24;
   static constexpr std::uint32_t kNone = UINT32_MAX;
   [[nodiscard]] bool InTable(std::int64_t id) const {
     return static_cast<std::uint64_t>(id) < table_ids_;

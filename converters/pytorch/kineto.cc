@@ -22,7 +22,7 @@ using simdjson::dom::element;
 // 104 days); since-epoch values of old files do not, but those have whole µs anyway.
 bool ReadMicroseconds(element value, std::int64_t& ns) {
   std::int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS && whole > -kMostUs && whole < kMostUs) {
+  if (value.get(whole) == simdjson::SUCCESS && whole > -kMaxUs && whole < kMaxUs) {
     ns = whole * kNsPerUs;
     return true;
   }
@@ -34,7 +34,7 @@ bool ReadMicroseconds(element value, std::int64_t& ns) {
       return false;
     }
   }
-  if (!(std::abs(us) < static_cast<double>(kMostUs))) {  // nor NaN
+  if (!(std::abs(us) < static_cast<double>(kMaxUs))) {  // nor NaN
     return false;
   }
   ns = std::llround(us * static_cast<double>(kNsPerUs));

@@ -57,7 +57,7 @@ struct KinetoTrace {
   std::int64_t world_size = -1;
   // From the first start to the last end of anything in the file; last before first: no times.
   std::int64_t first_ns = 0, last_ns = -1;
-  bool untimed = false;  // made of a host trace alone: times tell the order and nothing else
+  bool untimed = false;  // made of a host trace alone: times give the order and nothing else
   std::vector<std::int32_t> host_nodes;  // untimed: by event, the node that it was made of
   std::int64_t process = -1;             // of the first kept event; -1: not recorded
   std::string backend;                   // distributedInfo: "nccl"; empty: not recorded

@@ -11,7 +11,7 @@ namespace {
 
 using simdjson::dom::element;
 
-constexpr std::int64_t kMostRanks = 1 << 24;
+constexpr std::int64_t kMaxRanks = 1 << 24;
 
 // "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.
 // ROCm counts events' devices otherwise: there, the name is certain only if all devices have it.
@@ -56,7 +56,7 @@ Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTra
   REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
   trace.rank = IdentityNumber(file, root, "rank", 0, diagnostics);
   trace.world_size = IdentityNumber(file, root, "world_size", 1, diagnostics);
-  if (trace.rank > kMostRanks || trace.world_size > kMostRanks ||
+  if (trace.rank > kMaxRanks || trace.world_size > kMaxRanks ||
       (trace.world_size >= 0 && trace.rank >= trace.world_size)) {
     return BadInput(
         fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank, trace.world_size));
@@ -91,7 +91,7 @@ Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_
   simdjson::dom::parser parser;
   if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
-    if (root.get(base_ns) != simdjson::SUCCESS || base_ns < 0 || base_ns > kMostUs * kNsPerUs) {
+    if (root.get(base_ns) != simdjson::SUCCESS || base_ns < 0 || base_ns > kMaxUs * kNsPerUs) {
       return BadInput(fmt::format("{}: baseTimeNanoseconds {} is no time", file.path(), base_ns));
     }
   }

@@ -10,7 +10,7 @@
 namespace reprise::pytorch {
 
 // Beyond this a time is damage (3e15 µs are the year 2065); three of them still add up.
-inline constexpr std::int64_t kMostUs = 3'000'000'000'000'000;
+inline constexpr std::int64_t kMaxUs = 3'000'000'000'000'000;
 
 // A number without a fraction; else `fallback`.
 [[nodiscard]] std::int64_t WholeNumberOr(simdjson::simdjson_result<simdjson::dom::element> value,

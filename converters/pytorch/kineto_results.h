@@ -7,7 +7,7 @@
 #include "converters/pytorch/device_links.h"
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
-#include "converters/pytorch/operations.h"
+#include "converters/pytorch/operation_list.h"
 #include "converters/pytorch/roles.h"
 #include "core/diagnostics.h"
 

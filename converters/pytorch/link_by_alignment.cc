@@ -54,7 +54,7 @@ class AlignmentLinker {
     };
     const auto longer = static_cast<double>(std::max<std::int64_t>({1, host_span, kineto_span}));
     const double agreement = static_cast<double>(matched) / longer;
-    if (agreement >= kLeastAgreement &&
+    if (agreement >= kMinAgreement &&
         matched * 2 >= std::min(total(paired_.calls.host), total(paired_.calls.kineto)) &&
         matched > 0) {
       return {};
@@ -63,7 +63,7 @@ class AlignmentLinker {
         "{}: host trace and Kineto trace do not belong together: by the order of calls {} of {} "
         "host records match, and {:.1f} % of what these span (needed: {:.0f} %, and half of the "
         "smaller file); {}{}; give the two files of one rank and one run",
-        label, matched, total(paired_.calls.host), 100 * agreement, 100 * kLeastAgreement,
+        label, matched, total(paired_.calls.host), 100 * agreement, 100 * kMinAgreement,
         FirstDifference(), Processes()));
   }
 

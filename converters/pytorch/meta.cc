@@ -56,18 +56,18 @@ std::string MetaText(const simdjson::dom::element& root, std::string_view key) {
 }
 
 std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key) {
-  constexpr std::int64_t kMost = 1'000'000;  // more is damage
+  constexpr std::int64_t kMax = 1'000'000;  // more is damage
   std::int64_t count = 0;
-  return root[key].get(count) == simdjson::SUCCESS && count > 0 && count <= kMost
+  return root[key].get(count) == simdjson::SUCCESS && count > 0 && count <= kMax
              ? static_cast<std::int32_t>(count)
              : 0;
 }
 
 // False: no value that the field can have.
 bool TakePlacement(std::string_view key, const simdjson::dom::element& value, std::string& out) {
-  constexpr std::size_t kMostChars = 4096;  // of link_neighbours; others are shorter
+  constexpr std::size_t kMaxChars = 4096;  // of link_neighbours; others are shorter
   std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS || text.size() > kMostChars) {
+  if (value.get(text) != simdjson::SUCCESS || text.size() > kMaxChars) {
     return false;
   }
   if (key == "pci_bus_id") {
@@ -84,9 +84,9 @@ bool TakePlacement(std::string_view key, const simdjson::dom::element& value, st
 
 bool TakePlacement(std::string_view /*key*/, const simdjson::dom::element& value,
                    std::int32_t& out) {
-  constexpr std::int64_t kMost = 1'000'000;  // more is damage
+  constexpr std::int64_t kMax = 1'000'000;  // more is damage
   std::int64_t number = 0;
-  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > kMost) {
+  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > kMax) {
     return false;
   }
   out = static_cast<std::int32_t>(number);
@@ -119,8 +119,8 @@ RankPlacement MetaPlacement(const simdjson::dom::element& root, Diagnostics& dia
 }  // namespace
 
 Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics) {
-  constexpr std::size_t kMostBytes = 16 << 20;  // some kB are usual
-  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path, kMostBytes));
+  constexpr std::size_t kMaxBytes = 16 << 20;  // some kB are usual
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path, kMaxBytes));
   simdjson::dom::parser parser;
   REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
   CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root),

@@ -88,7 +88,7 @@ class Describer {
     if (call_host != nullptr || HostOf(record) != nullptr) {
       out.arguments = ReadCommArguments(call_host, HostOf(record), nullptr);
     }
-    out.arguments.blocking = false;  // the host goes on; what waits is on a stream
+    out.arguments.blocking = false;  // the host continues; a stream waits
     if (const std::vector<std::int32_t> parts = BatchOf(kernel, out.call); !parts.empty()) {
       out = DescribePart(parts.front(), kernel);
       out.device_event = event;

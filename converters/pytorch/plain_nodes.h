@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "converters/host_values.h"
+#include "converters/host_arguments.h"
 #include "converters/json_stream.h"
 #include "converters/plain_json.h"
 #include "converters/pytorch/host_fields.h"

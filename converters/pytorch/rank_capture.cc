@@ -12,9 +12,9 @@
 #include "converters/pytorch/incarnations.h"
 #include "converters/pytorch/kineto_host.h"
 #include "converters/pytorch/kineto_results.h"
+#include "converters/pytorch/marked_ranges.h"
 #include "converters/pytorch/meta.h"
 #include "converters/pytorch/nccl.h"
-#include "converters/pytorch/ranges.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -158,7 +158,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));
   }
-  rank.kineto.events = std::vector<KinetoEvent>();  // linked: nobody looks at them again
+  rank.kineto.events = std::vector<KinetoEvent>();  // linked: no longer needed
   return rank;
 }
 

@@ -95,7 +95,7 @@ std::optional<DType> TypeIf(std::span<const Value* const> operands, DType defaul
   return state.Result();
 }
 
-// As TensorIterator orders dimensions: fastest first, by the first operand that tells.
+// As TensorIterator orders dimensions: fastest first, by the first operand that decides it.
 std::vector<std::size_t> FastestFirst(std::span<const TensorDesc* const> operands,
                                       const Shape& shape) {
   const auto stride = [&](const TensorDesc& t, std::size_t dim) -> std::int64_t {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/operations.h"
+#include "converters/pytorch/operation_list.h"
 #include "core/diagnostics.h"
 #include "core/operators.h"
 

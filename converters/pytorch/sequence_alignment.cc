@@ -123,8 +123,8 @@ class Walk {
       }
       const auto gap = NextAgreement(i, j);
       if (!gap || lost_ > may_lose_) {
-        constexpr std::int32_t kMostAtTheEnd = 256;
-        const std::int32_t rest = std::min(kMostAtTheEnd, left_.size() - i);
+        constexpr std::int32_t kMaxAtTheEnd = 256;
+        const std::int32_t rest = std::min(kMaxAtTheEnd, left_.size() - i);
         FillGap(i, rest, j, std::min(rest, right_.size() - j));
         return;
       }
@@ -146,8 +146,8 @@ class Walk {
   // How many elements of either side to skip until a run agrees; as few as possible.
   [[nodiscard]] std::optional<std::pair<std::int32_t, std::int32_t>> NextAgreement(
       std::int32_t i, std::int32_t j) const {
-    constexpr std::int32_t kMostSkipped = 4096;
-    for (std::int32_t skipped = 1; skipped <= kMostSkipped; ++skipped) {
+    constexpr std::int32_t kMaxSkipped = 4096;
+    for (std::int32_t skipped = 1; skipped <= kMaxSkipped; ++skipped) {
       const std::int32_t a_first = std::max(0, skipped - (right_.size() - j) + 1);
       const std::int32_t a_last = std::min(skipped, left_.size() - i - 1);
       for (std::int32_t a = a_first; a <= a_last; ++a) {
@@ -201,8 +201,8 @@ class Walk {
                    std::vector<bool>& right_used) {
     const std::size_t a = left_used.size();
     const std::size_t b = right_used.size();
-    constexpr std::size_t kMostCells = 1 << 18;
-    if (a == 0 || b == 0 || a * b > kMostCells) {
+    constexpr std::size_t kMaxCells = 1 << 18;
+    if (a == 0 || b == 0 || a * b > kMaxCells) {
       return;
     }
     // best[x][y]: of what is left from x and y on. A symbol counts four, its shape one more.

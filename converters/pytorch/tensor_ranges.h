@@ -1,4 +1,4 @@
-// The values that a host trace recorded of integer tensors, where the observer was told to: the
+// The values that a host trace recorded of integer tensors, where the observer was set to: the
 // smallest and the largest (PyTorch: attribute "tensor_range").
 #pragma once
 

@@ -40,7 +40,7 @@ ThreadRepeat MakeRepeat(const HostTrace& host, const CallSequence& left, const K
 
 // A repeat may lack a part (the profiler started or stopped inside); not most of it.
 bool IsRepeat(const ThreadRepeat& repeat, std::size_t left, std::size_t right) {
-  return repeat.alignment.Agreement() >= kLeastAgreement &&
+  return repeat.alignment.Agreement() >= kMinAgreement &&
          repeat.matched() * 2 >= std::min(left, right);
 }
 

@@ -12,7 +12,7 @@
 namespace reprise::pytorch {
 
 // Below this the two sides of a span are not the same calls (docs/definitions.md).
-constexpr double kLeastAgreement = 0.9;
+constexpr double kMinAgreement = 0.9;
 
 struct ThreadRepeat {
   Alignment alignment;
@@ -23,13 +23,13 @@ struct ThreadRepeat {
   bool sure = false;  // agrees well enough and covers enough
 
   [[nodiscard]] std::size_t matched() const { return alignment.pairs.size(); }
-  [[nodiscard]] bool IsRecordedStep() const { return same_numbers >= kLeastAgreement; }
+  [[nodiscard]] bool IsRecordedStep() const { return same_numbers >= kMinAgreement; }
   [[nodiscard]] bool IsAnotherStep() const {
-    return same_numbers >= 0 && same_numbers < 1 - kLeastAgreement;
+    return same_numbers >= 0 && same_numbers < 1 - kMinAgreement;
   }
 };
 
-// Repeats that do not overlap, in order of time, of at least kLeastAgreement each. If there are
+// Repeats that do not overlap, in order of time, of at least kMinAgreement each. If there are
 // none, the one that comes nearest to it (for the message), if any.
 [[nodiscard]] std::vector<ThreadRepeat> FindRepeats(const HostTrace& host, const CallSequence& left,
                                                     const KinetoTrace& kineto,

@@ -9,7 +9,7 @@ namespace reprise::pytorch {
 namespace {
 
 constexpr std::size_t kFewestSamples = 20;
-constexpr double kMostScale = 2;
+constexpr double kMaxScale = 2;
 // Of what a call costs within its times, this much comes before its own calls (captures of
 // PyTorch 2.15: 5 to 8 of 16 to 20 us).
 constexpr double kAtBegin = 1.0 / 3;
@@ -45,7 +45,7 @@ double Scale(const RankCapture& rank, double cost_per_call_ns) {
       static_cast<double>(rank.list.operations.size()) / static_cast<double>(rank.steps.size());
   const double scale =
       static_cast<double>(traced_ns - rank.meta.untraced_step_ns) / (cost_per_call_ns * calls);
-  return scale >= 1 / kMostScale && scale <= kMostScale ? scale : 1;
+  return scale >= 1 / kMaxScale && scale <= kMaxScale ? scale : 1;
 }
 
 // Costs at points in time → items of one thread. Points come in order, but for those of one moment.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "converters/pytorch/rank_capture.h"
-#include "converters/pytorch/timeline.h"
+#include "converters/pytorch/rank_timeline.h"
 
 namespace reprise::pytorch {
 

@@ -1,13 +1,13 @@
 // What waits between streams, and of the host for the device, were for.
 //
-// CUPTI's cuda_sync events tell. Without them there are only the calls, without ids
-// ("cudaStreamWaitEvent"), and order and thread must tell:
+// CUPTI's cuda_sync events record it. Without them there are only the calls, without ids
+// ("cudaStreamWaitEvent"), and order and thread must decide:
 // - the stream that waits is the one on which the thread launches next, or, if another thread comes
 //   first, the one that the thread used last;
 // - a collective waits for the stream that the thread used before, as it stood;
 // - any other waits for the other stream whose last work ended latest before it started: an earlier
 //   one would not have made a difference.
-// What was launched before the recording began has no calls at all: there only time tells. If its
+// What was launched before the recording began has no calls at all: there only time decides. If its
 // stream was quiet and it starts when something on another one has just ended, it waited for that.
 #include <fmt/format.h>
 

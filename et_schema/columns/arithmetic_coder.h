@@ -21,9 +21,9 @@ class AdaptiveBit {
  public:
   [[nodiscard]] std::uint32_t one() const { return one_; }
   void Learn(bool bit) {
-    constexpr std::int32_t kLeast = 48;  // a certain bit still costs 0.001 of one
+    constexpr std::int32_t kMin = 48;  // a certain bit still costs 0.001 of one
     constexpr std::int32_t kWhole = 1 << 16;
-    const std::int32_t goal = bit ? kWhole - kLeast : kLeast;
+    const std::int32_t goal = bit ? kWhole - kMin : kMin;
     one_ = static_cast<std::uint16_t>(one_ + (goal - one_) * 2 / (2 * seen_ + 3));
     seen_ += seen_ < kSlowest ? 1 : 0;
   }

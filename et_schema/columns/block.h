@@ -85,14 +85,14 @@ struct Block {
 };
 
 // No block has more: the encoder ends it before.
-inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 16;
-inline constexpr std::uint64_t kMostBlockBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxMessages = std::uint64_t{1} << 16;
+inline constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{16} << 20;
 // A block before another one has at least these bytes, so that hostile files cannot have a block
 // per message.
-inline constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMinBlockBytes = std::uint64_t{1} << 20;
 // Of a message after its length: a block that is full has the least bytes then.
-inline constexpr std::uint64_t kMostMessageBytes = kMostBlockBytes - kLeastBlockBytes;
-inline constexpr std::uint64_t kMostFields = 1024;
-inline constexpr int kMostDepth = 8;  // of messages in messages
+inline constexpr std::uint64_t kMaxMessageBytes = kMaxBlockBytes - kMinBlockBytes;
+inline constexpr std::uint64_t kMaxFields = 1024;
+inline constexpr int kMaxDepth = 8;  // of messages in messages
 
 }  // namespace reprise::columns

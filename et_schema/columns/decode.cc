@@ -4,9 +4,9 @@
 
 #include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
+#include "et_schema/columns/column_plan.h"
 #include "et_schema/columns/known_texts.h"
 #include "et_schema/columns/merge.h"
-#include "et_schema/columns/plan.h"
 #include "et_schema/wire.h"
 
 namespace reprise::columns {
@@ -70,7 +70,7 @@ Status BlockDecoder::ReadFields() {
       WireType::kVarint, WireType::kFixed64, WireType::kFixed32, WireType::kBytes,
       WireType::kBytes,  WireType::kBytes,   WireType::kBytes,   WireType::kBytes};
   std::uint64_t count = 0;
-  REPRISE_TRY(ReadCount(kMostFields, count));
+  REPRISE_TRY(ReadCount(kMaxFields, count));
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t kind = numbers_(Use::kFieldKind, 0);
     if (kind >= kFieldKinds) {
@@ -101,7 +101,7 @@ Status BlockDecoder::ReadFields() {
 // A part may have only parts before it: so no message holds itself.
 Status BlockDecoder::ReadShapes(std::vector<Shape>& shapes, bool parts) {
   std::uint64_t count = 0;
-  REPRISE_TRY(ReadCount(parts ? kMostFields : block_.messages, count));
+  REPRISE_TRY(ReadCount(parts ? kMaxFields : block_.messages, count));
   std::uint64_t fields = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t length = numbers_(Use::kShapeLength, 0);
@@ -181,7 +181,7 @@ Status BlockDecoder::ReadPlans() {
 
 // Where the first columns' values stand: what the shapes say.
 Status BlockDecoder::PlaceFields(const Shape& shape, std::uint32_t message, int depth) {
-  if (depth > kMostDepth) {
+  if (depth > kMaxDepth) {
     return Damaged("messages within messages, too deep");
   }
   for (const std::uint32_t index : shape) {

@@ -4,8 +4,8 @@
 
 #include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
+#include "et_schema/columns/column_plan.h"
 #include "et_schema/columns/known_texts.h"
-#include "et_schema/columns/plan.h"
 #include "et_schema/wire_buffer.h"
 
 namespace reprise::columns {
@@ -87,7 +87,7 @@ void CodeTimeColumns(Numbers<Encoder>& numbers, const TimeColumns& time) {
 }  // namespace
 
 bool EncodeBlock(Block block, std::string& out) {
-  if (block.fields.size() > kMostFields) {
+  if (block.fields.size() > kMaxFields) {
     return false;
   }
   block.columns[kShapeColumn].plan.base = Base::kNew;

@@ -23,7 +23,7 @@ class NumberModel {
  public:
   explicit NumberModel(std::size_t count)
       : table_bits_(
-            std::clamp(static_cast<int>(std::bit_width(count)), kLeastTableBits, kMostTableBits)),
+            std::clamp(static_cast<int>(std::bit_width(count)), kMinTableBits, kMaxTableBits)),
         followers_(std::size_t{1} << table_bits_),
         latest_(std::size_t{1} << table_bits_),
         lengths_(kLengths * kLengthNodes),
@@ -52,15 +52,15 @@ class NumberModel {
  private:
   // A number that was right so many times in a row.
   struct Guess {
-    static constexpr std::uint32_t kMostRight = 15;
+    static constexpr std::uint32_t kMaxRight = 15;
     std::uint64_t value = 0;
     std::uint32_t right = 0;
     void Learn(std::uint64_t truth) {
-      right = truth == value ? std::min(right + 1, kMostRight) : 0;
+      right = truth == value ? std::min(right + 1, kMaxRight) : 0;
       value = truth;
     }
   };
-  static constexpr int kLeastTableBits = 4, kMostTableBits = 16;
+  static constexpr int kMinTableBits = 4, kMaxTableBits = 16;
   static constexpr std::size_t kLengths = 65, kLengthNodes = 128;
   static constexpr int kLeadingBits = 7;
   static constexpr std::size_t kLeadingNodes = std::size_t{1} << kLeadingBits, kHints = 3;
@@ -106,7 +106,7 @@ class NumberModel {
   int table_bits_;
   std::vector<Guess> followers_, latest_;
   std::vector<AdaptiveBit> lengths_, leading_;
-  std::array<AdaptiveBit, Guess::kMostRight + 1> is_follower_{}, is_latest_{};
+  std::array<AdaptiveBit, Guess::kMaxRight + 1> is_follower_{}, is_latest_{};
   std::uint64_t last_ = 0, before_last_ = 0;
 };
 

@@ -33,7 +33,7 @@ class Splitter {
 
  private:
   enum class Kind : std::uint8_t { kHeader, kNode, kArguments, kAttribute, kNumbers, kTexts };
-  // Where a field stands: what the columns of equal tags are told apart by.
+  // Where a field stands: distinguishes the columns of equal tags.
   using Place = std::uint32_t;
   struct PlaceKey {
     Place parent;

@@ -9,7 +9,7 @@ namespace reprise {
 
 Status ColumnsEncoder::Add(std::string_view bytes) {
   buffer_ += bytes;
-  while (buffer_.size() >= columns::kMostBlockBytes) {
+  while (buffer_.size() >= columns::kMaxBlockBytes) {
     REPRISE_TRY(EncodeBlock());
   }
   return {};
@@ -27,9 +27,9 @@ Status ColumnsEncoder::EncodeBlock() {
   WireCursor cursor(buffer_);
   std::string_view message;
   const char* end = buffer_.data();
-  while (splitter.messages() < columns::kMostMessages && cursor.Bytes(message) &&
-         columns::FramedBytes(message) <= columns::kMostMessageBytes &&
-         splitter.bytes() + columns::FramedBytes(message) <= columns::kMostBlockBytes) {
+  while (splitter.messages() < columns::kMaxMessages && cursor.Bytes(message) &&
+         columns::FramedBytes(message) <= columns::kMaxMessageBytes &&
+         splitter.bytes() + columns::FramedBytes(message) <= columns::kMaxBlockBytes) {
     splitter.Add(message, first_ && splitter.messages() == 0);
     end = message.data() + message.size();
   }
@@ -64,13 +64,13 @@ Result<bool> ColumnsDecoder::DecodeBlock() {
   std::string_view codes;
   if (!cursor.Varint(header.bytes) || !cursor.Varint(header.messages) ||
       !cursor.Varint(header.text_bytes) || !cursor.Varint(header.coded_bytes)) {
-    constexpr std::size_t kMostHeaderBytes = 40;
-    return buffer_.size() < kMostHeaderBytes ? Result<bool>(false)
-                                             : BadInput("damaged columns: no block begins");
+    constexpr std::size_t kMaxHeaderBytes = 40;
+    return buffer_.size() < kMaxHeaderBytes ? Result<bool>(false)
+                                            : BadInput("damaged columns: no block begins");
   }
   constexpr std::uint64_t kCodesBeside = 4096;
-  if (last_ || header.bytes > left_ || header.bytes > columns::kMostBlockBytes ||
-      header.messages == 0 || header.messages > columns::kMostMessages ||
+  if (last_ || header.bytes > left_ || header.bytes > columns::kMaxBlockBytes ||
+      header.messages == 0 || header.messages > columns::kMaxMessages ||
       header.text_bytes > header.bytes || header.coded_bytes > 2 * header.bytes + kCodesBeside) {
     return BadInput("damaged columns: a block is larger than it may be");
   }
@@ -80,7 +80,7 @@ Result<bool> ColumnsDecoder::DecodeBlock() {
   block_.clear();
   REPRISE_TRY(columns::DecodeBlock(header, texts, codes, block_));
   left_ -= header.bytes;
-  last_ = header.bytes < columns::kLeastBlockBytes;
+  last_ = header.bytes < columns::kMinBlockBytes;
   buffer_.erase(0, static_cast<std::size_t>(codes.data() + codes.size() - buffer_.data()));
   REPRISE_TRY(put_(block_));
   return true;

@@ -159,7 +159,7 @@ std::vector<KernelBenchCase> KernelBenchCases(DType dtype, int scale) {
 }
 
 std::string DescribeShapes(const OpCall& call) {
-  constexpr int kMost = 3;
+  constexpr int kMax = 3;
   std::vector<std::pair<std::string, int>> runs;
   for (const TensorDesc* tensor : TensorsIn(call.inputs)) {
     const std::string shape = DescribeOne(*tensor);
@@ -170,12 +170,12 @@ std::string DescribeShapes(const OpCall& call) {
     }
   }
   std::string text;
-  for (std::size_t i = 0; i < runs.size() && i < kMost; ++i) {
+  for (std::size_t i = 0; i < runs.size() && i < kMax; ++i) {
     const auto& [shape, count] = runs[i];
     text += (i > 0 ? ", " : "") + (count > 1 ? fmt::format("{}*[{}]", count, shape) : shape);
   }
-  return runs.size() <= kMost ? text
-                              : fmt::format("{}, ... ({})", text, TensorsIn(call.inputs).size());
+  return runs.size() <= kMax ? text
+                             : fmt::format("{}, ... ({})", text, TensorsIn(call.inputs).size());
 }
 
 }  // namespace reprise

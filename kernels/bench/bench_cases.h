@@ -16,7 +16,7 @@ struct KernelBenchCase {
 };
 
 // How many times the smallest sizes (a CPU of a few cores): 8 for a CPU of more than 16 cores or a
-// small GPU, 64 for a large one. From what the device says of itself, not from a measurement: the
+// small GPU, 64 for a large one. From the device's own description, not from a measurement: the
 // cases of one device are always the same.
 [[nodiscard]] int KernelBenchScale(const DeviceInfo& device);
 

@@ -73,7 +73,7 @@ Result<std::unique_ptr<BenchMemory>> BenchMemory::Create(Device& device, const O
   REPRISE_ASSIGN(memory->stream_, device.CreateStream(false));
   REPRISE_TRY(memory->FillFirst(storages));
   const std::int64_t copies = std::clamp<std::int64_t>(
-      std::min(kBeyondCachesBytes / bytes + 1, info.memory_bytes / 2 / bytes), 1, kMostCopies);
+      std::min(kBeyondCachesBytes / bytes + 1, info.memory_bytes / 2 / bytes), 1, kMaxCopies);
   while (memory->copies() < copies) {
     REPRISE_TRY(memory->AddCopyOfFirst());
   }

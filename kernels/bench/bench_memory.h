@@ -12,12 +12,12 @@ namespace reprise {
 
 class BenchMemory {
  public:
-  // As many copies as exceed the caches together (at least one, at most kMostCopies). Floating
+  // As many copies as exceed the caches together (at least one, at most kMaxCopies). Floating
   // values are in [1/32, 1): finite through every operator, roots and quotients included; integers
   // are valid indices (IndexBounds). Usage error if not even one copy fits the device.
   [[nodiscard]] static Result<std::unique_ptr<BenchMemory>> Create(Device& device,
                                                                    const OpCall& call);
-  static constexpr int kMostCopies = 16;
+  static constexpr int kMaxCopies = 16;
 
   [[nodiscard]] int copies() const { return static_cast<int>(copies_.size()); }
   [[nodiscard]] const Bindings& copy(int i) const { return copies_[static_cast<std::size_t>(i)]; }

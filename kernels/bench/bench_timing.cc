@@ -14,7 +14,7 @@ constexpr std::int64_t kAfterCopyNs = 3'000'000;
 // Repeats of a slow case end here, so that it does not take the time of ten others.
 constexpr std::int64_t kCaseNs = 400'000'000;
 constexpr int kFewestRepeats = 3;
-constexpr int kMostRunsPerRepeat = 1000;
+constexpr int kMaxRunsPerRepeat = 1000;
 
 // Runs the copies in turn, `count` runs in all, and waits for the last.
 class Rotation {
@@ -48,7 +48,7 @@ class Rotation {
   std::size_t next_ = 0;
 };
 
-// What the copy allows for one run of a case, as fast as it is now; 0 if nobody asks.
+// The time that a copy of one run's bytes takes now; 0 without a probe.
 Result<double> CopyNs(LimitProbe* probe, const KernelBenchRow& row) {
   if (probe == nullptr) {
     return 0.0;
@@ -78,7 +78,7 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
   const int repeats = once_ns > most_ns ? 1 : options.repeats;
   const double repeat_ns = static_cast<double>(options.min_time_ns) / options.repeats;
   row.runs_per_repeat = static_cast<int>(
-      std::clamp<double>(std::ceil(repeat_ns / std::max(once_ns, 1.0)), 1, kMostRunsPerRepeat));
+      std::clamp<double>(std::ceil(repeat_ns / std::max(once_ns, 1.0)), 1, kMaxRunsPerRepeat));
   std::vector<double> times;
   std::vector<double> shares;
   REPRISE_ASSIGN(double before_ns, CopyNs(probe, row));

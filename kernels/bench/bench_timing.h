@@ -1,10 +1,10 @@
-// Timing of one prepared call for kernels/bench/bench.h.
+// Timing of one prepared call for kernels/bench/kernel_bench.h.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "kernels/bench/bench.h"
+#include "kernels/bench/kernel_bench.h"
 
 namespace reprise {
 

@@ -17,7 +17,7 @@ constexpr int kCopyRuns = 8;
 constexpr int kFmaRuns = 50;
 constexpr double kFmaSeconds = 0.002;
 constexpr std::int32_t kFirstRounds = 1000;
-constexpr std::int32_t kMostRounds = 1 << 28;
+constexpr std::int32_t kMaxRounds = 1 << 28;
 
 // The type that the probe computes in.
 DType ArithmeticType(DType dtype, const DeviceInfo& device) {
@@ -88,7 +88,7 @@ Status LimitProbe::ChooseCopy() {
 }
 
 // Rounds grow until starting them does not count. The shortest of all runs decides, for on a busy
-// machine a single one says nothing.
+// machine a single one is not reliable.
 Status LimitProbe::SizeFma(DType dtype) {
   const DeviceInfo& info = device_.info();
   const DType type = ArithmeticType(dtype, info);
@@ -103,13 +103,13 @@ Status LimitProbe::SizeFma(DType dtype) {
       REPRISE_ASSIGN(const double rate, RateOf(work));
       best_s = std::min(best_s, work.amount / rate);
     }
-    if (best_s >= kFmaSeconds / 2 || rounds >= kMostRounds) {
+    if (best_s >= kFmaSeconds / 2 || rounds >= kMaxRounds) {
       best_.flops_per_second[dtype] = work.amount / best_s;
       fma_[dtype] = std::move(work);
       return {};
     }
     const double factor = std::clamp(kFmaSeconds / best_s, 2.0, 100.0);
-    rounds = static_cast<std::int32_t>(std::min<double>(rounds * factor, kMostRounds));
+    rounds = static_cast<std::int32_t>(std::min<double>(rounds * factor, kMaxRounds));
   }
 }
 

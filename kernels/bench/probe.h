@@ -1,5 +1,5 @@
 // What a device can do at best: the limits that `reprise bench kernels` holds kernels against.
-// (replayer/estimate.h asks another question: how fast this project's own GEMM and a plain copy
+// (replayer/estimate.h measures something else: how fast this project's own GEMM and a plain copy
 // are, without compiling anything for it.)
 #pragma once
 
@@ -29,7 +29,7 @@ struct Roofline {
   [[nodiscard]] Bound BoundOf(const Cost& cost, DType dtype) const;
 };
 
-// Writes all of a buffer, and waits. What is measured must not read memory that nobody has written:
+// Writes all of a buffer, and waits. A measurement must not read memory that was never written:
 // on a CPU its pages are one page of zeros, which is always in a cache.
 [[nodiscard]] Status WriteAll(Device& device, Buffer& buffer);
 

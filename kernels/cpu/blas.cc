@@ -29,7 +29,7 @@ std::string Describe(const SharedLibrary& library) {
 
 }  // namespace
 
-// Of the calling thread in MKL, of the process elsewhere.
+// Sets the threads of the calling thread in MKL, of the process in other libraries.
 Blas::SetThreads* Blas::FindSetThreads(const SharedLibrary& library) {
   for (const char* name :
        {"MKL_Set_Num_Threads_Local", "openblas_set_num_threads", "bli_thread_set_num_threads"}) {

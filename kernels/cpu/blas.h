@@ -1,7 +1,7 @@
-// A BLAS that the user names in place of oneDNN's float32 product: the library of the program that
-// was recorded, so that a replay takes the time which that library takes. PyTorch's own
-// libtorch_cpu.so is one (on x86-64 it brings MKL along), as are libmkl_rt.so.2, libopenblas.so.0
-// and libblis.so.4: all that is needed is Fortran's sgemm_ with 32-bit integers
+// A BLAS that the user names, which replaces oneDNN's float32 product: the library of the recorded
+// program, so that a replay takes the time that the library takes. PyTorch's own
+// libtorch_cpu.so is one (on x86-64 it contains MKL), as are libmkl_rt.so.2, libopenblas.so.0
+// and libblis.so.4: the library must have Fortran's sgemm_ with 32-bit integers
 // (https://netlib.org/blas/).
 #pragma once
 
@@ -27,9 +27,9 @@ class Blas {
  public:
   // Environment error if the library does not open or has no sgemm_.
   [[nodiscard]] static Result<std::shared_ptr<const Blas>> Open(const std::string& path);
-  // For people: its file, and what it says of itself.
+  // For messages: its file, and the description that it reports.
   [[nodiscard]] const std::string& description() const { return description_; }
-  // d(m,n) = alpha a(m,k) b(k,n) + beta d(m,n), with one thread or as many as the library likes.
+  // d(m,n) = alpha a(m,k) b(k,n) + beta d(m,n), with one thread or as many as the library chooses.
   // False, and nothing done, if an extent is beyond 32 bits.
   [[nodiscard]] bool Multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                               const BlasMatrix& a, const BlasMatrix& b, float beta, float* d,
@@ -40,7 +40,7 @@ class Blas {
                      const float*, const int*, const float*, const int*, const float*, float*,
                      const int*);
   // Some take an int and some return nothing: 64 bits serve both in the calling conventions of
-  // 64-bit systems, and what is returned is not looked at.
+  // 64-bit systems, and the returned value is ignored.
   using SetThreads = int(std::int64_t);
 
   Blas(Sgemm* sgemm, SetThreads* set_threads, std::string description)
@@ -48,7 +48,7 @@ class Blas {
   [[nodiscard]] static SetThreads* FindSetThreads(const SharedLibrary& library);
 
   Sgemm* sgemm_;
-  SetThreads* set_threads_;  // null: it can't be told
+  SetThreads* set_threads_;  // null: the library has no such function
   std::string description_;
 };
 

@@ -1,5 +1,5 @@
-// oneDNN, opened when the host backend is: loading it takes 3 MB and a millisecond that most
-// commands have no use for. Include this instead of dnnl.hpp.
+// oneDNN. The host backend opens it when it is opened itself: loading takes 3 MB and a millisecond,
+// which most commands need not spend. Include this instead of dnnl.hpp.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.h>
@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// To be called before anything else of oneDNN. Environment error if it is not installed.
+// Call this before any other function of oneDNN. Environment error if it is not installed.
 // Thread-safe.
 [[nodiscard]] Status OpenOneDnn();
 
@@ -16,10 +16,10 @@ namespace reprise {
 void SetOneDnnThreads(int threads);
 
 // Throws std::bad_alloc where the address space is limited (ulimit -v) and nearly used up: code
-// that oneDNN cannot place then makes it crash. Called before what generates code. Thread-safe.
+// that oneDNN cannot place then makes it crash. Called before code is generated. Thread-safe.
 void RequireSpaceForCode();
 
-// A function of the library or of what it brings along, null if it has none of that name.
+// A function of the library or of its dependencies; null if there is none of that name.
 [[nodiscard]] void* FindInOneDnn(const char* name);
 
 }  // namespace reprise
@@ -31,7 +31,7 @@ void RequireSpaceForCode();
     return found;                                                                  \
   }())
 
-// What dnnl.hpp of 2.x and of 3.x calls on our behalf; the linker names what is missing here.
+// The functions that dnnl.hpp of 2.x and of 3.x calls; the linker names one that is missing here.
 // clang-format off
 #define dnnl_convolution_backward_data_primitive_desc_create REPRISE_ONEDNN(dnnl_convolution_backward_data_primitive_desc_create)
 #define dnnl_convolution_backward_weights_primitive_desc_create REPRISE_ONEDNN(dnnl_convolution_backward_weights_primitive_desc_create)

@@ -1,5 +1,5 @@
-// One copy of a loop for each kind of processor, where the copies differ in more than what a
-// compiler makes of the same lines. Where they do not, kernels/ops/host_clones.h is simpler.
+// One copy of a loop for each kind of processor, for loops whose source differs by processor. For
+// loops that differ only in the compiler's code, kernels/ops/host_clones.h is simpler.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ template <typename Function>
 }  // namespace reprise
 
 // Defines name##Here, a pointer to the copy of name##On<Processor> for this machine; that template
-// must be [[gnu::always_inline]]. The features one by one, since functions for another "arch=…"
-// would not be inlined.
+// must be [[gnu::always_inline]]. It lists single features, since functions for
+// another "arch=…" would not be inlined.
 #if defined(__x86_64__)
 #define REPRISE_V3 "avx2,fma,f16c,bmi,bmi2"
 #define REPRISE_V4 REPRISE_V3 ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl"

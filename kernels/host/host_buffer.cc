@@ -18,21 +18,21 @@ struct HostBuffer::Memory {
   std::unique_ptr<void, Free> whole;
   std::byte* data = nullptr;
   std::int64_t bytes = 0;
-  bool has_tenants = false;
-  // What one of the tenants has in place of it.
+  bool has_aliases = false;
+  // The alias that has adopted a library's bytes, and those bytes.
   const HostBuffer* adopter = nullptr;
   std::byte* adopted = nullptr;
   std::int64_t adopted_bytes = 0;
   std::shared_ptr<void> owner;
 };
 
-Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, bool has_tenants) {
+Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, bool has_aliases) {
   if (bytes < 0) {
     return UsageError("a buffer of negative size was asked for");
   }
   auto memory = std::make_shared<Memory>();
   memory->bytes = bytes;
-  memory->has_tenants = has_tenants;
+  memory->has_aliases = has_aliases;
   std::size_t room = static_cast<std::size_t>(bytes) + kCacheLineBytes;
   memory->whole.reset(std::calloc(room, 1));  // untouched pages then cost nothing
   void* first = memory->whole.get();
@@ -44,7 +44,7 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, boo
   return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(memory), false, false));
 }
 
-bool HostBuffer::HasAdopted() const { return tenant_ && memory_->adopter == this; }
+bool HostBuffer::HasAdopted() const { return aliased_ && memory_->adopter == this; }
 
 std::int64_t HostBuffer::size_bytes() const {
   return HasAdopted() ? memory_->adopted_bytes : memory_->bytes;
@@ -52,8 +52,8 @@ std::int64_t HostBuffer::size_bytes() const {
 
 std::byte* HostBuffer::host_data() { return HasAdopted() ? memory_->adopted : memory_->data; }
 
-std::unique_ptr<Buffer> HostBuffer::Tenant(bool only_tasks) {
-  return memory_->has_tenants ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true, only_tasks))
+std::unique_ptr<Buffer> HostBuffer::Alias(bool only_tasks) {
+  return memory_->has_aliases ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true, only_tasks))
                               : nullptr;
 }
 
@@ -71,7 +71,7 @@ void HostBuffer::UserIsDone() {
 }
 
 bool HostBuffer::Adopt(std::byte* data, std::int64_t bytes, std::shared_ptr<void> owner) {
-  if (!tenant_) {
+  if (!aliased_) {
     return false;
   }
   memory_->adopter = this;

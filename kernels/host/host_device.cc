@@ -15,8 +15,8 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_lowering.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/openblas_peer.h"
-#include "kernels/host/torch_peer.h"
+#include "kernels/host/openblas_baseline.h"
+#include "kernels/host/torch_baseline.h"
 #include "kernels/host/torch_provider.h"
 
 namespace reprise {
@@ -45,11 +45,11 @@ class HostDevice : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] const CallLowering& lowering() const override { return lowering_; }
   [[nodiscard]] const OperatorProvider* provider() const override { return torch_.get(); }
-  [[nodiscard]] Peers OpenPeers(const BackendSettings& settings) const override {
-    Peers peers;
-    peers.Add(OpenOpenBlas(blas_.get()));
-    peers.Add(OpenTorchPeer(settings.Text(kTorchSetting)));
-    return peers;
+  [[nodiscard]] Baselines OpenBaselines(const BackendSettings& settings) const override {
+    Baselines baselines;
+    baselines.Add(OpenOpenBlas(blas_.get()));
+    baselines.Add(OpenTorchBaseline(settings.Text(kTorchSetting)));
+    return baselines;
   }
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_probe.h"
 #include "kernels/ops/host_clones.h"
@@ -26,7 +26,7 @@ class BufferBindings : public HostBindings {
                                             static_cast<std::size_t>(it->second->size_bytes()));
   }
   [[nodiscard]] const Blas* blas() const override { return blas_.get(); }
-  // Where storages are told apart: once when the task is made, once when it has run.
+  // Visits each buffer once: when the task is made (AddUser) and when it has run (UserIsDone).
   template <typename Each>
   void ForEachUsed(const Each& each) const {
     for (auto it = buffers_.begin(); it != buffers_.end(); ++it) {
@@ -79,7 +79,7 @@ REPRISE_CLONES void WalkOnHost(float* words, std::int64_t count, std::int32_t fm
 void RunSurrogate(const SurrogatePlan& plan, float* scratch) {
   const double bytes_like = 2.0 * sizeof(float) + 0.5 * plan.fma_per_word;
   for (std::int64_t pass = 0; pass < plan.passes; ++pass) {
-    InParts(plan.words, GrainOf(bytes_like), [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(plan.words, GrainSize(bytes_like), [&](std::int64_t begin, std::int64_t end) {
       WalkOnHost(scratch + begin, end - begin, plan.fma_per_word);
     });
   }

@@ -56,7 +56,7 @@ void HostStream::Push(std::function<Status()> run) {
   Push(Task{.task = std::make_shared<const HostTask>(HostTask{std::move(run)})});
 }
 
-// On a core that it shares with whoever enqueues, the stream begins when that one has to wait: else
+// On a core that it shares with the enqueuing thread, the stream begins when that one waits: else
 // each node would cost two changes of threads.
 void HostStream::BeginLater() {
   const sched_param none{};
@@ -72,7 +72,7 @@ void HostStream::Work() {
       return;  // stopped, and everything enqueued has run
     }
     if (busy_) {
-      changed_.wait(lock, [&] { return !busy_; });  // Finish() is at it
+      changed_.wait(lock, [&] { return !busy_; });  // Finish() runs a task
     } else {
       RunFirst(lock);
     }

@@ -37,8 +37,8 @@ class HostLaunch : public PreparedLaunch {
   const std::shared_ptr<const HostTask> task;
 };
 
-// After a failed task the later ones still run, so that nobody waits for ever; the first error is
-// what Finish() and events recorded after it report.
+// After a failed task the later ones still run, so that no thread waits for ever; the first error
+// is what Finish() and events recorded after it report.
 class HostStream : public Stream {
  public:
   explicit HostStream(bool profiling);
@@ -78,7 +78,7 @@ class HostStream : public Stream {
   std::deque<Task> tasks_;
   bool stop_ = false;
   bool busy_ = false;
-  // Written by who runs a task, one at a time; read after Finish().
+  // Written by the thread that runs a task, one at a time; read after Finish().
   Status first_error_;
   std::vector<Times> times_;
   std::thread thread_;

@@ -45,7 +45,7 @@ class TorchCall {
     return bound;
   }
 
-  // Brings the arguments together; what goes wrong, Run() says.
+  // Prepares the arguments; Run() reports an error of this.
   void Prepare() {
     next_input_ = 0;
     prepared_ = op_.form == TorchForm::kDispatched ? FillStack() : FillHandles();

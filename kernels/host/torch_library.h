@@ -45,7 +45,7 @@ class TorchTensor {
 // An argument or a result as the interface passes it: a number's bits, or a handle.
 using TorchWord = std::uint64_t;
 
-// Thread-safe. Every failure says what PyTorch said. Never unloaded.
+// Thread-safe. Every error has PyTorch's message. Never unloaded.
 class TorchLibrary {
  public:
   // Environment error if the file does not open, or has no such interface.
@@ -54,7 +54,7 @@ class TorchLibrary {
   // "PyTorch 2.15 (/…/libtorch_cpu.so), 2 threads"
   [[nodiscard]] std::string Describe() const;
 
-  // A tensor in memory of the caller's, who keeps it; `storage` is where offset 0 is.
+  // A tensor in memory that the caller owns; `storage` is where offset 0 is.
   [[nodiscard]] Result<TorchTensor> Wrap(const TensorDesc& desc, std::byte* storage) const;
   // A new one of that type and extents; what it contains is undefined.
   [[nodiscard]] Result<TorchTensor> New(const TensorDesc& desc) const;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/log.h"
-#include "kernels/opencl/clblast_peer.h"
+#include "kernels/opencl/clblast_baseline.h"
 #include "kernels/opencl/device_clock.h"
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/opencl/platform.h"
@@ -116,7 +116,7 @@ class OpenClDevice : public Device {
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] const CallLowering& lowering() const override { return lowering_; }
-  [[nodiscard]] Peers OpenPeers(const BackendSettings& settings) const override;
+  [[nodiscard]] Baselines OpenBaselines(const BackendSettings& settings) const override;
   // Before anyone else sees the device.
   void LookForTensorCores();
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
@@ -143,10 +143,10 @@ class OpenClDevice : public Device {
   ProgramLowering lowering_;
 };
 
-Peers OpenClDevice::OpenPeers(const BackendSettings& /*settings*/) const {
-  Peers peers;
-  peers.Add(OpenClBlast(info_));
-  return peers;
+Baselines OpenClDevice::OpenBaselines(const BackendSettings& /*settings*/) const {
+  Baselines baselines;
+  baselines.Add(OpenClBlast(info_));
+  return baselines;
 }
 
 Result<std::unique_ptr<Buffer>> OpenClDevice::Allocate(std::int64_t bytes) {
@@ -221,7 +221,7 @@ Status OpenClDevice::Compile(std::span<const Launch> launches) {
       wanted.emplace(kernel->program, kernel->options);
     }
   }
-  // First what nobody else is at, then what others have meanwhile finished.
+  // First programs that no other process compiles, then those that others have finished.
   for (const auto& [program, options] : wanted) {
     REPRISE_TRY(programs_.TryGet(program, options));
   }

@@ -88,7 +88,7 @@ class OpenClStream : public Stream {
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;
 
  private:
-  // What the next command is given: the events that the stream was told to wait for.
+  // What the next command is given: the events that the stream must wait for.
   struct WaitList {
     cl_uint count;
     const cl_event* events;

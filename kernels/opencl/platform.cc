@@ -150,7 +150,7 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
   DeviceInfo info;
   info.backend = kOpenClBackend;
   info.kernels = "Reprise's, by OpenCL";
-  // Fields that a driver fails to tell stay as they are.
+  // Fields that a driver does not report stay as they are.
   (void)CatchCl("describing a device", [&] {
     info.name = Trimmed(device.getInfo<CL_DEVICE_NAME>());
     info.vendor = Trimmed(device.getInfo<CL_DEVICE_VENDOR>());

@@ -7,7 +7,7 @@
 
 #include "core/operator_arguments.h"
 #include "costs/attention_pairs.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/random_draw.h"
 #include "kernels/views.h"
 
@@ -83,7 +83,8 @@ bool MaskFits(const AttentionCall& a) {
   return type && a.mask->shape.size() <= 4 && MakeIndexSpace(shape, operands).has_value();
 }
 
-// The memory-efficient kernels pad the rows of logsumexp, and leave it empty where nobody asks.
+// The memory-efficient kernels pad the rows of logsumexp, and leave it empty where it is not
+// requested.
 bool LseFits(const AttentionCall& a) {
   return a.lse->dtype == DType::kFloat32 && a.lse->shape.size() == 3 &&
          a.lse->shape[0] == a.batch && a.lse->shape[1] == a.heads && a.lse->shape[2] >= a.queries;

@@ -1,4 +1,4 @@
-// What the operators of the attention family mean.
+// The meaning of the attention family's operators.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/ops/gemm_launch.h"
 #include "kernels/ops/random_draw.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/lowering.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/attention_host_rows.h"
 #include "kernels/ops/attention_run.h"
 #include "kernels/ops/host_convert.h"
@@ -210,7 +210,7 @@ Status RunAttentionOnHost(const AttentionCall& a, const HostBindings& memory) {
   constexpr double kPerByte = 4;
   const double work = AttentionPairs(a) * static_cast<double>(a.features + a.value_features) *
                       (a.backward ? 2.5 : 1) / static_cast<double>(count);
-  InParts(count, GrainOf(work / kPerByte), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(count, GrainSize(work / kPerByte), [&](std::int64_t begin, std::int64_t end) {
     static thread_local Scratch scratch;
     HostHeads heads(a, t, scratch);
     for (std::int64_t i = begin; i < end; ++i) {

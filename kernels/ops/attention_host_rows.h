@@ -48,7 +48,7 @@ class HeadRows {
   [[nodiscard]] SmallRight Right(std::int64_t first) const { return {row(first), stride_}; }
 
   void Scale(float factor);
-  // A copy that was written goes to where the tensor is.
+  // Writes a copy to the tensor if the copy was written.
   void Store() const;
 
  private:

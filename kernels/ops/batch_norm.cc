@@ -149,7 +149,7 @@ Result<std::vector<Launch>> BatchNorm::LowerForward(const BatchNormForward& f,
   REPRISE_ASSIGN(const DenseOperand rstd, rows.WriteOr(f.training ? f.op.rstd : nullptr, x));
   const std::int32_t flags = f.op.Flags() | (f.training ? kNormTraining : 0) |
                              (f.running_mean != nullptr ? kNormHasRunning : 0) |
-                             rows.PastCaches(*f.y);
+                             rows.NonTemporal(*f.y);
   rows.LaunchRows("batch_norm", e.channels, static_cast<double>(e.images * e.n) * 3, x, w, b,
                   running_mean, running_var, y, mean, rstd, e.images, e.channels, e.n,
                   static_cast<float>(f.momentum), static_cast<float>(f.eps), flags,
@@ -173,7 +173,7 @@ Result<std::vector<Launch>> BatchNorm::LowerBackward(const BatchNormBackward& b,
   const std::int32_t flags =
       b.op.Flags() | (b.training ? kNormTraining : kNormHasRunning) |
       (b.dx != nullptr ? kNormWantInput : 0) | (b.dw != nullptr ? kNormWantWeight : 0) |
-      (b.db != nullptr ? kNormWantBias : 0) | (b.dx != nullptr ? rows.PastCaches(*b.dx) : 0);
+      (b.db != nullptr ? kNormWantBias : 0) | (b.dx != nullptr ? rows.NonTemporal(*b.dx) : 0);
   rows.LaunchRows("batch_norm_backward", e.channels, static_cast<double>(e.images * e.n) * 4, g, x,
                   w, mean, spread, dx, dw, db, e.images, e.channels, e.n, static_cast<float>(b.eps),
                   flags, rows.LanesFor(e.n));

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/batch_norm_call.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
@@ -19,16 +19,16 @@ void ForRuns(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
   }
 }
 
-// body(channel, stream of the result), channels side by side: each reads and writes a float of each
+// body(channel, store of the result), channels side by side: each reads and writes a float of each
 // of its elements. The next channel's run follows each of its runs in memory.
 template <typename Body>
 void ForChannels(const BatchNormExtents& e, const Body& body) {
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(e.images * e.n);
-  InParts(e.channels, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
-    const ResultStream stream(e.images * e.channels * e.n *
-                              static_cast<std::int64_t>(sizeof(float)));
+  ParallelFor(e.channels, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(e.images * e.channels * e.n *
+                                 static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t channel = begin; channel < end; ++channel) {
-      body(channel, stream);
+      body(channel, store);
     }
   });
 }
@@ -46,7 +46,7 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
   Doubles save_mean(static_cast<std::size_t>(e.channels));
   Doubles save_rstd(save_mean.size());
   const auto count = static_cast<double>(e.images * e.n);
-  const auto run = [&](std::int64_t channel, const ResultStream& stream) {
+  const auto run = [&](std::int64_t channel, const NonTemporalStore& store) {
     double& mean = running_mean[static_cast<std::size_t>(channel)];
     double& var = running_var[static_cast<std::size_t>(channel)];
     double center = mean;
@@ -68,7 +68,7 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
     const auto shift = static_cast<float>(static_cast<double>(b[channel]) - center * scale);
     ForRuns(e, channel, [&](std::int64_t at) {
       loops::WriteScaled(x.data() + at, static_cast<float>(scale), shift, y.data() + at, e.n, e.n,
-                         stream);
+                         store);
     });
     save_mean[static_cast<std::size_t>(channel)] = center;
     save_rstd[static_cast<std::size_t>(channel)] = rstd;
@@ -97,7 +97,7 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
   Doubles dw(static_cast<std::size_t>(e.channels));
   Doubles db(dw.size());
   const auto count = static_cast<double>(e.images * e.n);
-  const auto run = [&](std::int64_t channel, const ResultStream& stream) {
+  const auto run = [&](std::int64_t channel, const NonTemporalStore& store) {
     const double given = spread[static_cast<std::size_t>(channel)];
     const double rstd = b.training ? given : 1 / std::sqrt(given + b.eps);
     double sum_g = 0;
@@ -122,7 +122,7 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
         .slope = static_cast<float>(slope)};
     ForRuns(e, channel, [&](std::int64_t at) {
       loops::WriteChannelGradient(g.data() + at, x.data() + at, gradient, dx.data() + at, e.n, e.n,
-                                  stream);
+                                  store);
     });
   };
   ForChannels(e, run);

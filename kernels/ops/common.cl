@@ -105,8 +105,8 @@ static inline float fast_log(float x) {
 #define fast_log(x) log(x)
 #endif
 
-// ---- Large results on a CPU are stored past the caches while what will be read soon is fetched:
-// kernels/cpu/result_stream.h.
+// ---- Large results on a CPU are stored non-temporally while what will be read soon is fetched:
+// kernels/cpu/non_temporal_store.h.
 #if DEVICE_IS_CPU && defined(__has_builtin)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif
@@ -125,7 +125,7 @@ static inline float fast_log(float x) {
 
 // ---- Which of n items a work-item handles: `for (long i = FIRST(n); i < LAST(n); i += STEP)`.
 // A CPU's work-item takes one contiguous piece (LLVM then vectorises the loop), a GPU's strides
-// over the grid (neighbours then read neighbours). Launch with ItemsLaunch (kernels/lowering.h).
+// over the grid (neighbours then read neighbours). Launch with ItemsLaunch (kernels/device_lowering.h).
 static inline long items_per_worker(long n) {
   return (n + (long)get_global_size(0) - 1) / (long)get_global_size(0);
 }
@@ -139,7 +139,7 @@ static inline long items_per_worker(long n) {
 #define STEP ((long)get_global_size(0))
 #endif
 
-// ---- Strided operands: struct IndexSpace of kernels/lowering.h. Operand k of element i is at
+// ---- Strided operands: struct IndexSpace of kernels/device_lowering.h. Operand k of element i is at
 // offset_of(&space, k, i), counted in elements from the start of its buffer.
 #define MAX_DIMS 8
 #define MAX_OPERANDS 4

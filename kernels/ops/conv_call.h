@@ -1,4 +1,4 @@
-// What the operators of the convolution family mean.
+// The meaning of the convolution family's operators.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct ConvCall {
   Pair in = {1, 1}, out = {1, 1}, kernel = {1, 1};
   Pair stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
   ConvTensor input, weight, output;            // read, as the products below need
-  ConvTensor result, input_grad, weight_grad;  // written: those that the call asks for
+  ConvTensor result, input_grad, weight_grad;  // written: those that the call requires
   // Added to what a forward call writes, and the sums of a backward call's gradient, by channel: of
   // the ordinary convolution's output side, transposed of its input side.
   const TensorDesc* bias = nullptr;

@@ -21,7 +21,7 @@ std::int64_t OutExtent(const SampleShape& s, std::size_t d) {
   return (s.in[d] + 2 * s.padding[d] - s.dilation[d] * (s.kernel[d] - 1) - 1) / s.stride[d] + 1;
 }
 
-// What a transposed convolution has to be told, so that its result has the size `in`.
+// The output padding of a transposed convolution, so that its result has the size `in`.
 ConvCall::Pair OutputPadding(const SampleShape& s) {
   const auto of = [&](std::size_t d) {
     return (s.in[d] + 2 * s.padding[d] - s.dilation[d] * (s.kernel[d] - 1) - 1) % s.stride[d];

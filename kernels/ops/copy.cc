@@ -2,7 +2,7 @@
 // splitting, FSDP's packing.
 #include <array>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/copy_plan.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/samples.h"
@@ -66,8 +66,8 @@ Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool e
   REPRISE_ASSIGN(const HostTensor dst, HostTensor::Bind(piece.dst, memory));
   REPRISE_ASSIGN(const HostTensor src, HostTensor::Bind(piece.src, memory));
   const std::int64_t size = SizeOf(piece.dst.dtype);
-  CopyInParts(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
-              space->count * size);
+  ParallelCopy(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
+               space->count * size);
   return {};
 }
 

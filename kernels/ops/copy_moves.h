@@ -1,4 +1,4 @@
-// The plans of what only moves elements within a tensor.
+// Copy plans of operators that only move elements within a tensor.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 #include "kernels/samples.h"
 
 namespace reprise {

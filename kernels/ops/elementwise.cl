@@ -148,7 +148,7 @@ typedef struct {
   int type[4];  // DType
   int op;
   int result_type;
-  int past_caches;  // of a CPU
+  int non_temporal;  // of a CPU
 } Args;
 enum { VALUE, ONE_ELEMENT, TENSOR };
 
@@ -252,9 +252,9 @@ static inline void compute(int op, const C* pa, const C* pb, const C* pc, C d, C
 #define IN_PLACE(p, at) ((C*)(ulong)((__global const C*)(p) + (at)))
 
 #if CAN_STREAM && !defined(C_IS_INTEGER) && !defined(C_IS_DOUBLE)
-// Elements that are computed before they are stored past the caches: so few that the memory takes
+// Elements that are computed before they are stored non-temporally: so few that the memory takes
 // them while the next are computed.
-#define PAST_BLOCK 128
+#define NON_TEMPORAL_BLOCK 128
 #define LINE 16
 
 static inline int into_line(__global const uchar* out, long at) {
@@ -265,7 +265,7 @@ static inline int to_next_lines(__global const uchar* out, long at, int n) {
   const int into = into_line(out, at);
   return into != 0 ? min(n, LINE - into) : n > LINE ? n - n % LINE : n;
 }
-static inline void store_past(const C* block, __global uchar* out, long at, int n) {
+static inline void store_non_temporal(const C* block, __global uchar* out, long at, int n) {
   __global C* to = (__global C*)out + at;
   if (into_line(out, at) != 0 || n % LINE != 0) {
     for (int k = 0; k < n; ++k) to[k] = block[k];
@@ -279,9 +279,9 @@ static inline void fetch_ahead(__global const uchar* p, long at, int n) {
   for (int k = 0; k < n; k += LINE) FETCH((__global const C*)p, at + AHEAD + k);
 }
 #else
-#define PAST_BLOCK BLOCK
+#define NON_TEMPORAL_BLOCK BLOCK
 #define to_next_lines(out, at, n) (n)
-#define store_past(block, out, at, n)
+#define store_non_temporal(block, out, at, n)
 #define fetch_ahead(p, at, n)
 #endif
 
@@ -303,7 +303,7 @@ __kernel void elementwise(__global uchar* out, __global const uchar* a, __global
   const bool ta = args.mode[0] == TENSOR, tb = args.mode[1] == TENSOR, tc = args.mode[2] == TENSOR;
   const bool da = args.type[0] == C_TYPE && sa == 1, db = args.type[1] == C_TYPE && sb == 1,
              dc = args.type[2] == C_TYPE && sc == 1, d0 = args.result_type == C_TYPE && s0 == 1;
-  const bool past = args.past_caches && d0 && PAST_BLOCK < BLOCK;
+  const bool non_temporal = args.non_temporal && d0 && NON_TEMPORAL_BLOCK < BLOCK;
   const long end = LAST(s->count);
   for (long i = FIRST(s->count); i < end;) {
     const long run = min(inner - i % inner, end - i);
@@ -311,18 +311,18 @@ __kernel void elementwise(__global uchar* out, __global const uchar* a, __global
          oc = tc ? offset_of(s, 3, i) : 0;
     int n;
     for (long done = 0; done < run; done += n) {
-      n = (int)min((long)(past ? PAST_BLOCK : BLOCK), run - done);
-      n = past ? to_next_lines(out, o0, n) : n;
+      n = (int)min((long)(non_temporal ? NON_TEMPORAL_BLOCK : BLOCK), run - done);
+      n = non_temporal ? to_next_lines(out, o0, n) : n;
       if (ta && !da) gather(va, a, args.type[0], oa, sa, n);
       if (tb && !db) gather(vb, b, args.type[1], ob, sb, n);
       if (tc && !dc) gather(vc, c, args.type[2], oc, sc, n);
       compute(args.op, ta && da ? IN_PLACE(a, oa) : va, tb && db ? IN_PLACE(b, ob) : vb,
-              tc && dc ? IN_PLACE(c, oc) : vc, d, d0 && !past ? IN_PLACE(out, o0) : vo, n);
-      if (past) {
+              tc && dc ? IN_PLACE(c, oc) : vc, d, d0 && !non_temporal ? IN_PLACE(out, o0) : vo, n);
+      if (non_temporal) {
         if (ta && da) fetch_ahead(a, oa, n);
         if (tb && db) fetch_ahead(b, ob, n);
         if (tc && dc) fetch_ahead(c, oc, n);
-        store_past(vo, out, o0, n);
+        store_non_temporal(vo, out, o0, n);
       } else if (!d0) {
         scatter(vo, out, args.result_type, o0, s0, n);
       }

@@ -1,10 +1,10 @@
-// One element-wise computation, whatever operator asked for it: result = op(a, b, c, d).
+// One element-wise computation, for any operator: result = op(a, b, c, d).
 #pragma once
 
 #include <array>
 #include <optional>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/elementwise_ops.h"
 
 namespace reprise {

@@ -1,7 +1,7 @@
 // ElementwiseCall → one launch of elementwise.cl.
 #include <bit>
 
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
 #include "kernels/ops/elementwise_call.h"
 
 namespace reprise {
@@ -16,7 +16,7 @@ struct Args {
   std::array<std::int32_t, 4> type = {};
   std::int32_t op = 0;
   std::int32_t result_type = 0;
-  std::int32_t past_caches = 0;
+  std::int32_t non_temporal = 0;
 };
 
 std::int64_t BitsOf(const ElementwiseCall::Operand& operand, ComputeType type) {
@@ -80,10 +80,10 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
   }
   // A result that is an operand, too, is in the caches already. What takes longer to compute than
   // to store (gelu, by a quarter) is better stored as it is computed.
-  constexpr double kMostFlops = 4;
-  const ResultStream stream(space->count * SizeOf(call.result->dtype));
-  const bool past = stream.streams() && !reads_result && call.op->flops < kMostFlops;
-  args.past_caches = context.device.is_cpu && past ? 1 : 0;
+  constexpr double kMaxFlops = 4;
+  const NonTemporalStore store(space->count * SizeOf(call.result->dtype));
+  const bool non_temporal = store.non_temporal() && !reads_result && call.op->flops < kMaxFlops;
+  args.non_temporal = context.device.is_cpu && non_temporal ? 1 : 0;
   kernel.args.push_back(StructArg(args));
   SetItemsLaunch(kernel, space->count, context.device);
   return Launch(std::move(kernel));

@@ -1,8 +1,8 @@
 // ElementwiseCall on the host, by blocks of elements.
 #include <algorithm>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/elementwise_call.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/tensor_access.h"
@@ -79,10 +79,10 @@ class Rows {
 std::int64_t AheadOf(const IndexSpace& space, std::size_t k) {
   const auto last = static_cast<std::size_t>(space.dims - 1);
   const std::int64_t row = space.shape[last];
-  if (last == 0 || row >= ResultStream::kAheadFloats) {
-    return ResultStream::kAheadFloats;
+  if (last == 0 || row >= NonTemporalStore::kAheadFloats) {
+    return NonTemporalStore::kAheadFloats;
   }
-  return space.strides[k][last - 1] * ((ResultStream::kAheadFloats + row - 1) / row);
+  return space.strides[k][last - 1] * ((NonTemporalStore::kAheadFloats + row - 1) / row);
 }
 
 // Whether the n elements at `a` and at `b` share some without being the same.
@@ -95,9 +95,9 @@ template <typename C>
 using Blocks = std::array<std::array<C, kBlock>, 4>;
 
 // RunPart where there is nothing to find out for each block: operands and a result that are one
-// dense row each, and nothing goes past the caches. False if that is not so.
+// dense row each, and nothing is stored non-temporally. False if that is not so.
 template <typename C>
-bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const ResultStream& stream,
+bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const NonTemporalStore& store,
                 const Blocks<C>& blocks, ElementwiseOp::Block<C> compute, C d, std::int64_t begin,
                 std::int64_t end) {
   const auto dense = [&](std::size_t k) {
@@ -121,7 +121,7 @@ bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const ResultStre
       return false;
     }
   }
-  if (stream.streams() && !is_operand) {
+  if (store.non_temporal() && !is_operand) {
     return false;
   }
   for (std::int64_t i = begin; i < end; i += kBlock, to += kBlock) {
@@ -135,19 +135,19 @@ bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const ResultStre
 }
 
 // Elements [begin, end): gather blocks, compute, scatter; in place where operands and result are
-// dense. A result that is an operand, too, never goes past the caches: its lines are in them.
+// dense. A result that is an operand, too, is never stored non-temporally: its lines are in them.
 template <typename C>
 void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Block<C> compute, C d,
              std::int64_t begin, std::int64_t end) {
-  const ResultStream stream(space.count * SizeOf(sides[0].dtype));
+  const NonTemporalStore store(space.count * SizeOf(sides[0].dtype));
   Blocks<C> blocks;
   for (std::size_t k = 1; k < sides.size(); ++k) {
     std::fill_n(blocks[k].data(), std::min<std::int64_t>(kBlock, end - begin), sides[k].uniform);
   }
-  if (RunInPlace(sides, space, stream, blocks, compute, d, begin, end)) {
+  if (RunInPlace(sides, space, store, blocks, compute, d, begin, end)) {
     return;
   }
-  const std::int64_t block = stream.streams() ? ResultStream::kBlock : kBlock;
+  const std::int64_t block = store.non_temporal() ? NonTemporalStore::kBlock : kBlock;
   Rows rows(space, begin);
   const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
   for (std::int64_t i = begin; i < end;) {
@@ -171,15 +171,15 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
     const auto is_result = [&](const C* operand) { return operand == to; };
     const auto overlaps = [&](const C* operand) { return Overlap<C>(operand, to, n); };
     const bool in_place = dense && std::none_of(from.begin() + 1, from.end(), overlaps);
-    const bool past =
-        in_place && stream.streams() && std::none_of(from.begin() + 1, from.end(), is_result);
-    const ResultStream::Ahead fetch = ResultStream::Ahead(ahead).first(fetched);
+    const bool non_temporal =
+        in_place && store.non_temporal() && std::none_of(from.begin() + 1, from.end(), is_result);
+    const NonTemporalStore::Ahead fetch = NonTemporalStore::Ahead(ahead).first(fetched);
     rows.Advance(n);
     i += n;
-    C* const out = in_place && !past ? to : blocks[0].data();
+    C* const out = in_place && !non_temporal ? to : blocks[0].data();
     compute(from[1], from[2], from[3], d, out, static_cast<int>(n));
-    if (past) {
-      stream.Copy(to, out, n * SizeOf(sides[0].dtype), fetch);
+    if (non_temporal) {
+      store.Copy(to, out, n * SizeOf(sides[0].dtype), fetch);
     } else if (!in_place) {
       StoreRun(out, n, sides[0].data, sides[0].dtype, at, stride(0));
     }
@@ -220,8 +220,8 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   const C d = std::is_integral_v<C> ? static_cast<C>(call.operands[3].integer)
                                     : static_cast<C>(call.operands[3].real);
   // A transcendental function takes longer than the bytes.
-  InParts(
-      space.count, GrainOf(bytes * std::max(1.0, call.op->flops)),
+  ParallelFor(
+      space.count, GrainSize(bytes * std::max(1.0, call.op->flops)),
       [&](std::int64_t begin, std::int64_t end) { RunPart(sides, space, compute, d, begin, end); });
   return {};
 }

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -93,31 +93,31 @@ class Embedding final : public Kernel {
       const std::int64_t row_bytes = width * element;
       const std::byte* from = table.data() + p.table->offset * element;
       std::byte* to = rows.data() + p.rows->offset * element;
-      InParts(std::ssize(index), GrainOf(2.0 * static_cast<double>(row_bytes)),
-              [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t j = begin; j < end; ++j) {
-                  const std::int64_t row =
-                      InRange(index[static_cast<std::size_t>(j)], p.table->shape[0]);
-                  std::memcpy(to + j * row_bytes, from + row * row_bytes,
-                              static_cast<std::size_t>(row_bytes));
-                }
-              });
+      ParallelFor(std::ssize(index), GrainSize(2.0 * static_cast<double>(row_bytes)),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t j = begin; j < end; ++j) {
+                      const std::int64_t row =
+                          InRange(index[static_cast<std::size_t>(j)], p.table->shape[0]);
+                      std::memcpy(to + j * row_bytes, from + row * row_bytes,
+                                  static_cast<std::size_t>(row_bytes));
+                    }
+                  });
       return {};
     }
     REPRISE_ASSIGN(const FloatsIn grad, FloatsIn::Read(*p.rows, memory));
     REPRISE_ASSIGN(FloatsOut table, FloatsOut::Write(*p.table, memory));
     // Each part of the table looks for its own rows, so that sums are taken in one order.
-    InParts(p.table->shape[0], GrainOf(sizeof(float) * static_cast<double>(width)),
-            [&](std::int64_t begin, std::int64_t end) {
-              std::fill(table.data() + begin * width, table.data() + end * width, 0.0F);
-              for (std::size_t j = 0; j < index.size(); ++j) {
-                const std::int64_t row = InRange(index[j], p.table->shape[0]);
-                if (row >= begin && row < end && row != p.padding) {
-                  loops::Accumulate(grad.data() + static_cast<std::int64_t>(j) * width,
-                                    loops::Map::kValue, table.data() + row * width, width);
-                }
-              }
-            });
+    ParallelFor(p.table->shape[0], GrainSize(sizeof(float) * static_cast<double>(width)),
+                [&](std::int64_t begin, std::int64_t end) {
+                  std::fill(table.data() + begin * width, table.data() + end * width, 0.0F);
+                  for (std::size_t j = 0; j < index.size(); ++j) {
+                    const std::int64_t row = InRange(index[j], p.table->shape[0]);
+                    if (row >= begin && row < end && row != p.padding) {
+                      loops::Accumulate(grad.data() + static_cast<std::int64_t>(j) * width,
+                                        loops::Map::kValue, table.data() + row * width, width);
+                    }
+                  }
+                });
     return table.Store(memory);
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
 #include "kernels/kernel.h"
-#include "kernels/lowering.h"
 #include "kernels/ops/gemm_host.h"
 #include "kernels/ops/gemm_launch.h"
 #include "kernels/ops/gemm_product.h"
@@ -139,7 +139,7 @@ Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) con
   constexpr double kFlopsOfByte = 16;  // roughly, of what a core does in the same time
   std::mutex mutex;
   Status status;
-  InParts(p->batch, GrainOf(flops / kFlopsOfByte), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(p->batch, GrainSize(flops / kFlopsOfByte), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
       if (Status one = MultiplyOnHost(*p, memory, z); !one) {
         const std::lock_guard lock(mutex);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/gemm_mma.h"
 #include "kernels/ops/gemm_tiles.h"
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/gemm_tiles.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::int64_t kLeastSide = 16;  // less would leave most of the smallest tile idle
+constexpr std::int64_t kMinSide = 16;  // less would leave most of the smallest tile idle
 
 // The same struct as in gemm_mma.cl.
 struct MmaArgs {
@@ -72,7 +72,7 @@ GemmProblem Transposed(GemmProblem p) {
 
 bool Suits(const GemmProblem& p, const DeviceInfo& device) {
   const bool plain = p.m <= p.m_index.e0 && p.n <= p.n_index.e0 && p.k <= p.k_index.e0;
-  return plain && p.a.dtype == p.b.dtype && std::min(p.m, p.n) >= kLeastSide && p.k > 0 &&
+  return plain && p.a.dtype == p.b.dtype && std::min(p.m, p.n) >= kMinSide && p.k > 0 &&
          TunableGemm(device, p.a.dtype) == "gemm_mma";
 }
 

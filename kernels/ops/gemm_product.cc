@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/operator_arguments.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/gemm_launch.h"
 
 namespace reprise {

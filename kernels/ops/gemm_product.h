@@ -1,4 +1,4 @@
-// What the operators of the gemm family mean: one product of strided matrices.
+// The meaning of the gemm family's operators: one product of strided matrices.
 #pragma once
 
 #include <cstdint>

@@ -13,9 +13,9 @@ constexpr std::array<std::string_view, 3> kSizes = {"small", "medium", "large"};
 
 // Static local memory that NVIDIA's OpenCL grants, whatever the device has.
 constexpr int kLocalBytes = 49152;
-constexpr int kMostThreads = 512;
+constexpr int kMaxThreads = 512;
 // A lane's sums are registers: 128 of its 255.
-constexpr int kMostWarpElements = 64 * 64;
+constexpr int kMaxWarpElements = 64 * 64;
 
 // k in bytes: a slice's rows are 64 or 128 bytes deep for every type.
 constexpr GemmTile kMmaTiles[] = {
@@ -55,7 +55,7 @@ Status CheckMma(DType dtype, const GemmTile& t) {
       t.m % t.warp_m != 0 || t.n % t.warp_n != 0) {
     return refuse("warp_m and warp_n have to be multiples of 16 that divide m and n");
   }
-  if (t.warp_m * t.warp_n > kMostWarpElements) {
+  if (t.warp_m * t.warp_n > kMaxWarpElements) {
     return refuse("a warp's part is larger than its registers: 64 x 64 at most");
   }
   if (t.stages < 2 || t.stages > 5) {
@@ -67,7 +67,7 @@ Status CheckMma(DType dtype, const GemmTile& t) {
   const int threads = 32 * (t.m / t.warp_m) * (t.n / t.warp_n);
   const int period = bytes == 4 ? 4 : 8;
   const int deep = t.k * bytes / 16;
-  if (threads > kMostThreads || !CopiesEvenly(threads, t.m, deep, 8) ||
+  if (threads > kMaxThreads || !CopiesEvenly(threads, t.m, deep, 8) ||
       !CopiesEvenly(threads, t.n, deep, 8) ||
       !CopiesEvenly(threads, t.k, t.m * bytes / 16, period) ||
       !CopiesEvenly(threads, t.k, t.n * bytes / 16, period)) {

@@ -1,5 +1,5 @@
-// The sizes that products are cut into: which there are to choose from, which are possible at all,
-// and which one a product gets.
+// The tile sizes of products: the candidates, the rules that a tile must keep, and the choice for a
+// product.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace reprise {
 
-// What tuning tells products apart by. Row-major is "n", column-major "t", A first.
+// The properties by which tuning distinguishes products. Row-major is "n", column-major "t", A
+// first.
 struct GemmKind {
   std::string_view program;  // "gemm_mma", "gemm_cpu"
   DType dtype = DType::kFloat32;
@@ -25,13 +26,12 @@ struct GemmKind {
 [[nodiscard]] bool IsGemmLayout(std::string_view layout);
 [[nodiscard]] bool IsGemmSizeClass(std::string_view size);
 
-// Which of the programs a device runs products of this type with that have tiles to choose; empty
-// if none.
+// The program that runs products of this type on a device, if its tiles can be chosen; else empty.
 [[nodiscard]] std::string_view TunableGemm(const DeviceInfo& device, DType dtype);
 // Those that `reprise tune` tries, all possible, from the default for large products to the
 // smallest.
 [[nodiscard]] std::vector<GemmTile> GemmTileCandidates(std::string_view program, DType dtype);
-// Input error that says which rule the tile breaks.
+// Input error that names the rule that the tile breaks.
 [[nodiscard]] Status CheckGemmTile(std::string_view program, DType dtype, const GemmTile& tile);
 
 // The tuned tile, or nullptr.

@@ -1,6 +1,6 @@
-// One copy of a loop for AVX-512, AVX2 and any x86-64; the loader chooses, by what the processor
-// can do: v4 and v3 are sets of features (v3 has multiply-adds, v4 64-bit products), any other
-// "arch=…" would be a processor's name. Sanitizers' runtimes are not up yet when it does.
+// One copy of a loop for AVX-512, AVX2 and any x86-64; the loader chooses by the processor's
+// features: v4 and v3 are sets of features (v3 has multiply-adds, v4 64-bit products), any other
+// "arch=…" would be a processor's name. It chooses before sanitizers' runtimes have started.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \

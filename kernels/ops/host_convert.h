@@ -1,4 +1,4 @@
-// Elements of any dtype to and from what the host backend computes in, a run at a time.
+// Converts elements of any dtype to and from the host backend's compute types, a run at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace reprise {
 template <typename C>
 void LoadRun(const std::byte* data, DType dtype, std::int64_t at, std::int64_t stride, C* out,
              std::int64_t n);
-// The other way, as StoreDouble and StoreInt do.
+// The reverse, as StoreDouble and StoreInt do.
 template <typename C>
 void StoreRun(const C* values, std::int64_t n, std::byte* data, DType dtype, std::int64_t at,
               std::int64_t stride);

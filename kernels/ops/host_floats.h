@@ -1,5 +1,5 @@
-// Whole tensors as dense float32: in place where they are that already, else by way of a copy. What
-// the host backend's loops (host_loops.h) work on.
+// Whole tensors as dense float32: in place where they are that already, else in a copy. The
+// operands of the host backend's loops (host_loops.h).
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-// float32, float16 or bfloat16, all of them; missing tensors (nullptr) are no hindrance.
+// float32, float16 or bfloat16, all of them; missing tensors (nullptr) are allowed.
 [[nodiscard]] bool AreFloats(std::initializer_list<const TensorDesc*> tensors);
 
 class FloatsIn {
@@ -26,7 +26,7 @@ class FloatsIn {
   std::vector<float> copy_;
 };
 
-// Written wholly; Store() brings it to where the tensor is.
+// Written wholly; Store() writes it to the tensor.
 class FloatsOut {
  public:
   [[nodiscard]] static Result<FloatsOut> Write(const TensorDesc& tensor,

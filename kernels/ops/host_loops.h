@@ -1,5 +1,5 @@
 // The loops of the host backend: float32 in dense memory, vectorised for the machine that runs
-// them. Nothing here overlaps in memory unless it is the same address.
+// them. Operands do not overlap in memory unless they begin at the same address.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct AdamStep {
 void Adam(const AdamStep& step, const float* grad, float* param, float* mean, float* square,
           std::int64_t n);
 
-// Pooling, one tap of n windows: x[i stride] against the largest so far of window i; `first` + i
-// stride is the pixel's number. Of equal ones the first stays; NaN wins.
+// Pooling, one tap of n windows: compares x[i stride] with the largest so far of window i; the
+// pixel's number is `first` + i stride. The first of equal values stays; NaN replaces any.
 void PoolMax(const float* x, std::int32_t stride, std::int32_t first, float* most, std::int32_t* at,
              std::int64_t n);
 void Divide(const float* x, const float* by, float* y, std::int64_t n);  // y may be x

@@ -1,4 +1,4 @@
-// Whole tensors as vectors in row-major order of their shape: what References here compute with.
+// Whole tensors as vectors in row-major order of their shape: the operands of References here.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using Bits = std::vector<std::uint64_t>;  // elements as they are stored
 [[nodiscard]] Status WriteDoublesIf(const TensorDesc* tensor, const HostBindings& memory,
                                     const Doubles& values);
 
-// in_range of rows.cl: negative indices count from the end, what is out of range is clamped.
+// in_range of rows.cl: negative indices count from the end, others out of range are clamped.
 [[nodiscard]] inline std::int64_t InRange(std::int64_t index, std::int64_t extent) {
   return std::clamp<std::int64_t>(index < 0 ? index + extent : index, 0, extent - 1);
 }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 
 namespace reprise {
 namespace {
@@ -44,15 +44,15 @@ Status ReadRowsOnHost(const Indexed& indexed, const TensorDesc& table, const Ten
   const std::int64_t bytes = indexed.width * SizeOf(table.dtype);
   const std::byte* source = First(from);
   std::byte* target = First(to);
-  InParts(indexed.batch * indexed.count, GrainOf(2.0 * static_cast<double>(bytes)),
-          [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t row = begin; row < end; ++row) {
-              const auto j = static_cast<std::size_t>(row % indexed.count);
-              const std::int64_t at = row / indexed.count * indexed.table_rows + positions[j];
-              std::memcpy(target + row * bytes, source + at * bytes,
-                          static_cast<std::size_t>(bytes));
-            }
-          });
+  ParallelFor(indexed.batch * indexed.count, GrainSize(2.0 * static_cast<double>(bytes)),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t row = begin; row < end; ++row) {
+                  const auto j = static_cast<std::size_t>(row % indexed.count);
+                  const std::int64_t at = row / indexed.count * indexed.table_rows + positions[j];
+                  std::memcpy(target + row * bytes, source + at * bytes,
+                              static_cast<std::size_t>(bytes));
+                }
+              });
   return {};
 }
 
@@ -66,7 +66,7 @@ Status GatherOnHost(const Around& at, const TensorDesc& table, const TensorDesc&
     const T* source = reinterpret_cast<const T*>(First(from));
     T* target = reinterpret_cast<T*>(First(to));
     const double bytes = static_cast<double>(at.count * at.inner) * (8 + 2 * sizeof(T));
-    InParts(at.outer, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(at.outer, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t outer = begin; outer < end; ++outer) {
         const Line line = LineAt(at, outer);
         for (std::int64_t k = 0, x = 0; k < at.count * at.inner; ++k) {
@@ -105,18 +105,19 @@ Status WriteRowsOnHost(const Indexed& indexed, IndexWrite mode, double alpha,
   // Each part has rows of the table to itself and looks for what is written to them.
   const double each =
       3.0 * static_cast<double>(bytes * indexed.count) / static_cast<double>(indexed.table_rows);
-  InParts(
-      indexed.batch * indexed.table_rows, GrainOf(each), [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t last = (end - 1) / indexed.table_rows;
-        for (std::int64_t b = begin / indexed.table_rows; b <= last; ++b) {
-          for (std::int64_t j = 0; j < indexed.count; ++j) {
-            const std::int64_t at = b * indexed.table_rows + positions[static_cast<std::size_t>(j)];
-            if (at >= begin && at < end) {
-              write(b * indexed.count + j, at);
-            }
-          }
-        }
-      });
+  ParallelFor(indexed.batch * indexed.table_rows, GrainSize(each),
+              [&](std::int64_t begin, std::int64_t end) {
+                const std::int64_t last = (end - 1) / indexed.table_rows;
+                for (std::int64_t b = begin / indexed.table_rows; b <= last; ++b) {
+                  for (std::int64_t j = 0; j < indexed.count; ++j) {
+                    const std::int64_t at =
+                        b * indexed.table_rows + positions[static_cast<std::size_t>(j)];
+                    if (at >= begin && at < end) {
+                      write(b * indexed.count + j, at);
+                    }
+                  }
+                }
+              });
   return {};
 }
 
@@ -133,7 +134,7 @@ Status ScatterOnHost(const Around& at, IndexWrite mode, const TensorDesc& index,
   auto* target = to.As<float>();
   const auto same = static_cast<float>(value);
   const double bytes = 20.0 * static_cast<double>(at.count * at.inner);
-  InParts(at.outer, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(at.outer, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t outer = begin; outer < end; ++outer) {
       const Line line = LineAt(at, outer);
       for (std::int64_t k = 0, x = 0; k < at.count * at.inner; ++k) {

@@ -1,5 +1,5 @@
-// Reading and writing by index on the host: elements in place, whatever their dtype, instead of by
-// way of vectors of double.
+// Reading and writing by index on the host: elements in place, of any dtype, instead of in
+// vectors of double.
 #pragma once
 
 #include "kernels/ops/indexed.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/index_host.h"
 #include "kernels/ops/index_rows.h"
@@ -246,8 +246,8 @@ class IndexWriteKernel final : public Kernel {
     REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(self, memory));
     REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(target, memory));
     const std::int64_t size = SizeOf(self.dtype);
-    CopyInParts(to.data() + target.offset * size, from.data() + self.offset * size,
-                Count(self) * size);
+    ParallelCopy(to.data() + target.offset * size, from.data() + self.offset * size,
+                 Count(self) * size);
     return {};
   }
   template <typename T, typename Read>

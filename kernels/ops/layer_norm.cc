@@ -4,8 +4,8 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -210,16 +210,16 @@ Status LayerNorm::RunForward(const Forward& f, const HostBindings& memory) {
   REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
   REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
   const auto n = static_cast<double>(f.n);
-  const std::int64_t ahead = std::max(f.n, ResultStream::kAheadFloats);
-  InParts(f.rows, GrainOf(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
-    const ResultStream stream(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
+  const std::int64_t ahead = std::max(f.n, NonTemporalStore::kAheadFloats);
+  ParallelFor(f.rows, GrainSize(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t row = begin; row < end; ++row) {
       const float* from = x.data() + row * f.n;
       const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
       const auto rstd =
           static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
       loops::WriteNormalised(from, {mean, rstd}, w.data(), b.data(), y.data() + row * f.n, f.n,
-                             ahead, stream);
+                             ahead, store);
       means[row] = mean;
       rstds[row] = rstd;
     }
@@ -235,7 +235,7 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
   REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
   REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
-  // Each block of rows has sums of its own, so that the result does not depend on who does what.
+  // Each block of rows has sums of its own, so that the result does not depend on the threads.
   const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
   const std::int64_t blocks = (b.rows + block - 1) / block;
   // Kept from call to call: fresh memory takes longer than what is done in it.
@@ -253,23 +253,23 @@ Status LayerNorm::RunBackward(const Backward& b, const HostBindings& memory) {
     return {g.data() + row * b.n, x.data() + row * b.n, mean[row], rstd[row]};
   };
   const auto run = [&](std::int64_t begin, std::int64_t end) {
-    const ResultStream stream(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
+    const NonTemporalStore store(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
     loops::NormGradientStep step{.w = w.data()};
     for (std::int64_t row = begin; row <= end; ++row) {
       step.next = row < end ? row_at(row) : loops::NormRow();
       step.dw = dw_sums + row / block * b.n;
       step.db = db_sums + row / block * b.n;
-      const loops::NormSums sums = loops::TakeStep(step, b.n, stream);
+      const loops::NormSums sums = loops::TakeStep(step, b.n, store);
       step.row = step.next;
       step.mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
       step.mean_gwh = static_cast<float>(sums.gwh) / n;
       step.dx = b.dx == nullptr ? nullptr : dx.data() + row * b.n;
     }
   };
-  InParts(blocks, GrainOf(3 * sizeof(float) * n * static_cast<double>(block)),
-          [&](std::int64_t begin, std::int64_t end) {
-            run(begin * block, std::min(end * block, b.rows));
-          });
+  ParallelFor(blocks, GrainSize(3 * sizeof(float) * n * static_cast<double>(block)),
+              [&](std::int64_t begin, std::int64_t end) {
+                run(begin * block, std::min(end * block, b.rows));
+              });
   REPRISE_TRY(dx.Store(memory));
   REPRISE_TRY(WriteDoublesIf(b.dw, memory, SumOfBlocks(dw, b.n)));
   return WriteDoublesIf(b.db, memory, SumOfBlocks(db, b.n));
@@ -286,7 +286,7 @@ Result<std::vector<Launch>> LayerNorm::LowerForward(const Forward& f, const Lowe
   REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.op.mean, rstd));
   rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, w, b, y, mean, rstd,
                   f.rows, f.n, static_cast<float>(f.eps),
-                  f.op.Flags() | (f.centered ? kNormCentered : 0) | rows.PastCaches(*f.y));
+                  f.op.Flags() | (f.centered ? kNormCentered : 0) | rows.NonTemporal(*f.y));
   return std::move(rows).Take();
 }
 
@@ -319,7 +319,7 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const Backward& b,
   }
   if (b.dx != nullptr || at_once) {  // last on a GPU: dx may share the storage of g
     REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
-    const std::int32_t want = b.dx != nullptr ? kNormWantInput | rows.PastCaches(*b.dx) : 0;
+    const std::int32_t want = b.dx != nullptr ? kNormWantInput | rows.NonTemporal(*b.dx) : 0;
     rows.LaunchRows("layer_norm_dx", b.rows, work, g, x, w, mean, rstd, dx, shares, b.rows, b.n,
                     flags | want);
   }

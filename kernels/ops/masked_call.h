@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 
 // A table (batch, mask's elements, width); where the mask is not zero, its rows. How many those
-// are is data: `count` is what the capture says.
+// are is data: `count` is the capture's.
 struct MaskedCall {
   enum class Kind {
     kPositions,  // rows are where they are, as coordinates

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/sort_run.h"
 #include "kernels/samples.h"
@@ -123,7 +123,7 @@ class Median final : public Kernel {
     const std::int64_t lines = Count(p.lines) / p.n;
     Integers indices(static_cast<std::size_t>(lines));
     Bits values(indices.size());
-    InParts(lines, GrainOf(10.0 * static_cast<double>(p.n)), [&](auto begin, auto end) {
+    ParallelFor(lines, GrainSize(10.0 * static_cast<double>(p.n)), [&](auto begin, auto end) {
       for (std::int64_t line = begin; line < end; ++line) {
         const std::int64_t at = Pick(p, x.data() + line * p.n);
         indices[static_cast<std::size_t>(line)] = at;

@@ -7,7 +7,7 @@
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/loss_reduction.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 #include "kernels/samples.h"
 
 namespace reprise {

@@ -1,7 +1,7 @@
 // What the normalisations share: optional weight, bias and statistics of norm.cl.
 #pragma once
 
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 

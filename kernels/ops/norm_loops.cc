@@ -11,45 +11,44 @@ namespace {
 template <Processor kOn>
 [[gnu::always_inline]] inline void ScaledOn(const float* x, float scale, float shift, float* y,
                                             std::int64_t n, std::int64_t ahead,
-                                            const ResultStream& stream) {
-  WriteLines<kOn>(stream, y, n, std::array{x}, ahead,
-                  [=](auto load, std::int64_t i)
-                      REPRISE_INLINE { return load(x, i) * scale + shift; });
+                                            const NonTemporalStore& store) {
+  WriteLines<kOn>(store, y, n, std::array{x}, ahead, [=](auto load, std::int64_t i) REPRISE_INLINE {
+    return load(x, i) * scale + shift;
+  });
 }
 REPRISE_BY_PROCESSOR(void, Scaled,
                      (const float* x, float scale, float shift, float* y, std::int64_t n,
-                      std::int64_t ahead, const ResultStream& stream),
-                     (x, scale, shift, y, n, ahead, stream));
+                      std::int64_t ahead, const NonTemporalStore& store),
+                     (x, scale, shift, y, n, ahead, store));
 
 template <Processor kOn>
 [[gnu::always_inline]] inline void NormalisedOn(const float* x, const Normal& of, const float* w,
                                                 const float* b, float* y, std::int64_t n,
-                                                std::int64_t ahead, const ResultStream& stream) {
+                                                std::int64_t ahead, const NonTemporalStore& store) {
   const Normal s = of;
-  WriteLines<kOn>(stream, y, n, std::array{x}, ahead,
-                  [=](auto load, std::int64_t i) REPRISE_INLINE {
-                    return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
-                  });
+  WriteLines<kOn>(store, y, n, std::array{x}, ahead, [=](auto load, std::int64_t i) REPRISE_INLINE {
+    return (load(x, i) - s.mean) * s.rstd * load(w, i) + load(b, i);
+  });
 }
 REPRISE_BY_PROCESSOR(void, Normalised,
                      (const float* x, const Normal& of, const float* w, const float* b, float* y,
-                      std::int64_t n, std::int64_t ahead, const ResultStream& stream),
-                     (x, of, w, b, y, n, ahead, stream));
+                      std::int64_t n, std::int64_t ahead, const NonTemporalStore& store),
+                     (x, of, w, b, y, n, ahead, store));
 
 template <Processor kOn>
 [[gnu::always_inline]] inline void ChannelOn(const float* g, const float* x,
                                              const ChannelGradient& of, float* dx, std::int64_t n,
-                                             std::int64_t ahead, const ResultStream& stream) {
+                                             std::int64_t ahead, const NonTemporalStore& store) {
   const ChannelGradient s = of;
-  WriteLines<kOn>(stream, dx, n, std::array{g, x}, ahead,
+  WriteLines<kOn>(store, dx, n, std::array{g, x}, ahead,
                   [=](auto load, std::int64_t i) REPRISE_INLINE {
                     return s.scale * (load(g, i) - s.mean_g - (load(x, i) - s.mean) * s.slope);
                   });
 }
 REPRISE_BY_PROCESSOR(void, Channel,
                      (const float* g, const float* x, const ChannelGradient& of, float* dx,
-                      std::int64_t n, std::int64_t ahead, const ResultStream& stream),
-                     (g, x, of, dx, n, ahead, stream));
+                      std::int64_t n, std::int64_t ahead, const NonTemporalStore& store),
+                     (g, x, of, dx, n, ahead, store));
 
 // Elements whose sums are taken in float32, as many at a time as a register holds.
 constexpr std::int64_t kBlock = 65536;
@@ -74,9 +73,9 @@ constexpr std::int64_t kBlock = 65536;
 
 template <Processor kOn>
 [[gnu::always_inline]] inline void TakeLinesOn(const NormGradientStep& step, std::int64_t begin,
-                                               std::int64_t end, const ResultStream& stream,
+                                               std::int64_t end, const NonTemporalStore& store,
                                                NormSums* sums) {
-  constexpr std::int64_t kLine = ResultStream::kLineFloats;
+  constexpr std::int64_t kLine = NonTemporalStore::kLineFloats;
   const NormGradientStep s = step;
   const bool writes = s.row.g != nullptr && s.dx != nullptr;
   Lanes<kOn> gw{};
@@ -93,11 +92,11 @@ template <Processor kOn>
         StoreLanes(s.db + i, LoadLanes<kOn>(s.db + i) + g);
       }
       // Into the second cache: the first is full of two rows, the sums and the weights.
-      __builtin_prefetch(s.next.g + line + ResultStream::kAheadFloats, 0, 2);
-      __builtin_prefetch(s.next.x + line + ResultStream::kAheadFloats, 0, 2);
+      __builtin_prefetch(s.next.g + line + NonTemporalStore::kAheadFloats, 0, 2);
+      __builtin_prefetch(s.next.x + line + NonTemporalStore::kAheadFloats, 0, 2);
     }
     if (writes) {
-      WriteLine<kOn>(stream, s.dx + line, [=](std::int64_t k) REPRISE_INLINE {
+      WriteLine<kOn>(store, s.dx + line, [=](std::int64_t k) REPRISE_INLINE {
         const std::int64_t i = line + k;
         const Lanes<kOn> h = (LoadLanes<kOn>(s.row.x + i) - s.row.mean) * s.row.rstd;
         const Lanes<kOn> weighted = LoadLanes<kOn>(s.row.g + i) * LoadLanes<kOn>(s.w + i);
@@ -110,32 +109,32 @@ template <Processor kOn>
 }
 REPRISE_BY_PROCESSOR(void, TakeLines,
                      (const NormGradientStep& step, std::int64_t begin, std::int64_t end,
-                      const ResultStream& stream, NormSums* sums),
-                     (step, begin, end, stream, sums));
+                      const NonTemporalStore& store, NormSums* sums),
+                     (step, begin, end, store, sums));
 
 }  // namespace
 
 void WriteScaled(const float* x, float scale, float shift, float* y, std::int64_t n,
-                 std::int64_t ahead, const ResultStream& stream) {
-  ScaledHere(x, scale, shift, y, n, ahead, stream);
+                 std::int64_t ahead, const NonTemporalStore& store) {
+  ScaledHere(x, scale, shift, y, n, ahead, store);
 }
 void WriteNormalised(const float* x, const Normal& of, const float* w, const float* b, float* y,
-                     std::int64_t n, std::int64_t ahead, const ResultStream& stream) {
-  NormalisedHere(x, of, w, b, y, n, ahead, stream);
+                     std::int64_t n, std::int64_t ahead, const NonTemporalStore& store) {
+  NormalisedHere(x, of, w, b, y, n, ahead, store);
 }
 void WriteChannelGradient(const float* g, const float* x, const ChannelGradient& of, float* dx,
-                          std::int64_t n, std::int64_t ahead, const ResultStream& stream) {
-  ChannelHere(g, x, of, dx, n, ahead, stream);
+                          std::int64_t n, std::int64_t ahead, const NonTemporalStore& store) {
+  ChannelHere(g, x, of, dx, n, ahead, store);
 }
 
-NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const ResultStream& stream) {
-  constexpr std::int64_t kLine = ResultStream::kLineFloats;
+NormSums TakeStep(const NormGradientStep& step, std::int64_t n, const NonTemporalStore& store) {
+  constexpr std::int64_t kLine = NonTemporalStore::kLineFloats;
   NormSums sums;
-  const std::int64_t head = ResultStream::FloatsToLine(step.dx, n);
+  const std::int64_t head = NonTemporalStore::FloatsToLine(step.dx, n);
   const std::int64_t lines_end = head + (n - head) / kLine * kLine;
   StepByOne(step, 0, head, sums);
   for (std::int64_t at = head; at < lines_end; at += kBlock) {
-    TakeLinesHere(step, at, std::min(at + kBlock, lines_end), stream, &sums);
+    TakeLinesHere(step, at, std::min(at + kBlock, lines_end), store, &sums);
   }
   StepByOne(step, lines_end, n, sums);
   return sums;

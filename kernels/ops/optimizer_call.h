@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/optimizer_call.h"
@@ -58,7 +58,7 @@ Status RunOptimizerOnHost(const OptimizerCall& c, const HostBindings& memory) {
     REPRISE_ASSIGN(float* const mean, FloatsOf(*p.states[0], memory));
     REPRISE_ASSIGN(float* const square, FloatsOf(*p.states[1], memory));
     const loops::AdamStep adam = StepOf(c, lr[0], step[0]);
-    InParts(n, GrainOf(7 * sizeof(float)), [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(n, GrainSize(7 * sizeof(float)), [&](std::int64_t begin, std::int64_t end) {
       loops::Adam(adam, grad + begin, param + begin, mean + begin, square + begin, end - begin);
     });
   }

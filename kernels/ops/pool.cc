@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/lowering.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/pool_call.h"
 #include "kernels/ops/pool_host.h"
 #include "kernels/tensor_access.h"
@@ -210,7 +210,7 @@ Status PoolKernel::Run(const PoolCall& p, const HostBindings& memory) {
   const TensorDesc* index = p.index.tensor != nullptr ? p.index.tensor : p.output.tensor;
   REPRISE_ASSIGN(const HostTensor indices, HostTensor::Bind(*index, memory));
   const double work = static_cast<double>(p.in_size[0] * p.in_size[1]) * kPoolBytesWorth;
-  InParts(p.images * p.channels, GrainOf(work), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(p.images * p.channels, GrainSize(work), [&](std::int64_t begin, std::int64_t end) {
     if (p.backward) {
       Backward(p, in, out, indices, begin, end);
     } else if (p.kind == PoolCall::Kind::kMax) {

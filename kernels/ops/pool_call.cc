@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/operator_arguments.h"
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 
 namespace reprise {
 namespace {

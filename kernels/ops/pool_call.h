@@ -1,4 +1,4 @@
-// What the operators of the pooling family mean.
+// The meaning of the pooling family's operators.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct PoolTensor {
 
 struct PoolCall {
   enum class Kind { kMax, kAverage } kind = Kind::kMax;
-  bool adaptive = false;  // windows that share the input out; no kernel, stride, …
+  bool adaptive = false;  // windows that divide the input evenly; no kernel, stride, …
   bool backward = false;
   std::int64_t images = 1, channels = 0;
   // {y, x}

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/tensor_access.h"
 
@@ -167,12 +167,12 @@ Result<bool> RunPoolOnHost(const PoolCall& p, const HostBindings& memory) {
                               : (largest ? LargestOfWindows : AverageOfWindows);
   const double taps = static_cast<double>(p.out_size[0] * p.out_size[1]) *
                       static_cast<double>(p.kernel[0] * p.kernel[1]);
-  InParts(p.images * p.channels, GrainOf(kPoolHostBytesWorth * taps),
-          [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t plane = begin; plane < end; ++plane) {
-              run(planes, plane);
-            }
-          });
+  ParallelFor(p.images * p.channels, GrainSize(kPoolHostBytesWorth * taps),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t plane = begin; plane < end; ++plane) {
+                  run(planes, plane);
+                }
+              });
   return true;
 }
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/cpu/result_stream.h"
-#include "kernels/lowering.h"
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
 #include "kernels/ops/host_convert.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/random_draw.h"
@@ -191,12 +191,12 @@ template <typename C>
 Status RunByLoops(const RandomCall& call, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*call.out, memory));
   constexpr double kBytesWorth = 16;  // a number takes as long to draw
-  InParts(out.count(), GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(out.count(), GrainSize(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<C, float>) {
       if (out.dtype() == DType::kFloat32) {
-        const ResultStream stream(out.count() * SizeOf(DType::kFloat32));
+        const NonTemporalStore store(out.count() * SizeOf(DType::kFloat32));
         float* const to = reinterpret_cast<float*>(out.data()) + call.out->offset + begin;
-        return stream.Write(to, end - begin, {}, [&](std::int64_t i, float* y, std::int64_t n) {
+        return store.Write(to, end - begin, {}, [&](std::int64_t i, float* y, std::int64_t n) {
           DrawRun(call, begin + i, y, n);
         });
       }
@@ -277,14 +277,14 @@ Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
   const std::uint64_t seed = RandomSeed(*dropout.out);
   constexpr double kBytesWorth = 16;  // a number takes as long to draw
   const std::int64_t count = ElementCount(dropout.in->shape);
-  InParts(count, GrainOf(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
-    const ResultStream stream(count * SizeOf(DType::kFloat32));
+  ParallelFor(count, GrainSize(kBytesWorth), [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(count * SizeOf(DType::kFloat32));
     const float* const x = in.data() + begin;
-    stream.Write(out.data() + begin, end - begin, {x + ResultStream::kAheadFloats},
-                 [&](std::int64_t i, float* y, std::int64_t n) {
-                   loops::Dropout(x + i, seed, begin + i, dropout.p, static_cast<float>(scale), y,
-                                  kept + begin + i, n);
-                 });
+    store.Write(out.data() + begin, end - begin, {x + NonTemporalStore::kAheadFloats},
+                [&](std::int64_t i, float* y, std::int64_t n) {
+                  loops::Dropout(x + i, seed, begin + i, dropout.p, static_cast<float>(scale), y,
+                                 kept + begin + i, n);
+                });
   });
   return out.Store(memory);
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
@@ -229,7 +229,7 @@ Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t 
   const std::int64_t pieces = (n + kPiece - 1) / kPiece;
   Doubles parts(static_cast<std::size_t>(rows * pieces), 0);
   const double bytes = sizeof(float) * static_cast<double>(std::min(n, kPiece));
-  InParts(rows * pieces, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(rows * pieces, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t at = i % pieces * kPiece;
       parts[static_cast<std::size_t>(i)] =
@@ -248,14 +248,14 @@ Doubles SumRows(const float* x, loops::Map map, std::int64_t rows, std::int64_t 
 
 // Each (n, inner) in bands of rows that many cores share, as above.
 Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
-  constexpr std::int64_t kMostBands = 16;
+  constexpr std::int64_t kMaxBands = 16;
   constexpr std::int64_t kFewestRows = 64;
   const std::int64_t bands =
-      s.outer >= kMostBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMostBands);
+      s.outer >= kMaxBands ? 1 : std::clamp<std::int64_t>(s.n / kFewestRows, 1, kMaxBands);
   const std::int64_t rows = (s.n + bands - 1) / bands;
   Doubles parts(static_cast<std::size_t>(s.outer * bands * s.inner), 0);
   const double bytes = sizeof(float) * static_cast<double>(rows * s.inner);
-  InParts(s.outer * bands, GrainOf(bytes), [&](std::int64_t begin, std::int64_t end) {
+  ParallelFor(s.outer * bands, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = std::min(i % bands * rows, s.n);
       loops::SumColumns(x + (i / bands * s.n + first) * s.inner, map, std::min(rows, s.n - first),

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 
@@ -23,7 +23,7 @@ struct ReductionShape {
 // None or an empty list: all dimensions. Nothing if a dimension does not exist.
 [[nodiscard]] std::optional<std::vector<bool>> ReducedDims(const Value& dims, std::int64_t rank);
 
-// How a reduction starts, goes on and ends: row_<first> or col_<first> of reduction.cl, then the
+// How a reduction starts, continues and ends: row_<first> or col_<first> of reduction.cl, then the
 // same of <rest> over partial results, then `finish`.
 enum class ReductionFinish : std::int32_t {
   kNone = 0,

@@ -1,5 +1,5 @@
 // Rows of elements by work-groups. For programs built with options such as -DX=float32 -DV=16 -DL=1
-// (RowLowering of kernels/ops/rows.h):
+// (RowLowering of kernels/ops/row_lowering.h):
 //   TYPE(X)            what a buffer holds       GET(X, p, i)       one element, as ACC
 //   PUT(X, p, i, v)    one element from ACC      VGET, VPUT         V elements from element i
 // ACC_NAME (float32, float64 or int64) is the type that the program computes in. V is the vector
@@ -98,11 +98,11 @@ DEFINE_FAST_EXP(exp_v, CAT(float, V), CAT(int, V), CAT(uint, V))
 #define exp_v(x) exp(x)
 #endif
 
-// ---- Large results on a CPU: PAST_CACHES among a kernel's flags (common.cl).
-#define PAST_CACHES 256
+// ---- Large results on a CPU: NON_TEMPORAL among a kernel's flags (common.cl).
+#define NON_TEMPORAL 256
 #if CAN_STREAM
 static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
-  if ((flags & PAST_CACHES) && (uintptr_t)p % sizeof(v) == 0) {
+  if ((flags & NON_TEMPORAL) && (uintptr_t)p % sizeof(v) == 0) {
     __builtin_nontemporal_store(v, (__global CAT(float, V)*)p);
   } else {
     CAT(vstore, V)(v, 0, p);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 #include "kernels/samples.h"
 
 namespace reprise {

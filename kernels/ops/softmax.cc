@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/cpu/parts.h"
-#include "kernels/cpu/result_stream.h"
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_loops.h"
 #include "kernels/ops/host_values.h"
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 #include "kernels/ops/softmax_loops.h"
 #include "kernels/samples.h"
 
@@ -92,11 +92,11 @@ void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, st
 // are stored and the one after is read for the first time.
 class ForwardRows {
  public:
-  ForwardRows(std::int64_t n, std::int32_t flags, const ResultStream& stream)
+  ForwardRows(std::int64_t n, std::int32_t flags, const NonTemporalStore& store)
       : n_(n),
         logarithm_((flags & kLogarithm) != 0),
         safe_((flags & kSafe) != 0),
-        stream_(stream),
+        store_(store),
         powers_(static_cast<std::size_t>(logarithm_ ? 0 : 2 * n)) {}
 
   void Run(const float* x, float* y, std::int64_t rows) {
@@ -122,7 +122,7 @@ class ForwardRows {
                           const float* last, float* y) {
     const float* const now = x + row * n_;
     const float* const next = row + 1 < rows ? now + n_ : now;
-    return loops::TakeStep({next, now, top, Powers(row), last, scale_, shift_, y}, n_, stream_);
+    return loops::TakeStep({next, now, top, Powers(row), last, scale_, shift_, y}, n_, store_);
   }
   // The result of a row is what is kept of it, scaled and shifted.
   void Take(float top, float sum) {
@@ -133,21 +133,21 @@ class ForwardRows {
 
   const std::int64_t n_;
   const bool logarithm_, safe_;
-  const ResultStream& stream_;
+  const NonTemporalStore& store_;
   std::vector<float> powers_;  // of two rows in turn
   float scale_ = 0, shift_ = 0;
 };
 
 void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags,
-                    const ResultStream& stream) {
+                    const NonTemporalStore& store) {
   const bool logarithm = (flags & kLogarithm) != 0;
   const auto sum =
       static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
-  const std::int64_t ahead = std::max(n, ResultStream::kAheadFloats);
+  const std::int64_t ahead = std::max(n, NonTemporalStore::kAheadFloats);
   if (logarithm) {
-    loops::WriteLogSoftmaxGradient(g, y, sum, dx, n, ahead, stream);
+    loops::WriteLogSoftmaxGradient(g, y, sum, dx, n, ahead, store);
   } else {
-    loops::WriteSoftmaxGradient(g, y, sum, dx, n, ahead, stream);
+    loops::WriteSoftmaxGradient(g, y, sum, dx, n, ahead, store);
   }
 }
 
@@ -181,15 +181,15 @@ class Softmax final : public Kernel {
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
     REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
     const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
-    InParts(p.rows, GrainOf(row_bytes), [&](std::int64_t begin, std::int64_t end) {
-      const ResultStream stream(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
+    ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+      const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
       if (!p.backward) {
-        ForwardRows(p.n, p.flags, stream)
+        ForwardRows(p.n, p.flags, store)
             .Run(x.data() + begin * p.n, y.data() + begin * p.n, end - begin);
         return;
       }
       for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
-        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, stream);
+        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
       }
     });
     return y.Store(memory);
@@ -205,10 +205,10 @@ class Softmax final : public Kernel {
       REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
       REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
       rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n,
-                      p.flags | rows.PastCaches(p.y));
+                      p.flags | rows.NonTemporal(p.y));
     } else {
       REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
-      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags | rows.PastCaches(p.y));
+      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags | rows.NonTemporal(p.y));
     }
     return std::move(rows).Take();
   }

@@ -72,7 +72,7 @@ template <typename T>
   constexpr std::int32_t kMagnitude = 0x7fffffff;
   return bits ^ ((bits >> 31) & kMagnitude);
 }
-constexpr auto kLeast = std::bit_cast<std::int32_t>(-std::numeric_limits<float>::infinity());
+constexpr auto kMin = std::bit_cast<std::int32_t>(-std::numeric_limits<float>::infinity());
 
 }  // namespace
 
@@ -86,7 +86,7 @@ double ExpSum(const float* x, float top, float* y, std::int64_t n) {
   return Sum(y, n);
 }
 REPRISE_CLONES float Max(const float* x, std::int64_t n) {
-  std::int32_t most = Ordered(kLeast);
+  std::int32_t most = Ordered(kMin);
   for (std::int64_t i = 0; i < n; ++i) {
     most = std::max(most, Ordered(BitsOf<std::int32_t>(x[i])));
   }
@@ -118,11 +118,11 @@ namespace {
 
 template <Processor kOn>
 [[gnu::always_inline]] inline SoftmaxSums TakeStepOn(const SoftmaxStep& step, std::int64_t n,
-                                                     const ResultStream& stream) {
-  constexpr std::int64_t kLine = ResultStream::kLineFloats;
+                                                     const NonTemporalStore& store) {
+  constexpr std::int64_t kLine = NonTemporalStore::kLineFloats;
   const SoftmaxStep s = step;
   SoftmaxSums result{0, -std::numeric_limits<float>::infinity()};
-  const std::int64_t head = ResultStream::FloatsToLine(s.y, n);
+  const std::int64_t head = NonTemporalStore::FloatsToLine(s.y, n);
   StepByOne(s, 0, head, result);
   Lanes<kOn> sums{};
   Lanes<kOn> most = Lanes<kOn>{} + result.most;
@@ -137,9 +137,9 @@ template <Processor kOn>
         StoreLanes(s.powers + i, powers);
       }
     }
-    __builtin_prefetch(s.next + at + ResultStream::kAheadFloats);
+    __builtin_prefetch(s.next + at + NonTemporalStore::kAheadFloats);
     if (s.y != nullptr) {
-      WriteLine<kOn>(stream, s.y + at, [=](std::int64_t k) REPRISE_INLINE {
+      WriteLine<kOn>(store, s.y + at, [=](std::int64_t k) REPRISE_INLINE {
         return LoadLanes<kOn>(s.last + at + k) * s.scale + s.shift;
       });
     }
@@ -152,13 +152,13 @@ template <Processor kOn>
   return result;
 }
 REPRISE_BY_PROCESSOR(SoftmaxSums, TakeStep,
-                     (const SoftmaxStep& step, std::int64_t n, const ResultStream& stream),
-                     (step, n, stream));
+                     (const SoftmaxStep& step, std::int64_t n, const NonTemporalStore& store),
+                     (step, n, store));
 
 }  // namespace
 
-SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n, const ResultStream& stream) {
-  return TakeStepHere(step, n, stream);
+SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n, const NonTemporalStore& store) {
+  return TakeStepHere(step, n, store);
 }
 
 REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, float* dx,
@@ -173,38 +173,38 @@ namespace {
 template <Processor kOn>
 [[gnu::always_inline]] inline void GradientOn(const float* g, const float* y, float sum, float* dx,
                                               std::int64_t n, std::int64_t ahead,
-                                              const ResultStream& stream) {
-  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead,
+                                              const NonTemporalStore& store) {
+  WriteLines<kOn>(store, dx, n, std::array{g, y}, ahead,
                   [=](auto load, std::int64_t i)
                       REPRISE_INLINE { return load(y, i) * (load(g, i) - sum); });
 }
 REPRISE_BY_PROCESSOR(void, Gradient,
                      (const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                      std::int64_t ahead, const ResultStream& stream),
-                     (g, y, sum, dx, n, ahead, stream));
+                      std::int64_t ahead, const NonTemporalStore& store),
+                     (g, y, sum, dx, n, ahead, store));
 
 template <Processor kOn>
 [[gnu::always_inline]] inline void LogGradientOn(const float* g, const float* y, float sum,
                                                  float* dx, std::int64_t n, std::int64_t ahead,
-                                                 const ResultStream& stream) {
-  WriteLines<kOn>(stream, dx, n, std::array{g, y}, ahead,
+                                                 const NonTemporalStore& store) {
+  WriteLines<kOn>(store, dx, n, std::array{g, y}, ahead,
                   [=](auto load, std::int64_t i)
                       REPRISE_INLINE { return load(g, i) - ExpOfAny(load(y, i)) * sum; });
 }
 REPRISE_BY_PROCESSOR(void, LogGradient,
                      (const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                      std::int64_t ahead, const ResultStream& stream),
-                     (g, y, sum, dx, n, ahead, stream));
+                      std::int64_t ahead, const NonTemporalStore& store),
+                     (g, y, sum, dx, n, ahead, store));
 
 }  // namespace
 
 void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                          std::int64_t ahead, const ResultStream& stream) {
-  GradientHere(g, y, sum, dx, n, ahead, stream);
+                          std::int64_t ahead, const NonTemporalStore& store) {
+  GradientHere(g, y, sum, dx, n, ahead, store);
 }
 void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                             std::int64_t ahead, const ResultStream& stream) {
-  LogGradientHere(g, y, sum, dx, n, ahead, stream);
+                             std::int64_t ahead, const NonTemporalStore& store) {
+  LogGradientHere(g, y, sum, dx, n, ahead, store);
 }
 
 }  // namespace reprise::loops

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "costs/sort_dim.h"
-#include "kernels/cpu/parts.h"
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/host_floats.h"
 #include "kernels/ops/host_values.h"
 #include "kernels/ops/sort_run.h"
@@ -186,23 +186,24 @@ class Sort final : public Kernel {
     Integers indices(static_cast<std::size_t>(lines * p.k));
     Bits values(indices.size());
     const Key flip = p.descending ? ~Key{0} : Key{0};
-    InParts(lines, GrainOf(kSortBytesWorth * static_cast<double>(n)), [&](auto begin, auto end) {
-      std::vector<SortItem<Key>> items;
-      for (std::int64_t line = begin; line < end; ++line) {
-        items.resize(static_cast<std::size_t>(n));
-        for (std::int64_t i = 0; i < n; ++i) {
-          const Key key = SortKey(x[static_cast<std::size_t>(line * n + i)]) ^ flip;
-          items[static_cast<std::size_t>(i)] = {key, static_cast<std::uint32_t>(i)};
-        }
-        SortItems(items, p.k);
-        for (std::int64_t i = 0; i < p.k; ++i) {
-          const std::int64_t from = items[static_cast<std::size_t>(i)].index;
-          indices[static_cast<std::size_t>(line * p.k + i)] = from;
-          values[static_cast<std::size_t>(line * p.k + i)] =
-              bits[static_cast<std::size_t>(line * n + from)];
-        }
-      }
-    });
+    ParallelFor(lines, GrainSize(kSortBytesWorth * static_cast<double>(n)),
+                [&](auto begin, auto end) {
+                  std::vector<SortItem<Key>> items;
+                  for (std::int64_t line = begin; line < end; ++line) {
+                    items.resize(static_cast<std::size_t>(n));
+                    for (std::int64_t i = 0; i < n; ++i) {
+                      const Key key = SortKey(x[static_cast<std::size_t>(line * n + i)]) ^ flip;
+                      items[static_cast<std::size_t>(i)] = {key, static_cast<std::uint32_t>(i)};
+                    }
+                    SortItems(items, p.k);
+                    for (std::int64_t i = 0; i < p.k; ++i) {
+                      const std::int64_t from = items[static_cast<std::size_t>(i)].index;
+                      indices[static_cast<std::size_t>(line * p.k + i)] = from;
+                      values[static_cast<std::size_t>(line * p.k + i)] =
+                          bits[static_cast<std::size_t>(line * n + from)];
+                    }
+                  }
+                });
     return Write(p, indices, values, memory);
   }
   static Status Write(const SortCall& p, const Integers& indices, const Bits& values,

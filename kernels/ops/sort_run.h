@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/ops/rows.h"
+#include "kernels/ops/row_lowering.h"
 
 namespace reprise {
 

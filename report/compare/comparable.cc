@@ -70,7 +70,7 @@ RecordedWork WorkOf(const Report& report) {
 }
 
 // The first difference in words; nothing where the runs replayed the same recorded work. Without
-// recorded times there is too little to tell that two are the same.
+// recorded times there is too little to show that two are the same.
 std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) {
   const RecordedWork of_a = WorkOf(a);
   const RecordedWork of_b = WorkOf(b);

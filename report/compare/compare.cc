@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
+#include "report/compare/comparison_verdict.h"
 #include "report/compare/rows.h"
-#include "report/compare/verdict.h"
 #include "report/verdict.h"
 #include "report/verdict_warnings.h"
 

@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostTransferRows = 16;
+constexpr std::size_t kMaxTransferRows = 16;
 // Parts smaller than this share of their whole are counted instead of shown; JSON has all.
 constexpr double kShareRowShown = 0.005;
 constexpr double kLittle = 0.001;  // likewise, of the first side's step
@@ -123,9 +123,9 @@ class Presenter {
         .header = Header("transfer"),
         .rows = {}};
     for (const ComparedTransfer& row : comparison_.transfers) {
-      if (table.rows.size() == kMostTransferRows) {
+      if (table.rows.size() == kMaxTransferRows) {
         table.rows.push_back(
-            {fmt::format(".. and {} more", comparison_.transfers.size() - kMostTransferRows)});
+            {fmt::format(".. and {} more", comparison_.transfers.size() - kMaxTransferRows)});
         break;
       }
       std::vector<std::string> cells = {

@@ -90,12 +90,12 @@ std::optional<Ratio> RatioOf(std::span<const double> values, std::span<const dou
 
 std::optional<std::size_t> RepeatsFor(double share, std::span<const double> values,
                                       std::span<const double> base) {
-  constexpr std::size_t kMostRepeats = 1000;
+  constexpr std::size_t kMaxRepeats = 1000;
   if (!Usable(values) || !Usable(base) || values.size() < 2 || base.size() < 2) {
     return std::nullopt;
   }
   const double spread = LogVariance(values) + LogVariance(base);
-  for (std::size_t n = 2; n <= kMostRepeats; ++n) {
+  for (std::size_t n = 2; n <= kMaxRepeats; ++n) {
     const auto repeats = static_cast<double>(n);
     const double error = std::sqrt(MedianFactor(n) * spread / repeats);
     if (StudentT975(2 * (repeats - 1)) * error <= std::log1p(share)) {

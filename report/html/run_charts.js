@@ -208,7 +208,7 @@ function drawHeatMap(box, data, filters) {
   return undefined;
 }
 
-function drawOffenders(box, data, filters) {
+function drawTopDifferences(box, data, filters) {
   const rows = data.report.fidelity.offenders.filter((row) => matches(filters.class, row.class));
   if (rows.length === 0) return 'No operation was measured.';
   const { nodes } = data.report.fidelity;
@@ -262,7 +262,7 @@ const FIRST_SECTIONS = [{ id: 'summary', title: 'Summary', uses: [], draw: drawS
 const RUN_SECTIONS = [
   { id: 'busbw', title: 'Bandwidth of transfers', uses: [], draw: drawBusbw, left_out: ['collectives'] },
   { id: 'roofline', title: 'Roofline by class', uses: ['class'], draw: drawRoofline },
-  { id: 'offenders', title: 'Operations that differ most', uses: ['class'], draw: drawOffenders },
+  { id: 'offenders', title: 'Operations that differ most', uses: ['class'], draw: drawTopDifferences },
   { id: 'shapes', title: 'Operations by shape', uses: ['class'], draw: drawShapes, left_out: ['shapes'] },
   { id: 'heat-map', title: 'Heat map of ranks', uses: ['rank'], draw: drawHeatMap, left_out: ['ranks'] },
 ];

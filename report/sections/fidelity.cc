@@ -15,7 +15,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostFidelityRows = 16;
+constexpr std::size_t kMaxFidelityRows = 16;
 
 std::string Meaning(DifferenceRow::Kind kind) {
   switch (kind) {
@@ -41,7 +41,7 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
   std::int64_t rest_ns = 0;
   for (std::size_t i = 0; i < difference.rows.size(); ++i) {
     const DifferenceRow& row = difference.rows[i];
-    if (i >= kMostFidelityRows) {
+    if (i >= kMaxFidelityRows) {
       rest_ns += row.ns;
       continue;
     }
@@ -124,14 +124,14 @@ void AddNodesJson(const Report& report, Json& json) {
 }
 
 // Each row's cause is a line below it.
-std::string OffendersText(const Report& report, const Style& style) {
+std::string TopDifferencesText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   if (!HasRecordedTimes(report)) {
     return "";
   }
   Table table(
       {"operation", "count", "recorded", ReplayedName(report.verdict), RatioName(report.verdict)});
-  for (const OffenderRow& row : details.offenders) {
+  for (const TopDifferenceRow& row : details.top_differences) {
     table.Add({Fit(row.name, 40), fmt::format("{}", row.count), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns),
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)},
@@ -142,7 +142,7 @@ std::string OffendersText(const Report& report, const Style& style) {
              : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
 }
 
-Json OffenderJson(const OffenderRow& row) {
+Json TopDifferenceJson(const TopDifferenceRow& row) {
   return {{"name", row.name},
           {"class", row.op_class},
           {"kernel", row.kernel},
@@ -152,9 +152,9 @@ Json OffenderJson(const OffenderRow& row) {
           {"likely_cause", row.cause}};
 }
 
-void AddOffendersJson(const Report& report, Json& json) {
+void AddTopDifferencesJson(const Report& report, Json& json) {
   const FidelityDetails& details = report.details;
-  json["fidelity"]["offenders"] = RowsJson(details.offenders, OffenderJson);
+  json["fidelity"]["offenders"] = RowsJson(details.top_differences, TopDifferenceJson);
 }
 
 std::string CriticalPathText(const Report& report, const Style& style) {
@@ -181,7 +181,7 @@ std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
                RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
-  for (std::size_t i = 0; i < std::min(details.actors.size(), kMostFidelityRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.actors.size(), kMaxFidelityRows); ++i) {
     const ActorRow& row = details.actors[i];
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
@@ -193,7 +193,7 @@ std::string ActorsText(const Report& report, const Style& style) {
       table.Empty()
           ? ""
           : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
-  return text + RowsLeftOut(details.actors.size(), kMostFidelityRows, "more");
+  return text + RowsLeftOut(details.actors.size(), kMaxFidelityRows, "more");
 }
 
 Json ActorJson(const ActorRow& row) {
@@ -215,7 +215,7 @@ std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
                ReplayedName(report.verdict), RatioName(report.verdict)});
-  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMostFidelityRows); ++i) {
+  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMaxFidelityRows); ++i) {
     const OverlapRow& row = details.overlap[i];
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
@@ -228,7 +228,7 @@ std::string OverlapText(const Report& report, const Style& style) {
                                          "exposed: no operation of the rank runs meanwhile; "
                                          "waiting for other ranks included") +
                                      table.Text(2);
-  return text + RowsLeftOut(details.overlap.size(), kMostFidelityRows, "more");
+  return text + RowsLeftOut(details.overlap.size(), kMaxFidelityRows, "more");
 }
 
 Json OverlapJson(const OverlapRow& row) {
@@ -268,7 +268,7 @@ Section NodesSection() {
 }
 
 Section OperationsSection() {
-  return {.name = "operations", .console = OffendersText, .json = AddOffendersJson};
+  return {.name = "operations", .console = TopDifferencesText, .json = AddTopDifferencesJson};
 }
 
 Section CriticalPathSection() {

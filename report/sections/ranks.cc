@@ -50,7 +50,7 @@ std::string MonitoredRanks(const Report& report, const Style& style) {
     return "";
   }
   Table table({"rank", "host", "time"});
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     table.Add(
         {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
@@ -75,7 +75,7 @@ std::string RanksText(const Report& report, const Style& style) {
   AddIf(replayed, header, {"real"});
   AddIf(recorded, header, {"host", "wait", "gaps"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMostRankRows); ++i) {
+  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
     const RankRow& row = report.ranks[i];
     std::vector<std::string> cells = {fmt::format("{}", row.rank)};
     AddIf(classes, cells, {fmt::format("{}", row.alike), Fit(row.members, 30)});

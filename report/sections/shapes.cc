@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostShapes = 40;
+constexpr std::size_t kMaxShapes = 40;
 
 std::string ShapesText(const Report& report, const Style& style) {
   const Verdict& verdict = report.verdict;
@@ -24,7 +24,7 @@ std::string ShapesText(const Report& report, const Style& style) {
   AddIf(recorded, header, {RatioName(verdict)});
   AddIf(sources, header, {"times from"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMostShapes); ++i) {
+  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMaxShapes); ++i) {
     const ShapeRow& row = report.shapes[i];
     const std::int64_t compared_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
     std::vector<std::string> cells = {Fit(row.name, sources ? 22 : 26),
@@ -44,7 +44,7 @@ std::string ShapesText(const Report& report, const Style& style) {
                                           recorded ? "recorded " : "",
                                           verdict.untraced ? "; recorded less tracing" : "")) +
                           table.Text(2);
-  return text + RowsLeftOut(report.shapes.size(), kMostShapes, "rows more");
+  return text + RowsLeftOut(report.shapes.size(), kMaxShapes, "rows more");
 }
 
 Json ShapeJson(const ShapeRow& row) {

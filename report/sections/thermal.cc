@@ -12,8 +12,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostIntervals = 8;
-constexpr std::size_t kMostThermalRows = 12;
+constexpr std::size_t kMaxIntervals = 8;
+constexpr std::size_t kMaxThermalRows = 12;
 
 std::string Modelled(bool modelled) { return modelled ? " (modelled)" : ""; }
 
@@ -44,7 +44,7 @@ std::string IntervalTable(const ThrottleRow& row) {
   std::stable_sort(longest.begin(), longest.end(),
                    [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
   Table table({"from", "for", "reasons", "clock", "lost", "ran meanwhile"});
-  for (std::size_t i = 0; i < std::min(longest.size(), kMostIntervals); ++i) {
+  for (std::size_t i = 0; i < std::min(longest.size(), kMaxIntervals); ++i) {
     const ThrottleInterval& interval = *longest[i];
     table.Add({DurationText(interval.begin_ns), DurationText(interval.length_ns),
                Fit(fmt::format("{}", fmt::join(interval.reasons, ", ")), 28),
@@ -52,7 +52,7 @@ std::string IntervalTable(const ThrottleRow& row) {
                Fit(MostText(interval.classes, 3), 32)});
   }
   const std::string text = table.Text(1);
-  return text + RowsLeftOut(longest.size(), kMostIntervals, "shorter ones");
+  return text + RowsLeftOut(longest.size(), kMaxIntervals, "shorter ones");
 }
 
 std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
@@ -94,7 +94,7 @@ std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
 
 std::string PeakText(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
-  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMostThermalRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMaxThermalRows); ++i) {
     const PowerPeakRow& row = thermal.peaks[i];
     table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 14) +
                    Modelled(row.modelled),
@@ -108,12 +108,12 @@ std::string PeakText(const ThermalDetails& thermal, const Style& style) {
                                          : Heading(style, "Power peaks",
                                                    "stretches above mean + 2 standard deviations") +
                                                table.Text();
-  return text + RowsLeftOut(thermal.peaks.size(), kMostThermalRows, "rows more");
+  return text + RowsLeftOut(thermal.peaks.size(), kMaxThermalRows, "rows more");
 }
 
 std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
-  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMostThermalRows); ++i) {
+  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMaxThermalRows); ++i) {
     const HeatingRow& row = thermal.heating[i];
     table.Add({DeviceText(row.device, row.devices, 24) + " " + Fit(row.metric, 20) +
                    Modelled(row.modelled),
@@ -122,7 +122,7 @@ std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
                fmt::format("{:+.1f}", row.celsius_per_minute)});
   }
   const std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
-  return text + RowsLeftOut(thermal.heating.size(), kMostThermalRows, "rows more");
+  return text + RowsLeftOut(thermal.heating.size(), kMaxThermalRows, "rows more");
 }
 
 std::string ThermalText(const Report& report, const Style& style) {

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMostCollectives = 24;
+constexpr std::size_t kMaxCollectives = 24;
 
 std::string TransfersText(const Report& report, const Style& style) {
   if (report.collectives.empty()) {
@@ -37,7 +37,7 @@ std::string TransfersText(const Report& report, const Style& style) {
   AddIf(recorded, header, {"recorded"});
   AddIf(true, header, {ReplayedName(report.verdict), "algbw", "busbw"});
   Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(rows.size(), kMostCollectives); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kMaxCollectives); ++i) {
     const CollectiveRow& row = *rows[i];
     std::vector<std::string> cells = {row.name, Fit(row.group, 12)};
     AddIf(replayed, cells, {std::string(Name(row.mode))});
@@ -54,7 +54,7 @@ std::string TransfersText(const Report& report, const Style& style) {
               fmt::format("{}median from the last arrival; GB/s of 10^9 bytes",
                           HasClasses(report) ? "all groups of a role; " : "")) +
       table.Text(replayed ? 3 : 2);
-  return text + RowsLeftOut(rows.size(), kMostCollectives, "rows more");
+  return text + RowsLeftOut(rows.size(), kMaxCollectives, "rows more");
 }
 
 Json CollectiveJson(const CollectiveRow& row) {

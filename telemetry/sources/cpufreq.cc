@@ -10,8 +10,8 @@ namespace reprise {
 namespace {
 
 constexpr double kHertzPerKilohertz = 1e3;
-// Reading a clock may interrupt its CPU; a few, spread over the machine, tell what is needed.
-constexpr std::size_t kMostCpus = 8;
+// Reading a clock may interrupt its CPU; a few, spread over the machine, are enough.
+constexpr std::size_t kMaxCpus = 8;
 
 class CpufreqSource : public Source {
  public:
@@ -55,7 +55,7 @@ SourceKind::Opened OpenCpufreq(const SourceOptions& options) {
     }
   }
   std::vector<PseudoFile> files;
-  const std::size_t wanted = std::min(kMostCpus, paths.size());
+  const std::size_t wanted = std::min(kMaxCpus, paths.size());
   for (std::size_t i = 0; i < wanted; ++i) {
     auto file = PseudoFile::Open(paths[i * paths.size() / wanted]);
     if (file) {

@@ -4,7 +4,7 @@
 
 #include "cli/kernel_bench_report.h"
 #include "kernels/backend.h"
-#include "kernels/peer.h"
+#include "kernels/baseline.h"
 #include "tests/skip.h"
 
 namespace reprise {
@@ -35,11 +35,11 @@ class OnDevice : public testing::TestWithParam<std::string> {
     device_ = std::move(*device);
   }
   // The quickest way through: each case once.
-  KernelBenchResult Run(const std::string& filter, bool peers) {
+  KernelBenchResult Run(const std::string& filter, bool baselines) {
     options_.filter = filter;
     options_.repeats = 1;
     options_.min_time_ns = 0;
-    options_.peers = peers;
+    options_.baselines = baselines;
     auto result = RunKernelBench(*device_, options_, [&](const KernelBenchRow&) { ++rows_; });
     EXPECT_TRUE(result) << result.error().message;
     return result ? *result : KernelBenchResult();
@@ -75,16 +75,16 @@ TEST_P(OnDevice, JsonHasTheNumbersAndTheLimits) {
   }
 }
 
-TEST_P(OnDevice, PeersStandBesideOurs) {
+TEST_P(OnDevice, BaselinesAreMeasuredBesideOurs) {
   const KernelBenchResult result = Run("bmm", true);
-  EXPECT_EQ(rows_, 2 * (1 + result.peers.size()));
-  const Peers peers = device_->OpenPeers({});
-  EXPECT_EQ(result.peers.size(), peers.here.size());
-  EXPECT_EQ(result.absent_peers, peers.absent);
+  EXPECT_EQ(rows_, 2 * (1 + result.baselines.size()));
+  const Baselines baselines = device_->OpenBaselines({});
+  EXPECT_EQ(result.baselines.size(), baselines.here.size());
+  EXPECT_EQ(result.absent_baselines, baselines.absent);
   const std::string text = KernelBenchText(device_->info(), options_, result);
-  for (const auto& peer : result.peers) {
-    EXPECT_THAT(text, HasSubstr("# peer: " + peer.name));
-    EXPECT_NE(peer.version, "");
+  for (const auto& baseline : result.baselines) {
+    EXPECT_THAT(text, HasSubstr("# baseline: " + baseline.name));
+    EXPECT_NE(baseline.version, "");
   }
 }
 

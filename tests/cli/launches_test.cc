@@ -12,7 +12,7 @@
 #include "kernels/host/host_lowering.h"
 #include "kernels/program_lowering.h"
 #include "replayer/known_work.h"
-#include "replayer/lowering.h"
+#include "replayer/planned_launches.h"
 #include "replayer/work_cap.h"
 
 namespace reprise {

@@ -1,7 +1,6 @@
-#include "collectives/bench/bench.h"
-
 #include <gtest/gtest.h>
 
+#include "collectives/bench/collective_bench.h"
 #include "tests/collectives/spmd.h"
 
 namespace reprise::testing {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "collectives/half.h"
+#include "collectives/host_reduction.h"
 #include "collectives/pattern.h"
-#include "collectives/reduce.h"
 
 namespace reprise {
 namespace {

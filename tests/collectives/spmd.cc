@@ -9,8 +9,8 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/group.h"
+#include "collectives/host_reduction.h"
 #include "collectives/layout.h"
-#include "collectives/reduce.h"
 #include "core/clock.h"
 
 namespace reprise::testing {

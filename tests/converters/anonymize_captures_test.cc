@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "converters/anonymize/anonymize.h"
-#include "converters/anonymize/compare.h"
+#include "converters/anonymize/set_comparison.h"
 #include "converters/audit/audit.h"
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"

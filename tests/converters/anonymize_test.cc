@@ -11,7 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "converters/anonymize/compare.h"
+#include "converters/anonymize/set_comparison.h"
 #include "converters/audit/audit.h"
 #include "converters/converter.h"
 #include "et_schema/io.h"

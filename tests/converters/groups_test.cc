@@ -1,12 +1,11 @@
 // Which process group a transfer belongs to: as recorded, or the one assignment that fits.
-#include "converters/pytorch/groups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
 
 #include "converters/pytorch/group_inference.h"
+#include "converters/pytorch/group_table.h"
 #include "converters/pytorch/process_groups.h"
 
 namespace reprise::pytorch {

@@ -10,7 +10,7 @@
 #include "converters/converter.h"
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
-#include "converters/pytorch/operations.h"
+#include "converters/pytorch/operation_list.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

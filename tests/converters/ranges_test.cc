@@ -1,9 +1,8 @@
 // The ranges that a program marked, from captures into the trace's metadata.
-#include "converters/pytorch/ranges.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "converters/pytorch/marked_ranges.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

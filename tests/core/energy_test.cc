@@ -1,8 +1,8 @@
-#include "core/energy.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "core/sampled_energy.h"
 
 namespace reprise {
 namespace {

@@ -26,14 +26,14 @@ ValueCounts CountOf(DType dtype, const std::vector<T>& values, std::vector<std::
 }
 
 TEST(ValueCounts, EveryTypeHasItsOwnSmallestNormal) {
-  constexpr float kLeast = std::numeric_limits<float>::min();
+  constexpr float kMin = std::numeric_limits<float>::min();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("");
-  EXPECT_EQ(CountOf<float>(
-                DType::kFloat32,
-                {kLeast, kLeast / 2, -kLeast / 2, 0, -0.0F, 1, kInfinity, -kInfinity, nan, -nan},
-                {10}, {1}),
-            (ValueCounts{10, 2, 2, 2}));
+  EXPECT_EQ(
+      CountOf<float>(DType::kFloat32,
+                     {kMin, kMin / 2, -kMin / 2, 0, -0.0F, 1, kInfinity, -kInfinity, nan, -nan},
+                     {10}, {1}),
+      (ValueCounts{10, 2, 2, 2}));
   EXPECT_EQ(CountOf<double>(DType::kFloat64, {1e-308, 1e-300, INFINITY, NAN}, {4}, {1}),
             (ValueCounts{4, 1, 1, 1}));
   // 2^-14 is the smallest normal half; 0x7c00 infinite, 0xfe00 no number.

@@ -38,10 +38,11 @@ class CollectivesTest(program.ProgramTest):
             self.replay(self.convert(case), "--staging-chunk", chunk, "--mode", "full", ranks=4)
             self.assertEqual(self.report["coverage"]["real"], 1, case)
 
-    def test_ranks_fold_on_fewer_processes(self):
-        for case in ("gloo_comms/moe_ep4", "gloo_comms/gpt_pp4"):
+    def test_processes_with_several_ranks(self):
+        for case, ranks, args in (("gloo_comms/moe_ep4", 2, ("--ranks-per-process", "2")),
+                                  ("gloo_comms/gpt_pp4", 3, ("--fold", "4"))):
             trace = self.convert(case)
-            text = self.replay(trace, "--fold", "4", "--check", ranks=3)
+            text = self.replay(trace, *args, "--check", ranks=ranks)
             self.assertIn("every transfer correct", text)
             self.assertEqual(len(self.report["ranks"]), 4)
             self.assertEqual(self.report["coverage"]["real"], 1)
@@ -49,16 +50,17 @@ class CollectivesTest(program.ProgramTest):
 
     def test_sixty_four_ranks_on_eight_processes(self):
         trace = self.convert("gloo/gpt_ddp4")
-        text = self.replay(trace, "--one-trace", "0", "--fold", "64", "--mode", "comm", "--time-scale",
+        text = self.replay(trace, "--one-trace", "0", "--ranks-per-process", "8", "--mode", "comm", "--time-scale",
                            "0.01", "--check", ranks=8)
         self.assertIn("every transfer correct", text)
         self.assertEqual(len(self.report["ranks"]), 64)
 
     def test_a_wrong_number_of_ranks_is_refused(self):
         trace = self.convert("gloo/gpt_ddp4")
-        self.assertIn("--fold 4", self.replay(trace, ranks=2, expect=2))
-        refused = self.replay(trace, "--fold", "3", ranks=2, expect=2)
-        self.assertEqual(refused.count("has 4 ranks, but 3 were started"), 1)  # of two processes
+        self.assertIn("with --ranks-per-process N, 4/N processes", self.replay(trace, ranks=2, expect=2))
+        for args, started in ((("--ranks-per-process", "3"), 6), (("--fold", "3"), 3)):
+            refused = self.replay(trace, *args, ranks=2, expect=2)
+            self.assertEqual(refused.count(f"has 4 ranks, but {started} were started"), 1)  # of two processes
         self.assertIn("start fewer", self.replay(trace, "--fold", "1", ranks=2, expect=2))
 
     def test_sweep_measures_all_ways_and_checks_them(self):

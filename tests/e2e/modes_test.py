@@ -151,7 +151,7 @@ class ModesTest(program.ProgramTest):
                 name.unlink()  # one file of a larger job is enough
         for ranks in (1, 3):
             text = self.replay(trace, *LIVE, "--one-trace", ranks=ranks)
-            self.assertRegex(text, rf"one trace: {ranks} ranks? plays? what rank 2 of 4 recorded")
+            self.assertRegex(text, rf"one trace: {ranks} ranks? replays? what rank 2 of 4 recorded")
             self.assertIn("(14 verified on rank 0)", text)
             self.assertEqual(self.options["one_trace"], "2")
         self.assertIn("no file of rank 1", self.replay(trace, "--one-trace", "1", expect=2))

@@ -224,6 +224,21 @@ class RunsTest(program.ConvertedTest):
         self.assertIn(str(self.dir / "run"), done.stdout)
         self.assertEqual(len(self.run_json("report", self.dir / "run")["ranks"]), 2)
 
+    def test_processes_with_several_ranks(self):
+        args = ("replay", self.trace, "-o", self.dir / "out", *self.PART[2:])
+        self.run_program(*args, "--runs", 1, "--ranks-per-process", 2)
+        self.assertEqual(len(self.run_json("report", self.dir / "out/run1")["ranks"]), 4)
+        done = self.run_program(*args, "--runs", 1, "--ranks-per-process", 3, "--force", expect=USAGE)
+        self.assertIn("--ranks-per-process 3: it does not divide the 4 ranks to replay", done.stderr)
+
+    def test_the_former_name_of_ranks_per_process(self):
+        args = ("replay", self.trace, "-o", self.dir / "run", *self.PART[2:], "--fold", 4)
+        done = self.run_program(*args)
+        self.assertEqual(done.stderr.count("--fold is renamed"), 1)
+        self.assertEqual(len(self.run_json("report", self.dir / "run")["ranks"]), 4)
+        done = self.run_program(*args, "--ranks-per-process", 2, "--force", expect=USAGE)
+        self.assertIn("--ranks-per-process", done.stderr)
+
     def test_a_run_that_fails_ends_them(self):
         done = self.run_program("replay", self.trace, "-o", self.dir / "out", *self.PART, "--runs", 2, "--processes",
                                 3, expect=USAGE)
@@ -245,7 +260,7 @@ class RunsTest(program.ConvertedTest):
         self.assertIn("has 4 ranks, but 1 was started: use mpirun -n 4 reprise replay "
                       f"{self.trace} -o {self.dir / 'run'} …", done.stderr)
         self.assertIn("--processes 4", done.stderr)
-        self.assertIn("--fold 4", done.stderr)
+        self.assertIn("with --ranks-per-process N, 4/N processes", done.stderr)
 
 
 if __name__ == "__main__":

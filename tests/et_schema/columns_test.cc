@@ -183,11 +183,11 @@ TEST(Columns, BlocksOfLargeMessages) {
     node.BytesField(2, std::string(random() % 7'000'000, static_cast<char>('a' + i)));
     file += Framed(node.bytes());
   }
-  EXPECT_GT(file.size(), columns::kMostBlockBytes);
+  EXPECT_GT(file.size(), columns::kMaxBlockBytes);
   ThereAndBack(file);
   EXPECT_EQ(*Encode(file, 100'000), *Encode(file));
   WireBuffer node;
-  node.BytesField(2, std::string(columns::kMostBlockBytes, 'x'));
+  node.BytesField(2, std::string(columns::kMaxBlockBytes, 'x'));
   EXPECT_THAT(Encode(Framed("") + Framed(node.bytes())).error().message, HasSubstr("up to 15 MiB"));
 }
 

@@ -10,10 +10,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int32_t kRanks = 8;
-  constexpr std::size_t kMostConstraints = 256;
+  constexpr std::size_t kMaxConstraints = 256;
   constexpr std::size_t kRecordBytes = 1 + 2 * sizeof(std::int64_t);
   std::vector<reprise::ClockConstraint> constraints;
-  for (; size >= kRecordBytes && constraints.size() < kMostConstraints;
+  for (; size >= kRecordBytes && constraints.size() < kMaxConstraints;
        data += kRecordBytes, size -= kRecordBytes) {
     reprise::ClockConstraint one{.rank_a = data[0] % kRanks, .rank_b = data[0] / 16 % kRanks};
     std::memcpy(&one.end_ns_a, data + 1, sizeof(one.end_ns_a));

@@ -11,13 +11,13 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace pytorch = reprise::pytorch;
   constexpr std::size_t kRecordBytes = 3 + 2 * sizeof(std::int64_t);
-  constexpr std::size_t kMostOfRank = 32;
+  constexpr std::size_t kMaxOfRank = 32;
   constexpr std::int32_t kRanks = 4;
   std::deque<pytorch::CommArguments> arguments;
   std::vector<std::vector<pytorch::InferenceTransfer>> by_rank(kRanks);
   for (; size >= kRecordBytes; data += kRecordBytes, size -= kRecordBytes) {
     auto& own = by_rank[data[0] % kRanks];
-    if (own.size() == kMostOfRank) {
+    if (own.size() == kMaxOfRank) {
       continue;
     }
     pytorch::CommArguments& one = arguments.emplace_back();

@@ -9,7 +9,7 @@
 
 #include "converters/pytorch/host_trace.h"
 #include "converters/pytorch/kineto.h"
-#include "converters/pytorch/operations.h"
+#include "converters/pytorch/operation_list.h"
 #include "converters/pytorch/plain_nodes.h"
 #include "tests/converters/same_nodes.h"
 

@@ -12,12 +12,12 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace pytorch = reprise::pytorch;
   static const std::vector<std::string> kNames = {"a", "b", "c", "d", "e", "f", "g", "h"};
-  constexpr std::int64_t kMostNs = std::int64_t{1} << 61;  // a base and an offset, each below this
+  constexpr std::int64_t kMaxNs = std::int64_t{1} << 61;  // a base and an offset, each below this
   constexpr std::size_t kRecordBytes = 2 + 2 * sizeof(std::int64_t);
-  constexpr std::size_t kMostRecords = 400;
+  constexpr std::size_t kMaxRecords = 400;
   pytorch::HostTrace host;
   pytorch::KinetoTrace kineto;
-  for (; size >= kRecordBytes && host.nodes.size() + kineto.events.size() < kMostRecords;
+  for (; size >= kRecordBytes && host.nodes.size() + kineto.events.size() < kMaxRecords;
        data += kRecordBytes, size -= kRecordBytes) {
     std::int64_t a = 0;
     std::int64_t b = 0;
@@ -36,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       pytorch::KinetoEvent& event = kineto.events.emplace_back();
       event.name = name;
       event.thread = thread;
-      event.start_ns = a % kMostNs;
-      event.end_ns = std::max(event.start_ns, b % kMostNs);
+      event.start_ns = a % kMaxNs;
+      event.end_ns = std::max(event.start_ns, b % kMaxNs);
       event.seq_id = data[1] / 4;
       event.ev_idx = (data[1] & 0x80U) != 0 ? a : -1;
       event.annotation = (data[0] & 0x40U) != 0;

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <set>
 
+#include "kernels/baseline.h"
 #include "kernels/call_lowering.h"
-#include "kernels/peer.h"
 #include "kernels/samples.h"
 #include "tests/kernels/on_backend.h"
 

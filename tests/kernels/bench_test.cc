@@ -1,14 +1,14 @@
-// What `reprise bench kernels` stands on: cases, probes, operands, peers. No times are asserted.
-#include "kernels/bench/bench.h"
-
+// What `reprise bench kernels` stands on: cases, probes, operands, baselines. No times are
+// asserted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "kernels/baseline.h"
 #include "kernels/bench/bench_memory.h"
+#include "kernels/bench/kernel_bench.h"
 #include "kernels/ops/blas_product.h"
-#include "kernels/peer.h"
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"
 #include "tests/kernels/harness.h"
@@ -108,7 +108,7 @@ TEST_P(OnBackend, EveryCopyOfTheOperandsIsFilledAlike) {
       "aten::index", {{table}, samples::Tensors({ids})}, {{s.Tensor(DType::kFloat32, {500, 3})}}};
   const auto memory = BenchMemory::Create(*device_, call);
   ASSERT_TRUE(memory) << memory.error().message;
-  EXPECT_EQ((*memory)->copies(), BenchMemory::kMostCopies);
+  EXPECT_EQ((*memory)->copies(), BenchMemory::kMaxCopies);
   const auto stream = *device_->CreateStream(false);
   std::vector<std::int64_t> first(500), last(500);
   std::vector<float> values(21);
@@ -118,7 +118,7 @@ TEST_P(OnBackend, EveryCopyOfTheOperandsIsFilledAlike) {
     ASSERT_TRUE(stream->Finish());
   };
   read(first, 0, ids);
-  read(last, BenchMemory::kMostCopies - 1, ids);
+  read(last, BenchMemory::kMaxCopies - 1, ids);
   read(values, 3, table);
   EXPECT_EQ(first, last);
   EXPECT_THAT(first, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(7))));
@@ -152,12 +152,12 @@ TEST(SharedLibrary, AbsentOnesSayTheirNames) {
   EXPECT_THAT(library.error().message, testing::HasSubstr("libreprise_absent.so.2"));
 }
 
-// The peer's result must be the same product, or it would be compared with something else.
-TEST_P(OnBackend, PeersComputeTheSameProducts) {
-  const Peers peers = device_->OpenPeers({});
-  if (peers.here.empty()) {
-    REPRISE_SKIP("baselines",
-                 peers.absent.empty() ? "this backend has no peers" : peers.absent.front());
+// The baseline's result must be the same product, or it would be compared with something else.
+TEST_P(OnBackend, BaselinesComputeTheSameProducts) {
+  const Baselines baselines = device_->OpenBaselines({});
+  if (baselines.here.empty()) {
+    REPRISE_SKIP("baselines", baselines.absent.empty() ? "this backend has no baselines"
+                                                       : baselines.absent.front());
   }
   const auto stream = *device_->CreateStream(false);
   for (const OpCall& call : {Product(DType::kFloat32, 33, 20, 17, true), BatchedProduct()}) {
@@ -175,14 +175,14 @@ TEST_P(OnBackend, PeersComputeTheSameProducts) {
     };
     download(expected);
     ASSERT_TRUE(kernel->Reference(call, expected));
-    for (const auto& peer : peers.here) {
-      ASSERT_TRUE(peer->Supports(call)) << peer->name();
-      const auto launch = peer->Prepare(call, (*memory)->copy(0));
+    for (const auto& baseline : baselines.here) {
+      ASSERT_TRUE(baseline->Supports(call)) << baseline->name();
+      const auto launch = baseline->Prepare(call, (*memory)->copy(0));
       ASSERT_TRUE(launch) << launch.error().message;
       ASSERT_TRUE(stream->Enqueue(**launch));
       ASSERT_TRUE(stream->Finish());
       download(actual);
-      EXPECT_EQ(Difference(actual, expected, kernel->tolerance()), "") << peer->name();
+      EXPECT_EQ(Difference(actual, expected, kernel->tolerance()), "") << baseline->name();
     }
   }
 }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/lowering.h"
+#include "kernels/device_lowering.h"
 #include "kernels/samples.h"
 
 namespace reprise {

@@ -11,7 +11,7 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_lowering.h"
-#include "kernels/host/torch_peer.h"
+#include "kernels/host/torch_baseline.h"
 #include "kernels/host/torch_provider.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
@@ -58,18 +58,18 @@ class Torch : public testing::Test {
 };
 
 // One storage each, of `floats` numbers, which may be adopted.
-class Tenants : public Bindings {
+class Aliases : public Bindings {
  public:
-  explicit Tenants(std::int64_t floats, bool only_tasks = false)
+  explicit Aliases(std::int64_t floats, bool only_tasks = false)
       : base_(*HostBuffer::Allocate(4 * floats, true)),
         other_(*HostBuffer::Allocate(4 * floats, true)) {
-    tenants_.push_back(other_->Tenant(only_tasks));
+    aliases_.push_back(other_->Alias(only_tasks));
     for (int i = 0; i < 3; ++i) {
-      tenants_.push_back(base_->Tenant(only_tasks));
+      aliases_.push_back(base_->Alias(only_tasks));
     }
   }
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override {
-    return tenants_.at(static_cast<std::size_t>(incarnation)).get();
+    return aliases_.at(static_cast<std::size_t>(incarnation)).get();
   }
   [[nodiscard]] float* Floats(std::int64_t incarnation) const {
     return reinterpret_cast<float*>(Find(incarnation)->host_data());
@@ -77,7 +77,7 @@ class Tenants : public Bindings {
 
  private:
   std::unique_ptr<HostBuffer> base_, other_;
-  std::vector<std::unique_ptr<Buffer>> tenants_;  // the first has a buffer for itself
+  std::vector<std::unique_ptr<Buffer>> aliases_;  // the first has a buffer for itself
 };
 
 // A call's storages in the host backend's memory.
@@ -139,7 +139,7 @@ TEST_F(Torch, ReadsItsResultsWhereTheyAre) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);
   {
-    const Tenants memory(4);
+    const Aliases memory(4);
     float* const planned = memory.Floats(1);
     memory.Floats(0)[0] = -1;
     memory.Floats(0)[1] = 2;
@@ -174,7 +174,7 @@ TEST_F(Torch, FreesAResultWithItsLastUser) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);
   for (const bool only_tasks : {true, false}) {
-    const Tenants memory(4, only_tasks);
+    const Aliases memory(4, only_tasks);
     float* const planned = memory.Floats(1);
     memory.Floats(0)[0] = 5;
     const OpCall make{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
@@ -198,7 +198,7 @@ TEST_F(Torch, FreesAResultWithItsLastUser) {
 TEST_F(Torch, CopiesAResultThatIsLaidOutOtherwise) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);
-  const Tenants memory(8);
+  const Aliases memory(8);
   float* const planned = memory.Floats(1);
   memory.Floats(0)[0] = 3;
   TensorDesc strided = FloatsIn(1, 4);
@@ -242,7 +242,7 @@ TEST_F(Torch, DoesWhatNoKernelDoes) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);
   const Kernel& kernel = torch_->stand_in();
-  const Tenants memory(4);
+  const Aliases memory(4);
   const DeviceInfo& info = device_->info();
   const auto run = [&](const OpCall& call) {
     EXPECT_TRUE(kernel.Supports(call));
@@ -264,7 +264,7 @@ TEST_F(Torch, DoesWhatNoKernelDoes) {
 TEST_F(Torch, SaysWhatPyTorchSaid) {
   Use(STAND_IN_TORCH);
   ASSERT_NE(torch_, nullptr);
-  const Tenants memory(4);
+  const Aliases memory(4);
   const OpCall gelu{
       "aten::gelu", {Value{FloatsIn(0, 4)}, samples::Text("tanh")}, {Value{FloatsIn(1, 4)}}};
   const Status refused = RunOf(*torch_->TaskFor(gelu, memory));
@@ -280,22 +280,22 @@ TEST_F(Torch, SaysWhatPyTorchSaid) {
   EXPECT_THAT(other.error().message, HasSubstr("PyTorch 2.10 and later"));
 }
 
-TEST_F(Torch, IsAPeerWhoseNewResultsAreFreed) {
+TEST_F(Torch, IsABaselineWhoseNewResultsAreFreed) {
   const auto device = OpenHostDevice({});
   ASSERT_TRUE(device);
-  const auto unnamed = OpenTorchPeer("");
+  const auto unnamed = OpenTorchBaseline("");
   ASSERT_FALSE(unnamed);
   EXPECT_THAT(unnamed.error().message, HasSubstr("not named with --torch"));
   {
-    const auto peer = OpenTorchPeer(STAND_IN_TORCH);
-    ASSERT_TRUE(peer) << peer.error().message;
-    EXPECT_EQ((*peer)->name(), "PyTorch");
-    EXPECT_THAT((*peer)->version(), testing::StartsWith("2.10 (/"));
-    const Tenants memory(4);
+    const auto baseline = OpenTorchBaseline(STAND_IN_TORCH);
+    ASSERT_TRUE(baseline) << baseline.error().message;
+    EXPECT_EQ((*baseline)->name(), "PyTorch");
+    EXPECT_THAT((*baseline)->version(), testing::StartsWith("2.10 (/"));
+    const Aliases memory(4);
     float* const planned = memory.Floats(1);
     const OpCall relu{"aten::relu", {Value{FloatsIn(0, 4)}}, {Value{FloatsIn(1, 4)}}};
-    ASSERT_TRUE((*peer)->Supports(relu));
-    const auto launch = (*peer)->Prepare(relu, memory);
+    ASSERT_TRUE((*baseline)->Supports(relu));
+    const auto launch = (*baseline)->Prepare(relu, memory);
     ASSERT_TRUE(launch) << launch.error().message;
     const auto stream = *(*device)->CreateStream(false);
     const int before = Ask("stand_in_torch_calls");

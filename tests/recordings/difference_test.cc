@@ -1,16 +1,15 @@
 // Sums, shares of peaks, idle time, ranks and passes, on recordings made by hand.
-#include "recordings/difference.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "recordings/inference.h"
-#include "recordings/power.h"
 #include "recordings/ranks.h"
 #include "recordings/ranks_json.h"
 #include "recordings/read.h"
+#include "recordings/recording_difference.h"
+#include "recordings/run_power.h"
 #include "recordings/show.h"
 
 namespace reprise {

@@ -1,9 +1,8 @@
-#include "replayer/choices.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "replayer/device_choice.h"
+#include "replayer/option_texts.h"
 
 namespace reprise {
 namespace {

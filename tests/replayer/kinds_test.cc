@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/choices.h"
 #include "replayer/estimate.h"
 #include "replayer/known_work.h"
+#include "replayer/option_texts.h"
 #include "replayer/plan.h"
 #include "replayer/work_cap.h"
 #include "tests/replayer/small_trace.h"

@@ -169,8 +169,8 @@ class OrderRank {
           [this](const std::string& group) { return set_.groups.at(group); },
           {.progress = [this] { return engine_->GetProgress(); },
            .state = [this] { return engine_->GetState(); },
-           .give_up = [this](const Error& told,
-                             const Error& found) { engine_->GiveUp(told, found); },
+           .give_up = [this](const Error& reported,
+                             const Error& found) { engine_->GiveUp(reported, found); },
            .interrupted = {}});
       ran = Iterate();
     }

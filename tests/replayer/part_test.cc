@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/choices.h"
 #include "replayer/dry.h"
+#include "replayer/option_texts.h"
 #include "replayer/rank_mapping.h"
 #include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"
@@ -109,14 +109,14 @@ TEST_F(PartTest, ARangeThatHoldsOneSideOfATransferIsRefusedOnEveryRank) {
   request.options.part.range = "sync";
   for (const Error& error : Run(request, 2)) {
     EXPECT_EQ(error.kind, ErrorKind::kBadInput);
-    EXPECT_THAT(error.message, HasSubstr("all_reduce #1 is in what rank 0 plays"));
-    EXPECT_THAT(error.message, HasSubstr("not in what rank 1 plays"));
+    EXPECT_THAT(error.message, HasSubstr("all_reduce #1 is in what rank 0 replays"));
+    EXPECT_THAT(error.message, HasSubstr("not in what rank 1 replays"));
   }
   request.options.part.ranks = {1};
   EXPECT_EQ(Run(request, 1)[0].message, "");
 }
 
-TEST_F(PartTest, ARangeWithTransfersIsPlayedOnEveryRank) {
+TEST_F(PartTest, ARangeWithTransfersIsReplayedOnEveryRank) {
   ThreadTrace trace = Example();
   trace.ranges = {{"sync", 1, 0, trace.end_ns / 2, 0}};
   WriteSet({trace, trace});
@@ -148,7 +148,7 @@ TEST_F(PartTest, RanksAreToldOfTheSetThatOneOfThemReads) {
   }
 }
 
-TEST_F(PartTest, NotesSayWhatWasPlayed) {
+TEST_F(PartTest, NotesSayWhatWasReplayed) {
   WriteSet({Example(), Example()});
   ReplayRequest request = Request();
   request.options.part.ranks = {1};

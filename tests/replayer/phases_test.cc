@@ -1,10 +1,9 @@
 // Phases and batch, concluded from small traces and from a bundled capture.
-#include "replayer/phases.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "replayer/step_batch.h"
+#include "replayer/training_phases.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "replayer/choices.h"
 #include "replayer/memory_plan.h"
+#include "replayer/option_texts.h"
 #include "tests/replayer/small_trace.h"
 #include "tests/replayer/stream_trace.h"
 

@@ -128,10 +128,10 @@ Status Across(const RankMapping& mapping, Plans& plans, const Stage& stage) {
   return outcomes.front();
 }
 
-Plans Played(const RankMapping& mapping, CommKind kind, bool uneven) {
+Plans Replayed(const RankMapping& mapping, CommKind kind, bool uneven) {
   Plans plans;
-  for (std::size_t rank = 0; rank < mapping.played.size(); ++rank) {
-    CommSpec spec = Recorded(kind, mapping.played[rank], uneven);
+  for (std::size_t rank = 0; rank < mapping.replayed.size(); ++rank) {
+    CommSpec spec = Recorded(kind, mapping.replayed[rank], uneven);
     spec.outside = !MapTransfer(mapping, static_cast<std::int32_t>(rank), spec);
     plans.push_back({{rank + 10, spec}});
   }
@@ -158,7 +158,7 @@ TEST(RankMapping, EveryCollectiveFitsEverySubset) {
          std::vector<std::vector<std::int32_t>>{{1}, {0, 1, 2}, {6, 1, 3, 0, 7}, {1, 5}, {4, 5}}) {
       for (const CommKind kind : kCollectives) {
         for (const bool uneven : {false, true}) {
-          Played(Mapped({.ranks = ranks, .group_sizes = sizes}), kind, uneven);
+          Replayed(Mapped({.ranks = ranks, .group_sizes = sizes}), kind, uneven);
         }
       }
     }
@@ -171,7 +171,7 @@ TEST(RankMapping, EveryCollectiveFitsOneTraceOnAnyNumberOfRanks) {
       for (const std::int32_t trace_rank : {1, 5}) {  // a root, and one that is none
         for (const CommKind kind : kCollectives) {
           for (const bool uneven : {false, true}) {
-            Played(
+            Replayed(
                 Mapped({.one_trace = true, .trace_rank = trace_rank, .group_sizes = sizes}, size),
                 kind, uneven);
           }
@@ -185,7 +185,7 @@ TEST(RankMapping, KeepHoldsTheWholeAndScaleTheBlock) {
   const std::vector<std::int32_t> ranks = {0, 1, 2, 5, 6};
   const auto sizes = [&](CommKind kind, GroupSizes how) {
     const CommSpec spec =
-        Played(Mapped({.ranks = ranks, .group_sizes = how}), kind, false)[0][0].spec;
+        Replayed(Mapped({.ranks = ranks, .group_sizes = how}), kind, false)[0][0].spec;
     return std::pair(spec.in_bytes / kFloat, spec.out_bytes / kFloat);
   };
   using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -201,7 +201,7 @@ TEST(RankMapping, KeepHoldsTheWholeAndScaleTheBlock) {
 }
 
 TEST(RankMapping, UnevenSplitsLoseTheRowsOfWhoIsGone) {
-  const Plans plans = Played(Mapped({.ranks = {2, 0, 5}}), CommKind::kAllToAll, true);
+  const Plans plans = Replayed(Mapped({.ranks = {2, 0, 5}}), CommKind::kAllToAll, true);
   // Rank 0 of the run was recorded as 2: 12 + 3 × to, for 0, 2 and 5 in the group's order.
   EXPECT_THAT(plans[0][0].spec.in_splits, ElementsAre(12, 18, 27));
   EXPECT_THAT(plans[0][0].spec.out_splits, ElementsAre(16, 18, 21));
@@ -267,7 +267,7 @@ TEST(RankMapping, WhoeverIsOutsideIsNotWaitedFor) {
   EXPECT_EQ(maps(CommKind::kAllReduce, -1, -1), std::tuple(true, -1, -1));
 }
 
-TEST(RankMapping, PlayAsMarksAndCountsTransfersToTheOutside) {
+TEST(RankMapping, RewriteForMarksAndCountsTransfersToTheOutside) {
   ThreadTrace trace;
   CommSpec spec = AllReduceSpec(64);
   spec.kind = CommKind::kSend;
@@ -277,11 +277,11 @@ TEST(RankMapping, PlayAsMarksAndCountsTransfersToTheOutside) {
   auto graph = Graph::Build(trace.Metadata(2, 8), trace.nodes);
   ASSERT_TRUE(graph);
   Diagnostics diagnostics;
-  const auto played = PlayAs(*graph, Mapped({.ranks = {4, 2}}), 1, diagnostics);
-  ASSERT_TRUE(played);
-  EXPECT_EQ(played->metadata().rank, 1);
+  const auto replayed = RewriteFor(*graph, Mapped({.ranks = {4, 2}}), 1, diagnostics);
+  ASSERT_TRUE(replayed);
+  EXPECT_EQ(replayed->metadata().rank, 1);
   EXPECT_EQ(diagnostics.CountOf("transfer_outside"), 1U);
-  const auto plan = BuildPlan(*played, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(*replayed, {}, KernelRegistry::Builtin());
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->transfers.size(), 2U);
   const Work& send = plan->work[plan->transfers[0]];
@@ -314,7 +314,7 @@ TEST(RankMapping, OneSideOfATransferIsRefused) {
   send.kind = CommKind::kSend;
   send.peer = 1;
   plans[0].push_back({19, send});
-  EXPECT_THAT(refused(), AllOf(HasSubstr("send #3"), HasSubstr("not in what rank 1 plays")));
+  EXPECT_THAT(refused(), AllOf(HasSubstr("send #3"), HasSubstr("not in what rank 1 replays")));
 }
 
 }  // namespace

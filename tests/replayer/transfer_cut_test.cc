@@ -17,7 +17,7 @@ TEST(CutOf, ChunksHoldAllBlocksAndPiecesAreNotTiny) {
   EXPECT_EQ(cut->out_blocks, 8);
   EXPECT_EQ(cut->block_bytes, 64 * kMib);
   EXPECT_EQ(cut->step_bytes, 4 * kMib / 8);
-  EXPECT_EQ(CutOf(spec, 1024, 4 * kMib)->step_bytes, kLeastPieceBytes);
+  EXPECT_EQ(CutOf(spec, 1024, 4 * kMib)->step_bytes, kMinPieceBytes);
   EXPECT_EQ(CutOf(spec, 1024, 4096)->step_bytes, 4096);
   EXPECT_EQ(CutOf(spec, 8, 4095)->step_bytes, 4092);  // whole elements
   EXPECT_EQ(CutOf(spec, 8, 3)->step_bytes, 4);        // at least one

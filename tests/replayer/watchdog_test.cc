@@ -94,8 +94,8 @@ class WatchdogTest : public ::testing::Test {
                 },
             .state = [&rank] { return rank.state; },
             .give_up =
-                [this, number](const Error& told, const Error& found) {
-                  At(number).communicator->RaiseAbort(told);
+                [this, number](const Error& reported, const Error& found) {
+                  At(number).communicator->RaiseAbort(reported);
                   const std::lock_guard lock(mutex_);
                   found_.push_back(found.message);
                 },

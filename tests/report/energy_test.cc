@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "report/energy_split.h"
 #include "report/report.h"
 #include "tests/report/synthetic_run.h"

@@ -128,16 +128,16 @@ TEST(Fidelity, HostNodesAreSqueezedWhereTheReplayMadeUpForLostTime) {
   EXPECT_EQ(Parts(details), expected);
 }
 
-TEST(Fidelity, NodesAndOffenders) {
+TEST(Fidelity, NodesAndTopDifferences) {
   const FidelityDetails details = Analyze(MakeTwoSidedRun()).details;
   ASSERT_TRUE(details.nodes);
   EXPECT_EQ(details.nodes->nodes, 4);
   EXPECT_DOUBLE_EQ(details.nodes->mean_absolute, (100 + 50 + 5 + 10) / 1500.0);
   EXPECT_DOUBLE_EQ(details.nodes->within_tenth, 900 / 1500.0);
-  ASSERT_THAT(details.offenders, SizeIs(2));
-  EXPECT_EQ(details.offenders[0].name, "op1");
-  EXPECT_EQ(details.offenders[0].replayed_ns, 950);
-  EXPECT_THAT(details.offenders[0].cause, HasSubstr("small"));
+  ASSERT_THAT(details.top_differences, SizeIs(2));
+  EXPECT_EQ(details.top_differences[0].name, "op1");
+  EXPECT_EQ(details.top_differences[0].replayed_ns, 950);
+  EXPECT_THAT(details.top_differences[0].cause, HasSubstr("small"));
   EXPECT_THAT(details.actors, SizeIs(2));
   EXPECT_EQ(details.actors[0].recorded_gaps_ns, 120);
   EXPECT_EQ(details.actors[0].replayed_gaps_ns, 145);

@@ -1,10 +1,10 @@
 #include "report/values.h"
-#include "report/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/report.h"
+#include "report/verdict.h"
 
 namespace reprise {
 namespace {
@@ -47,14 +47,14 @@ TEST(Values, AreNamedAsACauseWhereTheyAreOne) {
   gemm.recorded_ns = 100'000;
   gemm.replayed_ns = 900'000;
   report.classes = {gemm};
-  OffenderRow slower;
+  TopDifferenceRow slower;
   slower.name = "aten::bmm";
   slower.cause = "this machine or kernel is slower";
   slower.recorded_ns = 1;
   slower.replayed_ns = 9;
-  report.details.offenders = {slower};
+  report.details.top_differences = {slower};
   NameValuesAsCause(report);
-  EXPECT_THAT(report.details.offenders[0].cause, HasSubstr("20 % denormals"));
+  EXPECT_THAT(report.details.top_differences[0].cause, HasSubstr("20 % denormals"));
   EXPECT_THAT(FindVerdict(report, true).text, HasSubstr("Its values are a cause, not the machine"));
   report.values.clear();
   EXPECT_THAT(FindVerdict(report, true).text, Not(HasSubstr("values")));

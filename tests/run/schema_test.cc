@@ -10,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "run/rows.h"
 #include "run/run.h"
+#include "run/table_rows.h"
 #include "tests/run/run_directory.h"
 
 namespace reprise {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "core/energy.h"
+#include "core/sampled_energy.h"
 #include "machine/catalogue.h"
 #include "simulator/power_samples.h"
 
@@ -152,7 +152,7 @@ TEST(Power, ManyChangesKeepTheirEnergy) {
   }
   const auto outcome = job.Run({});
   const DevicePower& device = outcome->devices[0];
-  ASSERT_EQ(device.samples.size(), kMostPowerSamples + 1);
+  ASSERT_EQ(device.samples.size(), kMaxPowerSamples + 1);
   EXPECT_NEAR(device.samples.back().joules, device.joules, device.joules * 1e-12);
 }
 

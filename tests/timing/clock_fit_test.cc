@@ -145,20 +145,20 @@ TEST(FitClocks, EndsWhereOneClockIsOffByDecades) {
 }
 
 TEST(FitClocks, EndsOverTheFullRangeOfTimes) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   std::mt19937_64 random(30);
-  std::uniform_int_distribution<std::int64_t> any(kLeast, kMost);
+  std::uniform_int_distribution<std::int64_t> any(kMin, kMax);
   std::uniform_int_distribution<std::int32_t> rank(0, 3);
   for (int round = 0; round < 200; ++round) {
-    std::vector<ClockConstraint> constraints = {{0, kLeast, 1, kMost}, {1, kMost, 0, kLeast}};
+    std::vector<ClockConstraint> constraints = {{0, kMin, 1, kMax}, {1, kMax, 0, kMin}};
     for (int i = 0; i < 12; ++i) {
       constraints.push_back({rank(random), any(random), rank(random), any(random)});
     }
     const auto fit = FitClocks(4, constraints);
     ASSERT_TRUE(fit);
     for (std::int32_t r = 0; r < 4; ++r) {
-      for (const std::int64_t time : {kLeast, std::int64_t{0}, kMost}) {
+      for (const std::int64_t time : {kMin, std::int64_t{0}, kMax}) {
         (void)fit->ToRank0(r, time);  // saturates
         (void)fit->OffsetAt(r, time);
       }

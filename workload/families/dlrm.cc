@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "workload/families/transformer.h"
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/parallelism.h"
 
 namespace reprise {
@@ -126,7 +126,7 @@ class Recommender final : public Unit {
     const TensorDesc rows = b.out.Part(got, 0, {batch, tables * m.hidden});
     b.out.Host("aten::view", {Of(got), OfInts(rows.shape)}, {Of(rows)});
     std::vector<Var> inputs = sums;
-    // Without tables there is nobody to take a gradient, but the others wait for this rank's part.
+    // Without tables no operator takes a gradient, but the others wait for this rank's part.
     Var none{.tensor = rows};
     none.entry = b.tape->Input(rows).entry;
     inputs.push_back(none);

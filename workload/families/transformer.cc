@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/context.h"
 #include "workload/parallel/tensor.h"
 #include "workload/routing.h"

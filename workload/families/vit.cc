@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "workload/families/transformer.h"
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {

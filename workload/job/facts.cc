@@ -15,7 +15,7 @@ namespace {
 using FactsJson = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "reprise-job";
-constexpr std::uint64_t kMostFactsBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxFactsBytes = std::uint64_t{64} << 20;
 
 // Name and member of what job.json has of a class.
 template <typename Memory, typename Visitor>
@@ -91,7 +91,7 @@ Result<std::optional<JobFacts>> ReadJobFacts(const std::string& directory) {
   if (!std::filesystem::exists(path, error)) {
     return std::nullopt;
   }
-  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMostFactsBytes));
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxFactsBytes));
   REPRISE_ASSIGN(JobFacts facts, ParseJobFacts(text, path));
   return facts;
 }

@@ -15,7 +15,8 @@ namespace reprise {
 
 using WorkloadJson = nlohmann::json;
 
-// `set` checks the value and stores it where the field's maker was told, which must outlive it.
+// `set` checks the value and stores it in the target given to the field's maker, which must outlive
+// it.
 struct WorkloadField {
   std::string_view name;
   std::function<Status(const WorkloadJson&)> set;

@@ -19,7 +19,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::int64_t kMostValue = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxValue = std::int64_t{1} << 20;
 
 // A value that a field may take in place of its own, and how far it is from that.
 struct Choice {
@@ -42,7 +42,7 @@ double Distance(std::int64_t from, std::int64_t to) {
 std::int64_t Bounded(std::initializer_list<std::int64_t> sizes) {
   std::int64_t product = 1;
   for (const std::int64_t size : sizes) {
-    product = size < 1 || size > kMostValue / product ? 0 : product * size;
+    product = size < 1 || size > kMaxValue / product ? 0 : product * size;
     if (product == 0) {
       break;
     }
@@ -51,8 +51,8 @@ std::int64_t Bounded(std::initializer_list<std::int64_t> sizes) {
 }
 
 void AddDivisors(std::int64_t of, std::set<std::int64_t>& to) {
-  constexpr std::int64_t kMostTried = 4096;
-  for (std::int64_t d = 1; d <= std::min(of, kMostTried); ++d) {
+  constexpr std::int64_t kMaxTried = 4096;
+  for (std::int64_t d = 1; d <= std::min(of, kMaxTried); ++d) {
     if (of % d == 0) {
       to.insert(d);
       to.insert(of / d);
@@ -66,25 +66,24 @@ std::set<std::int64_t> ValuesNear(const Workload& w, std::int64_t value) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;
   std::set<std::int64_t> values = {1, 2};
-  if (value >= -kNear && value < kMostValue) {
+  if (value >= -kNear && value < kMaxValue) {
     for (std::int64_t near = value - kNear; near <= value + kNear; ++near) {
       values.insert(near);
     }
   }
   for (const std::int64_t whole : {m.layers, m.heads, m.kv_heads, m.experts, m.sequence, l.dp,
                                    w.global_batch, Bounded({l.pp, w.virtual_stages})}) {
-    if (whole >= 1 && whole <= kMostValue) {
+    if (whole >= 1 && whole <= kMaxValue) {
       AddDivisors(whole, values);
     }
   }
-  for (std::int64_t power = 1; (value < 1 || value > kMostValue) && power <= kMostValue;
-       power *= 2) {
+  for (std::int64_t power = 1; (value < 1 || value > kMaxValue) && power <= kMaxValue; power *= 2) {
     values.insert(power);
   }
   for (const std::int64_t step :
        {Bounded({l.dp, w.micro_batch}), Bounded({l.dp, w.micro_batch, l.pp}), l.pp, w.micro_batch,
         l.dp, l.tp}) {
-    if (step < 1 || step > kMostValue || value < 1 || value > kMostValue) {
+    if (step < 1 || step > kMaxValue || value < 1 || value > kMaxValue) {
       continue;
     }
     for (const std::int64_t k : {value / step, value / step + 1}) {
@@ -137,9 +136,9 @@ class Search {
   // With one, two or three fields changed.
   std::optional<NearestLayout> Vary() {
     // The more fields, the fewer values of each: thousands of tries, each of microseconds.
-    constexpr std::array<std::size_t, 3> kMostChoices = {1000, 24, 6};
-    for (std::size_t fields = 1; fields <= kMostChoices.size() && !best_; ++fields) {
-      most_choices_ = kMostChoices[fields - 1];
+    constexpr std::array<std::size_t, 3> kMaxChoices = {1000, 24, 6};
+    for (std::size_t fields = 1; fields <= kMaxChoices.size() && !best_; ++fields) {
+      most_choices_ = kMaxChoices[fields - 1];
       Vary(w_, 0, fields, 0, {});
     }
     return best_;
@@ -159,12 +158,12 @@ class Search {
     Keep(std::move(choices));
   }
   void AddSchedules() {
-    constexpr std::int64_t kMostChunks = 8;
+    constexpr std::int64_t kMaxChunks = 8;
     Choices choices = {{1, "\"schedule\" \"1f1b\"", [](Workload& w) {
                           w.schedule = "1f1b";
                           w.virtual_stages = 1;
                         }}};
-    for (std::int64_t chunks = 2; w_.schedule == "interleaved" && chunks <= kMostChunks; ++chunks) {
+    for (std::int64_t chunks = 2; w_.schedule == "interleaved" && chunks <= kMaxChunks; ++chunks) {
       choices.push_back({Distance(w_.virtual_stages, chunks) / 2,
                          fmt::format("\"schedule\" \"interleaved:{}\"", chunks),
                          [chunks](Workload& w) { w.virtual_stages = chunks; }});
@@ -187,7 +186,7 @@ class Search {
     for (const Size& size : kSizes) {
       const std::int64_t value = w_.model.*size.of;
       const bool divides = size.of == &ModelShape::patch && w_.model.family == "vit";
-      if (value < 1 || value > kMostValue || divides) {
+      if (value < 1 || value > kMaxValue || divides) {
         AddNumber(size.name,
                   [of = size.of](Workload& to) -> std::int64_t& { return to.model.*of; });
       }
@@ -209,7 +208,7 @@ class Search {
   void AddStages() {
     const std::int64_t stages = w_.layout.pp;
     const std::vector<std::int64_t>& given = w_.layout.layers_per_stage;
-    constexpr std::int64_t kMostStages = 4096;
+    constexpr std::int64_t kMaxStages = 4096;
     Choices choices;
     const auto add = [&choices](double distance, const std::vector<std::int64_t>& list) {
       choices.push_back({distance, fmt::format("\"layers_per_stage\" [{}]", fmt::join(list, ", ")),
@@ -231,7 +230,7 @@ class Search {
       choices.push_back(
           {4, "no \"layers_per_stage\"", [](Workload& w) { w.layout.layers_per_stage.clear(); }});
     }
-    if (stages >= 1 && stages <= kMostStages && w_.model.layers >= stages &&
+    if (stages >= 1 && stages <= kMaxStages && w_.model.layers >= stages &&
         w_.virtual_stages == 1) {
       std::vector<std::int64_t> even(static_cast<std::size_t>(stages), w_.model.layers / stages);
       std::fill_n(even.begin(), w_.model.layers % stages, w_.model.layers / stages + 1);

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostWorkloadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxWorkloadBytes = std::uint64_t{16} << 20;
 
 // What a description that names no family must mean.
 std::string FamilyOf(const WorkloadJson& model) {
@@ -235,7 +235,7 @@ Result<Workload> ReadWorkload(const std::string& what) {
         "preset (`reprise list models`)",
         ShownText(what)));
   }
-  REPRISE_ASSIGN(const std::string text, ReadJsonText(what, kMostWorkloadBytes));
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(what, kMaxWorkloadBytes));
   REPRISE_ASSIGN(Workload w, ParseWorkload(text, what));
   if (w.name.empty()) {
     w.name = fs::path(what).stem().string();

@@ -16,9 +16,9 @@ namespace reprise {
 namespace {
 
 // Shapes multiply to fewer than 2^62 elements if every size is below this.
-constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
-constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
-constexpr std::int64_t kMostPasses = 1'000'000;
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxPasses = 1'000'000;
 
 Status InRange(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most) {
@@ -65,19 +65,19 @@ Status CheckSizes(const Workload& w) {
       {"steps", w.steps, 1},
   };
   for (const Size& size : sizes) {
-    REPRISE_TRY(InRange(size.name, size.value, size.least, kMostSize));
+    REPRISE_TRY(InRange(size.name, size.value, size.least, kMaxSize));
   }
   for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
     for (const std::int64_t size : *list) {
-      REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMostSize));
+      REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMaxSize));
     }
   }
   std::int64_t ranks = 1;
   for (const std::int64_t size : {l.tp, l.cp, l.dp, l.pp}) {
     ranks *= size;
-    if (ranks > kMostRanks) {
+    if (ranks > kMaxRanks) {
       return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp,
-                                  l.cp, l.dp, l.pp, kMostRanks));
+                                  l.cp, l.dp, l.pp, kMaxRanks));
     }
   }
   return {};
@@ -151,7 +151,7 @@ Status CheckStages(const Workload& w) {
   }
   std::int64_t sum = 0;
   for (const std::int64_t layers : given) {
-    REPRISE_TRY(InRange("layers_per_stage", layers, 0, kMostSize));
+    REPRISE_TRY(InRange("layers_per_stage", layers, 0, kMaxSize));
     sum += layers;
     if (static_cast<std::int64_t>(given.size()) == stages && layers % w.virtual_stages != 0) {
       return BadInput(
@@ -209,10 +209,10 @@ Status CheckRules(const Workload& w) {
   }
   REPRISE_TRY(CheckStages(w));
   REPRISE_TRY(schedule->Check(w));
-  if (w.micro_batches() * w.virtual_stages > kMostPasses) {
+  if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",
                                 Counted(w.micro_batches(), "micro-batch"),
-                                kMostPasses / w.virtual_stages));
+                                kMaxPasses / w.virtual_stages));
   }
   return {};
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // Embeddings, convolution of patches and losses.
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 

@@ -1,7 +1,7 @@
 // Norms, activations, dropout, softmax and sums.
 #include <algorithm>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {

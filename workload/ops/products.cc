@@ -1,7 +1,7 @@
 // Matrix products.
 #include <numeric>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {

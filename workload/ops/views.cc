@@ -1,7 +1,7 @@
 // Views, copies and concatenation.
 #include <numeric>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {

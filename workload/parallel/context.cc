@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/parallelism.h"
 
 namespace reprise {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/counted.h"
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/routing.h"
 

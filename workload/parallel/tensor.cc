@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "workload/ops/operators.h"
+#include "workload/ops/model_operators.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/parameters.h"
 
@@ -14,14 +14,14 @@ namespace {
 constexpr const char* kGroup = "tp";
 
 // Transformer Engine's default number of parts.
-constexpr std::int64_t kMostParts = 4;
+constexpr std::int64_t kMaxParts = 4;
 
 bool Overlapped(const Builder& b) {
   return b.workload.overlap.tp && b.layout().tp > 1 && b.layout().sequence_parallel;
 }
 
 std::int64_t NumberOfParts(std::int64_t size) {
-  std::int64_t parts = std::min(kMostParts, size);
+  std::int64_t parts = std::min(kMaxParts, size);
   while (size % parts != 0) {
     --parts;
   }
@@ -45,7 +45,7 @@ struct Arriving {
   TensorDesc tensor;
   std::shared_ptr<Arrival> arrival;
 };
-// The same in parts, which nobody waits for yet.
+// The same in parts, without a wait yet.
 Arriving GatherInParts(Builder& b, const TensorDesc& part) {
   const std::int64_t tp = b.layout().tp;
   const std::int64_t count = NumberOfParts(part.shape[0]);

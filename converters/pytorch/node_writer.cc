@@ -1,0 +1,349 @@
+#include "converters/pytorch/node_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "core/copy_direction.h"
+#include "core/ordered_pipeline.h"
+#include "et_schema/io.h"
+
+namespace reprise::pytorch {
+namespace {
+
+NodeType TransferType(CommKind kind) {
+  return kind == CommKind::kSend   ? NodeType::kCommSend
+         : kind == CommKind::kRecv ? NodeType::kCommRecv
+                                   : NodeType::kCommColl;
+}
+
+class Writer {
+ public:
+  Writer(RankCapture& rank, Timeline& timeline, bool mem_nodes)
+      : rank_(rank), items_(timeline.items), mem_nodes_(mem_nodes) {}
+
+  void NumberNodes() {
+    std::uint64_t next = rank_.host.highest_id + 1;
+    ids_.reserve(items_.size());
+    for (const Item& item : items_) {
+      const bool own = item.kind == Item::Kind::kOperation || item.kind == Item::Kind::kIssue ||
+                       item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kStepEnd ||
+                       item.kind == Item::Kind::kHead;
+      const HostNode* host = own ? HostOf(item.operation) : nullptr;
+      ids_.push_back(host == nullptr ? next++ : host->id);
+    }
+  }
+
+  // An item's node: in the memory of the one before, and with arguments that are lent by the
+  // capture.
+  struct Loan {
+    Node node;
+    ValueList* inputs = nullptr;
+    ValueList* outputs = nullptr;
+  };
+
+  // Thread-safe for different items. GiveBack is due when the node is written: most arguments are
+  // freed never, or later.
+  void Build(std::size_t i, Loan& loan) {
+    const Item& item = items_[i];
+    Node& node = loan.node;
+    Reset(node);
+    node.id = ids_[i];
+    const std::int64_t unit = rank_.kineto.untimed ? 0 : 1;
+    node.start_ns = (item.start_ns - rank_.base_ns) * unit;
+    node.duration_ns = (item.end_ns - item.start_ns) * unit;
+    node.delay_ns = node.start_ns;
+    if (!item.deps.empty()) {
+      std::int64_t latest = INT64_MIN;
+      for (const ItemDependency& dep : item.deps) {
+        const Item& from = items_[static_cast<std::size_t>(dep.item)];
+        latest = std::max(latest, from.end_ns);
+        node.deps.push_back({ids_[static_cast<std::size_t>(dep.item)], dep.reason, dep.inferred});
+      }
+      node.delay_ns = (item.start_ns - latest) * unit;
+    }
+    node.tracing_ns = std::min(item.tracing_ns, node.duration_ns);
+    node.tracing_delay_ns = std::clamp<std::int64_t>(node.delay_ns, 0, item.tracing_before_ns);
+    node.step = StepOf(item.start_ns - rank_.base_ns);
+    if (item.operation >= 0) {
+      node.rf_id = Op(item.operation).rf_id;
+      node.name = *Op(item.operation).name;
+      node.parent = FrameOf(item.operation);
+    }
+    if (item.thread >= 0) {
+      node.actor = {.kind = Actor::Kind::kThread,
+                    .id = rank_.list.threads[static_cast<std::size_t>(item.thread)].number};
+    }
+    Fill(item, loan);
+  }
+
+  static void GiveBack(Loan& loan) {
+    for (const auto& [from, list] : {std::pair(&loan.inputs, &loan.node.inputs),
+                                     std::pair(&loan.outputs, &loan.node.outputs)}) {
+      if (*from != nullptr) {
+        list->swap(**from);
+        *from = nullptr;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] const Operation& Op(std::int32_t i) const {
+    return rank_.list.operations[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] HostNode* HostOf(std::int32_t operation) {
+    const std::int32_t host = operation < 0 ? -1 : Op(operation).host;
+    return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
+  }
+
+  // As new, but for the memory of its texts and lists.
+  static void Reset(Node& node) {
+    Node fresh;
+    fresh.name = std::move(node.name);
+    fresh.parent = std::move(node.parent);
+    fresh.op_schema = std::move(node.op_schema);
+    fresh.deps = std::move(node.deps);
+    fresh.name.clear();
+    fresh.parent.clear();
+    fresh.op_schema.clear();
+    fresh.deps.clear();
+    node = std::move(fresh);
+  }
+
+  static void Lend(ValueList& inputs, ValueList& outputs, Loan& loan) {
+    loan.inputs = &inputs;
+    loan.outputs = &outputs;
+    loan.node.inputs.swap(inputs);
+    loan.node.outputs.swap(outputs);
+  }
+
+  void Fill(const Item& item, Loan& loan) {
+    Node& node = loan.node;
+    switch (item.kind) {
+      case Item::Kind::kOperation:
+        FillOperation(item, loan);
+        break;
+      case Item::Kind::kTransfer:
+        FillTransfer(item, loan);
+        break;
+      case Item::Kind::kWait:
+        node.name = "c10d::wait";
+        node.type = NodeType::kComp;
+        node.kind = OpKind::kWait;
+        node.op_class = OpClass::kHost;
+        break;
+      case Item::Kind::kDevice:
+        FillDevice(item, loan);
+        break;
+      case Item::Kind::kHostWait:
+        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        node.type = NodeType::kComp;
+        node.kind = OpKind::kWait;
+        node.op_class = OpClass::kHost;
+        break;
+      case Item::Kind::kCall:
+        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        [[fallthrough]];
+      case Item::Kind::kIssue:
+      case Item::Kind::kReturn:
+      case Item::Kind::kStepEnd:
+      case Item::Kind::kHead:
+      case Item::Kind::kRest:
+        node.type = NodeType::kComp;
+        node.kind = OpKind::kMetadata;
+        node.op_class = OpClass::kHost;
+        break;
+    }
+  }
+
+  void FillOperation(const Item& item, Loan& loan) {
+    Node& node = loan.node;
+    const OpInfo& info = rank_.roles[static_cast<std::size_t>(item.operation)].info;
+    node.kind = info.kind;
+    node.op_class = info.op_class;
+    node.type = NodeType::kComp;
+    if (HostNode* host = HostOf(item.operation)) {
+      LendArguments(*host, loan);
+    }
+  }
+
+  static void LendArguments(HostNode& host, Loan& loan) {
+    Lend(host.inputs, host.outputs, loan);
+    Node& node = loan.node;
+    node.seq_id = host.seq_id;
+    node.results_inferred = host.results_inferred;
+    node.op_schema = *host.op_schema;
+  }
+
+  void FillTransfer(const Item& item, Loan& loan) {
+    Node& node = loan.node;
+    TransferRecord& transfer = rank_.transfers[static_cast<std::size_t>(item.transfer)];
+    node.kind = OpKind::kComm;
+    node.op_class = OpClass::kComm;
+    node.type = TransferType(transfer.arguments.spec.kind);
+    node.actor = {.kind = Actor::Kind::kGroup};
+    node.transfer_ns = rank_.kineto.untimed ? -1 : transfer.transfer_ns;
+    node.comm = transfer.arguments.spec;
+    Lend(transfer.arguments.sent, transfer.arguments.received, loan);
+    if (transfer.call >= 0) {
+      // The call says what it is: gloo's reduce_scatter runs as "gloo:all_reduce".
+      node.name = *Op(transfer.call).name;
+      node.parent = FrameOf(transfer.call);
+    }
+  }
+
+  void FillDevice(const Item& item, Loan& loan) {
+    Node& node = loan.node;
+    const DeviceEvent& event = rank_.kineto.device.events[static_cast<std::size_t>(item.event)];
+    const EventLink& link = rank_.links.events[static_cast<std::size_t>(item.event)];
+    if (item.transfer >= 0) {
+      FillTransfer(item, loan);
+    } else {
+      FillKernel(item, link, event, loan);
+    }
+    if (item.operation >= 0) {
+      node.op = *Op(item.operation).name;
+    }
+    node.name = *event.name;
+    node.actor = {.kind = Actor::Kind::kStream, .id = event.stream, .device = event.device};
+    node.device_work = event.work;
+    node.device_work->launch_recorded = link.call >= 0;
+  }
+
+  void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Loan& loan) {
+    Node& node = loan.node;
+    const bool known = link.node >= 0 &&
+                       rank_.roles[static_cast<std::size_t>(link.node)].info.kind == OpKind::kWork;
+    node.kind = OpKind::kWork;
+    node.op_class = event.kind != DeviceEvent::Kind::kKernel ? OpClass::kMemcpy
+                    : known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
+                            : OpClass::kOther;
+    // Copies and fills too: what simulators take for device work.
+    node.type = mem_nodes_ ? MemoryTypeOf(event) : NodeType::kComp;
+    if (node.type != NodeType::kComp) {
+      node.tensor_bytes = event.work.copied_bytes;
+    }
+    if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
+      LendArguments(*host, loan);
+    }
+  }
+
+  // A copy within a device's memory loads and stores, so that it stays what it is.
+  static NodeType MemoryTypeOf(const DeviceEvent& event) {
+    if (event.kind == DeviceEvent::Kind::kKernel || event.work.copied_bytes < 0) {
+      return NodeType::kComp;
+    }
+    switch (CopyDirectionOf(*event.name)) {
+      case CopyDirection::kToDevice:
+        return NodeType::kMemLoad;
+      case CopyDirection::kToHost:
+      case CopyDirection::kFill:
+        return NodeType::kMemStore;
+      case CopyDirection::kWithin:
+        break;
+    }
+    return NodeType::kComp;
+  }
+
+  // The innermost composite around an operation.
+  [[nodiscard]] std::string FrameOf(std::int32_t operation) const {
+    for (std::int32_t at = Op(operation).parent; at >= 0; at = Op(at).parent) {
+      if (rank_.roles[static_cast<std::size_t>(at)].role == Role::kFrame) {
+        return *Op(at).name;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::int32_t StepOf(std::int64_t start_ns) const {
+    std::int32_t step = 0;
+    for (std::size_t i = 0; i < rank_.steps.size(); ++i) {
+      if (rank_.steps[i].start_ns <= start_ns) {
+        step = static_cast<std::int32_t>(i);
+      }
+    }
+    return step;
+  }
+
+  RankCapture& rank_;
+  const std::vector<Item>& items_;
+  const bool mem_nodes_;
+  std::vector<std::uint64_t> ids_;
+};
+
+// Nodes that are encoded at a time, by one thread.
+struct Chunk {
+  std::size_t first = 0, last = 0;
+  std::string bytes;
+  Status outcome;
+};
+
+void Encode(Writer& writer, std::int32_t rank, const CostTable& costs, Chunk& chunk) {
+  thread_local Writer::Loan loan;
+  for (std::size_t i = chunk.first; i < chunk.last && chunk.outcome; ++i) {
+    writer.Build(i, loan);
+    AddCost(costs, loan.node);
+    chunk.outcome = EncodeNode(loan.node, rank, chunk.bytes);
+    Writer::GiveBack(loan);
+  }
+}
+
+// All but the writing itself on all threads.
+Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const CostTable& costs,
+                  EtWriter& file) {
+  constexpr std::size_t kChunk = 32;
+  constexpr std::size_t kMaxAtOnce = 8;
+  std::vector<Chunk> chunks(kMaxAtOnce);
+  std::size_t next = 0;
+  Status outcome;
+  std::atomic<bool> failed = false;  // `outcome` is one
+  const auto cut = [&](std::size_t slot) {
+    if (next == count || failed) {
+      return false;
+    }
+    Chunk& chunk = chunks[slot];
+    chunk.bytes.clear();
+    chunk.first = next;
+    chunk.last = next = std::min(count, next + kChunk);
+    return true;
+  };
+  const auto encode = [&](std::size_t slot) { Encode(writer, rank, costs, chunks[slot]); };
+  const auto write = [&](std::size_t slot) {
+    const Chunk& chunk = chunks[slot];
+    if (outcome) {
+      outcome =
+          chunk.outcome ? file.WriteEncoded(chunk.bytes, chunk.last - chunk.first) : chunk.outcome;
+      failed = !outcome;
+    }
+  };
+  RunOrderedPipeline(kMaxAtOnce, {cut, encode, write});
+  return outcome;
+}
+
+}  // namespace
+
+Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMetadata metadata,
+                                const CostTable& costs, const std::string& path, bool mem_nodes) {
+  for (const auto& [name, counter] : rank.diagnostics.Snapshot()) {
+    metadata.diagnostics.emplace_back(name, counter.count);
+  }
+  REPRISE_ASSIGN(auto file, EtWriter::Create(path, metadata));
+  Writer writer(rank, timeline, mem_nodes);
+  writer.NumberNodes();
+  ConvertedRank out{.rank = rank.rank,
+                    .path = path,
+                    .nodes = timeline.items.size(),
+                    .transfers = rank.transfers.size(),
+                    .recorded_operations = rank.list.operations.size()};
+  for (const Item& item : timeline.items) {
+    out.edges += item.deps.size();
+  }
+  REPRISE_TRY(WriteNodes(writer, timeline.items.size(), rank.rank, costs, *file));
+  REPRISE_TRY(file->Close());
+  return out;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,14 @@
+// OpenBLAS, the host backend's baseline for products of float32 and float64.
+#pragma once
+
+#include <memory>
+
+#include "kernels/baseline.h"
+#include "kernels/cpu/blas.h"
+
+namespace reprise {
+
+// `used`: the library of the device's own products, or nullptr; it is no baseline of itself.
+[[nodiscard]] Result<std::unique_ptr<Baseline>> OpenOpenBlas(const Blas* used);
+
+}  // namespace reprise

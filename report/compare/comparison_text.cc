@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/shown_text.h"
+#include "report/compare/compare.h"
+#include "report/compare/present.h"
+#include "report/table.h"
+
+namespace reprise {
+namespace {
+
+// The first side and two others fit beside each other.
+constexpr std::size_t kBeside = 2;
+
+std::vector<std::vector<std::size_t>> SidesTogether(std::size_t sides, std::size_t beside) {
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t s = 1; s < sides; s += beside) {
+    out.push_back({0});
+    for (std::size_t k = s; k < std::min(sides, s + beside); ++k) {
+      out.back().push_back(k);
+    }
+  }
+  return out.empty() ? std::vector<std::vector<std::size_t>>{{0}} : out;
+}
+
+std::size_t LinesOf(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// The first rows, which come largest first where they have an order. Whether any was left out.
+bool ShortenTable(PresentedTable& table) {
+  constexpr std::size_t kMaxRows = 6;
+  if (table.rows.size() <= kMaxRows) {
+    return false;
+  }
+  table.rows.resize(kMaxRows);
+  return true;
+}
+
+void AddMessages(const std::vector<std::string>& messages, const std::string& head,
+                 const std::string& before, const Style& style, bool full, std::string& text) {
+  constexpr std::size_t kMaxMessages = 5;
+  const std::size_t shown = full ? messages.size() : std::min(messages.size(), kMaxMessages);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t indent = head.empty() ? 2 : head.size();
+    text += before;
+    text += Wrap(head + messages[i], kConsoleWidth, indent);
+    text += before.empty() ? "" : style.reset;
+  }
+  if (shown < messages.size()) {
+    text += fmt::format("{}{} more; -v shows them\n", head, messages.size() - shown);
+  }
+}
+
+std::string Aligned(const PresentedTable& presented, const Style& style) {
+  Table table(presented.header);
+  for (const auto& row : presented.rows) {
+    table.Add(row);
+  }
+  return Heading(style, presented.title, presented.more) + TableText(style, table);
+}
+
+}  // namespace
+
+std::string ComparisonText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+                           bool colour, bool full) {
+  const Style style = MakeStyle(colour);
+  const std::string tight =
+      sides.size() > kBeside && comparison.repeats_are_runs ? " ~: no difference shown." : "";
+  std::string text;
+  AddMessages(comparison.verdicts, "", style.bold, style, full, text);
+  AddMessages(comparison.warnings, "warning: ", "", style, full, text);
+  text += style.dim + Wrap(HowMeasured(comparison) + tight, kConsoleWidth, 0) + style.reset;
+  std::size_t left_out = 0;
+  for (const auto& positions : SidesTogether(sides.size(), kBeside)) {
+    for (PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
+      const bool cut = !full && ShortenTable(table);
+      const std::string aligned = Aligned(table, style);
+      const bool fits = full || LinesOf(text) + LinesOf(aligned) < kComparisonLines;
+      text += fits ? aligned : "";
+      left_out += cut || !fits ? 1 : 0;
+    }
+  }
+  if (left_out > 0) {
+    text += fmt::format("-v shows {} more or longer table{}\n", left_out, left_out == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
+                               const Comparison& comparison) {
+  std::string text =
+      fmt::format("## Comparison of {}\n\n", comparison.recorded ? "recordings" : "runs");
+  for (const std::string& verdict : comparison.verdicts) {
+    text += "- **" + MarkdownText(verdict) + "**\n";
+  }
+  for (const std::string& warning : comparison.warnings) {
+    text += "- warning: " + MarkdownText(warning) + "\n";
+  }
+  text += "\n" + MarkdownText(HowMeasured(comparison)) + "\n";
+  for (const auto& positions : SidesTogether(sides.size(), sides.size())) {
+    for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kAny)) {
+      text += Aligned(table, MarkdownStyle());
+    }
+  }
+  return text;
+}
+
+}  // namespace reprise
