@@ -21,7 +21,7 @@
 #include "core/clock.h"
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
-#include "replayer/engine.h"
+#include "replayer/engine/engine.h"
 #include "tests/replayer/stream_trace.h"
 
 namespace reprise {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/kineto.h"
+#include "converters/pytorch/kineto/kineto.h"
 
 namespace reprise {
 namespace {

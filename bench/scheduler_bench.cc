@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replayer/scheduler.h"
+#include "replayer/engine/scheduler.h"
 
 namespace reprise {
 namespace {

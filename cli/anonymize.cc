@@ -1,5 +1,5 @@
 // reprise anonymize: a trace set without what identifies, with what a replay needs.
-#include "converters/anonymize/anonymize.h"
+#include "share/anonymize/anonymize.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

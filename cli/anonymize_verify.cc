@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "converters/anonymize/set_comparison.h"
+#include "share/anonymize/set_comparison.h"
 #include "et_schema/trace_set.h"
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 
 namespace reprise {
 namespace {

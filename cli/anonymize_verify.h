@@ -8,7 +8,7 @@
 
 namespace reprise {
 
-// The first difference: of the graphs (converters/anonymize/set_comparison.h), or of what the
+// The first difference: of the graphs (share/anonymize/set_comparison.h), or of what the
 // replay plans from them: kernels, costs, gaps, actors, order of transfers. Two ranks in memory at
 // a time.
 [[nodiscard]] Result<std::optional<std::string>> FirstDifference(const std::string& original,

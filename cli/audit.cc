@@ -1,5 +1,5 @@
 // reprise audit: what a trace set still says.
-#include "converters/audit/audit.h"
+#include "share/audit/audit.h"
 
 #include <fmt/format.h>
 

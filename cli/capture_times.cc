@@ -13,7 +13,7 @@
 #include "core/shown_text.h"
 #include "core/temporary_output.h"
 #include "et_schema/trace_set.h"
-#include "replayer/known_work.h"
+#include "replayer/plan/known_work.h"
 
 namespace reprise {
 namespace {

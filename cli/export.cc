@@ -16,7 +16,7 @@
 #include "et_schema/io.h"
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
-#include "replayer/trace_timeline.h"
+#include "replayer/timeline/trace_timeline.h"
 #include "report/perfetto.h"
 #include "report/run_timeline.h"
 #include "report/samples_csv.h"

@@ -10,7 +10,7 @@
 #include "et_schema/graph.h"
 #include "et_schema/rank_classes.h"
 #include "et_schema/trace_set.h"
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 #include "simulator/operator_times.h"
 #include "workload/description.h"
 #include "workload/job/generate.h"

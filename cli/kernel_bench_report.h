@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "kernels/bench/kernel_bench.h"
+#include "kernel_bench/kernel_bench.h"
 
 namespace reprise {
 

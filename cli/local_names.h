@@ -1,7 +1,7 @@
 // What names this machine and its user.
 #pragma once
 
-#include "converters/audit/audit.h"
+#include "share/audit/audit.h"
 
 namespace reprise {
 

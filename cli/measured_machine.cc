@@ -11,7 +11,7 @@
 #include "core/operators.h"
 #include "core/processor_name.h"
 #include "kernels/backend.h"
-#include "kernels/bench/kernel_bench.h"
+#include "kernel_bench/kernel_bench.h"
 
 namespace reprise {
 namespace {

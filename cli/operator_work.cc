@@ -1,7 +1,7 @@
 #include "cli/operator_work.h"
 
 #include "costs/cost.h"
-#include "replayer/known_work.h"
+#include "replayer/plan/known_work.h"
 
 namespace reprise {
 namespace {

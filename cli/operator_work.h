@@ -3,7 +3,7 @@
 
 #include "core/result.h"
 #include "et_schema/graph.h"
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 #include "simulator/operator_times.h"
 
 namespace reprise {

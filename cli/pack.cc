@@ -1,5 +1,5 @@
 // reprise pack: a trace set as one file to share.
-#include "converters/package/pack.h"
+#include "share/package/pack.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/local_names.h"
-#include "converters/anonymize/anonymize.h"
+#include "share/anonymize/anonymize.h"
 #include "core/output_kind.h"
 #include "core/output_path.h"
 #include "core/shown_text.h"

@@ -30,7 +30,7 @@
 #include "core/shown_text.h"
 #include "replayer/device_choice.h"
 #include "replayer/dry.h"
-#include "replayer/option_texts.h"
+#include "replayer/plan/option_texts.h"
 #include "replayer/ranks_of_process.h"
 
 namespace reprise {

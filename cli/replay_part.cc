@@ -1,6 +1,6 @@
 #include "cli/replay_part.h"
 
-#include "replayer/option_texts.h"
+#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 

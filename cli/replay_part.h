@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "core/result.h"
-#include "replayer/options.h"
+#include "replayer/plan/options.h"
 
 namespace reprise {
 

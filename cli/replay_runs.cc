@@ -16,7 +16,7 @@
 #include "cli/terminal.h"
 #include "cli/watched_command.h"
 #include "core/text.h"
-#include "replayer/rank_mapping.h"
+#include "replayer/plan/rank_mapping.h"
 #include "replayer/run_directory.h"
 
 namespace reprise {

@@ -12,7 +12,7 @@
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
 #include "machine/fields.h"
-#include "replayer/known_work.h"
+#include "replayer/plan/known_work.h"
 #include "report/intervals.h"
 #include "report/report.h"
 #include "report/verdict_warnings.h"

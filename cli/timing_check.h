@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "replayer/timing_graph.h"
+#include "replayer/timeline/timing_graph.h"
 #include "timing/explain.h"
 
 namespace reprise {

@@ -1,5 +1,5 @@
 // reprise tune: measures the tile sizes of matrix products on a device and keeps the best.
-#include "kernels/bench/tune.h"
+#include "kernel_bench/tune.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

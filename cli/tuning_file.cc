@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/input_file.h"
-#include "kernels/ops/gemm_tiles.h"
+#include "kernels/ops/products/gemm_tiles.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // reprise unpack: a package back into a trace set, verified.
-#include "converters/package/unpack.h"
+#include "share/package/unpack.h"
 
 #include <fmt/format.h>
 

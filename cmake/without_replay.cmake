@@ -5,9 +5,8 @@ set(left_out_files
   "kernels/(baseline|device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
   "collectives/bench/.*"
   "collectives/transport/(folded|mpi.*)"
-  "replayer/(comm_thread|device_choice|device_memory|engine.*|estimate|float_values|happens_before|initial_values)"
-  "replayer/(input_values|integer_values|lifetimes|memory_plan|pacer|pipelined_transfer|planned_launches|rank_state|ranks_of_process|recording)"
-  "replayer/(replay|sampling|scheduler|session|shared_set|staging|standstill|step_batch|value_check|watchdog|work_sums)"
+  "kernel_bench/.*"
+  "replayer/(device_choice|engine/.*|memory/.*|ranks_of_process|recording|replay|sampling|session|shared_set|work_sums)"
   "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
   "cli/(bench|bench_kernels|bench_sweep|kernel_bench_report|machine|measured_machine|tune|tuning_file)")
 # reprise_leave_out(LIST): without the sources that this build has no use for.

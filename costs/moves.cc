@@ -7,7 +7,7 @@
 namespace reprise::cost_rules {
 namespace {
 
-// A hash of a counter and a conversion, as kernels/ops/random_draw.h has them, roughly.
+// A hash of a counter and a conversion, as kernels/ops/random/random_draw.h has them, roughly.
 constexpr double kDrawFlops = 10;
 
 }  // namespace

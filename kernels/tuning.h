@@ -19,7 +19,7 @@ struct GemmTile {
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 
-// The best tile for products of one kind (kernels/ops/gemm_tiles.h lists the kinds).
+// The best tile for products of one kind (kernels/ops/products/gemm_tiles.h lists the kinds).
 struct TunedGemm {
   std::string program;            // "gemm_mma" or "gemm_cpu"
   DType dtype = DType::kFloat32;  // of A and B

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "recordings/read.h"
-#include "replayer/timing_graph.h"
+#include "replayer/timeline/timing_graph.h"
 
 namespace reprise {
 

@@ -11,8 +11,8 @@
 #include "recordings/module_paths.h"
 #include "recordings/read.h"
 #include "recordings/weights.h"
-#include "replayer/shapes_text.h"
-#include "replayer/training_phases.h"
+#include "replayer/plan/shapes_text.h"
+#include "replayer/plan/training_phases.h"
 
 namespace reprise {
 namespace {

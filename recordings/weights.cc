@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "replayer/training_phases.h"
+#include "replayer/plan/training_phases.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 #include "kernels/backend.h"
-#include "replayer/options.h"
+#include "replayer/plan/options.h"
 
 namespace reprise {
 

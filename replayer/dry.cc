@@ -7,10 +7,10 @@
 
 #include "core/version.h"
 #include "et_schema/trace_set.h"
-#include "replayer/part.h"
-#include "replayer/plan.h"
+#include "replayer/plan/part.h"
+#include "replayer/plan/plan.h"
 #include "replayer/run_directory.h"
-#include "replayer/timing_graph.h"
+#include "replayer/timeline/timing_graph.h"
 #include "run/run.h"
 #include "timing/dry_run.h"
 #include "timing/step_spans.h"

@@ -16,8 +16,8 @@
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
-#include "replayer/step_batch.h"
-#include "replayer/training_phases.h"
+#include "replayer/engine/step_batch.h"
+#include "replayer/plan/training_phases.h"
 #include "telemetry/process_placement.h"
 
 namespace reprise {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "replayer/exceptions.h"
+#include "replayer/engine/exceptions.h"
 #include "replayer/session.h"
 
 namespace reprise {

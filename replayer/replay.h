@@ -10,7 +10,7 @@
 
 #include "collectives/communicator.h"
 #include "core/result.h"
-#include "replayer/options.h"
+#include "replayer/plan/options.h"
 
 namespace reprise {
 

@@ -6,7 +6,7 @@
 #include "collectives/algorithms/group.h"
 #include "collectives/byte_text.h"
 #include "collectives/group_rounds.h"
-#include "replayer/rank_mapping.h"
+#include "replayer/plan/rank_mapping.h"
 
 namespace reprise {
 namespace {

@@ -8,7 +8,7 @@
 #include "collectives/communicator.h"
 #include "core/result.h"
 #include "et_schema/trace_set.h"
-#include "replayer/options.h"
+#include "replayer/plan/options.h"
 
 namespace reprise {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/unknown_work.h"
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 
 namespace reprise {
 

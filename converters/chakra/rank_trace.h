@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/process_groups.h"
+#include "converters/pytorch/host/process_groups.h"
 #include "core/diagnostics.h"
 #include "et_schema/node.h"
 

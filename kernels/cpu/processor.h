@@ -1,5 +1,5 @@
 // One copy of a loop for each kind of processor, for loops whose source differs by processor. For
-// loops that differ only in the compiler's code, kernels/ops/host_clones.h is simpler.
+// loops that differ only in the compiler's code, kernels/ops/common/host_clones.h is simpler.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_probe.h"
-#include "kernels/ops/host_clones.h"
+#include "kernels/ops/common/host_clones.h"
 
 namespace reprise {
 namespace {

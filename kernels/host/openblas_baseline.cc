@@ -3,7 +3,7 @@
 #include "kernels/cblas_values.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/ops/blas_product.h"
+#include "kernels/ops/products/blas_product.h"
 #include "kernels/shared_library.h"
 
 namespace reprise {

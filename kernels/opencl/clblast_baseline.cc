@@ -2,7 +2,7 @@
 
 #include "kernels/cblas_values.h"
 #include "kernels/opencl/opencl_stream.h"
-#include "kernels/ops/blas_product.h"
+#include "kernels/ops/products/blas_product.h"
 #include "kernels/shared_library.h"
 
 namespace reprise {

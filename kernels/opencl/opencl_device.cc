@@ -10,7 +10,7 @@
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/opencl/platform.h"
 #include "kernels/opencl/program_cache.h"
-#include "kernels/ops/gemm_mma.h"
+#include "kernels/ops/products/gemm_mma.h"
 #include "kernels/program_lowering.h"
 
 namespace reprise {

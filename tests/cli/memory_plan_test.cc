@@ -1,5 +1,5 @@
 // The memory plan on real captures: near the recorded peak, and no two storages in one place.
-#include "replayer/memory_plan.h"
+#include "replayer/memory/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "cli/timing_check.h"
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
-#include "replayer/training_phases.h"
+#include "replayer/plan/training_phases.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // Which files of a directory are captures, and of which rank.
-#include "converters/pytorch/capture_files.h"
+#include "converters/pytorch/rank/capture_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "converters/converter.h"
-#include "converters/pytorch/capture_names.h"
+#include "converters/pytorch/rank/capture_names.h"
 #include "packed.h"
 #include "synthetic_capture.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "converters/converter.h"
-#include "converters/pytorch/nccl.h"
+#include "converters/pytorch/rank/nccl.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

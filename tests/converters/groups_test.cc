@@ -4,9 +4,9 @@
 
 #include <deque>
 
-#include "converters/pytorch/group_inference.h"
-#include "converters/pytorch/group_table.h"
-#include "converters/pytorch/process_groups.h"
+#include "converters/pytorch/groups/group_inference.h"
+#include "converters/pytorch/groups/group_table.h"
+#include "converters/pytorch/host/process_groups.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/pytorch/host_trace.h"
+#include "converters/pytorch/host/host_trace.h"
 
 namespace reprise::pytorch {
 namespace {

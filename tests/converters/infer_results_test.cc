@@ -1,5 +1,5 @@
 // Results inferred from inputs, against the results that captures recorded.
-#include "converters/pytorch/infer_results.h"
+#include "converters/pytorch/results/infer_results.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/host_trace.h"
+#include "converters/pytorch/host/host_trace.h"
 
 namespace reprise::pytorch {
 namespace {

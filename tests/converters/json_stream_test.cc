@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/host_trace.h"
-#include "converters/pytorch/kineto.h"
+#include "converters/pytorch/host/host_trace.h"
+#include "converters/pytorch/kineto/kineto.h"
 
 namespace reprise {
 namespace {

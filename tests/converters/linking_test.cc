@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "converters/converter.h"
-#include "converters/pytorch/host_trace.h"
-#include "converters/pytorch/kineto.h"
-#include "converters/pytorch/operation_list.h"
+#include "converters/pytorch/host/host_trace.h"
+#include "converters/pytorch/kineto/kineto.h"
+#include "converters/pytorch/rank/operation_list.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

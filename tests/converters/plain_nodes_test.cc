@@ -1,5 +1,5 @@
 // The reader of what PyTorch's observer writes against simdjson's: the same, or it gives up.
-#include "converters/pytorch/plain_nodes.h"
+#include "converters/pytorch/host/plain_nodes.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

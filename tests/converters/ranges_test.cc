@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/pytorch/marked_ranges.h"
+#include "converters/pytorch/rank/marked_ranges.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

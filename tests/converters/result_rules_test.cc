@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/infer_results.h"
-#include "converters/pytorch/result_layouts.h"
+#include "converters/pytorch/results/infer_results.h"
+#include "converters/pytorch/results/result_layouts.h"
 
 namespace reprise::pytorch {
 namespace {

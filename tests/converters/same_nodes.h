@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "converters/pytorch/host_trace.h"
+#include "converters/pytorch/host/host_trace.h"
 
 namespace reprise::pytorch {
 

@@ -1,4 +1,4 @@
-#include "converters/pytorch/tensor_ranges.h"
+#include "converters/pytorch/host/tensor_ranges.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What tracing took: a made-up recording whose true times are known.
-#include "converters/pytorch/tracing_cost.h"
+#include "converters/pytorch/edges/tracing_cost.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "converters/pytorch/sequence_alignment.h"
+#include "converters/pytorch/alignment/sequence_alignment.h"
 
 namespace reprise::pytorch {
 namespace {

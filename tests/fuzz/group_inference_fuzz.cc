@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "converters/pytorch/group_inference.h"
+#include "converters/pytorch/groups/group_inference.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace pytorch = reprise::pytorch;

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/pytorch/host_trace.h"
-#include "converters/pytorch/kineto.h"
-#include "converters/pytorch/operation_list.h"
-#include "converters/pytorch/plain_nodes.h"
+#include "converters/pytorch/host/host_trace.h"
+#include "converters/pytorch/kineto/kineto.h"
+#include "converters/pytorch/rank/operation_list.h"
+#include "converters/pytorch/host/plain_nodes.h"
 #include "tests/converters/same_nodes.h"
 
 namespace reprise::pytorch {

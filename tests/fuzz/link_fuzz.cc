@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/link_by_alignment.h"
+#include "converters/pytorch/alignment/link_by_alignment.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace pytorch = reprise::pytorch;

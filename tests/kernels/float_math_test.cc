@@ -1,5 +1,5 @@
 // float_math.h against libm in double. Some 0.3 s.
-#include "kernels/ops/float_math.h"
+#include "kernels/ops/common/float_math.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/ops/elementwise_ops.h"
-#include "kernels/ops/softmax_loops.h"
+#include "kernels/ops/elementwise/elementwise_ops.h"
+#include "kernels/ops/losses/softmax_loops.h"
 
 namespace reprise {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/ops/gemm_tiles.h"
+#include "kernels/ops/products/gemm_tiles.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/pretended_gpu.h"

@@ -1,7 +1,7 @@
 // The GPU's shape of the matrix product, on whatever device there is.
 #include <gtest/gtest.h>
 
-#include "kernels/ops/gemm_tiles.h"
+#include "kernels/ops/products/gemm_tiles.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/pretended_gpu.h"
 #include "tests/skip.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/device.h"
-#include "kernels/ops/gemm_mma.h"
+#include "kernels/ops/products/gemm_mma.h"
 
 namespace reprise {
 

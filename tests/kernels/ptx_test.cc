@@ -11,8 +11,8 @@
 #include <regex>
 #include <sstream>
 
-#include "kernels/ops/gemm_mma.h"
-#include "kernels/ops/gemm_tiles.h"
+#include "kernels/ops/products/gemm_mma.h"
+#include "kernels/ops/products/gemm_tiles.h"
 #include "kernels/program_sources.h"
 #include "tests/skip.h"
 

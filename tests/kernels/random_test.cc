@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/ops/random_loops.h"
+#include "kernels/ops/random/random_loops.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 #include "tests/kernels/harness.h"

@@ -1,5 +1,5 @@
 // Products of small matrices against sums in double: every number of last rows, panels, depths.
-#include "kernels/ops/small_product.h"
+#include "kernels/ops/products/small_product.h"
 
 #include <gtest/gtest.h>
 

@@ -118,7 +118,7 @@ TEST_P(BuiltInMachine, AgreesWithTheTableOfDevices) {
   };
   constexpr Peak kPeaks[] = {
 #define PEAK(name, tera_flops, gb_per_s) {name, tera_flops, gb_per_s},
-#include "replayer/device_peaks.def"
+#include "replayer/plan/device_peaks.def"
   };
   const MachineModel machine = *LoadMachine(GetParam());
   const auto* const peak = std::find_if(std::begin(kPeaks), std::end(kPeaks), [&](const Peak& row) {

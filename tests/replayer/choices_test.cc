@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "replayer/device_choice.h"
-#include "replayer/option_texts.h"
+#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {

@@ -1,4 +1,4 @@
-#include "replayer/device_memory.h"
+#include "replayer/memory/device_memory.h"
 
 #include <gtest/gtest.h>
 

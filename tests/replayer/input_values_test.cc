@@ -1,5 +1,5 @@
 // What inputs start as, from the operations that use them.
-#include "replayer/input_values.h"
+#include "replayer/memory/input_values.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {

@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/estimate.h"
-#include "replayer/known_work.h"
-#include "replayer/option_texts.h"
-#include "replayer/plan.h"
-#include "replayer/work_cap.h"
+#include "replayer/engine/estimate.h"
+#include "replayer/plan/known_work.h"
+#include "replayer/plan/option_texts.h"
+#include "replayer/plan/plan.h"
+#include "replayer/plan/work_cap.h"
 #include "tests/replayer/small_trace.h"
 #include "tests/replayer/stream_trace.h"
 

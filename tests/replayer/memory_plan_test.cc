@@ -1,9 +1,9 @@
-#include "replayer/memory_plan.h"
+#include "replayer/memory/memory_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/estimate.h"
+#include "replayer/engine/estimate.h"
 
 namespace reprise {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "collectives/algorithms/group.h"
-#include "replayer/engine.h"
-#include "replayer/part.h"
-#include "replayer/watchdog.h"
+#include "replayer/engine/engine.h"
+#include "replayer/plan/part.h"
+#include "replayer/engine/watchdog.h"
 #include "tests/collectives/spmd.h"
 
 namespace reprise::testing {

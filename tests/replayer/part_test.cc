@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "replayer/dry.h"
-#include "replayer/option_texts.h"
-#include "replayer/rank_mapping.h"
+#include "replayer/plan/option_texts.h"
+#include "replayer/plan/rank_mapping.h"
 #include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/step_batch.h"
-#include "replayer/training_phases.h"
+#include "replayer/engine/step_batch.h"
+#include "replayer/plan/training_phases.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "kernels/backend.h"
-#include "replayer/pipelined_transfer.h"
+#include "replayer/engine/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 #include "tests/skip.h"
 

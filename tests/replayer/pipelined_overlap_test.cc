@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "kernels/backend.h"
-#include "replayer/pipelined_transfer.h"
+#include "replayer/engine/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 
 namespace reprise::testing {

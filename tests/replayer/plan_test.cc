@@ -1,12 +1,12 @@
-#include "replayer/plan.h"
+#include "replayer/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "replayer/memory_plan.h"
-#include "replayer/option_texts.h"
+#include "replayer/memory/memory_plan.h"
+#include "replayer/plan/option_texts.h"
 #include "tests/replayer/small_trace.h"
 #include "tests/replayer/stream_trace.h"
 

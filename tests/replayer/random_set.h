@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
-#include "replayer/options.h"
+#include "replayer/plan/options.h"
 
 namespace reprise::testing {
 

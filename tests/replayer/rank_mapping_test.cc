@@ -1,4 +1,4 @@
-#include "replayer/rank_mapping.h"
+#include "replayer/plan/rank_mapping.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <numeric>
 #include <thread>
 
-#include "replayer/group_sizes.h"
-#include "replayer/part.h"
-#include "replayer/plan.h"
+#include "replayer/plan/group_sizes.h"
+#include "replayer/plan/part.h"
+#include "replayer/plan/plan.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {

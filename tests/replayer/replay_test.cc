@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "replayer/option_texts.h"
+#include "replayer/plan/option_texts.h"
 #include "tests/replayer/replay_fixture.h"
 
 namespace reprise {

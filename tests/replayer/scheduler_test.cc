@@ -1,4 +1,4 @@
-#include "replayer/scheduler.h"
+#include "replayer/engine/scheduler.h"
 
 #include <gtest/gtest.h>
 

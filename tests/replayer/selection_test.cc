@@ -1,10 +1,10 @@
-#include "replayer/selection.h"
+#include "replayer/plan/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/plan.h"
-#include "replayer/timing_graph.h"
+#include "replayer/plan/plan.h"
+#include "replayer/timeline/timing_graph.h"
 #include "tests/replayer/small_trace.h"
 #include "timing/dry_run.h"
 

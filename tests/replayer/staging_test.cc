@@ -1,5 +1,5 @@
 // What passes between device and network: without a copy, through pinned memory, in chunks.
-#include "replayer/staging.h"
+#include "replayer/engine/staging.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "kernels/backend.h"
-#include "replayer/pipelined_transfer.h"
+#include "replayer/engine/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 #include "tests/skip.h"
 

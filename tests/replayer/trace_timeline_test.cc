@@ -1,4 +1,4 @@
-#include "replayer/trace_timeline.h"
+#include "replayer/timeline/trace_timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Which transfers are cut, and how.
 #include <gtest/gtest.h>
 
-#include "replayer/pipelined_transfer.h"
+#include "replayer/engine/pipelined_transfer.h"
 #include "tests/replayer/staging_fixture.h"
 
 namespace reprise::testing {

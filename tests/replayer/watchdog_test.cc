@@ -1,5 +1,5 @@
 // The watchdogs of several ranks, as threads, with ranks that are only pretended.
-#include "replayer/watchdog.h"
+#include "replayer/engine/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

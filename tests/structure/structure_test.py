@@ -18,22 +18,24 @@ MAY_USE = {
     "converters": ["et_schema", "timing", "core"],
     "costs": ["core"],
     "workload": ["et_schema", "core"],
+    "share": ["converters", "et_schema", "core"],
     "kernels": ["costs", "core"],
+    "kernel_bench": ["kernels", "costs", "core"],
     "collectives": ["core"],
     "telemetry": ["core"],
     "run": ["core"],
     "machine": ["core"],
     "simulator": ["et_schema", "timing", "machine", "run", "core"],
-    "replayer": ["et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
+    "replayer": ["et_schema", "kernel_bench", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
     "report": ["run", "timing", "core"],
     "recordings": ["et_schema", "machine", "replayer", "report", "run", "timing", "core"],
-    "cli": ["converters", "workload", "et_schema", "kernels", "costs", "collectives", "telemetry", "timing", "run",
-            "replayer", "report", "recordings", "simulator", "machine", "core"],
+    "cli": ["converters", "share", "workload", "et_schema", "kernels", "kernel_bench", "costs", "collectives", "telemetry",
+            "timing", "run", "replayer", "report", "recordings", "simulator", "machine", "core"],
 }
-# Folders below a folder, lowest first: each may use those before it. "*": all the others, which are
-# plug-ins; nobody else includes what is theirs.
+# Folders below a folder, lowest first, each with the folders below it: each may use those before it. "*": all the others,
+# which are plug-ins; nobody else includes what is theirs.
 ORDER = {
-    "kernels": ["kernels", "kernels/cpu", "kernels/ops", "kernels/bench", "*"],
+    "kernels": ["kernels", "kernels/cpu", "kernels/ops", "*"],
     "workload": ["workload", "workload/ops", "workload/schedules", "workload/parallel", "workload/families", "workload/job"],
 }
 # Folders that include each other in a circle nevertheless → why.
@@ -46,15 +48,15 @@ THIRD_PARTY = {
     r"CL/": ["kernels/opencl/"],
     r"sqlite3\.h": ["run/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
-    r"simdjson\.h|nlohmann/.*": ["converters/", "et_schema/", "machine/", "report/", "run/", "workload/",
+    r"simdjson\.h|nlohmann/.*": ["converters/", "share/", "et_schema/", "machine/", "report/", "run/", "workload/",
                                   "recordings/", "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
     r"event2/.*": ["cli/prometheus_server"],
     r"dnnl.*": ["kernels/"],
-    r"nettle/.*": ["converters/anonymize/keyed_hash"],
-    r"archive\.h|archive_entry\.h": ["converters/package/"],
+    r"nettle/.*": ["share/anonymize/keyed_hash"],
+    r"archive\.h|archive_entry\.h": ["share/package/"],
 }
 # Only cli/ ends the process, reads the environment or prints results.
 FORBIDDEN_BELOW_CLI = re.compile(
@@ -110,7 +112,8 @@ def folder_of(name):
 
 
 def place_in_order(order, folder):
-    return order.index(folder if folder in order else "*")
+    within = next((above for above in order if "/" in above and folder.startswith(above + "/")), "*")
+    return order.index(folder if folder in order else within)
 
 
 def check_order(files):

@@ -5,7 +5,7 @@
 
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
-#include "replayer/timing_graph.h"
+#include "replayer/timeline/timing_graph.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "timing/dry_run.h"
 #include "workload/job/generate.h"

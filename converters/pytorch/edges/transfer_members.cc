@@ -1,0 +1,225 @@
+#include "converters/pytorch/edges/transfer_members.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "converters/comm_sizes.h"
+#include "timing/transfer.h"
+
+namespace reprise::pytorch {
+namespace {
+
+struct Member {
+  RankCapture* rank = nullptr;
+  TransferRecord* transfer = nullptr;
+  [[nodiscard]] const CommSpec& spec() const { return transfer->arguments.spec; }
+};
+using Match = std::vector<Member>;
+
+// Transfers with one key and index are one; unknown groups match nothing.
+std::map<std::pair<MatchKey, std::int64_t>, Match> Collect(std::span<RankCapture> ranks) {
+  std::map<std::pair<MatchKey, std::int64_t>, Match> matches;
+  for (RankCapture& rank : ranks) {
+    for (TransferRecord& transfer : rank.transfers) {
+      const CommSpec& spec = transfer.arguments.spec;
+      if (spec.certainty != GroupCertainty::kUnknown && !spec.group.empty()) {
+        matches[{SequenceOf(spec, rank.rank), spec.index}].push_back({&rank, &transfer});
+      }
+    }
+  }
+  return matches;
+}
+
+bool Agree(const CommSpec& a, const CommSpec& b) {
+  if (IsPointToPoint(a.kind)) {
+    return IsPointToPoint(b.kind) && a.kind != b.kind && a.dtype == b.dtype &&
+           std::max(a.in_bytes, a.out_bytes) == std::max(b.in_bytes, b.out_bytes);
+  }
+  const bool sizes = a.kind != CommKind::kAllReduce || a.in_bytes == b.in_bytes;
+  return a.kind == b.kind && a.dtype == b.dtype && a.root == b.root && sizes;
+}
+
+std::size_t MembersExpected(const MatchKey& key,
+                            const std::map<std::string, ProcessGroup>& groups) {
+  const auto group = groups.find(key.group);
+  return key.src >= 0 || key.dst >= 0 ? 2 : group == groups.end() ? 0 : group->second.ranks.size();
+}
+
+bool IsRoot(const Member& member) {
+  return member.spec().kind == CommKind::kSend || member.spec().root == member.rank->rank;
+}
+
+// "No member ends before what it needs arrived."
+void AddConstraints(const Match& match, std::vector<ClockConstraint>& out) {
+  for (const Member& a : match) {
+    const ArrivalNeed need = LeastNeed(a.spec().kind, IsRoot(a));
+    for (const Member& b : match) {
+      if (a.rank == b.rank || need == ArrivalNeed::kOwn ||
+          (need == ArrivalNeed::kRoot && !IsRoot(b))) {
+        continue;
+      }
+      out.push_back({.rank_a = a.rank->rank,
+                     .end_ns_a = a.transfer->end_ns,
+                     .rank_b = b.rank->rank,
+                     .start_ns_b = b.transfer->start_ns});
+    }
+  }
+}
+
+// Marks the waits before which the host did nothing for kQuietNs: those really waited.
+void FindBlockedWaits(RankCapture& rank) {
+  std::map<std::int32_t, std::vector<std::pair<std::int64_t, std::int64_t>>> busy;  // by thread
+  const auto& ops = rank.list.operations;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Role role = rank.roles[i].role;
+    if (role == Role::kNode || role == Role::kCommCall) {
+      busy[ops[i].thread].emplace_back(ops[i].start_ns, ops[i].end_ns);
+    }
+  }
+  for (TransferRecord& transfer : rank.transfers) {
+    if (transfer.wait_ns < 0) {
+      continue;
+    }
+    const auto& nodes = busy[transfer.thread];  // nodes of a thread never overlap
+    const auto after =
+        std::upper_bound(nodes.begin(), nodes.end(), std::make_pair(transfer.wait_ns, INT64_MAX));
+    transfer.wait_blocked =
+        after == nodes.begin() || std::prev(after)->second + kQuietNs <= transfer.wait_ns;
+  }
+}
+
+std::int64_t CallEnd(const Member& member) {
+  const TransferRecord& transfer = *member.transfer;
+  return transfer.call < 0
+             ? transfer.start_ns
+             : member.rank->list.operations[static_cast<std::size_t>(transfer.call)].end_ns;
+}
+
+// A send or receive that nobody waited for had ended by the time its wait came by: when both sides
+// are known to have got that far, its own call and its partner's.
+void SettleEnd(const Member& mine, const Member* partner, const ClockFit& clocks) {
+  TransferRecord& transfer = *mine.transfer;
+  if (transfer.wait_ns < 0 || transfer.wait_blocked) {
+    return;
+  }
+  std::int64_t end = std::max(transfer.start_ns, CallEnd(mine));
+  if (partner != nullptr) {
+    const std::int64_t theirs =
+        partner->transfer->wait_blocked ? partner->transfer->wait_ns : CallEnd(*partner);
+    // Their clock to mine, by way of rank 0's; exact enough where drift is parts per million.
+    const std::int64_t on_rank0 = clocks.ToRank0(partner->rank->rank, theirs);
+    end = std::max(end, on_rank0 - (clocks.ToRank0(mine.rank->rank, on_rank0) - on_rank0));
+  }
+  transfer.end_ns = std::min(end, transfer.wait_ns);
+}
+
+void SetTransferTimes(const Match& match, const ClockFit& clocks, Diagnostics& diagnostics) {
+  std::vector<TransferMember> members;
+  for (const Member& member : match) {
+    members.push_back({.start_ns = clocks.ToRank0(member.rank->rank, member.transfer->start_ns),
+                       .end_ns = clocks.ToRank0(member.rank->rank, member.transfer->end_ns),
+                       .kind = member.spec().kind,
+                       .root = IsRoot(member)});
+  }
+  const std::vector<TransferPart> parts = SplitTransfer(members);
+  for (std::size_t i = 0; i < match.size(); ++i) {
+    if (parts[i].transfer_ns < 0) {
+      diagnostics.Count(
+          "clock_error",
+          fmt::format("{}: {} {} of group {} ended {} ns before it could", match[i].rank->label,
+                      Name(match[i].spec().kind), match[i].spec().index, match[i].spec().group,
+                      -parts[i].transfer_ns));
+    }
+    match[i].transfer->transfer_ns = std::max<std::int64_t>(0, parts[i].transfer_ns);
+  }
+}
+
+// Where members contribute different amounts, all get to know the largest.
+void ShareLargest(const Match& match) {
+  std::vector<CommSpec*> members;
+  for (const Member& member : match) {
+    members.push_back(&member.transfer->arguments.spec);
+  }
+  if (!IsPointToPoint(members.front()->kind)) {
+    ShareLargestBytes(members);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// One number per host name; ranks whose capture has none may each have a clock of their own.
+std::vector<std::int32_t> HostOfRank(std::span<const RankCapture> ranks, std::int32_t highest) {
+  std::vector<std::int32_t> host_of_rank(static_cast<std::size_t>(highest) + 1);
+  std::iota(host_of_rank.begin(), host_of_rank.end(), highest + 1);
+  std::map<std::string, std::int32_t> hosts;
+  for (const RankCapture& rank : ranks) {
+    if (!rank.kineto.host_name.empty()) {
+      const auto number = static_cast<std::int32_t>(hosts.size());
+      host_of_rank[static_cast<std::size_t>(rank.rank)] =
+          hosts.try_emplace(rank.kineto.host_name, number).first->second;
+    }
+  }
+  return host_of_rank;
+}
+
+}  // namespace
+
+Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
+                                const std::map<std::string, ProcessGroup>& groups,
+                                Diagnostics& diagnostics) {
+  std::int32_t highest = 0;
+  for (RankCapture& rank : ranks) {
+    highest = std::max(highest, rank.rank);
+    FindBlockedWaits(rank);
+  }
+  auto matches = Collect(ranks);
+  std::vector<ClockConstraint> constraints;
+  for (auto it = matches.begin(); it != matches.end();) {
+    const auto& key = it->first;
+    const Match& match = it->second;  // no structured binding: clang 14 can't capture those
+    const bool complete = match.size() == MembersExpected(key.first, groups);
+    const bool agree = std::all_of(match.begin() + 1, match.end(), [&](const Member& member) {
+      return Agree(match.front().spec(), member.spec());
+    });
+    if (!agree || (!complete && ranks.size() > 1)) {
+      diagnostics.Count(
+          "transfer_mismatch",
+          fmt::format("{}: {} {} of group {}: {}", match.front().rank->label,
+                      Name(match.front().spec().kind), key.second, key.first.group,
+                      agree ? "not on all members" : "members disagree in kind, type or size"));
+    }
+    if (complete && agree && match.size() > 1) {
+      AddConstraints(match, constraints);
+      ++it;
+    } else {
+      it = matches.erase(it);
+    }
+  }
+  ClockFitOptions options;
+  options.host_of_rank = HostOfRank(ranks, highest);
+  REPRISE_ASSIGN(ClockFit clocks, FitClocks(highest + 1, constraints, options));
+  for (auto& [key, match] : matches) {
+    if (match.size() == 2 && IsPointToPoint(match.front().spec().kind)) {
+      SettleEnd(match[0], &match[1], clocks);
+      SettleEnd(match[1], &match[0], clocks);
+    }
+    ShareLargest(match);
+    SetTransferTimes(match, clocks, diagnostics);
+  }
+  for (RankCapture& rank : ranks) {
+    for (TransferRecord& transfer : rank.transfers) {
+      if (transfer.transfer_ns < 0) {
+        SettleEnd({&rank, &transfer}, nullptr, clocks);
+      }
+    }
+  }
+  return clocks;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,141 @@
+// A host node's fields by name: members of the node before schema 1.0.2, attributes since.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "converters/pytorch/host/host_node.h"
+#include "converters/pytorch/host/host_trace.h"
+#include "converters/pytorch/host/process_groups.h"
+#include "converters/pytorch/host/string_pool.h"
+#include "converters/pytorch/host/tensor_ranges.h"
+
+namespace reprise::pytorch {
+
+enum class HostField {
+  kOther,  // means nothing here
+  kRecordFunction,
+  kSequence,
+  kThread,
+  kForwardThread,
+  kScope,
+  kSchema,
+  kTensorRange,
+  // of record_param_comms
+  kCollective,
+  kDType,
+  kGroupName,
+  kGroupDescription,
+  kInElements,
+  kOutElements,
+  kInSplits,
+  kOutSplits,
+  kGroupSize,
+  kAsync,
+};
+[[nodiscard]] HostField HostFieldOf(std::string_view name);
+
+// `Element` is simdjson's or PlainJson's.
+template <typename Element>
+class HostFields {
+ public:
+  HostFields(BatchStrings& strings, HostNode& node, std::uint8_t& oddities)
+      : strings_(strings), node_(node), oddities_(oddities) {}
+
+  void Read(HostField field, const Element& value) {
+    switch (field) {
+      case HostField::kOther:
+        return;
+      case HostField::kRecordFunction:
+        return Number(value, node_.rf_id);
+      case HostField::kSequence:
+        return Number(value, node_.seq_id);
+      case HostField::kThread:
+        return Number(value, node_.thread);
+      case HostField::kForwardThread:
+        return Number(value, node_.forward_thread);
+      case HostField::kScope: {
+        std::int64_t scope = 0;
+        Number(value, scope);
+        node_.scope = static_cast<Scope>(scope);
+        return;
+      }
+      case HostField::kSchema:
+        node_.op_schema = strings_.Intern(Text(value));
+        return;
+      case HostField::kTensorRange:
+        node_.tensor_ranges = ParseTensorRanges(Text(value));
+        return;
+      default:
+        if (node_.comm == nullptr) {
+          node_.comm = std::make_unique<CommAttributes>();
+        }
+        ReadComm(field, value, *node_.comm);
+    }
+  }
+
+ private:
+  void ReadComm(HostField field, const Element& value, CommAttributes& comm) {
+    switch (field) {
+      case HostField::kCollective:
+        comm.collective = Text(value);
+        return;
+      case HostField::kDType:
+        comm.dtype = Text(value);
+        return;
+      case HostField::kGroupName:
+        comm.group_name = Text(value);
+        return;
+      case HostField::kGroupDescription:
+        comm.group_description = Text(value);
+        return;
+      case HostField::kInElements:
+        return Number(value, comm.in_elements);
+      case HostField::kOutElements:
+        return Number(value, comm.out_elements);
+      case HostField::kInSplits:
+        comm.in_splits = ParseIntegerList(Text(value));
+        return;
+      case HostField::kOutSplits:
+        comm.out_splits = ParseIntegerList(Text(value));
+        return;
+      case HostField::kGroupSize:
+        return Number(value, comm.group_size);
+      default:
+        comm.async = Truth(value);
+    }
+  }
+
+  void Number(const Element& value, std::int64_t& out) {
+    if (value.get(out) != simdjson::SUCCESS) {
+      oddities_ |= kUnreadableAttribute;
+    }
+  }
+
+  std::string_view Text(const Element& value) {
+    std::string_view text;
+    if (value.get(text) != simdjson::SUCCESS) {
+      oddities_ |= kUnreadableAttribute;
+    }
+    return text;
+  }
+
+  // {"name": "is_asynchronized_op", "type": "string", "value": false}
+  bool Truth(const Element& value) {
+    bool out = false;
+    if (value.get(out) == simdjson::SUCCESS) {
+      return out;
+    }
+    const std::string_view text = Text(value);
+    return text == "true" || text == "True" || text == "1";
+  }
+
+  BatchStrings& strings_;
+  HostNode& node_;
+  std::uint8_t& oddities_;
+};
+
+}  // namespace reprise::pytorch

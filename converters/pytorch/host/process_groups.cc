@@ -1,0 +1,69 @@
+#include "converters/pytorch/host/process_groups.h"
+
+#include <simdjson.h>
+
+#include <charconv>
+
+namespace reprise::pytorch {
+
+using simdjson::dom::element;
+
+std::vector<GroupRecord> ParseGroupRecords(std::string_view json) {
+  std::vector<GroupRecord> out;
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  element root;
+  // The text is copied by the parser: it may be a short string without padding.
+  if (parser.parse(json.data(), json.size(), true).get(root) != simdjson::SUCCESS ||
+      root.get(list) != simdjson::SUCCESS) {
+    return out;
+  }
+  for (const element item : list) {
+    GroupRecord group;
+    std::string_view text;
+    if (item["pg_name"].get(text) == simdjson::SUCCESS) {
+      group.name = text;
+    }
+    if (item["pg_desc"].get(text) == simdjson::SUCCESS) {
+      group.description = text;
+    }
+    std::int64_t size = -1;
+    if (item["group_size"].get(size) == simdjson::SUCCESS ||
+        item["pg_size"].get(size) == simdjson::SUCCESS) {
+      group.size = static_cast<std::int32_t>(size);
+    }
+    simdjson::dom::array ranks;
+    if (item["ranks"].get(ranks) == simdjson::SUCCESS) {
+      for (const element rank : ranks) {
+        std::int64_t value = 0;
+        if (rank.get(value) == simdjson::SUCCESS) {
+          group.ranks.push_back(static_cast<std::int32_t>(value));
+        }
+      }
+    }
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> ParseIntegerList(std::string_view text) {
+  std::vector<std::int64_t> out;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    if (*at == '[' || *at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    std::int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc()) {
+      break;
+    }
+    out.push_back(value);
+    at = next;
+  }
+  return out;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,259 @@
+#include "converters/pytorch/kineto/device_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "converters/pytorch/host/process_groups.h"
+
+namespace reprise::pytorch {
+namespace {
+
+using simdjson::dom::element;
+
+// A number, or a string that holds one (ROCm writes some that way).
+std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
+  std::int64_t out = 0;
+  if (value.get(out) == simdjson::SUCCESS) {
+    return out;
+  }
+  if (double real = 0; value.get(real) == simdjson::SUCCESS && real > -9e18 && real < 9e18) {
+    return static_cast<std::int64_t>(real);
+  }
+  if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
+    const char* const end = text.data() + text.size();
+    if (const auto [rest, code] = std::from_chars(text.data(), end, out);
+        code == std::errc() && rest == end) {
+      return out;
+    }
+  }
+  return fallback;
+}
+
+std::string TextOr(simdjson::simdjson_result<element> value) {
+  std::string_view text;
+  return value.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+// Kineto writes lists as strings, shortened with "..." when long: then nothing is known.
+std::vector<std::int64_t> ListOr(simdjson::simdjson_result<element> value) {
+  const std::string text = TextOr(value);
+  return text.find("...") == std::string::npos ? ParseIntegerList(text)
+                                               : std::vector<std::int64_t>();
+}
+
+std::array<std::int32_t, 3> Three(simdjson::simdjson_result<element> value) {
+  std::array<std::int32_t, 3> out{};
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    std::size_t i = 0;
+    for (const element item : list) {
+      std::int64_t number = 0;
+      if (i < out.size() && item.get(number) == simdjson::SUCCESS) {
+        out.at(i++) = static_cast<std::int32_t>(number);
+      }
+    }
+  }
+  return out;
+}
+
+bool EndsWith(std::string_view text, std::string_view end) { return text.ends_with(end); }
+
+bool IsRuntime(std::string_view category) {
+  return EndsWith(category, "_runtime") || EndsWith(category, "_driver") || category == "Runtime";
+}
+
+bool IsDeviceWork(std::string_view category, DeviceEvent::Kind& kind) {
+  if (category == "kernel" || category == "Kernel") {
+    kind = DeviceEvent::Kind::kKernel;
+  } else if (category == "gpu_memcpy" || category == "Memcpy") {
+    kind = DeviceEvent::Kind::kMemcpy;
+  } else if (category == "gpu_memset" || category == "Memset") {
+    kind = DeviceEvent::Kind::kMemset;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string_view NameOf(element event) {
+  std::string_view name;
+  return event["name"].get(name) == simdjson::SUCCESS ? name : std::string_view();
+}
+
+void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
+             DeviceTrace& trace) {
+  const std::string_view name = NameOf(event);
+  trace.calls.push_back({.name = strings.Intern(name),
+                         .kind = RuntimeKindOf(name),
+                         .thread = IntegerOr(event["tid"], -1),
+                         .start_ns = start_ns,
+                         .end_ns = end_ns,
+                         .correlation = IntegerOr(event["args"]["correlation"], -1)});
+}
+
+void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::int64_t end_ns,
+             BatchStrings& strings, DeviceTrace& trace) {
+  DeviceEvent& out = trace.events.emplace_back();
+  out.kind = kind;
+  out.name = strings.Intern(NameOf(event));
+  out.start_ns = start_ns;
+  out.end_ns = end_ns;
+  const auto args = event["args"];
+  out.device = static_cast<std::int32_t>(IntegerOr(args["device"], IntegerOr(event["pid"], 0)));
+  out.stream = IntegerOr(args["stream"], IntegerOr(event["tid"], 0));
+  out.external_id = IntegerOr(args["External id"], IntegerOr(args["external id"], -1));
+  out.work.correlation = IntegerOr(args["correlation"], -1);
+  out.work.grid = Three(args["grid"]);
+  out.work.block = Three(args["block"]);
+  out.work.registers_per_thread =
+      static_cast<std::int32_t>(IntegerOr(args["registers per thread"], -1));
+  out.work.shared_memory_bytes = IntegerOr(args["shared memory"], -1);
+  out.work.copied_bytes = IntegerOr(args["bytes"], -1);
+  element known;
+  element all;
+  if (args["Collective name"].get(known) == simdjson::SUCCESS &&
+      args.get(all) == simdjson::SUCCESS) {
+    out.comm = ReadKinetoComm(all);
+  }
+}
+
+void AddSync(element event, DeviceTrace& trace) {
+  const auto args = event["args"];
+  trace.syncs.push_back(
+      {.correlation = IntegerOr(args["correlation"], -1),
+       .device = static_cast<std::int32_t>(IntegerOr(args["device"], 0)),
+       .stream = IntegerOr(args["stream"], -1),
+       .source_stream = IntegerOr(args["wait_on_stream"], -1),
+       .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
+}
+
+}  // namespace
+
+// "cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize", and per-thread variants
+// ("cudaStreamSynchronize_ptsz").
+RuntimeKind RuntimeKindOf(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("EventRecord")) {
+    return RuntimeKind::kRecordEvent;
+  }
+  if (has("StreamWaitEvent")) {
+    return RuntimeKind::kStreamWait;
+  }
+  if (has("EventSynchronize")) {
+    return RuntimeKind::kEventSync;
+  }
+  if (has("StreamSynchronize") || name == "cudaMemcpy" || name == "hipMemcpy" ||
+      name == "hipMemcpyWithStream") {
+    return RuntimeKind::kStreamSync;
+  }
+  if (has("DeviceSynchronize") || has("CtxSynchronize")) {
+    return RuntimeKind::kDeviceSync;
+  }
+  return RuntimeKind::kOther;
+}
+
+bool IsDeviceCategory(std::string_view category) {
+  DeviceEvent::Kind kind{};
+  return IsDeviceWork(category, kind) || IsRuntime(category);
+}
+
+bool AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
+                    std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace) {
+  if (DeviceEvent::Kind kind{}; IsDeviceWork(category, kind)) {
+    AddWork(event, kind, start_ns, end_ns, strings, trace);
+  } else if (IsRuntime(category)) {
+    AddCall(event, start_ns, end_ns, strings, trace);
+  } else if (EndsWith(category, "_sync")) {
+    AddSync(event, trace);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<KinetoComm> ReadKinetoComm(element args) {
+  auto comm = std::make_unique<KinetoComm>();
+  comm->collective = TextOr(args["Collective name"]);
+  comm->dtype = TextOr(args["dtype"]);
+  comm->group_name = TextOr(args["Process Group Name"]);
+  comm->group_description = TextOr(args["Process Group Description"]);
+  comm->ranks = ListOr(args["Process Group Ranks"]);
+  comm->in_splits = ListOr(args["In split size"]);
+  comm->out_splits = ListOr(args["Out split size"]);
+  comm->in_elements = IntegerOr(args["In msg nelems"], -1);
+  comm->out_elements = IntegerOr(args["Out msg nelems"], -1);
+  comm->group_size = IntegerOr(args["Group size"], -1);
+  comm->sequence = IntegerOr(args["Seq"], -1);
+  comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
+  comm->root = IntegerOr(args["Root Rank"], -1);
+  return comm;
+}
+
+void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,
+              DeviceTrace& trace, Diagnostics& diagnostics) {
+  std::unordered_map<std::int64_t, bool> inside;  // by correlation
+  for (const RuntimeCall& call : trace.calls) {
+    inside[call.correlation] = call.start_ns >= start_ns && call.start_ns <= end_ns;
+  }
+  std::erase_if(trace.calls, [&](const RuntimeCall& call) {
+    return call.start_ns < start_ns || call.start_ns > end_ns;
+  });
+  const std::size_t removed = std::erase_if(trace.events, [&](const DeviceEvent& event) {
+    const auto call = inside.find(event.work.correlation);
+    return call != inside.end() ? !call->second
+                                : event.start_ns < start_ns || event.start_ns > end_ns;
+  });
+  if (removed > 0) {
+    diagnostics.Count("device_event_of_another_step", label, removed);
+  }
+}
+
+void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics) {
+  // Readers add from several threads: the order must not depend on luck.
+  std::sort(trace.calls.begin(), trace.calls.end(), [](const RuntimeCall& a, const RuntimeCall& b) {
+    return std::tie(a.start_ns, a.correlation, *a.name) <
+           std::tie(b.start_ns, b.correlation, *b.name);
+  });
+  const auto key = [](const DeviceEvent& e) {
+    return std::tie(e.start_ns, e.end_ns, e.device, e.stream, e.work.correlation, *e.name);
+  };
+  std::sort(trace.events.begin(), trace.events.end(),
+            [&](const DeviceEvent& a, const DeviceEvent& b) { return key(a) < key(b); });
+  const auto twice =
+      std::unique(trace.events.begin(), trace.events.end(),
+                  [&](const DeviceEvent& a, const DeviceEvent& b) { return key(a) == key(b); });
+  if (const auto count = trace.events.end() - twice; count > 0) {
+    diagnostics.Count("duplicate_device_event", label, static_cast<std::uint64_t>(count));
+    trace.events.erase(twice, trace.events.end());
+  }
+  std::map<std::pair<std::int32_t, std::int64_t>, std::int64_t> busy_until;
+  for (DeviceEvent& event : trace.events) {
+    std::int64_t& until =
+        busy_until.try_emplace({event.device, event.stream}, INT64_MIN).first->second;
+    if (event.start_ns < until) {
+      // A stream runs one after the other; whole-µs files round into each other.
+      diagnostics.Count("stream_overlap",
+                        fmt::format("{}: {} on stream {} by {} ns", label, *event.name,
+                                    event.stream, until - event.start_ns));
+      if (const std::int64_t cut_ns = std::min(until, event.end_ns) - event.start_ns; cut_ns > 0) {
+        diagnostics.Count("stream_overlap_ns", {}, static_cast<std::uint64_t>(cut_ns));
+      }
+      event.start_ns = until;
+      event.end_ns = std::max(event.end_ns, until);
+    }
+    until = event.end_ns;
+  }
+  std::stable_sort(
+      trace.events.begin(), trace.events.end(),
+      [](const DeviceEvent& a, const DeviceEvent& b) { return a.start_ns < b.start_ns; });
+  std::sort(trace.syncs.begin(), trace.syncs.end(), [](const SyncRecord& a, const SyncRecord& b) {
+    return std::tie(a.correlation, a.stream) < std::tie(b.correlation, b.stream);
+  });
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,100 @@
+// The device's side of a Kineto file: runtime calls, what ran on streams, recorded synchronisation.
+// CUDA and ROCm alike ("cudaLaunchKernel", "hipLaunchKernel"). Times in nanoseconds since the
+// epoch.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/pytorch/host/string_pool.h"
+#include "core/diagnostics.h"
+#include "et_schema/node.h"
+
+namespace reprise::pytorch {
+
+// What the arguments of a record_param_comms event, or of an NCCL kernel, say.
+struct KinetoComm {
+  std::string collective;  // "allreduce"; kernels of newer PyTorch
+  std::string dtype;       // "Float"
+  std::string group_name;
+  std::string group_description;
+  std::vector<std::int64_t> ranks;  // "Process Group Ranks", global
+  std::vector<std::int64_t> in_splits, out_splits;
+  std::int64_t in_elements = -1, out_elements = -1;
+  std::int64_t group_size = -1;
+  std::int64_t sequence = -1;
+  std::int64_t peer = -1;  // "Src Rank" / "Dst Rank": global, unlike the host trace's
+  std::int64_t root = -1;
+};
+
+enum class RuntimeKind : std::uint8_t {
+  kOther,        // launches too: what a call launched is known by correlation
+  kRecordEvent,  // cudaEventRecord
+  kStreamWait,   // cudaStreamWaitEvent
+  kEventSync,    // cudaEventSynchronize: the host waits
+  kStreamSync,   // cudaStreamSynchronize, and copies that return when done
+  kDeviceSync,   // cudaDeviceSynchronize
+};
+[[nodiscard]] RuntimeKind RuntimeKindOf(std::string_view name);
+[[nodiscard]] inline bool IsHostWait(RuntimeKind kind) {
+  return kind == RuntimeKind::kEventSync || kind == RuntimeKind::kStreamSync ||
+         kind == RuntimeKind::kDeviceSync;
+}
+
+struct RuntimeCall {
+  const std::string* name = nullptr;  // "cudaLaunchKernel"
+  RuntimeKind kind = RuntimeKind::kOther;
+  std::int64_t thread = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t correlation = -1;
+};
+
+struct DeviceEvent {
+  enum class Kind : std::uint8_t { kKernel, kMemcpy, kMemset } kind = Kind::kKernel;
+  const std::string* name = nullptr;
+  std::int32_t device = 0;
+  std::int64_t stream = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t external_id = -1;
+  DeviceWork work;
+  std::unique_ptr<KinetoComm> comm;  // NCCL kernels whose arguments say what they do
+};
+
+// A cuda_sync event: what a waiting call waited for, where CUPTI recorded it.
+struct SyncRecord {
+  std::int64_t correlation = -1;  // of the call that waits
+  std::int32_t device = 0;
+  std::int64_t stream = -1;              // that waits ("Stream Wait Event"), or is waited for
+  std::int64_t source_stream = -1;       // "wait_on_stream"
+  std::int64_t source_correlation = -1;  // of the cudaEventRecord
+};
+
+struct DeviceTrace {
+  std::vector<RuntimeCall> calls;   // by start
+  std::vector<DeviceEvent> events;  // by start
+  std::vector<SyncRecord> syncs;
+  [[nodiscard]] bool empty() const { return events.empty(); }
+};
+
+// Whether events of this category are the device's (and must have times).
+[[nodiscard]] bool IsDeviceCategory(std::string_view category);
+// An event of category `category` that happened at [start_ns, end_ns], added to `trace`. False: it
+// is none of the device's. Orders nothing.
+[[nodiscard]] bool AddDeviceEvent(simdjson::dom::element event, std::string_view category,
+                                  std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
+                                  DeviceTrace& trace);
+[[nodiscard]] std::unique_ptr<KinetoComm> ReadKinetoComm(simdjson::dom::element args);
+// Leaves out what was called outside of [start_ns, end_ns], and what such calls launched (counted:
+// `device_event_of_another_step`).
+void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,
+              DeviceTrace& trace, Diagnostics& diagnostics);
+// Sorts, and counts events that overlap on a stream (`stream_overlap`) or are there twice
+// (`duplicate_device_event`, left out).
+void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics);
+
+}  // namespace reprise::pytorch

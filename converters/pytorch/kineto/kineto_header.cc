@@ -1,0 +1,115 @@
+#include "converters/pytorch/kineto/kineto_header.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/clock.h"
+
+namespace reprise::pytorch {
+namespace {
+
+using simdjson::dom::element;
+
+constexpr std::int64_t kMaxRanks = 1 << 24;
+
+// "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.
+// ROCm counts events' devices otherwise: there, the name is certain only if all devices have it.
+std::string DeviceName(element properties, std::int64_t device) {
+  simdjson::dom::array devices;
+  if (properties.get(devices) != simdjson::SUCCESS) {
+    return {};
+  }
+  std::set<std::string_view> names;
+  for (const element entry : devices) {
+    std::string_view name;
+    if (entry["name"].get(name) != simdjson::SUCCESS) {
+      continue;
+    }
+    if (WholeNumberOr(entry["id"], -1) == device) {
+      return std::string(name);
+    }
+    names.insert(name);
+  }
+  return names.size() == 1 ? std::string(*names.begin()) : std::string();
+}
+
+// A whole number from `least`; -1: absent, or something else, which is counted.
+std::int64_t IdentityNumber(const TextFile& file, element info, std::string_view key,
+                            std::int64_t least, Diagnostics& diagnostics) {
+  element value;
+  if (info[key].get(value) != simdjson::SUCCESS) {
+    return -1;
+  }
+  const std::int64_t number = WholeNumberOr(info[key], -1);
+  if (number < least) {
+    diagnostics.Count("identity_unreadable", fmt::format("{}: distributedInfo.{} {}", file.path(),
+                                                         key, simdjson::minify(value)));
+    return -1;
+  }
+  return number;
+}
+
+Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTrace& trace,
+                           Diagnostics& diagnostics) {
+  simdjson::dom::parser parser;
+  REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+  trace.rank = IdentityNumber(file, root, "rank", 0, diagnostics);
+  trace.world_size = IdentityNumber(file, root, "world_size", 1, diagnostics);
+  if (trace.rank > kMaxRanks || trace.world_size > kMaxRanks ||
+      (trace.world_size >= 0 && trace.rank >= trace.world_size)) {
+    return BadInput(
+        fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank, trace.world_size));
+  }
+  if (std::string_view backend; root["backend"].get(backend) == simdjson::SUCCESS) {
+    trace.backend = backend;
+  }
+  simdjson::dom::array groups;
+  if (root["pg_config"].get(groups) == simdjson::SUCCESS) {
+    for (const element group : groups) {
+      IdentityNumber(file, group, "pg_size", 1, diagnostics);
+    }
+    trace.groups = ParseGroupRecords(simdjson::minify(groups));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t WholeNumberOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
+  std::int64_t out = 0;
+  return value.get(out) == simdjson::SUCCESS ? out : fallback;
+}
+
+Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
+                        KinetoTrace& trace, Diagnostics& diagnostics) {
+  if (!json.has_array) {
+    return BadInput(fmt::format(
+        "{}: no \"traceEvents\" list: not a Kineto trace{}", file.path(),
+        json.Member("schema").empty() ? "" : " but a host execution trace; are the two swapped?"));
+  }
+  simdjson::dom::parser parser;
+  if (const std::string_view raw = json.Member("baseTimeNanoseconds"); !raw.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    if (root.get(base_ns) != simdjson::SUCCESS || base_ns < 0 || base_ns > kMaxUs * kNsPerUs) {
+      return BadInput(fmt::format("{}: baseTimeNanoseconds {} is no time", file.path(), base_ns));
+    }
+  }
+  if (const std::string_view raw = json.Member("host_name"); !raw.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    if (std::string_view name; root.get(name) == simdjson::SUCCESS) {
+      trace.host_name = name;
+    }
+  }
+  if (const std::string_view raw = json.Member("deviceProperties");
+      !raw.empty() && !trace.device.events.empty()) {
+    REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+    trace.device_name = DeviceName(root, trace.device.events.front().device);
+  }
+  if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
+    REPRISE_TRY(ReadDistributedInfo(file, raw, trace, diagnostics));
+  }
+  return {};
+}
+
+}  // namespace reprise::pytorch

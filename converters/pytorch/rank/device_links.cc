@@ -1,0 +1,155 @@
+#include "converters/pytorch/rank/device_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "converters/pytorch/kineto/kineto.h"
+
+namespace reprise::pytorch {
+namespace {
+
+class DeviceLinker {
+ public:
+  DeviceLinker(const KinetoTrace& kineto, const std::vector<Classified>& roles, OperationList& list,
+               const std::string& label, Diagnostics& diagnostics)
+      : kineto_(kineto), roles_(roles), list_(list), label_(label), diagnostics_(diagnostics) {}
+
+  DeviceLinks Run() {
+    links_.calls.resize(kineto_.device.calls.size());
+    links_.events.resize(kineto_.device.events.size());
+    for (std::size_t i = 0; i < list_.threads.size(); ++i) {
+      threads_.emplace(list_.threads[i].kineto_id, static_cast<std::int32_t>(i));
+    }
+    PlaceCalls();
+    LinkEvents();
+    ChooseMain();
+    return std::move(links_);
+  }
+
+ private:
+  void PlaceCalls() {
+    for (std::size_t i = 0; i < links_.calls.size(); ++i) {
+      const RuntimeCall& call = kineto_.device.calls[i];
+      CallLink& link = links_.calls[i];
+      link.thread = ThreadOf(call.thread);
+      link.operation = OperationAt(link.thread, call.start_ns);
+      link.node = NodeAround(link.operation);
+      if (call.correlation >= 0) {
+        by_correlation_.emplace(call.correlation, static_cast<std::int32_t>(i));
+      }
+    }
+  }
+
+  std::int32_t ThreadOf(std::int64_t kineto_id) {
+    const auto [it, added] =
+        threads_.try_emplace(kineto_id, static_cast<std::int32_t>(list_.threads.size()));
+    if (added) {
+      list_.threads.push_back(
+          {.kineto_id = kineto_id, .number = kineto_id, .first = list_.loose, .last = list_.loose});
+    }
+    return it->second;
+  }
+
+  // The innermost operation of the thread that runs at that moment.
+  [[nodiscard]] std::int32_t OperationAt(std::int32_t thread, std::int64_t at_ns) const {
+    const OperationThread& range = list_.threads[static_cast<std::size_t>(thread)];
+    const auto first = list_.operations.begin() + range.first;
+    const auto after =
+        std::upper_bound(first, list_.operations.begin() + range.last, at_ns,
+                         [](std::int64_t time, const Operation& op) { return time < op.start_ns; });
+    if (after == first) {
+      return -1;
+    }
+    auto i = static_cast<std::int32_t>(after - list_.operations.begin()) - 1;
+    while (i >= 0 && Op(i).end_ns < at_ns) {
+      i = Op(i).parent;
+    }
+    return i;
+  }
+
+  [[nodiscard]] std::int32_t NodeAround(std::int32_t i) const {
+    for (; i >= 0; i = Op(i).parent) {
+      const Role role = roles_[static_cast<std::size_t>(i)].role;
+      if (role == Role::kNode || role == Role::kCommCall) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  void LinkEvents() {
+    std::unordered_map<std::int64_t, std::int32_t> by_external;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(list_.operations.size()); ++i) {
+      const KinetoEvent& event = kineto_.events[static_cast<std::size_t>(Op(i).event)];
+      if (event.external_id >= 0) {
+        by_external.emplace(event.external_id, i);
+      }
+    }
+    for (std::size_t i = 0; i < links_.events.size(); ++i) {
+      const DeviceEvent& event = kineto_.device.events[i];
+      EventLink& link = links_.events[i];
+      const auto call = by_correlation_.find(event.work.correlation);
+      if (call != by_correlation_.end()) {
+        link.call = call->second;
+        CallLink& by = links_.calls[static_cast<std::size_t>(link.call)];
+        by.events.push_back(static_cast<std::int32_t>(i));
+        link.operation = by.operation;
+        link.node = by.node;
+        continue;
+      }
+      diagnostics_.Count("kernel_without_launch", fmt::format("{}: {} correlation {}", label_,
+                                                              *event.name, event.work.correlation));
+      if (const auto op = by_external.find(event.external_id); op != by_external.end()) {
+        link.operation = op->second;
+        link.node = NodeAround(op->second);
+      }
+    }
+  }
+
+  void ChooseMain() {
+    std::unordered_map<std::int32_t, std::size_t> longest;  // by node
+    const auto length = [&](std::size_t i) {
+      const DeviceEvent& event = kineto_.device.events[i];
+      // Copies and fills of a kernel's workspace are not what the operation is about.
+      return std::pair(event.kind == DeviceEvent::Kind::kKernel, event.end_ns - event.start_ns);
+    };
+    for (std::size_t i = 0; i < links_.events.size(); ++i) {
+      if (links_.events[i].node >= 0) {
+        const auto [it, first] = longest.try_emplace(links_.events[i].node, i);
+        if (!first && length(i) > length(it->second)) {
+          it->second = i;
+        }
+      }
+    }
+    for (const auto& [node, event] : longest) {
+      links_.events[event].main = true;
+    }
+  }
+
+  [[nodiscard]] const Operation& Op(std::int32_t i) const {
+    return list_.operations[static_cast<std::size_t>(i)];
+  }
+
+  const KinetoTrace& kineto_;
+  const std::vector<Classified>& roles_;
+  OperationList& list_;
+  const std::string& label_;
+  Diagnostics& diagnostics_;
+  std::map<std::int64_t, std::int32_t> threads_;
+  std::unordered_map<std::int64_t, std::int32_t> by_correlation_;
+  DeviceLinks links_;
+};
+
+}  // namespace
+
+DeviceLinks LinkDevice(const KinetoTrace& kineto, const std::vector<Classified>& roles,
+                       OperationList& list, const std::string& label, Diagnostics& diagnostics) {
+  DeviceLinks links = DeviceLinker(kineto, roles, list, label, diagnostics).Run();
+  FindWaitSources(kineto.device, links, label, diagnostics);
+  return links;
+}
+
+}  // namespace reprise::pytorch

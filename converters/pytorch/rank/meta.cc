@@ -1,0 +1,139 @@
+#include "converters/pytorch/rank/meta.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "converters/json_split.h"
+#include "converters/text_file.h"
+#include "core/metrics.h"
+
+namespace reprise::pytorch {
+
+namespace {
+
+std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
+  constexpr std::int64_t kWarmUpSteps = 2;
+  simdjson::dom::array traced_steps;
+  simdjson::dom::array step_seconds;
+  if (root["step_seconds"].get(step_seconds) != simdjson::SUCCESS) {
+    return -1;
+  }
+  std::set<std::int64_t> traced;
+  if (root["traced_steps"].get(traced_steps) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element step : traced_steps) {
+      if (std::int64_t number = 0; step.get(number) == simdjson::SUCCESS) {
+        traced.insert(number);
+      }
+    }
+  }
+  std::vector<double> seconds;
+  std::int64_t number = 0;
+  for (const simdjson::dom::element step : step_seconds) {
+    double value = 0;
+    if (number >= kWarmUpSteps && !traced.contains(number) &&
+        step.get(value) == simdjson::SUCCESS) {
+      seconds.push_back(value);
+    }
+    ++number;
+  }
+  if (seconds.empty()) {
+    return -1;
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t middle = seconds.size() / 2;
+  const double median =
+      seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
+  return std::llround(median * 1e9);
+}
+
+std::string MetaText(const simdjson::dom::element& root, std::string_view key) {
+  std::string_view text;
+  return root[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key) {
+  constexpr std::int64_t kMax = 1'000'000;  // more is damage
+  std::int64_t count = 0;
+  return root[key].get(count) == simdjson::SUCCESS && count > 0 && count <= kMax
+             ? static_cast<std::int32_t>(count)
+             : 0;
+}
+
+// False: no value that the field can have.
+bool TakePlacement(std::string_view key, const simdjson::dom::element& value, std::string& out) {
+  constexpr std::size_t kMaxChars = 4096;  // of link_neighbours; others are shorter
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS || text.size() > kMaxChars) {
+    return false;
+  }
+  if (key == "pci_bus_id") {
+    out = NormalizePciBusId(text);
+    return !out.empty();
+  }
+  if (key.ends_with("_numa_nodes") &&
+      text.find_first_not_of("0123456789,-") != std::string_view::npos) {
+    return false;
+  }
+  out = text;
+  return true;
+}
+
+bool TakePlacement(std::string_view /*key*/, const simdjson::dom::element& value,
+                   std::int32_t& out) {
+  constexpr std::int64_t kMax = 1'000'000;  // more is damage
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS || number < 0 || number > kMax) {
+    return false;
+  }
+  out = static_cast<std::int32_t>(number);
+  return true;
+}
+
+RankPlacement MetaPlacement(const simdjson::dom::element& root, Diagnostics& diagnostics) {
+  RankPlacement placement;
+  simdjson::dom::element object;
+  if (root["placement"].get(object) != simdjson::SUCCESS || object.is_null()) {
+    return placement;  // not recorded
+  }
+  if (!object.is_object()) {
+    diagnostics.Count("placement_unreadable", "placement");
+    return placement;
+  }
+  const auto take = [&](std::string_view name, auto& member) {
+    const std::string_view key = name.substr(kPlacementPrefix.size());
+    simdjson::dom::element value;
+    if (object[key].get(value) == simdjson::SUCCESS && !value.is_null() &&
+        !TakePlacement(key, value, member)) {
+      diagnostics.Count("placement_unreadable", key);
+    }
+  };
+#define PLACEMENT_FIELD(member, name, ...) take(name, placement.member);
+#include "et_schema/fields.def"
+  return placement;
+}
+
+}  // namespace
+
+Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics) {
+  constexpr std::size_t kMaxBytes = 16 << 20;  // some kB are usual
+  REPRISE_ASSIGN(const TextFile file, TextFile::Read(path, kMaxBytes));
+  simdjson::dom::parser parser;
+  REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
+  CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root),
+                   .machine = {},
+                   .placement = MetaPlacement(root, diagnostics)};
+  meta.machine.processor = MetaText(root, "processor");
+  meta.machine.device = MetaText(root, "device");
+  if (const std::string version = MetaText(root, "torch"); !version.empty()) {
+    meta.machine.framework = "PyTorch " + version;
+  }
+  meta.machine.threads = MetaCount(root, "threads");
+  meta.machine.cores = MetaCount(root, "cores");
+  return meta;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,165 @@
+#include "converters/pytorch/rank/rank_capture.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "converters/pytorch/rank/host_alone.h"
+#include "converters/pytorch/rank/identity.h"
+#include "converters/pytorch/rank/incarnations.h"
+#include "converters/pytorch/kineto/kineto_host.h"
+#include "converters/pytorch/rank/kineto_results.h"
+#include "converters/pytorch/rank/marked_ranges.h"
+#include "converters/pytorch/rank/meta.h"
+#include "converters/pytorch/rank/nccl.h"
+
+namespace reprise::pytorch {
+namespace {
+
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
+
+void FindSteps(RankCapture& rank) {
+  const auto& ops = rank.list.operations;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].name->starts_with(kStepPrefix)) {
+      rank.step_operations.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  const auto at = [&](std::int32_t i) -> const Operation& {
+    return ops[static_cast<std::size_t>(i)];
+  };
+  std::sort(rank.step_operations.begin(), rank.step_operations.end(),
+            [&](std::int32_t a, std::int32_t b) { return at(a).start_ns < at(b).start_ns; });
+  if (rank.step_operations.empty()) {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    const auto add = [&](const auto& list) {
+      for (const auto& item : list) {
+        first = std::min(first, item.start_ns);
+        last = std::max(last, item.end_ns);
+      }
+    };
+    add(ops);
+    if (ops.empty()) {  // Kineto without the host's side
+      add(rank.kineto.device.calls);
+      add(rank.kineto.device.events);
+    }
+    rank.base_ns = first;
+    rank.steps.push_back({.name = "trace", .start_ns = 0, .duration_ns = last - first});
+    return;
+  }
+  rank.base_ns = at(rank.step_operations.front()).start_ns;
+  for (const std::int32_t i : rank.step_operations) {
+    const Operation& op = at(i);
+    rank.steps.push_back({.name = *op.name,
+                          .start_ns = op.start_ns - rank.base_ns,
+                          .duration_ns = op.end_ns - op.start_ns});
+  }
+}
+
+// The host trace's list is in order of creation; Kineto's names all ranks.
+void MergeGroups(RankCapture& rank) {
+  rank.groups = rank.host.groups.empty() ? rank.kineto.groups : rank.host.groups;
+  if (rank.groups.empty() && !rank.transfers.empty()) {
+    rank.groups.push_back({.name = "0", .description = "default_pg"});  // captures of 2023
+  }
+  for (GroupRecord& group : rank.groups) {
+    if (group.ranks.empty()) {
+      for (const GroupRecord& other : rank.kineto.groups) {
+        if (other.name == group.name && other.description == group.description) {
+          group.ranks = other.ranks;
+        }
+      }
+    }
+    if (group.ranks.empty()) {
+      group.ranks.resize(static_cast<std::size_t>(std::max(1, rank.world_size)));
+      std::iota(group.ranks.begin(), group.ranks.end(), 0);
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// What parsing took and freed lies scattered among what was read; the peak comes later.
+void TrimHeap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+Status ReadFiles(const RankFiles& files, RankCapture& rank) {
+  if (!files.host.empty()) {
+    REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
+    REPRISE_ASSIGN(rank.host, ReadHostTrace(*text, rank.diagnostics));
+  }
+  if (files.kineto.empty()) {
+    rank.kineto = KinetoOf(rank.host, rank.diagnostics);
+    return {};
+  }
+  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.kineto));
+  REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
+  if (files.host.empty()) {
+    rank.host = HostTraceOf(rank.kineto, files.kineto, rank.diagnostics);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
+  RankCapture rank;
+  REPRISE_TRY(ReadFiles(files, rank));
+  TrimHeap();
+  rank.rank = files.rank >= 0
+                  ? files.rank
+                  : static_cast<std::int32_t>(std::max<std::int64_t>(0, rank.kineto.rank));
+  if (rank.kineto.rank >= 0 && rank.kineto.rank != rank.rank) {
+    return BadInput(fmt::format(
+        "{}: is of rank {} by its own account, but taken as rank {}{}", files.kineto,
+        rank.kineto.rank, rank.rank,
+        files.host.empty() ? "" : fmt::format(", beside the host trace {}", files.host)));
+  }
+  rank.label = fmt::format("rank {}", rank.rank);
+  rank.world_size = StatedWorldSize(rank.host, rank.kineto);
+  REPRISE_TRY(CheckFiles(files, rank, rank.diagnostics));
+  REPRISE_ASSIGN(rank.list,
+                 LinkOperations(rank.host, rank.kineto, choice,
+                                files.host.empty() ? files.kineto : files.host, rank.diagnostics));
+  if (files.host.empty() || files.kineto.empty()) {
+    rank.list.link = {};  // one file: nothing was linked
+  }
+  if (rank.list.operations.size() < rank.kineto.events.size()) {
+    KeepSpan(rank.list.start_ns, rank.list.end_ns, rank.label, rank.kineto.device,
+             rank.diagnostics);
+  }
+  rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
+  rank.links = LinkDevice(rank.kineto, rank.roles, rank.list, rank.label, rank.diagnostics);
+  if (files.host.empty()) {
+    InferKinetoResults(rank.list, rank.roles, rank.links, rank.kineto, rank.host, rank.diagnostics);
+  }
+  AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
+  rank.transfers =
+      FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);
+  for (TransferRecord& transfer : FindDeviceTransfers(rank, rank.diagnostics)) {
+    rank.transfers.push_back(std::move(transfer));
+  }
+  if (rank.kineto.untimed) {
+    FindIssuedTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.transfers);
+  }
+  OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
+  FindSteps(rank);
+  rank.ranges = FindRanges(rank, rank.diagnostics);
+  MergeGroups(rank);
+  if (!files.meta.empty()) {
+    REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));
+  }
+  rank.kineto.events = std::vector<KinetoEvent>();  // linked: no longer needed
+  return rank;
+}
+
+}  // namespace reprise::pytorch

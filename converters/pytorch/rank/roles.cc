@@ -1,0 +1,185 @@
+#include "converters/pytorch/rank/roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+namespace reprise::pytorch {
+namespace {
+
+// What lies below an operation.
+struct Below {
+  bool work = false;
+  bool convolution = false;
+  bool comm = false;
+  bool subclass = false;  // dispatched to a Python tensor subclass (DTensor, …)
+  bool cast = false;      // called again by itself, with arguments of other types (autocast)
+};
+
+class Classifier {
+ public:
+  Classifier(const OperationList& list, const HostTrace& host, const std::string& label,
+             Diagnostics& diagnostics)
+      : list_(list), host_(host), label_(label), diagnostics_(diagnostics) {}
+
+  std::vector<Classified> Run() {
+    const std::size_t count = list_.operations.size();
+    out_.resize(count);
+    below_.resize(count);
+    unknown_.resize(count);
+    for (std::size_t i = count; i-- > 0;) {  // children before callers
+      Describe(i);
+    }
+    for (std::size_t i = 0; i < count; ++i) {  // callers before children
+      out_[i].role = Decide(i);
+      out_[i].subclass = below_[i].subclass || *list_.operations[i].name == "PythonSubclass";
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Names repeat: one look-up in the operator table each.
+  std::optional<OpInfo> Find(const std::string* name) {
+    const auto [it, inserted] = known_.try_emplace(name);
+    if (inserted) {
+      it->second = FindOperator(*name);
+    }
+    return it->second;
+  }
+
+  bool LooksLikeWork(const Operation& op, const Below& below) const {
+    if (op.host < 0 || op.annotation || below.work || below.comm || op.end_ns == op.start_ns) {
+      return false;
+    }
+    const HostNode& node = host_.nodes[static_cast<std::size_t>(op.host)];
+    const auto has_tensor = [](const ValueList& values) {
+      for (const Value& value : values) {
+        if (value.AsTensor() != nullptr || value.AsList() != nullptr) {
+          return true;
+        }
+      }
+      return false;
+    };
+    return node.scope == Scope::kFunction && !node.op_schema->empty() &&
+           op.name->find("::") != std::string::npos &&
+           (has_tensor(node.inputs) || has_tensor(node.outputs));
+  }
+
+  // _convolution(input, weight, bias, stride, padding, dilation, transposed, …) is a frame around
+  // the operator that convolves, but on a CPU it calls oneDNN itself where it is transposed.
+  bool IsTransposedConvolution(const Operation& op, const Below& below) const {
+    constexpr std::size_t kTransposed = 6;
+    if (op.host < 0 || below.convolution || *op.name != "aten::_convolution") {
+      return false;
+    }
+    const ValueList& inputs = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    return inputs.size() > kTransposed && inputs[kTransposed].AsNumber<std::int64_t>(0) != 0;
+  }
+
+  // Autocast's own aten::addmm(float, float, float) converts its arguments and calls the
+  // aten::addmm(bfloat16, …) that computes.
+  [[nodiscard]] bool IsCastCall(const Operation& caller, const Operation& op) const {
+    if (caller.host < 0 || op.host < 0 || *caller.name != *op.name) {
+      return false;
+    }
+    const ValueList& outer = host_.nodes[static_cast<std::size_t>(caller.host)].inputs;
+    const ValueList& inner = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    for (std::size_t i = 0; i < std::min(outer.size(), inner.size()); ++i) {
+      const TensorDesc* before = outer[i].AsTensor();
+      const TensorDesc* after = inner[i].AsTensor();
+      if (before != nullptr && after != nullptr && before->dtype != after->dtype) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void Describe(std::size_t i) {
+    const Operation& op = list_.operations[i];
+    Below& below = below_[i];
+    std::optional<OpInfo> info = Find(op.name);
+    if (IsTransposedConvolution(op, below)) {
+      info = OpInfo{.op_class = OpClass::kConv, .kind = OpKind::kWork};
+    }
+    if (!info) {
+      unknown_[i] = true;
+      info = OpInfo{.op_class = OpClass::kOther,
+                    .kind = LooksLikeWork(op, below) ? OpKind::kWork : OpKind::kComposite};
+    }
+    out_[i].info = *info;
+    if (op.parent >= 0) {
+      Below& caller = below_[static_cast<std::size_t>(op.parent)];
+      caller.cast |= IsCastCall(list_.operations[static_cast<std::size_t>(op.parent)], op);
+      caller.work |= below.work || info->kind == OpKind::kWork;
+      caller.convolution |= below.convolution || info->op_class == OpClass::kConv;
+      caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);
+      caller.subclass |= below.subclass || *op.name == "PythonSubclass";
+    }
+  }
+
+  Role Decide(std::size_t i) {
+    const Operation& op = list_.operations[i];
+    if (op.transfer) {
+      return Role::kTransfer;
+    }
+    if (op.parent >= 0) {
+      const Role caller = out_[static_cast<std::size_t>(op.parent)].role;
+      if (caller != Role::kFrame) {
+        return Role::kPart;
+      }
+    }
+    if (unknown_[i]) {
+      CountUnknown(op, out_[i].info);
+    }
+    const Below& below = below_[i];
+    switch (out_[i].info.kind) {
+      case OpKind::kComposite:
+        return Role::kFrame;
+      case OpKind::kComm:
+        // _c10d_functional::all_reduce > c10d::allreduce_: the inner one issues the transfer, and
+        // what surrounds it (the clone of the input) is work of its own.
+        return below.comm && !op.name->starts_with("c10d::") ? Role::kFrame : Role::kCommCall;
+      case OpKind::kMetadata:
+        if (below.work) {
+          return Role::kFrame;
+        }
+        break;
+      case OpKind::kWork:
+      case OpKind::kWait:
+        break;
+    }
+    // Without a host record there are no arguments. Seen where an exception ended the operation
+    // before it computed anything (activation recomputation that stops early).
+    return below.comm || below.subclass || below.cast || op.host < 0 ? Role::kFrame : Role::kNode;
+  }
+
+  void CountUnknown(const Operation& op, const OpInfo& info) {
+    // Autograd's own frames and user annotations are no operators.
+    if (op.annotation || op.host < 0 || op.name->find("::") == std::string::npos ||
+        host_.nodes[static_cast<std::size_t>(op.host)].scope != Scope::kFunction) {
+      return;
+    }
+    diagnostics_.Count("unknown_operator",
+                       fmt::format("{}: {} taken as {}", label_, *op.name, Name(info.kind)));
+  }
+
+  const OperationList& list_;
+  const HostTrace& host_;
+  const std::string& label_;
+  Diagnostics& diagnostics_;
+  std::unordered_map<const std::string*, std::optional<OpInfo>> known_;
+  std::vector<Classified> out_;
+  std::vector<Below> below_;
+  std::vector<bool> unknown_;
+};
+
+}  // namespace
+
+std::vector<Classified> Classify(const OperationList& list, const HostTrace& host,
+                                 const std::string& label, Diagnostics& diagnostics) {
+  return Classifier(list, host, label, diagnostics).Run();
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,84 @@
+#include "converters/pytorch/results/infer_results.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "converters/pytorch/results/result_rules.h"
+
+namespace reprise::pytorch {
+namespace {
+
+struct RuledOperator {
+  std::string_view name;
+  ResultRule rule;
+};
+
+// The operator table's rows; most have no rule.
+std::span<const RuledOperator> RuledOperators() {
+  constexpr ResultRule None = nullptr;  // NOLINT: the table's word
+  static constexpr RuledOperator kRows[] = {
+#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
+  {name, result},
+#include "core/operators.def"
+#undef OPERATOR
+  };
+  return kRows;
+}
+
+const std::unordered_map<std::string_view, ResultRule>& Rules() {
+  static const auto rules = [] {
+    std::unordered_map<std::string_view, ResultRule> out;
+    for (const RuledOperator& row : RuledOperators()) {
+      if (row.rule != nullptr) {
+        out.emplace(row.name, row.rule);
+      }
+    }
+    return out;
+  }();
+  return rules;
+}
+
+// In-place operations that give their argument another shape.
+constexpr std::array<std::string_view, 11> kReshaping = {
+    "aten::resize_", "aten::resize_as_", "aten::set_",      "aten::as_strided_",
+    "aten::t_",      "aten::transpose_", "aten::squeeze_",  "aten::unsqueeze_",
+    "aten::rename_", "aten::swapdims_",  "aten::swapaxes_",
+};
+
+// PyTorch's naming: what ends in one underscore returns its first argument. Those that take lists
+// return nothing.
+bool IsInPlace(std::string_view name) {
+  return name.starts_with("aten::") && name.ends_with('_') && !name.ends_with("__") &&
+         !name.starts_with("aten::_foreach_") && !name.starts_with("aten::_fused_") &&
+         !name.starts_with("aten::_amp_") &&
+         std::find(kReshaping.begin(), kReshaping.end(), name) == kReshaping.end();
+}
+
+}  // namespace
+
+std::optional<ValueList> InferResults(const RecordedCall& call) {
+  const CallInputs in(call);
+  if (IsInPlace(call.name)) {
+    const TensorDesc* self = in.Tensor(0);
+    return self != nullptr ? Results(ValueList{{*self}}) : std::nullopt;
+  }
+  const auto rule = Rules().find(call.name);
+  return rule == Rules().end() ? std::nullopt : rule->second(in);
+}
+
+std::span<const std::string_view> InferableOperators() {
+  static const auto names = [] {
+    std::vector<std::string_view> out;
+    for (const RuledOperator& row : RuledOperators()) {
+      if (row.rule != nullptr) {
+        out.push_back(row.name);
+      }
+    }
+    return out;
+  }();
+  return names;
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,171 @@
+// Calls for conformance tests: every operator of the family, small and odd.
+#include <string>
+
+#include "kernels/ops/attention/attention_call.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+using samples::Bool, samples::Double, samples::Int, samples::None, samples::SampleTensors;
+
+// Forward and backward of one shape under the CPU operator's names. Heads lie between the tokens,
+// as a projection leaves them: strides (T H E, E, H E, 1).
+void AddCpuSamples(std::vector<OpCall>& calls, DType t, std::int64_t queries, std::int64_t keys,
+                   std::int64_t features, bool causal, const Value& mask_kind) {
+  constexpr std::int64_t kBatch = 2;
+  constexpr std::int64_t kHeads = 3;
+  for (const bool backward : {false, true}) {
+    SampleTensors s;
+    const auto tensor = [&](std::int64_t tokens) {
+      return Value{s.Strided(t, {kBatch, kHeads, tokens, features},
+                             {tokens * kHeads * features, features, kHeads * features, 1})};
+    };
+    const Value q = tensor(queries);
+    const Value k = tensor(keys);
+    const Value v = tensor(keys);
+    const Value out = tensor(queries);
+    const Value lse = {
+        s.Strided(DType::kFloat32, {kBatch, kHeads, queries}, {queries * kHeads, 1, kHeads})};
+    Value mask = None();
+    if (const std::string* kind = mask_kind.AsString()) {
+      mask = *kind == "bool" ? Value{s.Tensor(DType::kBool, {queries, keys})}
+                             : Value{s.Tensor(DType::kFloat32, {kBatch, 1, queries, keys})};
+    }
+    const Value scale = Double(0.11);
+    if (backward) {
+      calls.push_back({"aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                       {tensor(queries), q, k, v, out, lse, Double(0), Bool(causal), mask, scale},
+                       {tensor(queries), tensor(keys), tensor(keys)}});
+    } else {
+      calls.push_back({"aten::_scaled_dot_product_flash_attention_for_cpu",
+                       {q, k, v, Double(0), Bool(causal), mask, scale},
+                       {out, lse}});
+    }
+  }
+}
+
+// The names under which GPUs record it.
+void AddGpuSamples(std::vector<OpCall>& calls) {
+  SampleTensors s;
+  const auto t = [&] { return Value{s.Tensor(DType::kFloat32, {2, 2, 9, 8})}; };
+  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
+  const Value lse = {s.Tensor(DType::kFloat32, {2, 2, 9})};
+  const Value padded = {s.Tensor(DType::kFloat32, {2, 2, 32})};
+  const Value bias = {s.Tensor(DType::kFloat32, {2, 2, 9, 9})};
+  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None();
+  calls.push_back({"aten::_scaled_dot_product_flash_attention",
+                   {q, k, v, zero, yes, no, none},
+                   {out, lse, none, none, Int(9), Int(9), none, none, none}});
+  calls.push_back(
+      {"aten::_scaled_dot_product_flash_attention_backward",
+       {grad, q, k, v, out, lse, none, none, Int(9), Int(9), zero, yes, none, none, Double(0.2)},
+       {t(), t(), t()}});
+  calls.push_back({"aten::_scaled_dot_product_efficient_attention",
+                   {q, k, v, bias, yes, zero, no, none},
+                   {out, padded, none, none}});
+  calls.push_back({"aten::_scaled_dot_product_efficient_attention_backward",
+                   {grad, q, k, v, none, out, padded, none, none, zero,
+                    Value{ValueList{yes, yes, yes, no}}, yes, Double(0.2)},
+                   {t(), t(), t(), none}});
+}
+
+// Dropout, and three query heads to a head of keys and values.
+void AddTrainingSamples(std::vector<OpCall>& calls) {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    for (const double dropout : {0.0, 0.25}) {
+      for (const bool causal : {false, true}) {
+        SampleTensors s;
+        const auto t = [&](std::int64_t heads) {
+          return Value{s.Tensor(dtype, {2, heads, 21, 8})};
+        };
+        const Value q = t(6), k = t(2), v = t(2), out = t(6), grad = t(6);
+        const Value lse = {s.Tensor(DType::kFloat32, {2, 6, 21})};
+        const Value p = Double(dropout), is_causal = Bool(causal), no = Bool(false), none = None();
+        const Value n = Int(21);
+        calls.push_back({"aten::_scaled_dot_product_flash_attention",
+                         {q, k, v, p, is_causal, no, none},
+                         {out, lse, none, none, n, n, none, none, none}});
+        calls.push_back(
+            {"aten::_scaled_dot_product_flash_attention_backward",
+             {grad, q, k, v, out, lse, none, none, n, n, p, is_causal, none, none, Double(0.2)},
+             {t(6), t(2), t(2)}});
+      }
+    }
+  }
+}
+
+// cuDNN's, with its logsumexp of four dimensions, and whatever a vendor overrides.
+void AddVendorSamples(std::vector<OpCall>& calls) {
+  SampleTensors s;
+  const auto t = [&] { return Value{s.Tensor(DType::kFloat32, {2, 2, 9, 8})}; };
+  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
+  const Value lse = {s.Tensor(DType::kFloat32, {2, 2, 9, 1})};
+  const Value rows = {s.Tensor(DType::kFloat32, {2, 2, 9})};
+  const Value bias = {s.Tensor(DType::kFloat32, {2, 2, 9, 9})};
+  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None(), nine = Int(9);
+  calls.push_back({"aten::_scaled_dot_product_cudnn_attention",
+                   {q, k, v, bias, yes, zero, no, no, none},
+                   {out, lse, none, none, nine, nine, none, none, none}});
+  calls.push_back(
+      {"aten::_scaled_dot_product_cudnn_attention_backward",
+       {grad, q, k, v, out, lse, none, none, none, none, none, nine, nine, zero, yes, Double(0.2)},
+       {t(), t(), t()}});
+  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable",
+                   {q, k, v, none, zero, yes, no, none},
+                   {out, rows, none, none, nine, nine, none, none, none}});
+  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable_backward",
+                   {grad, q, k, v, bias, Value{ValueList{yes, yes, yes, no}}, out, rows, none, none,
+                    nine, nine, zero, no, none, none, none},
+                   {t(), t(), t(), none}});
+}
+
+// What PyTorch's attention calls inside, tokens before heads.
+void AddTokensFirstSamples(std::vector<OpCall>& calls) {
+  SampleTensors s;
+  const auto t = [&] { return Value{s.Tensor(DType::kFloat32, {2, 9, 3, 8})}; };
+  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
+  const Value lse = {s.Tensor(DType::kFloat32, {2, 3, 9})};
+  const Value padded = {s.Tensor(DType::kFloat32, {2, 3, 32})};
+  const Value bias = {s.Tensor(DType::kFloat32, {2, 3, 9, 9})};
+  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None(), nine = Int(9);
+  const Value wide = Int(-1);
+  calls.push_back({"aten::_flash_attention_forward",
+                   {q, k, v, none, none, nine, nine, zero, yes, no, none, none, none, none, none},
+                   {out, lse, none, none, none}});
+  calls.push_back({"aten::_flash_attention_backward",
+                   {grad, q, k, v, out, lse, none, none, nine, nine, zero, no, none, none,
+                    Double(0.2), wide, wide},
+                   {t(), t(), t()}});
+  calls.push_back({"aten::_efficient_attention_forward",
+                   {q, k, v, bias, none, none, none, none, zero, Int(0), yes, none, none, none},
+                   {out, padded, none, none, nine, nine}});
+  calls.push_back({"aten::_efficient_attention_backward",
+                   {grad, q, k, v, none, out, none, none, nine, nine, padded, zero, none, none,
+                    Int(1), no, none, none, none},
+                   {t(), t(), t(), none}});
+}
+
+}  // namespace
+
+std::vector<OpCall> AttentionSamples() {
+  std::vector<OpCall> calls;
+  const auto f = DType::kFloat32;
+  for (const bool causal : {false, true}) {
+    AddCpuSamples(calls, f, 33, 33, 16, causal, None());
+    AddCpuSamples(calls, f, 5, 20, 7, causal, None());
+    AddCpuSamples(calls, f, 20, 6, 8, causal, None());
+  }
+  AddCpuSamples(calls, f, 140, 140, 4, true, None());  // several blocks, some left out
+  AddCpuSamples(calls, f, 17, 19, 8, false, samples::Text("bool"));
+  AddCpuSamples(calls, f, 17, 19, 8, false, samples::Text("float"));
+  AddCpuSamples(calls, DType::kBFloat16, 18, 18, 8, true, None());
+  AddCpuSamples(calls, DType::kFloat16, 18, 18, 8, false, None());
+  AddGpuSamples(calls);
+  AddTrainingSamples(calls);
+  AddVendorSamples(calls);
+  AddTokensFirstSamples(calls);
+  return calls;
+}
+
+}  // namespace reprise

@@ -1,0 +1,91 @@
+#include "kernels/ops/common/host_floats.h"
+
+#include "kernels/ops/common/host_convert.h"
+#include "kernels/views.h"
+
+namespace reprise {
+namespace {
+
+bool IsInPlace(const TensorDesc& tensor) {
+  return tensor.dtype == DType::kFloat32 && IsContiguous(tensor);
+}
+
+}  // namespace
+
+bool AreFloats(std::initializer_list<const TensorDesc*> tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [](const TensorDesc* tensor) {
+    return tensor == nullptr || tensor->dtype == DType::kFloat32 ||
+           tensor->dtype == DType::kFloat16 || tensor->dtype == DType::kBFloat16;
+  });
+}
+
+Result<FloatsIn> FloatsIn::Read(const TensorDesc& tensor, const HostBindings& memory) {
+  FloatsIn out;
+  if (ElementCount(tensor.shape) == 0) {
+    return out;
+  }
+  REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(tensor, memory));
+  if (IsInPlace(tensor)) {
+    out.data_ = bound.As<float>();
+    return out;
+  }
+  out.copy_.resize(static_cast<std::size_t>(bound.count()));
+  float* to = out.copy_.data();
+  ForEachRun(tensor, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    LoadRun(bound.data(), tensor.dtype, at, stride, to, n);
+    to += n;
+  });
+  out.data_ = out.copy_.data();
+  return out;
+}
+
+Result<FloatsIn> FloatsIn::ReadOr(const TensorDesc* tensor, const HostBindings& memory,
+                                  std::int64_t count, float fallback) {
+  if (tensor != nullptr) {
+    return Read(*tensor, memory);
+  }
+  FloatsIn out;
+  out.copy_.assign(static_cast<std::size_t>(count), fallback);
+  out.data_ = out.copy_.data();
+  return out;
+}
+
+Result<FloatsOut> FloatsOut::Write(const TensorDesc& tensor, const HostBindings& memory) {
+  FloatsOut out;
+  out.tensor_ = &tensor;
+  const std::int64_t count = ElementCount(tensor.shape);
+  if (count > 0 && IsInPlace(tensor)) {
+    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(tensor, memory));
+    out.data_ = bound.As<float>();
+    return out;
+  }
+  out.copy_.resize(static_cast<std::size_t>(count));
+  out.data_ = out.copy_.data();
+  return out;
+}
+
+Result<FloatsOut> FloatsOut::WriteOr(const TensorDesc* tensor, const HostBindings& memory,
+                                     std::int64_t count) {
+  if (tensor != nullptr) {
+    return Write(*tensor, memory);
+  }
+  FloatsOut out;
+  out.copy_.resize(static_cast<std::size_t>(count));
+  out.data_ = out.copy_.data();
+  return out;
+}
+
+Status FloatsOut::Store(const HostBindings& memory) const {
+  if (tensor_ == nullptr || copy_.empty()) {
+    return {};
+  }
+  REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(*tensor_, memory));
+  const float* from = copy_.data();
+  ForEachRun(*tensor_, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    StoreRun(from, n, bound.data(), tensor_->dtype, at, stride);
+    from += n;
+  });
+  return {};
+}
+
+}  // namespace reprise

@@ -1,0 +1,247 @@
+#include "kernels/ops/common/host_loops.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "kernels/ops/common/host_clones.h"
+#include "kernels/ops/common/lanes.h"
+
+namespace reprise::loops {
+namespace {
+
+// Elements whose sum is taken in float32.
+constexpr std::int64_t kBlock = 4096;
+
+// body(first, count) for blocks whose sums fit into float32; the sum of what it returns.
+template <typename Body>
+inline double InBlocks(std::int64_t n, const Body& body) {
+  double total = 0;
+  for (std::int64_t at = 0; at < n; at += kBlock) {
+    total += body(at, std::min(kBlock, n - at));
+  }
+  return total;
+}
+
+inline float Magnitude(float x) { return std::fabs(x); }
+template <typename Floats>
+[[gnu::always_inline]] inline Floats Magnitude(const Floats& x) {
+  return x < 0 ? -x : x;
+}
+
+// The sum of of(load, i), load(x, i) being x[i], or as many from there on as fit: four vectors of
+// sums, because each addition waits for the one before, from one stretch of memory, because
+// processors fetch ahead of few.
+template <Processor kOn, typename Of>
+[[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
+  const auto many = [](const float* x, std::int64_t i)
+                        REPRISE_INLINE { return LoadLanes<kOn>(x + i); };
+  const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
+  constexpr std::int64_t kStep = kLanes<kOn>;
+  Lanes<kOn> a{};
+  Lanes<kOn> b{};
+  Lanes<kOn> c{};
+  Lanes<kOn> d{};
+  std::int64_t i = 0;
+  for (; i + 4 * kStep <= n; i += 4 * kStep) {
+    a += of(many, i);
+    b += of(many, i + kStep);
+    c += of(many, i + 2 * kStep);
+    d += of(many, i + 3 * kStep);
+  }
+  float total = SumOfLanes((a + b) + (c + d));
+  for (; i < n; ++i) {
+    total += of(one, i);
+  }
+  return total;
+}
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumOn(const float* x, std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE { return load(x, i); });
+}
+REPRISE_BY_PROCESSOR(float, BlockSum, (const float* x, std::int64_t n), (x, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumAbsOn(const float* x, std::int64_t n) {
+  return SumInFour<kOn>(
+      n, [=](auto load, std::int64_t i) REPRISE_INLINE { return Magnitude(load(x, i)); });
+}
+REPRISE_BY_PROCESSOR(float, BlockSumAbs, (const float* x, std::int64_t n), (x, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumSquaresOn(const float* x, float center,
+                                                      std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE {
+    const auto from_center = load(x, i) - center;
+    return from_center * from_center;
+  });
+}
+REPRISE_BY_PROCESSOR(float, BlockSumSquares, (const float* x, float center, std::int64_t n),
+                     (x, center, n));
+
+template <Processor kOn>
+[[gnu::always_inline]] inline float BlockSumProductsOn(const float* g, const float* x, float center,
+                                                       std::int64_t n) {
+  return SumInFour<kOn>(n, [=](auto load, std::int64_t i)
+                               REPRISE_INLINE { return load(g, i) * (load(x, i) - center); });
+}
+REPRISE_BY_PROCESSOR(float, BlockSumProducts,
+                     (const float* g, const float* x, float center, std::int64_t n),
+                     (g, x, center, n));
+
+// Two vectors for each sum.
+template <Processor kOn>
+[[gnu::always_inline]] inline void BlockSumGradientOn(const float* g, const float* x, float center,
+                                                      std::int64_t n, GradientSums* sums) {
+  constexpr std::int64_t kStep = kLanes<kOn>;
+  Lanes<kOn> even_g{};
+  Lanes<kOn> odd_g{};
+  Lanes<kOn> even_gx{};
+  Lanes<kOn> odd_gx{};
+  std::int64_t i = 0;
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    const Lanes<kOn> even = LoadLanes<kOn>(g + i);
+    const Lanes<kOn> odd = LoadLanes<kOn>(g + i + kStep);
+    even_g += even;
+    odd_g += odd;
+    even_gx += even * (LoadLanes<kOn>(x + i) - center);
+    odd_gx += odd * (LoadLanes<kOn>(x + i + kStep) - center);
+  }
+  float sum_g = SumOfLanes(even_g + odd_g);
+  float sum_gx = SumOfLanes(even_gx + odd_gx);
+  for (; i < n; ++i) {
+    sum_g += g[i];
+    sum_gx += g[i] * (x[i] - center);
+  }
+  sums->g += static_cast<double>(sum_g);
+  sums->gx += static_cast<double>(sum_gx);
+}
+REPRISE_BY_PROCESSOR(void, BlockSumGradient,
+                     (const float* g, const float* x, float center, std::int64_t n,
+                      GradientSums* sums),
+                     (g, x, center, n, sums));
+
+// into += total; total = 0
+REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    into[i] += static_cast<double>(total[i]);
+    total[i] = 0;
+  }
+}
+
+}  // namespace
+
+double Sum(const float* x, std::int64_t n) {
+  return InBlocks(n,
+                  [&](std::int64_t at, std::int64_t count) { return BlockSumHere(x + at, count); });
+}
+double SumSquares(const float* x, float center, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    return BlockSumSquaresHere(x + at, center, count);
+  });
+}
+double SumProducts(const float* g, const float* x, float center, std::int64_t n) {
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
+    return BlockSumProductsHere(g + at, x + at, center, count);
+  });
+}
+GradientSums SumGradient(const float* g, const float* x, float center, std::int64_t n) {
+  GradientSums sums;
+  for (std::int64_t at = 0; at < n; at += kBlock) {
+    BlockSumGradientHere(g + at, x + at, center, std::min(kBlock, n - at), &sums);
+  }
+  return sums;
+}
+double SumOf(const float* x, Map map, std::int64_t n) {
+  switch (map) {
+    case Map::kMagnitude:
+      return InBlocks(
+          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbsHere(x + at, count); });
+    case Map::kSquare:
+      return SumSquares(x, 0, n);
+    default:
+      return Sum(x, n);
+  }
+}
+
+REPRISE_CLONES void Accumulate(const float* x, Map map, float* total, std::int64_t n) {
+  switch (map) {
+    case Map::kValue:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += x[i];
+      }
+      break;
+    case Map::kMagnitude:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += std::fabs(x[i]);
+      }
+      break;
+    case Map::kSquare:
+      for (std::int64_t i = 0; i < n; ++i) {
+        total[i] += x[i] * x[i];
+      }
+      break;
+  }
+}
+// In float32 over some rows, in double beyond.
+void SumColumns(const float* x, Map map, std::int64_t n, std::int64_t columns, double* y) {
+  constexpr std::int64_t kRows = 256;
+  std::vector<float> total(static_cast<std::size_t>(columns), 0);
+  for (std::int64_t row = 0; row < n; ++row) {
+    Accumulate(x + row * columns, map, total.data(), columns);
+    if (row % kRows == kRows - 1 || row == n - 1) {
+      Flush(total.data(), y, columns);
+    }
+  }
+}
+
+REPRISE_CLONES void ScaleShift(const float* x, float scale, float shift, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] * scale + shift;
+  }
+}
+REPRISE_CLONES void Adam(const AdamStep& step, const float* __restrict grad,
+                         float* __restrict param, float* __restrict mean, float* __restrict square,
+                         std::int64_t n) {
+  const AdamStep s = step;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = grad[i] + s.decay * param[i];
+    mean[i] = s.beta1 * mean[i] + s.rest1 * g;
+    square[i] = s.beta2 * square[i] + s.rest2 * g * g;
+    param[i] = s.keep * param[i] - s.rate * mean[i] / (std::sqrt(square[i]) * s.spread + s.eps);
+  }
+}
+
+REPRISE_CLONES void PoolMax(const float* x, std::int32_t stride, std::int32_t first, float* most,
+                            std::int32_t* at, std::int64_t n) {
+  const auto count = static_cast<std::int32_t>(n);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const float v = x[i * stride];
+    const float best = most[i];
+    const std::int32_t own = at[i];
+    const bool take = !(v <= best) | (own < 0);  // larger, or NaN
+    most[i] = take ? v : best;
+    at[i] = take ? first + i * stride : own;
+  }
+}
+REPRISE_CLONES void Divide(const float* x, const float* by, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] / by[i];
+  }
+}
+REPRISE_CLONES void AddStrided(const float* x, std::int64_t stride, float* y, std::int64_t step,
+                               std::int64_t n) {
+  if (stride == 1 && step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      y[i] += x[i];
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i * step] += x[i * stride];
+  }
+}
+
+}  // namespace reprise::loops

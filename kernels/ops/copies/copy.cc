@@ -1,0 +1,260 @@
+// Copies, with conversion and any strides on both sides, and what is made of copies: concatenation,
+// splitting, FSDP's packing.
+#include <array>
+
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/ops/copies/copy_plan.h"
+#include "kernels/ops/elementwise/elementwise_call.h"
+#include "kernels/samples.h"
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+ElementwiseCall AsCall(const CopyPlan::Piece& piece) {
+  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &piece.dst};
+  call.operands[0] = ElementwiseCall::Tensor(piece.src);
+  return call;
+}
+
+ElementwiseCall FillCall(const CopyPlan& plan) {
+  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &*plan.fill};
+  call.operands[0] = ElementwiseCall::Number(plan.fill_value, 0);
+  return call;
+}
+
+// The same bytes in a row on both sides.
+bool IsPlain(const CopyPlan::Piece& piece, const IndexSpace& space) {
+  return piece.dst.dtype == piece.src.dtype && piece.dst.incarnation != piece.src.incarnation &&
+         ElementCount(piece.src.shape) == space.count && space.IsLinear(2);
+}
+
+bool IsNothing(const CopyPlan::Piece& piece) {
+  return ElementCount(piece.dst.shape) == 0 ||
+         (piece.dst.incarnation == piece.src.incarnation && piece.dst.dtype == piece.src.dtype &&
+          piece.dst.offset == piece.src.offset && piece.dst.shape == piece.src.shape &&
+          piece.dst.strides == piece.src.strides);
+}
+
+// A CPU's runtime copies with one thread, a kernel with all.
+bool IsForAllCores(const CopyPlan::Piece& piece, const LowerContext& context) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  const DType dtype = piece.dst.dtype;  // what programs compute in: moved as it is
+  return context.device.is_cpu && (dtype == DType::kFloat32 || dtype == DType::kInt64) &&
+         ElementCount(piece.dst.shape) * SizeOf(dtype) >= kBytes;
+}
+
+Result<Launch> LowerPiece(const CopyPlan::Piece& piece, const LowerContext& context) {
+  const ElementwiseCall call = AsCall(piece);
+  const std::optional<IndexSpace> space = SpaceOf(call);
+  if (space && IsPlain(piece, *space) && !IsForAllCores(piece, context)) {
+    REPRISE_ASSIGN(Buffer * dst, BufferOf(piece.dst, context));
+    REPRISE_ASSIGN(Buffer * src, BufferOf(piece.src, context));
+    const std::int64_t size = SizeOf(piece.dst.dtype);
+    return Launch(DeviceCopy{dst, space->offset[0] * size, src, space->offset[1] * size,
+                             space->count * size});
+  }
+  return LowerElementwise(call, context);
+}
+
+Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool exact) {
+  const ElementwiseCall call = AsCall(piece);
+  const std::optional<IndexSpace> space = SpaceOf(call);
+  if (exact || !space || !IsPlain(piece, *space)) {
+    return RunElementwise(call, memory, exact);
+  }
+  REPRISE_ASSIGN(const HostTensor dst, HostTensor::Bind(piece.dst, memory));
+  REPRISE_ASSIGN(const HostTensor src, HostTensor::Bind(piece.src, memory));
+  const std::int64_t size = SizeOf(piece.dst.dtype);
+  ParallelCopy(dst.data() + space->offset[0] * size, src.data() + space->offset[1] * size,
+               space->count * size);
+  return {};
+}
+
+class Copy : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "copy"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    const std::optional<CopyPlan> plan = PlanCopy(call);
+    if (!plan || (plan->fill && !CanRun(FillCall(*plan)))) {
+      return false;
+    }
+    for (const CopyPlan::Piece& piece : plan->pieces) {
+      if (!CanRun(AsCall(piece))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    return Run(call, memory, /*exact=*/true);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    return Run(call, memory, /*exact=*/false);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override;
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static Status Run(const OpCall& call, const HostBindings& memory, bool exact);
+};
+
+Status Copy::Run(const OpCall& call, const HostBindings& memory, bool exact) {
+  const std::optional<CopyPlan> plan = PlanCopy(call);
+  if (!plan) {
+    return UsageError(call.name + ": not a copy that is supported");
+  }
+  if (plan->fill) {
+    REPRISE_TRY(RunElementwise(FillCall(*plan), memory, exact));
+  }
+  for (const CopyPlan::Piece& piece : plan->pieces) {
+    if (!IsNothing(piece)) {
+      REPRISE_TRY(RunPiece(piece, memory, exact));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Launch>> Copy::LowerToDevice(const OpCall& call,
+                                                const LowerContext& context) const {
+  const std::optional<CopyPlan> plan = PlanCopy(call);
+  if (!plan) {
+    return UsageError(call.name + ": not a copy that is supported");
+  }
+  std::vector<Launch> launches;
+  if (plan->fill) {
+    REPRISE_ASSIGN(Launch launch, LowerElementwise(FillCall(*plan), context));
+    launches.push_back(std::move(launch));
+  }
+  for (const CopyPlan::Piece& piece : plan->pieces) {
+    if (!IsNothing(piece)) {
+      REPRISE_ASSIGN(Launch launch, LowerPiece(piece, context));
+      launches.push_back(std::move(launch));
+    }
+  }
+  return launches;
+}
+
+void AddConversions(std::vector<OpCall>& calls) {
+  using enum DType;
+  constexpr std::array kTypes = {kFloat32, kFloat64, kFloat16, kBFloat16, kInt64,
+                                 kInt32,   kInt16,   kInt8,    kBool};
+  for (const DType from : kTypes) {
+    for (const DType to : {kFloat32, kFloat64, kBFloat16, kInt64, kUInt8, kBool}) {
+      // Negative numbers have no unsigned value.
+      if (to == kUInt8 && from != kBool) {
+        continue;
+      }
+      samples::SampleTensors t;
+      const Value dst{t.Strided(to, {3, 50, 7}, {7, 21, 1}, 3)};
+      const Value src{t.Strided(from, {3, 50, 7}, {0, 1, 50})};
+      calls.push_back({"aten::copy_", {dst, src, samples::Bool(false)}, {dst}});
+    }
+  }
+}
+
+void AddFsdp(std::vector<OpCall>& calls) {
+  using samples::Int;
+  using samples::Ints;
+  using samples::Tensors;
+  samples::SampleTensors t;
+  const auto vector = [&](std::int64_t n) { return t.Tensor(DType::kFloat32, {n}); };
+  // Two ranks, this one the second, 64 elements each.
+  const TensorDesc gathered = vector(128);
+  const TensorDesc part = samples::SampleTensors::Of(gathered, {64}, {1}, 64);
+  const std::vector<TensorDesc> shards = {vector(48), vector(16)};
+  calls.push_back({"fsdp::all_gather_copy_in",
+                   {Tensors(shards), Value{gathered}, Ints({48, 16}), Int(64), Int(1)},
+                   {Value{part}, Value{gathered}}});
+  calls.push_back({"aten::_foreach_copy_",
+                   {Tensors({samples::SampleTensors::Of(gathered, {48}, {1}, 0),
+                             samples::SampleTensors::Of(gathered, {16}, {1}, 48)}),
+                    Tensors(shards), samples::Bool(false)},
+                   {}});
+  const TensorDesc rows = samples::SampleTensors::Of(gathered, {2, 64}, {64, 1}, 0);
+  const std::vector<TensorDesc> outs = {t.Tensor(DType::kFloat32, {2, 48}),
+                                        t.Tensor(DType::kFloat32, {2, 16})};
+  for (const char* name : {"aten::split_with_sizes_copy", "fsdp::split_with_sizes_copy"}) {
+    calls.push_back({name, {Value{rows}, Ints({48, 16}), Int(1), Tensors(outs)}, {}});
+  }
+  // Three rows of five do not divide by two: padded.
+  const std::vector<TensorDesc> grads = {t.Tensor(DType::kFloat32, {4, 6}), vector(8),
+                                         t.Tensor(DType::kFloat32, {3, 5})};
+  const Value packed{t.Tensor(DType::kFloat32, {2, 12 + 4 + 10})};
+  for (const char* name : {"aten::_chunk_cat", "fsdp::chunk_cat", "fsdp::chunk_cat_mixed_dtype"}) {
+    const ValueList outputs =
+        name == std::string_view("aten::_chunk_cat") ? ValueList{packed} : ValueList{};
+    calls.push_back({name, {Tensors(grads), Int(0), Int(2), packed}, outputs});
+  }
+}
+
+void AddShuffles(std::vector<OpCall>& calls) {
+  using samples::Int;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64}) {
+    samples::SampleTensors t;
+    const Value channels{t.Tensor(dtype, {2, 12, 3, 5})};
+    const Value pixels{t.Tensor(dtype, {2, 3, 6, 10})};
+    const Value mixed{t.Tensor(dtype, {2, 12, 3, 5})};
+    calls.push_back({"aten::pixel_shuffle", {channels, Int(2)}, {pixels}});
+    calls.push_back({"aten::pixel_unshuffle", {pixels, Int(2)}, {mixed}});
+    calls.push_back({"aten::channel_shuffle", {channels, Int(3)}, {mixed}});
+    calls.push_back({"aten::native_channel_shuffle", {channels, Int(4)}, {mixed}});
+  }
+  samples::SampleTensors t;
+  const auto f = DType::kFloat32;
+  // By channels, without images, of one element, empty.
+  calls.push_back({"aten::pixel_shuffle",
+                   {Value{t.Strided(f, {2, 9, 4, 3}, {108, 1, 27, 9})}, Int(3)},
+                   {Value{t.Strided(f, {2, 1, 12, 9}, {108, 1, 9, 1})}}});
+  calls.push_back({"aten::pixel_shuffle",
+                   {Value{t.Tensor(f, {4, 1, 1})}, Int(2)},
+                   {Value{t.Tensor(f, {1, 2, 2})}}});
+  calls.push_back({"aten::pixel_unshuffle",
+                   {Value{t.Tensor(f, {0, 1, 4, 4})}, Int(2)},
+                   {Value{t.Tensor(f, {0, 4, 2, 2})}}});
+  calls.push_back({"aten::channel_shuffle",
+                   {Value{t.Strided(f, {3, 6, 2}, {1, 6, 3})}, Int(2)},
+                   {Value{t.Tensor(f, {3, 6, 2})}}});
+}
+
+std::vector<OpCall> Copy::Samples() const {
+  using samples::Int;
+  using samples::Ints;
+  using samples::Tensors;
+  std::vector<OpCall> calls;
+  AddConversions(calls);
+  AddFsdp(calls);
+  AddShuffles(calls);
+  samples::SampleTensors t;
+  const TensorDesc a = t.Tensor(DType::kFloat32, {3, 4, 5});
+  const TensorDesc b = t.Strided(DType::kFloat32, {3, 2, 5}, {1, 15, 3});
+  const Value joined{t.Tensor(DType::kFloat32, {3, 6, 5})};
+  const Value same{t.Tensor(DType::kFloat32, {3, 4, 5})};
+  calls.push_back({"aten::copy_", {same, Value{a}, samples::Bool(false)}, {same}});
+  calls.push_back({"aten::_copy_from", {Value{a}, same, samples::Bool(false)}, {same}});
+  calls.push_back({"aten::_copy_from_and_resize", {Value{a}, same}, {same}});
+  calls.push_back({"aten::fill_", {same, Value{t.Tensor(DType::kFloat64, {})}}, {same}});
+  calls.push_back({"aten::cat", {Tensors({a, b}), Int(1)}, {joined}});
+  calls.push_back({"aten::cat", {Tensors({a, b}), Int(-2), joined}, {joined}});
+  calls.push_back({"aten::_cat", {Tensors({a, b}), Int(1)}, {joined}});
+  const Value stacked{t.Tensor(DType::kFloat32, {3, 2, 4, 5})};
+  calls.push_back({"aten::stack", {Tensors({a, a}), Int(1)}, {stacked}});
+  const Value ids{t.Tensor(DType::kInt64, {2, 3})};
+  calls.push_back(
+      {"aten::repeat", {ids, Ints({2, 4, 3})}, {Value{t.Tensor(DType::kInt64, {2, 8, 9})}}});
+  calls.push_back({"aten::constant_pad_nd",
+                   {Value{a}, Ints({1, 2, -1, 0}), samples::Double(0.5)},
+                   {Value{t.Tensor(DType::kFloat32, {3, 3, 8})}}});
+  calls.push_back({"aten::flip", {Value{a}, Ints({0, -1})}, {same}});
+  calls.push_back({"aten::flip", {ids, Ints({1})}, {Value{t.Tensor(DType::kInt64, {2, 3})}}});
+  calls.push_back({"aten::roll", {Value{a}, Ints({1, -7}), Ints({0, -1})}, {same}});
+  calls.push_back({"aten::roll", {Value{a}, Ints({13}), Ints({})}, {same}});
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeCopy() { return std::make_unique<Copy>(); }
+
+}  // namespace reprise

@@ -1,0 +1,46 @@
+// One element-wise computation, for any operator: result = op(a, b, c, d).
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "kernels/device_lowering.h"
+#include "kernels/ops/elementwise/elementwise_ops.h"
+
+namespace reprise {
+
+struct ElementwiseCall {
+  // A tensor, or else a number (as both kinds; the compute type picks).
+  struct Operand {
+    const TensorDesc* tensor = nullptr;
+    double real = 0;
+    std::int64_t integer = 0;
+    bool is_real = false;  // recorded as floating and not a whole number
+  };
+  const ElementwiseOp* op = nullptr;
+  const TensorDesc* result = nullptr;
+  std::array<Operand, 4> operands;  // a, b, c, d; unused ones are the number 0
+
+  static Operand Number(const Value& value, double fallback);
+  static Operand Tensor(const TensorDesc& tensor) { return {.tensor = &tensor}; }
+};
+
+enum class ComputeType { kFloat, kDouble, kInteger };
+// By the result's dtype; by the operands' where the result is integral or bool.
+[[nodiscard]] ComputeType ComputeTypeOf(const ElementwiseCall& call);
+
+// Operand 0 the result, 1 to 3 a to c; numbers and one-element tensors do not move. Nothing if the
+// shapes do not broadcast, too many dimensions remain, or d is a tensor.
+[[nodiscard]] std::optional<IndexSpace> SpaceOf(const ElementwiseCall& call);
+
+// Dtypes, shapes, and that the operator exists for the compute type.
+[[nodiscard]] bool CanRun(const ElementwiseCall& call);
+
+// One launch; also for other families that copy or convert.
+[[nodiscard]] Result<Launch> LowerElementwise(const ElementwiseCall& call,
+                                              const LowerContext& context);
+// In double precision where `exact`, in the compute type otherwise.
+[[nodiscard]] Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory,
+                                    bool exact);
+
+}  // namespace reprise

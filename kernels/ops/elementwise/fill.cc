@@ -1,0 +1,241 @@
+// Constants and sequences.
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/ops/elementwise/elementwise_call.h"
+#include "kernels/samples.h"
+#include "kernels/tensor_access.h"
+#include "kernels/views.h"
+
+namespace reprise {
+namespace {
+
+bool IsSequence(const OpCall& call) {
+  return call.name == "aten::arange" || call.name == "aten::linspace";
+}
+
+// start + i × step
+struct Sequence {
+  const TensorDesc* out = nullptr;
+  double start = 0;
+  double step = 1;
+};
+
+// arange:   (end, dtype, layout, device, pin_memory), (start, end, dtype, …),
+//           (start, end, step, dtype, …), or with out=: (end, out), (start, end, step, out)
+// linspace: (start, end, steps, dtype, …) or (start, end, steps, out)
+std::optional<Sequence> ParseSequence(const OpCall& call) {
+  Sequence sequence{.out = call.OutputTensor(0)};
+  if (sequence.out == nullptr || call.inputs.empty()) {
+    return std::nullopt;
+  }
+  const auto number = [&](std::size_t i) { return call.inputs[i].AsNumber<double>(0); };
+  const std::size_t count = call.inputs.size();
+  if (call.name == "aten::linspace") {
+    if (count < 3) {
+      return std::nullopt;
+    }
+    sequence.start = number(0);
+    const double steps = number(2);
+    sequence.step = steps > 1 ? (number(1) - number(0)) / (steps - 1) : 0;
+    return sequence;
+  }
+  const bool with_out = call.inputs.back().AsTensor() != nullptr;
+  const bool has_start = with_out ? count == 4 : count >= 6;
+  const bool has_step = with_out ? count == 4 : count >= 7;
+  sequence.start = has_start ? number(0) : 0;
+  sequence.step = has_step ? number(2) : 1;
+  return sequence;
+}
+
+// The tensors that a fill sets, and to what.
+struct Fill {
+  std::vector<const TensorDesc*> tensors;
+  Value value = Value{std::int64_t{0}};
+};
+
+std::optional<Fill> ParseFill(const OpCall& call) {
+  Fill fill;
+  if (call.name == "aten::_foreach_zero_") {
+    fill.tensors = TensorsIn(call.inputs);
+  } else if (const TensorDesc* self = call.InputTensor(0)) {
+    fill.tensors = {self};
+  }
+  if (call.name == "aten::fill_") {
+    // A tensor as the value is a copy (copy.cc).
+    if (call.inputs.size() < 2 || call.inputs[1].AsTensor() != nullptr || call.inputs[1].IsNone()) {
+      return std::nullopt;
+    }
+    fill.value = call.inputs[1];
+  }
+  if (call.name == "aten::scalar_tensor") {
+    const bool known = call.OutputTensor(0) != nullptr && IsNumber(Argument(call, 0));
+    return known ? std::optional(Fill{{call.OutputTensor(0)}, call.inputs[0]}) : std::nullopt;
+  }
+  return fill.tensors.empty() ? std::nullopt : std::optional(fill);
+}
+
+ElementwiseCall AsCall(const TensorDesc& tensor, const Value& value) {
+  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &tensor};
+  call.operands[0] = ElementwiseCall::Number(value, 0);
+  return call;
+}
+
+Result<Launch> LowerFill(const TensorDesc& tensor, const Value& value,
+                         const LowerContext& context) {
+  const ElementwiseCall call = AsCall(tensor, value);
+  const std::optional<IndexSpace> space = SpaceOf(call);
+  if (!space || !space->IsLinear(1)) {
+    return LowerElementwise(call, context);
+  }
+  REPRISE_ASSIGN(Buffer * buffer, BufferOf(tensor, context));
+  const std::int64_t size = SizeOf(tensor.dtype);
+  DeviceFill fill{buffer, space->offset[0] * size, space->count * size, {}};
+  fill.pattern.resize(static_cast<std::size_t>(size));
+  if (IsIntegral(tensor.dtype)) {
+    StoreInt(fill.pattern.data(), tensor.dtype, 0, call.operands[0].integer);
+  } else {
+    StoreDouble(fill.pattern.data(), tensor.dtype, 0, call.operands[0].real);
+  }
+  return Launch(std::move(fill));
+}
+
+Result<Launch> LowerSequence(const Sequence& sequence, const LowerContext& context) {
+  REPRISE_ASSIGN(Buffer * out, BufferOf(*sequence.out, context));
+  const std::int64_t count = ElementCount(sequence.out->shape);
+  DeviceKernel kernel{.program = "fill.cl"};
+  kernel.options = TypeOption("T", sequence.out->dtype);
+  kernel.args = {out, sequence.out->offset, count};
+  const auto add = [&](const char* entry, auto start, auto step) {
+    kernel.entry = entry;
+    kernel.args.emplace_back(start);
+    kernel.args.emplace_back(step);
+  };
+  const bool whole =
+      sequence.start == std::floor(sequence.start) && sequence.step == std::floor(sequence.step);
+  if (IsIntegral(sequence.out->dtype) && whole) {
+    add("sequence_integer", static_cast<std::int64_t>(sequence.start),
+        static_cast<std::int64_t>(sequence.step));
+  } else if (sequence.out->dtype == DType::kFloat64 && context.device.fp64) {
+    add("sequence_double", sequence.start, sequence.step);
+  } else {
+    add("sequence_real", static_cast<float>(sequence.start), static_cast<float>(sequence.step));
+  }
+  SetItemsLaunch(kernel, count, context.device);
+  return Launch(std::move(kernel));
+}
+
+Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*sequence.out, memory));
+  for (std::int64_t i = 0; i < out.count(); ++i) {
+    out.Set(out.OffsetOfElement(i), sequence.start + sequence.step * static_cast<double>(i));
+  }
+  return {};
+}
+
+class FillKernel : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "fill"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    if (IsSequence(call)) {
+      const std::optional<Sequence> sequence = ParseSequence(call);
+      return sequence && IsKernelType(sequence->out->dtype) && IsContiguous(*sequence->out);
+    }
+    const std::optional<Fill> fill = ParseFill(call);
+    if (!fill) {
+      return false;
+    }
+    for (const TensorDesc* tensor : fill->tensors) {
+      if (!CanRun(AsCall(*tensor, fill->value))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    if (IsSequence(call)) {
+      const std::optional<Sequence> sequence = ParseSequence(call);
+      return sequence ? RunSequence(*sequence, memory) : Unsupported(call);
+    }
+    const std::optional<Fill> fill = ParseFill(call);
+    if (!fill) {
+      return Unsupported(call);
+    }
+    for (const TensorDesc* tensor : fill->tensors) {
+      REPRISE_TRY(RunElementwise(AsCall(*tensor, fill->value), memory, /*exact=*/false));
+    }
+    return {};
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    std::vector<Launch> launches;
+    if (IsSequence(call)) {
+      const std::optional<Sequence> sequence = ParseSequence(call);
+      if (!sequence) {
+        return tl::unexpected(Unsupported(call).error());
+      }
+      REPRISE_ASSIGN(Launch launch, LowerSequence(*sequence, context));
+      launches.push_back(std::move(launch));
+      return launches;
+    }
+    const std::optional<Fill> fill = ParseFill(call);
+    if (!fill) {
+      return tl::unexpected(Unsupported(call).error());
+    }
+    for (const TensorDesc* tensor : fill->tensors) {
+      REPRISE_ASSIGN(Launch launch, LowerFill(*tensor, fill->value, context));
+      launches.push_back(std::move(launch));
+    }
+    return launches;
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static Status Unsupported(const OpCall& call) {
+    return UsageError(call.name + ": not a fill that is supported");
+  }
+};
+
+std::vector<OpCall> FillKernel::Samples() const {
+  using samples::Double;
+  using samples::Int;
+  using samples::None;
+  std::vector<OpCall> calls;
+  samples::SampleTensors t;
+  using enum DType;
+  for (const DType dtype :
+       {kFloat32, kFloat64, kFloat16, kBFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool}) {
+    const Value whole{t.Tensor(dtype, {3, 129})};
+    const Value part{t.Strided(dtype, {7, 5}, {11, 2}, 3)};
+    for (const Value& self : {whole, part}) {
+      calls.push_back({"aten::fill_", {self, IsIntegral(dtype) ? Int(3) : Double(-1.5)}, {self}});
+      calls.push_back({"aten::zero_", {self}, {self}});
+    }
+  }
+  const Value counters{t.Tensor(kInt64, {4, 1})};
+  calls.push_back({"aten::fill_", {counters, Double(0.0)}, {counters}});
+  const std::vector<TensorDesc> list = {t.Tensor(kFloat32, {31}), t.Tensor(kFloat32, {2, 3})};
+  calls.push_back({"aten::_foreach_zero_", {samples::Tensors(list)}, {}});
+  const Value ids{t.Tensor(kInt64, {64})};
+  const Value reals{t.Tensor(kFloat32, {32})};
+  const Value doubles{t.Tensor(kFloat64, {9})};
+  const Value none = None();
+  for (const DType dtype : {kFloat32, kInt64}) {
+    calls.push_back({"aten::scalar_tensor", {Double(-2), none, none}, {{t.Tensor(dtype, {})}}});
+  }
+  calls.push_back({"aten::arange", {Int(64), none, none, none, none}, {ids}});
+  calls.push_back({"aten::arange", {Int(5), Int(69), Int(4), Int(0), none, none}, {ids}});
+  calls.push_back({"aten::arange", {Int(5), Int(133), Int(2), Int(4), none, none, none}, {ids}});
+  calls.push_back({"aten::arange", {Int(0), Double(32), Int(1), reals}, {reals}});
+  calls.push_back({"aten::arange", {Int(64), ids}, {ids}});
+  calls.push_back({"aten::linspace", {Int(-1), Int(1), Int(32), none, none, none, none}, {reals}});
+  calls.push_back({"aten::linspace", {Int(0), Int(2), Int(9), doubles}, {doubles}});
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeFill() { return std::make_unique<FillKernel>(); }
+
+}  // namespace reprise

@@ -1,0 +1,237 @@
+#include <string>
+
+#include "kernels/cpu/onednn.h"
+#include "kernels/ops/images/conv_run.h"
+#include "kernels/ops/products/gemm_host.h"
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+using dnnl::memory;
+using dnnl::prop_kind;
+
+dnnl::engine& Engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+memory::data_type TypeOf(DType dtype) {
+  return dtype == DType::kBFloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+// A tensor as oneDNN's memory, in place; and the same shape in a layout of oneDNN's choice.
+class Operand {
+ public:
+  static Result<Operand> Bind(const ConvTensor& t, const HostBindings& memory,
+                              std::int64_t groups) {
+    REPRISE_ASSIGN(const HostTensor host, HostTensor::Bind(*t.tensor, memory));
+    const auto& s = t.tensor->shape;
+    dnnl::memory::dims dims = {s[0], s[1], s.size() == 3 ? 1 : s[2], s.back()};
+    dnnl::memory::dims strides(t.strides.begin(), t.strides.end());
+    if (groups > 1) {  // weights: groups come first
+      dims[0] /= groups;
+      dims.insert(dims.begin(), groups);
+      strides.insert(strides.begin(), strides[0] * dims[1]);
+    }
+    Operand x;
+    const auto type = TypeOf(host.dtype());
+    x.any_ = dnnl::memory::desc(dims, type, dnnl::memory::format_tag::any);
+    std::byte* first = host.data() + t.tensor->offset * SizeOf(host.dtype());
+    x.own_ = dnnl::memory(dnnl::memory::desc(dims, type, strides), Engine(), first);
+    return x;
+  }
+  [[nodiscard]] const memory::desc& any() const { return any_; }
+  // The data in the layout that a primitive wants.
+  [[nodiscard]] memory Read(const memory::desc& wanted, dnnl::stream& stream) const {
+    if (own_.get_desc() == wanted) {
+      return own_;
+    }
+    memory copy(wanted, Engine());
+    dnnl::reorder(own_, copy).execute(stream, const_cast<memory&>(own_), copy);
+    return copy;
+  }
+  // Where a primitive may write; Store then brings it home.
+  [[nodiscard]] memory Writable(const memory::desc& wanted) const {
+    return own_.get_desc() == wanted ? own_ : memory(wanted, Engine());
+  }
+  void Store(memory& from, dnnl::stream& stream) const {
+    if (from.get_data_handle() != own_.get_data_handle()) {
+      memory own = own_;
+      dnnl::reorder(from, own).execute(stream, from, own);
+    }
+  }
+
+ private:
+  memory::desc any_;
+  memory own_;
+};
+
+// Dense (channels), float32 or bfloat16.
+Result<memory> BindVector(const TensorDesc& t, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor host, HostTensor::Bind(t, memory));
+  const dnnl::memory::desc desc({t.shape[0]}, TypeOf(t.dtype), dnnl::memory::dims{1});
+  return dnnl::memory(desc, Engine(), host.data() + t.offset * SizeOf(t.dtype));
+}
+
+class HostConv {
+ public:
+  HostConv(const ConvCall& c, const HostBindings& memory)
+      : c_(c), memory_(memory), stream_(Engine()) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      strides_.push_back(c.stride[d]);
+      dilates_.push_back(c.dilation[d] - 1);
+      before_.push_back(c.padding[d]);
+      // What the window really reaches, as oneDNN wants it.
+      after_.push_back((c.out[d] - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1 -
+                       c.in[d] - c.padding[d]);
+    }
+  }
+
+  [[nodiscard]] Status Forward() {
+    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
+    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
+    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.result, memory_, 1));
+    dnnl::memory bias;
+    if (!c_.transposed && c_.bias != nullptr) {
+      REPRISE_ASSIGN(bias, BindVector(*c_.bias, memory_));
+    }
+    const auto desc = ForwardDesc(x.any(), w.any(), y.any(), bias);
+    memory out = y.Writable(desc.dst_desc());
+    std::unordered_map<int, memory> args = {
+        {DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
+        {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
+        {DNNL_ARG_DST, out}};
+    if (bias.get(true) != nullptr) {
+      args[DNNL_ARG_BIAS] = bias;
+    }
+    dnnl::convolution_forward(desc).execute(stream_, args);
+    y.Store(out, stream_);
+    return {};
+  }
+
+  [[nodiscard]] Status InputGrad() {
+    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input_grad, memory_, 1));
+    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
+    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
+    const auto desc = DescribeBackward<dnnl::convolution_backward_data>(
+        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
+        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
+    memory grad = x.Writable(desc.diff_src_desc());
+    dnnl::convolution_backward_data(desc).execute(
+        stream_, {{DNNL_ARG_DIFF_DST, y.Read(desc.diff_dst_desc(), stream_)},
+                  {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
+                  {DNNL_ARG_DIFF_SRC, grad}});
+    x.Store(grad, stream_);
+    return c_.transposed && c_.bias != nullptr ? AddBias() : Status{};
+  }
+
+  // To a transposed convolution's result.
+  [[nodiscard]] Status AddBias() {
+    REPRISE_ASSIGN(const HostTensor result, HostTensor::Bind(*c_.input_grad.tensor, memory_));
+    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c_.bias, memory_));
+    for (std::int64_t b = 0; b < c_.images; ++b) {
+      for (std::int64_t channel = 0; channel < bias.count(); ++channel) {
+        const double term = bias.Get(bias.OffsetOfElement(channel));
+        for (std::int64_t i = 0; i < c_.in[0] * c_.in[1]; ++i) {
+          const std::int64_t at = c_.input_grad.At(b, channel, i / c_.in[1], i % c_.in[1]);
+          result.Set(at, result.Get(at) + term);
+        }
+      }
+    }
+    return {};
+  }
+
+  // And the bias's, which comes with it.
+  [[nodiscard]] Status WeightGrad() {
+    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
+    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight_grad, memory_, c_.groups));
+    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
+    const auto desc = DescribeBackward<dnnl::convolution_backward_weights>(
+        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
+        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
+    memory grad = w.Writable(desc.diff_weights_desc());
+    dnnl::convolution_backward_weights(desc).execute(
+        stream_, {{DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
+                  {DNNL_ARG_DIFF_DST, y.Read(desc.diff_dst_desc(), stream_)},
+                  {DNNL_ARG_DIFF_WEIGHTS, grad}});
+    w.Store(grad, stream_);
+    return {};
+  }
+
+  [[nodiscard]] Status BiasGrad() {
+    const ConvTensor& from = c_.transposed ? c_.input : c_.output;
+    const ConvCall::Pair& size = c_.transposed ? c_.in : c_.out;
+    REPRISE_ASSIGN(const HostTensor grad, HostTensor::Bind(*from.tensor, memory_));
+    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c_.bias_grad, memory_));
+    for (std::int64_t o = 0; o < bias.count(); ++o) {
+      double sum = 0;
+      for (std::int64_t b = 0; b < c_.images; ++b) {
+        for (std::int64_t i = 0; i < size[0] * size[1]; ++i) {
+          sum += grad.Get(from.At(b, o, i / size[1], i % size[1]));
+        }
+      }
+      bias.Set(bias.OffsetOfElement(o), sum);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] dnnl::convolution_forward::primitive_desc ForwardDesc(const memory::desc& x,
+                                                                      const memory::desc& w,
+                                                                      const memory::desc& y,
+                                                                      const memory& bias) const {
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    if (bias.get(true) != nullptr) {
+      return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
+                                                        algorithm, x, w, bias.get_desc(), y,
+                                                        strides_, dilates_, before_, after_);
+    }
+    return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
+                                                      algorithm, x, w, y, strides_, dilates_,
+                                                      before_, after_);
+  }
+
+  const ConvCall& c_;
+  const HostBindings& memory_;
+  dnnl::stream stream_;
+  memory::dims strides_, dilates_, before_, after_;
+};
+
+}  // namespace
+
+Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory) {
+  const bool empty = c.images == 0 || c.out_channels == 0 || c.in_channels == 0;
+  // oneDNN's input gradient has no bias: added to what was already rounded to bfloat16, it would be
+  // rounded twice.
+  const bool twice = c.transposed && c.bias != nullptr && c.bias->dtype != DType::kFloat32;
+  if (c.weight.tensor->dtype == DType::kFloat16 || empty || twice ||
+      (c.bias != nullptr && c.bias->strides[0] != 1)) {
+    return false;
+  }
+  SetHostThreads(2.0 * static_cast<double>(c.images * c.out[0] * c.out[1] * c.kernel[0]) *
+                 static_cast<double>(c.groups * c.out_channels * c.in_channels * c.kernel[1]));
+  try {
+    HostConv conv(c, memory);
+    if (c.result.tensor != nullptr) {
+      REPRISE_TRY(conv.Forward());
+    }
+    if (c.input_grad.tensor != nullptr) {
+      REPRISE_TRY(conv.InputGrad());
+    }
+    if (c.weight_grad.tensor != nullptr) {
+      REPRISE_TRY(conv.WeightGrad());
+    }
+    if (c.bias_grad != nullptr) {
+      REPRISE_TRY(conv.BiasGrad());
+    }
+    return true;
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_unimplemented) {
+      return false;
+    }
+    return EnvironmentError(std::string("oneDNN: ") + error.what());
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,251 @@
+// Softmax and log-softmax over one dimension: kernels/ops/losses/softmax.cl.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/ops/common/host_floats.h"
+#include "kernels/ops/common/host_loops.h"
+#include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/losses/softmax_loops.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+// How launches are sized: what an element takes, in elements moved.
+constexpr double kSoftmaxWork = 7;
+
+constexpr std::int32_t kLogarithm = 1;
+constexpr std::int32_t kSafe = 2;
+
+struct SoftmaxCall {
+  bool backward = false;
+  std::int32_t flags = 0;
+  // The dimension moved last. Forward reads x; backward reads g and y (in x), writes dx (in y).
+  TensorDesc g, x, y;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+};
+
+// _softmax(self, dim, half_to_float), _softmax_backward_data(grad, output, dim, input_dtype)
+std::optional<SoftmaxCall> ParseSoftmax(const OpCall& call) {
+  SoftmaxCall p;
+  p.backward = call.name.ends_with("_backward_data");
+  p.flags = (call.name.starts_with("aten::_log") ? kLogarithm : 0) |
+            (call.name == "aten::_safe_softmax" ? kSafe : 0);
+  const TensorDesc* first = call.InputTensor(0);
+  const TensorDesc* x = call.InputTensor(p.backward ? 1 : 0);
+  const TensorDesc* y = call.OutputTensor(0);
+  if (first == nullptr || x == nullptr || y == nullptr || first->shape != x->shape ||
+      y->shape != x->shape || first->dtype != x->dtype || !IsFloatKernelType(x->dtype) ||
+      !IsFloatKernelType(y->dtype)) {
+    return std::nullopt;
+  }
+  const auto dim = WrapDim(Argument(call, p.backward ? 2 : 1).AsNumber<std::int64_t>(0), Rank(*x));
+  if (!dim) {
+    return std::nullopt;
+  }
+  p.n = ExtentOf(*x, *dim);
+  p.rows = p.n == 0 ? 0 : Count(*x) / p.n;
+  p.g = WithLast(*first, *dim);
+  p.x = WithLast(*x, *dim);
+  p.y = WithLast(*y, *dim);
+  return p;
+}
+
+void ForwardRow(const double* x, double* y, std::size_t n, std::int32_t flags) {
+  double top = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < n; ++i) {
+    top = std::max(top, x[i]);
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += std::exp(x[i] - top);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    y[i] = (flags & kLogarithm) != 0 ? x[i] - top - std::log(sum) : std::exp(x[i] - top) / sum;
+    if ((flags & kSafe) != 0 && std::isinf(top) && top < 0) {
+      y[i] = 0;
+    }
+  }
+}
+
+// Softmax: dx = y (g - sum g y). Log-softmax, y = x - log sum exp x: dx = g - exp(y) sum g.
+void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, std::int32_t flags) {
+  const bool logarithm = (flags & kLogarithm) != 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += logarithm ? g[i] : g[i] * y[i];
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    dx[i] = logarithm ? g[i] - std::exp(y[i]) * sum : y[i] * (g[i] - sum);
+  }
+}
+
+// Rows one below the other: while one's exponentials are computed, the results of the one before
+// are stored and the one after is read for the first time.
+class ForwardRows {
+ public:
+  ForwardRows(std::int64_t n, std::int32_t flags, const NonTemporalStore& store)
+      : n_(n),
+        logarithm_((flags & kLogarithm) != 0),
+        safe_((flags & kSafe) != 0),
+        store_(store),
+        powers_(static_cast<std::size_t>(logarithm_ ? 0 : 2 * n)) {}
+
+  void Run(const float* x, float* y, std::int64_t rows) {
+    float top = loops::Max(x, n_);
+    loops::SoftmaxSums sums = Step(0, rows, x, top, x, nullptr);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      Take(top, sums.powers);
+      top = sums.most;
+      const float* const last = logarithm_ ? x + row * n_ : Powers(row);
+      if (row + 1 < rows) {
+        sums = Step(row + 1, rows, x, top, last, y + row * n_);
+      } else {
+        loops::ScaleShift(last, scale_, shift_, y + row * n_, n_);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] float* Powers(std::int64_t row) {
+    return logarithm_ ? nullptr : powers_.data() + row % 2 * n_;
+  }
+  loops::SoftmaxSums Step(std::int64_t row, std::int64_t rows, const float* x, float top,
+                          const float* last, float* y) {
+    const float* const now = x + row * n_;
+    const float* const next = row + 1 < rows ? now + n_ : now;
+    return loops::TakeStep({next, now, top, Powers(row), last, scale_, shift_, y}, n_, store_);
+  }
+  // The result of a row is what is kept of it, scaled and shifted.
+  void Take(float top, float sum) {
+    const bool nothing = safe_ && std::isinf(top) && top < 0;
+    scale_ = nothing ? 0 : logarithm_ ? 1 : 1 / sum;
+    shift_ = logarithm_ ? -top - std::log(sum) : 0;
+  }
+
+  const std::int64_t n_;
+  const bool logarithm_, safe_;
+  const NonTemporalStore& store_;
+  std::vector<float> powers_;  // of two rows in turn
+  float scale_ = 0, shift_ = 0;
+};
+
+void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags,
+                    const NonTemporalStore& store) {
+  const bool logarithm = (flags & kLogarithm) != 0;
+  const auto sum =
+      static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
+  const std::int64_t ahead = std::max(n, NonTemporalStore::kAheadFloats);
+  if (logarithm) {
+    loops::WriteLogSoftmaxGradient(g, y, sum, dx, n, ahead, store);
+  } else {
+    loops::WriteSoftmaxGradient(g, y, sum, dx, n, ahead, store);
+  }
+}
+
+class Softmax final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "softmax"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseSoftmax(call).has_value();
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const SoftmaxCall p = *ParseSoftmax(call);
+    REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
+    REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
+    Doubles y(x.size());
+    const auto n = static_cast<std::size_t>(p.n);
+    for (std::size_t at = 0; at < x.size(); at += n) {
+      if (p.backward) {
+        BackwardRow(&g[at], &x[at], &y[at], n, p.flags);
+      } else {
+        ForwardRow(&x[at], &y[at], n, p.flags);
+      }
+    }
+    return WriteDoubles(p.y, memory, y);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    const SoftmaxCall p = *ParseSoftmax(call);
+    if (!AreFloats({&p.g, &p.x, &p.y})) {
+      return Reference(call, memory);
+    }
+    REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(p.g, memory));
+    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
+    REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
+    const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
+    ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+      const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
+      if (!p.backward) {
+        ForwardRows(p.n, p.flags, store)
+            .Run(x.data() + begin * p.n, y.data() + begin * p.n, end - begin);
+        return;
+      }
+      for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
+        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
+      }
+    });
+    return y.Store(memory);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    const SoftmaxCall p = *ParseSoftmax(call);
+    RowLowering rows(context, "softmax.cl");
+    REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype)));
+    REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));
+    const double work = static_cast<double>(p.n) * kSoftmaxWork;
+    if (p.backward) {
+      REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
+      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
+      rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n,
+                      p.flags | rows.NonTemporal(p.y));
+    } else {
+      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
+      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags | rows.NonTemporal(p.y));
+    }
+    return std::move(rows).Take();
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+};
+
+std::vector<OpCall> Softmax::Samples() const {
+  using samples::Bool;
+  using samples::Int;
+  using samples::None;
+  std::vector<OpCall> calls;
+  const auto add = [&calls](DType in, DType out, const Dims& shape, const Dims& strides,
+                            std::int64_t dim) {
+    samples::SampleTensors t;
+    const TensorDesc x = t.Strided(in, shape, strides, 1);
+    const TensorDesc y = t.Tensor(out, shape);
+    const TensorDesc g = t.Strided(out, shape, strides);
+    const TensorDesc dx = t.Tensor(in, shape);
+    for (const char* name : {"aten::_softmax", "aten::_log_softmax"}) {
+      calls.push_back({name, {{x}, Int(dim), Bool(in != out)}, {{y}}});
+    }
+    calls.push_back({"aten::_safe_softmax", {{x}, Int(dim), None()}, {{y}}});
+    for (const char* name : {"aten::_softmax_backward_data", "aten::_log_softmax_backward_data"}) {
+      calls.push_back({name, {{g}, {y}, Int(dim), Int(6)}, {{dx}}});
+    }
+  };
+  add(DType::kFloat32, DType::kFloat32, {5, 37}, {40, 1}, -1);
+  add(DType::kFloat32, DType::kFloat32, {3, 19, 4}, {76, 4, 1}, 1);
+  add(DType::kFloat32, DType::kFloat32, {}, {}, 0);
+  add(DType::kFloat64, DType::kFloat64, {4, 9}, {1, 4}, 1);
+  add(DType::kBFloat16, DType::kBFloat16, {4, 21}, {21, 1}, 1);
+  add(DType::kFloat16, DType::kFloat32, {4, 21}, {21, 1}, 1);
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeSoftmax() { return std::make_unique<Softmax>(); }
+
+}  // namespace reprise

@@ -1,0 +1,275 @@
+// Batch norm, native, cuDNN's and MIOpen's: kernels/ops/norms/batch_norm.cl.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "kernels/ops/norms/batch_norm_call.h"
+#include "kernels/ops/common/host_floats.h"
+#include "kernels/ops/common/host_values.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+class BatchNorm final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "batch_norm"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return IsBackward(call) ? ParseBatchNormBackward(call).has_value()
+                            : ParseBatchNormForward(call).has_value();
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    return IsBackward(call) ? ReferenceBackward(*ParseBatchNormBackward(call), memory)
+                            : ReferenceForward(*ParseBatchNormForward(call), memory);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    if (IsBackward(call)) {
+      const BatchNormBackward b = *ParseBatchNormBackward(call);
+      return AreFloats({b.op.x}) ? RunBatchNormBackward(b, memory) : ReferenceBackward(b, memory);
+    }
+    const BatchNormForward f = *ParseBatchNormForward(call);
+    return AreFloats({f.op.x}) ? RunBatchNormForward(f, memory) : ReferenceForward(f, memory);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    return IsBackward(call) ? LowerBackward(*ParseBatchNormBackward(call), context)
+                            : LowerForward(*ParseBatchNormForward(call), context);
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
+  static Status ReferenceForward(const BatchNormForward& f, const HostBindings& memory);
+  static Status ReferenceBackward(const BatchNormBackward& b, const HostBindings& memory);
+  static Result<std::vector<Launch>> LowerForward(const BatchNormForward& f,
+                                                  const LowerContext& context);
+  static Result<std::vector<Launch>> LowerBackward(const BatchNormBackward& b,
+                                                   const LowerContext& context);
+};
+
+// body(index) for every element of a channel.
+template <typename Body>
+void ForChannel(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
+  for (std::int64_t image = 0; image < e.images; ++image) {
+    for (std::int64_t i = 0; i < e.n; ++i) {
+      body(static_cast<std::size_t>((image * e.channels + channel) * e.n + i));
+    }
+  }
+}
+
+Status BatchNorm::ReferenceForward(const BatchNormForward& f, const HostBindings& memory) {
+  const BatchNormExtents& e = f.extents;
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.op.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.op.bias, memory, e.channels, 0));
+  REPRISE_ASSIGN(Doubles running_mean, ReadDoublesOr(f.running_mean, memory, e.channels, 0));
+  REPRISE_ASSIGN(Doubles running_var, ReadDoublesOr(f.running_var, memory, e.channels, 1));
+  Doubles y(x.size());
+  Doubles save_mean;
+  Doubles save_rstd;
+  const auto count = static_cast<double>(e.images * e.n);
+  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+    const auto c = static_cast<std::size_t>(channel);
+    double mean = running_mean[c];
+    double var = running_var[c];
+    if (f.training) {
+      mean = 0;
+      ForChannel(e, channel, [&](std::size_t i) { mean += x[i] / count; });
+      double square = 0;
+      ForChannel(e, channel, [&](std::size_t i) { square += (x[i] - mean) * (x[i] - mean); });
+      var = square / count;
+      running_mean[c] = (1 - f.momentum) * running_mean[c] + f.momentum * mean;
+      running_var[c] = (1 - f.momentum) * running_var[c] + f.momentum * square / (count - 1);
+    }
+    const double rstd = 1 / std::sqrt(var + f.eps);
+    ForChannel(e, channel, [&](std::size_t i) { y[i] = (x[i] - mean) * rstd * w[c] + b[c]; });
+    save_mean.push_back(mean);
+    save_rstd.push_back(rstd);
+  }
+  if (f.training) {
+    REPRISE_TRY(WriteDoubles(*f.op.mean, memory, save_mean));
+    REPRISE_TRY(WriteDoubles(*f.op.rstd, memory, save_rstd));
+    REPRISE_TRY(WriteDoublesIf(f.running_mean, memory, running_mean));
+    REPRISE_TRY(WriteDoublesIf(f.running_var, memory, running_var));
+  }
+  return WriteDoubles(*f.y, memory, y);
+}
+
+// With h = (x - mean) rstd and m(.) the mean over a channel: training dx = w rstd (g - m(g) -
+// h m(g h)), evaluation dx = w rstd g.
+Status BatchNorm::ReferenceBackward(const BatchNormBackward& b, const HostBindings& memory) {
+  const BatchNormExtents& e = b.extents;
+  REPRISE_ASSIGN(const Doubles g, ReadDoubles(*b.g, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.op.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoubles(*b.op.mean, memory));
+  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.op.rstd, memory));
+  Doubles dx(x.size());
+  Doubles dw;
+  Doubles db;
+  const auto count = static_cast<double>(e.images * e.n);
+  for (std::int64_t channel = 0; channel < e.channels; ++channel) {
+    const auto c = static_cast<std::size_t>(channel);
+    const double rstd = b.training ? spread[c] : 1 / std::sqrt(spread[c] + b.eps);
+    const auto h = [&](std::size_t i) { return (x[i] - mean[c]) * rstd; };
+    double sum_g = 0;
+    double sum_gh = 0;
+    ForChannel(e, channel, [&](std::size_t i) {
+      sum_g += g[i];
+      sum_gh += g[i] * h(i);
+    });
+    ForChannel(e, channel, [&](std::size_t i) {
+      const double d = b.training ? g[i] - sum_g / count - h(i) * sum_gh / count : g[i];
+      dx[i] = w[c] * rstd * d;
+    });
+    dw.push_back(sum_gh);
+    db.push_back(sum_g);
+  }
+  REPRISE_TRY(WriteDoublesIf(b.dx, memory, dx));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
+  return WriteDoublesIf(b.db, memory, db);
+}
+
+Result<std::vector<Launch>> BatchNorm::LowerForward(const BatchNormForward& f,
+                                                    const LowerContext& context) {
+  const BatchNormExtents& e = f.extents;
+  RowLowering rows(context, "batch_norm.cl");
+  REPRISE_TRY(f.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(f.op.bias, x));
+  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*f.y));
+  DenseOperand running_mean = x;
+  DenseOperand running_var = x;
+  if (f.running_mean != nullptr) {
+    REPRISE_ASSIGN(running_mean, rows.Update(*f.running_mean));
+    REPRISE_ASSIGN(running_var, rows.Update(*f.running_var));
+  }
+  REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.training ? f.op.mean : nullptr, x));
+  REPRISE_ASSIGN(const DenseOperand rstd, rows.WriteOr(f.training ? f.op.rstd : nullptr, x));
+  const std::int32_t flags = f.op.Flags() | (f.training ? kNormTraining : 0) |
+                             (f.running_mean != nullptr ? kNormHasRunning : 0) |
+                             rows.NonTemporal(*f.y);
+  rows.LaunchRows("batch_norm", e.channels, static_cast<double>(e.images * e.n) * 3, x, w, b,
+                  running_mean, running_var, y, mean, rstd, e.images, e.channels, e.n,
+                  static_cast<float>(f.momentum), static_cast<float>(f.eps), flags,
+                  rows.LanesFor(e.n));
+  return std::move(rows).Take();
+}
+
+Result<std::vector<Launch>> BatchNorm::LowerBackward(const BatchNormBackward& b,
+                                                     const LowerContext& context) {
+  const BatchNormExtents& e = b.extents;
+  RowLowering rows(context, "batch_norm.cl");
+  REPRISE_TRY(b.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(b.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand mean, rows.Read(*b.op.mean));
+  REPRISE_ASSIGN(const DenseOperand spread, rows.Read(*b.op.rstd));
+  REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
+  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(b.dw, x));
+  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(b.db, x));
+  const std::int32_t flags =
+      b.op.Flags() | (b.training ? kNormTraining : kNormHasRunning) |
+      (b.dx != nullptr ? kNormWantInput : 0) | (b.dw != nullptr ? kNormWantWeight : 0) |
+      (b.db != nullptr ? kNormWantBias : 0) | (b.dx != nullptr ? rows.NonTemporal(*b.dx) : 0);
+  rows.LaunchRows("batch_norm_backward", e.channels, static_cast<double>(e.images * e.n) * 4, g, x,
+                  w, mean, spread, dx, dw, db, e.images, e.channels, e.n, static_cast<float>(b.eps),
+                  flags, rows.LanesFor(e.n));
+  return std::move(rows).Take();
+}
+
+std::vector<OpCall> BatchNorm::Samples() const {
+  using samples::Bool;
+  using samples::Double;
+  using samples::None;
+  std::vector<OpCall> calls;
+  const auto add = [&calls](DType dtype, const Dims& shape, const Dims& strides) {
+    samples::SampleTensors t;
+    const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+    const TensorDesc x = t.Strided(dtype, shape, strides, 3);
+    const TensorDesc g = t.Tensor(dtype, shape);
+    const TensorDesc y = t.Strided(dtype, shape, strides);
+    const TensorDesc wide = t.Tensor(stat, {shape[1]});
+    const TensorDesc bias = t.Tensor(stat, {shape[1]});
+    const TensorDesc running_mean = t.Strided(stat, {shape[1]}, {2});
+    const TensorDesc running_var = t.Tensor(stat, {shape[1]});
+    const TensorDesc mean = t.Tensor(stat, {shape[1]});
+    const TensorDesc rstd = t.Tensor(stat, {shape[1]});
+    const TensorDesc dw = t.Tensor(stat, {shape[1]});
+    const TensorDesc db = t.Tensor(stat, {shape[1]});
+    const TensorDesc none = t.Tensor(DType::kUInt8, {0});
+    const Value all{ValueList{Bool(true), Bool(true), Bool(true)}};
+    const Value some{ValueList{Bool(true), Bool(false), Bool(true)}};
+    for (const char* name :
+         {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm"}) {
+      calls.push_back({name,
+                       {{x},
+                        {wide},
+                        {bias},
+                        {running_mean},
+                        {running_var},
+                        Bool(true),
+                        Double(0.1),
+                        Double(1e-5)},
+                       {{y}, {mean}, {rstd}, {none}}});
+    }
+    calls.push_back({"aten::native_batch_norm",
+                     {{x}, None(), None(), None(), None(), Bool(true), Double(0.1), Double(1e-5)},
+                     {{y}, {mean}, {rstd}}});
+    calls.push_back({"aten::native_batch_norm",
+                     {{x},
+                      {wide},
+                      {bias},
+                      {running_mean},
+                      {running_var},
+                      Bool(false),
+                      Double(0.1),
+                      Double(2.5)},
+                     {{y}, {none}, {none}}});
+    calls.push_back({"aten::native_batch_norm_backward",
+                     {{g},
+                      {x},
+                      {wide},
+                      {running_mean},
+                      {running_var},
+                      {mean},
+                      {rstd},
+                      Bool(true),
+                      Double(1e-5),
+                      all},
+                     {{y}, {dw}, {db}}});
+    calls.push_back({"aten::native_batch_norm_backward",
+                     {{g},
+                      {x},
+                      {wide},
+                      {running_mean},
+                      {running_var},
+                      None(),
+                      None(),
+                      Bool(false),
+                      Double(2.5),
+                      some},
+                     {{y}, None(), {db}}});
+    for (const char* name :
+         {"aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward"}) {
+      calls.push_back(
+          {name,
+           {{x}, {g}, {wide}, {running_mean}, {running_var}, {mean}, {rstd}, Double(1e-5), {none}},
+           {{y}, {dw}, {db}}});
+    }
+  };
+  add(DType::kFloat32, {3, 5, 7, 3}, {105, 21, 3, 1});
+  add(DType::kFloat32, {3, 5, 2, 2}, {20, 1, 10, 5});
+  add(DType::kFloat32, {9, 5}, {5, 1});
+  add(DType::kFloat64, {2, 3, 17}, {51, 17, 1});
+  add(DType::kBFloat16, {2, 3, 17}, {51, 17, 1});
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeBatchNorm() { return std::make_unique<BatchNorm>(); }
+
+}  // namespace reprise

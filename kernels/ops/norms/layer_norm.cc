@@ -1,0 +1,378 @@
+// Layer norm and RMS norm: kernels/ops/norms/layer_norm.cl.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "kernels/cpu/non_temporal_store.h"
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/ops/common/host_floats.h"
+#include "kernels/ops/common/host_loops.h"
+#include "kernels/ops/common/host_values.h"
+#include "kernels/ops/norms/norm.h"
+#include "kernels/ops/norms/norm_loops.h"
+#include "kernels/samples.h"
+
+namespace reprise {
+namespace {
+
+struct LayerForward {
+  NormOperands op;
+  const TensorDesc* y = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+  double eps = 0;
+  bool centered = true;
+};
+struct LayerBackward {
+  NormOperands op;
+  const TensorDesc* g = nullptr;
+  const TensorDesc* dx = nullptr;
+  const TensorDesc* dw = nullptr;
+  const TensorDesc* db = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t n = 0;
+  bool centered = true;
+};
+
+// The statistics of rows of the last `normalized_shape` elements.
+bool SplitRows(const OpCall& call, std::size_t shape_argument, const TensorDesc& x,
+               std::int64_t& rows, std::int64_t& n) {
+  n = ElementCount(call.InputInts(shape_argument));
+  rows = n > 0 ? Count(x) / n : 0;
+  return n > 0 && rows * n == Count(x);
+}
+
+double EpsilonOf(const Value& value, DType dtype) {
+  const double fallback = dtype == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                   : std::numeric_limits<float>::epsilon();
+  return NumberOr(value, fallback);
+}
+
+// aten::native_layer_norm(input, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd)
+// aten::_fused_rms_norm(input, normalized_shape, weight?, eps?) -> (y, rstd)
+std::optional<LayerForward> ParseForward(const OpCall& call) {
+  LayerForward f;
+  f.centered = call.name == "aten::native_layer_norm";
+  f.op.x = call.InputTensor(0);
+  f.op.weight = call.InputTensor(2);
+  f.op.bias = f.centered ? call.InputTensor(3) : nullptr;
+  f.y = call.OutputTensor(0);
+  f.op.mean = f.centered ? call.OutputTensor(1) : nullptr;
+  f.op.rstd = call.OutputTensor(f.centered ? 2 : 1);
+  if (f.y == nullptr || (f.centered && f.op.mean == nullptr) || !f.op.TypesFit() ||
+      f.y->dtype != f.op.x->dtype || !SplitRows(call, 1, *f.op.x, f.rows, f.n)) {
+    return std::nullopt;
+  }
+  f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.op.x->dtype);
+  const bool fits = Count(*f.op.rstd) == f.rows && Count(*f.y) == Count(*f.op.x);
+  return fits ? std::optional(f) : std::nullopt;
+}
+
+// aten::native_layer_norm_backward(grad, input, shape, mean, rstd, weight?, bias?, mask[3])
+// aten::_fused_rms_norm_backward(grad, input, shape, rstd, weight?, mask[2])
+std::optional<LayerBackward> ParseBackward(const OpCall& call) {
+  LayerBackward b;
+  b.centered = call.name == "aten::native_layer_norm_backward";
+  const std::size_t rstd = b.centered ? 4 : 3;
+  b.g = call.InputTensor(0);
+  b.op.x = call.InputTensor(1);
+  b.op.mean = b.centered ? call.InputTensor(3) : nullptr;
+  b.op.rstd = call.InputTensor(rstd);
+  b.op.weight = call.InputTensor(rstd + 1);
+  const Value& mask = Argument(call, b.centered ? 7 : 5);
+  b.dx = MaskAt(mask, 0) ? call.OutputTensor(0) : nullptr;
+  b.dw = MaskAt(mask, 1) ? call.OutputTensor(1) : nullptr;
+  b.db = b.centered && MaskAt(mask, 2) ? call.OutputTensor(2) : nullptr;
+  if (b.g == nullptr || (b.centered && b.op.mean == nullptr) || !b.op.TypesFit() ||
+      b.g->dtype != b.op.x->dtype || Count(*b.g) != Count(*b.op.x) ||
+      !SplitRows(call, 2, *b.op.x, b.rows, b.n) || Count(*b.op.rstd) != b.rows ||
+      !b.op.GradientsFit(b.dx, b.dw, b.db)) {
+    return std::nullopt;
+  }
+  return b;
+}
+
+class LayerNorm final : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "layer_norm"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return IsBackward(call) ? ParseBackward(call).has_value() : ParseForward(call).has_value();
+  }
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    if (IsBackward(call)) {
+      return ReferenceBackward(*ParseBackward(call), memory);
+    }
+    return ReferenceForward(*ParseForward(call), memory);
+  }
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
+    if (IsBackward(call)) {
+      const LayerBackward b = *ParseBackward(call);
+      return AreFloats({b.op.x}) ? RunBackward(b, memory) : ReferenceBackward(b, memory);
+    }
+    const LayerForward f = *ParseForward(call);
+    return AreFloats({f.op.x}) ? RunForward(f, memory) : ReferenceForward(f, memory);
+  }
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override {
+    if (IsBackward(call)) {
+      return LowerBackward(*ParseBackward(call), context);
+    }
+    return LowerForward(*ParseForward(call), context);
+  }
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+
+ private:
+  static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
+  static Status ReferenceForward(const LayerForward& f, const HostBindings& memory);
+  static Status ReferenceBackward(const LayerBackward& b, const HostBindings& memory);
+  static Status RunForward(const LayerForward& f, const HostBindings& memory);
+  static Status RunBackward(const LayerBackward& b, const HostBindings& memory);
+  static Result<std::vector<Launch>> LowerForward(const LayerForward& f,
+                                                  const LowerContext& context);
+  static Result<std::vector<Launch>> LowerBackward(const LayerBackward& b,
+                                                   const LowerContext& context);
+};
+
+Status LayerNorm::ReferenceForward(const LayerForward& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.op.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.op.bias, memory, f.n, 0));
+  Doubles y(x.size());
+  Doubles means;
+  Doubles rstds;
+  const auto n = static_cast<std::size_t>(f.n);
+  for (std::size_t begin = 0; begin < x.size(); begin += n) {
+    double mean = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < n && f.centered; ++i) {
+      mean += x[begin + i] / static_cast<double>(n);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      square += (x[begin + i] - mean) * (x[begin + i] - mean) / static_cast<double>(n);
+    }
+    const double rstd = 1 / std::sqrt(square + f.eps);
+    for (std::size_t i = 0; i < n; ++i) {
+      y[begin + i] = (x[begin + i] - mean) * rstd * w[i] + b[i];
+    }
+    means.push_back(mean);
+    rstds.push_back(rstd);
+  }
+  REPRISE_TRY(WriteDoubles(*f.y, memory, y));
+  REPRISE_TRY(WriteDoublesIf(f.op.mean, memory, means));
+  return WriteDoubles(*f.op.rstd, memory, rstds);
+}
+
+// With h = (x - mean) rstd, y = h w + b, and m(.) the mean over a row:
+// dx = rstd (g w - m(g w) - h m(g w h)); without a mean (RMS) the middle term is absent.
+Status LayerNorm::ReferenceBackward(const LayerBackward& b, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles g, ReadDoubles(*b.g, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.op.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.op.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoublesOr(b.op.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*b.op.rstd, memory));
+  const auto n = static_cast<std::size_t>(b.n);
+  Doubles dx(x.size());
+  Doubles dw(n, 0);
+  Doubles db(n, 0);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(b.rows); ++row) {
+    const auto h = [&](std::size_t i) { return (x[row * n + i] - mean[row]) * rstd[row]; };
+    double gw = 0;
+    double gwh = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double gi = g[row * n + i];
+      gw += b.centered ? gi * w[i] / static_cast<double>(n) : 0;
+      gwh += gi * w[i] * h(i) / static_cast<double>(n);
+      dw[i] += gi * h(i);
+      db[i] += gi;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      dx[row * n + i] = rstd[row] * (g[row * n + i] * w[i] - gw - h(i) * gwh);
+    }
+  }
+  REPRISE_TRY(WriteDoublesIf(b.dx, memory, dx));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, dw));
+  return WriteDoublesIf(b.db, memory, db);
+}
+
+// An element is read and written; its second reading is from a cache.
+constexpr double kRowBytes = 8;
+
+Doubles SumOfBlocks(const std::vector<float>& blocks, std::int64_t n) {
+  Doubles sums(static_cast<std::size_t>(n), 0);
+  loops::SumColumns(blocks.data(), loops::Map::kValue, std::ssize(blocks) / n, n, sums.data());
+  return sums;
+}
+
+Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.op.bias, memory, f.n, 0));
+  REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
+  REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
+  REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
+  const auto n = static_cast<double>(f.n);
+  const std::int64_t ahead = std::max(f.n, NonTemporalStore::kAheadFloats);
+  ParallelFor(f.rows, GrainSize(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* from = x.data() + row * f.n;
+      const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
+      const auto rstd =
+          static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
+      loops::WriteNormalised(from, {mean, rstd}, w.data(), b.data(), y.data() + row * f.n, f.n,
+                             ahead, store);
+      means[row] = mean;
+      rstds[row] = rstd;
+    }
+  });
+  REPRISE_TRY(y.Store(memory));
+  REPRISE_TRY(means.Store(memory));
+  return rstds.Store(memory);
+}
+
+Status LayerNorm::RunBackward(const LayerBackward& b, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.op.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
+  // Each block of rows has sums of its own, so that the result does not depend on the threads.
+  const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
+  const std::int64_t blocks = (b.rows + block - 1) / block;
+  // Kept from call to call: fresh memory takes longer than what is done in it.
+  static thread_local std::vector<float> dw, db;
+  dw.assign(static_cast<std::size_t>(blocks * b.n), 0);
+  db.assign(dw.size(), 0);
+  FloatsOut dx;
+  if (b.dx != nullptr) {
+    REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
+  }
+  const auto n = static_cast<float>(b.n);
+  float* const dw_sums = dw.data();  // this thread's, for all
+  float* const db_sums = db.data();
+  const auto row_at = [&](std::int64_t row) -> loops::NormRow {
+    return {g.data() + row * b.n, x.data() + row * b.n, mean[row], rstd[row]};
+  };
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
+    loops::NormGradientStep step{.w = w.data()};
+    for (std::int64_t row = begin; row <= end; ++row) {
+      step.next = row < end ? row_at(row) : loops::NormRow();
+      step.dw = dw_sums + row / block * b.n;
+      step.db = db_sums + row / block * b.n;
+      const loops::NormSums sums = loops::TakeStep(step, b.n, store);
+      step.row = step.next;
+      step.mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
+      step.mean_gwh = static_cast<float>(sums.gwh) / n;
+      step.dx = b.dx == nullptr ? nullptr : dx.data() + row * b.n;
+    }
+  };
+  ParallelFor(blocks, GrainSize(3 * sizeof(float) * n * static_cast<double>(block)),
+              [&](std::int64_t begin, std::int64_t end) {
+                run(begin * block, std::min(end * block, b.rows));
+              });
+  REPRISE_TRY(dx.Store(memory));
+  REPRISE_TRY(WriteDoublesIf(b.dw, memory, SumOfBlocks(dw, b.n)));
+  return WriteDoublesIf(b.db, memory, SumOfBlocks(db, b.n));
+}
+
+Result<std::vector<Launch>> LayerNorm::LowerForward(const LayerForward& f,
+                                                    const LowerContext& context) {
+  RowLowering rows(context, "layer_norm.cl");
+  REPRISE_TRY(f.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(f.op.bias, x));
+  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*f.y));
+  REPRISE_ASSIGN(const DenseOperand rstd, rows.Write(*f.op.rstd));
+  REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.op.mean, rstd));
+  rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, w, b, y, mean, rstd,
+                  f.rows, f.n, static_cast<float>(f.eps),
+                  f.op.Flags() | (f.centered ? kNormCentered : 0) | rows.NonTemporal(*f.y));
+  return std::move(rows).Take();
+}
+
+Result<std::vector<Launch>> LayerNorm::LowerBackward(const LayerBackward& b,
+                                                     const LowerContext& context) {
+  RowLowering rows(context, "layer_norm.cl");
+  REPRISE_TRY(b.op.UseTypes(rows));
+  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
+  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
+  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(b.op.weight, x));
+  REPRISE_ASSIGN(const DenseOperand rstd, rows.Read(*b.op.rstd));
+  REPRISE_ASSIGN(const DenseOperand mean, rows.ReadOr(b.op.mean, rstd));
+  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(b.dw, x));
+  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(b.db, x));
+  const std::int32_t flags = b.op.Flags() | (b.centered ? kNormCentered : 0) |
+                             (b.dw != nullptr ? kNormWantWeight : 0) |
+                             (b.db != nullptr ? kNormWantBias : 0);
+  const bool sums = b.dw != nullptr || b.db != nullptr;
+  const bool at_once = rows.device().is_cpu;
+  if (sums && !at_once) {
+    const std::int64_t columns = rows.columns_per_group();
+    rows.LaunchGroups("layer_norm_dw", (b.n + columns - 1) / columns, g, x, mean, rstd, dw, db,
+                      b.rows, b.n, flags);
+  }
+  const double work = static_cast<double>(b.n) * 3;
+  const std::int64_t groups = rows.RowGroups(b.rows, work);
+  DenseOperand shares = rstd;
+  if (sums && at_once) {
+    REPRISE_ASSIGN(shares, rows.Scratch(2 * groups * b.n * SizeOf(AccumulatorOf(b.op.x->dtype))));
+  }
+  if (b.dx != nullptr || at_once) {  // last on a GPU: dx may share the storage of g
+    REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
+    const std::int32_t want = b.dx != nullptr ? kNormWantInput | rows.NonTemporal(*b.dx) : 0;
+    rows.LaunchRows("layer_norm_dx", b.rows, work, g, x, w, mean, rstd, dx, shares, b.rows, b.n,
+                    flags | want);
+  }
+  if (sums && at_once) {
+    rows.LaunchItems("layer_norm_sums", b.n, shares, dw, db, groups, b.n, flags);
+  }
+  return std::move(rows).Take();
+}
+
+std::vector<OpCall> LayerNorm::Samples() const {
+  using samples::Bool;
+  using samples::Double;
+  using samples::Ints;
+  using samples::None;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const std::int64_t n : {7, 53, 1040}) {
+      samples::SampleTensors t;
+      // Statistics of narrow types are kept in float32.
+      const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+      const TensorDesc x = t.Strided(dtype, {3, 5, n}, {5 * n + 4, n, 1}, 2);
+      const TensorDesc w = t.Tensor(dtype, {n});
+      const TensorDesc b = t.Tensor(dtype, {n});
+      const TensorDesc y = t.Tensor(dtype, {3, 5, n});
+      const TensorDesc mean = t.Tensor(stat, {3, 5, 1});
+      const TensorDesc rstd = t.Tensor(stat, {3, 5, 1});
+      calls.push_back({"aten::native_layer_norm",
+                       {{x}, Ints({n}), {w}, {b}, Double(1e-5)},
+                       {{y}, {mean}, {rstd}}});
+      calls.push_back({"aten::_fused_rms_norm", {{x}, Ints({n}), {w}, None()}, {{y}, {rstd}}});
+      const TensorDesc g = t.Strided(dtype, {3, 5, n}, {1, 3, 15});
+      const TensorDesc dw = t.Tensor(dtype, {n});
+      const TensorDesc db = t.Tensor(dtype, {n});
+      const Value all{ValueList{Bool(true), Bool(true), Bool(true)}};
+      const Value some{ValueList{Bool(false), Bool(true), Bool(false)}};
+      calls.push_back({"aten::native_layer_norm_backward",
+                       {{g}, {x}, Ints({n}), {mean}, {rstd}, {w}, {b}, all},
+                       {{y}, {dw}, {db}}});
+      calls.push_back({"aten::native_layer_norm_backward",
+                       {{g}, {x}, Ints({n}), {mean}, {rstd}, None(), None(), some},
+                       {None(), {dw}, None()}});
+      calls.push_back(
+          {"aten::_fused_rms_norm_backward", {{g}, {x}, Ints({n}), {rstd}, {w}, all}, {{y}, {dw}}});
+    }
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeLayerNorm() { return std::make_unique<LayerNorm>(); }
+
+}  // namespace reprise

@@ -1,0 +1,248 @@
+// Matrix products: aten::mm, addmm, bmm, baddbmm, mv, addmv, dot.
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "kernels/cpu/parallel_for.h"
+#include "kernels/device_lowering.h"
+#include "kernels/kernel.h"
+#include "kernels/ops/products/gemm_host.h"
+#include "kernels/ops/products/gemm_launch.h"
+#include "kernels/ops/products/gemm_product.h"
+#include "kernels/ops/common/host_convert.h"
+#include "kernels/samples.h"
+#include "kernels/tensor_access.h"
+
+namespace reprise {
+namespace {
+
+// Dense copies, so that the loops below are plain.
+template <typename T>
+std::vector<T> Dense(const MatrixView& v, const HostTensor& t, std::int64_t z, std::int64_t rows,
+                     std::int64_t columns) {
+  std::vector<T> out;
+  out.reserve(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      if constexpr (std::is_same_v<T, double>) {
+        out.push_back(t.Get(v.At(z, i, j)));
+      } else {
+        out.push_back(static_cast<T>(t.GetInt(v.At(z, i, j))));
+      }
+    }
+  }
+  return out;
+}
+
+// In double, or in 64-bit integers that wrap.
+template <typename T>
+Status Multiply(const Product& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor a, HostTensor::Bind(*p.a.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor b, HostTensor::Bind(*p.b.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor c,
+                 HostTensor::Bind(p.c.tensor != nullptr ? *p.c.tensor : *p.d.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor d, HostTensor::Bind(*p.d.tensor, memory));
+  const auto sizes = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  for (std::int64_t z = 0; z < p.batch; ++z) {
+    const auto left = Dense<T>(p.a, a, z, p.m, p.k);
+    const auto right = Dense<T>(p.b, b, z, p.k, p.n);
+    std::vector<T> row(sizes(p.n));
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      std::fill(row.begin(), row.end(), T{0});
+      for (std::int64_t l = 0; l < p.k; ++l) {
+        for (std::int64_t j = 0; j < p.n; ++j) {
+          row[sizes(j)] += left[sizes(i * p.k + l)] * right[sizes(l * p.n + j)];
+        }
+      }
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        T value = static_cast<T>(p.alpha) * row[sizes(j)];
+        const bool add = p.c.tensor != nullptr && p.beta != 0;
+        if constexpr (std::is_same_v<T, double>) {
+          value += add ? p.beta * c.Get(p.c.At(z, i, j)) : 0;
+          d.Set(p.d.At(z, i, j), value);
+        } else {
+          value += add ? static_cast<T>(p.beta) * static_cast<T>(c.GetInt(p.c.At(z, i, j))) : 0;
+          d.SetInt(p.d.At(z, i, j), static_cast<std::int64_t>(value));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Result<GemmOperand> OperandOf(const MatrixView& view, const LowerContext& context) {
+  REPRISE_ASSIGN(Buffer * buffer, BufferOf(*view.tensor, context));
+  return GemmOperand{buffer,          view.tensor->dtype, view.tensor->offset,
+                     {view.batch, 0}, {view.row, 0, 0},   {view.column, 0, 0}};
+}
+
+class GemmKernel : public Kernel {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gemm"; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    return ParseProduct(call).has_value();
+  }
+  [[nodiscard]] Tolerance tolerance() const override { return {1e-4, 1e-4}; }
+
+  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
+    const auto p = ParseProduct(call);
+    if (!p) {
+      return UsageError(call.name + ": arguments that the gemm kernel does not take");
+    }
+    return IsFloating(p->d.tensor->dtype) ? Multiply<double>(*p, memory)
+                                          : Multiply<std::uint64_t>(*p, memory);
+  }
+
+  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
+  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
+      const OpCall& call, const LowerContext& context) const override;
+  [[nodiscard]] std::vector<OpCall> Samples() const override;
+};
+
+// Matrix z of the batch.
+Status MultiplyOnHost(const Product& p, const HostBindings& memory, std::int64_t z) {
+  REPRISE_ASSIGN(const HostTensor a, HostTensor::Bind(*p.a.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor b, HostTensor::Bind(*p.b.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor d, HostTensor::Bind(*p.d.tensor, memory));
+  const bool add = p.c.tensor != nullptr && p.beta != 0;
+  if (add) {  // as the product's starting value
+    REPRISE_ASSIGN(const HostTensor c, HostTensor::Bind(*p.c.tensor, memory));
+    std::vector<float> row(static_cast<std::size_t>(p.n));
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      if (i == 0 || p.c.row != 0) {  // else a bias: every row is the same
+        LoadRun(c.data(), c.dtype(), p.c.At(z, i, 0), p.c.column, row.data(), p.n);
+      }
+      StoreRun(row.data(), p.n, d.data(), d.dtype(), p.d.At(z, i, 0), p.d.column);
+    }
+  }
+  const auto matrix = [z](const HostTensor& t, const MatrixView& v) {
+    return HostMatrix{t.data(), t.dtype(), v.At(z, 0, 0), v.row, v.column};
+  };
+  return HostGemm(p.m, p.n, p.k, static_cast<float>(p.alpha), matrix(a, p.a), matrix(b, p.b),
+                  add ? static_cast<float>(p.beta) : 0.0F, matrix(d, p.d), memory.blas());
+}
+
+Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) const {
+  const auto p = ParseProduct(call);
+  if (!p || !IsFloating(p->d.tensor->dtype) || p->d.tensor->dtype == DType::kFloat64) {
+    return Reference(call, memory);
+  }
+  const double flops =
+      2 * static_cast<double>(p->m) * static_cast<double>(p->n) * static_cast<double>(p->k);
+  if (flops >= kParallelGemmFlops) {  // each on all cores
+    for (std::int64_t z = 0; z < p->batch; ++z) {
+      REPRISE_TRY(MultiplyOnHost(*p, memory, z));
+    }
+    return {};
+  }
+  constexpr double kFlopsOfByte = 16;  // roughly, of what a core does in the same time
+  std::mutex mutex;
+  Status status;
+  ParallelFor(p->batch, GrainSize(flops / kFlopsOfByte), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t z = begin; z < end; ++z) {
+      if (Status one = MultiplyOnHost(*p, memory, z); !one) {
+        const std::lock_guard lock(mutex);
+        status = std::move(one);
+      }
+    }
+  });
+  return status;
+}
+
+Result<std::vector<Launch>> GemmKernel::LowerToDevice(const OpCall& call,
+                                                      const LowerContext& context) const {
+  const auto p = ParseProduct(call);
+  if (!p) {
+    return UsageError(call.name + ": arguments that the gemm kernel does not take");
+  }
+  GemmProblem problem;
+  problem.m = p->m;
+  problem.n = p->n;
+  problem.k = p->k;
+  problem.batch = {p->batch, 1};
+  problem.alpha = p->alpha;
+  REPRISE_ASSIGN(problem.a, OperandOf(p->a, context));
+  REPRISE_ASSIGN(problem.b, OperandOf(p->b, context));
+  REPRISE_ASSIGN(problem.d, OperandOf(p->d, context));
+  if (p->c.tensor != nullptr && p->beta != 0) {
+    problem.beta = p->beta;
+    REPRISE_ASSIGN(problem.c, OperandOf(p->c, context));
+  }
+  std::vector<Launch> launches;
+  REPRISE_TRY(AppendGemm(problem, context, 0, launches));
+  return launches;
+}
+
+std::vector<OpCall> GemmKernel::Samples() const {
+  using samples::Double, samples::Int, samples::SampleTensors;
+  std::vector<OpCall> calls;
+  const auto add = [&](std::string name, ValueList inputs, const TensorDesc& output) {
+    calls.push_back({std::move(name), std::move(inputs), {Value{output}}});
+  };
+  const auto mm = [&](DType t, std::int64_t m, std::int64_t n, std::int64_t k) {
+    SampleTensors s;
+    add("aten::mm", {Value{s.Tensor(t, {m, k})}, Value{s.Tensor(t, {k, n})}}, s.Tensor(t, {m, n}));
+  };
+  for (const DType t : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16,
+                        DType::kInt64, DType::kInt32, DType::kUInt8}) {
+    mm(t, 37, 45, 29);
+  }
+  for (const DType t : {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
+    mm(t, 5, 300, 531);  // several blocks of n and k
+  }
+  mm(DType::kFloat32, 100, 64, 128);
+  mm(DType::kFloat32, 3, 4, 0);  // zeros
+  mm(DType::kFloat32, 0, 4, 3);
+  const auto f = DType::kFloat32;
+  {  // what nn.Linear records: bias, transposed weight
+    SampleTensors s;
+    add("aten::addmm",
+        {Value{s.Tensor(f, {50})}, Value{s.Tensor(f, {40, 33})},
+         Value{s.Strided(f, {33, 50}, {1, 33})}, Int(1), Int(1)},
+        s.Tensor(f, {40, 50}));
+  }
+  {  // both transposed, padded rows, offsets, scaled, result by columns
+    SampleTensors s;
+    add("aten::addmm",
+        {Value{s.Tensor(f, {21, 1})}, Value{s.Strided(f, {21, 34}, {1, 25}, 3)},
+         Value{s.Strided(f, {34, 47}, {1, 40}, 5)}, Double(0.5), Double(-2)},
+        s.Strided(f, {21, 47}, {1, 23}, 2));
+    TensorDesc self = s.Strided(f, {20, 20}, {40, 2}, 1);
+    add("aten::addmm_",
+        {Value{self}, Value{s.Strided(f, {20, 18}, {50, 2})},
+         Value{s.Strided(f, {18, 20}, {3, 60})}, Int(1), Int(1)},
+        self);
+  }
+  for (const DType t : {f, DType::kBFloat16, DType::kInt32}) {
+    SampleTensors s;
+    add("aten::bmm",
+        {Value{s.Tensor(t, {3, 17, 20})}, Value{s.Strided(t, {3, 20, 35}, {35, 105, 1})}},
+        s.Tensor(t, {3, 17, 35}));
+    TensorDesc self = s.Tensor(t, {3, 17, 35});
+    for (const std::string name : {"aten::baddbmm", "aten::baddbmm_"}) {
+      add(name,
+          {Value{self}, Value{s.Tensor(t, {3, 17, 20})}, Value{s.Tensor(t, {3, 20, 35})}, Int(2),
+           Int(3)},
+          name.back() == '_' ? self : s.Tensor(t, {3, 17, 35}));
+    }
+    add("aten::mv", {Value{s.Tensor(t, {19, 40})}, Value{s.Strided(t, {40}, {3})}},
+        s.Tensor(t, {19}));
+    TensorDesc sum = s.Tensor(t, {19});
+    for (const std::string name : {"aten::addmv", "aten::addmv_"}) {
+      add(name,
+          {Value{sum}, Value{s.Tensor(t, {19, 40})}, Value{s.Tensor(t, {40})}, Int(1), Int(1)},
+          name.back() == '_' ? sum : s.Tensor(t, {19}));
+    }
+    for (const std::string name : {"aten::dot", "aten::vdot"}) {
+      add(name, {Value{s.Tensor(t, {77})}, Value{s.Strided(t, {77}, {2}, 1)}}, s.Tensor(t, {}));
+    }
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeGemm() { return std::make_unique<GemmKernel>(); }
+
+}  // namespace reprise

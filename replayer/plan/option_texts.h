@@ -1,0 +1,27 @@
+// Parses texts of the command line into options: the part of a trace to replay, scales, devices.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "replayer/plan/options.h"
+
+namespace reprise {
+
+// "0-3,6" → 0 1 2 3 6, in that order. Usage error on anything else, and on a number that comes
+// twice; `flag` begins the message.
+[[nodiscard]] Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text,
+                                                             std::string_view flag);
+// The inverse, for people: "0-3,6".
+[[nodiscard]] std::string NumbersText(const std::vector<std::int32_t>& numbers);
+// "0/7,1/20": device and stream, as `reprise stats` and reports name them.
+[[nodiscard]] Status ParseStreams(std::string_view text, ReplayOptions& options);
+// "0.5", "gemm=0.5,comm=2" or both: "0.5,gemm=1". `other` and `rest` are all that is not named.
+[[nodiscard]] Status ParseTimeScale(std::string_view text, ReplayOptions& options);
+// The same of --stretch; factors are at least 1.
+[[nodiscard]] Status ParseStretch(std::string_view text, ReplayOptions& options);
+// "round-robin", "packed", or "0:0,1:0,2:1": local rank to device index.
+[[nodiscard]] Status ParseDeviceMap(std::string_view text, ReplayOptions& options);
+
+}  // namespace reprise

@@ -1,0 +1,400 @@
+#include "replayer/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "kernels/backend.h"
+#include "replayer/plan/known_work.h"
+#include "replayer/plan/shapes_text.h"
+#include "replayer/plan/training_phases.h"
+#include "replayer/plan/work_cap.h"
+
+namespace reprise {
+namespace {
+
+std::int64_t Scaled(std::int64_t ns, double factor) {
+  return static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * factor));
+}
+
+std::string NameOf(const Actor& actor, const CommSpec* comm) {
+  if (comm != nullptr) {
+    return IsPointToPoint(comm->kind)
+               ? fmt::format("{} {} in group {}", Name(comm->kind), comm->peer, comm->group)
+               : fmt::format("group {}", comm->group);
+  }
+  if (actor.kind == Actor::Kind::kStream) {
+    return fmt::format("stream {}/{}", actor.device, actor.id);
+  }
+  return fmt::format("thread {}", actor.id);
+}
+
+std::int64_t DurationNs(const Graph& graph, Graph::Index i, const ReplayOptions& options) {
+  const bool untraced = options.host_gaps == HostGaps::kUntraced;
+  return graph.duration_ns(i) - (untraced ? graph.tracing_ns(i) : 0);
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const ReplayOptions& options, const KernelRegistry& registry)
+      : graph_(graph), options_(options), registry_(registry) {
+    const Backend* backend = FindBackend(options.backend);
+    stretches_streams_ = backend != nullptr && backend->stretches_streams();
+  }
+
+  Result<Plan> Build() {
+    if (untraced() && graph_.metadata().tracing_call_ns == 0) {
+      return UsageError(fmt::format(
+          "--host-gaps untraced: the trace of rank {} has no estimate of what tracing took: it was "
+          "captured without times, or converted by another program or version; --host-gaps keep "
+          "replays the host times as recorded",
+          graph_.metadata().rank));
+    }
+    plan_.work.resize(graph_.size());
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      REPRISE_TRY(PlanNode(i));
+    }
+    CapSurrogates(graph_, plan_);
+    OrderSequences();
+    FrameSteps();
+    AddDependencies();
+    MarkCrossings();
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] bool untraced() const { return options_.host_gaps == HostGaps::kUntraced; }
+
+  Status PlanNode(Graph::Index i) {
+    Work& work = plan_.work[i];
+    work.actor = ActorOf(i);
+    work.step = std::max(graph_.step(i), 0);
+    const std::int64_t tracing_ns = untraced() ? graph_.tracing_delay_ns(i) : 0;
+    work.gap_ns =
+        Scaled(std::max<std::int64_t>(graph_.delay_ns(i) - tracing_ns, 0), options_.GapFactor());
+    if (graph_.comm(i) != nullptr) {
+      return PlanTransfer(i, work);
+    }
+    const bool on_stream = graph_.actor(i).kind == Actor::Kind::kStream;
+    if (on_stream || graph_.kind(i) == OpKind::kWork) {
+      return PlanCompute(i, work);
+    }
+    work.type = graph_.kind(i) == OpKind::kWait ? WorkType::kWait : WorkType::kHost;
+    work.host_ns = Scaled(DurationNs(graph_, i, options_), options_.GapFactor());
+    return {};
+  }
+
+  Status PlanTransfer(Graph::Index i, Work& work) {
+    const CommSpec& spec = *graph_.comm(i);
+    const bool chosen = IsChosenStream(i);
+    work.type = WorkType::kTransfer;
+    work.mode = options_.ModeOf(spec.kind);
+    work.counts = chosen;
+    work.alone = spec.outside || !chosen;
+    if (work.alone && work.mode != ReplayMode::kSkip) {
+      work.mode = ReplayMode::kTimed;
+    }
+    work.cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
+    work.source = WorkSource::kMessage;
+    if (work.mode == ReplayMode::kSurrogate) {
+      work.mode = ReplayMode::kReal;  // a transfer of the same bytes is the transfer
+    }
+    if (work.mode == ReplayMode::kTimed) {
+      work.host_ns = Scaled(RecordedWorkNs(graph_, i, work), options_.TimeScaleOf(OpClass::kComm));
+    }
+    if (spec.certainty == GroupCertainty::kUnknown && work.mode != ReplayMode::kSkip &&
+        !work.alone && !options_.assume_groups) {
+      return BadInput(fmt::format(
+          "node {} ({}): the capture does not name the process group and several fit; replay "
+          "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
+          "it), or accept the converter's guess with --assume-groups",
+          graph_.id(i), graph_.name(i)));
+    }
+    plan_.transfers.push_back(i);
+    return {};
+  }
+
+  Status PlanCompute(Graph::Index i, Work& work) {
+    work.type = WorkType::kCompute;
+    work.counts = IsChosenStream(i);
+    work.mode = work.counts ? options_.ModeOf(graph_.op_class(i)) : ReplayMode::kTimed;
+    auto call = graph_.Call(i);
+    if (!call) {
+      return BadInput(
+          fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), call.error().message));
+    }
+    work.shapes = NumberOfShapes(*call);
+    const KnownWork known = FindWork(graph_, i, *call, registry_);
+    work.cost = known.cost;
+    work.source = known.source;
+    work.exact = known.kernel != nullptr;
+    work.no_elements = known.no_elements;
+    ChooseKind(i, call->name, known, work);
+    if (work.mode == ReplayMode::kTimed) {
+      HoldForRecordedTime(graph_, i, options_, plan_);
+    } else if (work.mode != ReplayMode::kSkip) {
+      Stretch(i, work);
+    }
+    return {};
+  }
+
+  // A chosen kind that the trace does not say enough for becomes the next best.
+  void ChooseKind(Graph::Index i, const std::string& operation, const KnownWork& known,
+                  Work& work) {
+    if (work.mode == ReplayMode::kTimed || work.mode == ReplayMode::kSkip) {
+      work.source = known.source == WorkSource::kUnknown ? WorkSource::kNone : known.source;
+      return;
+    }
+    const std::string node = fmt::format("node {}", graph_.id(i));
+    if (known.source == WorkSource::kUnknown) {
+      work.mode = ReplayMode::kTimed;
+      plan_.diagnostics.Count("unknown_work: " + operation, node);
+    } else if (known.source == WorkSource::kCopiedBytes) {
+      work.mode = ReplayMode::kReal;  // a copy of the same bytes is the copy
+    } else if (work.mode == ReplayMode::kReal) {
+      work.kernel = known.kernel;
+      if (known.kernel == nullptr) {
+        work.mode = ReplayMode::kSurrogate;
+        plan_.diagnostics.Count("no_kernel: " + operation, node);
+      }
+    }
+    if (known.no_elements) {
+      plan_.diagnostics.Count("no_elements: " + operation, node);
+    }
+  }
+
+  std::uint32_t NumberOfShapes(const OpCall& call) {
+    const auto [at, added] = shapes_.try_emplace(InputShapesText(call), plan_.shapes.size());
+    if (added) {
+      plan_.shapes.push_back(at->first);
+    }
+    return at->second;
+  }
+
+  // On a device's queue waiting would be a round trip to the host. A thread's nodes it waits for
+  // itself, unless its queue does (Backend::stretches_streams).
+  void Stretch(Graph::Index i, Work& work) {
+    const double stretch = options_.StretchOf(graph_.op_class(i));
+    if (graph_.actor(i).kind != Actor::Kind::kStream) {
+      work.stretch = stretch;
+      work.releases = stretch > 1 && !stretches_streams_;
+    } else if (stretch != 1) {
+      plan_.diagnostics.Count("not_stretched: on a device's stream",
+                              fmt::format("node {}", graph_.id(i)));
+    }
+  }
+
+  // Without --streams every node is; else host nodes and those of the named streams.
+  [[nodiscard]] bool IsChosenStream(Graph::Index i) const {
+    const Actor actor = graph_.actor(i);
+    return options_.streams.empty() || actor.kind != Actor::Kind::kStream ||
+           std::find(options_.streams.begin(), options_.streams.end(),
+                     StreamId{actor.device, actor.id}) != options_.streams.end();
+  }
+
+  // What a transfer is matched with and when it is issued goes by its place in its sequence; starts
+  // may be recorded in another order (of two host threads, of a pool's workers).
+  void OrderSequences() {
+    std::map<std::string, std::vector<std::size_t>> places;
+    for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
+      const Graph::Index i = plan_.transfers[k];
+      places[NameOf(graph_.actor(i), graph_.comm(i))].push_back(k);
+    }
+    for (const auto& [sequence, of_sequence] : places) {
+      std::vector<Graph::Index> nodes;
+      for (const std::size_t k : of_sequence) {
+        nodes.push_back(plan_.transfers[k]);
+      }
+      std::stable_sort(nodes.begin(), nodes.end(), [this](Graph::Index a, Graph::Index b) {
+        return graph_.comm(a)->index < graph_.comm(b)->index;
+      });
+      for (std::size_t n = 0; n < nodes.size(); ++n) {
+        plan_.transfers[of_sequence[n]] = nodes[n];
+      }
+    }
+  }
+
+  // A replay begins where the first recorded step begins and ends where the last one ends.
+  void FrameSteps() {
+    const std::vector<Step>& steps = graph_.metadata().steps;
+    if (steps.empty() || graph_.size() == 0) {
+      return;
+    }
+    std::int64_t last_end_ns = 0;
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      last_end_ns = std::max(last_end_ns, graph_.start_ns(i) + graph_.duration_ns(i));
+      if (graph_.deps(i).empty()) {
+        const std::int64_t lead_ns = graph_.start_ns(i) - steps.front().start_ns;
+        plan_.work[i].gap_ns = Scaled(std::max<std::int64_t>(lead_ns, 0), options_.GapFactor());
+      }
+    }
+    const std::int64_t end_ns = steps.back().start_ns + steps.back().duration_ns;
+    plan_.tail_ns = Scaled(std::max<std::int64_t>(end_ns - last_end_ns, 0), options_.GapFactor());
+  }
+
+  std::uint32_t ActorOf(Graph::Index i) {
+    const Actor actor = graph_.actor(i);
+    const CommSpec* comm = graph_.comm(i);
+    std::string name = NameOf(actor, comm);
+    const auto [it, added] =
+        actor_index_.try_emplace(name, static_cast<std::uint32_t>(plan_.actors.size()));
+    if (added) {
+      const auto kind = comm != nullptr ? Actor::Kind::kGroup : actor.kind;
+      plan_.actors.push_back({kind, actor.id, actor.device, std::move(name)});
+    }
+    return it->second;
+  }
+
+  // Trace edges plus "previous of the same thread or stream": order within an actor is kept even
+  // where the capture recorded no edge. Order within a sequence of transfers is the communication
+  // thread's: it is an order of issue, not of completion.
+  void AddDependencies() {
+    constexpr auto kNone = UINT32_MAX;
+    std::vector<std::uint32_t> last_of_actor(plan_.actors.size(), kNone);
+    std::vector<std::uint32_t> previous(graph_.size(), kNone);
+    for (const Graph::Index i : graph_.order()) {
+      if (plan_.work[i].type != WorkType::kTransfer) {
+        previous[i] = std::exchange(last_of_actor[plan_.work[i].actor], i);
+      }
+    }
+    plan_.dep_offset.push_back(0);
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      const auto deps = graph_.deps(i);
+      plan_.deps.insert(plan_.deps.end(), deps.begin(), deps.end());
+      if (previous[i] != kNone && std::find(deps.begin(), deps.end(), previous[i]) == deps.end()) {
+        plan_.deps.push_back(previous[i]);
+      }
+      plan_.dep_offset.push_back(static_cast<std::uint32_t>(plan_.deps.size()));
+    }
+    plan_.dependencies = DependencyGraph::FromDependencies(plan_.dep_offset, plan_.deps);
+  }
+
+  void MarkCrossings() {
+    std::vector<Graph::Index> last_of_actor(plan_.actors.size(), 0);
+    for (const Graph::Index i : graph_.order()) {
+      Work& work = plan_.work[i];
+      last_of_actor[work.actor] = i;
+      for (const std::uint32_t dep : plan_.DepsOf(i)) {
+        if (plan_.work[dep].actor != work.actor) {
+          work.joins = true;
+          plan_.work[dep].releases = true;
+        }
+      }
+      if (work.type == WorkType::kWait) {
+        work.releases = true;
+      }
+    }
+    for (const Graph::Index i : last_of_actor) {
+      if (i < plan_.work.size()) {
+        plan_.work[i].releases = true;
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const ReplayOptions& options_;
+  const KernelRegistry& registry_;
+  bool stretches_streams_ = false;
+  Plan plan_;
+  std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
+  std::map<std::string, std::uint32_t> actor_index_;
+};
+
+std::string_view KernelName(const Work& work) {
+  if (work.kernel != nullptr) {
+    return work.kernel->name();
+  }
+  const bool runs = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
+  if (work.source == WorkSource::kCopiedBytes) {
+    return runs ? "memcpy" : "";
+  }
+  return work.mode == ReplayMode::kSurrogate ? "surrogate" : "";
+}
+
+}  // namespace
+
+Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
+                       const KernelRegistry& registry) {
+  return Planner(graph, options, registry).Build();
+}
+
+std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work) {
+  const std::int64_t transfer_ns = graph.transfer_ns(i);
+  return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
+}
+
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+                         Plan& plan) {
+  Work& work = plan.work[i];
+  work.mode = ReplayMode::kTimed;
+  work.kernel = nullptr;
+  work.stretch = 1;
+  work.host_ns = Scaled(DurationNs(graph, i, options), options.TimeScaleOf(graph.op_class(i)));
+}
+
+std::int64_t RecordedStepNs(const Graph& graph) {
+  const std::vector<Step>& steps = graph.metadata().steps;
+  if (!steps.empty()) {
+    std::int64_t total_ns = 0;
+    for (const Step& step : steps) {
+      total_ns += step.duration_ns;
+    }
+    return total_ns / static_cast<std::int64_t>(steps.size());
+  }
+  std::int64_t begin_ns = graph.size() > 0 ? graph.start_ns(0) : 0;
+  std::int64_t end_ns = begin_ns;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    end_ns = std::max(end_ns, graph.start_ns(i) + graph.duration_ns(i));
+  }
+  return end_ns - begin_ns;
+}
+
+std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
+  std::vector<NodeInfo> infos;
+  infos.reserve(graph.size());
+  const std::vector<Phase> phases = FindPhases(graph);
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const Work& work = plan.work[i];
+    NodeInfo info;
+    info.node_id = graph.id(i);
+    info.name = graph.name(i);
+    info.op_class = graph.op_class(i);
+    info.phase = phases[i];
+    info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
+    info.actor = plan.actors[work.actor].name;
+    info.mode = work.mode;
+    info.kernel = KernelName(work);
+    info.shape = plan.shapes[work.shapes];
+    info.flops = work.cost.flops;
+    info.bytes = work.cost.bytes;
+    info.work_from = work.source;
+    info.capped = work.capped;
+    info.step = work.step;
+    info.recorded_start_ns = graph.start_ns(i);
+    info.recorded_duration_ns = RecordedWorkNs(graph, i, work);
+    info.recorded_elapsed_ns = graph.duration_ns(i);
+    info.recorded_delay_ns = graph.delay_ns(i);
+    info.recorded_tracing_ns = graph.tracing_ns(i);
+    info.counts_for_coverage = work.counts;
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+std::vector<EdgeInfo> DescribeEdges(const Graph& graph) {
+  std::vector<EdgeInfo> edges;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const auto deps = graph.deps(i);
+    for (std::size_t k = 0; k < deps.size(); ++k) {
+      edges.push_back({graph.id(deps[k]), graph.id(i), std::string(Name(graph.reasons(i)[k])),
+                       graph.inferred(i, k)});
+    }
+  }
+  return edges;
+}
+
+}  // namespace reprise

@@ -1,0 +1,92 @@
+// From a trace to work: what each node will be, before any device or rank is involved.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/diagnostics.h"
+#include "core/records.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "kernels/kernel.h"
+#include "replayer/plan/dependency_graph.h"
+#include "replayer/plan/options.h"
+
+namespace reprise {
+
+enum class WorkType : std::uint8_t {
+  kHost,      // metadata, issuing pieces: time on a host thread, nothing to execute
+  kWait,      // the host waits: for the device, for a transfer
+  kCompute,   // an operation for the device
+  kTransfer,  // for the communication thread
+};
+
+struct Work {
+  WorkType type = WorkType::kHost;
+  ReplayMode mode = ReplayMode::kReal;
+  const Kernel* kernel = nullptr;  // compute in real mode; none: a copy of memory
+  Cost cost;
+  WorkSource source = WorkSource::kNone;  // of `cost`
+  bool exact = false;                     // `cost` is a kernel's of this very call
+  bool capped = false;                    // `cost` was cut: implausible in the recorded time
+  bool no_elements = false;               // runs, with nothing to launch
+  std::uint32_t actor = 0;                // index into Plan::actors
+  std::int64_t gap_ns = 0;                // delay before the node, after --host-gaps
+  std::int64_t host_ns = 0;               // time the node itself takes without executing anything
+  double stretch = 1;  // an executed node of a thread lasts so many times as long
+  std::int32_t step = 0;
+  std::uint32_t shapes = 0;  // index into Plan::shapes
+  bool joins = false;        // waits for another actor: the thread's time is settled before it
+  bool releases = false;     // settled after it: another actor waits for it, or it is stretched
+  bool counts = false;       // in coverage's denominator
+  bool alone = false;        // a transfer whose other side is not replayed: recorded time
+};
+
+struct PlanActor {
+  Actor::Kind kind = Actor::Kind::kThread;
+  std::int64_t id = 0;
+  std::int32_t device = -1;
+  std::string name;  // "thread 1", "stream 0/7", "group 0", "send 0 to 2"
+};
+
+// Indices are Graph indices throughout.
+struct Plan {
+  std::vector<Work> work;
+  std::vector<PlanActor> actors;
+  std::vector<std::string> shapes = {""};  // each once, of operations' inputs: "[8,64] [64,64]"
+  std::vector<std::uint32_t> dep_offset;   // trace edges plus order within threads and streams
+  std::vector<std::uint32_t> deps;
+  DependencyGraph dependencies;
+  std::int64_t tail_ns = 0;  // from the last node's end to the end of its step, after --host-gaps
+  std::vector<Graph::Index> transfers;  // by recorded start; of one sequence by CommSpec::index
+  Diagnostics diagnostics;              // surrogate_no_kernel per operator, …
+
+  [[nodiscard]] std::span<const std::uint32_t> DepsOf(Graph::Index i) const {
+    return {deps.data() + dep_offset[i], deps.data() + dep_offset[i + 1]};
+  }
+};
+
+// Bad input: an operation whose arguments can't be decoded, a transfer of an unknown group (unless
+// options.assume_groups). Environment: none.
+[[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
+                                     const KernelRegistry& registry);
+
+// A transfer's own time is what remains once all members have arrived; where they never do, what
+// was recorded includes them. Of any other node, its duration.
+[[nodiscard]] std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work);
+
+// A node that was to run has nothing to launch: its stream or thread is held for the recorded time
+// instead.
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+                         Plan& plan);
+
+// Mean over the trace's steps; a trace without steps is one.
+[[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);
+
+// The plan's entry of each node, for the run on disk.
+[[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);
+[[nodiscard]] std::vector<EdgeInfo> DescribeEdges(const Graph& graph);
+
+}  // namespace reprise

@@ -1,0 +1,144 @@
+#include "share/package/package_manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/input_file.h"
+#include "et_schema/columns.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "reprise-package-1";
+constexpr char kFormatWithEncodings[] = "reprise-package-2";
+
+PackagedFile ParseFile(const Json& json) {
+  PackagedFile file{.path = json.at("path").get<std::string>(),
+                    .bytes = json.at("bytes").get<std::uint64_t>(),
+                    .sha256 = json.at("sha256").get<std::string>()};
+  if (json.contains("encoding")) {
+    file.encoding = json.at("encoding").get<std::string>();
+    file.encoded_bytes = json.at("encoded_bytes").get<std::uint64_t>();
+  }
+  return file;
+}
+
+Status CheckFiles(const PackageManifest& manifest, const std::string& origin) {
+  std::set<std::string> paths = {kManifestFile};
+  for (const PackagedFile& file : manifest.files) {
+    if (!file.encoding.empty() && file.encoding != kColumnsEncoding) {
+      return BadInput(fmt::format(
+          "{}: '{}' is stored as '{}', expected '{}': a newer Reprise packed it; unpack it with "
+          "that",
+          origin, ShownPath(file.path), ShownPath(file.encoding), kColumnsEncoding));
+    }
+    if (!IsPackagePath(file.path) || !IsPackagePath(file.stored_path())) {
+      return BadInput(fmt::format("{}: {} lists a path that no package may have: '{}'", origin,
+                                  kManifestFile, file.path));
+    }
+    if (!paths.insert(file.path).second) {
+      return BadInput(fmt::format("{}: {} lists '{}' twice", origin, kManifestFile, file.path));
+    }
+    if (file.stored_bytes() > file.bytes) {
+      return BadInput(
+          fmt::format("{}: '{}' is stored in more bytes than it has", origin, file.path));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string PackagedFile::stored_path() const {
+  return encoding.empty() ? path : path + kColumnsSuffix;
+}
+
+bool IsPackagePath(std::string_view path) {
+  constexpr std::size_t kMax = 200;
+  if (path.starts_with(kRunsFolder)) {
+    path.remove_prefix(kRunsFolder.size());
+  }
+  return !path.empty() && path.size() <= kMax && path.front() != '.' && path.front() != '-' &&
+         std::all_of(path.begin(), path.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
+                  c == '-';
+         });
+}
+
+std::string ShownPath(std::string_view path) {
+  constexpr std::size_t kMax = 80;
+  std::string shown(path.substr(0, kMax));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown + (path.size() > kMax ? "..." : "");
+}
+
+std::string ManifestText(const PackageManifest& manifest) {
+  Json files = Json::array();
+  const char* format = kFormat;
+  for (const PackagedFile& file : manifest.files) {
+    Json entry = {{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}};
+    if (!file.encoding.empty()) {
+      entry["encoding"] = file.encoding;
+      entry["encoded_bytes"] = file.encoded_bytes;
+      format = kFormatWithEncodings;
+    }
+    files.push_back(std::move(entry));
+  }
+  Json policy = nullptr;
+  if (!manifest.policy.empty()) {
+    policy = {{"name", manifest.policy},
+              {"sha256", manifest.policy_sha256},
+              {"durations", manifest.durations},
+              {"shapes", manifest.shapes}};
+  }
+  const Json json = {{"format", format},
+                     {"name", manifest.name},
+                     {"et_format", manifest.et_format},
+                     {"reprise_version", manifest.reprise_version},
+                     {"policy", std::move(policy)},
+                     {"licence", manifest.licence.empty() ? Json() : Json(manifest.licence)},
+                     {"files", std::move(files)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<PackageManifest> ParseManifest(const std::string& text, const std::string& origin) {
+  PackageManifest manifest;
+  REPRISE_TRY(CheckJsonText(text, fmt::format("{}: {}", origin, kManifestFile)));
+  try {
+    const Json json = Json::parse(text);
+    const auto format = json.at("format").get<std::string>();
+    if (format != kFormat && format != kFormatWithEncodings) {
+      return BadInput(
+          fmt::format("{}: {}: format '{}', expected {} or {}: perhaps of a newer Reprise", origin,
+                      kManifestFile, ShownPath(format), kFormat, kFormatWithEncodings));
+    }
+    manifest.name = json.at("name").get<std::string>();
+    manifest.et_format = json.at("et_format").get<std::int32_t>();
+    manifest.reprise_version = json.at("reprise_version").get<std::string>();
+    if (const Json& policy = json.at("policy"); !policy.is_null()) {
+      manifest.policy = policy.at("name").get<std::string>();
+      manifest.policy_sha256 = policy.at("sha256").get<std::string>();
+      manifest.durations = policy.at("durations").get<std::string>();
+      manifest.shapes = policy.at("shapes").get<std::string>();
+    }
+    if (const Json& licence = json.at("licence"); !licence.is_null()) {
+      manifest.licence = licence.get<std::string>();
+    }
+    for (const Json& file : json.at("files")) {
+      manifest.files.push_back(ParseFile(file));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return BadInput(fmt::format("{}: {}: {}", origin, kManifestFile, error.what()));
+  }
+  REPRISE_TRY(CheckFiles(manifest, origin));
+  return manifest;
+}
+
+}  // namespace reprise

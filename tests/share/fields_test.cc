@@ -1,0 +1,106 @@
+// Each row of fields.def under policies: kept as it is, or gone.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "share/anonymize/anonymize.h"
+#include "tests/et_schema/field_samples.h"
+#include "tests/et_schema/scratch_directory.h"
+#include "tests/et_schema/trace_files.h"
+
+namespace reprise {
+namespace {
+
+// Keeps whatever may be kept.
+Policy KeepAll() {
+  auto policy = Policy::Load("replay");
+  EXPECT_TRUE(policy) << policy.error().message;
+#define POLICY(symbol, name, sharing)                                               \
+  if ((sharing).actions.find('k') != std::string_view::npos) {                      \
+    policy->actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kKeep; \
+  }
+#include "et_schema/fields.def"
+  return *policy;
+}
+
+class SharedFields : public testing::Test {
+ protected:
+  // What becomes of a trace of these nodes.
+  std::vector<Node> Share(const Policy& policy, std::vector<Node> nodes,
+                          const TraceMetadata& metadata = {}) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i].id = i;
+    }
+    const std::string from = scratch_.File("from");
+    const std::string to = scratch_.File("to");
+    EXPECT_TRUE(WriteTrace(from + "/x.0.et", nodes, metadata));
+    const auto report = AnonymizeSet(
+        {.input_directory = from, .output_directory = to, .policy = policy, .force = true});
+    EXPECT_TRUE(report) << report.error().message;
+    const auto reader = EtReader::Open(to + "/x.0.et");
+    EXPECT_TRUE(reader) << reader.error().message;
+    metadata_ = (*reader)->metadata();
+    return *ReadTrace(to + "/x.0.et");
+  }
+  ScratchDirectory scratch_;
+  TraceMetadata metadata_;
+};
+
+TEST_F(SharedFields, StayWhereAPolicyKeepsThem) {
+  std::vector<Node> nodes;
+  for (const FieldSample& sample : FieldSamples()) {
+    nodes.push_back(sample.with);
+    nodes.back().id = nodes.size() - 1;
+  }
+  const std::vector<Node> shared = Share(KeepAll(), nodes);
+  ASSERT_EQ(shared.size(), nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    EXPECT_EQ(shared[i], nodes[i]) << FieldSamples()[i].name;
+  }
+}
+
+TEST_F(SharedFields, GoWhereAPolicyDropsThem) {
+  const std::vector<FieldSample> samples = FieldSamples();
+  std::size_t dropped = 0;
+  for (const FieldSample& sample : samples) {
+    if (sample.sharing.find('d') == std::string::npos) {
+      continue;
+    }
+    ++dropped;
+    Policy policy = KeepAll();
+#define POLICY(symbol, key, sharing)                                               \
+  if (sample.name == (key)) {                                                      \
+    policy.actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kDrop; \
+  }
+#include "et_schema/fields.def"
+    Node without = sample.without;
+    without.id = 0;
+    EXPECT_EQ(Share(policy, {sample.with}).at(0), without) << sample.name;
+  }
+  EXPECT_GT(dropped, samples.size() / 2);
+}
+
+TEST_F(SharedFields, OfTheHeaderToo) {
+  TraceMetadata metadata;
+#define HEADER_FIELD(symbol, member, ...) metadata.member = SampleOf(metadata.member);
+#define HEADER_PART(member, ...) metadata.member = SampleOf(metadata.member);
+#include "et_schema/fields.def"
+  metadata.rank = 0;
+  metadata.world_size = 1;
+  metadata.source = "pytorch";
+  Policy policy = KeepAll();
+  Share(policy, {PlainNode()}, metadata);
+  EXPECT_EQ(metadata_, metadata);
+  const TraceMetadata absent;
+#define HEADER_FIELD(symbol, member, name, type, value, written, json, sharing)    \
+  if ((sharing).actions.find('d') != std::string_view::npos) {                     \
+    policy = KeepAll();                                                            \
+    policy.actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kDrop; \
+    Share(policy, {PlainNode()}, metadata);                                        \
+    EXPECT_EQ(metadata_.member, absent.member) << name;                            \
+  }
+#include "et_schema/fields.def"
+}
+
+}  // namespace
+}  // namespace reprise
