@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "share/anonymize/set_comparison.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/plan.h"
+#include "share/anonymize/set_comparison.h"
 
 namespace reprise {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/counted.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
-#include "kernels/backend.h"
 #include "kernel_bench/kernel_bench.h"
+#include "kernels/backend.h"
 
 namespace reprise {
 namespace {

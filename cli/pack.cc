@@ -9,10 +9,10 @@
 
 #include "cli/commands.h"
 #include "cli/local_names.h"
-#include "share/anonymize/anonymize.h"
 #include "core/output_kind.h"
 #include "core/output_path.h"
 #include "core/shown_text.h"
+#include "share/anonymize/anonymize.h"
 
 namespace reprise {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "kernels/baseline.h"
 #include "kernel_bench/bench_memory.h"
 #include "kernel_bench/bench_timing.h"
+#include "kernels/baseline.h"
 #include "kernels/call_lowering.h"
 
 namespace reprise {

@@ -1,6 +1,6 @@
 // What a device can do at best: the limits that `reprise bench kernels` holds kernels against.
-// (replayer/engine/estimate.h measures something else: how fast this project's own GEMM and a plain copy
-// are, without compiling anything for it.)
+// (replayer/engine/estimate.h measures something else: how fast this project's own GEMM and a plain
+// copy are, without compiling anything for it.)
 #pragma once
 
 #include <cstdint>

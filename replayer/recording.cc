@@ -13,11 +13,11 @@
 #include "core/parallel.h"
 #include "core/processor_name.h"
 #include "core/version.h"
+#include "replayer/engine/step_batch.h"
+#include "replayer/plan/training_phases.h"
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
-#include "replayer/engine/step_batch.h"
-#include "replayer/plan/training_phases.h"
 #include "telemetry/process_placement.h"
 
 namespace reprise {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "converters/converter.h"
-#include "converters/pytorch/rank/rank_capture.h"
 #include "converters/pytorch/edges/rank_timeline.h"
+#include "converters/pytorch/rank/rank_capture.h"
 #include "core/result.h"
 
 namespace reprise::pytorch {

@@ -17,11 +17,11 @@
 #include "collectives/communicator.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
-#include "replayer/memory/device_memory.h"
 #include "replayer/engine/pipelined_transfer.h"
-#include "replayer/plan/plan.h"
 #include "replayer/engine/rank_state.h"
 #include "replayer/engine/staging.h"
+#include "replayer/memory/device_memory.h"
+#include "replayer/plan/plan.h"
 
 namespace reprise {
 

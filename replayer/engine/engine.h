@@ -18,16 +18,16 @@
 #include "et_schema/graph.h"
 #include "kernels/device.h"
 #include "replayer/engine/comm_thread.h"
-#include "replayer/memory/device_memory.h"
 #include "replayer/engine/estimate.h"
 #include "replayer/engine/ideal_time.h"
-#include "replayer/plan/options.h"
 #include "replayer/engine/pacer.h"
-#include "replayer/plan/plan.h"
 #include "replayer/engine/rank_state.h"
 #include "replayer/engine/scheduler.h"
 #include "replayer/engine/value_check.h"
 #include "replayer/engine/watchdog.h"
+#include "replayer/memory/device_memory.h"
+#include "replayer/plan/options.h"
+#include "replayer/plan/plan.h"
 
 namespace reprise {
 

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "share/anonymize/placement_text.h"
 #include "converters/output_files.h"
 #include "core/parallel.h"
 #include "core/version.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
+#include "share/anonymize/placement_text.h"
 
 namespace reprise {
 namespace {

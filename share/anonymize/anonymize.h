@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "share/anonymize/anonymizer.h"
-#include "share/anonymize/policy.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "share/anonymize/anonymizer.h"
+#include "share/anonymize/policy.h"
 
 namespace reprise {
 

@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "et_schema/node.h"
 #include "share/anonymize/coarsening.h"
 #include "share/anonymize/keyed_hash.h"
 #include "share/anonymize/policy.h"
 #include "share/anonymize/renaming.h"
 #include "share/anonymize/vocabulary.h"
-#include "et_schema/node.h"
 
 namespace reprise {
 

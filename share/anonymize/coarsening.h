@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "share/anonymize/keyed_hash.h"
-#include "share/anonymize/policy.h"
 #include "core/comm.h"
 #include "core/value.h"
+#include "share/anonymize/keyed_hash.h"
+#include "share/anonymize/policy.h"
 
 namespace reprise {
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "share/anonymize/keyed_hash.h"
 #include "core/input_file.h"
+#include "share/anonymize/keyed_hash.h"
 
 namespace reprise {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "share/anonymize/vocabulary.h"
 #include "et_schema/io.h"
+#include "share/anonymize/vocabulary.h"
 
 namespace reprise {
 namespace {

@@ -9,10 +9,10 @@
 #include <iterator>
 #include <vector>
 
-#include "share/anonymize/embedded.h"
 #include "core/input_file.h"
 #include "core/operators.h"
 #include "core/text.h"
+#include "share/anonymize/embedded.h"
 
 namespace reprise {
 namespace {

@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "share/anonymize/anonymize.h"
-#include "share/anonymize/keyed_hash.h"
-#include "share/anonymize/placement_text.h"
-#include "share/anonymize/vocabulary.h"
 #include "core/input_file.h"
 #include "core/operators.h"
 #include "core/output_kind.h"
 #include "core/text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
+#include "share/anonymize/anonymize.h"
+#include "share/anonymize/keyed_hash.h"
+#include "share/anonymize/placement_text.h"
+#include "share/anonymize/vocabulary.h"
 
 namespace reprise {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "share/audit/secret_scan.h"
-#include "share/audit/shape_facts.h"
 #include "core/result.h"
 #include "et_schema/census.h"
+#include "share/audit/secret_scan.h"
+#include "share/audit/shape_facts.h"
 
 namespace reprise {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "et_schema/columns.h"
 #include "share/anonymize/keyed_hash.h"
 #include "share/package/file_pieces.h"
-#include "et_schema/columns.h"
 
 namespace reprise {
 namespace {

@@ -14,15 +14,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "share/anonymize/anonymize.h"
-#include "share/anonymize/keyed_hash.h"
-#include "share/package/column_files.h"
-#include "share/package/file_pieces.h"
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
+#include "share/anonymize/anonymize.h"
+#include "share/anonymize/keyed_hash.h"
+#include "share/package/column_files.h"
+#include "share/package/file_pieces.h"
 
 namespace reprise {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "share/package/package_manifest.h"
 #include "core/result.h"
+#include "share/package/package_manifest.h"
 
 namespace reprise {
 

@@ -11,14 +11,14 @@
 #include <optional>
 #include <vector>
 
-#include "share/anonymize/anonymize.h"
-#include "share/anonymize/keyed_hash.h"
 #include "core/checksums.h"
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
 #include "et_schema/columns.h"
 #include "et_schema/trace_set.h"
+#include "share/anonymize/anonymize.h"
+#include "share/anonymize/keyed_hash.h"
 
 namespace reprise {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "share/package/package_manifest.h"
 #include "core/result.h"
+#include "share/package/package_manifest.h"
 
 namespace reprise {
 

@@ -11,8 +11,8 @@
 #include "et_schema/trace_set.h"
 #include "kernels/host/host_lowering.h"
 #include "kernels/program_lowering.h"
-#include "replayer/plan/known_work.h"
 #include "replayer/engine/planned_launches.h"
+#include "replayer/plan/known_work.h"
 #include "replayer/plan/work_cap.h"
 
 namespace reprise {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "converters/pytorch/rank/comm_arguments.h"
 #include "converters/pytorch/kineto/kineto.h"
+#include "converters/pytorch/rank/comm_arguments.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {

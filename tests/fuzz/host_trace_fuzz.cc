@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "converters/pytorch/host/host_trace.h"
+#include "converters/pytorch/host/plain_nodes.h"
 #include "converters/pytorch/kineto/kineto.h"
 #include "converters/pytorch/rank/operation_list.h"
-#include "converters/pytorch/host/plain_nodes.h"
 #include "tests/converters/same_nodes.h"
 
 namespace reprise::pytorch {

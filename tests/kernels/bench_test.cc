@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "kernels/baseline.h"
 #include "kernel_bench/bench_memory.h"
 #include "kernel_bench/kernel_bench.h"
+#include "kernels/baseline.h"
 #include "kernels/ops/products/blas_product.h"
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"

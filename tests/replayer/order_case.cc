@@ -13,8 +13,8 @@
 
 #include "collectives/algorithms/group.h"
 #include "replayer/engine/engine.h"
-#include "replayer/plan/part.h"
 #include "replayer/engine/watchdog.h"
+#include "replayer/plan/part.h"
 #include "tests/collectives/spmd.h"
 
 namespace reprise::testing {

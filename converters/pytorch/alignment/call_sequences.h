@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/pytorch/alignment/sequence_alignment.h"
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
-#include "converters/pytorch/alignment/sequence_alignment.h"
 
 namespace reprise::pytorch {
 

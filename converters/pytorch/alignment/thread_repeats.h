@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "converters/pytorch/alignment/call_sequences.h"
+#include "converters/pytorch/alignment/sequence_alignment.h"
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
-#include "converters/pytorch/alignment/sequence_alignment.h"
 
 namespace reprise::pytorch {
 

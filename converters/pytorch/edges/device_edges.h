@@ -1,8 +1,8 @@
 // Edges of GPU captures: streams, launches, waits between streams, and between host and device.
 #pragma once
 
-#include "converters/pytorch/rank/rank_capture.h"
 #include "converters/pytorch/edges/rank_timeline.h"
+#include "converters/pytorch/rank/rank_capture.h"
 
 namespace reprise::pytorch {
 

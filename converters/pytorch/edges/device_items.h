@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "converters/pytorch/rank/rank_capture.h"
 #include "converters/pytorch/edges/rank_timeline.h"
+#include "converters/pytorch/rank/rank_capture.h"
 
 namespace reprise::pytorch {
 

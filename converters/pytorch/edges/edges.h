@@ -1,8 +1,8 @@
 // Why each node waits for others.
 #pragma once
 
-#include "converters/pytorch/rank/rank_capture.h"
 #include "converters/pytorch/edges/rank_timeline.h"
+#include "converters/pytorch/rank/rank_capture.h"
 
 namespace reprise::pytorch {
 

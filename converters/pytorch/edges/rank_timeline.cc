@@ -7,8 +7,8 @@
 #include <map>
 
 #include "converters/pytorch/edges/device_items.h"
-#include "converters/pytorch/rank/sort_runs.h"
 #include "converters/pytorch/edges/transfer_members.h"
+#include "converters/pytorch/rank/sort_runs.h"
 
 namespace reprise::pytorch {
 namespace {

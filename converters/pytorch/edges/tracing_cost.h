@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "converters/pytorch/rank/rank_capture.h"
 #include "converters/pytorch/edges/rank_timeline.h"
+#include "converters/pytorch/rank/rank_capture.h"
 
 namespace reprise::pytorch {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/kineto/device_events.h"
 #include "converters/pytorch/host/process_groups.h"
 #include "converters/pytorch/host/string_pool.h"
+#include "converters/pytorch/kineto/device_events.h"
 #include "converters/text_file.h"
 #include "converters/text_source.h"
 #include "core/diagnostics.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "converters/pytorch/alignment/thread_repeats.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/nesting.h"
-#include "converters/pytorch/alignment/thread_repeats.h"
 
 namespace reprise::pytorch {
 namespace {

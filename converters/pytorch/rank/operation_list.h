@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "converters/pytorch/alignment/link_by_alignment.h"
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
-#include "converters/pytorch/alignment/link_by_alignment.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/link_report.h"

@@ -7,10 +7,10 @@
 #include <limits>
 #include <numeric>
 
+#include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/rank/host_alone.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/incarnations.h"
-#include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/rank/kineto_results.h"
 #include "converters/pytorch/rank/marked_ranges.h"
 #include "converters/pytorch/rank/meta.h"

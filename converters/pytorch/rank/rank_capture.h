@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/rank/device_links.h"
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
+#include "converters/pytorch/rank/device_links.h"
 #include "converters/pytorch/rank/meta.h"
 #include "converters/pytorch/rank/operation_list.h"
 #include "converters/pytorch/rank/roles.h"

@@ -11,9 +11,9 @@
 #include "kernels/ops/attention/attention_run.h"
 #include "kernels/ops/common/host_convert.h"
 #include "kernels/ops/common/host_loops.h"
+#include "kernels/ops/losses/softmax_loops.h"
 #include "kernels/ops/random/random_draw.h"
 #include "kernels/ops/random/random_loops.h"
-#include "kernels/ops/losses/softmax_loops.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

@@ -3,8 +3,8 @@
 
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/ops/common/host_convert.h"
+#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <optional>
 
-#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/samples.h"
 
 namespace reprise {

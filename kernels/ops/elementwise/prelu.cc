@@ -2,8 +2,8 @@
 #include <array>
 #include <optional>
 
-#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/samples.h"
 
 namespace reprise {

@@ -1,4 +1,5 @@
-// Images sampled at the points of a grid, and the gradients of both: kernels/ops/images/grid_sample.cl.
+// Images sampled at the points of a grid, and the gradients of both:
+// kernels/ops/images/grid_sample.cl.
 #include <array>
 #include <cmath>
 #include <optional>

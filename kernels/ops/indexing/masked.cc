@@ -1,5 +1,5 @@
-// Selecting by mask: kernels/ops/indexing/masked.cl finds the rows, index_read.cl and index_write.cl move
-// them.
+// Selecting by mask: kernels/ops/indexing/masked.cl finds the rows, index_read.cl and
+// index_write.cl move them.
 #include <algorithm>
 
 #include "kernels/ops/elementwise/elementwise_call.h"

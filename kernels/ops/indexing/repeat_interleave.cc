@@ -1,5 +1,5 @@
-// Repeating elements: kernels/ops/indexing/index_read.cl. The result's size is the recorded one, whatever
-// the (possibly synthetic) repeats add up to.
+// Repeating elements: kernels/ops/indexing/index_read.cl. The result's size is the recorded one,
+// whatever the (possibly synthetic) repeats add up to.
 #include <algorithm>
 #include <array>
 #include <optional>

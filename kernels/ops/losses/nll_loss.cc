@@ -6,8 +6,8 @@
 
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/losses/loss_reduction.h"
 #include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/losses/loss_reduction.h"
 #include "kernels/samples.h"
 
 namespace reprise {

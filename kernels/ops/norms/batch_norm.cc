@@ -3,9 +3,9 @@
 #include <cmath>
 #include <optional>
 
-#include "kernels/ops/norms/batch_norm_call.h"
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/norms/batch_norm_call.h"
 #include "kernels/samples.h"
 
 namespace reprise {

@@ -2,10 +2,10 @@
 
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/ops/norms/batch_norm_call.h"
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/norms/batch_norm_call.h"
 #include "kernels/ops/norms/norm_loops.h"
 
 namespace reprise {

@@ -1,4 +1,5 @@
-// The two steps of automatic mixed precision's gradient scaler: kernels/ops/optimizers/optimizer.cl.
+// The two steps of automatic mixed precision's gradient scaler:
+// kernels/ops/optimizers/optimizer.cl.
 #include <array>
 #include <cmath>
 #include <optional>

@@ -1,4 +1,5 @@
-// Fused Adam, AdamW and SGD, and gradient scaling, one launch a tensor: kernels/ops/optimizers/optimizer.cl.
+// Fused Adam, AdamW and SGD, and gradient scaling, one launch a tensor:
+// kernels/ops/optimizers/optimizer.cl.
 #include <array>
 #include <cmath>
 #include <optional>

@@ -7,10 +7,10 @@
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/device_lowering.h"
 #include "kernels/kernel.h"
+#include "kernels/ops/common/host_convert.h"
 #include "kernels/ops/products/gemm_host.h"
 #include "kernels/ops/products/gemm_launch.h"
 #include "kernels/ops/products/gemm_product.h"
-#include "kernels/ops/common/host_convert.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 

@@ -1,4 +1,5 @@
-// Largest and smallest elements along a dimension with their indices: kernels/ops/reductions/extrema.cl.
+// Largest and smallest elements along a dimension with their indices:
+// kernels/ops/reductions/extrema.cl.
 #include <array>
 #include <cmath>
 #include <optional>

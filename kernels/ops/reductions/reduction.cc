@@ -1,4 +1,5 @@
-// Sums, means, products, extremes, truth and norms over dimensions: kernels/ops/reductions/reduction.cl.
+// Sums, means, products, extremes, truth and norms over dimensions:
+// kernels/ops/reductions/reduction.cl.
 #include <algorithm>
 #include <array>
 #include <cmath>
