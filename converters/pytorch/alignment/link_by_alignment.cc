@@ -86,8 +86,8 @@ class AlignmentLinker {
            pairs[equal].second == pairs[equal - 1].second + 1) {
       ++equal;
     }
-    const auto left = static_cast<std::size_t>(pairs[equal - 1].first + 1);
-    const auto right = static_cast<std::size_t>(pairs[equal - 1].second + 1);
+    const auto left = static_cast<std::size_t>(pairs[equal - 1].first) + 1;
+    const auto right = static_cast<std::size_t>(pairs[equal - 1].second) + 1;
     std::string host = "the end";
     std::string kineto = "the end";
     if (left < main.host->records.size()) {
