@@ -73,7 +73,8 @@ class Pairing {
                       CompareFromStart(host_, out_.calls.host.front(), kineto_, right)};
       if (!pair.repeats.empty() && pair.Best().matched() > most) {
         most = pair.Best().matched();
-        out_.pairs.assign(1, std::move(pair));
+        out_.pairs.clear();
+        out_.pairs.push_back(std::move(pair));
       }
     }
   }
