@@ -9,8 +9,8 @@ namespace {
 
 // Stands for an operand without memory: it broadcasts to anything and has no offset.
 const TensorDesc& NoTensor() {
-  static const TensorDesc kNone{.incarnation = 0, .elements = 1, .dtype = DType::kFloat32};
-  return kNone;
+  static const TensorDesc none{.incarnation = 0, .elements = 1, .dtype = DType::kFloat32};
+  return none;
 }
 
 std::int64_t SaturateToInt(double value) {
