@@ -15,12 +15,12 @@ namespace reprise {
 #undef SECTION
 
 std::span<const Section> Sections() {
-  static const auto kSections = std::to_array<Section>({
+  static const auto sections = std::to_array<Section>({
 #define SECTION(name) name##Section(),
 #include "report/sections.def"
 #undef SECTION
   });
-  return kSections;
+  return sections;
 }
 
 namespace {

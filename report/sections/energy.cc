@@ -1,4 +1,4 @@
-// Energy by meter, and who used it.
+// Energy by meter, and by operation class.
 #include <fmt/format.h>
 
 #include "report/console_lines.h"
