@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <cstdlib>
+#include <filesystem>
 
-#include "cli/tuning_file.h"
+#include "kernel_bench/tuning_file.h"
 
 namespace reprise {
 namespace {
@@ -24,6 +25,23 @@ class OwnEnvironment final : public ProcessEnvironment {
     }
   }
 };
+
+// `file`: as --tuning has it; empty: the default one, if it is there.
+Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
+                                             const std::string& file) {
+  if (file == kNoTuning) {
+    return std::vector<DeviceTuning>();
+  }
+  if (!file.empty()) {
+    return ReadTuningFile(file);
+  }
+  const std::string path = DefaultTuningPath(context);
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::exists(path, ignored)) {
+    return std::vector<DeviceTuning>();
+  }
+  return ReadTuningFile(path);
+}
 
 }  // namespace
 
@@ -77,6 +95,10 @@ void AddBackendOption(CLI::App& app, std::string& backend) {
 Result<DriverSearch> PrepareDrivers(const Backend& backend, const BackendSettings& settings) {
   OwnEnvironment environment;
   return backend.Prepare(settings, environment);
+}
+
+std::string DefaultTuningPath(const CommandContext& context) {
+  return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
 }
 
 Result<std::vector<DeviceTuning>> TuningOf(const Backend& backend, const BackendSettings& settings,

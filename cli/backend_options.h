@@ -39,7 +39,12 @@ void AddBackendOption(CLI::App& app, std::string& backend);
 // Backend::Prepare with this process' environment.
 [[nodiscard]] Result<DriverSearch> PrepareDrivers(const Backend& backend,
                                                   const BackendSettings& settings);
-// What the backend's tuning setting names; nothing where it has none.
+// In place of a tuning file's path: built-in sizes.
+inline constexpr const char* kNoTuning = "none";
+// In the cache directory; empty if there is none.
+[[nodiscard]] std::string DefaultTuningPath(const CommandContext& context);
+// What the backend's tuning setting names, without a name the default file if it is there; nothing
+// where the backend has no such setting.
 [[nodiscard]] Result<std::vector<DeviceTuning>> TuningOf(const Backend& backend,
                                                          const BackendSettings& settings,
                                                          const CommandContext& context);

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "cli/backend_options.h"
-#include "cli/tuning_file.h"
 #include "kernels/backend.h"
 #include "replayer/device_choice.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/trace_stats.h"
+#include "cli/trace_stats_text.h"
 #include "cli/verbose.h"
 #include "et_schema/json.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cli/timing_check.h"
+#include "replayer/timeline/timing_check.h"
 
 namespace reprise {
 

@@ -1,3 +1,5 @@
+#include "cli/trace_stats_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
-#include "cli/trace_stats.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -215,6 +216,24 @@ void PrintTransferSummary(const TraceStats& stats) {
              stats.groups.size() == 1 ? "" : "s");
 }
 
+// The first of them, and how many more.
+void PrintRanges(const RangeSummary& ranges) {
+  constexpr std::size_t kMax = 20;
+  const std::vector<RangeRow> rows = ranges.Rows();
+  if (rows.empty()) {
+    return;
+  }
+  fmt::print("\n{:<48} {:>6} {:>9} {:>15}\n", "marked ranges (replay --range)", "ranks", "count",
+             "median");
+  for (std::size_t i = 0; i < std::min(rows.size(), kMax); ++i) {
+    fmt::print("{:<48} {:>6} {:>9} {:>12.3f} ms\n", ShownText(rows[i].name), rows[i].ranks,
+               rows[i].count, static_cast<double>(rows[i].median_ns) / 1e6);
+  }
+  if (rows.size() > kMax) {
+    fmt::print("… and {} more names\n", rows.size() - kMax);
+  }
+}
+
 void PrintStatsSummary(const TraceStats& stats) {
   std::vector<const LinkReport*> links;
   for (const TraceStats::RankRow& rank : stats.ranks) {
@@ -245,7 +264,7 @@ void PrintStatsDetails(const TraceStats& stats) {
   PrintEdges(stats);
   PrintTransfers(stats);
   PrintGroups(stats);
-  stats.ranges.Print();
+  PrintRanges(stats.ranges);
   PrintDiagnostics(stats, true);
 }
 

@@ -14,7 +14,7 @@
 #include "cli/kernel_bench_report.h"
 #include "cli/number_checks.h"
 #include "cli/output_file.h"
-#include "cli/tuning_file.h"
+#include "kernel_bench/tuning_file.h"
 
 namespace reprise {
 namespace {

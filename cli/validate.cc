@@ -11,7 +11,6 @@
 
 #include "cli/commands.h"
 #include "cli/folded_transfers.h"
-#include "cli/timing_check.h"
 #include "cli/timing_text.h"
 #include "cli/verbose.h"
 #include "collectives/communicator.h"
@@ -19,6 +18,7 @@
 #include "et_schema/astra_sim_checks.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
+#include "replayer/timeline/timing_check.h"
 
 namespace reprise {
 namespace {

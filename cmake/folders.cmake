@@ -20,7 +20,7 @@ function(reprise_cold target option)
     target_compile_options(${target} PRIVATE ${option})
   endif()
 endfunction()
-set(folders_run_once machine recordings report run workload)
+set(folders_run_once kernel_bench machine recordings report run workload)
 # reprise_folder(NAME DEPS...): a static library reprise_NAME of NAME/**/*.cc that may see DEPS.
 # NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
 function(reprise_folder name)

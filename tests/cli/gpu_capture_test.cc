@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "cli/timing_check.h"
 #include "converters/converter.h"
 #include "et_schema/graph.h"
+#include "replayer/timeline/timing_check.h"
 #include "tests/cli/simulated_gpu.h"
 
 namespace reprise {

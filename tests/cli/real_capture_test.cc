@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/timing_check.h"
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/training_phases.h"
+#include "replayer/timeline/timing_check.h"
 
 namespace reprise {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/timing_check.h"
+#include "replayer/timeline/timing_check.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,7 @@
-#include "cli/range_summary.h"
-
-#include <fmt/format.h>
+#include "et_schema/range_summary.h"
 
 #include <algorithm>
 #include <numeric>
-
-#include "core/shown_text.h"
 
 namespace reprise {
 
@@ -41,23 +37,6 @@ nlohmann::ordered_json RangeSummary::ToJson() const {
                    {"total_ns", row.total_ns}});
   }
   return out;
-}
-
-void RangeSummary::Print() const {
-  constexpr std::size_t kMax = 20;
-  const std::vector<RangeRow> rows = Rows();
-  if (rows.empty()) {
-    return;
-  }
-  fmt::print("\n{:<48} {:>6} {:>9} {:>15}\n", "marked ranges (replay --range)", "ranks", "count",
-             "median");
-  for (std::size_t i = 0; i < std::min(rows.size(), kMax); ++i) {
-    fmt::print("{:<48} {:>6} {:>9} {:>12.3f} ms\n", ShownText(rows[i].name), rows[i].ranks,
-               rows[i].count, static_cast<double>(rows[i].median_ns) / 1e6);
-  }
-  if (rows.size() > kMax) {
-    fmt::print("… and {} more names\n", rows.size() - kMax);
-  }
 }
 
 }  // namespace reprise

@@ -24,7 +24,6 @@ class RangeSummary {
   void Add(const TraceMetadata& metadata);           // once for each rank
   [[nodiscard]] std::vector<RangeRow> Rows() const;  // most time first
   [[nodiscard]] nlohmann::ordered_json ToJson() const;
-  void Print() const;  // the first of them, and how many more
 
  private:
   struct Entry {

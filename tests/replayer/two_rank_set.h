@@ -9,7 +9,7 @@
 
 namespace reprise {
 
-constexpr std::int64_t kUs = 1000;
+constexpr std::int64_t kMicrosecondNs = 1000;
 
 // Ids of a rank's nodes.
 enum TestNodeId : std::uint64_t {
@@ -41,8 +41,8 @@ inline Node MakeNode(std::uint64_t id, const std::string& name, std::int64_t sta
   node.name = name;
   node.type = NodeType::kComp;
   node.actor = {Actor::Kind::kThread, 1, -1};
-  node.start_ns = start_us * kUs;
-  node.duration_ns = (end_us - start_us) * kUs;
+  node.start_ns = start_us * kMicrosecondNs;
+  node.duration_ns = (end_us - start_us) * kMicrosecondNs;
   node.deps = std::move(deps);
   node.step = 0;
   return node;
@@ -57,7 +57,7 @@ inline TestRank MakeTestRank(std::int32_t rank) {
   made.metadata.rank = rank;
   made.metadata.world_size = 2;
   made.metadata.base_ns = 1'790'857'026'000'000'000;
-  made.metadata.steps = {{"ProfilerStep#1", 0, 1000 * kUs}};
+  made.metadata.steps = {{"ProfilerStep#1", 0, 1000 * kMicrosecondNs}};
   const auto thread = EdgeReason::kThread;
   made.nodes = {
       MakeNode(kForward, "aten::mm", 10, arrival - 5, {}),
@@ -73,7 +73,7 @@ inline TestRank MakeTestRank(std::int32_t rank) {
   reduce.type = NodeType::kCommColl;
   reduce.kind = OpKind::kComm;
   reduce.actor.kind = Actor::Kind::kGroup;
-  reduce.transfer_ns = (end - 320) * kUs;
+  reduce.transfer_ns = (end - 320) * kMicrosecondNs;
   reduce.comm.emplace();
   reduce.comm->group = "0";
   reduce.comm->dtype = DType::kFloat32;
@@ -89,7 +89,7 @@ inline TestRank MakeTestRank(std::int32_t rank) {
   peer.comm->peer = 1 - rank;
   peer.comm->dtype = DType::kFloat32;
   (rank == 0 ? peer.comm->in_bytes : peer.comm->out_bytes) = 256;
-  peer.transfer_ns = (rank == 0 ? 700 - 670 : 720 - 670) * kUs;
+  peer.transfer_ns = (rank == 0 ? 700 - 670 : 720 - 670) * kMicrosecondNs;
   for (Node& node : made.nodes) {
     std::int64_t latest_ns = 0;
     for (const Dependency& dep : node.deps) {

@@ -1,4 +1,4 @@
-// What `reprise stats` counts in a trace file or set, and its text for people.
+// What a trace file or set holds, counted: nodes, edges, classes, transfers, groups, ranges.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/range_summary.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "et_schema/range_summary.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -68,8 +68,5 @@ struct TraceStats {
 // Of an .et file, or of the ranks that are there of a set's directory. Bad input as the readers
 // say.
 [[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path);
-
-// To stdout: a handful of lines whatever the number of ranks; with `verbose` everything.
-void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verbose);
 
 }  // namespace reprise

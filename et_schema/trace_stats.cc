@@ -1,4 +1,4 @@
-#include "cli/trace_stats.h"
+#include "et_schema/trace_stats.h"
 
 #include <algorithm>
 #include <array>

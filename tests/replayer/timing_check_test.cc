@@ -1,9 +1,9 @@
-#include "cli/timing_check.h"
+#include "replayer/timeline/timing_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/two_rank_set.h"
+#include "tests/replayer/two_rank_set.h"
 
 namespace reprise {
 namespace {
@@ -32,41 +32,41 @@ TimingRow CheckSet(const TestRank& first, const TestRank& second) {
 TEST(TimingCheck, RankReproducesItsRecording) {
   const TimingRow row = CheckRank(MakeTestRank(1));
   EXPECT_EQ(row.rank, 1);
-  EXPECT_EQ(row.recorded_ns, 710 * kUs);
-  EXPECT_EQ(row.dry_run_ns, 710 * kUs);
+  EXPECT_EQ(row.recorded_ns, 710 * kMicrosecondNs);
+  EXPECT_EQ(row.dry_run_ns, 710 * kMicrosecondNs);
   EXPECT_EQ(row.error, 0);
   EXPECT_EQ(row.worst_start_ns, 0);
   EXPECT_EQ(row.violated_edges, 0U);
   EXPECT_EQ(row.unexplained_ns, 0);
-  EXPECT_EQ(row.wakeup_ns, 15 * kUs);
+  EXPECT_EQ(row.wakeup_ns, 15 * kMicrosecondNs);
   EXPECT_TRUE(row.Ok());
 }
 
 TEST(TimingCheck, SetReproducesTheRecordingOfItsSlowestRank) {
   const TimingRow row = CheckSet(MakeTestRank(0), MakeTestRank(1));
   EXPECT_FALSE(row.rank.has_value());
-  EXPECT_EQ(row.recorded_ns, 710 * kUs);
-  EXPECT_EQ(row.dry_run_ns, 710 * kUs);
+  EXPECT_EQ(row.recorded_ns, 710 * kMicrosecondNs);
+  EXPECT_EQ(row.dry_run_ns, 710 * kMicrosecondNs);
   EXPECT_EQ(row.worst_start_ns, 0);
   EXPECT_TRUE(row.Ok());
 }
 
 TEST(TimingCheck, SetMovesWithTheLastArrivalRanksAloneDoNot) {
   TestRank late = MakeTestRank(1);
-  late[kForward].duration_ns += 100 * kUs;
-  EXPECT_EQ(CheckSet(MakeTestRank(0), late).dry_run_ns, 810 * kUs);
+  late[kForward].duration_ns += 100 * kMicrosecondNs;
+  EXPECT_EQ(CheckSet(MakeTestRank(0), late).dry_run_ns, 810 * kMicrosecondNs);
   TestRank early = MakeTestRank(0);
-  early[kForward].duration_ns += 100 * kUs;  // still before rank 1
-  EXPECT_EQ(CheckSet(early, MakeTestRank(1)).dry_run_ns, 710 * kUs);
-  EXPECT_EQ(CheckRank(early).dry_run_ns, (690 + 100) * kUs);
+  early[kForward].duration_ns += 100 * kMicrosecondNs;  // still before rank 1
+  EXPECT_EQ(CheckSet(early, MakeTestRank(1)).dry_run_ns, 710 * kMicrosecondNs);
+  EXPECT_EQ(CheckRank(early).dry_run_ns, (690 + 100) * kMicrosecondNs);
 }
 
 TEST(TimingCheck, DryRunTakesNothingFromRecordedStarts) {
   TestRank rank = MakeTestRank(0);
-  rank[kOptimizer].delay_ns += 200 * kUs;
+  rank[kOptimizer].delay_ns += 200 * kMicrosecondNs;
   const TimingRow row = CheckRank(rank);
   EXPECT_NEAR(row.error, 200.0 / 690, 1e-9);
-  EXPECT_EQ(row.worst_start_ns, 200 * kUs);
+  EXPECT_EQ(row.worst_start_ns, 200 * kMicrosecondNs);
   EXPECT_FALSE(row.Ok());
 }
 
@@ -74,12 +74,12 @@ TEST(TimingCheck, RemovingAnEdgeRaisesUnexplained) {
   TestRank rank = MakeTestRank(0);
   Node& wait = rank[kWaitNode];
   wait.deps.pop_back();
-  wait.start_ns = 182 * kUs;
-  wait.delay_ns = 2 * kUs;
-  wait.duration_ns = (615 - 182) * kUs;
+  wait.start_ns = 182 * kMicrosecondNs;
+  wait.delay_ns = 2 * kMicrosecondNs;
+  wait.duration_ns = (615 - 182) * kMicrosecondNs;
   const TimingRow row = CheckRank(rank);
-  EXPECT_EQ(row.error, 0);                   // delays make any edge set reproduce the recording …
-  EXPECT_EQ(row.unexplained_ns, 433 * kUs);  // … so this is what tells
+  EXPECT_EQ(row.error, 0);  // delays make any edge set reproduce the recording …
+  EXPECT_EQ(row.unexplained_ns, 433 * kMicrosecondNs);  // … so this is what tells
   EXPECT_FALSE(row.Ok());
   ASSERT_FALSE(row.details.empty());
   EXPECT_THAT(row.details[0], HasSubstr("c10d wait (rank 0 node 4)"));
@@ -88,7 +88,8 @@ TEST(TimingCheck, RemovingAnEdgeRaisesUnexplained) {
 
 TEST(TimingCheck, WaitMayBeWrittenWithItsRecordedStart) {
   TestRank rank = MakeTestRank(0);
-  rank[kWaitNode].start_ns = 185 * kUs;  // when the wait was called; the duration is what remains
+  rank[kWaitNode].start_ns =
+      185 * kMicrosecondNs;  // when the wait was called; the duration is what remains
   const TimingRow row = CheckRank(rank);
   EXPECT_TRUE(row.Ok());
   EXPECT_EQ(row.worst_start_ns, 0);
@@ -96,8 +97,8 @@ TEST(TimingCheck, WaitMayBeWrittenWithItsRecordedStart) {
 
 TEST(TimingCheck, ViolatedEdgeFailsAndIsNamed) {
   TestRank rank = MakeTestRank(0);
-  rank[kOptimizer].start_ns -= 10 * kUs;
-  rank[kOptimizer].delay_ns -= 10 * kUs;
+  rank[kOptimizer].start_ns -= 10 * kMicrosecondNs;
+  rank[kOptimizer].delay_ns -= 10 * kMicrosecondNs;
   const TimingRow row = CheckRank(rank);
   EXPECT_EQ(row.violated_edges, 1U);
   EXPECT_FALSE(row.Ok());
@@ -114,7 +115,7 @@ TEST(TimingCheck, ClocksAreMappedToRankZeros) {
   const TimingRow row = CheckSet(MakeTestRank(0), shifted);
   EXPECT_TRUE(row.Ok());
   EXPECT_EQ(row.worst_start_ns, 0);
-  EXPECT_EQ(row.recorded_ns, 710 * kUs);
+  EXPECT_EQ(row.recorded_ns, 710 * kMicrosecondNs);
   EXPECT_EQ(row.clock_uncertainty_ns, 3'000);
   shifted.metadata.clock_offset_ns = 0;  // then rank 1 seems to arrive first
   EXPECT_GT(CheckSet(MakeTestRank(0), shifted).error, 0.01);
@@ -122,10 +123,10 @@ TEST(TimingCheck, ClocksAreMappedToRankZeros) {
 
 TEST(TimingCheck, BasesOfRanksAreLinedUp) {
   TestRank later = MakeTestRank(1);
-  later.metadata.base_ns += 50 * kUs;
+  later.metadata.base_ns += 50 * kMicrosecondNs;
   for (Node& node : later.nodes) {
-    node.start_ns -= 50 * kUs;
-    if (node.deps.empty()) node.delay_ns -= 50 * kUs;
+    node.start_ns -= 50 * kMicrosecondNs;
+    if (node.deps.empty()) node.delay_ns -= 50 * kMicrosecondNs;
   }
   const TimingRow row = CheckSet(MakeTestRank(0), later);
   EXPECT_TRUE(row.Ok());
@@ -135,25 +136,25 @@ TEST(TimingCheck, BasesOfRanksAreLinedUp) {
 TEST(TimingCheck, StepsAreKeptApartAndErrorsDoNotCancel) {
   // Two steps of 100 us with 40 us between them; one runs 10 us long, the other 10 us short.
   TestRank rank;
-  rank.metadata.steps = {{"ProfilerStep#1", 0, 100 * kUs},
-                         {"ProfilerStep#2", 140 * kUs, 100 * kUs}};
+  rank.metadata.steps = {{"ProfilerStep#1", 0, 100 * kMicrosecondNs},
+                         {"ProfilerStep#2", 140 * kMicrosecondNs, 100 * kMicrosecondNs}};
   rank.nodes = {MakeNode(1, "a", 0, 50, {}), MakeNode(2, "b", 60, 100, {{1, EdgeReason::kThread}}),
                 MakeNode(3, "c", 140, 180, {{2, EdgeReason::kThread}}),
                 MakeNode(4, "d", 190, 240, {{3, EdgeReason::kThread}})};
-  rank[2].delay_ns = (10 + 10) * kUs;
-  rank[3].delay_ns = 40 * kUs;
-  rank[4].delay_ns = (10 - 10) * kUs;
+  rank[2].delay_ns = (10 + 10) * kMicrosecondNs;
+  rank[3].delay_ns = 40 * kMicrosecondNs;
+  rank[4].delay_ns = (10 - 10) * kMicrosecondNs;
   rank[3].step = rank[4].step = 1;
   const TimingRow row = CheckRank(rank);
-  EXPECT_EQ(row.recorded_ns, 200 * kUs);
-  EXPECT_EQ(row.dry_run_ns, 200 * kUs);
+  EXPECT_EQ(row.recorded_ns, 200 * kMicrosecondNs);
+  EXPECT_EQ(row.dry_run_ns, 200 * kMicrosecondNs);
   EXPECT_NEAR(row.error, 0.1, 1e-12);
 }
 
 TEST(TimingCheck, TraceWithoutStepsIsOneStep) {
   TestRank rank = MakeTestRank(0);
   for (Node& node : rank.nodes) node.step = -1;
-  EXPECT_EQ(CheckRank(rank).recorded_ns, 690 * kUs);
+  EXPECT_EQ(CheckRank(rank).recorded_ns, 690 * kMicrosecondNs);
 }
 
 TEST(TimingCheck, UnknownGroupsAreTimedAlone) {

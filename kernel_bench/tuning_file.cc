@@ -1,9 +1,8 @@
-#include "cli/tuning_file.h"
+#include "kernel_bench/tuning_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/input_file.h"
 #include "kernels/ops/products/gemm_tiles.h"
@@ -85,26 +84,6 @@ bool SameKind(const TunedGemm& a, const TunedGemm& b) {
 }
 
 }  // namespace
-
-std::string DefaultTuningPath(const CommandContext& context) {
-  return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
-}
-
-Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
-                                             const std::string& file) {
-  if (file == kNoTuning) {
-    return std::vector<DeviceTuning>();
-  }
-  if (!file.empty()) {
-    return ReadTuningFile(file);
-  }
-  const std::string path = DefaultTuningPath(context);
-  std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) {
-    return std::vector<DeviceTuning>();
-  }
-  return ReadTuningFile(path);
-}
 
 Result<std::vector<DeviceTuning>> ReadTuningFile(const std::string& path) {
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path));
