@@ -48,7 +48,7 @@ THIRD_PARTY = {
     r"CL/": ["kernels/opencl/"],
     r"sqlite3\.h": ["run/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
-    r"simdjson\.h|nlohmann/.*": ["converters/", "share/", "et_schema/", "machine/", "report/", "run/", "workload/",
+    r"simdjson\.h|nlohmann/.*": ["converters/", "share/", "et_schema/", "machine/", "report/", "run/", "workload/", "kernel_bench/",
                                   "recordings/", "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["replayer/"],
     r"spdlog/.*": ["core/"],
