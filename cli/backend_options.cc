@@ -26,7 +26,7 @@ class OwnEnvironment final : public ProcessEnvironment {
   }
 };
 
-// `file`: as --tuning has it; empty: the default one, if it is there.
+// `file` is what --tuning names. Empty: the default file, if it exists.
 Result<std::vector<DeviceTuning>> ReadTuning(const CommandContext& context,
                                              const std::string& file) {
   if (file == kNoTuning) {

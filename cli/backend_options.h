@@ -39,12 +39,12 @@ void AddBackendOption(CLI::App& app, std::string& backend);
 // Backend::Prepare with this process' environment.
 [[nodiscard]] Result<DriverSearch> PrepareDrivers(const Backend& backend,
                                                   const BackendSettings& settings);
-// In place of a tuning file's path: built-in sizes.
+// As --tuning: the built-in sizes, without a file.
 inline constexpr const char* kNoTuning = "none";
-// In the cache directory; empty if there is none.
+// The tuning file in the cache directory; empty without such a directory.
 [[nodiscard]] std::string DefaultTuningPath(const CommandContext& context);
-// What the backend's tuning setting names, without a name the default file if it is there; nothing
-// where the backend has no such setting.
+// The file that the backend's tuning setting names; where it names none, the default file if it
+// exists. Empty without a file, and for a backend without such a setting.
 [[nodiscard]] Result<std::vector<DeviceTuning>> TuningOf(const Backend& backend,
                                                          const BackendSettings& settings,
                                                          const CommandContext& context);

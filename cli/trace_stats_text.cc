@@ -216,7 +216,7 @@ void PrintTransferSummary(const TraceStats& stats) {
              stats.groups.size() == 1 ? "" : "s");
 }
 
-// The first of them, and how many more.
+// The ranges of most time, and how many more there are.
 void PrintRanges(const RangeSummary& ranges) {
   constexpr std::size_t kMax = 20;
   const std::vector<RangeRow> rows = ranges.Rows();

@@ -78,8 +78,10 @@ TEST(TimingCheck, RemovingAnEdgeRaisesUnexplained) {
   wait.delay_ns = 2 * kMicrosecondNs;
   wait.duration_ns = (615 - 182) * kMicrosecondNs;
   const TimingRow row = CheckRank(rank);
-  EXPECT_EQ(row.error, 0);  // delays make any edge set reproduce the recording …
-  EXPECT_EQ(row.unexplained_ns, 433 * kMicrosecondNs);  // … so this is what tells
+  // With delays, any set of edges reproduces the recording. Only the unexplained time shows the
+  // loss.
+  EXPECT_EQ(row.error, 0);
+  EXPECT_EQ(row.unexplained_ns, 433 * kMicrosecondNs);
   EXPECT_FALSE(row.Ok());
   ASSERT_FALSE(row.details.empty());
   EXPECT_THAT(row.details[0], HasSubstr("c10d wait (rank 0 node 4)"));
@@ -88,8 +90,8 @@ TEST(TimingCheck, RemovingAnEdgeRaisesUnexplained) {
 
 TEST(TimingCheck, WaitMayBeWrittenWithItsRecordedStart) {
   TestRank rank = MakeTestRank(0);
-  rank[kWaitNode].start_ns =
-      185 * kMicrosecondNs;  // when the wait was called; the duration is what remains
+  // The start is the call of the wait; the duration is the rest.
+  rank[kWaitNode].start_ns = 185 * kMicrosecondNs;
   const TimingRow row = CheckRank(rank);
   EXPECT_TRUE(row.Ok());
   EXPECT_EQ(row.worst_start_ns, 0);
