@@ -41,6 +41,7 @@ Json RanksJson(const TraceStats& stats) {
                    {"memory_bytes", rank.memory_bytes},
                    {"steps", std::move(steps)},
                    {"untraced_step_ns", metadata.untraced_step_ns},
+                   {"untraced_page_faults", metadata.untraced_page_faults},
                    {"tracing_call_ns", metadata.tracing_call_ns},
                    {"machine", ToJson(metadata.machine)},
                    {"placement", ToJson(metadata.placement)},

@@ -26,6 +26,7 @@ import logging
 import operator
 import os
 import re
+import resource
 import shlex
 import shutil
 import sys
@@ -66,6 +67,7 @@ class Capture:
         self._tracer = None
         self._step = 0  # the step that runs now
         self._seconds = []  # by step; None where it says nothing about an untraced step
+        self._page_faults = []  # likewise
         self._written = None  # the path stem of this rank's files, once they are there
         self._directory = self._first = self._last = None
         self._compress = bool(compress)
@@ -81,6 +83,7 @@ class Capture:
                 self._begin()
             elif self._first == 1:
                 self._prepare()
+        self._faults = _page_faults()
         self._clock = time.perf_counter()
 
     def step(self):
@@ -89,7 +92,8 @@ class Capture:
             return
         now = time.perf_counter()
         with self._harmless(f"failed at step {self._step}"):
-            self._end_step(now - self._clock)
+            self._end_step(now - self._clock, _page_faults() - self._faults)
+        self._faults = _page_faults()
         self._clock = time.perf_counter()
 
     def close(self):
@@ -127,12 +131,13 @@ class Capture:
         return sum(seconds is not None and not self._first <= step <= self._last
                    for step, seconds in enumerate(self._seconds) if step >= _WARM_UP)
 
-    def _end_step(self, seconds):
+    def _end_step(self, seconds, page_faults):
         ended, self._step = self._step, self._step + 1
         # The steps around the traced ones prepare the profiler or wait for ranks that still write.
         clean = not self._first - 1 <= ended <= self._last + 1
         traced = self._first <= ended <= self._last
         self._seconds.append(seconds if clean or traced else None)
+        self._page_faults.append(page_faults if clean or traced else None)
         if ended == self._last:
             self._finish()
         elif traced:
@@ -186,6 +191,7 @@ class Capture:
             "cuda": getattr(torch.version, "cuda", None), "hip": getattr(torch.version, "hip", None),
             "threads": torch.get_num_threads(), **self._machine,
             "traced_steps": list(range(self._first, self._last + 1)), "step_seconds": self._seconds,
+            "step_page_faults": self._page_faults,
         }
         temporary = _temporary(self._written + ".meta.json")
         with open(temporary, "w", encoding="utf-8") as file:
@@ -339,6 +345,11 @@ def _rank():
         if rank in os.environ:
             return int(os.environ[rank]), int(os.environ.get(size, "1")), None
     return 0, 1, None
+
+
+def _page_faults():
+    """Of this process so far: pages of memory that were used for the first time."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def _machine(rank, world_size):

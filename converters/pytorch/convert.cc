@@ -85,6 +85,7 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
     }
   }
   metadata.untraced_step_ns = rank.meta.untraced_step_ns;
+  metadata.untraced_page_faults = rank.meta.untraced_page_faults;
   metadata.machine = rank.meta.machine;
   if (metadata.machine.device.empty()) {
     metadata.machine.device = rank.kineto.device_name;

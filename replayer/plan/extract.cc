@@ -174,7 +174,8 @@ class Extraction {
       }
     }
     if (selection_.is_range) {
-      metadata.untraced_step_ns = -1;  // was measured of whole steps
+      // Were measured of whole steps.
+      metadata.untraced_step_ns = metadata.untraced_page_faults = -1;
     }
     return metadata;
   }

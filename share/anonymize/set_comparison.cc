@@ -222,7 +222,8 @@ std::optional<std::string> SetComparison::Headers(const TraceMetadata& a, const 
                                               x.duration_ns == y.duration_ns &&
                                               names_.Pair(x.name, y.name);
                                      });
-  return same_steps && a.untraced_step_ns == b.untraced_step_ns && a.rank == b.rank &&
+  return same_steps && a.untraced_step_ns == b.untraced_step_ns &&
+                 a.untraced_page_faults == b.untraced_page_faults && a.rank == b.rank &&
                  a.world_size == b.world_size
              ? std::nullopt
              : std::optional(fmt::format("rank {}: steps, rank or world size differ", a.rank));

@@ -183,6 +183,9 @@ class StandIn(program.ProgramTest):
         self.assertEqual([i for i, value in enumerate(seconds) if value is None], [2, 5])
         self.assertEqual(len(seconds), 16)
         self.assertTrue(all(value is None or value >= 0.002 for value in seconds), seconds)
+        page_faults = meta["step_page_faults"]
+        self.assertEqual([value is None for value in page_faults], [value is None for value in seconds])
+        self.assertTrue(all(value is None or value >= 0 for value in page_faults), page_faults)
 
     def test_steps_in_every_form(self):
         for steps in ([5, 6, 7], "5-7", "5, 6,7", (5, 7), range(5, 8)):
@@ -348,6 +351,7 @@ class RealTorch(program.ProgramTest):
             self.assertEqual([step["name"] for step in rank["steps"]],
                              ["ProfilerStep#5", "ProfilerStep#6"])
             self.assertGreater(rank["untraced_step_ns"], 0)
+            self.assertGreaterEqual(rank["untraced_page_faults"], 0)
         self.run_program("replay", trace, "-o", self.dir / "run", "--iterations", 2, ranks=ranks)
         report = self.run_json("report", self.dir / "run")
         self.assertEqual(report["iterations"], 2)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -15,12 +16,28 @@ namespace reprise::pytorch {
 
 namespace {
 
-std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
+std::optional<double> Median(std::vector<double> values) {
+  if (values.empty()) {
+    return std::nullopt;
+  }
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// What list `key` has for each untraced step without warm-up: of those before the traced ones, and
+// of all. Empty without such a list.
+struct UntracedValues {
+  std::vector<double> before, all;
+};
+
+UntracedValues ReadUntraced(const simdjson::dom::element& root, std::string_view key) {
   constexpr std::int64_t kWarmUpSteps = 2;
+  UntracedValues values;
   simdjson::dom::array traced_steps;
-  simdjson::dom::array step_seconds;
-  if (root["step_seconds"].get(step_seconds) != simdjson::SUCCESS) {
-    return -1;
+  simdjson::dom::array steps;
+  if (root[key].get(steps) != simdjson::SUCCESS) {
+    return values;
   }
   std::set<std::int64_t> traced;
   if (root["traced_steps"].get(traced_steps) == simdjson::SUCCESS) {
@@ -30,24 +47,32 @@ std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
       }
     }
   }
-  std::vector<double> seconds;
   std::int64_t number = 0;
-  for (const simdjson::dom::element step : step_seconds) {
+  for (const simdjson::dom::element step : steps) {
     double value = 0;
     if (number >= kWarmUpSteps && !traced.contains(number) &&
         step.get(value) == simdjson::SUCCESS) {
-      seconds.push_back(value);
+      values.all.push_back(value);
+      if (traced.empty() || number < *traced.begin()) {
+        values.before.push_back(value);
+      }
     }
     ++number;
   }
-  if (seconds.empty()) {
-    return -1;
-  }
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t middle = seconds.size() / 2;
-  const double median =
-      seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
-  return std::llround(median * 1e9);
+  return values;
+}
+
+std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
+  const auto median = Median(ReadUntraced(root, "step_seconds").all);
+  return median ? std::llround(*median * 1e9) : -1;
+}
+
+// The tracer frees so large blocks that the allocator keeps more afterwards.
+std::int64_t UntracedPageFaults(const simdjson::dom::element& root) {
+  const UntracedValues values = ReadUntraced(root, "step_page_faults");
+  const auto median = Median(values.before.empty() ? values.all : values.before);
+  constexpr double kMax = 1e12;  // more is damage
+  return median && *median >= 0 && *median <= kMax ? std::llround(*median) : -1;
 }
 
 std::string MetaText(const simdjson::dom::element& root, std::string_view key) {
@@ -124,6 +149,7 @@ Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics) 
   simdjson::dom::parser parser;
   REPRISE_ASSIGN(const simdjson::dom::element root, ParseElement(parser, file, file.text()));
   CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root),
+                   .untraced_page_faults = UntracedPageFaults(root),
                    .machine = {},
                    .placement = MetaPlacement(root, diagnostics)};
   meta.machine.processor = MetaText(root, "processor");
