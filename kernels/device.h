@@ -196,6 +196,9 @@ class Device {
   // The libraries that do the same on this device (kernels/baseline.h); `settings` name some of
   // them.
   [[nodiscard]] virtual Baselines OpenBaselines(const BackendSettings& settings) const;
+  // Before each iteration, while nothing runs. `page_faults`: of the recorded process in the steps
+  // that are replayed; -1: unknown. The host backend makes as many, if a library supplies results.
+  virtual void BeginIteration(std::int64_t /*page_faults*/) {}
   // Uncertainty of the device clock's mapping to MonotonicNs.
   [[nodiscard]] virtual std::int64_t clock_uncertainty_ns() const = 0;
 

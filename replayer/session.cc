@@ -184,6 +184,11 @@ Status Session::UseProvider(const OperatorProvider& provider) {
   if (!taken.empty()) {
     plan_.diagnostics = Without(plan_.diagnostics, taken);
   }
+  if (const std::int64_t page_faults = RecordedPageFaults(); page_faults > 0) {
+    plan_.diagnostics.Count("page_faults", {}, static_cast<std::uint64_t>(page_faults));
+  } else if (page_faults < 0) {
+    plan_.diagnostics.Count("page_faults_unknown");
+  }
   return {};
 }
 
@@ -331,6 +336,9 @@ Status Session::Iterate() {
     if (memory_ != nullptr && iteration > 0) {
       REPRISE_TRY(memory_->Restore(iteration));
     }
+    if (device_ != nullptr) {
+      device_->BeginIteration(RecordedPageFaults());
+    }
     REPRISE_TRY(communicator_.Barrier());
     engine_->WaitUntil(MonotonicNs() + skew_ns);
     const std::int32_t warmups = total - options.iterations;
@@ -355,6 +363,14 @@ Status Session::Iterate() {
   REPRISE_TRY(CheckValues(total));
   // While a rank is still at work all watchdogs answer.
   return communicator_.Barrier();
+}
+
+// In one iteration; -1: unknown.
+std::int64_t Session::RecordedPageFaults() const {
+  const TraceMetadata& metadata = graph_->metadata();
+  return metadata.untraced_page_faults < 0
+             ? -1
+             : metadata.untraced_page_faults * static_cast<std::int64_t>(metadata.steps.size());
 }
 
 Status Session::CheckValues(std::int32_t iteration) {

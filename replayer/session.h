@@ -69,6 +69,7 @@ class Session {
   Result<std::int64_t> StagingChunkBytes();  // collective
   Result<std::int64_t> StartSkewNs();
   Status Iterate();
+  [[nodiscard]] std::int64_t RecordedPageFaults() const;
   Status CheckValues(std::int32_t iteration);
   [[nodiscard]] Watchdog::Callbacks WatchdogCallbacks();
   Result<RunManifest> MakeManifest();

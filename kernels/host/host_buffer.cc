@@ -18,21 +18,29 @@ struct HostBuffer::Memory {
   std::unique_ptr<void, Free> whole;
   std::byte* data = nullptr;
   std::int64_t bytes = 0;
-  bool has_aliases = false;
+  std::shared_ptr<FreshMemory> fresh;  // null: no aliases
   // The alias that has adopted a library's bytes, and those bytes.
   const HostBuffer* adopter = nullptr;
   std::byte* adopted = nullptr;
   std::int64_t adopted_bytes = 0;
   std::shared_ptr<void> owner;
+
+  void FreeAdopted() {
+    if (owner != nullptr && owner.use_count() == 1) {
+      fresh->BeforeFree(adopted, adopted_bytes);
+    }
+    owner.reset();
+  }
 };
 
-Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes, bool has_aliases) {
+Result<std::unique_ptr<HostBuffer>> HostBuffer::Allocate(std::int64_t bytes,
+                                                         std::shared_ptr<FreshMemory> fresh) {
   if (bytes < 0) {
     return UsageError("a buffer of negative size was asked for");
   }
   auto memory = std::make_shared<Memory>();
   memory->bytes = bytes;
-  memory->has_aliases = has_aliases;
+  memory->fresh = std::move(fresh);
   std::size_t room = static_cast<std::size_t>(bytes) + kCacheLineBytes;
   memory->whole.reset(std::calloc(room, 1));  // untouched pages then cost nothing
   void* first = memory->whole.get();
@@ -53,8 +61,9 @@ std::int64_t HostBuffer::size_bytes() const {
 std::byte* HostBuffer::host_data() { return HasAdopted() ? memory_->adopted : memory_->data; }
 
 std::unique_ptr<Buffer> HostBuffer::Alias(bool only_tasks) {
-  return memory_->has_aliases ? std::unique_ptr<Buffer>(new HostBuffer(memory_, true, only_tasks))
-                              : nullptr;
+  return memory_->fresh == nullptr
+             ? nullptr
+             : std::unique_ptr<Buffer>(new HostBuffer(memory_, true, only_tasks));
 }
 
 void HostBuffer::AddUser() { users_left_ = ++users_; }
@@ -66,7 +75,7 @@ void HostBuffer::UserIsDone() {
   users_left_ = users_;  // the next iteration begins after all of this one's tasks
   if (only_tasks_ && HasAdopted()) {
     memory_->adopter = nullptr;
-    memory_->owner.reset();
+    memory_->FreeAdopted();
   }
 }
 
@@ -74,6 +83,7 @@ bool HostBuffer::Adopt(std::byte* data, std::int64_t bytes, std::shared_ptr<void
   if (!aliased_) {
     return false;
   }
+  memory_->FreeAdopted();
   memory_->adopter = this;
   memory_->adopted = data;
   memory_->adopted_bytes = bytes;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kernels/device.h"
+#include "kernels/host/fresh_memory.h"
 
 namespace reprise {
 
@@ -12,9 +13,10 @@ namespace reprise {
 // Not thread-safe: streams and events order adoptions and reads.
 class HostBuffer final : public Buffer {
  public:
-  // Zeros; environment error if there is not so much memory. `has_aliases`: a library may supply
-  // results.
-  static Result<std::unique_ptr<HostBuffer>> Allocate(std::int64_t bytes, bool has_aliases);
+  // Zeros; environment error if there is not so much memory. With `fresh` a library may supply
+  // results: the buffer has aliases, and their memory is freed by way of it.
+  static Result<std::unique_ptr<HostBuffer>> Allocate(std::int64_t bytes,
+                                                      std::shared_ptr<FreshMemory> fresh);
   [[nodiscard]] std::int64_t size_bytes() const override;
   [[nodiscard]] std::byte* host_data() override;
   [[nodiscard]] std::unique_ptr<Buffer> Alias(bool only_tasks) override;

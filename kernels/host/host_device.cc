@@ -40,6 +40,7 @@ class HostDevice : public Device {
     if (torch_ != nullptr) {
       info_.driver += (info_.driver.empty() ? "" : "; ") + torch_->description();
       info_.kernels = kTorchKernels;
+      fresh_ = std::make_shared<FreshMemory>();
     }
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
@@ -53,7 +54,7 @@ class HostDevice : public Device {
   }
 
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
-    return HostBuffer::Allocate(bytes, torch_ != nullptr);
+    return HostBuffer::Allocate(bytes, fresh_);
   }
 
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
@@ -72,6 +73,12 @@ class HostDevice : public Device {
     }
     return UsageError("an OpenCL kernel (" + std::get<DeviceKernel>(launch).program +
                       ") cannot run on the host backend");
+  }
+
+  void BeginIteration(std::int64_t page_faults) override {
+    if (fresh_ != nullptr && page_faults >= 0) {
+      fresh_->BeginIteration(page_faults);
+    }
   }
 
   [[nodiscard]] std::int64_t clock_uncertainty_ns() const override { return 0; }
@@ -112,6 +119,7 @@ class HostDevice : public Device {
   DeviceInfo info_;
   std::shared_ptr<const Blas> blas_;
   std::shared_ptr<const TorchProvider> torch_;
+  std::shared_ptr<FreshMemory> fresh_;  // with torch_
   HostLowering lowering_;
 };
 
