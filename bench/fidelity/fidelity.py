@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How near replays come to PyTorch's untraced step, for twenty networks, on one core.
+"""How near replays come to PyTorch's untraced step, for twenty networks on one core, or four on two ranks.
 
-    bench/fidelity/fidelity.py [--networks lora,swin,…] [--rounds 3] [--seconds 10] [--results DIRECTORY] [--json]
-                               [--kernels torch|reprise] [--core 1] [-- REPLAY OPTIONS]
+    bench/fidelity/fidelity.py [--networks lora,swin,… | --distributed] [--rounds 3] [--seconds 10] [--results DIRECTORY]
+                               [--json] [--kernels torch|reprise] [--core 1] [-- REPLAY OPTIONS]
 
 A round captures each network's step anew, converts it, and lets PyTorch's untraced steps and the replay take turns on one core
 (turns.py). Results stay in DIRECTORY, so that a second call goes on where the first one ended. Exit code 1 if a network
@@ -74,19 +74,21 @@ def chosen(text):
             names.append(word)
     for name in names:
         if networks.find(name) is None:
-            fail(f"--networks: no network {name}; it has {', '.join(one.name for one in networks.SUITE)},"
-                 " and takes FILE.py:FUNCTION", code=2)
+            fail(f"--networks: no network {name}; it has"
+                 f" {', '.join(one.name for one in (*networks.SUITE, *networks.DISTRIBUTED))}, and takes FILE.py:FUNCTION", code=2)
     return names
 
 
 def parse(own):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", help="names, or FILE.py:FUNCTION, with commas between (default: all of the suite)")
-    parser.add_argument("--list", action="store_true", help="print the suite and end")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--networks", help="names, or FILE.py:FUNCTION, with commas between (default: all of one rank)")
+    which.add_argument("--distributed", action="store_true", help="those of two ranks, on two cores")
+    parser.add_argument("--list", action="store_true", help="print the names of all and end")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10, help="of replay in a round (default: 10)")
     parser.add_argument("--block", type=float, default=1, help="seconds of a turn (default: 1)")
-    parser.add_argument("--core", type=int, default=1, help="on which both run (default: 1)")
+    parser.add_argument("--core", type=int, default=1, help="on which both run; further ranks on the next ones (default: 1)")
     parser.add_argument("--kernels", choices=("torch", "reprise"), default="torch", help="whose operators replay")
     parser.add_argument("--results", default=str(ROOT / "build/fidelity"), help="directory (default: build/fidelity)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
@@ -129,10 +131,11 @@ def main():
         own, options = own[:own.index("--")], own[own.index("--") + 1:]
     args = parse(own)
     if args.list:
-        for one in networks.SUITE:
+        for one in (*networks.SUITE, *networks.DISTRIBUTED):
             print(f"{one.name:15} {one.about}")
         return 0
-    names = chosen(args.networks) if args.networks else [one.name for one in networks.SUITE]
+    suite = networks.DISTRIBUTED if args.distributed else networks.SUITE
+    names = chosen(args.networks) if args.networks else [one.name for one in suite]
     if not pathlib.Path(args.reprise).is_file():
         fail(f"no program {args.reprise}; scripts/build makes it, --reprise names another")
     args.python = args.python or own_python()

@@ -2,10 +2,12 @@
 """A network's steps in PyTorch, for fidelity.py: one thread, the same step over and over.
 
     steps.py NETWORK capture DIRECTORY    traces three steps, as reprise_capture.py does
-    steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds for each
+    steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds for each, of rank 0
 
+A network of several ranks needs a process of each, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 NETWORK is a name of networks/, or FILE.py:FUNCTION[:NAME=NUMBER,…]: FUNCTION(NAME=…) returns the step, a function without arguments."""
 import importlib.util
+import os
 import pathlib
 import sys
 import time
@@ -24,6 +26,10 @@ def capture_module():
     return module
 
 
+def rank():
+    return int(os.environ.get("RANK", 0))
+
+
 def capture(step, directory):
     trace = capture_module().start(directory, steps=(WARMUP, WARMUP + TRACED - 1))
     for _ in range(2 * WARMUP):
@@ -34,7 +40,7 @@ def capture(step, directory):
 def steps(step, file):
     for _ in range(WARMUP):
         step()
-    with open(file, "w", encoding="utf-8", buffering=1) as out:
+    with open(file if rank() == 0 else os.devnull, "w", encoding="utf-8", buffering=1) as out:
         while True:
             begin = time.monotonic()
             step()
@@ -45,7 +51,9 @@ def main():
     import torch
     network, what, target = sys.argv[1:]
     torch.set_num_threads(1)
-    torch.manual_seed(0)
+    torch.manual_seed(rank())
+    if networks.find(network).ranks > 1:
+        torch.distributed.init_process_group("gloo")
     {"capture": capture, "steps": steps}[what](networks.build(network), target)
 
 

@@ -2,9 +2,11 @@
 """bench/fidelity without PyTorch: the table of networks, results that are resumed, and sums that a reader can check by hand."""
 import ast
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,16 +17,35 @@ import results  # noqa: E402
 import turns  # noqa: E402
 
 
-def row(error, untraced_s=0.1):
+def row(error, untraced_s=0.1, exposed_s=0):
     return {"steps": 9, "iterations": 9, "untraced_s": untraced_s, "replayed_s": untraced_s * (1 + error), "step_error": error,
-            "fastest_tenth_error": error, "work_error": error, "real": 1.0, "stretch": 1.0}
+            "fastest_tenth_error": error, "work_error": error, "real": 1.0, "stretch": 1.0, "exposed_recorded_s": exposed_s,
+            "exposed_replayed_s": exposed_s / 2}
+
+
+def state_of(pid):
+    """"T": stopped."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "Z"
+
+
+def wait_until(holds):
+    """Up to a minute, on a busy machine."""
+    for _ in range(6000):
+        if holds():
+            return
+        time.sleep(0.01)
+    raise AssertionError("did not come to hold")
 
 
 class FidelitySuite(unittest.TestCase):
     def test_twenty_networks_have_a_function_each(self):
         self.assertEqual(len(networks.SUITE), 20)
         self.assertEqual(len({one.name for one in networks.SUITE}), 20)
-        for one in networks.SUITE:
+        self.assertEqual(len({one.name for one in networks.DISTRIBUTED}), 8)
+        for one in (*networks.SUITE, *networks.DISTRIBUTED):
             tree = ast.parse((SUITE / "networks" / f"{one.file}.py").read_text())
             self.assertIn(one.function, [node.name for node in tree.body if isinstance(node, ast.FunctionDef)], one.name)
 
@@ -66,12 +87,45 @@ class FidelitySuite(unittest.TestCase):
     def test_a_round_leaves_out_what_was_interrupted(self):
         report = {"iteration_step_ns": [110e6] * 8 + [1.2e9], "step_time_untraced_ns": 50e6, "coverage": {"real": 0.995},
                   "classes": [{"name": "gemm", "replayed_ns": 60e6}, {"name": "comm", "replayed_ns": 9e9}],
-                  "fidelity": {"untraced_work_error": 0.5}}
+                  "fidelity": {"untraced_work_error": 0.5, "overlap": [
+                      {"rank": 0, "recorded_exposed_ns": 4e6, "replayed_exposed_ns": 2e6},
+                      {"rank": 0, "recorded_exposed_ns": 1e6, "replayed_exposed_ns": 0},
+                      {"rank": 1, "recorded_exposed_ns": 3e6, "replayed_exposed_ns": 1e6}]}}
         got = turns.row_of([0.1] * 5 + [1.1], report, block=1)
         self.assertEqual((got["steps"], got["iterations"]), (5, 8))
         self.assertAlmostEqual(got["step_error"], 0.1)
         self.assertAlmostEqual(got["work_error"], -0.25)  # the untraced step takes twice as long as beside the capture
         self.assertAlmostEqual(got["stretch"], 1 - 0.01 / 0.06)
+        self.assertAlmostEqual(got["exposed_recorded_s"], 4e-3)  # of a rank
+        self.assertAlmostEqual(got["exposed_replayed_s"], 1.5e-3)
+
+    def test_exposed_transfers_stand_in_tables_of_several_ranks(self):
+        self.assertNotIn("exposed", results.table({"a": results.of_network([row(0.1)])}))
+        text = results.table({"a": results.of_network([row(0.1)]), "b": results.of_network([row(0.1, exposed_s=0.004)])})
+        self.assertIn("| exposed transfers, recorded and replayed |", text)
+        self.assertIn("| 4.0 ms, 2.0 ms |", text)
+        self.assertEqual(len({line.count("|") for line in text.splitlines() if line.startswith("|")}), 1)
+
+    def test_a_program_is_stopped_with_its_descendants(self):
+        shell = "sleep 60 & sleep 60 & wait"
+        program = turns.Program([subprocess.Popen(["bash", "-c", shell]), subprocess.Popen(["sleep", "60"])])
+        try:
+            wait_until(lambda: len(program.family()) == 4)
+            program.signal(signal.SIGSTOP)
+            wait_until(lambda: [state_of(pid) for pid in program.family()] == ["T"] * 4)
+            self.assertIsNone(program.returncode())
+            program.signal(signal.SIGCONT)
+            wait_until(lambda: "T" not in [state_of(pid) for pid in program.family()])
+            family = program.family()
+        finally:
+            program.end()
+        self.assertEqual(program.returncode(), -signal.SIGKILL)
+        wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}/task").exists() and state_of(pid) != "Z" for pid in family))
+
+    def test_a_program_has_ended_well_when_all_its_processes_have(self):
+        program = turns.Program([subprocess.Popen(["true"]), subprocess.Popen(["true"])])
+        wait_until(lambda: program.returncode() is not None)
+        self.assertEqual(program.returncode(), 0)
 
     def test_the_step_of_median_duration_is_replayed(self):
         self.assertEqual(turns.middle_step({"traced_steps": [2, 3, 4], "step_seconds": [1, 1, 9, 5, 7]}), 2)

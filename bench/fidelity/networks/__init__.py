@@ -14,6 +14,7 @@ class Network(NamedTuple):
     file: str  # of this folder
     function: str
     about: str
+    ranks: int = 1
 
 
 SUITE = (
@@ -39,10 +40,16 @@ SUITE = (
     Network("vocabulary", "language", "vocabulary", "a large vocabulary (64 k tokens, GPT-2)"),
 )
 
+# Of two ranks.
+DISTRIBUTED = tuple(
+    Network(f"{network}_{how}", "distributed", f"{network}_{how}", f"{about}, {title}", ranks=2)
+    for network, about in (("llama", "small Llama"), ("gpt2", "GPT-2"), ("vit", "ViT"), ("convnext", "ConvNeXt"))
+    for how, title in (("ddp", "data-parallel"), ("fsdp", "fully sharded")))
+
 
 def find(name):
     """The network of that name, or FILE.py:FUNCTION[:NAME=NUMBER,…] of the user's; None if there is none."""
-    for network in SUITE:
+    for network in (*SUITE, *DISTRIBUTED):
         if network.name == name:
             return network
     file, colon, function = name.partition(":")

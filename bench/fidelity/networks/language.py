@@ -23,8 +23,8 @@ def small_gpt2(layers=4, hidden=256, words=4000):
         embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=1, eos_token_id=2))
 
 
-def next_token_step(model, optimizer, batch=2, length=128):
-    words = model.config.vocab_size
+def next_token_step(model, optimizer, batch=2, length=128, words=None):
+    words = words or model.config.vocab_size
 
     def loss():
         ids = tokens(batch, length, words)

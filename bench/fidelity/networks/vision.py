@@ -22,19 +22,27 @@ def swin():
     return with_adamw(torchvision.models.swin_t(weights=None, num_classes=10), 1, 3, 112, 112)
 
 
+def small_vit():
+    return torchvision.models.VisionTransformer(
+        image_size=64, patch_size=8, num_layers=4, num_heads=4, hidden_dim=256, mlp_dim=1024, num_classes=10)
+
+
 def vit():
-    return with_adamw(torchvision.models.VisionTransformer(
-        image_size=64, patch_size=8, num_layers=4, num_heads=4, hidden_dim=256, mlp_dim=1024, num_classes=10), 4, 3, 64, 64)
+    return with_adamw(small_vit(), 4, 3, 64, 64)
 
 
 def mobilenet():
     return classifier_step(torchvision.models.mobilenet_v3_small(weights=None, num_classes=10), 8, 3, 96, 96)
 
 
-def convnext():
+def small_convnext():
     blocks = torchvision.models.convnext.CNBlockConfig
-    return with_adamw(torchvision.models.ConvNeXt(
-        [blocks(48, 96, 2), blocks(96, 192, 2), blocks(192, 384, 3), blocks(384, None, 2)], num_classes=10), 4, 3, 64, 64)
+    return torchvision.models.ConvNeXt(
+        [blocks(48, 96, 2), blocks(96, 192, 2), blocks(192, 384, 3), blocks(384, None, 2)], num_classes=10)
+
+
+def convnext():
+    return with_adamw(small_convnext(), 4, 3, 64, 64)
 
 
 def video():
