@@ -159,7 +159,7 @@ struct DeviceInfo {
   // Buffers are memory of this process, and launches are HostTasks, copies and fills. Else launches
   // are DeviceKernels, copies and fills.
   bool memory_is_host = false;
-  // Whose kernels run, for reports: "Reprise's, by OpenCL".
+  // Whose kernels run, for reports: "Reprise's own, by OpenCL".
   std::string kernels;
   bool fp16 = false;
   bool fp64 = false;

@@ -2,13 +2,14 @@
 """A network's steps in PyTorch, for fidelity.py: one thread, the same step over and over.
 
     steps.py NETWORK capture DIRECTORY    traces three steps, as reprise_capture.py does
-    steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds for each, of rank 0
+    steps.py NETWORK steps FILE           untraced steps until it is killed; a line of seconds and page faults for each, of rank 0
 
 A network of several ranks needs a process of each, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 NETWORK is a name of networks/, or FILE.py:FUNCTION[:NAME=NUMBER,…]: FUNCTION(NAME=…) returns the step, a function without arguments."""
 import importlib.util
 import os
 import pathlib
+import resource
 import sys
 import time
 
@@ -24,6 +25,10 @@ def capture_module():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def rank():
@@ -42,9 +47,10 @@ def steps(step, file):
         step()
     with open(file if rank() == 0 else os.devnull, "w", encoding="utf-8", buffering=1) as out:
         while True:
-            begin = time.monotonic()
+            faults, begin = page_faults(), time.monotonic()
             step()
-            out.write(f"{time.monotonic() - begin}\n")
+            seconds = time.monotonic() - begin
+            out.write(f"{seconds} {page_faults() - faults}\n")
 
 
 def main():

@@ -117,7 +117,7 @@ def take_turns(args, torch, replay):
 
 def uninterrupted(seconds, block):
     """What was stopped takes at least a block longer."""
-    limit = statistics.median(seconds) + block / 2
+    limit = min(seconds) + block / 2
     return [value for value in seconds if value < limit]
 
 
@@ -128,7 +128,7 @@ def middle_step(meta):
 
 
 def in_turn(args, network, ranks, trace, chosen, step_seconds, directory):
-    """One replay beside PyTorch's untraced steps: seconds of these, and the replay's report."""
+    """One replay beside PyTorch's untraced steps: seconds and page faults of each of these, and the replay's report."""
     times, log_file = directory / "steps", directory / "log"
     programs = []
     try:
@@ -153,7 +153,8 @@ def in_turn(args, network, ranks, trace, chosen, step_seconds, directory):
         for program in programs:
             program.end()
     report = json.loads(run(args, [args.reprise, "report", directory / "run", "--json"]))
-    return [float(line) for line in times.read_text().splitlines()[LEFT_OUT:]], report
+    lines = [line.split() for line in times.read_text().splitlines()[LEFT_OUT:]]
+    return [(float(seconds), int(page_faults)) for seconds, page_faults in lines], report
 
 
 def capture_steps(args, network, ranks, capture):
@@ -182,7 +183,8 @@ def one_round(args, network, directory):
 
 
 def row_of(steps, report, block):
-    steps = uninterrupted(steps, block)
+    page_faults = statistics.mean(count for _, count in steps)
+    steps = uninterrupted([seconds for seconds, _ in steps], block)
     replayed = uninterrupted([ns * 1e-9 for ns in report["iteration_step_ns"]], block)
     untraced_s, replayed_s = statistics.median(steps), statistics.median(replayed)
     # How much longer an untraced step takes now than it took beside the capture.
@@ -194,6 +196,9 @@ def row_of(steps, report, block):
         "fastest_tenth_error": fastest_tenth(replayed) / fastest_tenth(steps) - 1,
         "work_error": (1 + report["fidelity"]["untraced_work_error"]) / slower - 1,
         "real": report["coverage"]["real"],
+        # A step's, the mean, and those that the recording had: another process's, so chance differs.
+        "page_faults": page_faults,
+        "recorded_page_faults": report["diagnostics"].get("diagnostic.page_faults", 0),
         # The factor of --stretch with which all work would fill up the step.
         "stretch": 1 + (untraced_s - replayed_s) / work_s,
         # Of a rank, the mean; the recording's with tracing. 0 without transfers.

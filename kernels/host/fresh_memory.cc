@@ -15,6 +15,10 @@ namespace {
 // glibc gives larger blocks mappings of their own whatever its settings, here and in the original.
 constexpr std::int64_t kMaxKeptBytes = std::int64_t{32} << 20;
 
+// A call of the system for less would cost more than its pages. glibc returns no less by default
+// (M_TRIM_THRESHOLD).
+constexpr std::int64_t kMinReturnedPages = 32;
+
 // Of a block, what shares no page with others.
 struct WholePages {
   WholePages(void* block, std::size_t block_bytes) : begin(block) {
@@ -53,6 +57,9 @@ void FreshMemory::BeginIteration(std::int64_t page_faults) {
 
 void FreshMemory::BeforeFree(std::byte* data, std::int64_t bytes) {
   const WholePages pages(data, static_cast<std::size_t>(bytes));
+  if (pages.count < kMinReturnedPages) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
   freed_pages_ += pages.count;
   due_pages_ += share_ * static_cast<double>(pages.count);
@@ -61,7 +68,7 @@ void FreshMemory::BeforeFree(std::byte* data, std::int64_t bytes) {
     return;
   }
   const std::int64_t returned = std::min(pages.count, static_cast<std::int64_t>(due_pages_));
-  if (returned > 0) {
+  if (returned >= kMinReturnedPages) {
     due_pages_ -= static_cast<double>(returned);
     const auto length = static_cast<std::size_t>(returned) * pages.page_bytes;
     (void)madvise(pages.begin, length, MADV_DONTNEED);

@@ -16,8 +16,8 @@ namespace reprise {
 // Thread-safe.
 class FreshMemory {
  public:
-  // Before each iteration, while nothing runs. The pages come from all freed results in proportion
-  // to their sizes, which the first iteration finds out; it returns none.
+  // Before each iteration, while nothing runs. The pages come from all freed results of at least
+  // 128 KiB in proportion to their sizes, which the first iteration finds out; it returns none.
   void BeginIteration(std::int64_t page_faults);
   // A result's memory is about to be freed. Its contents may be lost.
   void BeforeFree(std::byte* data, std::int64_t bytes);

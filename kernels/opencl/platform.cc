@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "core/kernel_origin.h"
 #include "core/metrics.h"
 #include "kernels/opencl/opencl_device.h"
 
@@ -149,7 +150,7 @@ Result<std::vector<cl::Device>> EnumerateClDevices() {
 DeviceInfo DescribeClDevice(const cl::Device& device) {
   DeviceInfo info;
   info.backend = kOpenClBackend;
-  info.kernels = "Reprise's, by OpenCL";
+  info.kernels = std::string(kOwnKernelsPrefix) + ", by OpenCL";
   // Fields that a driver does not report stay as they are.
   (void)CatchCl("describing a device", [&] {
     info.name = Trimmed(device.getInfo<CL_DEVICE_NAME>());

@@ -103,6 +103,19 @@ TEST(TracingCost, AddsUpToTheUntracedStepWhereThatIsNear) {
   EXPECT_NEAR(EstimateTracingCost(recording.rank).PerCall() * calls, measured_ns, calls);
 }
 
+TEST(TracingCost, ComparesTheMedianStepWithTheUntracedOne) {
+  Recording recording;
+  const std::int64_t step_ns = recording.rank.steps[0].duration_ns / 3;
+  const double measured_ns = static_cast<double>(3 * step_ns - Recording::UntracedNs()) / 3;
+  recording.rank.steps.assign(3, recording.rank.steps[0]);
+  recording.rank.steps[0].duration_ns = 5 * step_ns;  // held up
+  recording.rank.steps[1].duration_ns = step_ns;
+  recording.rank.steps[2].duration_ns = step_ns - std::llround(0.1 * measured_ns);
+  const double calls = 4.0 * kTracedLayers / 3;
+  recording.rank.meta.untraced_step_ns = step_ns - std::llround(1.25 * measured_ns);
+  EXPECT_NEAR(EstimateTracingCost(recording.rank).PerCall() * calls, 1.25 * measured_ns, calls);
+}
+
 TEST(TracingCost, NeverTakesMoreThanThereIsAndOwesTheRest) {
   Recording recording;
   const TracingCost tenfold{10.0 * (kBegin + kEnd), 20.0 * kHalf};

@@ -86,12 +86,14 @@ class FidelitySuite(unittest.TestCase):
 
     def test_a_round_leaves_out_what_was_interrupted(self):
         report = {"iteration_step_ns": [110e6] * 8 + [1.2e9], "step_time_untraced_ns": 50e6, "coverage": {"real": 0.995},
-                  "classes": [{"name": "gemm", "replayed_ns": 60e6}, {"name": "comm", "replayed_ns": 9e9}],
+                  "diagnostics": {"diagnostic.page_faults": 70}, "classes": [{"name": "gemm", "replayed_ns": 60e6}, {"name": "comm", "replayed_ns": 9e9}],
                   "fidelity": {"untraced_work_error": 0.5, "overlap": [
                       {"rank": 0, "recorded_exposed_ns": 4e6, "replayed_exposed_ns": 2e6},
                       {"rank": 0, "recorded_exposed_ns": 1e6, "replayed_exposed_ns": 0},
                       {"rank": 1, "recorded_exposed_ns": 3e6, "replayed_exposed_ns": 1e6}]}}
-        got = turns.row_of([0.1] * 5 + [1.1], report, block=1)
+        got = turns.row_of([(0.1, 60)] * 5 + [(1.1, 90)], report, block=1)
+        self.assertAlmostEqual(got["page_faults"], 65)
+        self.assertEqual(got["recorded_page_faults"], 70)
         self.assertEqual((got["steps"], got["iterations"]), (5, 8))
         self.assertAlmostEqual(got["step_error"], 0.1)
         self.assertAlmostEqual(got["work_error"], -0.25)  # the untraced step takes twice as long as beside the capture

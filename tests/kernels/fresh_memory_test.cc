@@ -38,12 +38,12 @@ class FreshMemoryTest : public ::testing::Test {
 };
 
 TEST_F(FreshMemoryTest, ReturnsAsManyAsRecordedFromTheSecondIterationOn) {
-  for (const std::int64_t expected : {0, 30, 30}) {
-    fresh_.BeginIteration(30);
-    EXPECT_EQ(Returned({40, 1, 1, 18, 60}), expected);
+  for (const std::int64_t expected : {0, 300, 300}) {
+    fresh_.BeginIteration(300);
+    EXPECT_EQ(Returned({400, 1, 31, 40, 40, 120}), expected);
   }
   fresh_.BeginIteration(0);
-  EXPECT_EQ(Returned({40, 1, 1, 18, 60}), 0);
+  EXPECT_EQ(Returned({400, 1, 31, 40, 40, 120}), 0);
 }
 
 TEST_F(FreshMemoryTest, CountsLargeBlocksThatTheAllocatorReturnsByItself) {
@@ -56,13 +56,13 @@ TEST_F(FreshMemoryTest, CountsLargeBlocksThatTheAllocatorReturnsByItself) {
 
 TEST_F(FreshMemoryTest, ReturnsNoMoreThanThereIs) {
   fresh_.BeginIteration(1000);
-  EXPECT_EQ(Returned({4, 8}), 0);
+  EXPECT_EQ(Returned({40, 80}), 0);
   fresh_.BeginIteration(1000);
-  EXPECT_EQ(Returned({4, 8}), 12);
+  EXPECT_EQ(Returned({40, 80}), 120);
 }
 
 TEST_F(FreshMemoryTest, LeavesPagesAloneThatOthersShare) {
-  const std::int64_t bytes = 3 * page_;
+  const std::int64_t bytes = 40 * page_;
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(page_, bytes)));
   for (int iteration = 0; iteration < 2; ++iteration) {
@@ -72,8 +72,8 @@ TEST_F(FreshMemoryTest, LeavesPagesAloneThatOthersShare) {
   }
   EXPECT_EQ(memory.get()[page_ - 1], std::byte{1});
   EXPECT_EQ(memory.get()[page_], std::byte{0});
-  EXPECT_EQ(memory.get()[2 * page_ - 1], std::byte{0});
-  EXPECT_EQ(memory.get()[2 * page_], std::byte{1});
+  EXPECT_EQ(memory.get()[39 * page_ - 1], std::byte{0});
+  EXPECT_EQ(memory.get()[39 * page_], std::byte{1});
   fresh_.BeforeFree(memory.get() + 64, 128);  // not a whole page
   EXPECT_EQ(memory.get()[64], std::byte{1});
 }

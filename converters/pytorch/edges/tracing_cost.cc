@@ -32,19 +32,27 @@ struct Callees {
   std::int32_t count = 0;
 };
 
-// By the shortest step: what else made another one longer is not the tracing's doing.
+// The untraced step is a median, so the traced one is too.
+std::int64_t MedianStepNs(const std::vector<Step>& steps) {
+  std::vector<std::int64_t> durations_ns;
+  durations_ns.reserve(steps.size());
+  for (const Step& step : steps) {
+    durations_ns.push_back(step.duration_ns);
+  }
+  std::sort(durations_ns.begin(), durations_ns.end());
+  const std::size_t middle = durations_ns.size() / 2;
+  return durations_ns.size() % 2 == 1 ? durations_ns[middle]
+                                      : (durations_ns[middle - 1] + durations_ns[middle]) / 2;
+}
+
 double Scale(const RankCapture& rank, double cost_per_call_ns) {
   if (rank.meta.untraced_step_ns <= 0 || rank.steps.empty()) {
     return 1;
   }
-  std::int64_t traced_ns = INT64_MAX;
-  for (const Step& step : rank.steps) {
-    traced_ns = std::min(traced_ns, step.duration_ns);
-  }
   const double calls =
       static_cast<double>(rank.list.operations.size()) / static_cast<double>(rank.steps.size());
-  const double scale =
-      static_cast<double>(traced_ns - rank.meta.untraced_step_ns) / (cost_per_call_ns * calls);
+  const double scale = static_cast<double>(MedianStepNs(rank.steps) - rank.meta.untraced_step_ns) /
+                       (cost_per_call_ns * calls);
   return scale >= 1 / kMaxScale && scale <= kMaxScale ? scale : 1;
 }
 
