@@ -63,6 +63,8 @@ def of_network(rows):
         "work_error": statistics.median(row["work_error"] for row in rows),
         "real": min(row["real"] for row in rows),
         "stretch": statistics.median(row["stretch"] for row in rows),
+        "page_faults": statistics.median(row["page_faults"] for row in rows),
+        "recorded_page_faults": statistics.median(row["recorded_page_faults"] for row in rows),
         "exposed_recorded_s": statistics.median(row["exposed_recorded_s"] for row in rows),
         "exposed_replayed_s": statistics.median(row["exposed_replayed_s"] for row in rows),
     }
@@ -87,12 +89,13 @@ def percent(value):
 def table(networks):
     """Markdown. Every row of all that have a result, then of all."""
     exposed = any(one["exposed_recorded_s"] > 0 for one in networks.values())
-    lines = ["| network | rounds | untraced | step, median | worst round | rounds within 10 % | fastest tenth | work | real |"
-             + (" exposed transfers, recorded and replayed |" if exposed else ""), "|---|---|---|---|---|---|---|---|---|" + "---|" * exposed]
+    lines = ["| network | rounds | untraced | step, median | worst round | rounds within 10 % | fastest tenth | work | real"
+             " | page faults, PyTorch's and recorded |" + (" exposed transfers, recorded and replayed |" if exposed else ""),
+             "|---|---|---|---|---|---|---|---|---|---|" + "---|" * exposed]
     for name, one in networks.items():
         lines.append(f"| {name} | {one['rounds']} | {1e3 * one['untraced_s']:.0f} ms | {percent(one['step_error'])}"
                      f" | {percent(one['worst'])} | {one['within_tenth']} | {percent(one['fastest_tenth_error'])}"
-                     f" | {percent(one['work_error'])} | {100 * one['real']:.1f} % |"
+                     f" | {percent(one['work_error'])} | {100 * one['real']:.1f} % | {one['page_faults']:.0f}, {one['recorded_page_faults']:.0f} |"
                      + (f" {1e3 * one['exposed_recorded_s']:.1f} ms, {1e3 * one['exposed_replayed_s']:.1f} ms |" if exposed else ""))
     every = of_all(networks)
     lines += ["", f"{every['networks']} networks: median of the absolute errors {100 * every['median']:.1f} %, worst"

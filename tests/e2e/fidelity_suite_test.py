@@ -19,7 +19,8 @@ import turns  # noqa: E402
 
 def row(error, untraced_s=0.1, exposed_s=0):
     return {"steps": 9, "iterations": 9, "untraced_s": untraced_s, "replayed_s": untraced_s * (1 + error), "step_error": error,
-            "fastest_tenth_error": error, "work_error": error, "real": 1.0, "stretch": 1.0, "exposed_recorded_s": exposed_s,
+            "fastest_tenth_error": error, "work_error": error, "real": 1.0, "stretch": 1.0, "page_faults": 7,
+            "recorded_page_faults": 8, "exposed_recorded_s": exposed_s,
             "exposed_replayed_s": exposed_s / 2}
 
 
@@ -105,7 +106,7 @@ class FidelitySuite(unittest.TestCase):
         self.assertNotIn("exposed", results.table({"a": results.of_network([row(0.1)])}))
         text = results.table({"a": results.of_network([row(0.1)]), "b": results.of_network([row(0.1, exposed_s=0.004)])})
         self.assertIn("| exposed transfers, recorded and replayed |", text)
-        self.assertIn("| 4.0 ms, 2.0 ms |", text)
+        self.assertIn("| 7, 8 | 4.0 ms, 2.0 ms |", text)
         self.assertEqual(len({line.count("|") for line in text.splitlines() if line.startswith("|")}), 1)
 
     def test_a_program_is_stopped_with_its_descendants(self):
