@@ -14,7 +14,7 @@ struct CaptureMeta {
   // Median of `step_seconds` over the steps not in `traced_steps`, without the first two (warm-up).
   // -1 if the file lacks them or no step is left.
   std::int64_t untraced_step_ns = -1;
-  // Likewise of `step_page_faults`, over the steps before the traced ones if there are any.
+  // The mean of `step_page_faults`, of these steps those before the traced ones if there are any.
   std::int64_t untraced_page_faults = -1;
   // "processor", "device", "torch", "threads", "cores"; each may be absent.
   RecordedMachine machine;
