@@ -26,17 +26,16 @@ class BufferBindings : public HostBindings {
                                             static_cast<std::size_t>(it->second->size_bytes()));
   }
   [[nodiscard]] const Blas* blas() const override { return blas_.get(); }
-  // Visits each buffer once: when the task is made (AddUser) and when it has run (UserIsDone).
-  template <typename Each>
-  void ForEachUsed(const Each& each) const {
-    for (auto it = buffers_.begin(); it != buffers_.end(); ++it) {
-      const bool first = std::find_if(buffers_.begin(), it, [&](const auto& entry) {
-                           return entry.second == it->second;
-                         }) == it;
-      if (auto* buffer = first ? dynamic_cast<HostBuffer*>(it->second) : nullptr) {
-        each(*buffer);
+  // Each buffer once.
+  [[nodiscard]] std::vector<HostBuffer*> Used() const {
+    std::vector<HostBuffer*> used;
+    for (const auto& [incarnation, any] : buffers_) {
+      auto* buffer = dynamic_cast<HostBuffer*>(any);
+      if (buffer != nullptr && std::find(used.begin(), used.end(), buffer) == used.end()) {
+        used.push_back(buffer);
       }
     }
+    return used;
   }
 
  private:
@@ -95,9 +94,14 @@ Result<std::vector<Launch>> HostLowering::Lower(const Kernel& kernel, const OpCa
     if (auto by_torch = torch_->TaskOrElse(call, context.memory, task.run)) {
       task = std::move(*by_torch);
     }
-    bindings.ForEachUsed([](HostBuffer& buffer) { buffer.AddUser(); });
-    task.after = [bindings = std::move(bindings)] {
-      bindings.ForEachUsed([](HostBuffer& buffer) { buffer.UserIsDone(); });
+    std::vector<HostBuffer*> used = bindings.Used();
+    for (HostBuffer* buffer : used) {
+      buffer->AddUser();
+    }
+    task.after = [used = std::move(used)] {
+      for (HostBuffer* buffer : used) {
+        buffer->UserIsDone();
+      }
     };
   }
   return std::vector<Launch>{std::move(task)};
