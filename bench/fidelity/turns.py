@@ -116,7 +116,7 @@ def take_turns(args, torch, replay):
 
 
 def uninterrupted(seconds, block):
-    """What was stopped takes at least a block longer."""
+    """What was stopped takes at least a block longer than the shortest. Most may have been: the median is no measure."""
     limit = min(seconds) + block / 2
     return [value for value in seconds if value < limit]
 

@@ -25,9 +25,9 @@ class FreshMemory {
  private:
   std::mutex mutex_;
   bool allocator_keeps_ = false;
-  std::int64_t freed_pages_ = 0;  // of this iteration
-  double share_ = 0;              // of them that is returned
-  double due_pages_ = 0;          // of the share, not returned yet; negative: too many were
+  std::int64_t freed_pages_ = 0;  // in this iteration
+  double share_ = 0;              // of freed pages that go back to the system
+  double due_pages_ = 0;          // still to go back; negative: too many went
 };
 
 }  // namespace reprise

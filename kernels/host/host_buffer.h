@@ -14,7 +14,7 @@ namespace reprise {
 class HostBuffer final : public Buffer {
  public:
   // Zeros; environment error if there is not so much memory. With `fresh` a library may supply
-  // results: the buffer has aliases, and their memory is freed by way of it.
+  // results: the buffer has aliases, and `fresh` sees each result before it is freed.
   static Result<std::unique_ptr<HostBuffer>> Allocate(std::int64_t bytes,
                                                       std::shared_ptr<FreshMemory> fresh);
   [[nodiscard]] std::int64_t size_bytes() const override;

@@ -14,6 +14,7 @@ class Network(NamedTuple):
     file: str  # of this folder
     function: str
     about: str
+    arguments: tuple = ()  # of the function
     ranks: int = 1
 
 
@@ -42,7 +43,7 @@ SUITE = (
 
 # Of two ranks.
 DISTRIBUTED = tuple(
-    Network(f"{network}_{how}", "distributed", f"{network}_{how}", f"{about}, {title}", ranks=2)
+    Network(f"{network}_{how}", "distributed", network, f"{about}, {title}", (how,), ranks=2)
     for network, about in (("llama", "small Llama"), ("gpt2", "GPT-2"), ("vit", "ViT"), ("convnext", "ConvNeXt"))
     for how, title in (("ddp", "data-parallel"), ("fsdp", "fully sharded")))
 
@@ -68,4 +69,4 @@ def build(name):
         make = getattr(module, function)
         needed = [one for one in inspect.signature(make).parameters.values() if one.default is one.empty]
         return make(*(0, 1)[:len(needed)], **{key: int(value) for key, value in pairs})
-    return getattr(importlib.import_module(f"{__name__}.{network.file}"), network.function)()
+    return getattr(importlib.import_module(f"{__name__}.{network.file}"), network.function)(*network.arguments)

@@ -1,6 +1,6 @@
-"""Trainings of two ranks, each with one thread on a core of its own: gradients averaged (DDP), or parameters sharded (FSDP).
+"""Trainings of two ranks, each with one thread on a core of its own.
 
-The process group exists: steps.py has joined it. Every rank draws batches of its own."""
+The process group exists: steps.py has joined it. Every rank draws batches of its own. `how` is a key of HOW."""
 import torch
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -10,6 +10,7 @@ from .vision import small_convnext, small_vit, with_adamw
 
 
 def data_parallel(model, _blocks):
+    """Averages gradients."""
     return DistributedDataParallel(model)
 
 
@@ -20,57 +21,34 @@ def sharded(model, blocks):
     return fully_shard(model)
 
 
-def llama(distribute):
+HOW = {"ddp": data_parallel, "fsdp": sharded}
+
+
+def language_model(model, blocks, how):
+    words = model.config.vocab_size
+    model = HOW[how](model, blocks)
+    return next_token_step(model, torch.optim.AdamW(model.parameters(), lr=1e-4), words=words)
+
+
+def classifier(model, blocks, how):
+    return with_adamw(HOW[how](model, blocks), 4, 3, 64, 64)
+
+
+def llama(how):
     model = small_llama()
-    words = model.config.vocab_size
-    model = distribute(model, model.model.layers)
-    return next_token_step(model, torch.optim.AdamW(model.parameters(), lr=1e-4), words=words)
+    return language_model(model, model.model.layers, how)
 
 
-def gpt2(distribute):
+def gpt2(how):
     model = small_gpt2()
-    words = model.config.vocab_size
-    model = distribute(model, model.transformer.h)
-    return next_token_step(model, torch.optim.AdamW(model.parameters(), lr=1e-4), words=words)
+    return language_model(model, model.transformer.h, how)
 
 
-def vit(distribute):
+def vit(how):
     model = small_vit()
-    return with_adamw(distribute(model, model.encoder.layers), 4, 3, 64, 64)
+    return classifier(model, model.encoder.layers, how)
 
 
-def convnext(distribute):
+def convnext(how):
     model = small_convnext()
-    return with_adamw(distribute(model, model.features), 4, 3, 64, 64)
-
-
-def llama_ddp():
-    return llama(data_parallel)
-
-
-def llama_fsdp():
-    return llama(sharded)
-
-
-def gpt2_ddp():
-    return gpt2(data_parallel)
-
-
-def gpt2_fsdp():
-    return gpt2(sharded)
-
-
-def vit_ddp():
-    return vit(data_parallel)
-
-
-def vit_fsdp():
-    return vit(sharded)
-
-
-def convnext_ddp():
-    return convnext(data_parallel)
-
-
-def convnext_fsdp():
-    return convnext(sharded)
+    return classifier(model, model.features, how)
