@@ -11,6 +11,7 @@
 #include "cli/local_names.h"
 #include "core/output_kind.h"
 #include "core/output_path.h"
+#include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "share/anonymize/anonymize.h"
 
@@ -69,7 +70,7 @@ Result<int> RunPack(const PackFlags& flags) {
     unpacked += file.bytes;
   }
   if (flags.json) {
-    Json json = Json::parse(ManifestText(report.manifest));
+    Json json = ParseJson<Json>(ManifestText(report.manifest));
     json["package"] = {{"path", flags.output}, {"bytes", report.bytes}};
     json["left_out"] = report.left_out;
     json["stored_plainly"] = Json::object();

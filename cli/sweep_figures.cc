@@ -16,6 +16,7 @@
 
 #include "cli/sweep_table.h"
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "report/compare/compare.h"
 
@@ -145,7 +146,7 @@ FigureJson PartJson(const FigurePart& part) {
     RelateToBase(part.sides, comparison);
   }
   FigureJson json = {{"title", part.title}, {"figure", part.figure}, {"notes", part.notes}};
-  json.update(FigureJson::parse(ComparisonJson(sides, comparison, {part.figure})));
+  json.update(ParseJson<FigureJson>(ComparisonJson(sides, comparison, {part.figure})));
   for (std::size_t s = 0; s < part.sides.size(); ++s) {
     json["sides"][s]["series"] = part.sides[s].series;
     json["sides"][s]["number"] = part.figure == kFigures[2]
@@ -287,7 +288,7 @@ Result<std::string> ReadSweepFigures(const std::string& directory,
                                      const std::vector<std::string>& figures) {
   const std::string path = (fs::path(directory) / kSweepTableFile).string();
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxTableBytes));
-  const FigureJson table = FigureJson::parse(text, nullptr, false);
+  const FigureJson table = ParseJson<FigureJson>(text, /*throws=*/false);
   const bool whole = table.is_object() && TextOf(table, "format") == "reprise-sweep" &&
                      table.contains("configurations") && table["configurations"].is_array();
   if (!whole) {

@@ -6,13 +6,14 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <unordered_set>
 
+#include "core/input_file.h"
+#include "core/parse_json.h"
 #include "et_schema/group_files.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
@@ -131,12 +132,12 @@ class AstraSimChecker {
 
   Status ReadGroupsFile() {
     const auto path = std::filesystem::path(set_.directory) / kGroupsFile;
-    std::ifstream in(path, std::ios::binary);
-    if (!in) {
+    if (std::error_code error; !std::filesystem::exists(path, error)) {
       return {};  // a set without groups needs none
     }
+    REPRISE_ASSIGN(const std::string text, ReadJsonText(path.string()));
     try {
-      groups_ = nlohmann::json::parse(in).get<std::map<std::string, std::vector<std::int32_t>>>();
+      groups_ = ParseJson<nlohmann::json>(text).get<decltype(groups_)>();
     } catch (const nlohmann::json::exception& error) {
       return BadInput(
           fmt::format("{}: expected {{\"<group>\": [ranks…]}}: {}", path.string(), error.what()));

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/trace_set.h"
 
@@ -28,7 +29,7 @@ Result<json> ReadJson(const std::string& path) {
   }
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxGroupsBytes));
   try {
-    return json::parse(text);
+    return ParseJson<json>(text);
   } catch (const json::exception& error) {
     return BadInput(fmt::format("{}: {}", path, error.what()));
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/rank_classes.h"
 #include "et_schema/rank_text.h"
@@ -143,7 +144,7 @@ Result<RankClasses> RankClasses::Read(const std::string& directory) {
   const std::string path = (fs::path(directory) / kRanksFile).string();
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxRanksBytes));
   try {
-    Result<RankClasses> classes = Parse(RanksJson::parse(text));
+    Result<RankClasses> classes = Parse(ParseJson<RanksJson>(text));
     if (!classes) {
       return BadInput(fmt::format("{}: {}", path, classes.error().message));
     }

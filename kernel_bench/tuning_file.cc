@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "kernels/ops/products/gemm_tiles.h"
 
 namespace reprise {
@@ -98,7 +99,7 @@ Result<std::vector<DeviceTuning>> ParseTuning(const std::string& text, const std
                     name, why));
   };
   try {
-    const Json json = Json::parse(text);
+    const Json json = ParseJson<Json>(text);
     if (!json.is_object() || !json.contains(kMark)) {
       return refuse("this is no tuning file");
     }

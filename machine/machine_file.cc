@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/input_file.h"
-#include "core/json_problem.h"
+#include "core/parse_json.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "machine/fields.h"

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "core/temporary_output.h"
 #include "run/schema.h"
 
@@ -68,7 +69,7 @@ Status WriteManifest(const std::string& directory, const RunManifest& manifest) 
 Result<RunManifest> ReadManifest(const std::string& directory) {
   const std::string path = ManifestPath(directory);
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson<Json>(text, /*throws=*/false);
   if (!json.is_object()) {
     return BadInput(path + ": not a JSON object; the manifest is damaged");
   }

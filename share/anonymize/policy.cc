@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "share/anonymize/keyed_hash.h"
 
 namespace reprise {
@@ -144,7 +145,7 @@ std::string Name(const Rounding& rounding) {
 Result<Policy> Policy::Parse(const std::string& text, const std::string& origin) {
   Policy policy;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const nlohmann::json json = ParseJson<nlohmann::json>(text);
     for (const auto& [key, value] : json.items()) {
       constexpr std::string_view kKeys[] = {"name", "description", "durations", "shapes", "fields"};
       if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) {

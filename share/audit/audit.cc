@@ -10,6 +10,7 @@
 #include "core/input_file.h"
 #include "core/operators.h"
 #include "core/output_kind.h"
+#include "core/parse_json.h"
 #include "core/text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -227,7 +228,7 @@ class Auditor {
     }
     // What cannot be read is no note of ours: it is found below.
     const auto text = ReadJsonText(path.string());
-    const nlohmann::json note = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    const nlohmann::json note = ParseJson<nlohmann::json>(text.value_or(""), /*throws=*/false);
     const auto presets = PolicyPresets();
     const std::string policy =
         note.is_object() && note.contains("policy") && note["policy"].is_object()
@@ -252,7 +253,7 @@ class Auditor {
       return;
     }
     const auto text = ReadJsonText(path.string());
-    const nlohmann::json job = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    const nlohmann::json job = ParseJson<nlohmann::json>(text.value_or(""), /*throws=*/false);
     if (!job.is_object()) {
       Add("file that cannot be read", "file name", kJobFile, 1);
       return;

@@ -16,6 +16,7 @@
 
 #include "core/input_file.h"
 #include "core/output_kind.h"
+#include "core/parse_json.h"
 #include "core/temporary_output.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
@@ -133,7 +134,7 @@ Status ReadNote(const fs::path& path, PackageManifest& manifest) {
   }
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path.string()));
   try {
-    const nlohmann::json note = nlohmann::json::parse(text);
+    const nlohmann::json note = ParseJson<nlohmann::json>(text);
     manifest.policy = note.at("policy").at("name").get<std::string>();
     manifest.policy_sha256 = note.at("policy").at("sha256").get<std::string>();
     manifest.durations = note.at("durations").get<std::string>();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/input_file.h"
+#include "core/parse_json.h"
 #include "et_schema/columns.h"
 
 namespace reprise {
@@ -112,7 +113,7 @@ Result<PackageManifest> ParseManifest(const std::string& text, const std::string
   PackageManifest manifest;
   REPRISE_TRY(CheckJsonText(text, fmt::format("{}: {}", origin, kManifestFile)));
   try {
-    const Json json = Json::parse(text);
+    const Json json = ParseJson<Json>(text);
     const auto format = json.at("format").get<std::string>();
     if (format != kFormat && format != kFormatWithEncodings) {
       return BadInput(

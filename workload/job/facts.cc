@@ -7,6 +7,7 @@
 
 #include "core/input_file.h"
 #include "core/output_kind.h"
+#include "core/parse_json.h"
 #include "workload/job/generate.h"
 
 namespace reprise {
@@ -69,7 +70,7 @@ std::string JobFactsText(const JobFacts& facts) {
 Result<JobFacts> ParseJobFacts(std::string_view text, const std::string& origin) {
   JobFacts facts;
   try {
-    const FactsJson json = FactsJson::parse(text);
+    const FactsJson json = ParseJson<FactsJson>(text);
     if (json.at("format") != kFormat || json.at("version") != 1) {
       return BadInput(fmt::format("{} is none of version 1; generate the set again", origin));
     }

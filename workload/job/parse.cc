@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
-#include "core/json_problem.h"
+#include "core/parse_json.h"
 #include "core/name_hint.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
@@ -191,7 +191,7 @@ void CompleteWorkload(Workload& w) {
 Result<Workload> ParseWorkload(std::string_view text, const std::string& origin) {
   Workload w;
   try {
-    const WorkloadJson json = WorkloadJson::parse(text);
+    const WorkloadJson json = ParseJson<WorkloadJson>(text);
     if (const auto format = json.find("format"); format != json.end() && json.contains("device")) {
       return BadInput(
           fmt::format("{}: this is a machine file; expected the description of a job "
