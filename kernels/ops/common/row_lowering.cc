@@ -68,6 +68,10 @@ void RowLowering::UseBits(DType elements, DType index) {
   options_ += BitsOption(elements) + TypeOption("I", index);
 }
 
+void RowLowering::Define(const char* macro, const std::string& value) {
+  options_ += fmt::format(" -D{}={}", macro, value);
+}
+
 Result<DenseOperand> RowLowering::Read(const TensorDesc& view) { return Dense(view, true, false); }
 Result<DenseOperand> RowLowering::Write(const TensorDesc& view) { return Dense(view, false, true); }
 Result<DenseOperand> RowLowering::Update(const TensorDesc& view) { return Dense(view, true, true); }

@@ -37,6 +37,8 @@ class RowLowering {
   // Fails if the device lacks a dtype.
   [[nodiscard]] Status UseTypes(const Types& types, DType accumulator);
   void UseBits(DType elements, DType index);
+  // One macro more, up to the next UseTypes or UseBits.
+  void Define(const char* macro, const std::string& value);
   // Another program file from here on.
   void UseProgram(std::string program) { program_ = std::move(program); }
 

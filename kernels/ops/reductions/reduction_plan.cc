@@ -44,6 +44,7 @@ std::int64_t SegmentsFor(const RowLowering& rows, const ReductionShape& shape) {
 
 void LaunchPass(RowLowering& rows, const char* name, const Pass& pass, double parameter) {
   const ReductionShape& s = pass.shape;
+  rows.Define("REDUCTION", std::string("REDUCTION_") + name);
   const auto run = [&](const std::string& entry, std::int64_t groups, double work) {
     rows.LaunchRows(entry.c_str(), groups, work, pass.x, pass.y, s.outer, s.n, s.inner,
                     pass.segment, pass.segments, pass.finish, static_cast<float>(parameter),
