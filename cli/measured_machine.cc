@@ -8,6 +8,7 @@
 
 #include "collectives/bench/collective_bench.h"
 #include "core/counted.h"
+#include "core/median.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
 #include "kernel_bench/kernel_bench.h"
@@ -20,11 +21,6 @@ using MachineJson = nlohmann::ordered_json;
 
 MachineJson MeasuredNumber(double value, const char* unit, const std::string& reference) {
   return {{"value", value}, {"unit", unit}, {"source", "measured"}, {"reference", reference}};
-}
-
-double MedianShare(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Shares of the device's limits that kernels of one class reach.
@@ -112,8 +108,8 @@ class RankKernels {
 
  private:
   void AddEfficiencies(MachineJson& device, const std::string& reference) const {
-    const auto part = [&](const std::vector<double>& shares, double most) {
-      return MeasuredNumber(std::min(MedianShare(shares), most), "1",
+    const auto part = [&](std::vector<double> shares, double most) {
+      return MeasuredNumber(std::min(Median(shares).value_or(most), most), "1",
                             fmt::format("{}; {} kernels", reference, shares.size()));
     };
     std::vector<double> memory;

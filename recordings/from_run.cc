@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/median.h"
 #include "recordings/inference.h"
 #include "recordings/read.h"
 #include "recordings/run_power.h"
@@ -101,8 +102,8 @@ class RunRankReader {
       }
     }
     for (auto& [step, values] : durations) {
-      rank_.step_ns.push_back(MedianOf(values));
-      const std::int64_t start = MedianOf(starts[step]);
+      rank_.step_ns.push_back(Median(values).value_or(0));
+      const std::int64_t start = Median(starts[step]).value_or(0);
       windows_.push_back({start, start + rank_.step_ns.back()});
     }
     rank_.steps = static_cast<std::int32_t>(rank_.step_ns.size());
@@ -123,7 +124,8 @@ class RunRankReader {
       const NodeInfo& node = data_.nodes[k];
       place_[node.node_id] = k;
       if (const auto found = records.find(node.node_id); found != records.end()) {
-        times_[k] = {MedianOf(found->second.first), MedianOf(found->second.second), true};
+        times_[k] = {Median(found->second.first).value_or(0),
+                     Median(found->second.second).value_or(0), true};
       }
     }
     for (const CollectiveInfo& transfer : data_.collectives) {

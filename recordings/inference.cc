@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "core/median.h"
 #include "recordings/transfer_waits.h"
 
 namespace reprise {
@@ -174,16 +175,16 @@ std::optional<InferencePhases> FindInference(const RankRecording& rank) {
   if (token_ns.empty()) {
     return std::nullopt;
   }
-  out.per_token_ns = MedianOf(token_ns);
+  out.per_token_ns = Median(token_ns).value_or(0);
   if (!first_ns.empty()) {
-    out.first_token_ns = MedianOf(first_ns);
+    out.first_token_ns = Median(first_ns).value_or(0);
   }
   out.prefill_tokens_per_second = PerSecond(prefill_tokens, prefill_ns);
   out.decode_tokens_per_second = PerSecond(decode_tokens, decode_ns);
   const bool caches = std::any_of(out.passes.begin(), out.passes.end(),
                                   [](const InferencePass& pass) { return pass.cache_bytes > 0; });
   if (caches && !growth.empty()) {
-    out.cache_growth_bytes = MedianOf(growth);
+    out.cache_growth_bytes = Median(growth).value_or(0);
   }
   return out;
 }

@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "core/median.h"
 #include "report/measured.h"
 #include "report/transfers.h"
 
 namespace reprise {
-
-std::int64_t MedianOf(std::vector<std::int64_t>& values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 TransferWaits WaitsOf(const RunData& run) {
   std::vector<MeasuredRank> ranks;
@@ -39,7 +31,7 @@ TransferWaits WaitsOf(const RunData& run) {
               std::max<std::int64_t>(data.records[record].duration_ns - *own_ns, 0));
         }
       }
-      waits[{data.rank, info.node_id}] = MedianOf(waited_ns);
+      waits[{data.rank, info.node_id}] = Median(waited_ns).value_or(0);
     }
   }
   return waits;

@@ -15,7 +15,4 @@ namespace reprise {
 using TransferWaits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
 [[nodiscard]] TransferWaits WaitsOf(const RunData& run);
 
-// The lower of two in the middle; 0 for none. Reorders the values.
-[[nodiscard]] std::int64_t MedianOf(std::vector<std::int64_t>& values);
-
 }  // namespace reprise

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/median.h"
 #include "report/console_lines.h"
 #include "report/coverage.h"
 #include "report/energy.h"

@@ -4,20 +4,9 @@
 #include <charconv>
 #include <set>
 
-namespace reprise {
+#include "core/median.h"
 
-std::optional<std::int64_t> Median(std::vector<std::int64_t>& values) {
-  if (values.empty()) {
-    return std::nullopt;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
-  const std::int64_t below = *std::max_element(values.begin(), middle);
-  return below + (*middle - below) / 2;
-}
+namespace reprise {
 
 std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
   const auto found = data.facts.find(name);

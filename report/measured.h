@@ -11,9 +11,6 @@
 
 namespace reprise {
 
-// Median; the mean of the middle two of an even number. Empty: nothing. Reorders `values`.
-[[nodiscard]] std::optional<std::int64_t> Median(std::vector<std::int64_t>& values);
-
 // A fact that is a whole number.
 [[nodiscard]] std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "core/median.h"
 #include "report/measured.h"
 
 namespace reprise {

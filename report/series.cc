@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/median.h"
 #include "core/sampled_energy.h"
 #include "report/measured.h"
 #include "report/power_curve.h"

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/median.h"
+
 namespace reprise {
 namespace {
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/median.h"
+
 namespace reprise {
 namespace {
 

@@ -6,14 +6,10 @@
 #include <numbers>
 #include <utility>
 
+#include "core/median.h"
+
 namespace reprise {
 namespace {
-
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // Squared deviation of the logarithms of single values; at least two.
 double LogVariance(std::span<const double> values) {
@@ -60,7 +56,7 @@ std::optional<Quantity> Describe(std::vector<double> values) {
   }
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   Quantity quantity{.least = *least, .most = *most, .repeats = values.size()};
-  quantity.value = MedianOf(std::move(values));
+  quantity.value = *Median(values);
   return quantity;
 }
 
@@ -68,8 +64,9 @@ std::optional<Ratio> RatioOf(std::span<const double> values, std::span<const dou
   if (!Usable(values) || !Usable(base)) {
     return std::nullopt;
   }
-  Ratio ratio{.value =
-                  MedianOf({values.begin(), values.end()}) / MedianOf({base.begin(), base.end()})};
+  std::vector<double> of(values.begin(), values.end());
+  std::vector<double> to(base.begin(), base.end());
+  Ratio ratio{.value = *Median(of) / *Median(to)};
   const auto a = ErrorOf(values);
   const auto b = ErrorOf(base);
   if (!a || !b) {

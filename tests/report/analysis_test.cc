@@ -29,15 +29,6 @@ const ClassRow& Class(const Report& report, const std::string& name) {
   return kNone;
 }
 
-TEST(Median, OddEvenAndEmpty) {
-  std::vector<std::int64_t> none;
-  EXPECT_FALSE(Median(none));
-  std::vector<std::int64_t> odd = {5, 1, 3};
-  EXPECT_THAT(Median(odd), Optional(3));
-  std::vector<std::int64_t> even = {8, 2, 4, 100};
-  EXPECT_THAT(Median(even), Optional(6));
-}
-
 TEST(Analyze, CoverageIsOfRecordedTime) {
   const Report report = Analyze(MakeRun());
   EXPECT_EQ(report.recorded_ns, 2'000);

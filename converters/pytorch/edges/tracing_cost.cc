@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/median.h"
+
 namespace reprise::pytorch {
 namespace {
 
@@ -13,12 +15,6 @@ constexpr double kMaxScale = 2;
 // Of what a call costs within its times, this much comes before its own calls (captures of
 // PyTorch 2.15: 5 to 8 of 16 to 20 us).
 constexpr double kAtBegin = 1.0 / 3;
-
-std::int64_t Median(std::vector<std::int64_t>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 bool IsNested(const OperationList& list, std::size_t i) {
   return i < static_cast<std::size_t>(list.loose);
@@ -126,7 +122,7 @@ TracingCost EstimateTracingCost(const RankCapture& rank) {
     return {};
   }
   TracingCost cost;
-  cost.outside_ns = static_cast<double>(Median(between_ns));
+  cost.outside_ns = static_cast<double>(Median(between_ns).value_or(0));
   for (std::size_t i = 0; i < list.operations.size() && IsNested(list, i); ++i) {
     const Operation& op = list.operations[i];
     const OpKind kind = rank.roles[i].info.kind;
@@ -140,7 +136,7 @@ TracingCost EstimateTracingCost(const RankCapture& rank) {
   if (own_ns.size() < kFewestSamples) {
     return {};
   }
-  cost.within_ns = static_cast<double>(Median(own_ns));
+  cost.within_ns = static_cast<double>(Median(own_ns).value_or(0));
   const double scale = cost.PerCall() > 0 ? Scale(rank, cost.PerCall()) : 1;
   cost.within_ns *= scale;
   cost.outside_ns *= scale;

@@ -11,20 +11,12 @@
 
 #include "converters/json_split.h"
 #include "converters/text_file.h"
+#include "core/median.h"
 #include "core/metrics.h"
 
 namespace reprise::pytorch {
 
 namespace {
-
-std::optional<double> Median(std::vector<double> values) {
-  if (values.empty()) {
-    return std::nullopt;
-  }
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 // What list `key` has for each untraced step without warm-up: of those before the traced ones, and
 // of all. Empty without such a list.
@@ -64,7 +56,8 @@ UntracedValues ReadUntraced(const simdjson::dom::element& root, std::string_view
 }
 
 std::int64_t UntracedStepNs(const simdjson::dom::element& root) {
-  const auto median = Median(ReadUntraced(root, "step_seconds").all);
+  std::vector<double> seconds = ReadUntraced(root, "step_seconds").all;
+  const std::optional<double> median = Median(seconds);
   return median ? std::llround(*median * 1e9) : -1;
 }
 
