@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/input_file.h"
-#include "core/parse_json.h"
 #include "core/nearest.h"
+#include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "machine/fields.h"
 
