@@ -128,10 +128,9 @@ class ShortClassTable {
  private:
   // Which of the two it is, the estimate of what tracing took does not say.
   [[nodiscard]] std::string OverlapNote() const {
-    return report_.verdict.untraced
-               ? "  * counted by several classes; recorded, also what tracing took beyond its "
-                 "estimate\n"
-               : "  * counted by several classes, because they ran at the same time\n";
+    return report_.verdict.untraced ? "  * ran beside another class, so counted in both; recorded: "
+                                      "also what tracing took beyond its estimate\n"
+                                    : "  * ran beside another class, so counted in both\n";
   }
 
   struct Times {
