@@ -128,9 +128,9 @@ class ShortClassTable {
  private:
   // Which of the two it is, the estimate of what tracing took does not say.
   [[nodiscard]] std::string OverlapNote() const {
-    return report_.verdict.untraced ? "  * ran beside another class, so counted in both; recorded: "
+    return report_.verdict.untraced ? "  * ran beside another class, counted in both; recorded: "
                                       "also what tracing took beyond its estimate\n"
-                                    : "  * ran beside another class, so counted in both\n";
+                                    : "  * ran beside another class, counted in both\n";
   }
 
   struct Times {
