@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/median.h"
@@ -35,10 +36,7 @@ std::int64_t MedianStepNs(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     durations_ns.push_back(step.duration_ns);
   }
-  std::sort(durations_ns.begin(), durations_ns.end());
-  const std::size_t middle = durations_ns.size() / 2;
-  return durations_ns.size() % 2 == 1 ? durations_ns[middle]
-                                      : (durations_ns[middle - 1] + durations_ns[middle]) / 2;
+  return Median(durations_ns).value_or(0);
 }
 
 double Scale(const RankCapture& rank, double cost_per_call_ns) {
@@ -68,25 +66,34 @@ class Spreader {
     (inside ? inside_ : before_)[next_] += cost_ns;
   }
 
-  // The first gap begins with the recording.
+  // The first gap begins with the recording. What an item is too short for is taken from the next
+  // gaps: from the next operation, it would make a long one too short. Only what no gap has room
+  // for is taken from operations, in proportion to what is left of each.
   void Store(std::int64_t begin_ns) {
-    double owed_ns = 0;
+    double owed_ns = 0, left_ns = 0;
     const auto take = [&owed_ns](double cost_ns, std::int64_t room_ns) {
-      owed_ns += cost_ns;
       const std::int64_t taken_ns =
-          std::clamp<std::int64_t>(std::llround(owed_ns), 0, std::max<std::int64_t>(room_ns, 0));
-      owed_ns -= static_cast<double>(taken_ns);
+          std::clamp<std::int64_t>(std::llround(cost_ns), 0, std::max<std::int64_t>(room_ns, 0));
+      owed_ns += cost_ns - static_cast<double>(taken_ns);
       return taken_ns;
     };
     for (std::size_t k = 0; k < own_.size(); ++k) {
       Item& item = At(k);
       const std::int64_t gap_ns = item.start_ns - (k == 0 ? begin_ns : At(k - 1).end_ns);
-      item.tracing_before_ns = take(before_[k], gap_ns);
+      item.tracing_before_ns = take(std::exchange(owed_ns, 0) + before_[k], gap_ns);
       item.tracing_ns = take(inside_[k], item.end_ns - item.start_ns);
+      left_ns += static_cast<double>(LeftNs(item));
+    }
+    const double share = left_ns > 0 ? std::clamp(owed_ns / left_ns, 0.0, 1.0) : 0;
+    for (std::size_t k = 0; k < own_.size(); ++k) {
+      At(k).tracing_ns += std::llround(share * static_cast<double>(LeftNs(At(k))));
     }
   }
 
  private:
+  static std::int64_t LeftNs(const Item& item) {
+    return std::max<std::int64_t>(item.end_ns - item.start_ns - item.tracing_ns, 0);
+  }
   [[nodiscard]] Item& At(std::size_t k) const { return items_[static_cast<std::size_t>(own_[k])]; }
 
   std::vector<Item>& items_;

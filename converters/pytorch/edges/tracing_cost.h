@@ -21,8 +21,8 @@ struct TracingCost {
 // capture has no times or too few such calls.
 [[nodiscard]] TracingCost EstimateTracingCost(const RankCapture& rank);
 
-// Sets tracing_ns and tracing_before_ns of the threads' items. What is more than an item or gap has
-// goes to the next one of its thread.
+// Sets tracing_ns and tracing_before_ns of the threads' items. What an item or gap has no room for
+// goes to the next gaps of its thread, and what these have no room for to all of its operations.
 void SpreadTracingCost(const RankCapture& rank, const TracingCost& cost, Timeline& timeline);
 
 }  // namespace reprise::pytorch
