@@ -143,9 +143,10 @@ std::string EnergyLine(const Report& report, const Style& style) {
   if (!report.energy_joules) {
     return Label("Energy", style) + "unknown: no source, or too few samples\n";
   }
-  return Label("Energy", style) + fmt::format("{} over {}, {} W mean, source: {}\n",
+  return Label("Energy", style) + fmt::format("{} over {}{}, {} W mean, source: {}\n",
                                               JoulesText(report.energy_joules),
                                               DurationText(report.measured_ns),
+                                              report.iterations > 1 ? " (all iterations)" : "",
                                               NumberText(report.mean_watts), report.energy_source);
 }
 

@@ -42,7 +42,7 @@ std::string StepLine(const Report& report, const Style& style) {
   std::string text =
       ReplayedName(report.verdict) + " " + DurationText(report.step_time_replayed_ns);
   if (report.iterations > 1) {
-    text += fmt::format(" (median of {}, {} to {})", report.iterations,
+    text += fmt::format(" ({} iterations: {} to {})", report.iterations,
                         DurationText(report.step_time_replayed_min_ns),
                         DurationText(report.step_time_replayed_max_ns));
   }
@@ -66,9 +66,8 @@ std::string OperationLine(const Report& report, const Style& style) {
   const std::string ratio = IsError(report.verdict) ? PercentChangeText(*error) + " against"
                                                     : NumberText(1 + *error) + " of";
   return SummaryLine("Operations",
-                     fmt::format("{} their recorded time{}", ratio,
-                                 deducted ? ", what tracing took of it deducted (estimated)"
-                                          : ", with what tracing took of it"),
+                     fmt::format("{} their recorded time, {} tracing", ratio,
+                                 deducted ? "without the estimated cost of" : "with the cost of"),
                      style);
 }
 
@@ -121,7 +120,7 @@ class ShortClassTable {
     return Heading(style, "Where the time is",
                    fmt::format("one step on a rank, the mean{}{}",
                                ranks > 1 ? fmt::format(" of {}", ranks) : "",
-                               report_.verdict.untraced ? "; what tracing took deducted" : "")) +
+                               report_.verdict.untraced ? "; recorded: without tracing" : "")) +
            table_.Text() + (overlaps ? OverlapNote() : "");
   }
 
@@ -129,7 +128,7 @@ class ShortClassTable {
   // Which of the two it is, the estimate of what tracing took does not say.
   [[nodiscard]] std::string OverlapNote() const {
     return report_.verdict.untraced ? "  * ran beside another class, counted in both; recorded: "
-                                      "also what tracing took beyond its estimate\n"
+                                      "also tracing beyond its estimated cost\n"
                                     : "  * ran beside another class, counted in both\n";
   }
 

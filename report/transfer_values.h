@@ -31,7 +31,7 @@ struct CollectiveRow {
   TransferClock clock = TransferClock::kShared;
   std::int64_t recorded_ns = 0;             // median
   std::optional<std::int64_t> replayed_ns;  // median from the last arrival to the last end
-  // All of one pass over the trace; replayed: the mean of iterations.
+  // All of one pass over the trace; replayed: of each transfer the median over iterations.
   std::int64_t recorded_sum_ns = 0, replayed_sum_ns = 0;
   std::optional<double> algbw_gb_per_s, busbw_gb_per_s;  // none for nothing sent or not measured
 };

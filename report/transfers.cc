@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/median.h"
+
 namespace reprise {
 namespace {
 
@@ -186,8 +188,9 @@ struct Accumulator {
   CommKind kind = CommKind::kBarrier;
   std::int64_t members_each = 1;  // how many weights one transfer has
   bool modelled = false;
-  std::int64_t weight = 0, replayed_weight = 0;
-  std::vector<WeightedTime> recorded_ns, replayed_ns;
+  std::int64_t weight = 0;
+  std::vector<WeightedTime> recorded_ns, replayed_ns;  // the latter of every iteration
+  std::int64_t replayed_sum_ns = 0;
 };
 using RowKey =
     std::tuple<std::string_view, std::string_view, std::int64_t, ReplayMode, std::int32_t>;
@@ -208,6 +211,8 @@ void AddToRows(Members members, const Measurement& measured, std::span<const Mea
     recorded_ns =
         std::max(recorded_ns, ranks[member.rank].data().nodes[member.node].recorded_duration_ns);
   }
+  std::vector<std::int64_t> whole_ns = measured.whole_ns;
+  const std::int64_t median_ns = Median(whole_ns).value_or(0);
   // A collective is one entry; of a pair, the send and the receive are one each.
   const bool pair = IsPointToPoint(members.front().info->spec.kind);
   const bool folded = !members.front().info->role.empty();
@@ -239,8 +244,8 @@ void AddToRows(Members members, const Measurement& measured, std::span<const Mea
     accumulator.recorded_ns.push_back({recorded_ns, weight});
     for (const std::int64_t ns : measured.whole_ns) {
       accumulator.replayed_ns.push_back({ns, weight});
-      accumulator.replayed_weight += weight;
     }
+    accumulator.replayed_sum_ns += weight * median_ns;
   }
 }
 
@@ -252,11 +257,7 @@ void FinishRow(Accumulator& accumulator) {
   row.recorded_ns = WeightedMedian(accumulator.recorded_ns).value_or(0);
   row.replayed_ns = WeightedMedian(accumulator.replayed_ns);
   row.recorded_sum_ns = WeightedSum(accumulator.recorded_ns) / each;
-  if (accumulator.replayed_weight > 0) {
-    const std::int64_t sum_ns = WeightedSum(accumulator.replayed_ns);
-    const std::int64_t weight = accumulator.replayed_weight;
-    row.replayed_sum_ns = row.count * (sum_ns / weight) + row.count * (sum_ns % weight) / weight;
-  }
+  row.replayed_sum_ns = accumulator.replayed_sum_ns / each;
   const bool moved =
       row.mode == ReplayMode::kReal || row.mode == ReplayMode::kSurrogate || accumulator.modelled;
   if (moved && row.replayed_ns && *row.replayed_ns > 0 && row.bytes > 0) {

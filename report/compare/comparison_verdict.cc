@@ -57,15 +57,11 @@ std::string NoClaim(const std::vector<ComparedSide>& sides, std::size_t position
 }
 
 std::string TimeText(const std::string& label, const std::string& base, const ComparedCell& cell) {
-  constexpr double kNarrow = 1.03;
   const Ratio& ratio = *cell.ratio;
   const std::string modelled = cell.modelled ? "modelled: " : "";
-  const bool wide = ratio.low && *ratio.high > kNarrow * ratio.value;
-  const std::string more =
-      wide ? fmt::format("; {} would show ±3 %", RunsNeeded(cell)) : std::string();
   if (ratio.low && !ratio.Differs()) {
-    return fmt::format("{}no difference in time shown between {} and {}: {:.3g}{}{}", modelled,
-                       label, base, ratio.value, RatioInterval(ratio), more);
+    return fmt::format("{}no difference in time shown between {} and {}: {:.3g}{}", modelled, label,
+                       base, ratio.value, RatioInterval(ratio));
   }
   if (ratio.value == 1) {
     return fmt::format("{}{} takes the same time as {}", modelled, label, base);
@@ -73,7 +69,15 @@ std::string TimeText(const std::string& label, const std::string& base, const Co
   const std::string takes = ratio.value >= kTwice
                                 ? fmt::format("{:.3g} times as long as {}", ratio.value, base)
                                 : fmt::format("{} than {}", Change(ratio.value, "time"), base);
-  return fmt::format("{}{} takes {}{}{}", modelled, label, takes, RatioInterval(ratio), more);
+  return fmt::format("{}{} takes {}{}", modelled, label, takes, RatioInterval(ratio));
+}
+
+// Where the interval is wide.
+std::string RepeatsText(const ComparedCell& cell) {
+  constexpr double kNarrow = 1.03;
+  const Ratio& ratio = *cell.ratio;
+  const bool wide = ratio.low && *ratio.high > kNarrow * ratio.value;
+  return wide ? fmt::format("; {} would show ±3 %", RunsNeeded(cell)) : std::string();
 }
 
 std::string EnergyChange(double ratio) {
@@ -129,17 +133,24 @@ std::string PredictionText(const std::vector<ComparedSide>& sides, const Compari
   return text;
 }
 
-// The parts that point the way the whole does.
+// The parts that point the way the whole does; together they may be more than the whole.
 std::string PartsText(const DifferenceParts& difference) {
   std::string text;
+  double named_shares = 0;
   std::size_t named = 0;
   for (const DifferenceParts::Part& part : difference.parts) {
     const double share = part.seconds / difference.seconds;
     if (share >= kSharePartNamed && named < kMaxParts) {
+      std::string name = part.name;
+      std::replace(name.begin(), name.end(), '_', ' ');
       text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
-                          named == 0 ? " of the difference is" : "", part.name);
+                          named == 0 ? " of the difference is" : "", name);
+      named_shares += share;
       ++named;
     }
+  }
+  if (named_shares > 1) {
+    text += "; other parts went the other way";
   }
   return text.empty() ? "" : "; " + text + (difference.on_critical_path ? "" : " (busy time)");
 }
@@ -164,7 +175,8 @@ std::string VerdictText(const std::vector<ComparedSide>& sides, const Comparison
   if (!cell.ratio->low && !simulated) {
     return NoClaim(sides, position, cell);
   }
-  std::string text = TimeText(label, sides.front().label, cell) + EnergyText(comparison, position);
+  std::string text = TimeText(label, sides.front().label, cell) + EnergyText(comparison, position) +
+                     RepeatsText(cell);
   const auto& difference = comparison.differences[position - 1];
   // Where no difference is shown, nothing needs a cause; and runs near the medians that differ the
   // other way than the medians do explain nothing.

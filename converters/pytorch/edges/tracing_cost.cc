@@ -67,8 +67,8 @@ class Spreader {
   }
 
   // The first gap begins with the recording. What an item is too short for is taken from the next
-  // gaps: from the next operation, it would make a long one too short. Only what no gap has room
-  // for is taken from operations, in proportion to what is left of each.
+  // gaps: from the next operation, it would make a long one too short. Only what no gap can give is
+  // taken from operations, in proportion to what is left of each.
   void Store(std::int64_t begin_ns) {
     double owed_ns = 0, left_ns = 0;
     const auto take = [&owed_ns](double cost_ns, std::int64_t room_ns) {

@@ -21,8 +21,8 @@ struct TracingCost {
 // capture has no times or too few such calls.
 [[nodiscard]] TracingCost EstimateTracingCost(const RankCapture& rank);
 
-// Sets tracing_ns and tracing_before_ns of the threads' items. What an item or gap has no room for
-// goes to the next gaps of its thread, and what these have no room for to all of its operations.
+// Sets tracing_ns and tracing_before_ns of the threads' items. What an item or gap is too short
+// for is taken from the next gaps of its thread, and what no gap can give from all of its items.
 void SpreadTracingCost(const RankCapture& rank, const TracingCost& cost, Timeline& timeline);
 
 }  // namespace reprise::pytorch
