@@ -6,15 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <span>
-
-#include "kernels/cpu/processor.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 namespace reprise {
 
@@ -28,6 +21,8 @@ class NonTemporalStore {
   ~NonTemporalStore();
   NonTemporalStore(const NonTemporalStore&) = delete;
   NonTemporalStore& operator=(const NonTemporalStore&) = delete;
+
+  static constexpr std::int64_t kLineBytes = 64;
 
   [[nodiscard]] bool non_temporal() const { return non_temporal_; }
 
@@ -43,44 +38,6 @@ class NonTemporalStore {
   // Elements of a block in Write: few enough that a core reads and writes at the same time, enough
   // to be worth a call.
   static constexpr std::int64_t kBlock = 256;
-
-  static constexpr std::int64_t kLineFloats = 16;
-  [[nodiscard]] static std::int64_t FloatsIntoLine(const float* at) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLineBytes /
-                                     sizeof(float));
-  }
-  // How many of the n floats at `at` come before the first line that begins among them.
-  [[nodiscard]] static std::int64_t FloatsToLine(const float* at, std::int64_t n) {
-    const std::int64_t into = FloatsIntoLine(at);
-    return into == 0 ? 0 : std::min(n, kLineFloats - into);
-  }
-  // kLineFloats floats; both begin a line. `kOn`: the instruction set of the calling function.
-  template <Processor kOn>
-  [[gnu::always_inline]] void StoreLine(float* to, const float* from) const {
-    if (non_temporal_) {
-      StoreNonTemporal<kOn>(to, from);
-    } else {
-      std::memcpy(to, from, kLineBytes);
-    }
-  }
-  // The same, always by non-temporal stores; `from` may begin anywhere.
-  template <Processor kOn>
-  [[gnu::always_inline]] static void StoreNonTemporal(void* to, const void* from) {
-#if defined(__SSE2__)
-    if constexpr (kOn == Processor::kV4) {
-      StoreWide(to, from);
-    } else if constexpr (kOn == Processor::kV3) {
-      StoreHalves(to, from);
-    } else {
-      for (std::size_t k = 0; k < kLineBytes / sizeof(__m128i); ++k) {
-        _mm_stream_si128(static_cast<__m128i*>(to) + k,
-                         _mm_loadu_si128(static_cast<const __m128i*>(from) + k));
-      }
-    }
-#else
-    std::memcpy(to, from, kLineBytes);
-#endif
-  }
 
   // Calls body(first, y, count), which writes elements first … first + count - 1 of `to` to y: all
   // at once in place, or by blocks of up to kBlock, which are then stored non-temporally.
@@ -106,19 +63,10 @@ class NonTemporalStore {
   }
 
  private:
-  static constexpr std::size_t kLineBytes = 64;
-#if defined(__SSE2__)
-  // One store takes one slot of the store buffer; four would take four.
-  [[gnu::target("avx512f")]] static void StoreWide(void* to, const void* from) {
-    _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  [[nodiscard]] static std::int64_t FloatsIntoLine(const float* at) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLineBytes) /
+           std::int64_t{sizeof(float)};
   }
-  [[gnu::target("avx2")]] static void StoreHalves(void* to, const void* from) {
-    auto* half = static_cast<__m256i*>(to);
-    const auto* own = static_cast<const __m256i*>(from);
-    _mm256_stream_si256(half, _mm256_loadu_si256(own));
-    _mm256_stream_si256(half + 1, _mm256_loadu_si256(own + 1));
-  }
-#endif
   bool non_temporal_;
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "kernels/ops/common/host_clones.h"
-#include "kernels/ops/common/lanes.h"
 
 namespace reprise::loops {
 namespace {
@@ -24,104 +23,47 @@ inline double InBlocks(std::int64_t n, const Body& body) {
   return total;
 }
 
-inline float Magnitude(float x) { return std::fabs(x); }
-template <typename Floats>
-[[gnu::always_inline]] inline Floats Magnitude(const Floats& x) {
-  return x < 0 ? -x : x;
-}
-
-// The sum of of(load, i), load(x, i) being x[i], or as many from there on as fit: four vectors of
-// sums, because each addition waits for the one before, from one stretch of memory, because
-// processors fetch ahead of few.
-template <Processor kOn, typename Of>
-[[gnu::always_inline]] inline float SumInFour(std::int64_t n, const Of& of) {
-  const auto many = [](const float* x, std::int64_t i)
-                        REPRISE_INLINE { return LoadLanes<kOn>(x + i); };
-  const auto one = [](const float* x, std::int64_t i) REPRISE_INLINE { return x[i]; };
-  constexpr std::int64_t kStep = kLanes<kOn>;
-  Lanes<kOn> a{};
-  Lanes<kOn> b{};
-  Lanes<kOn> c{};
-  Lanes<kOn> d{};
-  std::int64_t i = 0;
-  for (; i + 4 * kStep <= n; i += 4 * kStep) {
-    a += of(many, i);
-    b += of(many, i + kStep);
-    c += of(many, i + 2 * kStep);
-    d += of(many, i + 3 * kStep);
+// Sums of a block; compilers may add up in any order (CMakeLists.txt).
+REPRISE_CLONES float BlockSum(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += x[i];
   }
-  float total = SumOfLanes((a + b) + (c + d));
-  for (; i < n; ++i) {
-    total += of(one, i);
+  return sum;
+}
+REPRISE_CLONES float BlockSumAbs(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += std::fabs(x[i]);
   }
-  return total;
+  return sum;
 }
-
-template <Processor kOn>
-[[gnu::always_inline]] inline float BlockSumOn(const float* x, std::int64_t n) {
-  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE { return load(x, i); });
-}
-REPRISE_BY_PROCESSOR(float, BlockSum, (const float* x, std::int64_t n), (x, n));
-
-template <Processor kOn>
-[[gnu::always_inline]] inline float BlockSumAbsOn(const float* x, std::int64_t n) {
-  return SumInFour<kOn>(
-      n, [=](auto load, std::int64_t i) REPRISE_INLINE { return Magnitude(load(x, i)); });
-}
-REPRISE_BY_PROCESSOR(float, BlockSumAbs, (const float* x, std::int64_t n), (x, n));
-
-template <Processor kOn>
-[[gnu::always_inline]] inline float BlockSumSquaresOn(const float* x, float center,
-                                                      std::int64_t n) {
-  return SumInFour<kOn>(n, [=](auto load, std::int64_t i) REPRISE_INLINE {
-    const auto from_center = load(x, i) - center;
-    return from_center * from_center;
-  });
-}
-REPRISE_BY_PROCESSOR(float, BlockSumSquares, (const float* x, float center, std::int64_t n),
-                     (x, center, n));
-
-template <Processor kOn>
-[[gnu::always_inline]] inline float BlockSumProductsOn(const float* g, const float* x, float center,
-                                                       std::int64_t n) {
-  return SumInFour<kOn>(n, [=](auto load, std::int64_t i)
-                               REPRISE_INLINE { return load(g, i) * (load(x, i) - center); });
-}
-REPRISE_BY_PROCESSOR(float, BlockSumProducts,
-                     (const float* g, const float* x, float center, std::int64_t n),
-                     (g, x, center, n));
-
-// Two vectors for each sum.
-template <Processor kOn>
-[[gnu::always_inline]] inline void BlockSumGradientOn(const float* g, const float* x, float center,
-                                                      std::int64_t n, GradientSums* sums) {
-  constexpr std::int64_t kStep = kLanes<kOn>;
-  Lanes<kOn> even_g{};
-  Lanes<kOn> odd_g{};
-  Lanes<kOn> even_gx{};
-  Lanes<kOn> odd_gx{};
-  std::int64_t i = 0;
-  for (; i + 2 * kStep <= n; i += 2 * kStep) {
-    const Lanes<kOn> even = LoadLanes<kOn>(g + i);
-    const Lanes<kOn> odd = LoadLanes<kOn>(g + i + kStep);
-    even_g += even;
-    odd_g += odd;
-    even_gx += even * (LoadLanes<kOn>(x + i) - center);
-    odd_gx += odd * (LoadLanes<kOn>(x + i + kStep) - center);
+REPRISE_CLONES float BlockSumSquares(const float* x, float center, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += (x[i] - center) * (x[i] - center);
   }
-  float sum_g = SumOfLanes(even_g + odd_g);
-  float sum_gx = SumOfLanes(even_gx + odd_gx);
-  for (; i < n; ++i) {
+  return sum;
+}
+REPRISE_CLONES float BlockSumProducts(const float* g, const float* x, float center,
+                                      std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += g[i] * (x[i] - center);
+  }
+  return sum;
+}
+REPRISE_CLONES void BlockSumGradient(const float* g, const float* x, float center, std::int64_t n,
+                                     GradientSums* sums) {
+  float sum_g = 0;
+  float sum_gx = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
     sum_g += g[i];
     sum_gx += g[i] * (x[i] - center);
   }
   sums->g += static_cast<double>(sum_g);
   sums->gx += static_cast<double>(sum_gx);
 }
-REPRISE_BY_PROCESSOR(void, BlockSumGradient,
-                     (const float* g, const float* x, float center, std::int64_t n,
-                      GradientSums* sums),
-                     (g, x, center, n, sums));
 
 // into += total; total = 0
 REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
@@ -134,23 +76,22 @@ REPRISE_CLONES void Flush(float* total, double* into, std::int64_t n) {
 }  // namespace
 
 double Sum(const float* x, std::int64_t n) {
-  return InBlocks(n,
-                  [&](std::int64_t at, std::int64_t count) { return BlockSumHere(x + at, count); });
+  return InBlocks(n, [&](std::int64_t at, std::int64_t count) { return BlockSum(x + at, count); });
 }
 double SumSquares(const float* x, float center, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    return BlockSumSquaresHere(x + at, center, count);
+    return BlockSumSquares(x + at, center, count);
   });
 }
 double SumProducts(const float* g, const float* x, float center, std::int64_t n) {
   return InBlocks(n, [&](std::int64_t at, std::int64_t count) {
-    return BlockSumProductsHere(g + at, x + at, center, count);
+    return BlockSumProducts(g + at, x + at, center, count);
   });
 }
 GradientSums SumGradient(const float* g, const float* x, float center, std::int64_t n) {
   GradientSums sums;
   for (std::int64_t at = 0; at < n; at += kBlock) {
-    BlockSumGradientHere(g + at, x + at, center, std::min(kBlock, n - at), &sums);
+    BlockSumGradient(g + at, x + at, center, std::min(kBlock, n - at), &sums);
   }
   return sums;
 }
@@ -158,7 +99,7 @@ double SumOf(const float* x, Map map, std::int64_t n) {
   switch (map) {
     case Map::kMagnitude:
       return InBlocks(
-          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbsHere(x + at, count); });
+          n, [&](std::int64_t at, std::int64_t count) { return BlockSumAbs(x + at, count); });
     case Map::kSquare:
       return SumSquares(x, 0, n);
     default:

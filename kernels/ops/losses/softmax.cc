@@ -88,67 +88,30 @@ void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, st
   }
 }
 
-// Rows one below the other: while one's exponentials are computed, the results of the one before
-// are stored and the one after is read for the first time.
-class ForwardRows {
- public:
-  ForwardRows(std::int64_t n, std::int32_t flags, const NonTemporalStore& store)
-      : n_(n),
-        logarithm_((flags & kLogarithm) != 0),
-        safe_((flags & kSafe) != 0),
-        store_(store),
-        powers_(static_cast<std::size_t>(logarithm_ ? 0 : 2 * n)) {}
-
-  void Run(const float* x, float* y, std::int64_t rows) {
-    float top = loops::Max(x, n_);
-    loops::SoftmaxSums sums = Step(0, rows, x, top, x, nullptr);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      Take(top, sums.powers);
-      top = sums.most;
-      const float* const last = logarithm_ ? x + row * n_ : Powers(row);
-      if (row + 1 < rows) {
-        sums = Step(row + 1, rows, x, top, last, y + row * n_);
-      } else {
-        loops::ScaleShift(last, scale_, shift_, y + row * n_, n_);
-      }
-    }
-  }
-
- private:
-  [[nodiscard]] float* Powers(std::int64_t row) {
-    return logarithm_ ? nullptr : powers_.data() + row % 2 * n_;
-  }
-  loops::SoftmaxSums Step(std::int64_t row, std::int64_t rows, const float* x, float top,
-                          const float* last, float* y) {
-    const float* const now = x + row * n_;
-    const float* const next = row + 1 < rows ? now + n_ : now;
-    return loops::TakeStep({next, now, top, Powers(row), last, scale_, shift_, y}, n_, store_);
-  }
-  // The result of a row is what is kept of it, scaled and shifted.
-  void Take(float top, float sum) {
-    const bool nothing = safe_ && std::isinf(top) && top < 0;
-    scale_ = nothing ? 0 : logarithm_ ? 1 : 1 / sum;
-    shift_ = logarithm_ ? -top - std::log(sum) : 0;
-  }
-
-  const std::int64_t n_;
-  const bool logarithm_, safe_;
-  const NonTemporalStore& store_;
-  std::vector<float> powers_;  // of two rows in turn
-  float scale_ = 0, shift_ = 0;
-};
+// y = exp(x - top) / sum, or its logarithm. `powers` has room for a row.
+void RunForwardRow(const float* x, float* y, std::int64_t n, std::int32_t flags,
+                   const NonTemporalStore& store, float* powers) {
+  const bool logarithm = (flags & kLogarithm) != 0;
+  const float top = loops::Max(x, n);
+  const auto sum = static_cast<float>(loops::ExpSum(x, top, powers, n));
+  const bool nothing = (flags & kSafe) != 0 && std::isinf(top) && top < 0;
+  const float scale = nothing ? 0 : logarithm ? 1 : 1 / sum;
+  const float shift = logarithm ? -top - std::log(sum) : 0;
+  const float* const from = logarithm ? x : powers;
+  store.Write(y, n, {x + n}, [&](std::int64_t i, float* to, std::int64_t count) {
+    loops::ScaleShift(from + i, scale, shift, to, count);
+  });
+}
 
 void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags,
                     const NonTemporalStore& store) {
   const bool logarithm = (flags & kLogarithm) != 0;
   const auto sum =
       static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
-  const std::int64_t ahead = std::max(n, NonTemporalStore::kAheadFloats);
-  if (logarithm) {
-    loops::WriteLogSoftmaxGradient(g, y, sum, dx, n, ahead, store);
-  } else {
-    loops::WriteSoftmaxGradient(g, y, sum, dx, n, ahead, store);
-  }
+  const auto gradient = logarithm ? loops::LogSoftmaxGradient : loops::SoftmaxGradient;
+  store.Write(dx, n, {g + n, y + n}, [&](std::int64_t i, float* to, std::int64_t count) {
+    gradient(g + i, y + i, sum, to, count);
+  });
 }
 
 class Softmax final : public Kernel {
@@ -183,13 +146,13 @@ class Softmax final : public Kernel {
     const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
     ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
       const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
-      if (!p.backward) {
-        ForwardRows(p.n, p.flags, store)
-            .Run(x.data() + begin * p.n, y.data() + begin * p.n, end - begin);
-        return;
-      }
+      std::vector<float> powers(static_cast<std::size_t>(p.backward ? 0 : p.n));
       for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
-        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
+        if (p.backward) {
+          RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
+        } else {
+          RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags, store, powers.data());
+        }
       }
     });
     return y.Store(memory);

@@ -6,7 +6,6 @@
 
 #include "kernels/ops/common/host_clones.h"
 #include "kernels/ops/common/host_loops.h"
-#include "kernels/ops/common/write_lines.h"
 
 namespace reprise::loops {
 namespace {
@@ -20,51 +19,32 @@ template <typename To, typename From>
   return to;
 }
 
-// The integers of as many bits.
-template <typename T>
-struct Integers {
-  using Int = typename Register<sizeof(T)>::Signed;
-  using Bits = typename Register<sizeof(T)>::Unsigned;
-};
-template <>
-struct Integers<float> {
-  using Int = std::int32_t;
-  using Bits = std::uint32_t;
-};
-
-// exp(x) for one float or for a register of them, up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2.
-// What would not be normal is 0: what a mask leaves out must be nothing, and not a denormal once it
-// is divided by the sum. The polynomial is the one of degree 5, 1 at 0, with the least relative
-// error there, 9.2e-8 (found by Remez' exchange). Inlined into each copy of its callers.
-template <typename T>
-[[gnu::always_inline]] inline T ExpOf(T x) {
-  using Of = Integers<T>;
+// exp(x) up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2. What would not be normal is 0: what a mask
+// leaves out must be nothing, and not a denormal once it is divided by the sum. (std::exp
+// vectorises too, by libmvec, which takes such arguments one by one.) The polynomial is the one of
+// degree 5, 1 at 0, with the least relative error there, 9.2e-8 (found by Remez' exchange). Inlined
+// into each copy of its callers.
+[[gnu::always_inline]] inline float ExpOf(float x) {
   // By integers, since compilers keep the order of comparisons where NaN may be: negative floats
-  // grow in magnitude as unsigned numbers do.
+  // grow in magnitude as unsigned numbers do, positive ones as signed numbers do.
   constexpr auto kLowest = std::bit_cast<std::uint32_t>(-87.33654F);  // exp of less is not normal
-  const auto bits = BitsOf<typename Of::Bits>(x);
-  const T bounded = BitsOf<T>(bits < kLowest ? bits : kLowest + typename Of::Bits{});
+  constexpr auto kHighest = std::bit_cast<std::int32_t>(88.3F);
+  const auto bits = BitsOf<std::uint32_t>(
+      BitsOf<std::int32_t>(x) < kHighest ? BitsOf<std::int32_t>(x) : kHighest);
+  const auto bounded = BitsOf<float>(bits < kLowest ? bits : kLowest);
   // A sum this large has no room for a fraction, and ends in the bits of k + 127.
   constexpr float kWhole = 12582912.0F + 127;
   constexpr float kLog2E = 1.44269504F;
-  const T whole = bounded * kLog2E + kWhole;
-  const T k = whole - kWhole;
-  const T r = (bounded - k * 0.693359375F) + k * 2.12194440e-4F;  // ln 2 in two parts
-  T p = 8.290306194e-3F * r + 4.189797535e-2F;
+  const float whole = bounded * kLog2E + kWhole;
+  const float k = whole - kWhole;
+  const float r = (bounded - k * 0.693359375F) + k * 2.12194440e-4F;  // ln 2 in two parts
+  float p = 8.290306194e-3F * r + 4.189797535e-2F;
   p = p * r + 1.666763658e-1F;
   p = p * r + 4.999914919e-1F;
   p = p * r + 9.999997070e-1F;
-  const T power = BitsOf<T>(BitsOf<typename Of::Int>(whole) << 23);
-  const T y = p * r * power + power;
-  return BitsOf<T>(bits < kLowest ? BitsOf<typename Of::Bits>(y) : typename Of::Bits{});
-}
-// Of more than 88.3: exp(88.3).
-template <typename T>
-[[gnu::always_inline]] inline T ExpOfAny(T x) {
-  using Of = Integers<T>;
-  constexpr auto kHighest = std::bit_cast<std::int32_t>(88.3F);
-  const auto bits = BitsOf<typename Of::Int>(x);  // positive floats grow as signed numbers do
-  return ExpOf(BitsOf<T>(bits < kHighest ? bits : kHighest + typename Of::Int{}));
+  const auto power = BitsOf<float>(BitsOf<std::int32_t>(whole) << 23);
+  const float y = p * r * power + power;
+  return BitsOf<float>(bits < kLowest ? BitsOf<std::uint32_t>(y) : 0);
 }
 
 // Integers in the order of floats; its own inverse.
@@ -78,7 +58,7 @@ constexpr auto kMin = std::bit_cast<std::int32_t>(-std::numeric_limits<float>::i
 
 REPRISE_CLONES void Exp(const float* x, float top, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = ExpOfAny(x[i] - top);
+    y[i] = ExpOf(x[i] - top);
   }
 }
 double ExpSum(const float* x, float top, float* y, std::int64_t n) {
@@ -98,69 +78,6 @@ REPRISE_CLONES void MaskOut(const float* let, float* row, std::int64_t n) {
   }
 }
 
-namespace {
-
-// All but whole lines of a step's result, one by one.
-[[gnu::always_inline]] inline void StepByOne(const SoftmaxStep& s, std::int64_t begin,
-                                             std::int64_t end, SoftmaxSums& sums) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const float power = ExpOf(s.row[i] - s.top);
-    if (s.powers != nullptr) {
-      s.powers[i] = power;
-    }
-    if (s.y != nullptr) {
-      s.y[i] = s.last[i] * s.scale + s.shift;
-    }
-    sums.powers += power;
-    sums.most = std::max(sums.most, s.next[i]);
-  }
-}
-
-template <Processor kOn>
-[[gnu::always_inline]] inline SoftmaxSums TakeStepOn(const SoftmaxStep& step, std::int64_t n,
-                                                     const NonTemporalStore& store) {
-  constexpr std::int64_t kLine = NonTemporalStore::kLineFloats;
-  const SoftmaxStep s = step;
-  SoftmaxSums result{0, -std::numeric_limits<float>::infinity()};
-  const std::int64_t head = NonTemporalStore::FloatsToLine(s.y, n);
-  StepByOne(s, 0, head, result);
-  Lanes<kOn> sums{};
-  Lanes<kOn> most = Lanes<kOn>{} + result.most;
-  std::int64_t at = head;
-  for (; at + kLine <= n; at += kLine) {
-    for (std::int64_t i = at; i < at + kLine; i += kLanes<kOn>) {
-      const Lanes<kOn> next = LoadLanes<kOn>(s.next + i);
-      most = next > most ? next : most;
-      const Lanes<kOn> powers = ExpOf(LoadLanes<kOn>(s.row + i) - s.top);
-      sums += powers;
-      if (s.powers != nullptr) {
-        StoreLanes(s.powers + i, powers);
-      }
-    }
-    __builtin_prefetch(s.next + at + NonTemporalStore::kAheadFloats);
-    if (s.y != nullptr) {
-      WriteLine<kOn>(store, s.y + at, [=](std::int64_t k) REPRISE_INLINE {
-        return LoadLanes<kOn>(s.last + at + k) * s.scale + s.shift;
-      });
-    }
-  }
-  StepByOne(s, at, n, result);
-  result.powers += SumOfLanes(sums);
-  for (std::int64_t k = 0; k < kLanes<kOn>; ++k) {
-    result.most = std::max(result.most, most[k]);
-  }
-  return result;
-}
-REPRISE_BY_PROCESSOR(SoftmaxSums, TakeStep,
-                     (const SoftmaxStep& step, std::int64_t n, const NonTemporalStore& store),
-                     (step, n, store));
-
-}  // namespace
-
-SoftmaxSums TakeStep(const SoftmaxStep& step, std::int64_t n, const NonTemporalStore& store) {
-  return TakeStepHere(step, n, store);
-}
-
 REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, float* dx,
                                     std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -168,43 +85,11 @@ REPRISE_CLONES void SoftmaxGradient(const float* g, const float* y, float sum, f
   }
 }
 
-namespace {
-
-template <Processor kOn>
-[[gnu::always_inline]] inline void GradientOn(const float* g, const float* y, float sum, float* dx,
-                                              std::int64_t n, std::int64_t ahead,
-                                              const NonTemporalStore& store) {
-  WriteLines<kOn>(store, dx, n, std::array{g, y}, ahead,
-                  [=](auto load, std::int64_t i)
-                      REPRISE_INLINE { return load(y, i) * (load(g, i) - sum); });
-}
-REPRISE_BY_PROCESSOR(void, Gradient,
-                     (const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                      std::int64_t ahead, const NonTemporalStore& store),
-                     (g, y, sum, dx, n, ahead, store));
-
-template <Processor kOn>
-[[gnu::always_inline]] inline void LogGradientOn(const float* g, const float* y, float sum,
-                                                 float* dx, std::int64_t n, std::int64_t ahead,
-                                                 const NonTemporalStore& store) {
-  WriteLines<kOn>(store, dx, n, std::array{g, y}, ahead,
-                  [=](auto load, std::int64_t i)
-                      REPRISE_INLINE { return load(g, i) - ExpOfAny(load(y, i)) * sum; });
-}
-REPRISE_BY_PROCESSOR(void, LogGradient,
-                     (const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                      std::int64_t ahead, const NonTemporalStore& store),
-                     (g, y, sum, dx, n, ahead, store));
-
-}  // namespace
-
-void WriteSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                          std::int64_t ahead, const NonTemporalStore& store) {
-  GradientHere(g, y, sum, dx, n, ahead, store);
-}
-void WriteLogSoftmaxGradient(const float* g, const float* y, float sum, float* dx, std::int64_t n,
-                             std::int64_t ahead, const NonTemporalStore& store) {
-  LogGradientHere(g, y, sum, dx, n, ahead, store);
+REPRISE_CLONES void LogSoftmaxGradient(const float* g, const float* y, float sum, float* dx,
+                                       std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = g[i] - ExpOf(y[i]) * sum;
+  }
 }
 
 }  // namespace reprise::loops

@@ -67,8 +67,10 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
     const double scale = rstd * static_cast<double>(w[channel]);
     const auto shift = static_cast<float>(static_cast<double>(b[channel]) - center * scale);
     ForRuns(e, channel, [&](std::int64_t at) {
-      loops::WriteScaled(x.data() + at, static_cast<float>(scale), shift, y.data() + at, e.n, e.n,
-                         store);
+      const float* const from = x.data() + at;
+      store.Write(y.data() + at, e.n, {from + e.n}, [&](std::int64_t i, float* to, std::int64_t n) {
+        loops::ScaleShift(from + i, static_cast<float>(scale), shift, to, n);
+      });
     });
     save_mean[static_cast<std::size_t>(channel)] = center;
     save_rstd[static_cast<std::size_t>(channel)] = rstd;
@@ -121,8 +123,12 @@ Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memo
         .mean = mean[channel],
         .slope = static_cast<float>(slope)};
     ForRuns(e, channel, [&](std::int64_t at) {
-      loops::WriteChannelGradient(g.data() + at, x.data() + at, gradient, dx.data() + at, e.n, e.n,
-                                  store);
+      const float* const from_g = g.data() + at;
+      const float* const from_x = x.data() + at;
+      store.Write(dx.data() + at, e.n, {from_g + e.n, from_x + e.n},
+                  [&](std::int64_t i, float* to, std::int64_t n) {
+                    loops::GradientOfChannel(from_g + i, from_x + i, gradient, to, n);
+                  });
     });
   };
   ForChannels(e, run);

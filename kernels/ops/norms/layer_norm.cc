@@ -220,8 +220,10 @@ Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) 
       const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
       const auto rstd =
           static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
-      loops::WriteNormalised(from, {mean, rstd}, w.data(), b.data(), y.data() + row * f.n, f.n,
-                             ahead, store);
+      store.Write(y.data() + row * f.n, f.n, {from + ahead},
+                  [&](std::int64_t i, float* to, std::int64_t count) {
+                    loops::Normalise(from + i, {mean, rstd}, w.data() + i, b.data() + i, to, count);
+                  });
       means[row] = mean;
       rstds[row] = rstd;
     }
@@ -251,21 +253,24 @@ Status LayerNorm::RunBackward(const LayerBackward& b, const HostBindings& memory
   const auto n = static_cast<float>(b.n);
   float* const dw_sums = dw.data();  // this thread's, for all
   float* const db_sums = db.data();
-  const auto row_at = [&](std::int64_t row) -> loops::NormRow {
-    return {g.data() + row * b.n, x.data() + row * b.n, mean[row], rstd[row]};
-  };
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const NonTemporalStore store(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
-    loops::NormGradientStep step{.w = w.data()};
-    for (std::int64_t row = begin; row <= end; ++row) {
-      step.next = row < end ? row_at(row) : loops::NormRow();
-      step.dw = dw_sums + row / block * b.n;
-      step.db = db_sums + row / block * b.n;
-      const loops::NormSums sums = loops::TakeStep(step, b.n, store);
-      step.row = step.next;
-      step.mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
-      step.mean_gwh = static_cast<float>(sums.gwh) / n;
-      step.dx = b.dx == nullptr ? nullptr : dx.data() + row * b.n;
+    for (std::int64_t r = begin; r < end; ++r) {
+      const loops::NormRow row{
+          g.data() + r * b.n, x.data() + r * b.n, w.data(), {mean[r], rstd[r]}};
+      const std::int64_t sums_at = r / block * b.n;
+      const loops::NormSums sums =
+          loops::SumGradient(row, dw_sums + sums_at, db_sums + sums_at, b.n);
+      if (b.dx == nullptr) {
+        continue;
+      }
+      const float mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
+      const float mean_gwh = static_cast<float>(sums.gwh) / n;
+      store.Write(dx.data() + r * b.n, b.n, {row.g + b.n, row.x + b.n},
+                  [&](std::int64_t i, float* to, std::int64_t count) {
+                    loops::GradientOfRow({row.g + i, row.x + i, row.w + i, row.normal}, mean_gw,
+                                         mean_gwh, to, count);
+                  });
     }
   };
   ParallelFor(blocks, GrainSize(3 * sizeof(float) * n * static_cast<double>(block)),
