@@ -8,11 +8,10 @@
 
 namespace reprise {
 
-// Calls body(begin, end) for chunks that cover [0, count) once, `grain_size` items or more each, on
-// the cores that this process may use; returns when all chunks are done. The calling thread takes
-// chunks like any other, so that it need not wait for a core that another rank uses. It runs all
-// items as one chunk where there is one core, where another thread's ParallelFor is running, and
-// where there are fewer than two grains.
+// Calls body(begin, end) for chunks that cover [0, count) once, half of `grain_size` items or more
+// each, on the cores that this process may use; returns when all chunks are done. The calling
+// thread takes chunks like any other, so that it need not wait for a core that another rank uses.
+// All items are one chunk where there is one core, and where there are fewer than two grains.
 void ParallelFor(std::int64_t count, std::int64_t grain_size,
                  const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 

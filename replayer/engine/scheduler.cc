@@ -22,7 +22,7 @@ struct Scheduler::Impl {
       : graph(g),
         waiting(g.size()),
         allowed(tbb::global_control::max_allowed_parallelism,
-                static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 2))),
+                static_cast<std::size_t>(tbb::this_task_arena::max_concurrency() + 1)),
         arena(WorkerCount(workers), 0) {}
 
   // TBB owns one worker less than there are cores and warns when asked for more.
@@ -104,7 +104,7 @@ struct Scheduler::Impl {
 
   const DependencyGraph& graph;
   std::vector<std::atomic<std::uint32_t>> waiting;
-  tbb::global_control allowed;  // on one core too there is a worker beside the thread that waits
+  tbb::global_control allowed;  // a worker beside those of parallel loops, on one core too
   tbb::task_arena arena;
   const Body* body = nullptr;
   std::atomic<std::uint32_t> left = 0;

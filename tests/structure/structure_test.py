@@ -50,7 +50,7 @@ THIRD_PARTY = {
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
     r"simdjson\.h|nlohmann/.*": ["core/parse_json", "converters/", "share/", "et_schema/", "machine/", "report/", "run/",
                                   "workload/", "kernel_bench/", "recordings/", "cli/"],
-    r"tbb/.*|oneapi/tbb.*": ["replayer/"],
+    r"tbb/.*|oneapi/tbb.*": ["kernels/cpu/parallel_for", "replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
     r"event2/.*": ["cli/prometheus_server"],

@@ -88,12 +88,13 @@ void BackwardRow(const double* g, const double* y, double* dx, std::size_t n, st
   }
 }
 
-// y = exp(x - top) / sum, or its logarithm. `powers` has room for a row.
+// y = exp(x - top) / sum, or its logarithm. `powers`: a row's, unused for the logarithm.
 void RunForwardRow(const float* x, float* y, std::int64_t n, std::int32_t flags,
                    const NonTemporalStore& store, float* powers) {
   const bool logarithm = (flags & kLogarithm) != 0;
   const float top = loops::Max(x, n);
-  const auto sum = static_cast<float>(loops::ExpSum(x, top, powers, n));
+  const auto sum =
+      static_cast<float>(logarithm ? loops::SumOfExp(x, top, n) : loops::ExpSum(x, top, powers, n));
   const bool nothing = (flags & kSafe) != 0 && std::isinf(top) && top < 0;
   const float scale = nothing ? 0 : logarithm ? 1 : 1 / sum;
   const float shift = logarithm ? -top - std::log(sum) : 0;
@@ -146,7 +147,9 @@ class Softmax final : public Kernel {
     const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
     ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
       const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
-      std::vector<float> powers(static_cast<std::size_t>(p.backward ? 0 : p.n));
+      // Kept from call to call: fresh memory takes longer than what is done in it.
+      static thread_local std::vector<float> powers;
+      powers.resize(std::max(powers.size(), static_cast<std::size_t>(p.n)));
       for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
         if (p.backward) {
           RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);

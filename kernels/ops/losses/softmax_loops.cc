@@ -1,6 +1,7 @@
 #include "kernels/ops/losses/softmax_loops.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -64,6 +65,14 @@ REPRISE_CLONES void Exp(const float* x, float top, float* y, std::int64_t n) {
 double ExpSum(const float* x, float top, float* y, std::int64_t n) {
   Exp(x, top, y, n);
   return Sum(y, n);
+}
+double SumOfExp(const float* x, float top, std::int64_t n) {
+  std::array<float, 1024> powers;
+  double sum = 0;
+  for (std::int64_t at = 0; at < n; at += std::ssize(powers)) {
+    sum += ExpSum(x + at, top, powers.data(), std::min(n - at, std::ssize(powers)));
+  }
+  return sum;
 }
 REPRISE_CLONES float Max(const float* x, std::int64_t n) {
   std::int32_t most = Ordered(kMin);
