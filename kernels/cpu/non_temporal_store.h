@@ -31,6 +31,11 @@ class NonTemporalStore {
   // be valid. Measurements found 4 KiB far enough ahead.
   using Ahead = std::span<const void* const>;
   static constexpr std::int64_t kAheadFloats = 1024;
+  // In a loop over rows of n, which has read the row itself before it writes: the next row, or
+  // more.
+  [[nodiscard]] static constexpr std::int64_t AheadOfRow(std::int64_t n) {
+    return std::max(n, kAheadFloats);
+  }
 
   // memcpy; `ahead` is prefetched if stores are non-temporal.
   void Copy(void* to, const void* from, std::int64_t bytes, Ahead ahead = {}) const;

@@ -149,10 +149,12 @@ std::string PartsText(const DifferenceParts& difference) {
       ++named;
     }
   }
-  if (named_shares > 1) {
-    text += "; other parts went the other way";
+  if (text.empty()) {
+    return text;
   }
-  return text.empty() ? "" : "; " + text + (difference.on_critical_path ? "" : " (busy time)");
+  constexpr double kRounding = 0.005;
+  return "; " + text + (difference.on_critical_path ? "" : " (busy time)") +
+         (named_shares > 1 + kRounding ? "; other parts differ the other way" : "");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "report/compare/comparison_verdict.h"
 #include "report/compare/condition.h"
 #include "report/compare/rows.h"
 #include "tests/report/synthetic_run.h"
@@ -179,6 +180,20 @@ TEST(Compare, VerdictSaysHowMuchAndWhere) {
   EXPECT_THAT(same.verdicts[0], Not(HasSubstr("of the difference")));
   EXPECT_THAT(Compare(RepeatedSides(0.88), {}).verdicts[0],
               HasSubstr("B takes 12 % less time than A (0.8"));
+}
+
+TEST(Compare, VerdictSaysWhetherOtherPartsDifferTheOtherWay) {
+  const std::vector<ComparedSide> sides = RepeatedSides(1.25);
+  Comparison comparison = Compare(sides, {});
+  DifferenceParts& difference = comparison.differences[0].emplace();
+  difference = {
+      .on_critical_path = true, .seconds = 2, .parts = {{"gemm", 1.5}, {"host_delay", 0.5}}};
+  EXPECT_THAT(VerdictText(sides, comparison, 1),
+              HasSubstr("75 % of the difference is gemm, 25 % host delay"));
+  EXPECT_THAT(VerdictText(sides, comparison, 1), Not(HasSubstr("the other way")));
+  difference.parts = {{"gemm", 2.5}, {"comm", -0.5}};
+  EXPECT_THAT(VerdictText(sides, comparison, 1),
+              HasSubstr("125 % of the difference is gemm; other parts differ the other way"));
 }
 
 TEST(Compare, SingleRunsMakeNoClaim) {

@@ -29,6 +29,23 @@ TEST(Transfers, TimeCountsFromTheLastArrival) {
   EXPECT_THAT(row.busbw_gb_per_s, Optional(5.0));
 }
 
+TEST(Transfers, OneSlowIterationDoesNotRaiseTheSum) {
+  RunData run = MakeRun();
+  for (RankData& rank : run.ranks) {
+    const std::vector<NodeRecord> records = rank.records;
+    ASSERT_NE(records.front().iteration, records.back().iteration);  // there are two
+    for (NodeRecord record : records) {
+      if (record.iteration == records.front().iteration) {
+        record.iteration += 10;
+        record.start_ns += 1'000'000;
+        record.duration_ns *= 100;
+        rank.records.push_back(record);
+      }
+    }
+  }
+  EXPECT_EQ(Analyze(run).collectives[0].replayed_sum_ns, 110);
+}
+
 TEST(Transfers, OffsetsRelateTheClocksOfTwoHosts) {
   RunData run = MakeRun();
   run.ranks[1].host = "other";

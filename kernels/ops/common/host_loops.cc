@@ -1,7 +1,6 @@
 #include "kernels/ops/common/host_loops.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -10,15 +9,12 @@
 namespace reprise::loops {
 namespace {
 
-// Elements whose sum is taken in float32.
-constexpr std::int64_t kBlock = 4096;
-
 // body(first, count) for blocks whose sums fit into float32; the sum of what it returns.
 template <typename Body>
 inline double InBlocks(std::int64_t n, const Body& body) {
   double total = 0;
-  for (std::int64_t at = 0; at < n; at += kBlock) {
-    total += body(at, std::min(kBlock, n - at));
+  for (std::int64_t at = 0; at < n; at += kSumBlock) {
+    total += body(at, std::min(kSumBlock, n - at));
   }
   return total;
 }
@@ -90,8 +86,8 @@ double SumProducts(const float* g, const float* x, float center, std::int64_t n)
 }
 GradientSums SumGradient(const float* g, const float* x, float center, std::int64_t n) {
   GradientSums sums;
-  for (std::int64_t at = 0; at < n; at += kBlock) {
-    BlockSumGradient(g + at, x + at, center, std::min(kBlock, n - at), &sums);
+  for (std::int64_t at = 0; at < n; at += kSumBlock) {
+    BlockSumGradient(g + at, x + at, center, std::min(kSumBlock, n - at), &sums);
   }
   return sums;
 }

@@ -6,7 +6,8 @@
 
 namespace reprise::loops {
 
-// Sums are taken in float32 over at most some thousand elements, in double beyond.
+// Sums are taken in float32 over so many elements, in double beyond.
+inline constexpr std::int64_t kSumBlock = 4096;
 [[nodiscard]] double Sum(const float* x, std::int64_t n);
 [[nodiscard]] double SumSquares(const float* x, float center, std::int64_t n);  // of x - center
 [[nodiscard]] double SumProducts(const float* g, const float* x, float center, std::int64_t n);

@@ -99,9 +99,10 @@ void RunForwardRow(const float* x, float* y, std::int64_t n, std::int32_t flags,
   const float scale = nothing ? 0 : logarithm ? 1 : 1 / sum;
   const float shift = logarithm ? -top - std::log(sum) : 0;
   const float* const from = logarithm ? x : powers;
-  store.Write(y, n, {x + n}, [&](std::int64_t i, float* to, std::int64_t count) {
-    loops::ScaleShift(from + i, scale, shift, to, count);
-  });
+  store.Write(y, n, {x + NonTemporalStore::AheadOfRow(n)},
+              [&](std::int64_t i, float* to, std::int64_t count) {
+                loops::ScaleShift(from + i, scale, shift, to, count);
+              });
 }
 
 void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, std::int32_t flags,
@@ -110,7 +111,8 @@ void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, s
   const auto sum =
       static_cast<float>(logarithm ? loops::Sum(g, n) : loops::SumProducts(g, y, 0, n));
   const auto gradient = logarithm ? loops::LogSoftmaxGradient : loops::SoftmaxGradient;
-  store.Write(dx, n, {g + n, y + n}, [&](std::int64_t i, float* to, std::int64_t count) {
+  const std::int64_t ahead = NonTemporalStore::AheadOfRow(n);
+  store.Write(dx, n, {g + ahead, y + ahead}, [&](std::int64_t i, float* to, std::int64_t count) {
     gradient(g + i, y + i, sum, to, count);
   });
 }

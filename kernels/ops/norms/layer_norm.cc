@@ -212,7 +212,6 @@ Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) 
   REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
   REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
   const auto n = static_cast<double>(f.n);
-  const std::int64_t ahead = std::max(f.n, NonTemporalStore::kAheadFloats);
   ParallelFor(f.rows, GrainSize(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
     const NonTemporalStore store(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t row = begin; row < end; ++row) {
@@ -220,7 +219,7 @@ Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) 
       const auto mean = static_cast<float>(f.centered ? loops::Sum(from, f.n) / n : 0);
       const auto rstd =
           static_cast<float>(1 / std::sqrt(loops::SumSquares(from, mean, f.n) / n + f.eps));
-      store.Write(y.data() + row * f.n, f.n, {from + ahead},
+      store.Write(y.data() + row * f.n, f.n, {from + NonTemporalStore::AheadOfRow(f.n)},
                   [&](std::int64_t i, float* to, std::int64_t count) {
                     loops::Normalise(from + i, {mean, rstd}, w.data() + i, b.data() + i, to, count);
                   });
@@ -253,20 +252,20 @@ Status LayerNorm::RunBackward(const LayerBackward& b, const HostBindings& memory
   const auto n = static_cast<float>(b.n);
   float* const dw_sums = dw.data();  // this thread's, for all
   float* const db_sums = db.data();
+  const std::int64_t ahead = NonTemporalStore::AheadOfRow(b.n);
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const NonTemporalStore store(b.rows * b.n * static_cast<std::int64_t>(sizeof(float)));
     for (std::int64_t r = begin; r < end; ++r) {
       const loops::NormRow row{
           g.data() + r * b.n, x.data() + r * b.n, w.data(), {mean[r], rstd[r]}};
       const std::int64_t sums_at = r / block * b.n;
-      const loops::NormSums sums =
-          loops::SumGradient(row, dw_sums + sums_at, db_sums + sums_at, b.n);
+      const loops::NormSums sums = loops::SumsOfRow(row, dw_sums + sums_at, db_sums + sums_at, b.n);
       if (b.dx == nullptr) {
         continue;
       }
       const float mean_gw = b.centered ? static_cast<float>(sums.gw) / n : 0;
       const float mean_gwh = static_cast<float>(sums.gwh) / n;
-      store.Write(dx.data() + r * b.n, b.n, {row.g + b.n, row.x + b.n},
+      store.Write(dx.data() + r * b.n, b.n, {row.g + ahead, row.x + ahead},
                   [&](std::int64_t i, float* to, std::int64_t count) {
                     loops::GradientOfRow({row.g + i, row.x + i, row.w + i, row.normal}, mean_gw,
                                          mean_gwh, to, count);

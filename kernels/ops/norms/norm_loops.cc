@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "kernels/ops/common/host_clones.h"
+#include "kernels/ops/common/host_loops.h"
 
 namespace reprise::loops {
 namespace {
-
-// Elements whose sums are taken in float32.
-constexpr std::int64_t kSumBlock = 4096;
 
 REPRISE_CLONES void SumBlock(const float* __restrict g, const float* __restrict x,
                              const float* __restrict w, const Normal& of, float* __restrict dw,
@@ -48,7 +46,7 @@ REPRISE_CLONES void GradientOfChannel(const float* __restrict g, const float* __
   }
 }
 
-NormSums SumGradient(const NormRow& row, float* dw, float* db, std::int64_t n) {
+NormSums SumsOfRow(const NormRow& row, float* dw, float* db, std::int64_t n) {
   NormSums sums;
   for (std::int64_t at = 0; at < n; at += kSumBlock) {
     SumBlock(row.g + at, row.x + at, row.w + at, row.normal, dw + at, db + at,

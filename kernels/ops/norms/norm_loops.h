@@ -32,8 +32,8 @@ struct NormRow {
 struct NormSums {
   double gw = 0, gwh = 0;  // of g w and of g w h
 };
-// dw += g h, db += g. Sums are taken in float32 over some thousand elements each, in double beyond.
-[[nodiscard]] NormSums SumGradient(const NormRow& row, float* dw, float* db, std::int64_t n);
+// Also dw += g h and db += g.
+[[nodiscard]] NormSums SumsOfRow(const NormRow& row, float* dw, float* db, std::int64_t n);
 void GradientOfRow(const NormRow& row, float mean_gw, float mean_gwh, float* dx, std::int64_t n);
 
 }  // namespace reprise::loops
