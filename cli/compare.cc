@@ -19,7 +19,7 @@
 #include "cli/verbose.h"
 #include "core/shown_text.h"
 #include "report/compare/condition.h"
-#include "report/html.h"
+#include "report/page/html.h"
 
 namespace reprise {
 namespace {

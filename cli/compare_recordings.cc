@@ -17,7 +17,7 @@
 #include "recordings/show.h"
 #include "report/analysis.h"
 #include "report/compare/rows.h"
-#include "report/html.h"
+#include "report/page/html.h"
 
 namespace reprise {
 namespace {

@@ -17,9 +17,9 @@
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
 #include "replayer/timeline/trace_timeline.h"
-#include "report/perfetto.h"
-#include "report/run_timeline.h"
-#include "report/samples_csv.h"
+#include "report/timeline/perfetto.h"
+#include "report/timeline/run_timeline.h"
+#include "report/timeline/samples_csv.h"
 #include "run/run.h"
 
 namespace reprise {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "report/report.h"
+#include "report/values/report.h"
 
 namespace reprise {
 

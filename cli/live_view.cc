@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // reprise report RUN [--full | --section NAME | --json] [-o FILE.html]
-#include "report/report.h"
+#include "report/values/report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,9 @@
 #include "cli/repeated_runs.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
-#include "report/html.h"
+#include "report/page/html.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,9 @@
 #include "cli/terminal.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
-#include "report/report.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
+#include "report/values/report.h"
 #include "run/manifest.h"
 
 namespace reprise {

@@ -13,9 +13,10 @@
 #include "machine/catalogue.h"
 #include "machine/fields.h"
 #include "replayer/plan/known_work.h"
-#include "report/intervals.h"
-#include "report/report.h"
-#include "report/verdict_warnings.h"
+#include "report/analysis.h"
+#include "report/nodes/intervals.h"
+#include "report/text/verdict_warnings.h"
+#include "report/values/report.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
 

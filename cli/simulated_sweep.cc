@@ -25,7 +25,7 @@
 #include "core/counted.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
-#include "report/html.h"
+#include "report/page/html.h"
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/counted.h"
 #include "core/shown_text.h"
-#include "report/verdict_warnings.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

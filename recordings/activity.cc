@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "recordings/read.h"
-#include "report/intervals.h"
+#include "report/nodes/intervals.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "recordings/inference.h"
 #include "recordings/show.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -12,7 +12,7 @@
 #include "recordings/read.h"
 #include "recordings/run_power.h"
 #include "recordings/transfer_waits.h"
-#include "report/measured.h"
+#include "report/nodes/measured.h"
 
 namespace reprise {
 namespace {

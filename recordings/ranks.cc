@@ -9,7 +9,7 @@
 
 #include "core/counted.h"
 #include "recordings/rank_placement.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "recordings/recording.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 

@@ -7,7 +7,7 @@
 #include "recordings/ranks.h"
 #include "recordings/ranks_json.h"
 #include "recordings/show.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

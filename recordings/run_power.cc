@@ -5,10 +5,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "report/intervals.h"
-#include "report/measured.h"
-#include "report/power_peaks.h"
-#include "report/series.h"
+#include "report/energy/power_peaks.h"
+#include "report/energy/series.h"
+#include "report/nodes/intervals.h"
+#include "report/nodes/measured.h"
 
 namespace reprise {
 namespace {

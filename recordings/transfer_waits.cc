@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/median.h"
-#include "report/measured.h"
-#include "report/transfers.h"
+#include "report/nodes/measured.h"
+#include "report/nodes/transfers.h"
 
 namespace reprise {
 

@@ -11,7 +11,7 @@
 namespace reprise {
 
 // What each member of a transfer waited for the last one to arrive: by rank and node, the median
-// over iterations of its duration less its own time (report/transfers.h).
+// over iterations of its duration less its own time (report/nodes/transfers.h).
 using TransferWaits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
 [[nodiscard]] TransferWaits WaitsOf(const RunData& run);
 

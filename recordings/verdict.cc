@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "recordings/recording_difference.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

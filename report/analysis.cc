@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "core/median.h"
-#include "report/console_lines.h"
-#include "report/coverage.h"
-#include "report/energy.h"
+#include "report/classes/coverage.h"
+#include "report/energy/sampled.h"
+#include "report/nodes/step_times.h"
 #include "report/part_sums.h"
-#include "report/sampled.h"
-#include "report/section.h"
-#include "report/step_times.h"
-#include "report/verdict.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/verdict.h"
+#include "report/values/energy_values.h"
 #include "run/memory_need.h"
 #include "run/run_reader.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/result.h"
-#include "report/html_data.h"
-#include "report/measured_run.h"
-#include "report/report.h"
+#include "report/nodes/measured_run.h"
+#include "report/page/html_data.h"
+#include "report/values/report.h"
 
 namespace reprise {
 
@@ -27,6 +27,8 @@ struct AnalysisOptions {
   std::int64_t memory_bytes = 0;
 };
 
+// Of a run in memory, without a page.
+[[nodiscard]] Report Analyze(const RunData& run);
 [[nodiscard]] Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options);
 // Of a run on disk. Environment: not even one host's ranks fit in memory.
 [[nodiscard]] Result<Analysis> AnalyzeRun(const std::string& directory,

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "report/append.h"
-#include "report/coverage.h"
-#include "report/throttling.h"
+#include "report/classes/coverage.h"
+#include "report/energy/throttling.h"
+#include "report/nodes/append.h"
 
 namespace reprise {
 

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "report/class_sums.h"
-#include "report/energy_attributor.h"
-#include "report/fidelity_examination.h"
-#include "report/html_data.h"
-#include "report/html_steps.h"
-#include "report/html_telemetry.h"
-#include "report/measured_run.h"
-#include "report/report.h"
-#include "report/shape_sums.h"
+#include "report/classes/class_sums.h"
+#include "report/classes/shape_sums.h"
+#include "report/energy/energy_attributor.h"
+#include "report/fidelity/fidelity_examination.h"
+#include "report/nodes/measured_run.h"
+#include "report/page/html_data.h"
+#include "report/page/html_steps.h"
+#include "report/page/html_telemetry.h"
+#include "report/values/report.h"
 
 namespace reprise {
 

@@ -9,7 +9,7 @@
 
 #include "report/compare/compare.h"
 #include "report/compare/rows.h"
-#include "report/verdict_warnings.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "report/compare/comparison_verdict.h"
 #include "report/compare/rows.h"
-#include "report/verdict.h"
-#include "report/verdict_warnings.h"
+#include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/compare/quantity.h"
-#include "report/report.h"
+#include "report/values/report.h"
 
 namespace reprise {
 

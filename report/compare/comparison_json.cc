@@ -6,7 +6,7 @@
 #include "report/compare/compare.h"
 #include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
-#include "report/rows_json.h"
+#include "report/sections/rows_json.h"
 
 namespace reprise {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/shown_text.h"
 #include "report/compare/compare.h"
 #include "report/compare/present.h"
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "report/verdict.h"
-#include "report/verdict_warnings.h"
+#include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "report/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "report/compare/kinds.h"
-#include "report/verdict_warnings.h"
+#include "report/text/verdict_warnings.h"
 #include "run/run.h"
 
 namespace reprise {

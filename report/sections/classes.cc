@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include "report/console_lines.h"
-#include "report/report_json.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/time_sources.h"
-#include "report/verdict.h"
+#include "report/sections/report_json.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/time_sources.h"
+#include "report/text/verdict.h"
 
 namespace reprise {
 namespace {

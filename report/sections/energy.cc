@@ -1,10 +1,10 @@
 // Energy by meter, and by operation class.
 #include <fmt/format.h>
 
-#include "report/console_lines.h"
-#include "report/energy_text.h"
-#include "report/rows_json.h"
-#include "report/section.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/energy_text.h"
 
 namespace reprise {
 namespace {

@@ -1,16 +1,16 @@
-// How near a replay came to its recording (report/fidelity.h), a section for each measure. Their
-// JSON stands in the object "fidelity", which the step's begins.
+// How near a replay came to its recording (report/values/fidelity_values.h), a section for each
+// measure. Their JSON stands in the object "fidelity", which the step's begins.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
-#include "report/console_lines.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/verdict.h"
-#include "report/verdict_warnings.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

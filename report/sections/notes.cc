@@ -1,9 +1,9 @@
 // What the run was, what was skipped or inferred, and counters.
 
 #include "core/counters.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/table.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/console_lines.h"
-#include "report/report_json.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/verdict.h"
+#include "report/sections/report_json.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/verdict.h"
 
 namespace reprise {
 namespace {

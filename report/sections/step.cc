@@ -1,14 +1,14 @@
 // The step as a whole: coverage, times, errors, and the machines they are of.
 #include <fmt/format.h>
 
-#include "report/console_lines.h"
-#include "report/machines.h"
-#include "report/report_json.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/time_sources.h"
-#include "report/verdict.h"
-#include "report/verdict_warnings.h"
+#include "report/sections/report_json.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/time_sources.h"
+#include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
+#include "report/values/machines.h"
 
 namespace reprise {
 namespace {

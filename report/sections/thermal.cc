@@ -1,13 +1,14 @@
-// Throttling, power peaks and heating (report/thermal_values.h). Only what there is data for.
+// Throttling, power peaks and heating (report/values/thermal_values.h). Only what there is data
+// for.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "report/console_lines.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/table.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "report/console_lines.h"
-#include "report/rows_json.h"
-#include "report/section.h"
-#include "report/verdict.h"
-#include "report/verdict_warnings.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {

@@ -1,10 +1,9 @@
-#include "report/values.h"
-
 #include <fmt/format.h>
 
-#include "report/console_lines.h"
-#include "report/rows_json.h"
-#include "report/section.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
+#include "report/text/odd_values.h"
 
 namespace reprise {
 namespace {

@@ -1,6 +1,6 @@
-#include "report/console_lines.h"
-#include "report/rows_json.h"
-#include "report/section.h"
+#include "report/sections/rows_json.h"
+#include "report/sections/section.h"
+#include "report/text/console_lines.h"
 
 namespace reprise {
 namespace {

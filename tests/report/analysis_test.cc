@@ -1,9 +1,11 @@
 // Every measure of the report against a run worked out by hand.
+#include "report/analysis.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/measured.h"
-#include "report/report.h"
+#include "report/nodes/measured.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "report/analysis.h"
 #include "report/compare/comparison_verdict.h"
 #include "report/compare/condition.h"
 #include "report/compare/rows.h"

@@ -6,7 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/unknown_work.h"
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -1,6 +1,4 @@
 // Who used the energy: shares by time, nothing lost, uncertainty stated.
-#include "report/energy.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +8,12 @@
 #include <random>
 
 #include "core/sampled_energy.h"
-#include "report/energy_split.h"
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/energy/energy_split.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
+#include "report/values/energy_values.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -1,13 +1,14 @@
 // What the difference is made of, on two ranks worked out by hand.
-#include "report/fidelity.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/sections/sections.h"
+#include "report/values/fidelity_values.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-#include "report/node_index.h"
+#include "report/nodes/node_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What the Perfetto writer wrote, read back with protobuf's own decoder.
-#include "report/perfetto.h"
+#include "report/timeline/perfetto.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "report/perfetto.pb.h"
+#include "report/timeline/perfetto.pb.h"
 
 namespace reprise {
 namespace {

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

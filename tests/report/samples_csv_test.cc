@@ -1,5 +1,5 @@
 // Samples as time,value.
-#include "report/samples_csv.h"
+#include "report/timeline/samples_csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "report/analysis.h"
-#include "report/report.h"
-#include "report/run_timeline.h"
-#include "report/time_sources.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
+#include "report/text/time_sources.h"
+#include "report/timeline/run_timeline.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -4,8 +4,10 @@
 
 #include <cmath>
 
-#include "report/power_peaks.h"
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/energy/power_peaks.h"
+#include "report/sections/sections.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/report.h"
+#include "report/analysis.h"
+#include "report/values/report.h"
 #include "run/clocks.h"
 #include "tests/report/synthetic_run.h"
 

@@ -1,10 +1,9 @@
-#include "report/values.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/report.h"
-#include "report/verdict.h"
+#include "report/text/odd_values.h"
+#include "report/text/verdict.h"
+#include "report/values/report.h"
 
 namespace reprise {
 namespace {

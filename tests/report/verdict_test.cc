@@ -1,5 +1,5 @@
 // The sentence that a report begins with, and what stands below it.
-#include "report/verdict.h"
+#include "report/text/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,10 @@
 
 #include "core/kernel_origin.h"
 #include "report/analysis.h"
-#include "report/report.h"
-#include "report/section.h"
+#include "report/sections/section.h"
+#include "report/sections/sections.h"
+#include "report/text/short_text.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -6,8 +6,9 @@
 #include <sstream>
 
 #include "report/analysis.h"
-#include "report/report.h"
-#include "report/table.h"
+#include "report/sections/sections.h"
+#include "report/text/table.h"
+#include "report/values/report.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -36,6 +36,8 @@ MAY_USE = {
 # which are plug-ins; nobody else includes what is theirs.
 ORDER = {
     "kernels": ["kernels", "kernels/cpu", "kernels/ops", "*"],
+    "report": ["report/values", "report/nodes", "report/energy", "report/classes", "report/fidelity", "report/text", "report/sections",
+               "report/page", "report/timeline", "report/compare", "report"],
     "workload": ["workload", "workload/ops", "workload/schedules", "workload/parallel", "workload/families", "workload/job"],
 }
 # Folders that include each other in a circle nevertheless → why.
@@ -47,7 +49,7 @@ THIRD_PARTY = {
     r"mpi\.h": ["collectives/transport/mpi"],
     r"CL/": ["kernels/opencl/"],
     r"sqlite3\.h": ["run/"],
-    r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/perfetto"],
+    r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/timeline/perfetto"],
     r"simdjson\.h|nlohmann/.*": ["core/parse_json", "converters/", "share/", "et_schema/", "machine/", "report/", "run/",
                                   "workload/", "kernel_bench/", "recordings/", "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["kernels/cpu/parallel_for", "replayer/"],
@@ -196,12 +198,12 @@ def check_file_circles(files):
 
 
 def check_sections():
-    """Every section of the report (report/sections.def) has its name in docs/report.md, and the page no other."""
-    registered = re.findall(r"^SECTION\((\w+)\)", (ROOT / "report" / "sections.def").read_text(), re.MULTILINE)
+    """Every section of the report (report/sections/sections.def) has its name in docs/report.md, and the page no other."""
+    registered = re.findall(r"^SECTION\((\w+)\)", (ROOT / "report" / "sections" / "sections.def").read_text(), re.MULTILINE)
     text = "".join(path.read_text() for path in sorted((ROOT / "report" / "sections").glob("*.cc")))
     names = dict(re.findall(r"^Section (\w+)Section\(\) \{\s*return \{\s*\.name = \"([\w-]+)\"", text, re.MULTILINE))
     for name in sorted(set(registered) ^ set(names)):
-        yield f"report/sections.def: {name} needs one line there and one {name}Section() in report/sections/"
+        yield f"report/sections/sections.def: {name} needs one line there and one {name}Section() in report/sections/"
     row = re.search(r"^\| `--section NAME` \|.*$", (ROOT / "docs" / "report.md").read_text(), re.MULTILINE)
     listed = re.findall(r"`([\w-]+)`", row.group(0).partition("one section:")[2]) if row else []
     if listed != [names.get(name) for name in registered]:

@@ -1,0 +1,138 @@
+#include "report/classes/class_sums.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/classes/coverage.h"
+#include "report/classes/pass_sums.h"
+
+namespace reprise {
+namespace {
+
+void AddPasses(const MeasuredRank& rank, std::span<const std::uint32_t> records, PassSums& passes) {
+  for (const std::uint32_t record : records) {
+    const NodeRecord& replayed = rank.data().records[record];
+    passes.Add(replayed.iteration, replayed.duration_ns);
+  }
+}
+
+void AddNode(const NodeInfo& node, std::int64_t alike, WorkTimes::Sum& sum) {
+  sum.recorded_ns += alike * node.recorded_duration_ns;
+  sum.tracing_ns += alike * node.recorded_tracing_ns;
+}
+
+// As the replay does: what is executed on a host thread.
+bool CanStretch(const NodeInfo& node) {
+  return IsOfHostThread(node) &&
+         (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
+}
+
+}  // namespace
+
+template <typename Key>
+void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    const std::int64_t alike = ranks[r].alike();
+    std::map<Key, PassSums> passes;
+    for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+      const NodeInfo& node = data.nodes[i];
+      if (!node.counts_for_coverage) {
+        continue;
+      }
+      auto& [row, work] = sums_[node.*key_];
+      row.count += alike;
+      row.recorded_ns += alike * node.recorded_duration_ns;
+      row.tracing_ns += alike * node.recorded_tracing_ns;
+      work = work || node.op_class != OpClass::kComm;
+      const auto records = ranks[r].Records(i);
+      if (records.empty()) {
+        continue;
+      }
+      for (const std::uint32_t k : records) {
+        // A transfer's time counts from the last arrival, as it does in the recording.
+        const NodeRecord& record = data.records[k];
+        const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
+        passes[node.*key_].Add(record.iteration, ns);
+        row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
+      }
+      row.flops += static_cast<double>(alike) * node.flops;
+      row.bytes += static_cast<double>(alike) * node.bytes;
+    }
+    for (const auto& [key, times] : passes) {
+      ClassRow& row = sums_[key].row;
+      row.replayed_ns = row.replayed_ns.value_or(0) + alike * times.MedianNs();
+    }
+  }
+}
+
+template <typename Key>
+std::vector<ClassRow> ClassSums<Key>::Finish() const {
+  std::vector<ClassRow> rows;
+  for (const auto& [key, sum] : sums_) {
+    ClassRow& row = rows.emplace_back(sum.row);
+    row.name = Name(key);
+    if (row.replayed_ns.value_or(0) > 0 && sum.work) {
+      row.gflop_per_s = row.flops / static_cast<double>(*row.replayed_ns);
+      row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow& a, const ClassRow& b) {
+    return a.recorded_ns > b.recorded_ns;
+  });
+  return rows;
+}
+
+template class ClassSums<OpClass>;
+template class ClassSums<Phase>;
+
+void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    PassSums passes;
+    std::map<OpClass, PassSums> class_passes;
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto records = rank.Records(i);
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
+        continue;
+      }
+      AddNode(node, rank.alike(), all_);
+      AddPasses(rank, records, passes);
+      if (CanStretch(node)) {
+        AddNode(node, rank.alike(), by_class_[node.op_class]);
+        AddPasses(rank, records, class_passes[node.op_class]);
+      }
+    }
+    all_.replayed_ns += rank.alike() * passes.MedianNs();
+    for (const auto& [op_class, times] : class_passes) {
+      by_class_[op_class].replayed_ns += rank.alike() * times.MedianNs();
+    }
+  }
+}
+
+std::vector<ClassFactor> WorkTimes::Stretches() const {
+  constexpr double kMinShare = 0.005, kMinFactor = 1.005;
+  std::vector<std::pair<std::int64_t, ClassFactor>> found;  // recorded time first
+  const auto work_ns = static_cast<double>(all_.recorded_ns - all_.tracing_ns);
+  for (const auto& [op_class, sum] : by_class_) {
+    const std::int64_t recorded_ns = sum.recorded_ns - sum.tracing_ns;
+    const double factor = static_cast<double>(recorded_ns) / static_cast<double>(sum.replayed_ns);
+    if (sum.replayed_ns > 0 && factor >= kMinFactor &&
+        static_cast<double>(recorded_ns) >= kMinShare * work_ns) {
+      found.push_back({recorded_ns, {std::string(Name(op_class)), factor}});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<ClassFactor> factors;
+  factors.reserve(found.size());
+  for (auto& [recorded_ns, factor] : found) {
+    factors.push_back(std::move(factor));
+  }
+  return factors;
+}
+
+}  // namespace reprise

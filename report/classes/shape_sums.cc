@@ -1,0 +1,51 @@
+#include "report/classes/shape_sums.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "report/classes/pass_sums.h"
+
+namespace reprise {
+
+void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    std::map<ShapeRow*, PassSums> passes;
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto records = rank.Records(i);
+      if (!node.counts_for_coverage || node.op_class == OpClass::kComm || records.empty()) {
+        continue;
+      }
+      ShapeRow& row = rows_[{node.name, node.shape}];
+      row.op_class = Name(node.op_class);
+      row.count += rank.alike();
+      row.recorded_ns += rank.alike() * node.recorded_duration_ns;
+      row.tracing_ns += rank.alike() * node.recorded_tracing_ns;
+      PassSums& times = passes[&row];
+      for (const std::uint32_t k : records) {
+        const NodeRecord& record = rank.data().records[k];
+        times.Add(record.iteration, record.duration_ns);
+        row.from_ns[static_cast<std::size_t>(node.time_from)] += rank.alike() * record.duration_ns;
+      }
+    }
+    for (const auto& [row, times] : passes) {
+      row->replayed_ns += rank.alike() * times.MedianNs();
+    }
+  }
+}
+
+std::vector<ShapeRow> ShapeSums::Finish() const {
+  std::vector<ShapeRow> rows;
+  rows.reserve(rows_.size());
+  for (const auto& [key, sum] : rows_) {
+    rows.push_back(sum);
+    rows.back().name = key.first;
+    rows.back().shape = key.second;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const ShapeRow& a, const ShapeRow& b) {
+    return std::abs(a.replayed_ns - a.recorded_ns) > std::abs(b.replayed_ns - b.recorded_ns);
+  });
+  return rows;
+}
+
+}  // namespace reprise

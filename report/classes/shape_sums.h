@@ -1,0 +1,26 @@
+// Times of operations by name and shapes of their inputs. Ranks come in any number of parts. Only
+// report/ sees this.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/nodes/measured.h"
+#include "report/values/class_values.h"
+
+namespace reprise {
+
+class ShapeSums {
+ public:
+  void Add(std::span<const MeasuredRank> ranks);
+  // By |replayed - recorded|, largest first.
+  [[nodiscard]] std::vector<ShapeRow> Finish() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, ShapeRow> rows_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,267 @@
+#include "report/energy/energy_attributor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/energy/energy_split.h"
+
+namespace reprise {
+namespace {
+
+using StepKey = std::pair<std::int32_t, std::int32_t>;  // iteration and step
+
+// Disjoint parts of the window, one for each step of each iteration: from the first of the host's
+// ranks that begins it to the last that ends it, but no further than where the next one begins.
+std::vector<std::pair<StepKey, Interval>> StepWindows(std::span<const MeasuredRank> ranks,
+                                                      const HostMeters& host, Interval window) {
+  std::map<StepKey, Interval> spans;
+  for (const std::size_t r : host.ranks) {
+    for (const StepRecord& step : ranks[r].steps()) {
+      const Interval own = {step.start_ns, step.start_ns + step.duration_ns};
+      const auto [at, added] = spans.try_emplace({step.iteration, step.step}, own);
+      at->second = {std::min(at->second.first, own.first), std::max(at->second.second, own.second)};
+    }
+  }
+  std::vector<std::pair<StepKey, Interval>> windows(spans.begin(), spans.end());
+  std::sort(windows.begin(), windows.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    Interval& own = windows[i].second;
+    const std::int64_t next_ns =
+        i + 1 < windows.size() ? windows[i + 1].second.first : window.second;
+    own = {std::max(own.first, window.first), std::min({own.second, next_ns, window.second})};
+    own.second = std::max(own.first, own.second);
+  }
+  return windows;
+}
+
+}  // namespace
+
+EnergyAttributor::EnergyAttributor(std::span<const MeasuredRank> outline,
+                                   const TransferMatches& matches)
+    : outline_(outline), uses_(outline, matches) {}
+
+void EnergyAttributor::Add(const MeasuredRun& part, std::span<const RankRow> rank_rows,
+                           std::span<const EnergyRow> rows) {
+  ranks_ = part.ranks;
+  transfers_ = &part.transfers;
+  uses_.Begin(part.ranks, part.positions);
+  for (const HostMeters& host : FindMeters(part.ranks, rank_rows, rows)) {
+    if (host.meters.empty()) {
+      out_.notes.push_back(
+          fmt::format("energy: nothing on host {} is metered; its ranks' operations have no joules",
+                      host.host));
+      continue;
+    }
+    AddHost(host);
+  }
+}
+
+std::optional<EnergyAttribution> EnergyAttributor::Finish() {
+  if (out_.meters.empty()) {
+    return std::nullopt;
+  }
+  Total();
+  AddSteps();
+  uses_.Finish(out_.above_idle_joules.has_value(), out_);
+  AddAmount(kFactStepTokens, out_.tokens);
+  AddAmount(kFactStepSamples, out_.samples);
+  return std::move(out_);
+}
+
+// What ran on a metered device, or, for no name, on the host itself.
+Load EnergyAttributor::LoadOf(const HostMeters& host, const std::string& device,
+                              const std::vector<std::size_t>& users) const {
+  Load load;
+  for (const std::size_t r : users) {
+    const bool compute = !device.empty() || ComputesOnHost(r, ranks_[r].data(), host);
+    // Modelled devices transfer themselves; what is replayed goes over the host.
+    const bool transfers = device.empty() || IsModelled(ranks_[r].data());
+    AddOperations(ranks_, r, {.compute = compute, .transfers = transfers ? transfers_ : nullptr},
+                  load);
+  }
+  return load;
+}
+
+// A node runs once in a simulated run.
+std::vector<double> EnergyAttributor::JoulesOf(const Load& load,
+                                               const std::vector<const RunMeter*>& meters) const {
+  const std::vector<std::size_t>& users = meters.front()->users;
+  if (meters.size() != 1 || !meters.front()->idle_watts || users.size() != 1 ||
+      ranks_[users.front()].data().joules.empty()) {
+    return {};
+  }
+  const MeasuredRank& rank = ranks_[users.front()];
+  std::vector<double> of_node(rank.data().nodes.size(), 0);
+  for (const NodeJoules& own : rank.data().joules) {
+    if (const auto node = rank.FindNode(own.node_id)) {
+      of_node[*node] += own.above_idle_joules;
+    }
+  }
+  std::vector<double> joules;
+  joules.reserve(load.executions.size());
+  for (const Execution& execution : load.executions) {
+    joules.push_back(of_node[execution.node]);
+  }
+  return joules;
+}
+
+void EnergyAttributor::AddHost(const HostMeters& host) {
+  std::map<std::string, std::vector<const RunMeter*>> devices;
+  for (const RunMeter& meter : host.meters) {
+    devices[meter.device].push_back(&meter);
+  }
+  HostEnergyRow& row = out_.hosts.emplace_back(HostEnergyRow{.host = host.host});
+  for (const auto& [device, meters] : devices) {
+    AddDevice(host, device, meters, row);
+  }
+  for (const RunMeter& meter : host.meters) {
+    for (const auto& [key, window] : StepWindows(ranks_, host, meter.curve.window())) {
+      steps_[key] += static_cast<double>(meter.devices) * (meter.curve.JoulesUntil(window.second) -
+                                                           meter.curve.JoulesUntil(window.first));
+    }
+  }
+}
+
+void EnergyAttributor::AddDevice(const HostMeters& host, const std::string& device,
+                                 const std::vector<const RunMeter*>& meters, HostEnergyRow& row) {
+  const Load load = LoadOf(host, device, meters.front()->users);
+  std::vector<SplitMeter> split_meters;
+  std::int64_t update_ns = 0;
+  for (const RunMeter* meter : meters) {
+    split_meters.push_back({&meter->curve, meter->idle_watts.value_or(0)});
+    update_ns = std::max(update_ns, meter->update_ns.value_or(0));
+  }
+  const std::vector<double> modelled = JoulesOf(load, meters);
+  out_.of_operations = out_.of_operations || !modelled.empty();
+  const EnergySplit split = SplitEnergy(split_meters, load.times, modelled);
+  const Interval window = meters.front()->curve.window();
+  for (std::size_t i = 0; i < load.times.size(); ++i) {
+    const std::int64_t active_ns =
+        std::min(load.times[i].second, window.second) - std::max(load.times[i].first, window.first);
+    if (active_ns > 0 || split.operations[i].joules > 0) {
+      const std::int64_t devices = meters.front()->devices;
+      const auto times = static_cast<double>(devices);
+      const EnergyShare& share = split.operations[i];
+      uses_.Add(load.executions[i], {share.joules * times, share.above_idle_joules * times},
+                std::max<std::int64_t>(active_ns, 0) * devices,
+                modelled.empty() ? update_ns * devices : 0);
+    }
+  }
+  for (std::size_t m = 0; m < meters.size(); ++m) {
+    AddMeter(host, *meters[m], split.meters[m], row);
+  }
+}
+
+void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
+                                const MeterRemainder& remainder, HostEnergyRow& host_row) {
+  const Interval window = meter.curve.window();
+  MeterEnergyRow row{.host = host.host,
+                     .device = meter.metric->device,
+                     .metric = meter.metric->name,
+                     .source = meter.metric->source,
+                     .modelled = meter.metric->modelled};
+  for (const std::size_t r : meter.users) {
+    row.ranks.push_back(ranks_[r].data().rank);
+  }
+  row.devices = meter.devices;
+  row.joules = meter.curve.total_joules();
+  row.idle_joules = remainder.idle_joules;
+  row.gap_joules = remainder.gap_joules;
+  row.gaps = static_cast<std::int64_t>(meter.curve.gaps().size());
+  row.gap_ns = Length(meter.curve.gaps());
+  row.idle_watts = meter.idle_watts;
+  if (meter.idle_watts) {
+    row.above_idle_joules =
+        row.joules - *meter.idle_watts * static_cast<double>(window.second - window.first) * 1e-9;
+  }
+  row.update_ns = meter.update_ns;
+  // A simulation counts what it takes up to its very ends.
+  if (row.update_ns && !IsModelled(ranks_[host.ranks.front()].data())) {
+    row.boundary_joules = 2 * (meter.curve.max_watts() - meter.curve.min_watts()) *
+                          static_cast<double>(*row.update_ns) * 1e-9;
+  }
+  const auto devices = static_cast<double>(row.devices);
+  host_row.joules += devices * row.joules;
+  host_row.idle_joules += devices * row.idle_joules;
+  host_row.gap_joules += devices * row.gap_joules;
+  out_.meters.push_back(std::move(row));
+}
+
+// A sum of what each meter has, or nothing where one does not have it.
+template <typename Member>
+std::optional<double> EnergyAttributor::Sum(Member MeterEnergyRow::*member) const {
+  double sum = 0;
+  for (const MeterEnergyRow& row : out_.meters) {
+    if (!(row.*member)) {
+      return std::nullopt;
+    }
+    sum += static_cast<double>(row.devices) * *(row.*member);
+  }
+  return sum;
+}
+
+void EnergyAttributor::Total() {
+  for (const MeterEnergyRow& row : out_.meters) {
+    const auto devices = static_cast<double>(row.devices);
+    out_.joules += devices * row.joules;
+    out_.idle_joules += devices * row.idle_joules;
+    out_.gap_joules += devices * row.gap_joules;
+    out_.modelled = out_.modelled || row.modelled;
+    if (row.gaps > 0) {
+      out_.notes.push_back(fmt::format(
+          "energy: {} {} ({}) was not read for {:.0f} ms in {} gaps; their joules are "
+          "interpolated and nobody's",
+          row.host, row.device, row.metric, static_cast<double>(row.gap_ns) * 1e-6, row.gaps));
+    }
+  }
+  out_.idle_watts = Sum(&MeterEnergyRow::idle_watts);
+  out_.above_idle_joules = Sum(&MeterEnergyRow::above_idle_joules);
+  out_.boundary_joules = Sum(&MeterEnergyRow::boundary_joules);
+}
+
+// An iteration's step is the mean over the trace's steps.
+void EnergyAttributor::AddSteps() {
+  std::map<std::int32_t, std::pair<double, double>> iterations;  // joules and steps
+  for (const auto& [key, joules] : steps_) {
+    out_.steps.push_back({key.first, key.second, joules});
+    iterations[key.first].first += joules;
+    iterations[key.first].second += 1;
+  }
+  std::vector<double> means;
+  means.reserve(iterations.size());
+  for (const auto& [unused, sum] : iterations) {
+    means.push_back(sum.first / sum.second);
+  }
+  out_.step_joules = SpreadOf(std::move(means));
+}
+
+void EnergyAttributor::AddAmount(const char* fact, std::optional<StepAmount>& amount) {
+  amount = InferAmount(outline_, fact);
+  if (amount && out_.step_joules && out_.step_joules->median > 0) {
+    amount->per_joule = amount->per_step / out_.step_joules->median;
+  }
+}
+
+std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks, const char* fact) {
+  std::optional<StepAmount> amount;
+  for (const MeasuredRank& rank : ranks) {
+    const auto number = NumberFact(rank.data(), fact);
+    if (!number) {
+      continue;
+    }
+    if (!amount) {
+      const auto from = rank.data().facts.find(std::string(fact) + "_from");
+      amount = StepAmount{.from = from == rank.data().facts.end() ? "" : from->second};
+    }
+    // Ranks that work on one batch together each have its share.
+    const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);
+    amount->per_step += static_cast<double>(*number * rank.alike()) /
+                        static_cast<double>(std::max<std::int64_t>(together, 1));
+  }
+  return amount;
+}
+
+}  // namespace reprise

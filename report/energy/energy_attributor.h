@@ -1,0 +1,70 @@
+// Finds EnergyAttribution. Only report/ sees this.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/energy/energy_meters.h"
+#include "report/energy/energy_split.h"
+#include "report/energy/energy_uses.h"
+#include "report/energy/load.h"
+#include "report/nodes/measured_run.h"
+#include "report/values/energy_values.h"
+#include "report/values/meter_values.h"
+#include "report/values/rank_values.h"
+
+namespace reprise {
+
+// Takes ranks in any number of parts; those of one host come together.
+class EnergyAttributor {
+ public:
+  // Of all ranks; must outlive it.
+  EnergyAttributor(std::span<const MeasuredRank> outline, const TransferMatches& matches);
+
+  // `rank_rows` are the part's and name the hosts; `rows` are SummarizeSamples's, whose in_total
+  // says which meters count.
+  void Add(const MeasuredRun& part, std::span<const RankRow> rank_rows,
+           std::span<const EnergyRow> rows);
+  // Nothing where no meter counts.
+  [[nodiscard]] std::optional<EnergyAttribution> Finish();
+
+ private:
+  // What ran on a metered device, or, for no name, on the host itself.
+  [[nodiscard]] Load LoadOf(const HostMeters& host, const std::string& device,
+                            const std::vector<std::size_t>& users) const;
+  // What a model says of each of the load's operations; empty where it says nothing.
+  [[nodiscard]] std::vector<double> JoulesOf(const Load& load,
+                                             const std::vector<const RunMeter*>& meters) const;
+  void AddHost(const HostMeters& host);
+  void AddDevice(const HostMeters& host, const std::string& device,
+                 const std::vector<const RunMeter*>& meters, HostEnergyRow& row);
+  void AddMeter(const HostMeters& host, const RunMeter& meter, const MeterRemainder& remainder,
+                HostEnergyRow& host_row);
+  // A sum of what each meter has, or nothing where one does not have it.
+  template <typename Member>
+  [[nodiscard]] std::optional<double> Sum(Member MeterEnergyRow::*member) const;
+  void Total();
+  // An iteration's step is the mean over the trace's steps.
+  void AddSteps();
+  void AddAmount(const char* fact, std::optional<StepAmount>& amount);
+
+  std::span<const MeasuredRank> outline_;
+  EnergyUses uses_;
+  std::map<std::pair<std::int32_t, std::int32_t>, double> steps_;  // by iteration and step
+  EnergyAttribution out_;
+  // Of the part.
+  std::span<const MeasuredRank> ranks_;
+  const TransferSummary* transfers_ = nullptr;
+};
+
+// What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
+// where no rank has it.
+[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
+                                                    const char* fact);
+
+}  // namespace reprise

@@ -1,0 +1,131 @@
+#include "report/energy/energy_meters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/sampled_energy.h"
+#include "report/energy/series.h"
+
+namespace reprise {
+namespace {
+
+// What a meter's device is, where it is one that computes: its UUID and PCI bus id, either may be
+// empty; both are for what is the host's.
+struct Identity {
+  std::string uuid, pci_bus_id;
+  [[nodiscard]] bool Known() const { return !uuid.empty() || !pci_bus_id.empty(); }
+};
+
+Identity IdentityOf(const Metric& metric, const RankData& sampled_by) {
+  Identity identity;
+  for (const MeteredDevice& device : sampled_by.meters) {
+    if (device.device == metric.device && device.source == metric.source) {
+      identity = {device.uuid, device.pci_bus_id};
+    }
+  }
+  constexpr std::string_view kGpu = "gpu-";
+  if (!identity.Known() && metric.device.starts_with(kGpu)) {
+    identity.pci_bus_id = NormalizePciBusId(metric.device.substr(kGpu.size()));
+  }
+  return identity;
+}
+
+bool ComputesOn(const RankData& rank, const Identity& identity) {
+  return std::any_of(rank.devices.begin(), rank.devices.end(), [&](const RunDevice& device) {
+    return (!device.uuid.empty() && device.uuid == identity.uuid) ||
+           (!device.pci_bus_id.empty() && device.pci_bus_id == identity.pci_bus_id);
+  });
+}
+
+std::optional<double> IdleWatts(const Metric& metric, std::span<const Sample> samples,
+                                const RankData& rank) {
+  const auto begin_ns = NumberFact(rank, kFactIdleBeginNs);
+  const auto end_ns = NumberFact(rank, kFactIdleEndNs);
+  if (!begin_ns || !end_ns || *begin_ns >= *end_ns) {
+    return std::nullopt;
+  }
+  const double joules = IntegrateEnergyJoules(metric.kind, samples, *begin_ns, *end_ns);
+  return std::isnan(joules)
+             ? std::nullopt
+             : std::optional(joules / (static_cast<double>(*end_ns - *begin_ns) * 1e-9));
+}
+
+bool CountsInTotal(const Metric& metric, const std::string& host, std::span<const EnergyRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const EnergyRow& row) {
+    return row.in_total && row.host == host && row.device == metric.device &&
+           row.metric == metric.name && row.source == metric.source;
+  });
+}
+
+void AddMeters(std::span<const MeasuredRank> ranks, const MeasuredRank& sampled_by,
+               std::span<const EnergyRow> rows, HostMeters& host) {
+  const RankData& data = sampled_by.data();
+  const SampleTable table(data);
+  for (const Metric& metric : data.metrics) {
+    if (!CountsInTotal(metric, host.host, rows)) {
+      continue;
+    }
+    const std::span<const Sample> samples = table.Of(metric);
+    auto curve = PowerCurve::Build(metric, samples, {sampled_by.begin_ns(), sampled_by.end_ns()});
+    if (!curve) {
+      continue;
+    }
+    RunMeter meter{.metric = &metric, .curve = std::move(*curve)};
+    meter.idle_watts = IdleWatts(metric, samples, data);
+    meter.update_ns = UpdateIntervalNs(samples);
+    const auto on_device = RanksOnDevice(metric, data, ranks, host.ranks);
+    meter.device = on_device ? metric.device : "";
+    meter.users = on_device.value_or(host.ranks);
+    meter.devices = RanksAlike(data);
+    host.meters.push_back(std::move(meter));
+  }
+}
+
+}  // namespace
+
+std::optional<std::vector<std::size_t>> RanksOnDevice(const Metric& metric,
+                                                      const RankData& sampled_by,
+                                                      std::span<const MeasuredRank> ranks,
+                                                      const std::vector<std::size_t>& candidates) {
+  const Identity identity = IdentityOf(metric, sampled_by);
+  if (!identity.Known()) {
+    return std::nullopt;
+  }
+  std::vector<std::size_t> users;
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(users),
+               [&](std::size_t r) { return ComputesOn(ranks[r].data(), identity); });
+  return users;
+}
+
+std::vector<HostMeters> FindMeters(std::span<const MeasuredRank> ranks,
+                                   std::span<const RankRow> rank_rows,
+                                   std::span<const EnergyRow> rows) {
+  std::vector<HostMeters> hosts;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const auto found = std::find_if(hosts.begin(), hosts.end(), [&](const HostMeters& host) {
+      return host.host == rank_rows[r].host;
+    });
+    HostMeters& host =
+        found == hosts.end() ? hosts.emplace_back(HostMeters{.host = rank_rows[r].host}) : *found;
+    host.ranks.push_back(r);
+  }
+  for (HostMeters& host : hosts) {
+    for (const std::size_t r : host.ranks) {
+      AddMeters(ranks, ranks[r], rows, host);
+    }
+  }
+  return hosts;
+}
+
+bool ComputesOnHost(std::size_t rank, const RankData& data, const HostMeters& host) {
+  const bool metered =
+      std::any_of(host.meters.begin(), host.meters.end(), [rank](const RunMeter& meter) {
+        return !meter.device.empty() &&
+               std::find(meter.users.begin(), meter.users.end(), rank) != meter.users.end();
+      });
+  return !metered && std::all_of(data.devices.begin(), data.devices.end(),
+                                 [](const RunDevice& device) { return device.pci_bus_id.empty(); });
+}
+
+}  // namespace reprise

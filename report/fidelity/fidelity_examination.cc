@@ -1,0 +1,196 @@
+#include "report/fidelity/fidelity_examination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/fidelity/timing_comparison.h"
+#include "report/nodes/append.h"
+#include "report/nodes/intervals.h"
+
+namespace reprise {
+namespace {
+
+using Index = std::uint32_t;
+
+// Threads and streams; transfers are in OverlapRow.
+std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& recorded) {
+  std::vector<std::vector<Index>> nodes_of(timing.actor_names.size());
+  for (Index i = 1; i < timing.nodes.size(); ++i) {
+    if (timing.transfers[i] == nullptr) {
+      nodes_of[static_cast<std::size_t>(timing.actor[i])].push_back(i);
+    }
+  }
+  std::vector<ActorRow> rows;
+  for (std::size_t a = 0; a < nodes_of.size(); ++a) {
+    auto& nodes = nodes_of[a];
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [&](Index x, Index y) { return recorded.start_ns[x] < recorded.start_ns[y]; });
+    ActorRow row{.name = timing.actor_names[a]};
+    const Index* last = nullptr;
+    for (const Index& i : nodes) {
+      if (!timing.nodes[i]->counts_for_coverage || timing.measured[i] == 0) {
+        continue;
+      }
+      ++row.nodes;
+      row.recorded_busy_ns += recorded.end_ns[i] - recorded.start_ns[i];
+      row.replayed_busy_ns += timing.replayed_end_ns[i] - timing.replayed_start_ns[i];
+      if (last != nullptr) {
+        row.recorded_gaps_ns +=
+            std::max<std::int64_t>(0, recorded.start_ns[i] - recorded.end_ns[*last]);
+        row.replayed_gaps_ns +=
+            std::max<std::int64_t>(0, timing.replayed_start_ns[i] - timing.replayed_end_ns[*last]);
+        row.order_changes += timing.replayed_start_ns[i] < timing.replayed_start_ns[*last] ? 1 : 0;
+      }
+      last = &i;
+    }
+    if (row.nodes > 0) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+// One side, recorded or replayed, of one rank.
+struct Side {
+  std::vector<Interval> work;
+  std::map<std::string, std::vector<Interval>> transfers;  // by group
+};
+
+void FillOverlap(Side side, std::int64_t OverlapRow::*total, std::int64_t OverlapRow::*exposed,
+                 std::map<std::string, OverlapRow>& rows) {
+  const std::vector<Interval> work = Union(std::move(side.work));
+  for (auto& [group, intervals] : side.transfers) {
+    const std::vector<Interval> joined = Union(std::move(intervals));
+    rows[group].*total = Length(joined);
+    rows[group].*exposed = LengthOutside(joined, work);
+  }
+}
+
+std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
+                                        const RunTiming& timing, const Schedule& schedule) {
+  std::vector<OverlapRow> out;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Side recorded;
+    Side replayed;
+    for (Index i = timing.first[r]; i < timing.first[r + 1]; ++i) {
+      const Interval before{schedule.start_ns[i], schedule.end_ns[i]};
+      const Interval after{timing.replayed_start_ns[i], timing.replayed_end_ns[i]};
+      if (const CollectiveInfo* transfer = timing.transfers[i]) {
+        recorded.transfers[transfer->spec.group].push_back(before);
+        replayed.transfers[transfer->spec.group].push_back(after);
+      } else if (timing.nodes[i]->counts_for_coverage) {
+        recorded.work.push_back(before);
+        replayed.work.push_back(after);
+      }
+    }
+    std::map<std::string, OverlapRow> rows;
+    FillOverlap(std::move(recorded), &OverlapRow::recorded_ns, &OverlapRow::recorded_exposed_ns,
+                rows);
+    FillOverlap(std::move(replayed), &OverlapRow::replayed_ns, &OverlapRow::replayed_exposed_ns,
+                rows);
+    for (auto& [group, row] : rows) {
+      row.rank = ranks[r].data().rank;
+      row.group = group;
+      out.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void NodeErrorSums::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      const auto replayed_ns = rank.MedianDurationNs(i);
+      if (!node.counts_for_coverage || node.kind == OpKind::kComm || !replayed_ns ||
+          node.recorded_duration_ns <= 0) {
+        continue;
+      }
+      const auto weight = static_cast<double>(node.recorded_duration_ns);
+      const double apart = static_cast<double>(*replayed_ns) - weight;
+      errors_.emplace_back(apart / weight, weight);
+      recorded_ns_ += weight;
+      apart_ns_ += std::abs(apart);
+      within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
+    }
+  }
+}
+
+std::optional<NodeErrors> NodeErrorSums::Finish() {
+  if (errors_.empty()) {
+    return std::nullopt;
+  }
+  std::sort(errors_.begin(), errors_.end());
+  const auto quantile = [this](double fraction) {
+    double below_ns = 0;
+    for (const auto& [error, weight] : errors_) {
+      below_ns += weight;
+      if (below_ns >= fraction * recorded_ns_) {
+        return error;
+      }
+    }
+    return errors_.back().first;
+  };
+  return NodeErrors{.nodes = static_cast<std::int64_t>(errors_.size()),
+                    .mean_absolute = apart_ns_ / recorded_ns_,
+                    .p05 = quantile(0.05),
+                    .p25 = quantile(0.25),
+                    .p50 = quantile(0.5),
+                    .p75 = quantile(0.75),
+                    .p95 = quantile(0.95),
+                    .within_tenth = within_ns_ / recorded_ns_};
+}
+
+FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
+                                         const RunManifest& manifest)
+    : outline_(outline), manifest_(manifest), pass_(FindMedianPass(outline)) {
+  if (!pass_) {
+    details_.why_not = "no iteration was finished on every rank";
+  }
+}
+
+void FidelityExamination::Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches) {
+  errors_.Add(ranks);
+  top_differences_.Add(ranks);
+  if (!pass_) {
+    return;
+  }
+  if (const auto timing = TimeRun(ranks, matches, manifest_, *pass_, details_.why_not)) {
+    if (const Status added = AddTimes(ranks, *timing); !added) {
+      details_.why_not = added.error().message;
+    }
+  }
+}
+
+Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const RunTiming& timing) {
+  Schedule recorded;
+  if (ranks.size() == outline_.size()) {
+    REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
+    details_.difference = std::move(comparison.difference);
+    details_.critical_path = std::move(comparison.critical_path);
+    recorded = std::move(comparison.recorded);
+  } else {
+    details_.why_not =
+        "it was read host by host, to fit in memory; what moved the step's end and the critical "
+        "path lead through all ranks";
+    REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(timing.recorded));
+    recorded = order.Run(
+        {timing.recorded.duration_ns, timing.recorded.delay_ns, timing.recorded.transfer_ns});
+  }
+  Append(DescribeActors(timing, recorded), details_.actors);
+  Append(DescribeOverlap(ranks, timing, recorded), details_.overlap);
+  return {};
+}
+
+FidelityDetails FidelityExamination::Finish() {
+  details_.nodes = errors_.Finish();
+  details_.top_differences = top_differences_.Finish(manifest_.oversubscribed);
+  std::stable_sort(details_.overlap.begin(), details_.overlap.end(),
+                   [](const OverlapRow& a, const OverlapRow& b) { return a.rank < b.rank; });
+  return std::move(details_);
+}
+
+}  // namespace reprise

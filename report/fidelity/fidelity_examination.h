@@ -1,0 +1,52 @@
+// Finds FidelityDetails. Only report/ sees this.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/fidelity/run_timing.h"
+#include "report/fidelity/top_differences.h"
+#include "report/nodes/measured.h"
+#include "report/nodes/transfers.h"
+#include "report/values/fidelity_values.h"
+
+namespace reprise {
+
+// Relative errors of nodes with the recorded times that weigh them.
+class NodeErrorSums {
+ public:
+  void Add(std::span<const MeasuredRank> ranks);
+  [[nodiscard]] std::optional<NodeErrors> Finish();
+
+ private:
+  std::vector<std::pair<double, double>> errors_;
+  double recorded_ns_ = 0, apart_ns_ = 0, within_ns_ = 0;
+};
+
+// Takes ranks in any number of parts. The difference and the critical path want all of them in one
+// part; with them, actors and overlap are of the iteration whose pass time is the median. Nodes and
+// top differences are of medians over all iterations.
+class FidelityExamination {
+ public:
+  // `outline` has all ranks' steps. Both must outlive it; `oversubscribed` is named as a cause.
+  FidelityExamination(std::span<const MeasuredRank> outline, const RunManifest& manifest);
+
+  // Each rank once. `matches` are among `ranks`.
+  void Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches);
+  [[nodiscard]] FidelityDetails Finish();
+
+ private:
+  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks, const RunTiming& timing);
+
+  std::span<const MeasuredRank> outline_;
+  const RunManifest& manifest_;
+  std::optional<MedianPass> pass_;
+  NodeErrorSums errors_;
+  TopDifferences top_differences_;
+  FidelityDetails details_;
+};
+
+}  // namespace reprise

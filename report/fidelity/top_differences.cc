@@ -1,0 +1,135 @@
+#include "report/fidelity/top_differences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMax = 10;
+// Below this, what PyTorch does around an operation is of the size of the operation.
+constexpr std::int64_t kSmallNs = 20'000;
+
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+}  // namespace
+
+std::string TopDifferences::SpeedCause(const Operation& operation) {
+  const double recorded_s = Seconds(operation.row.recorded_ns);
+  const double replayed_s = Seconds(operation.row.replayed_ns);
+  const bool compute = operation.flops > 4 * operation.bytes;
+  const double work = (compute ? operation.flops : operation.bytes) * 1e-9;
+  return fmt::format("{}: {:.3g} {} here, {:.3g} when recorded",
+                     replayed_s > recorded_s ? "this machine or kernel is slower"
+                                             : "this machine or kernel is faster",
+                     work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
+}
+
+std::string TopDifferences::ModelledCause(TimeSource source) {
+  switch (source) {
+    case TimeSource::kScaled:
+      return "scaled: recorded time times the ratio of both machines' models";
+    case TimeSource::kWhole:
+      return "whole: its operation is not known; recorded time times the ratio of all that are";
+    case TimeSource::kRecorded:
+      return "recorded: the time does not depend on the simulated device";
+    default:
+      return fmt::format("{}: the machine's model alone", Name(source));
+  }
+}
+
+std::string TopDifferences::LikelyCause(const Operation& operation, bool oversubscribed) {
+  const TopDifferenceRow& row = operation.row;
+  if (operation.mode == ReplayMode::kSurrogate) {
+    return "surrogate: no kernel takes this call, another one of the same bytes and FLOPs ran";
+  }
+  if (operation.time_from != TimeSource::kNone) {
+    return ModelledCause(operation.time_from);
+  }
+  if (operation.mode == ReplayMode::kTimed) {
+    return "timed: not run, its recorded time (scaled, where asked for) was waited for";
+  }
+  if (operation.iterations > 1 &&
+      operation.spread_ns > static_cast<double>(std::max(row.recorded_ns, row.replayed_ns)) / 2) {
+    return fmt::format("unsteady: iterations differ by {:.0f} % of it{}",
+                       100 * operation.spread_ns / static_cast<double>(row.replayed_ns),
+                       oversubscribed ? " (oversubscribed)" : "");
+  }
+  if (row.replayed_ns < row.recorded_ns && row.recorded_ns / row.count < kSmallNs) {
+    return "small: the recording has the framework's and the profiler's own time in it";
+  }
+  return SpeedCause(operation);
+}
+
+void TopDifferences::AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation) {
+  const NodeInfo& node = rank.data().nodes[i];
+  if (operation.row.count == 0) {
+    operation.row.name = node.name;
+    operation.row.op_class = Name(node.op_class);
+    operation.row.kernel = node.kernel;
+  }
+  operation.mode = rank.Mode(i);
+  operation.time_from = node.time_from;
+  const std::int64_t alike = rank.alike();
+  operation.row.count += alike;
+  operation.row.recorded_ns += alike * node.recorded_duration_ns;
+  operation.row.replayed_ns += alike * *rank.MedianDurationNs(i);
+  operation.flops += static_cast<double>(alike) * node.flops;
+  operation.bytes += static_cast<double>(alike) * node.bytes;
+  std::int64_t shortest_ns = INT64_MAX;
+  std::int64_t longest_ns = 0;
+  for (const std::uint32_t k : rank.Records(i)) {
+    const std::int64_t duration_ns = rank.data().records[k].duration_ns;
+    shortest_ns = std::min(shortest_ns, duration_ns);
+    longest_ns = std::max(longest_ns, duration_ns);
+    ++operation.iterations;
+  }
+  operation.spread_ns += static_cast<double>(longest_ns - shortest_ns);
+}
+
+TopDifferences::Operation& TopDifferences::Find(const NodeInfo& node) {
+  const View view{node.name, node.op_class, node.kernel};
+  const auto found = operations_.find(view);
+  return found != operations_.end() ? found->second : operations_[Key(view)];
+}
+
+void TopDifferences::Add(std::span<const MeasuredRank> ranks) {
+  for (const MeasuredRank& rank : ranks) {
+    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+      const NodeInfo& node = rank.data().nodes[i];
+      if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
+          rank.MedianDurationNs(i).value_or(0) > 0) {
+        AddNode(rank, i, Find(node));
+      }
+    }
+  }
+}
+
+std::vector<TopDifferenceRow> TopDifferences::Finish(bool oversubscribed) const {
+  std::vector<const Operation*> sorted;
+  sorted.reserve(operations_.size());
+  for (const auto& [unused, operation] : operations_) {
+    sorted.push_back(&operation);
+  }
+  const auto apart_ns = [](const Operation* operation) {
+    return std::abs(operation->row.replayed_ns - operation->row.recorded_ns);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation* a, const Operation* b) {
+    return apart_ns(a) > apart_ns(b);
+  });
+  sorted.resize(std::min(sorted.size(), kMax));
+  std::vector<TopDifferenceRow> rows;
+  for (const Operation* operation : sorted) {
+    rows.push_back(operation->row);
+    rows.back().cause = LikelyCause(*operation, oversubscribed);
+  }
+  return rows;
+}
+
+}  // namespace reprise

@@ -1,0 +1,54 @@
+// The operations that differ most from their recorded time, with a likely cause.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "report/nodes/measured.h"
+#include "report/values/fidelity_values.h"
+
+namespace reprise {
+
+// Takes ranks in any number of parts. Only report/ sees this.
+class TopDifferences {
+ public:
+  void Add(std::span<const MeasuredRank> ranks);
+  // Ten at most, by |difference|.
+  [[nodiscard]] std::vector<TopDifferenceRow> Finish(bool oversubscribed) const;
+
+ private:
+  // All nodes of one operation.
+  struct Operation {
+    TopDifferenceRow row;
+    ReplayMode mode = ReplayMode::kReal;
+    TimeSource time_from = TimeSource::kNone;
+    double flops = 0, bytes = 0;
+    double spread_ns = 0;  // longest minus shortest iteration of each node, summed
+    std::int64_t iterations = 0;
+  };
+  Operation& Find(const NodeInfo& node);
+  static void AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation);
+  static std::string SpeedCause(const Operation& operation);
+  static std::string ModelledCause(TimeSource source);
+  static std::string LikelyCause(const Operation& operation, bool oversubscribed);
+
+  // Name, class and kernel, held or looked at.
+  using Key = std::tuple<std::string, OpClass, std::string>;
+  using View = std::tuple<std::string_view, OpClass, std::string_view>;
+  struct Less {
+    using is_transparent = void;
+    static View Of(const Key& key) {
+      return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
+    }
+    static const View& Of(const View& view) { return view; }
+    bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
+  };
+  std::map<Key, Operation, Less> operations_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,51 @@
+#include "report/nodes/measured_run.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/parallel.h"
+
+namespace reprise {
+namespace {
+
+std::vector<MeasuredRank> MeasureRanks(const RunData& run) {
+  std::vector<std::optional<MeasuredRank>> measured(run.ranks.size());
+  ForEachInParallel(measured.size(), [&](std::size_t r) { measured[r].emplace(run.ranks[r]); });
+  std::vector<MeasuredRank> ranks;
+  ranks.reserve(measured.size());
+  for (std::optional<MeasuredRank>& rank : measured) {
+    ranks.push_back(std::move(*rank));
+  }
+  return ranks;
+}
+
+// Where each of the ranks stands among `all`, which has it; both are by rank.
+std::vector<std::size_t> Positions(const std::vector<RankData>& ranks,
+                                   const std::vector<RankData>& all) {
+  std::vector<std::size_t> positions;
+  positions.reserve(ranks.size());
+  auto at = all.begin();
+  for (const RankData& rank : ranks) {
+    at = std::find_if(at, all.end(),
+                      [&rank](const RankData& other) { return other.rank == rank.rank; });
+    positions.push_back(static_cast<std::size_t>(at - all.begin()));
+  }
+  return positions;
+}
+
+}  // namespace
+
+MeasuredRun::MeasuredRun(const RunData& run)
+    : data(&run),
+      ranks(MeasureRanks(run)),
+      positions(Positions(run.ranks, run.ranks)),
+      transfers(SummarizeTransfers(ranks)) {}
+
+MeasuredRun::MeasuredRun(const RunData& part, const MeasuredRun& outline)
+    : data(&part),
+      ranks(MeasureRanks(part)),
+      positions(Positions(part.ranks, outline.data->ranks)),
+      transfers(TakeTransfers(ranks, positions, outline.ranks, outline.transfers)) {}
+
+}  // namespace reprise

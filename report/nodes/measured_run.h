@@ -1,0 +1,26 @@
+// What all of a run's reports start from, computed once.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "report/nodes/measured.h"
+#include "report/nodes/transfers.h"
+#include "run/run.h"
+
+namespace reprise {
+
+// Views into a RunData, which must outlive it.
+struct MeasuredRun {
+  explicit MeasuredRun(const RunData& run);
+  // Of `part`, some ranks of a run whose outline is `outline` (RankContent::kOutline): what they
+  // need of the other ranks is from there. The outline need not outlive it.
+  MeasuredRun(const RunData& part, const MeasuredRun& outline);
+
+  const RunData* data;
+  std::vector<MeasuredRank> ranks;     // parallel to RunData::ranks
+  std::vector<std::size_t> positions;  // of the ranks in the whole run
+  TransferSummary transfers;           // of a part without rows
+};
+
+}  // namespace reprise

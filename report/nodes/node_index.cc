@@ -1,0 +1,51 @@
+#include "report/nodes/node_index.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+// A place in the table takes a quarter of an entry to search.
+constexpr std::uint64_t kMaxPlacesPerNode = 4;
+
+}  // namespace
+
+NodeIndex::NodeIndex(std::span<const NodeInfo> nodes) {
+  if (nodes.empty()) {
+    return;
+  }
+  const auto [least, most] = std::minmax_element(
+      nodes.begin(), nodes.end(),
+      [](const NodeInfo& a, const NodeInfo& b) { return a.node_id < b.node_id; });
+  first_id_ = least->node_id;
+  const std::uint64_t last = most->node_id - first_id_;
+  const auto count = static_cast<std::uint32_t>(nodes.size());
+  if (last < kMaxPlacesPerNode * count) {
+    table_.assign(last + 1, kNone);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t& place = table_[nodes[i].node_id - first_id_];
+      place = std::min(place, i);
+    }
+    return;
+  }
+  sorted_.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    sorted_.emplace_back(nodes[i].node_id, i);
+  }
+  std::sort(sorted_.begin(), sorted_.end());
+}
+
+std::optional<std::uint32_t> NodeIndex::Find(std::uint64_t node_id) const {
+  if (!table_.empty()) {
+    const std::uint64_t place = node_id - first_id_;  // of a smaller id: beyond the table
+    return place < table_.size() && table_[place] != kNone ? std::optional(table_[place])
+                                                           : std::nullopt;
+  }
+  const auto found =
+      std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(node_id, std::uint32_t{0}));
+  return found != sorted_.end() && found->first == node_id ? std::optional(found->second)
+                                                           : std::nullopt;
+}
+
+}  // namespace reprise

@@ -1,0 +1,80 @@
+// Which of the ranks' collectives are one transfer.
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <string_view>
+
+#include "report/nodes/transfers.h"
+
+namespace reprise {
+namespace {
+
+// What the members of one transfer agree on, in the order of TransferMatches.
+struct TransferKey {
+  std::uint32_t group = 0;  // its place in alphabetical order
+  std::int32_t point_to_point = 0;
+  std::int32_t first = 0, second = 0;  // kind and −1, or source and destination
+  std::int64_t index = 0;
+  auto operator<=>(const TransferKey&) const = default;
+};
+
+TransferKey KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) {
+  if (!IsPointToPoint(spec.kind)) {
+    return {group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
+  }
+  const bool sends = spec.kind == CommKind::kSend;
+  return {group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
+}
+
+std::map<std::string_view, std::uint32_t> NumberGroups(std::span<const MeasuredRank> ranks) {
+  std::map<std::string_view, std::uint32_t> groups;
+  for (const MeasuredRank& rank : ranks) {
+    for (const CollectiveInfo& info : rank.data().collectives) {
+      groups.try_emplace(info.spec.group);
+    }
+  }
+  std::uint32_t number = 0;
+  for (auto& [unused, at] : groups) {
+    at = number++;
+  }
+  return groups;
+}
+
+}  // namespace
+
+TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
+  struct Entry {
+    TransferKey key;
+    MatchedMember member;
+  };
+  const auto groups = NumberGroups(ranks);
+  std::vector<Entry> entries;
+  TransferMatches matches;
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    matches.number.emplace_back(data.collectives.size(), TransferMatches::kNone);
+    for (const CollectiveInfo& info : data.collectives) {
+      if (const auto node = ranks[r].FindNode(info.node_id)) {
+        entries.push_back({KeyOf(info.spec, groups.at(info.spec.group), data.rank),
+                           {.rank = r, .node = *node, .info = &info}});
+      }
+    }
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  matches.members.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i == 0 || entries[i].key != entries[i - 1].key) {
+      matches.first.push_back(static_cast<std::uint32_t>(i));
+    }
+    const MatchedMember& member = entries[i].member;
+    matches.members.push_back(member);
+    const auto position = member.info - ranks[member.rank].data().collectives.data();
+    matches.number[member.rank][static_cast<std::size_t>(position)] =
+        static_cast<std::uint32_t>(matches.first.size() - 1);
+  }
+  matches.first.push_back(static_cast<std::uint32_t>(entries.size()));
+  return matches;
+}
+
+}  // namespace reprise

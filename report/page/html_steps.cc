@@ -1,0 +1,212 @@
+#include "report/page/html_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace reprise {
+namespace {
+
+// One member's part in one iteration of a collective.
+struct Arrival {
+  std::size_t transfer = 0;
+  std::int32_t iteration = 0;
+  std::int64_t waited_ns = 0;
+  std::size_t rank = 0;  // position
+  std::int32_t members = 1;
+
+  [[nodiscard]] auto Order() const { return std::tie(transfer, iteration, waited_ns, rank); }
+  [[nodiscard]] bool SameTransfer(const Arrival& other) const {
+    return transfer == other.transfer && iteration == other.iteration;
+  }
+};
+
+// Sorted: the last to arrive in a transfer comes first.
+std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
+                                     const TransferSummary& transfers,
+                                     std::vector<StragglerRow>& rows) {
+  std::vector<Arrival> arrivals;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
+      const CollectiveInfo& info = data.collectives[i];
+      const auto node = ranks[r].FindNode(info.node_id);
+      if (!node || IsPointToPoint(info.spec.kind) || info.group_size < 2) {
+        continue;
+      }
+      const NodeInfo& recorded = data.nodes[*node];
+      if (recorded.recorded_elapsed_ns != NodeInfo::kUnknownNs) {
+        rows[r].recorded_waited_ns +=
+            std::max<std::int64_t>(0, recorded.recorded_elapsed_ns - recorded.recorded_duration_ns);
+      }
+      for (const std::uint32_t k : ranks[r].Records(*node)) {
+        if (const auto own_ns = transfers.OwnNs(r, k)) {
+          const NodeRecord& record = data.records[k];
+          arrivals.push_back({.transfer = transfers.matches.number[r][i],
+                              .iteration = record.iteration,
+                              .waited_ns = std::max<std::int64_t>(0, record.duration_ns - *own_ns),
+                              .rank = r,
+                              .members = info.group_size});
+        }
+      }
+    }
+  }
+  std::sort(arrivals.begin(), arrivals.end(),
+            [](const Arrival& a, const Arrival& b) { return a.Order() < b.Order(); });
+  return arrivals;
+}
+
+}  // namespace
+
+void StepClassSums::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    AddRank(ranks, r, transfers);
+  }
+}
+
+void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
+                            const TransferSummary& transfers) {
+  const MeasuredRank& rank = ranks[r];
+  const RankData& data = rank.data();
+  // Nodes and records of one step and iteration mostly stand together.
+  const auto finder = [](std::map<Key, Sum>& sums) {
+    return [&sums, last = Key{}, at = static_cast<Sum*>(nullptr)](const Key& key) mutable -> Sum& {
+      if (at == nullptr || key != last) {
+        at = &sums[key];
+        last = key;
+      }
+      return *at;
+    };
+  };
+  auto recorded = finder(recorded_);
+  auto replayed = finder(replayed_);
+  // A rank knows one recorded step time: the mean over its steps.
+  const auto step_ns = NumberFact(data, kFactRecordedStepNs);
+  for (const StepRecord& step : rank.steps()) {
+    replayed({data.rank, step.step, step.iteration}).step_ns = step.duration_ns;
+    if (step_ns) {
+      recorded({data.rank, step.step, -1}).step_ns = *step_ns;
+    }
+  }
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const NodeInfo& node = data.nodes[i];
+    if (!node.counts_for_coverage) {
+      continue;
+    }
+    const auto c = static_cast<std::size_t>(node.op_class);
+    present_[c] = true;
+    recorded({data.rank, node.step, -1}).class_ns[c] += node.recorded_duration_ns;
+    for (const std::uint32_t k : rank.Records(i)) {
+      const NodeRecord& record = data.records[k];
+      // From the last arrival on for a transfer that all members finished; else from its start.
+      replayed({data.rank, record.step, record.iteration}).class_ns[c] +=
+          transfers.OwnNs(r, k).value_or(record.duration_ns);
+    }
+  }
+}
+
+std::vector<std::size_t> StepClassSums::ClassesInOrder() const {
+  std::array<std::int64_t, kOpClassCount> recorded_ns{};
+  for (const auto& [unused, sum] : recorded_) {
+    for (std::size_t c = 0; c < kOpClassCount; ++c) {
+      recorded_ns[c] += sum.class_ns[c];
+    }
+  }
+  std::vector<std::size_t> classes;
+  for (std::size_t c = 0; c < kOpClassCount; ++c) {
+    if (present_[c]) {
+      classes.push_back(c);
+    }
+  }
+  std::stable_sort(classes.begin(), classes.end(), [&recorded_ns](std::size_t a, std::size_t b) {
+    return recorded_ns[a] > recorded_ns[b];
+  });
+  return classes;
+}
+
+// The iterations whose times fit, and how many don't.
+std::set<std::int32_t> StepClassSums::ChooseIterations(std::size_t classes, std::size_t most_cells,
+                                                       std::int64_t& left_out) const {
+  std::map<std::int32_t, std::size_t> rows;
+  for (const auto& [key, unused] : replayed_) {
+    ++rows[std::get<2>(key)];
+  }
+  std::set<std::int32_t> chosen;
+  std::size_t cells = 0;
+  for (const auto& [iteration, count] : rows) {
+    cells += count * (classes + 1);
+    if (chosen.empty() || cells <= most_cells) {
+      chosen.insert(iteration);
+    } else {
+      ++left_out;
+    }
+  }
+  return chosen;
+}
+
+StepClasses StepClassSums::Finish(std::size_t most_cells) const {
+  StepClasses out;
+  const std::vector<std::size_t> classes = ClassesInOrder();
+  for (const std::size_t c : classes) {
+    out.classes.emplace_back(Name(static_cast<OpClass>(c)));
+  }
+  const auto row = [&classes](const Key& key, const Sum& sum) {
+    StepClassRow made{.rank = std::get<0>(key),
+                      .step = std::get<1>(key),
+                      .iteration = std::get<2>(key),
+                      .step_ns = sum.step_ns,
+                      .class_ns = {}};
+    for (const std::size_t c : classes) {
+      made.class_ns.push_back(sum.class_ns[c]);
+    }
+    return made;
+  };
+  for (const auto& [key, sum] : recorded_) {
+    out.recorded.push_back(row(key, sum));
+  }
+  const std::set<std::int32_t> chosen =
+      ChooseIterations(classes.size(), most_cells, out.iterations_left_out);
+  for (const auto& [key, sum] : replayed_) {
+    if (chosen.contains(std::get<2>(key))) {
+      out.replayed.push_back(row(key, sum));
+    }
+  }
+  return out;
+}
+
+std::vector<StragglerRow> FindStragglers(std::span<const MeasuredRank> ranks,
+                                         const TransferSummary& transfers) {
+  std::vector<StragglerRow> rows(ranks.size());
+  const std::vector<Arrival> arrivals = CollectArrivals(ranks, transfers, rows);
+  for (std::size_t begin = 0; begin < arrivals.size();) {
+    std::size_t end = begin;
+    std::int64_t waited_ns = 0;
+    for (; end < arrivals.size() && arrivals[end].SameTransfer(arrivals[begin]); ++end) {
+      StragglerRow& row = rows[arrivals[end].rank];
+      ++row.transfers;
+      row.replayed_waited_ns += arrivals[end].waited_ns;
+      waited_ns += arrivals[end].waited_ns;
+    }
+    const auto others = static_cast<std::int64_t>(end - begin) - 1;
+    // Of classes of ranks not all members are in the run: the last one is not known.
+    if (others > 0 && others + 1 == arrivals[begin].members) {
+      StragglerRow& last = rows[arrivals[begin].rank];
+      ++last.last;
+      last.caused_ns += (waited_ns - arrivals[begin].waited_ns) / others;
+    }
+    begin = end;
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    rows[r].rank = ranks[r].data().rank;
+    const std::int64_t passes = std::max(1, ranks[r].iterations());
+    rows[r].replayed_waited_ns /= passes;
+    rows[r].caused_ns /= passes;
+  }
+  std::erase_if(rows, [](const StragglerRow& row) {
+    return row.transfers == 0 && row.recorded_waited_ns == 0;
+  });
+  return rows;
+}
+
+}  // namespace reprise

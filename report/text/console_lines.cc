@@ -1,0 +1,176 @@
+#include "report/text/console_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/text/time_sources.h"
+#include "report/text/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+// Units that people read: hertz as GHz, bytes scaled, fractions as percent.
+std::string MetricText(double value, const MetricRow& row) {
+  if (row.unit == "bytes" && !row.is_rate) {
+    return BytesText(static_cast<std::int64_t>(value));
+  }
+  if (row.unit == "hertz") {
+    return NumberText(value * 1e-9) + " GHz";
+  }
+  if (row.unit == "fraction" || (row.unit == "seconds" && row.is_rate)) {
+    return fmt::format("{:.1f} %", 100 * value);
+  }
+  if (row.unit == "celsius") {
+    return fmt::format("{:.1f} C", value);
+  }
+  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) +
+         (row.is_rate ? "/s" : "");
+}
+
+}  // namespace
+
+void AddIf(bool condition, std::vector<std::string>& row,
+           std::initializer_list<std::string> cells) {
+  if (condition) {
+    row.insert(row.end(), cells);
+  }
+}
+
+std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
+  return rows > most ? fmt::format("  .. and {} {}; --json has all\n", rows - most, what) : "";
+}
+
+std::string Label(const std::string& name, const Style& style) {
+  return fmt::format("{}{:<15}{} ", style.bold, name, style.reset);
+}
+
+std::string SummaryLine(const std::string& name, const std::string& text, const Style& style) {
+  constexpr std::size_t kLabelWidth = 16;
+  const std::string wrapped =
+      Wrap(std::string(kLabelWidth, ' ') + text, kConsoleWidth, kLabelWidth);
+  return Label(name, style) + wrapped.substr(kLabelWidth);
+}
+
+std::string VerdictLines(const Report& report, const Style& style) {
+  std::string text = style.bold + Wrap(report.verdict.text, kConsoleWidth, 0);
+  text.insert(text.size() - 1, style.reset);
+  if (!report.verdict.caution.empty()) {
+    text.insert(0, Wrap("! " + report.verdict.caution, kConsoleWidth, 2));
+  }
+  for (const std::string& warning : report.verdict.warnings) {
+    text += Wrap("  ! " + warning, kConsoleWidth, 4);
+  }
+  return text;
+}
+
+std::string CoverageLine(const Report& report, const Style& style) {
+  if (!SimulatedMachine(report.manifest).empty()) {
+    return "";  // nothing was replayed
+  }
+  const auto shares = [](const Coverage& coverage) {
+    const std::string capped =
+        coverage.capped > 0 ? fmt::format(" ({:.1f} % capped)", 100 * coverage.capped) : "";
+    return fmt::format("{:.1f} % real, {:.1f} % surrogate{}, {:.1f} % timed, {:.1f} % skipped",
+                       100 * coverage.real, 100 * coverage.surrogate, capped, 100 * coverage.timed,
+                       100 * coverage.skipped);
+  };
+  switch (report.coverage_basis) {
+    case CoverageBasis::kTime:
+      return SummaryLine("Coverage",
+                         fmt::format("{} ({:.1f} % of the step)", shares(report.coverage),
+                                     100 * report.coverage_of_step),
+                         style);
+    case CoverageBasis::kFlops:
+      return SummaryLine("Coverage",
+                         fmt::format("of FLOPs, as no times are recorded: {}; of bytes: {}",
+                                     shares(report.coverage), shares(report.coverage_of_bytes)),
+                         style);
+    case CoverageBasis::kBytes:
+    case CoverageBasis::kNodes:
+      return SummaryLine("Coverage",
+                         fmt::format("of {}, as no times are recorded: {}",
+                                     Name(report.coverage_basis), shares(report.coverage)),
+                         style);
+  }
+  return "";
+}
+
+std::string SourceLine(const Report& report, const Style& style) {
+  const RunSources sources = SourcesOf(report);
+  if (!HasSources(sources)) {
+    return "";
+  }
+  const std::string operations = SourcesText(sources.operations_ns);
+  const std::string transfers = SourcesText(sources.transfers_ns);
+  return SummaryLine("Times from",
+                     fmt::format("{}{}{}", operations.empty() ? "" : "operations: " + operations,
+                                 operations.empty() || transfers.empty() ? "" : "; ",
+                                 transfers.empty() ? "" : "transfers: " + transfers),
+                     style);
+}
+
+bool HasClasses(const Report& report) {
+  // A run of every rank, each a class of its own, is one of ranks.
+  return std::any_of(report.ranks.begin(), report.ranks.end(), [](const RankRow& row) {
+    return row.alike > 1 || (!row.members.empty() && row.members != std::to_string(row.rank));
+  });
+}
+
+std::string ClassText(const RankRow& row) {
+  constexpr std::size_t kMembersWidth = 40;
+  return row.alike == 1 ? fmt::format("rank {}", row.members)
+                        : fmt::format("class {} ({} ranks: {})", row.rank, row.alike,
+                                      Fit(row.members, kMembersWidth));
+}
+
+std::string ShortClassText(const Report& report, std::int32_t rank) {
+  for (const RankRow& row : report.ranks) {
+    if (row.rank == rank && row.alike > 1) {
+      return fmt::format("class {}, {} ranks", rank, row.alike);
+    }
+    if (row.rank == rank && !row.members.empty()) {
+      return fmt::format("rank {}", row.members);
+    }
+  }
+  return fmt::format("rank {}", rank);
+}
+
+std::string EnergyLine(const Report& report, const Style& style) {
+  if (!report.energy_joules && IsSimulated(report.manifest)) {
+    return "";
+  }
+  if (!report.energy_joules) {
+    return Label("Energy", style) + "unknown: no source, or too few samples\n";
+  }
+  return Label("Energy", style) + fmt::format("{} over {}{}, {} W mean, source: {}\n",
+                                              JoulesText(report.energy_joules),
+                                              DurationText(report.measured_ns),
+                                              report.iterations > 1 ? " (all iterations)" : "",
+                                              NumberText(report.mean_watts), report.energy_source);
+}
+
+std::string MetricRows(const Report& report, std::size_t most) {
+  Table table({"metric", "device", "host", "source", "min", "mean", "max", "updates"});
+  std::size_t left_out = 0;
+  std::size_t shown = 0;
+  for (const MetricRow& row : report.metrics) {
+    if (row.device.starts_with("cpu-")) {
+      continue;  // single cores, of which there may be hundreds, are in --json
+    }
+    if (shown == most) {
+      ++left_out;
+      continue;
+    }
+    ++shown;
+    table.Add({Fit(row.metric, 18), DeviceText(row.device, row.devices, 17), Fit(row.host, 8),
+               row.source + (row.modelled ? " (modelled)" : ""),
+               row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
+               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
+  }
+  return table.Empty() ? ""
+                       : table.Text(4) + (left_out > 0 ? fmt::format("  .. and {} more\n", left_out)
+                                                       : std::string());
+}
+
+}  // namespace reprise

@@ -1,0 +1,171 @@
+#include "report/text/energy_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/text/console_lines.h"
+#include "report/text/verdict_warnings.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kMaxClasses = 10;
+constexpr std::size_t kMaxTransfers = 8;
+constexpr std::size_t kMaxRanks = 16;
+
+std::string SpreadText(const std::optional<Spread>& spread) {
+  return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";
+}
+
+std::string ShareText(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
+}
+
+std::string StepLines(const Report& report) {
+  const EnergyAttribution& all = *report.attribution;
+  std::string text;
+  if (all.step_joules && all.step_joules->iterations < 2) {
+    text += fmt::format("  {} a step\n", JoulesText(all.step_joules->median));
+  } else if (all.step_joules) {
+    text +=
+        fmt::format("  {} a step (median of {} iterations, half their range; standard error {})\n",
+                    SpreadText(all.step_joules), all.step_joules->iterations,
+                    JoulesText(all.step_joules->standard_error));
+  }
+  if (all.boundary_joules) {
+    text += fmt::format("  +/- {} of the total: what meters had not counted yet at its two ends\n",
+                        JoulesText(all.boundary_joules));
+  }
+  if (all.idle_watts) {
+    text += fmt::format(
+        "  {} above the {} W of {}\n", JoulesText(all.above_idle_joules),
+        NumberText(all.idle_watts),
+        IsSimulated(report.manifest) ? "idle devices" : "the idle machine before the run");
+  }
+  const auto amount = [&text](const std::optional<StepAmount>& of, const char* name) {
+    if (of) {
+      text += Wrap(fmt::format("  {:.0f} {} a step, {} {}/J ({})", of->per_step, name,
+                               NumberText(of->per_joule), name, of->from),
+                   kConsoleWidth, 4);
+    }
+  };
+  amount(all.tokens, "tokens");
+  amount(all.samples, "samples");
+  return text;
+}
+
+// Rows of one kind, the first `most` of them; what is left out is one row.
+class UseTable {
+ public:
+  explicit UseTable(const EnergyAttribution& all)
+      : all_(all),
+        table_({"", "", "energy", "share", all.above_idle_joules ? "above idle" : "", "a step",
+                "+/-", "active"}) {}
+
+  void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
+    const auto& step = use.step_joules;
+    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_.joules),
+                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
+                JoulesText(step ? std::optional(step->median) : std::nullopt),
+                JoulesText(step ? std::optional(step->half_range) : std::nullopt),
+                DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});
+    estimates_ = estimates_ || use.estimate;
+  }
+  void AddRest(const std::string& kind, double joules, std::size_t rows) {
+    if (rows > 0) {
+      table_.Add({kind, fmt::format(".. {} more", rows), JoulesText(joules),
+                  ShareText(joules, all_.joules), "", "", "", ""});
+    }
+  }
+  void AddPlain(const std::string& kind, const std::string& name, double joules) {
+    table_.Add({kind, name, JoulesText(joules), ShareText(joules, all_.joules), "", "", "", ""});
+  }
+  [[nodiscard]] std::string Text() const {
+    return table_.Text(2) +
+           (estimates_ ? "  ~ ran for less than five updates of its meter: a rough estimate\n"
+                       : "");
+  }
+
+ private:
+  const EnergyAttribution& all_;
+  Table table_;
+  bool estimates_ = false;
+};
+
+void AddRows(const std::string& kind, const std::vector<EnergyUseRow>& rows, std::size_t most,
+             UseTable& table) {
+  double rest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i < most) {
+      table.Add(kind, rows[i].name, rows[i].use);
+    } else {
+      rest += rows[i].use.joules;
+    }
+  }
+  table.AddRest(kind, rest, rows.size() - std::min(rows.size(), most));
+}
+
+void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
+  double rest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TransferEnergyRow& row = rows[i];
+    if (i < kMaxTransfers) {
+      table.Add("transfer",
+                fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
+                            BytesText(row.bytes)),
+                row.use);
+    } else {
+      rest += row.use.joules;
+    }
+  }
+  table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMaxTransfers));
+}
+
+std::string MeterTable(const Report& report) {
+  const bool classes = HasClasses(report);
+  Table table(
+      {"meter", "host", "ranks", classes ? "of each" : "energy", "idle", "updates", "at ends"});
+  for (const MeterEnergyRow& row : report.attribution->meters) {
+    const std::string ranks = row.ranks.empty()      ? "none"
+                              : row.ranks.size() > 1 ? fmt::format("{} ranks", row.ranks.size())
+                              : classes              ? ShortClassText(report, row.ranks.front())
+                                                     : fmt::format("{}", row.ranks.front());
+    table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 16) +
+                   (row.modelled ? " (modelled)" : ""),
+               Fit(row.host, 12), ranks, JoulesText(row.joules),
+               ShareText(row.idle_joules, row.joules), DurationText(row.update_ns),
+               JoulesText(row.boundary_joules)});
+  }
+  return table.Text(3);
+}
+
+}  // namespace
+
+std::string EnergyText(const Report& report, const Style& style) {
+  if (!report.attribution) {
+    return "";
+  }
+  const EnergyAttribution& attribution = *report.attribution;
+  UseTable table(attribution);
+  AddRows("phase", attribution.phases, attribution.phases.size(), table);
+  AddRows("class", attribution.classes, kMaxClasses, table);
+  AddTransfers(attribution.transfers, table);
+  std::vector<EnergyUseRow> ranks = attribution.ranks;
+  for (EnergyUseRow& row : ranks) {
+    row.name = HasClasses(report) ? ShortClassText(report, std::stoi(row.name)) : row.name;
+  }
+  AddRows(HasClasses(report) ? "ranks" : "rank", ranks, kMaxRanks, table);
+  table.AddPlain("idle", "no operation ran", attribution.idle_joules);
+  if (attribution.gap_joules != 0) {
+    table.AddPlain("gaps", "meter not read", attribution.gap_joules);
+  }
+  return Heading(style, "Who used the energy",
+                 std::string(attribution.of_operations
+                                 ? "of each operation as modelled, idle power in equal shares"
+                                 : "equal shares among what runs at a time") +
+                     (attribution.modelled ? "; MODELLED power" : "")) +
+         StepLines(report) + table.Text() + MeterTable(report);
+}
+
+}  // namespace reprise

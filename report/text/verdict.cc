@@ -1,0 +1,353 @@
+#include "report/text/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "core/kernel_origin.h"
+#include "core/unknown_work.h"
+#include "report/text/odd_values.h"
+#include "report/text/table.h"
+#include "report/text/verdict_warnings.h"
+#include "report/values/report.h"
+
+namespace reprise {
+namespace {
+
+// Option "machine" of a capture simulated on its own.
+constexpr std::string_view kOwnMachine = "recorded";
+// Below this, step times count as equal.
+constexpr double kEqualRatio = 0.02;
+// Of the difference: a smaller cause is not worth a sentence.
+constexpr double kMinShare = 0.2;
+// Of the job's step: smaller differences that cancel are not worth one either.
+constexpr double kMinCancelling = 0.15;
+
+// The same processor, which must be known. A device or thread count counts only where both are
+// known.
+bool IsSameMachine(const Machine& recorded, const Machine& replayed) {
+  const auto may_be_equal = [](const std::string& a, const std::string& b) {
+    return a.empty() || b.empty() || a == b;
+  };
+  return !recorded.processor.empty() && recorded.processor == replayed.processor &&
+         may_be_equal(recorded.device, replayed.device) &&
+         may_be_equal(recorded.threads, replayed.threads);
+}
+
+std::string ThreadsText(const std::string& threads) {
+  return threads.empty() ? "" : threads + (threads == "1" ? " thread" : " threads");
+}
+
+// Where the job was recorded, as far as that differs from where it was replayed.
+std::string RecordedWhere(const Machine& recorded, const Machine& replayed) {
+  const bool other_device = !recorded.device.empty() && recorded.device != replayed.device;
+  if (other_device && recorded.device != "cpu") {
+    return "on " + Fit(recorded.device, 40);
+  }
+  if (recorded.processor.empty()) {
+    return "on an unknown machine";
+  }
+  if (other_device || recorded.processor != replayed.processor) {
+    return "on " + Fit(recorded.processor, 50);
+  }
+  return fmt::format("with {} a rank, here {}", ThreadsText(recorded.threads), replayed.threads);
+}
+
+struct Cause {
+  std::string name;
+  std::int64_t recorded_ns = 0, replayed_ns = 0;
+  [[nodiscard]] std::int64_t ApartNs() const { return replayed_ns - recorded_ns; }
+};
+
+// Operations, transfers as one, and what is between them; all ranks and recorded steps together.
+std::vector<Cause> FindCauses(const Report& report, const Verdict& verdict) {
+  std::map<std::string, Cause> by_name;
+  for (const ShapeRow& row : report.shapes) {
+    Cause& cause = by_name[row.name];
+    cause.name = row.name;
+    cause.recorded_ns += ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+    cause.replayed_ns += row.replayed_ns;
+  }
+  std::vector<Cause> causes;
+  causes.reserve(by_name.size() + 1);
+  for (auto& [name, cause] : by_name) {
+    causes.push_back(std::move(cause));
+  }
+  Cause rest{.recorded_ns = *verdict.job_ns * RankSteps(report),
+             .replayed_ns = *verdict.replayed_ns * RankSteps(report)};
+  for (const ClassRow& row : report.classes) {
+    const std::int64_t recorded_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+    rest.recorded_ns -= recorded_ns;
+    rest.replayed_ns -= row.replayed_ns.value_or(0);
+    if (row.name == Name(OpClass::kComm) && row.replayed_ns) {
+      causes.push_back({"transfers", recorded_ns, *row.replayed_ns});
+    }
+  }
+  // Where streams overlap, what is left of the step says nothing of pauses.
+  if (rest.recorded_ns > 0 && rest.replayed_ns > 0) {
+    rest.name = "pauses and waits between operations";
+    causes.push_back(std::move(rest));
+  }
+  return causes;
+}
+
+// What the difference is mostly made of, where something stands out.
+void FindMostly(const Report& report, Verdict& verdict) {
+  const std::int64_t apart_ns = *verdict.replayed_ns - *verdict.job_ns;
+  if (std::abs(*verdict.ratio - 1) < kEqualRatio) {
+    return;
+  }
+  const std::int64_t sign = apart_ns < 0 ? -1 : 1;
+  const std::vector<Cause> causes = FindCauses(report, verdict);
+  const auto largest = std::max_element(
+      causes.begin(), causes.end(),
+      [sign](const Cause& a, const Cause& b) { return sign * a.ApartNs() < sign * b.ApartNs(); });
+  const std::int64_t steps = RankSteps(report);
+  if (largest == causes.end() || steps == 0) {
+    return;
+  }
+  const std::int64_t cause_ns = largest->ApartNs() / steps;
+  if (static_cast<double>(sign * cause_ns) < kMinShare * static_cast<double>(std::abs(apart_ns))) {
+    return;
+  }
+  verdict.mostly = largest->name;
+  verdict.mostly_ns = cause_ns;
+  if (largest->recorded_ns > 0) {
+    verdict.mostly_ratio =
+        static_cast<double>(largest->replayed_ns) / static_cast<double>(largest->recorded_ns);
+  }
+}
+
+// A small difference may be the sum of two large ones: operations that are faster, and pauses that
+// are longer. The other way round it may be overlap. Of one step on one rank; or empty.
+std::string CancellingText(const Report& report, const Verdict& verdict) {
+  std::int64_t classes_ns = 0;
+  for (const ClassRow& row : report.classes) {
+    classes_ns +=
+        row.replayed_ns.value_or(0) - ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
+  }
+  const std::int64_t steps = RankSteps(report);
+  if (steps == 0) {
+    return "";
+  }
+  classes_ns /= steps;
+  const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
+  const double least_ns = kMinCancelling * static_cast<double>(*verdict.job_ns);
+  if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns) {
+    return "";
+  }
+  return fmt::format(" Differences cancel: operations and transfers {}, pauses and waits {}{}.",
+                     SignedDurationText(classes_ns), SignedDurationText(rest_ns),
+                     RanksOf(report) > 1 ? " on each rank" : "");
+}
+
+bool RanOwnKernels(const Report& report) {
+  const auto kernels = report.manifest.versions.find("device_kernels");
+  return kernels != report.manifest.versions.end() &&
+         kernels->second.starts_with(kOwnKernelsPrefix);
+}
+
+// Of operations. That Reprise's kernels are faster or slower says nothing about the original.
+std::string SpeedText(const Report& report, const Verdict& verdict) {
+  if (!verdict.operation_speed) {
+    return "";
+  }
+  const std::string times = TimesText(1 / *verdict.operation_speed);
+  if (RanOwnKernels(report)) {
+    return fmt::format(
+        " Operations ran as Reprise's own kernels, {} as recorded: not the original's times.",
+        times);
+  }
+  return verdict.kind == Verdict::Kind::kSpeed
+             ? fmt::format(" This machine runs the recorded operations {}.", times)
+             : "";
+}
+
+// Only where operations ran.
+std::optional<double> OperationSpeed(const Report& report) {
+  const auto error = report.fidelity.untraced_work_error ? report.fidelity.untraced_work_error
+                                                         : report.fidelity.work_error;
+  if (!error || *error <= -1 || report.coverage.real + report.coverage.surrogate < 0.5 ||
+      HasOption(report.manifest, "ops", "timed") || HasOption(report.manifest, "ops", "skip")) {
+    return std::nullopt;
+  }
+  return 1 / (1 + *error);
+}
+
+std::string MostlyText(const Report& report, const Verdict& verdict) {
+  if (verdict.mostly.empty()) {
+    return "";
+  }
+  const std::int64_t ns = verdict.mostly_ns;
+  std::string text =
+      fmt::format(" Mostly {} ({}{}", Fit(verdict.mostly, 40), SignedDurationText(ns),
+                  RanksOf(report) > 1 ? " on each rank" : "");
+  if (verdict.mostly_ratio && *verdict.mostly_ratio > 0) {
+    text += ", " + TimesText(*verdict.mostly_ratio);
+  }
+  text += ").";
+  if (const std::string odd = OddValuesText(report, verdict.mostly); ns > 0 && !odd.empty()) {
+    text += fmt::format(" Its values are a cause, not the machine ({}).", odd);
+  }
+  return text;
+}
+
+// "10240 ranks " where a simulation has more of them than the run.
+std::string RanksText(const RunManifest& manifest) {
+  const auto ranks = manifest.options.find("simulated_ranks");
+  return ranks == manifest.options.end() ? "" : fmt::format("{} ranks ", ranks->second);
+}
+
+std::string ReplayText(const Report& report, const Verdict& verdict) {
+  if (!verdict.replayed_ns) {
+    return "No iteration was finished on every rank: nothing is measured.";
+  }
+  const std::string machine = SimulatedMachine(report.manifest);
+  std::string text = fmt::format(
+      "{} {}",
+      !machine.empty()
+          ? fmt::format("Simulated {}on {}:", RanksText(report.manifest),
+                        machine == kOwnMachine ? "the recorded machine" : Fit(machine, 40))
+      : verdict.kind == Verdict::Kind::kSimulated ? "Simulated"
+                                                  : "Replay",
+      DurationText(verdict.replayed_ns));
+  if (!verdict.ratio && !machine.empty()) {
+    return text + ".";
+  }
+  if (!verdict.ratio) {
+    return text + "; how long the job's step took is unknown.";
+  }
+  text += fmt::format("; your job {} {}", DurationText(verdict.job_ns),
+                      verdict.untraced ? "untraced" : "with tracing");
+  if (!machine.empty() || verdict.kind == Verdict::Kind::kSpeed) {
+    text += fmt::format(", recorded {}: {}.", RecordedWhere(report.recorded_on, report.replayed_on),
+                        TimesText(*verdict.ratio));
+  } else {
+    text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
+  }
+  return text + MostlyText(report, verdict) + CancellingText(report, verdict) +
+         SpeedText(report, verdict);
+}
+
+std::string MonitoredSentence(const Report& report) {
+  const auto monitored = report.manifest.options.find("monitored");
+  return fmt::format(
+      "{} ran for {} on {} rank{}.",
+      monitored == report.manifest.options.end() ? "This host" : Fit(monitored->second, 60),
+      DurationText(report.step_time_replayed_ns ? *report.step_time_replayed_ns
+                                                : report.measured_ns),
+      report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s");
+}
+
+Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulated,
+                     bool same_machine) {
+  if (IsMonitored(report.manifest)) {
+    return Verdict::Kind::kMonitored;
+  }
+  if (simulated && (verdict.ratio || !SimulatedMachine(report.manifest).empty())) {
+    return Verdict::Kind::kSimulated;
+  }
+  if (!verdict.ratio) {
+    return Verdict::Kind::kUnknown;
+  }
+  return same_machine || IsSameMachine(report.recorded_on, report.replayed_on)
+             ? Verdict::Kind::kError
+             : Verdict::Kind::kSpeed;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kError:
+      return "error";
+    case Verdict::Kind::kSpeed:
+      return "speed";
+    case Verdict::Kind::kSimulated:
+      return "simulated";
+    case Verdict::Kind::kMonitored:
+      return "monitored";
+    case Verdict::Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Verdict FindVerdict(const Report& report, bool same_machine) {
+  Verdict verdict;
+  verdict.replayed_ns = report.step_time_replayed_ns;
+  const bool simulated = IsSimulated(report.manifest);
+  verdict.untraced = report.step_time_untraced_ns && !simulated;
+  verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
+  if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0) {
+    verdict.ratio =
+        static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
+  }
+  verdict.kind = KindOf(report, verdict, simulated, same_machine);
+  const std::string machine = SimulatedMachine(report.manifest);
+  verdict.elsewhere = !machine.empty() && machine != kOwnMachine;
+  verdict.caution = UnknownWorkText({.share = report.unknown_work,
+                                     .timed = report.coverage_basis == CoverageBasis::kTime,
+                                     .shapes = report.work_known});
+  verdict.warnings = VerdictWarnings(report, verdict);
+  if (verdict.kind == Verdict::Kind::kMonitored) {
+    verdict.text = MonitoredSentence(report);
+    return verdict;
+  }
+  if (verdict.ratio) {
+    FindMostly(report, verdict);
+    verdict.operation_speed = OperationSpeed(report);
+  }
+  verdict.text = ReplayText(report, verdict);
+  return verdict;
+}
+
+bool HasRecordedTimes(const Report& report) {
+  const bool nothing = report.coverage.amount <= 0;  // no nodes at all: it is not known
+  return nothing || report.recorded_ns > 0 || report.step_time_recorded_ns.value_or(0) > 0;
+}
+
+std::int64_t RanksOf(const Report& report) {
+  std::int64_t ranks = 0;
+  for (const RankRow& row : report.ranks) {
+    ranks += row.alike;
+  }
+  return ranks;
+}
+
+std::int64_t RankSteps(const Report& report) {
+  std::int64_t steps = 0;
+  for (const RankRow& row : report.ranks) {
+    steps += row.alike * std::max<std::int64_t>(row.recorded_steps, 1);
+  }
+  return steps;
+}
+
+std::string RatioText(const Verdict& verdict, std::optional<std::int64_t> replayed_ns,
+                      std::int64_t recorded_ns) {
+  if (!replayed_ns || recorded_ns <= 0) {
+    return "-";
+  }
+  const double ratio = static_cast<double>(*replayed_ns) / static_cast<double>(recorded_ns);
+  return IsError(verdict) ? ErrorText(ratio - 1) : NumberText(ratio);
+}
+
+std::string PercentChangeText(double fraction) {
+  const double percent = 100 * fraction;
+  return std::abs(percent) < 9.95 ? fmt::format("{:+.1f} %", percent)
+                                  : fmt::format("{:+.0f} %", percent);
+}
+
+std::string TimesText(double ratio) {
+  const double times = ratio < 1 ? 1 / ratio : ratio;
+  if (times < 1.005) {
+    return "as long";
+  }
+  const int digits = times < 1.995 ? 2 : times < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f} times as {}", times, digits, ratio < 1 ? "fast" : "long");
+}
+
+}  // namespace reprise

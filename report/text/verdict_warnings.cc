@@ -1,0 +1,219 @@
+#include "report/text/verdict_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "report/text/odd_values.h"
+#include "report/text/table.h"
+#include "report/values/report.h"
+
+namespace reprise {
+namespace {
+
+// Longest over shortest: repeats beyond this spread widely.
+constexpr double kWideSpread = 1.2;
+constexpr double kMinRealCoverage = 0.9;
+
+std::string OversubscribedText(const std::vector<HostLoad>& loads) {
+  const auto busiest =
+      std::max_element(loads.begin(), loads.end(), [](const HostLoad& a, const HostLoad& b) {
+        return a.threads * std::max(b.cores, 1) < b.threads * std::max(a.cores, 1);
+      });
+  if (busiest == loads.end()) {
+    return "Oversubscribed: more threads than cores. Ranks wait for each other's cores.";
+  }
+  const std::string what =
+      fmt::format("Oversubscribed: the {} rank{} on host {} compute with {} threads on {} core{}. ",
+                  busiest->ranks, busiest->ranks == 1 ? "" : "s", Fit(busiest->host, 20),
+                  busiest->threads, busiest->cores, busiest->cores == 1 ? "" : "s");
+  if (busiest->ranks > busiest->cores) {
+    return what +
+           fmt::format("Use {} cores a host or more, or fewer ranks on each host.", busiest->ranks);
+  }
+  const std::int32_t threads = std::max(busiest->cores / std::max(busiest->ranks, 1), 1);
+  return what + fmt::format("Set OMP_NUM_THREADS={}.", threads);
+}
+
+void AddRecordedSpread(const Report& report, std::vector<std::string>& warnings) {
+  const auto& steps_ns = report.recorded_steps_ns;
+  if (steps_ns.empty()) {
+    return;
+  }
+  const auto [shortest, longest] = std::minmax_element(steps_ns.begin(), steps_ns.end());
+  if (static_cast<double>(*longest) > kWideSpread * static_cast<double>(*shortest)) {
+    warnings.push_back(
+        fmt::format("The {} recorded steps took {} to {}, with tracing. The job, or tracing it, "
+                    "was unsteady: a "
+                    "single number for its step is uncertain.",
+                    steps_ns.size(), DurationText(*shortest), DurationText(*longest)));
+  }
+}
+
+void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
+  const auto shortest_ns = report.step_time_replayed_min_ns;
+  const auto longest_ns = report.step_time_replayed_max_ns;
+  if (shortest_ns && longest_ns &&
+      static_cast<double>(*longest_ns) > kWideSpread * static_cast<double>(*shortest_ns)) {
+    constexpr std::int64_t kEnoughIterations = 10;
+    warnings.push_back(fmt::format(
+        "The replay's {} iterations took {} to {}. {}", report.iterations,
+        DurationText(shortest_ns), DurationText(longest_ns),
+        report.iterations < kEnoughIterations
+            ? "More of them give a steadier median: --iterations."
+            : "Other programs on this machine may take its time; --runs shows what repeats."));
+  }
+}
+
+std::string_view BasisText(const Report& report) {
+  switch (report.coverage_basis) {
+    case CoverageBasis::kTime:
+      return "recorded time was";
+    case CoverageBasis::kFlops:
+      return "FLOPs were";
+    case CoverageBasis::kBytes:
+      return "bytes were";
+    case CoverageBasis::kNodes:
+      return "nodes were";
+  }
+  return "";
+}
+
+using RunOptions = std::map<std::string, std::string>;
+
+std::string TextOption(const RunOptions& options, const std::string& name) {
+  const auto found = options.find(name);
+  return found != options.end() ? found->second : "";
+}
+
+double NumberOption(const RunOptions& options, const std::string& name) {
+  const std::string text = TextOption(options, name);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// What a limit or heat could not do.
+void AddPowerWarnings(const RunOptions& options, std::vector<std::string>& warnings) {
+  if (const std::string rounds = TextOption(options, "power_rounds"); !rounds.empty()) {
+    warnings.push_back(
+        fmt::format("Clocks and times had not settled after {} rounds: some moments may be above "
+                    "the power limit or too warm.",
+                    rounds));
+  }
+  if (const std::string watts = TextOption(options, "power_limit_exceeded"); !watts.empty()) {
+    warnings.push_back(
+        fmt::format("Some moments are above the power limit of {} W even at the lowest clock: "
+                    "transfers, memory and idle power do not follow it. Raise --power-limit.",
+                    watts));
+  }
+  if (TextOption(options, "throttle_temperature_exceeded") == "true") {
+    warnings.emplace_back(
+        "Some devices are warmer than device.thermal.throttle even at the lowest clock. Check the "
+        "machine's thermal numbers.");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> PredictionWarnings(const std::map<std::string, std::string>& options) {
+  constexpr double kMuch = 0.1;
+  std::vector<std::string> warnings;
+  if (const std::string types = TextOption(options, "without_rate"); !types.empty()) {
+    warnings.push_back(
+        fmt::format("The machine has no rate for {}: such products take the time of float32's. "
+                    "--set device.matrix.{}=… gives it one.",
+                    types, types.substr(0, types.find(','))));
+  }
+  const double by_default = NumberOption(options, "default_share");
+  if (by_default > kMuch) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
+        "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
+        100 * by_default));
+  }
+  const double unknown =
+      options.contains("captured_on") ? NumberOption(options, "unknown_share") : 0;
+  if (unknown > kMuch) {
+    warnings.push_back(fmt::format(
+        "{:.0f} % of the operations' recorded time is of kernels whose operation is not known: "
+        "their times are scaled by the ratio of all others.",
+        100 * unknown));
+  }
+  AddPowerWarnings(options, warnings);
+  return warnings;
+}
+
+bool IsMonitored(const RunManifest& manifest) { return HasOption(manifest, "mode", kMonitorMode); }
+
+bool IsSimulated(const RunManifest& manifest) {
+  return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");
+}
+
+std::string SimulatedMachine(const RunManifest& manifest) {
+  const auto machine = manifest.options.find("machine");
+  return HasOption(manifest, "mode", "simulate") && machine != manifest.options.end()
+             ? machine->second
+             : "";
+}
+
+std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
+  const RunManifest& manifest = report.manifest;
+  std::vector<std::string> warnings;
+  const bool predicted = !SimulatedMachine(manifest).empty();
+  if (predicted) {
+    warnings = PredictionWarnings(manifest.options);
+    if (const std::string on = TextOption(manifest.options, "calibrated_on"); !on.empty()) {
+      warnings.push_back(fmt::format("The machine is calibrated on {}.", on));
+    }
+    warnings.emplace_back("Every time is modelled: nothing was executed.");
+  }
+  if (!manifest.complete) {
+    warnings.emplace_back("The run is not complete: it was killed, it failed, or it still runs.");
+  }
+  const auto missing = manifest.world_size - static_cast<std::int64_t>(report.ranks.size());
+  if (missing > 0) {
+    warnings.push_back(fmt::format("{} rank{} of {} left no file that could be read.", missing,
+                                   missing == 1 ? "" : "s", manifest.world_size));
+  }
+  if (verdict.kind == Verdict::Kind::kMonitored) {
+    warnings.insert(warnings.end(), report.failed_commands.begin(), report.failed_commands.end());
+    return warnings;
+  }
+  if (report.iterations > 0 && report.iterations < manifest.iterations) {
+    warnings.push_back(fmt::format("{} of {} iterations finished on every rank.", report.iterations,
+                                   manifest.iterations));
+  }
+  if (manifest.oversubscribed) {
+    warnings.push_back(OversubscribedText(report.host_loads));
+  }
+  if (std::string values = OddValuesWarning(report); !values.empty()) {
+    warnings.push_back(std::move(values));
+  }
+  AddRecordedSpread(report, warnings);
+  AddReplaySpread(report, warnings);
+  if (verdict.ratio && !report.step_time_untraced_ns) {
+    warnings.emplace_back(
+        "The job's step has the time that tracing took in it: the capture does not say how long a "
+        "step takes untraced.");
+  } else if (verdict.untraced && HasOption(manifest, "host_gap_factor", "1") &&
+             report.work_tracing_ns > 0) {
+    warnings.emplace_back(
+        "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
+        "untraced deducts it.");
+  }
+  if (!predicted && verdict.caution.empty() && report.coverage.amount > 0 &&
+      report.coverage.real < kMinRealCoverage) {
+    warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
+                                   100 * (1 - report.coverage.real), BasisText(report)));
+  }
+  return warnings;
+}
+
+bool HasOption(const RunManifest& manifest, const std::string& name, std::string_view value) {
+  const auto found = manifest.options.find(name);
+  return found != manifest.options.end() && found->second == value;
+}
+
+}  // namespace reprise
