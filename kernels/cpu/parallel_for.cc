@@ -5,6 +5,8 @@
 #include <tbb/task_arena.h>
 
 #include <array>
+#include <mutex>
+#include <utility>
 
 #include "core/parallel.h"
 #include "kernels/cpu/non_temporal_store.h"
@@ -40,6 +42,19 @@ void ParallelCopy(std::byte* to, const std::byte* from, std::int64_t bytes) {
         from + begin + NonTemporalStore::kAheadFloats * std::int64_t{sizeof(float)}};
     NonTemporalStore(bytes).Copy(to + begin, from + begin, end - begin, ahead);
   });
+}
+
+Status TryParallelFor(std::int64_t count, std::int64_t grain_size,
+                      const std::function<Status(std::int64_t begin, std::int64_t end)>& body) {
+  std::mutex mutex;
+  Status status;
+  ParallelFor(count, grain_size, [&](std::int64_t begin, std::int64_t end) {
+    if (Status one = body(begin, end); !one) {
+      const std::lock_guard lock(mutex);
+      status = std::move(one);
+    }
+  });
+  return status;
 }
 
 }  // namespace reprise

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/result.h"
+
 namespace reprise {
 
 // Calls body(begin, end) for chunks that cover [0, count) once, half of `grain_size` items or more
@@ -14,6 +16,11 @@ namespace reprise {
 // All items are one chunk where there is one core, and where there are fewer than two grains.
 void ParallelFor(std::int64_t count, std::int64_t grain_size,
                  const std::function<void(std::int64_t begin, std::int64_t end)>& body);
+
+// The same, of what can fail: the error of one chunk that failed. The others are done nevertheless.
+[[nodiscard]] Status TryParallelFor(
+    std::int64_t count, std::int64_t grain_size,
+    const std::function<Status(std::int64_t begin, std::int64_t end)>& body);
 
 // How many cores ParallelFor uses.
 [[nodiscard]] std::int64_t ParallelCores();

@@ -20,22 +20,21 @@ namespace reprise {
 namespace {
 
 // Few enough that a causal mask leaves out nearly half of the blocks.
-constexpr std::int64_t kQueries = 32;
+constexpr std::int64_t kQueries = 64;
 
 // A thread's, kept from call to call: fresh memory takes longer than what is done in it.
 struct Scratch {
   std::vector<float> scores, grads;  // of a block
   std::vector<float> mask;           // of a row
   std::vector<std::uint8_t> kept;    // of a row
-  PackedRows keys, values;           // as columns
 };
 
 // The heads of one part of the work, one after the other.
 class HostHeads {
  public:
-  HostHeads(const AttentionCall& a, const AttentionMemory& t, Scratch& scratch)
-      : a_(a), t_(t), s_(scratch), row_(PanelsOf(a.keys)) {
-    s_.scores.resize(Size(kQueries * row_));
+  HostHeads(const AttentionCall& a, const AttentionMemory& t, const Blas* blas, Scratch& scratch)
+      : a_(a), t_(t), blas_(blas), s_(scratch) {
+    s_.scores.resize(Size(kQueries * a.keys));
     s_.grads.resize(a.backward ? s_.scores.size() : 0);
     s_.kept.resize(a.dropout > 0 ? Size(a.keys) : 0);
     s_.mask.resize(a.mask != nullptr ? Size(a.keys) : 0);
@@ -44,51 +43,51 @@ class HostHeads {
     }
   }
 
-  void Forward(std::int64_t b, std::int64_t h) {
-    if (packed_ != b * a_.heads + h / a_.group) {  // query heads of a group come in sequence
-      packed_ = b * a_.heads + h / a_.group;
-      s_.keys.Pack(HeadRows(*t_.k, b, h / a_.group), static_cast<float>(a_.scale));
+  Status Forward(std::int64_t b, std::int64_t h) {
+    if (shared_ != b * a_.heads + h / a_.group) {  // query heads of a group come in sequence
+      shared_ = b * a_.heads + h / a_.group;
+      k_ = HeadRows(*t_.k, b, h / a_.group);
       v_ = HeadRows(*t_.v, b, h / a_.group);
     }
     const HeadRows q(*t_.q, b, h);
     HeadRows out(*t_.out, b, h, HeadRows::kWritten);
     for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
       const Block block = BlockAt(b, h, first);
-      SmallProduct(block.rows, block.width, a_.features, q.Left(first), s_.keys.Right(),
-                   s_.scores.data(), row_, false);
+      REPRISE_TRY(Multiply(block.rows, block.keys, a_.features, scale(), q.Rows(first),
+                           k_.Columns(0), 0, Scores(block)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         factors_[i] = Probabilities(block, i);
       }
-      SmallProduct(block.rows, out.width(), block.keys, {s_.scores.data(), row_, 1}, v_.Right(0),
-                   out.row(first), out.stride(), false);
+      REPRISE_TRY(Multiply(block.rows, out.features(), block.keys, 1, Scores(block), v_.Rows(0), 0,
+                           out.Rows(first)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         float* row = out.row(first + i);
-        loops::ScaleShift(row, factors_[i], 0, row, out.width());
+        loops::ScaleShift(row, factors_[i], 0, row, out.features());
       }
     }
     out.Store();
+    return {};
   }
 
   // One head of keys and values, and the query heads that share it.
-  void Backward(std::int64_t b, std::int64_t shared) {
-    const HeadRows k(*t_.k, b, shared);
-    s_.keys.Pack(k, static_cast<float>(a_.scale));
-    s_.values.Pack(HeadRows(*t_.v, b, shared), 1);
+  Status Backward(std::int64_t b, std::int64_t shared) {
+    k_ = HeadRows(*t_.k, b, shared);
+    v_ = HeadRows(*t_.v, b, shared);
     HeadRows dk(*t_.k_grad, b, shared, HeadRows::kZeroed);
     HeadRows dv(*t_.v_grad, b, shared, HeadRows::kZeroed);
     for (std::int64_t h = shared * a_.group; h < (shared + 1) * a_.group; ++h) {
-      BackwardHead(b, h, k, dk, dv);
+      REPRISE_TRY(BackwardHead(b, h, dk, dv));
     }
-    dk.Scale(static_cast<float>(a_.scale));
     dk.Store();
     dv.Store();
+    return {};
   }
 
  private:
   // Queries first … first + rows - 1 of a head; the first `keys` keys are seen by some of them.
   struct Block {
     std::int64_t b, h, first, rows;
-    std::int64_t keys, width;  // the width is rounded up
+    std::int64_t keys;
   };
 
   static std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -97,16 +96,28 @@ class HostHeads {
   }
   [[nodiscard]] Block BlockAt(std::int64_t b, std::int64_t h, std::int64_t first) const {
     const std::int64_t rows = std::min(kQueries, a_.queries - first);
-    const std::int64_t keys = Seen(first + rows - 1);
-    return {b, h, first, rows, keys, WholeSteps(keys)};
+    return {b, h, first, rows, Seen(first + rows - 1)};
   }
 
-  // Row i's scores with the mask; returns how many keys of it count. What fills the last step is
-  // minus infinity, so that loops need no remainders.
+  [[nodiscard]] float scale() const { return static_cast<float>(a_.scale); }
+  // A block's scores, and their gradients.
+  [[nodiscard]] HostMatrix Scores(const Block& block) const {
+    return FloatMatrix(s_.scores.data(), block.keys, 1);
+  }
+  [[nodiscard]] HostMatrix Grads(const Block& block) const {
+    return FloatMatrix(s_.grads.data(), block.keys, 1);
+  }
+  // HostGemm by the call's BLAS.
+  [[nodiscard]] Status Multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                                const HostMatrix& a, const HostMatrix& b, float beta,
+                                const HostMatrix& d) const {
+    return HostGemm(m, n, k, alpha, a, b, beta, d, blas_);
+  }
+
+  // Row i's scores with the mask; returns how many keys of it count.
   std::int64_t Mask(const Block& block, std::int64_t i) {
     const std::int64_t n = Seen(block.first + i);
-    float* row = s_.scores.data() + i * row_;
-    std::fill(row + n, row + WholeSteps(n), -INFINITY);
+    float* row = s_.scores.data() + i * block.keys;
     if (a_.mask != nullptr) {
       const auto& s = mask_strides_;
       LoadRun(t_.mask->data(), a_.mask->dtype,
@@ -133,11 +144,11 @@ class HostHeads {
   // Row i's scores become probabilities but for the factor that is returned.
   float Probabilities(const Block& block, std::int64_t i) {
     const std::int64_t n = Mask(block, i);
-    float* row = s_.scores.data() + i * row_;
-    const float most = loops::Max(row, WholeSteps(n));
+    float* row = s_.scores.data() + i * block.keys;
+    const float most = loops::Max(row, n);
     const float shift = most == -INFINITY ? 0 : most;
     // A row without any key that counts is all zero.
-    const double sum = most == -INFINITY ? 0 : loops::ExpSum(row, shift, row, WholeSteps(n));
+    const double sum = most == -INFINITY ? 0 : loops::ExpSum(row, shift, row, n);
     if (t_.lse) {
       const std::int64_t index[] = {block.b, block.h, block.first + i};
       t_.lse->Set(t_.lse->OffsetOf(index), shift + std::log(sum));
@@ -154,51 +165,53 @@ class HostHeads {
     const auto shift = static_cast<float>(t_.lse->Get(t_.lse->OffsetOf(index)));
     const std::int64_t seen = Mask(block, i);
     const std::int64_t n = shift == -INFINITY ? 0 : seen;
-    float* p = s_.scores.data() + i * row_;
-    float* ds = s_.grads.data() + i * row_;
-    loops::Exp(p, shift, p, WholeSteps(n));
+    float* p = s_.scores.data() + i * block.keys;
+    float* ds = s_.grads.data() + i * block.keys;
+    loops::Exp(p, shift, p, n);
     Drop(block, i, ds, n);
-    loops::SoftmaxGradient(ds, p, delta, ds, WholeSteps(n));
+    loops::SoftmaxGradient(ds, p, delta, ds, n);
     Drop(block, i, p, n);
     std::fill(p + n, p + block.keys, 0.0F);
     std::fill(ds + n, ds + block.keys, 0.0F);
   }
 
-  void BackwardHead(std::int64_t b, std::int64_t h, const HeadRows& k, HeadRows& dk, HeadRows& dv) {
+  Status BackwardHead(std::int64_t b, std::int64_t h, HeadRows& dk, HeadRows& dv) {
     const HeadRows q(*t_.q, b, h);
     const HeadRows out(*t_.out, b, h);
     const HeadRows out_grad(*t_.out_grad, b, h);
     HeadRows dq(*t_.q_grad, b, h, HeadRows::kWritten);
     for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
       const Block block = BlockAt(b, h, first);
-      SmallProduct(block.rows, block.width, a_.features, q.Left(first), s_.keys.Right(),
-                   s_.scores.data(), row_, false);
-      SmallProduct(block.rows, block.width, a_.value_features, out_grad.Left(first),
-                   s_.values.Right(), s_.grads.data(), row_, false);
+      REPRISE_TRY(Multiply(block.rows, block.keys, a_.features, scale(), q.Rows(first),
+                           k_.Columns(0), 0, Scores(block)));
+      REPRISE_TRY(Multiply(block.rows, block.keys, a_.value_features, 1, out_grad.Rows(first),
+                           v_.Columns(0), 0, Grads(block)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         const double delta =
             loops::SumProducts(out.row(first + i), out_grad.row(first + i), 0, a_.value_features);
         Gradients(block, i, static_cast<float>(delta));
       }
-      SmallProduct(block.rows, dq.width(), block.keys, {s_.grads.data(), row_, 1}, k.Right(0),
-                   dq.row(first), dq.stride(), false);
-      SmallProduct(block.keys, dv.width(), block.rows, {s_.scores.data(), 1, row_},
-                   out_grad.Right(first), dv.row(0), dv.stride(), true);
-      SmallProduct(block.keys, dk.width(), block.rows, {s_.grads.data(), 1, row_}, q.Right(first),
-                   dk.row(0), dk.stride(), true);
+      REPRISE_TRY(Multiply(block.rows, a_.features, block.keys, scale(), Grads(block), k_.Rows(0),
+                           0, dq.Rows(first)));
+      REPRISE_TRY(Multiply(block.keys, a_.value_features, block.rows, 1,
+                           FloatMatrix(s_.scores.data(), 1, block.keys), out_grad.Rows(first), 1,
+                           dv.Rows(0)));
+      REPRISE_TRY(Multiply(block.keys, a_.features, block.rows, scale(),
+                           FloatMatrix(s_.grads.data(), 1, block.keys), q.Rows(first), 1,
+                           dk.Rows(0)));
     }
-    dq.Scale(static_cast<float>(a_.scale));
     dq.Store();
+    return {};
   }
 
   const AttentionCall& a_;
   const AttentionMemory& t_;
+  const Blas* blas_;
   Scratch& s_;
-  std::int64_t row_;  // from one row of scores to the next
   std::vector<std::int64_t> mask_strides_;
   std::array<float, kQueries> factors_ = {};
-  std::int64_t packed_ = -1;  // whose keys these are in the forward
-  HeadRows v_;
+  std::int64_t shared_ = -1;  // whose keys and values these are in the forward
+  HeadRows k_, v_;
 };
 
 }  // namespace
@@ -210,16 +223,17 @@ Status RunAttentionOnHost(const AttentionCall& a, const HostBindings& memory) {
   constexpr double kPerByte = 4;
   const double work = AttentionPairs(a) * static_cast<double>(a.features + a.value_features) *
                       (a.backward ? 2.5 : 1) / static_cast<double>(count);
-  ParallelFor(count, GrainSize(work / kPerByte), [&](std::int64_t begin, std::int64_t end) {
-    static thread_local Scratch scratch;
-    HostHeads heads(a, t, scratch);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t per_batch = count / a.batch;
-      a.backward ? heads.Backward(i / per_batch, i % per_batch)
-                 : heads.Forward(i / per_batch, i % per_batch);
-    }
-  });
-  return {};
+  return TryParallelFor(count, GrainSize(work / kPerByte),
+                        [&](std::int64_t begin, std::int64_t end) -> Status {
+                          static thread_local Scratch scratch;
+                          HostHeads heads(a, t, memory.blas(), scratch);
+                          for (std::int64_t i = begin; i < end; ++i) {
+                            const std::int64_t per_batch = count / a.batch;
+                            REPRISE_TRY(a.backward ? heads.Backward(i / per_batch, i % per_batch)
+                                                   : heads.Forward(i / per_batch, i % per_batch));
+                          }
+                          return {};
+                        });
 }
 
 }  // namespace reprise

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kernels/ops/common/host_convert.h"
-#include "kernels/ops/common/host_loops.h"
 
 namespace reprise {
 
@@ -29,6 +28,10 @@ Result<AttentionMemory> AttentionMemory::Bind(const AttentionCall& a, const Host
   return t;
 }
 
+HostMatrix FloatMatrix(const float* first, std::int64_t row, std::int64_t column) {
+  return {reinterpret_cast<std::byte*>(const_cast<float*>(first)), DType::kFloat32, 0, row, column};
+}
+
 HeadRows::HeadRows(const HostTensor& tensor, std::int64_t b, std::int64_t h, Use use)
     : storage_(tensor.data()), dtype_(tensor.dtype()) {
   const TensorDesc& desc = tensor.desc();
@@ -37,7 +40,7 @@ HeadRows::HeadRows(const HostTensor& tensor, std::int64_t b, std::int64_t h, Use
   feature_step_ = desc.strides[3];
   tokens_ = desc.shape[2];
   features_ = desc.shape[3];
-  if (dtype_ == DType::kFloat32 && feature_step_ == 1 && features_ == width()) {
+  if (dtype_ == DType::kFloat32 && feature_step_ == 1) {
     data_ = reinterpret_cast<float*>(storage_) + at_;
     stride_ = token_step_;
     for (std::int64_t i = 0; use == kZeroed && i < tokens_; ++i) {
@@ -45,38 +48,17 @@ HeadRows::HeadRows(const HostTensor& tensor, std::int64_t b, std::int64_t h, Use
     }
     return;
   }
-  copy_.resize(static_cast<std::size_t>(tokens_ * width()));
+  copy_.resize(static_cast<std::size_t>(tokens_ * features_));
   data_ = copy_.data();
-  stride_ = width();
+  stride_ = features_;
   for (std::int64_t i = 0; use == kRead && i < tokens_; ++i) {
     LoadRun(storage_, dtype_, at_ + i * token_step_, feature_step_, row(i), features_);
-  }
-}
-
-void HeadRows::Scale(float factor) {
-  for (std::int64_t i = 0; i < tokens_; ++i) {
-    loops::ScaleShift(row(i), factor, 0, row(i), features_);
   }
 }
 
 void HeadRows::Store() const {
   for (std::int64_t i = 0; !copy_.empty() && i < tokens_; ++i) {
     StoreRun(row(i), features_, storage_, dtype_, at_ + i * token_step_, feature_step_);
-  }
-}
-
-void PackedRows::Pack(const HeadRows& rows, float factor) {
-  constexpr std::int64_t kPanel = SmallRight::kPanel;
-  panel_ = rows.features() * kPanel;
-  data_.assign(static_cast<std::size_t>(PanelsOf(rows.tokens()) * rows.features()), 0);
-  for (std::int64_t first = 0; first < rows.tokens(); first += kPanel) {
-    float* panel = data_.data() + first * rows.features();
-    const std::int64_t n = std::min(kPanel, rows.tokens() - first);
-    for (std::int64_t e = 0; e < rows.features(); ++e) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        panel[e * kPanel + j] = rows.row(first + j)[e] * factor;
-      }
-    }
   }
 }
 

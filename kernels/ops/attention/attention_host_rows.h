@@ -1,4 +1,4 @@
-// The operands of attention on the host as matrices of SmallProduct: one head at a time.
+// The operands of attention on the host as matrices: one head at a time.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/ops/attention/attention_call.h"
-#include "kernels/ops/products/small_product.h"
+#include "kernels/ops/products/gemm_host.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
@@ -18,15 +18,11 @@ struct AttentionMemory {
                                                     const HostBindings& memory);
 };
 
-[[nodiscard]] constexpr std::int64_t WholeSteps(std::int64_t n) {
-  return (n + kSmallStep - 1) / kSmallStep * kSmallStep;
-}
-[[nodiscard]] constexpr std::int64_t PanelsOf(std::int64_t n) {
-  return (n + SmallRight::kPanel - 1) / SmallRight::kPanel * SmallRight::kPanel;
-}
+// A matrix of float32 at `first`; its strides in elements.
+[[nodiscard]] HostMatrix FloatMatrix(const float* first, std::int64_t row, std::int64_t column);
 
-// Rows of features of a head of (batch, heads, tokens, features): in place where they are float32,
-// dense and of whole steps, else a copy that is padded with zeros.
+// Rows of features of a head of (batch, heads, tokens, features): in place where they are float32
+// and dense, else a copy.
 class HeadRows {
  public:
   enum Use { kRead, kWritten, kZeroed };  // kZeroed: written, and zero to begin with
@@ -40,14 +36,17 @@ class HeadRows {
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   [[nodiscard]] std::int64_t features() const { return features_; }
-  [[nodiscard]] std::int64_t width() const { return WholeSteps(features_); }
   [[nodiscard]] std::int64_t stride() const { return stride_; }
   [[nodiscard]] float* row(std::int64_t i) { return data_ + i * stride_; }
   [[nodiscard]] const float* row(std::int64_t i) const { return data_ + i * stride_; }
-  [[nodiscard]] SmallLeft Left(std::int64_t first) const { return {row(first), stride_, 1}; }
-  [[nodiscard]] SmallRight Right(std::int64_t first) const { return {row(first), stride_}; }
+  // The rows from `first` on, and the same as columns.
+  [[nodiscard]] HostMatrix Rows(std::int64_t first) const {
+    return FloatMatrix(row(first), stride_, 1);
+  }
+  [[nodiscard]] HostMatrix Columns(std::int64_t first) const {
+    return FloatMatrix(row(first), 1, stride_);
+  }
 
-  void Scale(float factor);
   // Writes a copy to the tensor if the copy was written.
   void Store() const;
 
@@ -59,17 +58,6 @@ class HeadRows {
   float* data_ = nullptr;
   std::int64_t stride_ = 0;
   std::vector<float> copy_;
-};
-
-// Rows of a head as columns: (features, tokens) in panels, times a factor.
-class PackedRows {
- public:
-  void Pack(const HeadRows& rows, float factor);
-  [[nodiscard]] SmallRight Right() const { return {data_.data(), SmallRight::kPanel, panel_}; }
-
- private:
-  std::vector<float> data_;
-  std::int64_t panel_ = 0;
 };
 
 }  // namespace reprise

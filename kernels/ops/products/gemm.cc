@@ -1,6 +1,5 @@
 // Matrix products: aten::mm, addmm, bmm, baddbmm, mv, addmv, dot.
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -137,17 +136,13 @@ Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) con
     return {};
   }
   constexpr double kFlopsOfByte = 16;  // roughly, of what a core does in the same time
-  std::mutex mutex;
-  Status status;
-  ParallelFor(p->batch, GrainSize(flops / kFlopsOfByte), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t z = begin; z < end; ++z) {
-      if (Status one = MultiplyOnHost(*p, memory, z); !one) {
-        const std::lock_guard lock(mutex);
-        status = std::move(one);
-      }
-    }
-  });
-  return status;
+  return TryParallelFor(p->batch, GrainSize(flops / kFlopsOfByte),
+                        [&](std::int64_t begin, std::int64_t end) -> Status {
+                          for (std::int64_t z = begin; z < end; ++z) {
+                            REPRISE_TRY(MultiplyOnHost(*p, memory, z));
+                          }
+                          return {};
+                        });
 }
 
 Result<std::vector<Launch>> GemmKernel::LowerToDevice(const OpCall& call,
