@@ -82,6 +82,16 @@ if(REPRISE_REPLAY)
   if(NOT dnnl_VERSION VERSION_LESS 4.0)
     message(FATAL_ERROR "oneDNN ${dnnl_VERSION} was found: kernels/cpu/onednn.h knows the interfaces of 2.x and 3.x.")
   endif()
+  # By the name that the library gives itself: it has a minor version where Debian does not promise more (libdnnl.so.3.6).
+  set(dnnl_library libdnnl.so.${dnnl_VERSION_MAJOR})
+  get_target_property(dnnl_configurations DNNL::dnnl IMPORTED_CONFIGURATIONS)
+  foreach(configuration IN LISTS dnnl_configurations)
+    get_target_property(name DNNL::dnnl IMPORTED_SONAME_${configuration})
+    if(name)
+      set(dnnl_library ${name})
+    endif()
+  endforeach()
+  string(REPLACE .so. "" dnnl_debian_package ${dnnl_library})
 endif()
 
 # Linked statically, and what nothing calls left out: of its eight libraries (XML, cryptography,

@@ -54,7 +54,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 if(REPRISE_REPLAY)
   # mpirun starts ranks, and a single rank needs its orted. oneDNN is opened at run time, so nothing finds it by
   # itself. OpenCL's loader is among the libraries; a machine with a GPU has a driver of its own for it.
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, libdnnl${dnnl_VERSION_MAJOR}")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, ${dnnl_debian_package}")
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd")
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libclblast1, libopenblas0, slurm-client")
 endif()

@@ -41,8 +41,8 @@ Status Override(MachineModel& machine, const std::string& assignment) {
     if (const Status checked = CheckNumber(field, value); !checked) {
       return UsageError("--set " + checked.error().message);
     }
-    (field.number != nullptr ? *field.number : field.optional->emplace()) = {
-        value, amount->unit, NumberSource::kGiven, "--set"};
+    (field.number != nullptr ? *field.number : field.optional->emplace()) =
+        SourcedNumber{value, amount->unit, NumberSource::kGiven, "--set"};
     return {};
   }
   return UsageError(

@@ -17,8 +17,7 @@ namespace reprise {
 namespace {
 
 const Result<SharedLibrary>& Library() {
-  static const std::string name = fmt::format("libdnnl.so.{}", DNNL_VERSION_MAJOR);
-  static const Result<SharedLibrary> library = SharedLibrary::Open({name.c_str()});
+  static const Result<SharedLibrary> library = SharedLibrary::Open({REPRISE_ONEDNN_LIBRARY});
   return library;
 }
 
@@ -26,8 +25,8 @@ const Result<SharedLibrary>& Library() {
 
 Status OpenOneDnn() {
   if (!Library()) {
-    return EnvironmentError(fmt::format("the host backend needs oneDNN: {} (Debian: libdnnl{})",
-                                        Library().error().message, DNNL_VERSION_MAJOR));
+    return EnvironmentError(fmt::format("the host backend needs oneDNN: {} (Debian: {})",
+                                        Library().error().message, REPRISE_ONEDNN_PACKAGE));
   }
   return {};
 }
