@@ -6,37 +6,10 @@
 #include "report/compare/compare.h"
 #include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 
 namespace reprise {
 namespace {
-
-Json RatioJson(const std::optional<Ratio>& ratio) {
-  return ratio ? Json{{"value", ratio->value},
-                      {"low", OrNull(ratio->low)},
-                      {"high", OrNull(ratio->high)}}
-               : Json(nullptr);
-}
-
-Json RunJson(const ComparedRun& run) {
-  const RunManifest& manifest = run.report.manifest;
-  Json steps = Json::array();
-  for (const std::int64_t step_ns : run.report.iteration_step_ns) {
-    steps.push_back(static_cast<double>(step_ns) * 1e-9);
-  }
-  const auto mode = manifest.options.find("mode");
-  return {{"path", run.path},
-          {"trace_name", manifest.trace_name},
-          {"trace_hash", manifest.trace_hash},
-          {"started_at", manifest.started_at},
-          {"reprise_version", manifest.reprise_version},
-          {"command", manifest.command},
-          {"mode", mode == manifest.options.end() ? "" : mode->second},
-          {"complete", manifest.complete},
-          {"oversubscribed", manifest.oversubscribed},
-          {"iterations", run.report.iterations},
-          {"step_seconds", std::move(steps)}};
-}
 
 // The first number in a label: a sweep's place on its axis.
 Json NumberIn(const std::string& label) {
@@ -52,107 +25,66 @@ Json NumberIn(const std::string& label) {
   return std::isfinite(number) ? Json(number) : Json(nullptr);
 }
 
-Json CaptureJson(const ComparedCapture& capture) {
-  return {{"path", capture.path},    {"mode", "capture"},
+}  // namespace
+
+REPRISE_JSON_FIELDS(Ratio, value, low, high)
+inline void to_json(Json& json, const ComparedRun& run) {
+  const RunManifest& manifest = run.report.manifest;
+  json["path"] = run.path;
+  REPRISE_ADD_FIELDS(json, manifest, trace_name, trace_hash, started_at, reprise_version, command)
+  const auto mode = manifest.options.find("mode");
+  json["mode"] = mode == manifest.options.end() ? "" : mode->second;
+  REPRISE_ADD_FIELDS(json, manifest, complete, oversubscribed)
+  json["iterations"] = run.report.iterations;
+  json["step_seconds"] = Json::array();
+  for (const std::int64_t step_ns : run.report.iteration_step_ns) {
+    json["step_seconds"].push_back(static_cast<double>(step_ns) * 1e-9);
+  }
+}
+inline void to_json(Json& json, const ComparedCapture& capture) {
+  json = {{"path", capture.path},    {"mode", "capture"},
           {"complete", true},        {"iterations", 1},
           {"oversubscribed", false}, {"step_seconds", capture.step_seconds}};
 }
-
-Json CaptureSideJson(const ComparedSide& side) {
-  const ComparedCapture& first = side.captures.front();
-  return {{"label", side.label},
-          {"number", NumberIn(side.label)},
-          {"devices", first.devices},
-          {"hosts", first.hosts},
-          {"world_size", first.world_size},
-          {"ranks", first.ranks},
-          {"runs", RowsJson(side.captures, CaptureJson)}};
-}
-
-Json SideJson(const ComparedSide& side) {
+inline void to_json(Json& json, const ComparedSide& side) {
+  json = {{"label", side.label}, {"number", NumberIn(side.label)}};
   if (side.runs.empty()) {
-    return CaptureSideJson(side);
+    REPRISE_ADD_FIELDS(json, side.captures.front(), devices, hosts, world_size, ranks)
+    json["runs"] = side.captures;
+    return;
   }
-  const RunManifest& manifest = side.runs.front().report.manifest;
-  return {{"label", side.label},
-          {"number", NumberIn(side.label)},
-          {"devices", DevicesText(side.runs.front().report)},
-          {"hosts", std::set<std::string>(manifest.hosts.begin(), manifest.hosts.end()).size()},
-          {"world_size", JobRanks(side.runs.front().report)},
-          {"runs", RowsJson(side.runs, RunJson)}};
+  const Report& report = side.runs.front().report;
+  const std::vector<std::string>& hosts = report.manifest.hosts;
+  json["devices"] = DevicesText(report);
+  json["hosts"] = std::set<std::string>(hosts.begin(), hosts.end()).size();
+  json["world_size"] = JobRanks(report);
+  json["runs"] = side.runs;
 }
-
-Json CellJson(const ComparedCell& cell) {
+inline void to_json(Json& json, const ComparedCell& cell) {
   const auto& quantity = cell.quantity;
-  return {{"value", quantity ? Json(quantity->value) : Json(nullptr)},
+  json = {{"value", quantity ? Json(quantity->value) : Json(nullptr)},
           {"least", quantity ? Json(quantity->least) : Json(nullptr)},
           {"most", quantity ? Json(quantity->most) : Json(nullptr)},
-          {"repeats", quantity ? quantity->repeats : 0},
-          {"modelled", cell.modelled},
-          {"ratio", RatioJson(cell.ratio)},
-          {"runs_needed", cell.runs_needed ? Json(*cell.runs_needed) : Json(nullptr)},
-          {"difference", OrNull(cell.difference)}};
+          {"repeats", quantity ? quantity->repeats : 0}};
+  REPRISE_ADD_FIELDS(json, cell, modelled, ratio, runs_needed, difference)
 }
-
-Json RowJson(const ComparedRow& row) {
-  return {
-      {"name", row.name}, {"label", row.label},         {"group", row.group},
-      {"unit", row.unit}, {"better", Name(row.better)}, {"cells", RowsJson(row.cells, CellJson)},
-      {"note", row.note}};
+REPRISE_JSON_FIELDS(ComparedRow, name, label, group, unit, better, cells, note)
+inline void to_json(Json& json, const ComparedTransfer::Cell& cell) {
+  json["count"] = cell.count;
+  json["seconds"] = cell.seconds.value;
+  REPRISE_ADD_FIELDS(json, cell, busbw_gb_per_s, ratio)
 }
-
-Json TransferCellJson(const std::optional<ComparedTransfer::Cell>& cell) {
-  return cell ? Json{{"count", cell->count},
-                     {"seconds", cell->seconds.value},
-                     {"busbw_gb_per_s", OrNull(cell->busbw_gb_per_s)},
-                     {"ratio", RatioJson(cell->ratio)}}
-              : Json(nullptr);
+REPRISE_JSON_FIELDS(ComparedTransfer, name, group_size, bytes, cells)
+REPRISE_JSON_FIELDS(DifferenceParts::Part, name, seconds)
+inline void to_json(Json& json, const DifferenceParts& difference) {
+  json["of"] = difference.on_critical_path ? "critical path" : "busy time";
+  REPRISE_ADD_FIELDS(json, difference, seconds, base_seconds)
+  json["rows"] = difference.parts;
 }
-
-Json TransferJson(const ComparedTransfer& row) {
-  return {{"name", row.name},
-          {"group_size", row.group_size},
-          {"bytes", row.bytes},
-          {"cells", RowsJson(row.cells, TransferCellJson)}};
-}
-
-Json PartJson(const DifferenceParts::Part& part) {
-  return {{"name", part.name}, {"seconds", part.seconds}};
-}
-
-Json DifferenceJson(const std::optional<DifferenceParts>& difference) {
-  return difference ? Json{{"of", difference->on_critical_path ? "critical path" : "busy time"},
-                           {"seconds", difference->seconds},
-                           {"base_seconds", difference->base_seconds},
-                           {"rows", RowsJson(difference->parts, PartJson)}}
-                    : Json(nullptr);
-}
-
-Json MetricNameJson(const HeatMap::MetricName& metric) {
-  return {{"name", metric.name}, {"unit", metric.unit}};
-}
-
-Json HeatRankJson(const HeatMap::Rank& rank) {
-  Json values = Json::array();
-  for (const auto& value : rank.values) {
-    values.push_back(OrNull(value));
-  }
-  return {{"rank", rank.rank},
-          {"host", rank.host},
-          {"device", rank.device},
-          {"values", std::move(values)}};
-}
-
-Json HeatJson(const HeatMap& heat) {
-  return {{"metrics", RowsJson(heat.metrics, MetricNameJson)},
-          {"ranks", RowsJson(heat.ranks, HeatRankJson)}};
-}
-
-Json SettingJson(const Setting& setting) {
-  return {{"name", setting.name}, {"values", setting.values}};
-}
-
-}  // namespace
+REPRISE_JSON_FIELDS(HeatMap::MetricName, name, unit)
+REPRISE_JSON_FIELDS(HeatMap::Rank, rank, host, device, values)
+REPRISE_JSON_FIELDS(HeatMap, metrics, ranks)
+REPRISE_JSON_FIELDS(Setting, name, values)
 
 std::string_view RepeatsName(const Comparison& comparison) {
   if (comparison.recorded) {
@@ -161,23 +93,18 @@ std::string_view RepeatsName(const Comparison& comparison) {
   return comparison.repeats_are_runs ? "runs" : "iterations";
 }
 
-nlohmann::ordered_json QuantitiesJson(const Comparison& comparison) {
-  return RowsJson(comparison.rows, RowJson);
-}
+nlohmann::ordered_json QuantitiesJson(const Comparison& comparison) { return comparison.rows; }
 
 std::string ComparisonJson(const std::vector<ComparedSide>& sides, const Comparison& comparison,
                            const std::vector<std::string>& figures) {
   Json json;
   json["figures"] = figures;
   json["repeats"] = RepeatsName(comparison);
-  json["sides"] = RowsJson(sides, SideJson);
-  json["verdicts"] = comparison.verdicts;
-  json["warnings"] = comparison.warnings;
-  json["settings"] = RowsJson(comparison.settings, SettingJson);
-  json["quantities"] = QuantitiesJson(comparison);
-  json["collectives"] = RowsJson(comparison.transfers, TransferJson);
-  json["differences"] = RowsJson(comparison.differences, DifferenceJson);
-  json["heat"] = RowsJson(comparison.heat, HeatJson);
+  json["sides"] = sides;
+  REPRISE_ADD_FIELDS(json, comparison, verdicts, warnings, settings)
+  json["quantities"] = comparison.rows;
+  json["collectives"] = comparison.transfers;
+  REPRISE_ADD_FIELDS(json, comparison, differences, heat)
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

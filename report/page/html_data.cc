@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 
 namespace reprise {
@@ -31,53 +31,32 @@ Json Microseconds(const std::vector<std::int64_t>& times_ns) {
   return json;
 }
 
-Json StepJson(const StepClassRow& row) {
-  return {row.rank, row.step, row.iteration, row.step_ns, row.class_ns};
-}
-
-Json StragglerJson(const StragglerRow& row) {
-  return {{"rank", row.rank},
-          {"transfers", row.transfers},
-          {"last", row.last},
-          {"recorded_waited_ns", row.recorded_waited_ns},
-          {"replayed_waited_ns", row.replayed_waited_ns},
-          {"caused_ns", row.caused_ns}};
-}
-
-Json SeriesJson(const TelemetrySeries& row) {
-  return {{"device", row.device},     {"metric", row.metric},
-          {"unit", row.unit},         {"source", row.source},
-          {"modelled", row.modelled}, {"ranks", row.ranks},
-          {"mean", Short(row.mean)},  {"max", Short(row.max)},
-          {"binned", row.binned},     {"times_us", Microseconds(row.times_ns)},
-          {"low", Shorts(row.low)},   {"high", Shorts(row.high)}};
-}
-
-Json IterationJson(const TelemetryIteration& row) {
-  return {{"iteration", row.iteration},
-          {"warmup", row.warmup},
-          {"begin_ns", row.begin_ns},
-          {"end_ns", row.end_ns}};
-}
-
-Json HostJson(const TelemetryHost& host) {
-  Json running = Json::array();
-  for (const std::vector<double>& of_class : host.running) {
-    running.push_back(Shorts(of_class));
-  }
-  return {{"host", host.host},
-          {"sampled_by", host.sampled_by},
-          {"ranks", host.ranks},
-          {"begin_ns", host.begin_ns},
-          {"end_ns", host.end_ns},
-          {"series", RowsJson(host.series, SeriesJson)},
-          {"iterations", RowsJson(host.iterations, IterationJson)},
-          {"bin_ns", host.bin_ns},
-          {"classes", host.classes},
-          {"running", std::move(running)}};
-}
-
 }  // namespace
+
+inline void to_json(Json& json, const StepClassRow& row) {
+  json = {row.rank, row.step, row.iteration, row.step_ns, row.class_ns};
+}
+REPRISE_JSON_FIELDS(StepClasses, classes, recorded, replayed)
+REPRISE_JSON_FIELDS(StragglerRow, rank, transfers, last, recorded_waited_ns, replayed_waited_ns,
+                    caused_ns)
+inline void to_json(Json& json, const TelemetrySeries& row) {
+  REPRISE_ADD_FIELDS(json, row, device, metric, unit, source, modelled, ranks)
+  json["mean"] = Short(row.mean);
+  json["max"] = Short(row.max);
+  json["binned"] = row.binned;
+  json["times_us"] = Microseconds(row.times_ns);
+  json["low"] = Shorts(row.low);
+  json["high"] = Shorts(row.high);
+}
+REPRISE_JSON_FIELDS(TelemetryIteration, iteration, warmup, begin_ns, end_ns)
+inline void to_json(Json& json, const TelemetryHost& host) {
+  REPRISE_ADD_FIELDS(json, host, host, sampled_by, ranks, begin_ns, end_ns, series, iterations,
+                     bin_ns, classes)
+  json["running"] = Json::array();
+  for (const std::vector<double>& of_class : host.running) {
+    json["running"].push_back(Shorts(of_class));
+  }
+}
 
 std::string HtmlDataJson(const Report& report, const PageDetails& details,
                          const HtmlLimits& limits) {
@@ -105,11 +84,9 @@ std::string HtmlDataJson(const Report& report, const PageDetails& details,
   }
   Json json;
   json["report"] = ReportJson(cut);
-  json["steps"] = {{"classes", steps.classes},
-                   {"recorded", RowsJson(steps.recorded, StepJson)},
-                   {"replayed", RowsJson(steps.replayed, StepJson)}};
-  json["stragglers"] = RowsJson(stragglers, StragglerJson);
-  json["telemetry"] = RowsJson(telemetry.hosts, HostJson);
+  json["steps"] = steps;
+  json["stragglers"] = stragglers;
+  json["telemetry"] = telemetry.hosts;
   json["left_out"] = left_out;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

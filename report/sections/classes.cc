@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/time_sources.h"
@@ -47,9 +47,7 @@ std::string ClassesText(const Report& report, const Style& style) {
          table.Text();
 }
 
-void AddClassesJson(const Report& report, Json& json) {
-  json["classes"] = RowsJson(report.classes, ClassJson);
-}
+void AddClassesJson(const Report& report, Json& json) { json["classes"] = report.classes; }
 
 }  // namespace
 

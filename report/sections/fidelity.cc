@@ -6,13 +6,38 @@
 #include <cstdlib>
 #include <utility>
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const DifferenceRow& row) {
+  json = {{"name", row.name},
+          {"class", row.kind == DifferenceRow::Kind::kClass},
+          {"difference_ns", row.ns}};
+}
+inline void to_json(Json& json, const Difference& difference) {
+  REPRISE_ADD_FIELDS(json, difference, iteration, recorded_ns, replayed_ns)
+  json["parts"] = difference.rows;
+}
+inline void to_json(Json& json, const NodeErrors& nodes) {
+  json = {{"count", nodes.nodes}, {"mean_absolute_error", nodes.mean_absolute}};
+  REPRISE_ADD_FIELDS(json, nodes, p05, p25, p50, p75, p95, within_tenth)
+}
+inline void to_json(Json& json, const TopDifferenceRow& row) {
+  json = {{"name", row.name}, {"class", row.op_class}};
+  REPRISE_ADD_FIELDS(json, row, kernel, count, recorded_ns, replayed_ns)
+  json["likely_cause"] = row.cause;
+}
+REPRISE_JSON_FIELDS(PathRow, name, recorded_ns, replayed_ns)
+REPRISE_JSON_FIELDS(ActorRow, name, nodes, recorded_busy_ns, replayed_busy_ns, recorded_gaps_ns,
+                    replayed_gaps_ns, order_changes)
+REPRISE_JSON_FIELDS(OverlapRow, rank, group, recorded_ns, replayed_ns, recorded_exposed_ns,
+                    replayed_exposed_ns)
+
 namespace {
 
 constexpr std::size_t kMaxFidelityRows = 16;
@@ -73,27 +98,6 @@ std::string DifferenceText(const Report& report, const Style& style) {
                    Wrap("  not known: " + report.details.why_not, kConsoleWidth, 2);
 }
 
-Json DifferenceJson(const Difference& difference) {
-  Json parts = Json::array();
-  for (const DifferenceRow& row : difference.rows) {
-    parts.push_back({{"name", row.name},
-                     {"class", row.kind == DifferenceRow::Kind::kClass},
-                     {"difference_ns", row.ns}});
-  }
-  return {{"iteration", difference.iteration},
-          {"recorded_ns", difference.recorded_ns},
-          {"replayed_ns", difference.replayed_ns},
-          {"parts", std::move(parts)}};
-}
-
-void AddDifferenceJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["difference"] =
-      details.difference ? DifferenceJson(*details.difference) : Json(nullptr);
-  json["fidelity"]["difference_unknown_because"] =
-      details.why_not.empty() ? Json(nullptr) : Json(details.why_not);
-}
-
 std::string NodeLine(const NodeErrors& nodes, bool error) {
   return Wrap(fmt::format("  {} of {} nodes, weighted by their recorded time: 5 % of it below {}, "
                           "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |{}| "
@@ -109,18 +113,6 @@ std::string NodeErrorsText(const Report& report, const Style& style) {
   return report.details.nodes ? Heading(style, "Nodes", "") +
                                     NodeLine(*report.details.nodes, IsError(report.verdict))
                               : "";
-}
-
-Json NodesJson(const NodeErrors& nodes) {
-  return {{"count", nodes.nodes}, {"mean_absolute_error", nodes.mean_absolute},
-          {"p05", nodes.p05},     {"p25", nodes.p25},
-          {"p50", nodes.p50},     {"p75", nodes.p75},
-          {"p95", nodes.p95},     {"within_tenth", nodes.within_tenth}};
-}
-
-void AddNodesJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["nodes"] = details.nodes ? NodesJson(*details.nodes) : Json(nullptr);
 }
 
 // Each row's cause is a line below it.
@@ -142,21 +134,6 @@ std::string TopDifferencesText(const Report& report, const Style& style) {
              : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
 }
 
-Json TopDifferenceJson(const TopDifferenceRow& row) {
-  return {{"name", row.name},
-          {"class", row.op_class},
-          {"kernel", row.kernel},
-          {"count", row.count},
-          {"recorded_ns", row.recorded_ns},
-          {"replayed_ns", row.replayed_ns},
-          {"likely_cause", row.cause}};
-}
-
-void AddTopDifferencesJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["offenders"] = RowsJson(details.top_differences, TopDifferenceJson);
-}
-
 std::string CriticalPathText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"on the critical path", "recorded", ReplayedName(report.verdict),
@@ -166,15 +143,6 @@ std::string CriticalPathText(const Report& report, const Style& style) {
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
   }
   return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
-}
-
-Json PathJson(const PathRow& row) {
-  return {{"name", row.name}, {"recorded_ns", row.recorded_ns}, {"replayed_ns", row.replayed_ns}};
-}
-
-void AddCriticalPathJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["critical_path"] = RowsJson(details.critical_path, PathJson);
 }
 
 std::string ActorsText(const Report& report, const Style& style) {
@@ -194,21 +162,6 @@ std::string ActorsText(const Report& report, const Style& style) {
           ? ""
           : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
   return text + RowsLeftOut(details.actors.size(), kMaxFidelityRows, "more");
-}
-
-Json ActorJson(const ActorRow& row) {
-  return {{"name", row.name},
-          {"nodes", row.nodes},
-          {"recorded_busy_ns", row.recorded_busy_ns},
-          {"replayed_busy_ns", row.replayed_busy_ns},
-          {"recorded_gaps_ns", row.recorded_gaps_ns},
-          {"replayed_gaps_ns", row.replayed_gaps_ns},
-          {"order_changes", row.order_changes}};
-}
-
-void AddActorsJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["actors"] = RowsJson(details.actors, ActorJson);
 }
 
 std::string OverlapText(const Report& report, const Style& style) {
@@ -231,18 +184,29 @@ std::string OverlapText(const Report& report, const Style& style) {
   return text + RowsLeftOut(details.overlap.size(), kMaxFidelityRows, "more");
 }
 
-Json OverlapJson(const OverlapRow& row) {
-  return {{"rank", row.rank},
-          {"group", row.group},
-          {"recorded_ns", row.recorded_ns},
-          {"replayed_ns", row.replayed_ns},
-          {"recorded_exposed_ns", row.recorded_exposed_ns},
-          {"replayed_exposed_ns", row.replayed_exposed_ns}};
+void AddDifferenceJson(const Report& report, Json& json) {
+  json["fidelity"]["difference"] = report.details.difference;
+  json["fidelity"]["difference_unknown_because"] = NullIfEmpty(report.details.why_not);
+}
+
+void AddNodesJson(const Report& report, Json& json) {
+  json["fidelity"]["nodes"] = report.details.nodes;
+}
+
+void AddTopDifferencesJson(const Report& report, Json& json) {
+  json["fidelity"]["offenders"] = report.details.top_differences;
+}
+
+void AddCriticalPathJson(const Report& report, Json& json) {
+  json["fidelity"]["critical_path"] = report.details.critical_path;
+}
+
+void AddActorsJson(const Report& report, Json& json) {
+  json["fidelity"]["actors"] = report.details.actors;
 }
 
 void AddOverlapJson(const Report& report, Json& json) {
-  const FidelityDetails& details = report.details;
-  json["fidelity"]["overlap"] = RowsJson(details.overlap, OverlapJson);
+  json["fidelity"]["overlap"] = report.details.overlap;
 }
 
 void CutActors(const HtmlLimits& limits, Cutter& cutter, Report& report) {

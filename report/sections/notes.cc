@@ -1,11 +1,15 @@
 // What the run was, what was skipped or inferred, and counters.
 
 #include "core/counters.h"
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/table.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(RunManifest, command, reprise_version, trace_name, trace_path, trace_hash,
+                    started_at, world_size, complete, options, versions)
+
 namespace {
 
 std::string NotesText(const Report& report, const Style& style) {
@@ -22,18 +26,9 @@ std::string NotesText(const Report& report, const Style& style) {
   return text;
 }
 
-Json ManifestJson(const RunManifest& manifest) {
-  return {{"command", manifest.command},       {"reprise_version", manifest.reprise_version},
-          {"trace_name", manifest.trace_name}, {"trace_path", manifest.trace_path},
-          {"trace_hash", manifest.trace_hash}, {"started_at", manifest.started_at},
-          {"world_size", manifest.world_size}, {"complete", manifest.complete},
-          {"options", manifest.options},       {"versions", manifest.versions}};
-}
-
 void AddNotesJson(const Report& report, Json& json) {
-  json["run"] = ManifestJson(report.manifest);
-  json["diagnostics"] = report.diagnostics;
-  json["notes"] = report.notes;
+  json["run"] = report.manifest;
+  REPRISE_ADD_FIELDS(json, report, diagnostics, notes)
 }
 
 void CutNotes(const HtmlLimits& limits, Cutter& cutter, Report& report) {

@@ -4,13 +4,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const PhaseUse& use) {
+  json = {{"name", use.name},     {"time_ns", use.time_ns},
+          {"tokens", use.tokens}, {"tokens_per_second", use.TokensPerSecond()},
+          {"joules", use.joules}, {"joules_per_token", use.JoulesPerToken()}};
+}
+
 namespace {
 
 // Those of a step, from the report's times, energy and tokens; most time first. Nothing where
@@ -56,18 +63,8 @@ std::string PhasesText(const Report& report, const Style& style) {
   return PhaseUsesText(report, style, report.phase_uses.size());
 }
 
-Json PhaseUseJson(const PhaseUse& use) {
-  return {{"name", use.name},
-          {"time_ns", OrNull(use.time_ns)},
-          {"tokens", OrNull(use.tokens)},
-          {"tokens_per_second", OrNull(use.TokensPerSecond())},
-          {"joules", OrNull(use.joules)},
-          {"joules_per_token", OrNull(use.JoulesPerToken())}};
-}
-
 void AddPhasesJson(const Report& report, Json& json) {
-  json["phases"] = RowsJson(report.phases, ClassJson);
-  json["phase_uses"] = RowsJson(report.phase_uses, PhaseUseJson);
+  REPRISE_ADD_FIELDS(json, report, phases, phase_uses)
 }
 
 }  // namespace

@@ -5,14 +5,25 @@
 #include <map>
 #include <utility>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(DeviceLimitRow, device, ranks, gflop_per_s, gb_per_s)
+inline void to_json(Json& json, const RankRow& row) {
+  REPRISE_ADD_FIELDS(json, row, rank, alike)
+  json["members"] = NullIfEmpty(row.members);
+  REPRISE_ADD_FIELDS(json, row, host, device, nodes, iterations, coverage)
+  json["covered_ns"] = row.recorded_ns;
+  REPRISE_ADD_FIELDS(json, row, step_time_recorded_ns, step_time_replayed_ns, clock_uncertainty_ns,
+                     host_ns, wait_ns, delay_ns)
+}
+
 namespace {
 
 // The limits that ranks measured before they ran.
@@ -93,34 +104,8 @@ std::string RanksText(const Report& report, const Style& style) {
          table.Text(replayed || classes ? 3 : 2) + RanksLeftOut(report.ranks.size());
 }
 
-Json RankJson(const RankRow& row) {
-  return {{"rank", row.rank},
-          {"alike", row.alike},
-          {"members", row.members.empty() ? Json(nullptr) : Json(row.members)},
-          {"host", row.host},
-          {"device", row.device},
-          {"nodes", row.nodes},
-          {"iterations", row.iterations},
-          {"coverage", CoverageJson(row.coverage)},
-          {"covered_ns", row.recorded_ns},
-          {"step_time_recorded_ns", OrNull(row.step_time_recorded_ns)},
-          {"step_time_replayed_ns", OrNull(row.step_time_replayed_ns)},
-          {"clock_uncertainty_ns", OrNull(row.clock_uncertainty_ns)},
-          {"host_ns", row.host_ns},
-          {"wait_ns", row.wait_ns},
-          {"delay_ns", row.delay_ns}};
-}
-
-Json LimitJson(const DeviceLimitRow& row) {
-  return {{"device", row.device},
-          {"ranks", row.ranks},
-          {"gflop_per_s", row.gflop_per_s},
-          {"gb_per_s", row.gb_per_s}};
-}
-
 void AddRanksJson(const Report& report, Json& json) {
-  json["ranks"] = RowsJson(report.ranks, RankJson);
-  json["device_limits"] = RowsJson(report.device_limits, LimitJson);
+  REPRISE_ADD_FIELDS(json, report, ranks, device_limits)
 }
 
 void CutRanks(const HtmlLimits& limits, Cutter& cutter, Report& report) {

@@ -1,16 +1,17 @@
 // The report as JSON before it is text, and what several sections write. Only report/ sees this.
 #pragma once
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/values/report.h"
 
 namespace reprise {
 
 [[nodiscard]] Json ReportJson(const Report& report);
 
-[[nodiscard]] Json CoverageJson(const Coverage& coverage);
 // {"scaled": ns, …}; null where no time has a source.
 [[nodiscard]] Json SourcesJson(const SourceTimes& from_ns);
-[[nodiscard]] Json ClassJson(const ClassRow& row);
+void to_json(Json& json, const ClassRow& row);
+
+REPRISE_JSON_FIELDS(Coverage, real, surrogate, timed, skipped, capped, unknown)
 
 }  // namespace reprise

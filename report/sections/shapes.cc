@@ -2,14 +2,21 @@
 
 #include <algorithm>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/time_sources.h"
 #include "report/text/verdict.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const ShapeRow& row) {
+  json = {{"name", row.name}, {"class", row.op_class}};
+  REPRISE_ADD_FIELDS(json, row, shape, count, recorded_ns, tracing_ns, replayed_ns)
+  json["time_from_ns"] = SourcesJson(row.from_ns);
+}
+
 namespace {
 
 constexpr std::size_t kMaxShapes = 40;
@@ -47,20 +54,7 @@ std::string ShapesText(const Report& report, const Style& style) {
   return text + RowsLeftOut(report.shapes.size(), kMaxShapes, "rows more");
 }
 
-Json ShapeJson(const ShapeRow& row) {
-  return {{"name", row.name},
-          {"class", row.op_class},
-          {"shape", row.shape},
-          {"count", row.count},
-          {"recorded_ns", row.recorded_ns},
-          {"tracing_ns", row.tracing_ns},
-          {"replayed_ns", row.replayed_ns},
-          {"time_from_ns", SourcesJson(row.from_ns)}};
-}
-
-void AddShapesJson(const Report& report, Json& json) {
-  json["shapes"] = RowsJson(report.shapes, ShapeJson);
-}
+void AddShapesJson(const Report& report, Json& json) { json["shapes"] = report.shapes; }
 
 void CutShapes(const HtmlLimits& limits, Cutter& cutter, Report& report) {
   cutter.Cut("shapes", limits.rows, report.shapes);  // the largest difference comes first

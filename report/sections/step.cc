@@ -1,8 +1,8 @@
 // The step as a whole: coverage, times, errors, and the machines they are of.
 #include <fmt/format.h>
 
+#include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
-#include "report/sections/rows_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/time_sources.h"
@@ -11,6 +11,11 @@
 #include "report/values/machines.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(Machine, processor, device, threads)
+REPRISE_JSON_FIELDS(HostLoad, host, ranks, threads, cores)
+REPRISE_JSON_FIELDS(Fidelity, work_error, untraced_work_error, step_error, untraced_error)
+
 namespace {
 
 void AnalyseStep(const RunData& outline, Report& report) {
@@ -100,38 +105,15 @@ std::string StepText(const Report& report, const Style& style) {
                      DurationText(report.wait_ns), DurationText(report.delay_ns));
 }
 
-Json MachineJson(const Machine& machine) {
-  return {
-      {"processor", machine.processor}, {"device", machine.device}, {"threads", machine.threads}};
-}
-
-Json LoadJson(const HostLoad& load) {
-  return {
-      {"host", load.host}, {"ranks", load.ranks}, {"threads", load.threads}, {"cores", load.cores}};
-}
-
 void AddStepJson(const Report& report, Json& json) {
-  json["coverage"] = CoverageJson(report.coverage);
-  json["coverage_basis"] = Name(report.coverage_basis);
-  json["unknown_work"] = report.unknown_work;
-  json["coverage_of_step"] = report.coverage_of_step;
+  REPRISE_ADD_FIELDS(json, report, coverage, coverage_basis, unknown_work, coverage_of_step)
   json["oversubscribed"] = report.manifest.oversubscribed;
-  json["recorded_on"] = MachineJson(report.recorded_on);
-  json["replayed_on"] = MachineJson(report.replayed_on);
-  json["host_loads"] = RowsJson(report.host_loads, LoadJson);
-  json["recorded_steps_ns"] = report.recorded_steps_ns;
-  json["step_time_recorded_ns"] = OrNull(report.step_time_recorded_ns);
-  json["step_time_untraced_ns"] = OrNull(report.step_time_untraced_ns);
-  json["step_time_replayed_ns"] = OrNull(report.step_time_replayed_ns);
-  json["step_time_replayed_min_ns"] = OrNull(report.step_time_replayed_min_ns);
-  json["step_time_replayed_max_ns"] = OrNull(report.step_time_replayed_max_ns);
-  json["iterations"] = report.iterations;
-  json["iteration_step_ns"] = report.iteration_step_ns;
+  REPRISE_ADD_FIELDS(json, report, recorded_on, replayed_on, host_loads, recorded_steps_ns,
+                     step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns,
+                     step_time_replayed_min_ns, step_time_replayed_max_ns, iterations,
+                     iteration_step_ns)
   json["covered_ns"] = report.recorded_ns;
-  json["host_ns"] = report.host_ns;
-  json["wait_ns"] = report.wait_ns;
-  json["delay_ns"] = report.delay_ns;
-  json["work_tracing_ns"] = report.work_tracing_ns;
+  REPRISE_ADD_FIELDS(json, report, host_ns, wait_ns, delay_ns, work_tracing_ns)
   json["stretches"] = Json::object();
   for (const ClassFactor& row : report.stretches) {
     json["stretches"][row.name] = row.factor;
@@ -141,10 +123,7 @@ void AddStepJson(const Report& report, Json& json) {
                           {"transfers", SourcesJson(sources.transfers_ns)}};
   json["recorded"] = HasRecordedTimes(report);
   json["total_ranks"] = RanksOf(report);
-  json["fidelity"] = {{"work_error", OrNull(report.fidelity.work_error)},
-                      {"untraced_work_error", OrNull(report.fidelity.untraced_work_error)},
-                      {"step_error", OrNull(report.fidelity.step_error)},
-                      {"untraced_error", OrNull(report.fidelity.untraced_error)}};
+  json["fidelity"] = report.fidelity;
 }
 
 }  // namespace

@@ -1,11 +1,18 @@
 #include <algorithm>
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const MetricRow& row) {
+  REPRISE_ADD_FIELDS(json, row, host, device, metric, unit, source, modelled)
+  json["rate"] = row.is_rate;
+  REPRISE_ADD_FIELDS(json, row, min, mean, max, update_ns, ranks, devices)
+}
+
 namespace {
 
 std::string TelemetryText(const Report& report, const Style& style) {
@@ -18,25 +25,7 @@ std::string TelemetryText(const Report& report, const Style& style) {
               : "  temperatures: no source on this machine\n");
 }
 
-Json MetricJson(const MetricRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"metric", row.metric},
-          {"unit", row.unit},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"rate", row.is_rate},
-          {"min", row.min},
-          {"mean", row.mean},
-          {"max", row.max},
-          {"update_ns", OrNull(row.update_ns)},
-          {"ranks", row.ranks},
-          {"devices", row.devices}};
-}
-
-void AddTelemetryJson(const Report& report, Json& json) {
-  json["metrics"] = RowsJson(report.metrics, MetricJson);
-}
+void AddTelemetryJson(const Report& report, Json& json) { json["metrics"] = report.metrics; }
 
 void CutTelemetry(const HtmlLimits& limits, Cutter& cutter, Report& report) {
   cutter.Cut("metrics", limits.rows, report.metrics);

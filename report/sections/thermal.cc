@@ -5,12 +5,30 @@
 
 #include <algorithm>
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/table.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(NamedTime, name, ns)
+REPRISE_JSON_FIELDS(ThrottleInterval, begin_ns, length_ns, reasons, clock_hertz, lost_ns, classes,
+                    operations)
+inline void to_json(Json& json, const ThrottleRow& row) {
+  REPRISE_ADD_FIELDS(json, row, host, device, source, modelled, devices, measured_ns, throttled_ns,
+                     reasons, unthrottled_hertz)
+  json["unthrottled_from"] = NullIfEmpty(row.unthrottled_from);
+  REPRISE_ADD_FIELDS(json, row, lost_ns, intervals)
+}
+REPRISE_JSON_FIELDS(PowerPeakRow, host, device, metric, source, modelled, devices, mean_watts,
+                    deviation_watts, max_watts, threshold_watts, excursions, excursion_ns,
+                    longest_ns, coefficient_of_variation, burstiness, limit_watts, above_limit,
+                    above_limit_ns)
+REPRISE_JSON_FIELDS(HeatingRow, host, device, metric, source, modelled, devices, begin_celsius,
+                    end_celsius, max_celsius, celsius_per_minute)
+REPRISE_JSON_FIELDS(ThermalDetails, throttling, peaks, heating)
+
 namespace {
 
 constexpr std::size_t kMaxIntervals = 8;
@@ -131,77 +149,7 @@ std::string ThermalText(const Report& report, const Style& style) {
          HeatingText(report.thermal, style);
 }
 
-Json TimeJson(const NamedTime& row) { return {{"name", row.name}, {"ns", row.ns}}; }
-
-Json IntervalJson(const ThrottleInterval& row) {
-  return {{"begin_ns", row.begin_ns},
-          {"length_ns", row.length_ns},
-          {"reasons", row.reasons},
-          {"clock_hertz", OrNull(row.clock_hertz)},
-          {"lost_ns", OrNull(row.lost_ns)},
-          {"classes", RowsJson(row.classes, TimeJson)},
-          {"operations", RowsJson(row.operations, TimeJson)}};
-}
-
-Json ThrottleJson(const ThrottleRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"measured_ns", row.measured_ns},
-          {"throttled_ns", row.throttled_ns},
-          {"reasons", RowsJson(row.reasons, TimeJson)},
-          {"unthrottled_hertz", OrNull(row.unthrottled_hertz)},
-          {"unthrottled_from",
-           row.unthrottled_from.empty() ? Json(nullptr) : Json(row.unthrottled_from)},
-          {"lost_ns", OrNull(row.lost_ns)},
-          {"intervals", RowsJson(row.intervals, IntervalJson)}};
-}
-
-Json PeakJson(const PowerPeakRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"metric", row.metric},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"mean_watts", row.mean_watts},
-          {"deviation_watts", row.deviation_watts},
-          {"max_watts", row.max_watts},
-          {"threshold_watts", row.threshold_watts},
-          {"excursions", row.excursions},
-          {"excursion_ns", row.excursion_ns},
-          {"longest_ns", row.longest_ns},
-          {"coefficient_of_variation", row.coefficient_of_variation},
-          {"burstiness", OrNull(row.burstiness)},
-          {"limit_watts", OrNull(row.limit_watts)},
-          {"above_limit", row.above_limit},
-          {"above_limit_ns", row.above_limit_ns}};
-}
-
-Json HeatingJson(const HeatingRow& row) {
-  return {{"host", row.host},
-          {"device", row.device},
-          {"metric", row.metric},
-          {"source", row.source},
-          {"modelled", row.modelled},
-          {"devices", row.devices},
-          {"begin_celsius", row.begin_celsius},
-          {"end_celsius", row.end_celsius},
-          {"max_celsius", row.max_celsius},
-          {"celsius_per_minute", row.celsius_per_minute}};
-}
-
-Json ThermalJson(const ThermalDetails& thermal) {
-  return {{"throttling", RowsJson(thermal.throttling, ThrottleJson)},
-          {"peaks", RowsJson(thermal.peaks, PeakJson)},
-          {"heating", RowsJson(thermal.heating, HeatingJson)}};
-}
-
-void AddThermalJson(const Report& report, Json& json) {
-  json["thermal"] = ThermalJson(report.thermal);
-}
+void AddThermalJson(const Report& report, Json& json) { json["thermal"] = report.thermal; }
 
 void CutThermal(const HtmlLimits& limits, Cutter& cutter, Report& report) {
   const std::size_t most = limits.rows;

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <vector>
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(CollectiveRow, name, group, group_size, bytes, count, mode, recorded_ns,
+                    replayed_ns, algbw_gb_per_s, busbw_gb_per_s, clock)
+
 namespace {
 
 constexpr std::size_t kMaxCollectives = 24;
@@ -57,22 +61,8 @@ std::string TransfersText(const Report& report, const Style& style) {
   return text + RowsLeftOut(rows.size(), kMaxCollectives, "rows more");
 }
 
-Json CollectiveJson(const CollectiveRow& row) {
-  return {{"name", row.name},
-          {"group", row.group},
-          {"group_size", row.group_size},
-          {"bytes", row.bytes},
-          {"count", row.count},
-          {"mode", Name(row.mode)},
-          {"recorded_ns", row.recorded_ns},
-          {"replayed_ns", OrNull(row.replayed_ns)},
-          {"algbw_gb_per_s", OrNull(row.algbw_gb_per_s)},
-          {"busbw_gb_per_s", OrNull(row.busbw_gb_per_s)},
-          {"clock", Name(row.clock)}};
-}
-
 void AddTransfersJson(const Report& report, Json& json) {
-  json["collectives"] = RowsJson(report.collectives, CollectiveJson);
+  json["collectives"] = report.collectives;
 }
 
 void CutTransfers(const HtmlLimits& limits, Cutter& cutter, Report& report) {

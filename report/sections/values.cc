@@ -1,11 +1,17 @@
 #include <fmt/format.h>
 
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/odd_values.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const ValueRow& row) {
+  json["operation"] = row.name;
+  REPRISE_ADD_FIELDS(json, row.counts, values, denormals, infinities, nans)
+}
+
 namespace {
 
 void AnalyseValues(const RunData& outline, Report& report) {
@@ -28,17 +34,7 @@ std::string ValuesText(const Report& report, const Style& style) {
                    table.Text();
 }
 
-Json ValueJson(const ValueRow& row) {
-  return {{"operation", row.name},
-          {"values", row.counts.values},
-          {"denormals", row.counts.denormals},
-          {"infinities", row.counts.infinities},
-          {"nans", row.counts.nans}};
-}
-
-void AddValuesJson(const Report& report, Json& json) {
-  json["values"] = RowsJson(report.values, ValueJson);
-}
+void AddValuesJson(const Report& report, Json& json) { json["values"] = report.values; }
 
 }  // namespace
 

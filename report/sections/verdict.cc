@@ -1,29 +1,21 @@
-#include "report/sections/rows_json.h"
+#include "report/sections/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const Verdict& verdict) {
+  json["kind"] = verdict.kind;
+  json["caution"] = NullIfEmpty(verdict.caution);
+  REPRISE_ADD_FIELDS(json, verdict, text, replayed_ns, job_ns, untraced, ratio)
+  json["is_error"] = IsError(verdict);
+  json["mostly"] = NullIfEmpty(verdict.mostly);
+  REPRISE_ADD_FIELDS(json, verdict, mostly_ns, mostly_ratio, operation_speed, warnings)
+}
+
 namespace {
 
-Json VerdictJson(const Verdict& verdict) {
-  return {{"kind", Name(verdict.kind)},
-          {"caution", verdict.caution.empty() ? Json(nullptr) : Json(verdict.caution)},
-          {"text", verdict.text},
-          {"replayed_ns", OrNull(verdict.replayed_ns)},
-          {"job_ns", OrNull(verdict.job_ns)},
-          {"untraced", verdict.untraced},
-          {"ratio", OrNull(verdict.ratio)},
-          {"is_error", IsError(verdict)},
-          {"mostly", verdict.mostly.empty() ? Json(nullptr) : Json(verdict.mostly)},
-          {"mostly_ns", verdict.mostly_ns},
-          {"mostly_ratio", OrNull(verdict.mostly_ratio)},
-          {"operation_speed", OrNull(verdict.operation_speed)},
-          {"warnings", verdict.warnings}};
-}
-
-void AddVerdictJson(const Report& report, Json& json) {
-  json["verdict"] = VerdictJson(report.verdict);
-}
+void AddVerdictJson(const Report& report, Json& json) { json["verdict"] = report.verdict; }
 
 }  // namespace
 
