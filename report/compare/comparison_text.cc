@@ -58,7 +58,7 @@ std::string Aligned(const PresentedTable& presented, const Style& style) {
   for (const auto& row : presented.rows) {
     table.Add(row);
   }
-  return Heading(style, presented.title, presented.more) + TableText(style, table);
+  return TitledTable(style, presented.title, presented.more, table);
 }
 
 }  // namespace

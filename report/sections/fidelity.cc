@@ -129,9 +129,7 @@ std::string TopDifferencesText(const Report& report, const Style& style) {
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)},
               row.cause);
   }
-  return table.Empty()
-             ? ""
-             : Heading(style, "Largest differences", "medians; with a likely cause") + table.Text();
+  return TitledTable(style, "Largest differences", "medians; with a likely cause", table);
 }
 
 std::string CriticalPathText(const Report& report, const Style& style) {
@@ -142,46 +140,39 @@ std::string CriticalPathText(const Report& report, const Style& style) {
     table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
   }
-  return table.Empty() ? "" : Heading(style, "Critical path", "") + table.Text();
+  return TitledTable(style, "Critical path", "", table);
 }
 
 std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
                RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
-  for (std::size_t i = 0; i < std::min(details.actors.size(), kMaxFidelityRows); ++i) {
-    const ActorRow& row = details.actors[i];
+  for (const ActorRow& row : First(kMaxFidelityRows, details.actors)) {
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
                RatioText(report.verdict, row.replayed_busy_ns, row.recorded_busy_ns),
                DurationText(row.recorded_gaps_ns), DurationText(row.replayed_gaps_ns),
                row.order_changes == 0 ? "kept" : fmt::format("{} changed", row.order_changes)});
   }
-  const std::string text =
-      table.Empty()
-          ? ""
-          : Heading(style, "Threads and streams", "gaps: between nodes that count") + table.Text();
-  return text + RowsLeftOut(details.actors.size(), kMaxFidelityRows, "more");
+  return TitledTable(style, "Threads and streams", "gaps: between nodes that count", table) +
+         RowsLeftOut(details.actors.size(), kMaxFidelityRows, "more");
 }
 
 std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
                ReplayedName(report.verdict), RatioName(report.verdict)});
-  for (std::size_t i = 0; i < std::min(details.overlap.size(), kMaxFidelityRows); ++i) {
-    const OverlapRow& row = details.overlap[i];
+  for (const OverlapRow& row : First(kMaxFidelityRows, details.overlap)) {
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),
                DurationText(row.replayed_exposed_ns),
                RatioText(report.verdict, row.replayed_exposed_ns, row.recorded_exposed_ns)});
   }
-  const std::string text = table.Empty()
-                               ? ""
-                               : Heading(style, "Overlap",
-                                         "exposed: no operation of the rank runs meanwhile; "
-                                         "waiting for other ranks included") +
-                                     table.Text(2);
-  return text + RowsLeftOut(details.overlap.size(), kMaxFidelityRows, "more");
+  return TitledTable(style, "Overlap",
+                     "exposed: no operation of the rank runs meanwhile; waiting for other ranks "
+                     "included",
+                     table, 2) +
+         RowsLeftOut(details.overlap.size(), kMaxFidelityRows, "more");
 }
 
 void AddDifferenceJson(const Report& report, Json& json) {

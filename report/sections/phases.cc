@@ -71,31 +71,21 @@ void AddPhasesJson(const Report& report, Json& json) {
 
 std::string PhaseUsesText(const Report& report, const Style& style, std::size_t most) {
   const std::vector<PhaseUse>& uses = report.phase_uses;
-  if (uses.empty()) {
-    return "";
-  }
   const bool tokens = std::any_of(uses.begin(), uses.end(),
                                   [](const PhaseUse& use) { return use.tokens.has_value(); });
-  Table table(tokens ? std::vector<std::string>{"phase", "time", "energy", "tokens/s", "J/token"}
-                     : std::vector<std::string>{"phase", "time", "energy"});
-  for (std::size_t i = 0; i < std::min(uses.size(), most); ++i) {
-    const PhaseUse& use = uses[i];
-    std::vector<std::string> row = {
-        use.name,
-        DurationText(use.time_ns ? std::optional(static_cast<std::int64_t>(*use.time_ns))
-                                 : std::nullopt),
-        JoulesText(use.joules)};
-    if (tokens) {
-      row.push_back(NumberText(use.TokensPerSecond()));
-      row.push_back(JoulesText(use.JoulesPerToken()));
-    }
-    table.Add(std::move(row));
+  Table table({"phase", "time", "energy", If(tokens, "tokens/s"), If(tokens, "J/token")});
+  for (const PhaseUse& use : First(most, uses)) {
+    table.Add({use.name,
+               DurationText(use.time_ns ? std::optional(static_cast<std::int64_t>(*use.time_ns))
+                                        : std::nullopt),
+               JoulesText(use.joules), NumberText(use.TokensPerSecond()),
+               JoulesText(use.JoulesPerToken())});
   }
   const bool modelled = report.attribution && report.attribution->modelled;
-  return Heading(style, "Phases",
-                 fmt::format("one step on a rank, the mean; {}energy of all ranks{}",
-                             tokens ? "tokens and " : "", modelled ? "; MODELLED power" : "")) +
-         table.Text();
+  return TitledTable(style, "Phases",
+                     fmt::format("one step on a rank, the mean; {}energy of all ranks{}",
+                                 tokens ? "tokens and " : "", modelled ? "; MODELLED power" : ""),
+                     table);
 }
 
 Section PhasesSection() {

@@ -61,12 +61,11 @@ std::string MonitoredRanks(const Report& report, const Style& style) {
     return "";
   }
   Table table({"rank", "host", "time"});
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
-    const RankRow& row = report.ranks[i];
+  for (const RankRow& row : First(kMaxRankRows, report.ranks)) {
     table.Add(
         {fmt::format("{}", row.rank), Fit(row.host, 24), DurationText(row.step_time_replayed_ns)});
   }
-  return Heading(style, "Ranks", "the command's time on each") + table.Text(2) +
+  return TitledTable(style, "Ranks", "the command's time on each", table, 2) +
          RanksLeftOut(report.ranks.size());
 }
 
@@ -77,27 +76,16 @@ std::string RanksText(const Report& report, const Style& style) {
   const bool recorded = HasRecordedTimes(report);
   const bool replayed = !IsSimulated(report.manifest);  // else on no host, and nothing is real
   const bool classes = HasClasses(report);
-  std::vector<std::string> header = {classes ? "class" : "rank"};
-  AddIf(classes, header, {"ranks", "which"});
-  AddIf(replayed, header, {"host"});
-  AddIf(true, header, {"device"});
-  AddIf(recorded, header, {"recorded"});
-  AddIf(true, header, {ReplayedName(report.verdict)});
-  AddIf(replayed, header, {"real"});
-  AddIf(recorded, header, {"host", "wait", "gaps"});
-  Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.ranks.size(), kMaxRankRows); ++i) {
-    const RankRow& row = report.ranks[i];
-    std::vector<std::string> cells = {fmt::format("{}", row.rank)};
-    AddIf(classes, cells, {fmt::format("{}", row.alike), Fit(row.members, 30)});
-    AddIf(replayed, cells, {Fit(row.host, 12)});
-    AddIf(true, cells, {Fit(row.device, 22)});
-    AddIf(recorded, cells, {DurationText(row.step_time_recorded_ns)});
-    AddIf(true, cells, {DurationText(row.step_time_replayed_ns)});
-    AddIf(replayed, cells, {fmt::format("{:.1f} %", 100 * row.coverage.real)});
-    AddIf(recorded, cells,
-          {DurationText(row.host_ns), DurationText(row.wait_ns), DurationText(row.delay_ns)});
-    table.Add(std::move(cells));
+  Table table({classes ? "class" : "rank", If(classes, "ranks"), If(classes, "which"),
+               If(replayed, "host"), "device", If(recorded, "recorded"),
+               ReplayedName(report.verdict), If(replayed, "real"), If(recorded, "host"),
+               If(recorded, "wait"), If(recorded, "gaps")});
+  for (const RankRow& row : First(kMaxRankRows, report.ranks)) {
+    table.Add({fmt::format("{}", row.rank), fmt::format("{}", row.alike), Fit(row.members, 30),
+               Fit(row.host, 12), Fit(row.device, 22), DurationText(row.step_time_recorded_ns),
+               DurationText(row.step_time_replayed_ns),
+               fmt::format("{:.1f} %", 100 * row.coverage.real), DurationText(row.host_ns),
+               DurationText(row.wait_ns), DurationText(row.delay_ns)});
   }
   return Heading(style, classes ? "Classes of equal ranks" : "Ranks",
                  recorded ? "step times; host, wait and gaps as recorded" : "step times") +

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "report/sections/json_fields.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
@@ -25,33 +23,21 @@ std::string ShapesText(const Report& report, const Style& style) {
   const Verdict& verdict = report.verdict;
   const bool recorded = HasRecordedTimes(report);
   const bool sources = HasSources(SourcesOf(report));
-  std::vector<std::string> header = {"operation", "shapes of inputs", "count"};
-  AddIf(recorded, header, {"recorded"});
-  AddIf(true, header, {ReplayedName(verdict)});
-  AddIf(recorded, header, {RatioName(verdict)});
-  AddIf(sources, header, {"times from"});
-  Table table(std::move(header));
-  for (std::size_t i = 0; i < std::min(report.shapes.size(), kMaxShapes); ++i) {
-    const ShapeRow& row = report.shapes[i];
+  Table table({"operation", "shapes of inputs", "count", If(recorded, "recorded"),
+               ReplayedName(verdict), If(recorded, RatioName(verdict)), If(sources, "times from")});
+  for (const ShapeRow& row : First(kMaxShapes, report.shapes)) {
     const std::int64_t compared_ns = ComparedNs(verdict, row.recorded_ns, row.tracing_ns);
-    std::vector<std::string> cells = {Fit(row.name, sources ? 22 : 26),
-                                      row.shape.empty() ? "-" : Fit(row.shape, sources ? 24 : 34),
-                                      fmt::format("{}", row.count)};
-    AddIf(recorded, cells, {DurationText(compared_ns)});
-    AddIf(true, cells, {DurationText(row.replayed_ns)});
-    AddIf(recorded, cells, {RatioText(verdict, row.replayed_ns, compared_ns)});
-    AddIf(sources, cells, {MainSourceText(row.from_ns)});
-    table.Add(std::move(cells));
+    table.Add({Fit(row.name, sources ? 22 : 26),
+               row.shape.empty() ? "-" : Fit(row.shape, sources ? 24 : 34),
+               fmt::format("{}", row.count), DurationText(compared_ns),
+               DurationText(row.replayed_ns), RatioText(verdict, row.replayed_ns, compared_ns),
+               MainSourceText(row.from_ns)});
   }
-  const std::string text =
-      table.Empty() ? ""
-                    : Heading(style, "Operations by shape",
-                              fmt::format("{} first; all ranks and {}steps{}",
-                                          recorded ? "largest difference" : "longest",
-                                          recorded ? "recorded " : "",
-                                          verdict.untraced ? "; recorded less tracing" : "")) +
-                          table.Text(2);
-  return text + RowsLeftOut(report.shapes.size(), kMaxShapes, "rows more");
+  const std::string more =
+      fmt::format("{} first; all ranks and {}steps{}", recorded ? "largest difference" : "longest",
+                  recorded ? "recorded " : "", verdict.untraced ? "; recorded less tracing" : "");
+  return TitledTable(style, "Operations by shape", more, table, 2) +
+         RowsLeftOut(report.shapes.size(), kMaxShapes, "rows more");
 }
 
 void AddShapesJson(const Report& report, Json& json) { json["shapes"] = report.shapes; }

@@ -48,30 +48,23 @@ std::string PercentText(std::int64_t part_ns, std::int64_t whole_ns) {
 
 std::string MostText(const std::vector<NamedTime>& rows, std::size_t most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(rows.size(), most); ++i) {
-    text += (i == 0 ? "" : ", ") + Fit(rows[i].name, 24);
+  for (const NamedTime& row : First(most, rows)) {
+    text += (text.empty() ? "" : ", ") + Fit(row.name, 24);
   }
   return text.empty() ? "nothing" : text;
 }
 
 // The longest intervals of a device.
 std::string IntervalTable(const ThrottleRow& row) {
-  std::vector<const ThrottleInterval*> longest;
-  for (const ThrottleInterval& interval : row.intervals) {
-    longest.push_back(&interval);
-  }
-  std::stable_sort(longest.begin(), longest.end(),
-                   [](const auto* a, const auto* b) { return a->length_ns > b->length_ns; });
+  const auto longest = LargestFirst(row.intervals, &ThrottleInterval::length_ns);
   Table table({"from", "for", "reasons", "clock", "lost", "ran meanwhile"});
-  for (std::size_t i = 0; i < std::min(longest.size(), kMaxIntervals); ++i) {
-    const ThrottleInterval& interval = *longest[i];
-    table.Add({DurationText(interval.begin_ns), DurationText(interval.length_ns),
-               Fit(fmt::format("{}", fmt::join(interval.reasons, ", ")), 28),
-               ClockText(interval.clock_hertz), DurationText(interval.lost_ns),
-               Fit(MostText(interval.classes, 3), 32)});
+  for (const ThrottleInterval* interval : First(kMaxIntervals, longest)) {
+    table.Add({DurationText(interval->begin_ns), DurationText(interval->length_ns),
+               Fit(fmt::format("{}", fmt::join(interval->reasons, ", ")), 28),
+               ClockText(interval->clock_hertz), DurationText(interval->lost_ns),
+               Fit(MostText(interval->classes, 3), 32)});
   }
-  const std::string text = table.Text(1);
-  return text + RowsLeftOut(longest.size(), kMaxIntervals, "shorter ones");
+  return table.Text() + RowsLeftOut(longest.size(), kMaxIntervals, "shorter ones");
 }
 
 std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
@@ -113,8 +106,7 @@ std::string ThrottleText(const ThermalDetails& thermal, const Style& style) {
 
 std::string PeakText(const ThermalDetails& thermal, const Style& style) {
   Table table({"power of", "mean", "max/mean", "CV", "peaks", "longest", "burstiness", "> limit"});
-  for (std::size_t i = 0; i < std::min(thermal.peaks.size(), kMaxThermalRows); ++i) {
-    const PowerPeakRow& row = thermal.peaks[i];
+  for (const PowerPeakRow& row : First(kMaxThermalRows, thermal.peaks)) {
     table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 14) +
                    Modelled(row.modelled),
                NumberText(row.mean_watts) + " W",
@@ -123,25 +115,21 @@ std::string PeakText(const ThermalDetails& thermal, const Style& style) {
                row.excursions > 0 ? DurationText(row.longest_ns) : "-", NumberText(row.burstiness),
                row.limit_watts ? fmt::format("{}", row.above_limit) : "-"});
   }
-  const std::string text = table.Empty() ? ""
-                                         : Heading(style, "Power peaks",
-                                                   "stretches above mean + 2 standard deviations") +
-                                               table.Text();
-  return text + RowsLeftOut(thermal.peaks.size(), kMaxThermalRows, "rows more");
+  return TitledTable(style, "Power peaks", "stretches above mean + 2 standard deviations", table) +
+         RowsLeftOut(thermal.peaks.size(), kMaxThermalRows, "rows more");
 }
 
 std::string HeatingText(const ThermalDetails& thermal, const Style& style) {
   Table table({"temperature of", "host", "begin", "end", "max", "C a minute"});
-  for (std::size_t i = 0; i < std::min(thermal.heating.size(), kMaxThermalRows); ++i) {
-    const HeatingRow& row = thermal.heating[i];
+  for (const HeatingRow& row : First(kMaxThermalRows, thermal.heating)) {
     table.Add({DeviceText(row.device, row.devices, 24) + " " + Fit(row.metric, 20) +
                    Modelled(row.modelled),
                Fit(row.host, 12), fmt::format("{:.1f} C", row.begin_celsius),
                fmt::format("{:.1f} C", row.end_celsius), fmt::format("{:.1f} C", row.max_celsius),
                fmt::format("{:+.1f}", row.celsius_per_minute)});
   }
-  const std::string text = table.Empty() ? "" : Heading(style, "Heating", "") + table.Text(2);
-  return text + RowsLeftOut(thermal.heating.size(), kMaxThermalRows, "rows more");
+  return TitledTable(style, "Heating", "", table, 2) +
+         RowsLeftOut(thermal.heating.size(), kMaxThermalRows, "rows more");
 }
 
 std::string ThermalText(const Report& report, const Style& style) {

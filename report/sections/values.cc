@@ -27,11 +27,8 @@ std::string ValuesText(const Report& report, const Style& style) {
                fmt::format("{}", row.counts.nans),
                HasOddValues(row.counts) ? "not a training's" : ""});
   }
-  return table.Empty()
-             ? ""
-             : Heading(style, "Values",
-                       "read and written by real operations in one iteration, all ranks") +
-                   table.Text();
+  return TitledTable(style, "Values",
+                     "read and written by real operations in one iteration, all ranks", table);
 }
 
 void AddValuesJson(const Report& report, Json& json) { json["values"] = report.values; }

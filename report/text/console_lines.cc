@@ -30,13 +30,6 @@ std::string MetricText(double value, const MetricRow& row) {
 
 }  // namespace
 
-void AddIf(bool condition, std::vector<std::string>& row,
-           std::initializer_list<std::string> cells) {
-  if (condition) {
-    row.insert(row.end(), cells);
-  }
-}
-
 std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
   return rows > most ? fmt::format("  .. and {} {}; --json has all\n", rows - most, what) : "";
 }

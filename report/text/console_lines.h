@@ -1,8 +1,11 @@
 // Lines that the short report and the sections share. Only report/ sees this.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <initializer_list>
+#include <functional>
+#include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,8 +14,21 @@
 
 namespace reprise {
 
-// Adds cells to a row of a table where `condition` holds.
-void AddIf(bool condition, std::vector<std::string>& row, std::initializer_list<std::string> cells);
+// The first rows of a list.
+template <typename Row>
+[[nodiscard]] std::span<const Row> First(std::size_t most, const std::vector<Row>& rows) {
+  return std::span(rows).first(std::min(rows.size(), most));
+}
+// The rows of a list with the largest key first.
+template <typename Row, typename Key>
+[[nodiscard]] std::vector<const Row*> LargestFirst(const std::vector<Row>& rows, const Key& key) {
+  std::vector<const Row*> sorted;
+  std::transform(rows.begin(), rows.end(), std::back_inserter(sorted),
+                 [](const Row& row) { return &row; });
+  std::ranges::stable_sort(sorted, std::greater{},
+                           [&key](const Row* row) { return std::invoke(key, *row); });
+  return sorted;
+}
 // The line below a table that shows `most` rows: "  .. and 3 rows more; --json has all".
 [[nodiscard]] std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what);
 // What begins a line of the summary: 16 columns.

@@ -55,6 +55,12 @@ std::string StepLines(const Report& report) {
   return text;
 }
 
+std::string UserName(const EnergyUseRow& row) { return row.name; }
+std::string UserName(const TransferEnergyRow& row) {
+  return fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
+                     BytesText(row.bytes));
+}
+
 // Rows of one kind, the first `most` of them; what is left out is one row.
 class UseTable {
  public:
@@ -63,19 +69,18 @@ class UseTable {
         table_({"", "", "energy", "share", all.above_idle_joules ? "above idle" : "", "a step",
                 "+/-", "active"}) {}
 
-  void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
-    const auto& step = use.step_joules;
-    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_.joules),
-                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
-                JoulesText(step ? std::optional(step->median) : std::nullopt),
-                JoulesText(step ? std::optional(step->half_range) : std::nullopt),
-                DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});
-    estimates_ = estimates_ || use.estimate;
-  }
-  void AddRest(const std::string& kind, double joules, std::size_t rows) {
-    if (rows > 0) {
-      table_.Add({kind, fmt::format(".. {} more", rows), JoulesText(joules),
-                  ShareText(joules, all_.joules), "", "", "", ""});
+  template <typename Row>
+  void Add(const std::string& kind, const std::vector<Row>& rows, std::size_t most) {
+    double rest = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i < most) {
+        Add(kind, UserName(rows[i]), rows[i].use);
+      } else {
+        rest += rows[i].use.joules;
+      }
+    }
+    if (rows.size() > most) {
+      AddPlain(kind, fmt::format(".. {} more", rows.size() - most), rest);
     }
   }
   void AddPlain(const std::string& kind, const std::string& name, double joules) {
@@ -88,39 +93,20 @@ class UseTable {
   }
 
  private:
+  void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
+    const auto& step = use.step_joules;
+    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_.joules),
+                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
+                JoulesText(step ? std::optional(step->median) : std::nullopt),
+                JoulesText(step ? std::optional(step->half_range) : std::nullopt),
+                DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});
+    estimates_ = estimates_ || use.estimate;
+  }
+
   const EnergyAttribution& all_;
   Table table_;
   bool estimates_ = false;
 };
-
-void AddRows(const std::string& kind, const std::vector<EnergyUseRow>& rows, std::size_t most,
-             UseTable& table) {
-  double rest = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i < most) {
-      table.Add(kind, rows[i].name, rows[i].use);
-    } else {
-      rest += rows[i].use.joules;
-    }
-  }
-  table.AddRest(kind, rest, rows.size() - std::min(rows.size(), most));
-}
-
-void AddTransfers(const std::vector<TransferEnergyRow>& rows, UseTable& table) {
-  double rest = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const TransferEnergyRow& row = rows[i];
-    if (i < kMaxTransfers) {
-      table.Add("transfer",
-                fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
-                            BytesText(row.bytes)),
-                row.use);
-    } else {
-      rest += row.use.joules;
-    }
-  }
-  table.AddRest("transfer", rest, rows.size() - std::min(rows.size(), kMaxTransfers));
-}
 
 std::string MeterTable(const Report& report) {
   const bool classes = HasClasses(report);
@@ -148,14 +134,14 @@ std::string EnergyText(const Report& report, const Style& style) {
   }
   const EnergyAttribution& attribution = *report.attribution;
   UseTable table(attribution);
-  AddRows("phase", attribution.phases, attribution.phases.size(), table);
-  AddRows("class", attribution.classes, kMaxClasses, table);
-  AddTransfers(attribution.transfers, table);
+  table.Add("phase", attribution.phases, attribution.phases.size());
+  table.Add("class", attribution.classes, kMaxClasses);
+  table.Add("transfer", attribution.transfers, kMaxTransfers);
   std::vector<EnergyUseRow> ranks = attribution.ranks;
   for (EnergyUseRow& row : ranks) {
     row.name = HasClasses(report) ? ShortClassText(report, std::stoi(row.name)) : row.name;
   }
-  AddRows(HasClasses(report) ? "ranks" : "rank", ranks, kMaxRanks, table);
+  table.Add(HasClasses(report) ? "ranks" : "rank", ranks, kMaxRanks);
   table.AddPlain("idle", "no operation ran", attribution.idle_joules);
   if (attribution.gap_joules != 0) {
     table.AddPlain("gaps", "meter not read", attribution.gap_joules);

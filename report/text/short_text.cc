@@ -92,11 +92,9 @@ class ShortClassTable {
       : report_(report),
         recorded_(HasRecordedTimes(report)),
         steps_(RankSteps(report)),
-        table_(
-            recorded_
-                ? std::vector<std::string>{"class", "recorded", ReplayedName(report.verdict),
-                                           "difference", RatioName(report.verdict)}
-                : std::vector<std::string>{"class", ReplayedName(report.verdict), "of the step"}) {}
+        table_({"class", If(recorded_, "recorded"), ReplayedName(report.verdict),
+                If(recorded_, "difference"), If(recorded_, RatioName(report.verdict)),
+                If(!recorded_, "of the step")}) {}
 
   std::string Text(const Style& style) {
     if (report_.classes.empty() || steps_ == 0) {
@@ -139,13 +137,8 @@ class ShortClassTable {
   };
 
   void AddClasses() {
-    std::vector<const ClassRow*> rows;
-    for (const ClassRow& row : report_.classes) {
-      rows.push_back(&row);
-    }
-    std::stable_sort(rows.begin(), rows.end(), [](const ClassRow* a, const ClassRow* b) {
-      return std::max(a->recorded_ns, a->replayed_ns.value_or(0)) >
-             std::max(b->recorded_ns, b->replayed_ns.value_or(0));
+    const auto rows = LargestFirst(report_.classes, [](const ClassRow& row) {
+      return std::max(row.recorded_ns, row.replayed_ns.value_or(0));
     });
     Times others;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -168,14 +161,10 @@ class ShortClassTable {
   }
 
   void Add(const std::string& name, std::int64_t recorded_ns, std::int64_t replayed_ns) {
-    if (recorded_) {
-      table_.Add({name, DurationText(recorded_ns), DurationText(replayed_ns),
-                  SignedDurationText(replayed_ns - recorded_ns),
-                  RatioText(report_.verdict, replayed_ns, recorded_ns)});
-      return;
-    }
     const auto step_ns = static_cast<double>(report_.verdict.replayed_ns.value_or(0));
-    table_.Add({name, DurationText(replayed_ns),
+    table_.Add({name, DurationText(recorded_ns), DurationText(replayed_ns),
+                SignedDurationText(replayed_ns - recorded_ns),
+                RatioText(report_.verdict, replayed_ns, recorded_ns),
                 step_ns > 0
                     ? fmt::format("{:.1f} %", 100 * static_cast<double>(replayed_ns) / step_ns)
                     : "-"});

@@ -22,15 +22,16 @@ std::string ThreeDigits(double value) {
   return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
+// `whole`: of the smallest unit whole numbers.
 template <std::size_t N>
-std::string Scaled(double value, const std::array<const char*, N>& units) {
+std::string Scaled(double value, const std::array<const char*, N>& units, bool whole) {
   std::size_t unit = 0;
   while (std::abs(value) >= kNextUnit && unit + 1 < N) {
     value /= 1000;
     ++unit;
   }
-  // Whole numbers of the smallest unit.
-  return (unit == 0 ? fmt::format("{:.0f}", value) : ThreeDigits(value)) + " " + units[unit];
+  return (unit == 0 && whole ? fmt::format("{:.0f}", value) : NumberText(value)) + " " +
+         units[unit];
 }
 
 }  // namespace
@@ -95,7 +96,7 @@ std::string DeviceText(const std::string& device, std::int64_t devices, std::siz
 
 std::string DurationText(std::optional<std::int64_t> ns) {
   constexpr std::array<const char*, 4> kUnits = {"ns", "us", "ms", "s"};
-  return ns ? Scaled(static_cast<double>(*ns), kUnits) : "-";
+  return ns ? Scaled(static_cast<double>(*ns), kUnits, true) : "-";
 }
 
 std::string SignedDurationText(std::int64_t ns) {
@@ -104,7 +105,7 @@ std::string SignedDurationText(std::int64_t ns) {
 
 std::string BytesText(std::int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
-  return Scaled(static_cast<double>(bytes), kUnits);
+  return Scaled(static_cast<double>(bytes), kUnits, true);
 }
 
 std::string NumberText(std::optional<double> value) {
@@ -116,16 +117,8 @@ std::string JoulesText(std::optional<double> joules) {
     return "-";
   }
   constexpr std::array<const char*, 6> kUnits = {"uJ", "mJ", "J", "kJ", "MJ", "GJ"};
-  double value = *joules * 1e6;
-  if (std::abs(value) < 0.005) {
-    return "0 J";  // what rounding leaves of a difference
-  }
-  std::size_t unit = 0;
-  while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{} {}", NumberText(value), kUnits[unit]);
+  constexpr double kRounding = 0.005e-6;  // leaves this of a difference
+  return std::abs(*joules) < kRounding ? "0 J" : Scaled(*joules * 1e6, kUnits, false);
 }
 
 std::string ErrorText(std::optional<double> fraction) {
@@ -134,6 +127,11 @@ std::string ErrorText(std::optional<double> fraction) {
 
 std::string TableText(const Style& style, const Table& table, std::size_t left) {
   return style.markdown ? table.Markdown() : table.Text(left);
+}
+
+std::string TitledTable(const Style& style, const std::string& title, const std::string& more,
+                        const Table& table, std::size_t left) {
+  return table.Empty() ? "" : Heading(style, title, more) + TableText(style, table, left);
 }
 
 std::string Message(const Style& style, const std::string& text, std::size_t indent) {

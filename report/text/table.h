@@ -1,11 +1,12 @@
 // Text tables and units for people. Widths count bytes: cells are ASCII, names are cut to fit.
 #pragma once
 
-#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/shown_text.h"
@@ -26,15 +27,36 @@ struct Style {
 [[nodiscard]] std::string Heading(const Style& style, const std::string& title,
                                   const std::string& more);
 
+// The heads of columns; a column without one is left out, and so are its cells.
+using Columns = std::vector<std::optional<std::string>>;
+// The head of a column that is there where `condition` holds.
+[[nodiscard]] inline std::optional<std::string> If(bool condition, const std::string& head) {
+  return condition ? std::optional(head) : std::nullopt;
+}
+
 // First column to the left, the others to the right; two blanks between columns. Cells and notes
 // are shown as core/shown_text.h has it.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  explicit Table(const Columns& columns) : rows_(1) {
+    for (const auto& head : columns) {
+      left_out_.push_back(!head);
+      if (head) {
+        rows_.front().push_back(*head);
+      }
+    }
+  }
+  // A template, so that a list in braces is Columns.
+  template <std::same_as<std::vector<std::string>> Heads>
+  explicit Table(const Heads& heads) : Table(Columns(heads.begin(), heads.end())) {}
   // `note` goes below the row, where there is one.
-  void Add(std::vector<std::string> cells, const std::string& note = {}) {
-    std::transform(cells.begin(), cells.end(), cells.begin(), ShownText);
-    rows_.push_back(std::move(cells));
+  void Add(const std::vector<std::string>& cells, const std::string& note = {}) {
+    auto& row = rows_.emplace_back();
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (c >= left_out_.size() || !left_out_[c]) {
+        row.push_back(ShownText(cells[c]));
+      }
+    }
     notes_.resize(rows_.size());
     notes_.back() = ShownText(note);
   }
@@ -45,11 +67,16 @@ class Table {
   [[nodiscard]] bool Empty() const { return rows_.size() == 1; }
 
  private:
+  std::vector<bool> left_out_;  // by column as given
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::string> notes_ = {""};  // by row
 };
 
 [[nodiscard]] std::string TableText(const Style& style, const Table& table, std::size_t left = 1);
+// Below its heading; empty without rows.
+[[nodiscard]] std::string TitledTable(const Style& style, const std::string& title,
+                                      const std::string& more, const Table& table,
+                                      std::size_t left = 1);
 // A sentence: an item of a list on a page, else lines with `indent` blanks from the second on.
 [[nodiscard]] std::string Message(const Style& style, const std::string& text, std::size_t indent);
 
