@@ -78,11 +78,7 @@ void CollectFacts(const RunData& run, Report& report) {
     report.notes.push_back(text);
   }
   report.missing_sources.assign(missing.begin(), missing.end());
-  const bool modelled = std::any_of(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
-    const auto found = rank.facts.find(kFactModelled);
-    return found != rank.facts.end() && found->second == "true";
-  });
-  if (modelled) {
+  if (std::ranges::any_of(run.ranks, IsModelled)) {
     report.notes.emplace_back("simulated: every time is modelled, nothing was executed");
     if (HasClasses(report)) {
       report.notes.push_back(

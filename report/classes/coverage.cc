@@ -9,6 +9,7 @@
 
 #include "report/nodes/intervals.h"
 #include "report/nodes/step_times.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -96,9 +97,7 @@ RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   row.rank = data.rank;
   row.iterations = rank.iterations();
   row.alike = rank.alike();
-  if (const auto members = data.facts.find(kFactClassMembers); members != data.facts.end()) {
-    row.members = members->second;
-  }
+  row.members = TextIn(data.facts, kFactClassMembers);
   const auto index = static_cast<std::size_t>(data.rank);
   row.clock_uncertainty_ns = data.clock_uncertainty_ns;
   row.host = index < manifest.hosts.size() ? manifest.hosts[index] : data.host;

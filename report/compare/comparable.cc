@@ -10,6 +10,7 @@
 #include "report/compare/compare.h"
 #include "report/compare/rows.h"
 #include "report/text/verdict_warnings.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -32,8 +33,7 @@ bool ChoosesMode(const std::string& option) {
 }
 
 std::string OptionOf(const RunManifest& manifest, const std::string& name) {
-  const auto found = manifest.options.find(name);
-  return found == manifest.options.end() ? "not given" : found->second;
+  return TextIn(manifest.options, name, "not given");
 }
 
 // Of a factor on times, which simulations name and replays leave out where it is 1.

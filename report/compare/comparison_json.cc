@@ -7,6 +7,7 @@
 #include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
 #include "report/sections/json_fields.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -32,8 +33,7 @@ inline void to_json(Json& json, const ComparedRun& run) {
   const RunManifest& manifest = run.report.manifest;
   json["path"] = run.path;
   REPRISE_ADD_FIELDS(json, manifest, trace_name, trace_hash, started_at, reprise_version, command)
-  const auto mode = manifest.options.find("mode");
-  json["mode"] = mode == manifest.options.end() ? "" : mode->second;
+  json["mode"] = TextIn(manifest.options, "mode");
   REPRISE_ADD_FIELDS(json, manifest, complete, oversubscribed)
   json["iterations"] = run.report.iterations;
   json["step_seconds"] = Json::array();

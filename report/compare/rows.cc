@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "report/compare/kinds.h"
@@ -125,15 +126,8 @@ std::optional<ComparedRow> CompareValues(ComparedRow row, const std::vector<Side
 }
 
 std::string_view Name(Better better) {
-  switch (better) {
-    case Better::kLower:
-      return "lower";
-    case Better::kHigher:
-      return "higher";
-    case Better::kNeither:
-      return "neither";
-  }
-  return "neither";
+  constexpr std::array<std::string_view, 3> kNames = {"lower", "higher", "neither"};
+  return kNames.at(static_cast<std::size_t>(better));
 }
 
 bool RepeatsAreRuns(const std::vector<ComparedSide>& sides) {

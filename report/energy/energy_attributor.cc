@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/energy/energy_split.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -253,8 +254,7 @@ std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks, const
       continue;
     }
     if (!amount) {
-      const auto from = rank.data().facts.find(std::string(fact) + "_from");
-      amount = StepAmount{.from = from == rank.data().facts.end() ? "" : from->second};
+      amount = StepAmount{.from = TextIn(rank.data().facts, std::string(fact) + "_from")};
     }
     // Ranks that work on one batch together each have its share.
     const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);

@@ -11,11 +11,7 @@ namespace {
 
 // What the sampler was asked for, or what it did where that was less often.
 std::int64_t PeriodNs(const Metric& metric, const std::vector<std::int64_t>& times_ns) {
-  std::vector<std::int64_t> distances_ns;
-  for (std::size_t i = 1; i < times_ns.size(); ++i) {
-    distances_ns.push_back(times_ns[i] - times_ns[i - 1]);
-  }
-  return std::max(metric.period_ns, Median(distances_ns).value_or(0));
+  return std::max(metric.period_ns, MedianDistance(times_ns).value_or(0));
 }
 
 // Between readings around the window, and between its bounds and readings that are missing there.
@@ -110,6 +106,14 @@ double PowerCurve::JoulesUntil(std::int64_t time_ns) const {
   return JoulesUntil(time_ns, hint);
 }
 
+std::optional<std::int64_t> MedianDistance(const std::vector<std::int64_t>& times_ns) {
+  std::vector<std::int64_t> distances_ns;
+  for (std::size_t i = 1; i < times_ns.size(); ++i) {
+    distances_ns.push_back(times_ns[i] - times_ns[i - 1]);
+  }
+  return Median(distances_ns);
+}
+
 std::optional<std::int64_t> UpdateIntervalNs(std::span<const Sample> samples) {
   constexpr std::size_t kFewestChanges = 3;
   std::vector<std::int64_t> changes_ns;
@@ -126,11 +130,7 @@ std::optional<std::int64_t> UpdateIntervalNs(std::span<const Sample> samples) {
   if (changes_ns.size() < kFewestChanges) {
     return std::nullopt;
   }
-  std::vector<std::int64_t> distances_ns;
-  for (std::size_t i = 1; i < changes_ns.size(); ++i) {
-    distances_ns.push_back(changes_ns[i] - changes_ns[i - 1]);
-  }
-  return Median(distances_ns);
+  return MedianDistance(changes_ns);
 }
 
 }  // namespace reprise

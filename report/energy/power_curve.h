@@ -45,6 +45,9 @@ class PowerCurve {
   double min_watts_ = 0, max_watts_ = 0;
 };
 
+// Between each time and the next; nothing for fewer than two.
+[[nodiscard]] std::optional<std::int64_t> MedianDistance(const std::vector<std::int64_t>& times_ns);
+
 // Median time between changes of a metric's value: how often its meter brings anything new, as far
 // as the sampling shows. Nothing for fewer than three changes.
 [[nodiscard]] std::optional<std::int64_t> UpdateIntervalNs(std::span<const Sample> samples);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/median.h"
 #include "core/sampled_energy.h"
 #include "report/energy/power_curve.h"
 #include "report/nodes/measured.h"
@@ -12,11 +11,9 @@ namespace reprise {
 namespace {
 
 std::vector<SeriesStep> HeldValues(std::int64_t period_ns, std::span<const Sample> samples) {
-  std::vector<std::int64_t> distances_ns;
-  for (std::size_t i = 1; i < samples.size(); ++i) {
-    distances_ns.push_back(samples[i].time_ns - samples[i - 1].time_ns);
-  }
-  period_ns = std::max(period_ns, Median(distances_ns).value_or(0));
+  std::vector<std::int64_t> times_ns(samples.size());
+  std::ranges::transform(samples, times_ns.begin(), &Sample::time_ns);
+  period_ns = std::max(period_ns, MedianDistance(times_ns).value_or(0));
   std::vector<SeriesStep> steps;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const std::int64_t begin_ns = samples[i].time_ns;

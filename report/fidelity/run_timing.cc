@@ -9,6 +9,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "report/values/text_in.h"
+#include "timing/wiring.h"
+
 namespace reprise {
 namespace {
 
@@ -236,37 +239,22 @@ class Builder {
 
   bool Order() {
     const TimingGraph& graph = timing_.recorded;
-    const auto n = static_cast<Index>(graph.size());
-    std::vector<Index> waiting(n);
-    std::vector<Index> offset(n + 1, 0);
-    for (const Index dep : graph.deps) {
-      ++offset[dep + 1];
-    }
-    for (Index i = 0; i < n; ++i) {
-      waiting[i] = graph.dep_offset[i + 1] - graph.dep_offset[i];
-      offset[i + 1] += offset[i];
-    }
-    std::vector<Index> dependents(graph.deps.size());
-    std::vector<Index> next(offset.begin(), offset.end() - 1);
-    for (Index i = 0; i < n; ++i) {
-      for (const Index dep : timing_.DepsOf(i)) {
-        dependents[next[dep]++] = i;
-      }
-    }
-    for (Index i = 0; i < n; ++i) {
-      if (waiting[i] == 0) {
+    const Wiring wiring = WiringOf(graph);
+    std::vector<std::size_t> waiting;  // by node: for so many dependencies
+    for (Index i = 0; i < graph.size(); ++i) {
+      waiting.push_back(graph.DepsOf(i).size());
+      if (waiting.back() == 0) {
         timing_.order.push_back(i);
       }
     }
     for (std::size_t at = 0; at < timing_.order.size(); ++at) {
-      const Index i = timing_.order[at];
-      for (Index d = offset[i]; d < offset[i + 1]; ++d) {
-        if (--waiting[dependents[d]] == 0) {
-          timing_.order.push_back(dependents[d]);
+      for (const Index dependent : wiring.DependentsOf(timing_.order[at])) {
+        if (--waiting[dependent] == 0) {
+          timing_.order.push_back(dependent);
         }
       }
     }
-    return timing_.order.size() == n;
+    return timing_.order.size() == graph.size();
   }
 
   void PlaceReplayed() {
@@ -317,12 +305,9 @@ class Builder {
   }
 
   [[nodiscard]] double GapFactor() const {
-    const auto found = manifest_.options.find("host_gap_factor");
+    const std::string text = TextIn(manifest_.options, "host_gap_factor");
     double factor = 1;  // "untraced" too: what is too long then is squeezed
-    if (found != manifest_.options.end()) {
-      const std::string& text = found->second;
-      std::from_chars(text.data(), text.data() + text.size(), factor);
-    }
+    std::from_chars(text.data(), text.data() + text.size(), factor);
     return factor;
   }
 

@@ -34,8 +34,7 @@ struct RunTiming {
   std::int64_t recorded_pass_ns = 0, replayed_pass_ns = 0;
 
   [[nodiscard]] std::span<const std::uint32_t> DepsOf(std::uint32_t node) const {
-    return {recorded.deps.data() + recorded.dep_offset[node],
-            recorded.deps.data() + recorded.dep_offset[node + 1]};
+    return recorded.DepsOf(node);
   }
 };
 

@@ -5,24 +5,18 @@
 #include <set>
 
 #include "core/median.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 
 std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
-  const auto found = data.facts.find(name);
-  if (found == data.facts.end()) {
-    return std::nullopt;
-  }
+  const std::string text = TextIn(data.facts, name);
   std::int64_t value = 0;
-  const std::string& text = found->second;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-bool IsModelled(const RankData& data) {
-  const auto found = data.facts.find(kFactModelled);
-  return found != data.facts.end() && found->second == "true";
-}
+bool IsModelled(const RankData& data) { return TextIn(data.facts, kFactModelled) == "true"; }
 
 std::int64_t RanksAlike(const RankData& data) {
   return std::max<std::int64_t>(NumberFact(data, kFactClassRanks).value_or(1), 1);

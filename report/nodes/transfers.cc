@@ -1,6 +1,7 @@
 #include "report/nodes/transfers.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -282,14 +283,8 @@ TransferSummary Unmeasured(std::span<const MeasuredRank> ranks) {
 }  // namespace
 
 std::string_view Name(TransferClock clock) {
-  switch (clock) {
-    case TransferClock::kShared:
-      return "shared";
-    case TransferClock::kOffset:
-      return "offset";
-    default:
-      return "shortest_member";
-  }
+  constexpr std::array<std::string_view, 3> kNames = {"shared", "offset", "shortest_member"};
+  return kNames.at(static_cast<std::size_t>(clock));
 }
 
 TransferSummary SummarizeTransfers(std::span<const MeasuredRank> ranks) {

@@ -11,6 +11,7 @@
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 
@@ -29,8 +30,7 @@ namespace {
 // The limits that ranks measured before they ran.
 std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
   const auto rate = [](const RankData& rank, const char* fact) {
-    const auto found = rank.facts.find(fact);
-    return found == rank.facts.end() ? 0 : std::strtod(found->second.c_str(), nullptr) * 1e-9;
+    return std::strtod(TextIn(rank.facts, fact).c_str(), nullptr) * 1e-9;  // of nothing 0
   };
   std::map<std::string, DeviceLimitRow> limits;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {

@@ -9,6 +9,7 @@
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/machines.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 
@@ -25,19 +26,13 @@ void AnalyseStep(const RunData& outline, Report& report) {
   report.recorded_steps_ns = RecordedStepsNs(outline);
 }
 
-std::string OptionOr(const RunManifest& manifest, const std::string& name,
-                     const std::string& otherwise) {
-  const auto found = manifest.options.find(name);
-  return found == manifest.options.end() ? otherwise : found->second;
-}
-
 std::string MonitoredHead(const Report& report, const Style& style) {
-  const std::string launcher = OptionOr(report.manifest, "launcher", "");
-  return fmt::format("\n{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold,
-                     style.reset, Fit(OptionOr(report.manifest, "monitored", "this host"), 80),
-                     style.bold, style.reset, DurationText(report.step_time_replayed_ns),
-                     report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s",
-                     launcher.empty() ? "" : " of " + launcher);
+  const std::string launcher = TextIn(report.manifest.options, "launcher");
+  return fmt::format(
+      "\n{}Monitored{}       {}\n{}Time{}            {} ({} rank{}{})\n", style.bold, style.reset,
+      Fit(TextIn(report.manifest.options, "monitored", "this host"), 80), style.bold, style.reset,
+      DurationText(report.step_time_replayed_ns), report.manifest.world_size,
+      report.manifest.world_size == 1 ? "" : "s", launcher.empty() ? "" : " of " + launcher);
 }
 
 std::string StretchText(const std::vector<ClassFactor>& factors) {

@@ -14,6 +14,7 @@
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -78,10 +79,8 @@ std::string KernelLine(const Report& report, const Style& style) {
   if (report.coverage.real <= 0 || IsSimulated(report.manifest)) {
     return "";
   }
-  const auto kernels = report.manifest.versions.find("device_kernels");
-  return kernels == report.manifest.versions.end() || kernels->second.empty()
-             ? ""
-             : SummaryLine("Kernels", kernels->second, style);
+  const std::string kernels = TextIn(report.manifest.versions, "device_kernels");
+  return kernels.empty() ? "" : SummaryLine("Kernels", kernels, style);
 }
 
 // The classes that take most time, of one step on one rank, and what is left of the step: the

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -13,6 +14,7 @@
 #include "report/text/table.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -145,9 +147,7 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
 }
 
 bool RanOwnKernels(const Report& report) {
-  const auto kernels = report.manifest.versions.find("device_kernels");
-  return kernels != report.manifest.versions.end() &&
-         kernels->second.starts_with(kOwnKernelsPrefix);
+  return TextIn(report.manifest.versions, "device_kernels").starts_with(kOwnKernelsPrefix);
 }
 
 // Of operations. That Reprise's kernels are faster or slower says nothing about the original.
@@ -197,8 +197,8 @@ std::string MostlyText(const Report& report, const Verdict& verdict) {
 
 // "10240 ranks " where a simulation has more of them than the run.
 std::string RanksText(const RunManifest& manifest) {
-  const auto ranks = manifest.options.find("simulated_ranks");
-  return ranks == manifest.options.end() ? "" : fmt::format("{} ranks ", ranks->second);
+  const std::string ranks = TextIn(manifest.options, "simulated_ranks");
+  return ranks.empty() ? "" : ranks + " ranks ";
 }
 
 std::string ReplayText(const Report& report, const Verdict& verdict) {
@@ -233,13 +233,11 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
 }
 
 std::string MonitoredSentence(const Report& report) {
-  const auto monitored = report.manifest.options.find("monitored");
-  return fmt::format(
-      "{} ran for {} on {} rank{}.",
-      monitored == report.manifest.options.end() ? "This host" : Fit(monitored->second, 60),
-      DurationText(report.step_time_replayed_ns ? *report.step_time_replayed_ns
-                                                : report.measured_ns),
-      report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s");
+  return fmt::format("{} ran for {} on {} rank{}.",
+                     Fit(TextIn(report.manifest.options, "monitored", "This host"), 60),
+                     DurationText(report.step_time_replayed_ns ? *report.step_time_replayed_ns
+                                                               : report.measured_ns),
+                     report.manifest.world_size, report.manifest.world_size == 1 ? "" : "s");
 }
 
 Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulated,
@@ -261,19 +259,9 @@ Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulate
 }  // namespace
 
 std::string_view Name(Verdict::Kind kind) {
-  switch (kind) {
-    case Verdict::Kind::kError:
-      return "error";
-    case Verdict::Kind::kSpeed:
-      return "speed";
-    case Verdict::Kind::kSimulated:
-      return "simulated";
-    case Verdict::Kind::kMonitored:
-      return "monitored";
-    case Verdict::Kind::kUnknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 5> kNames = {"unknown", "error", "speed", "simulated",
+                                                      "monitored"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 Verdict FindVerdict(const Report& report, bool same_machine) {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "report/text/odd_values.h"
 #include "report/text/table.h"
 #include "report/values/report.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -67,28 +69,15 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
 }
 
 std::string_view BasisText(const Report& report) {
-  switch (report.coverage_basis) {
-    case CoverageBasis::kTime:
-      return "recorded time was";
-    case CoverageBasis::kFlops:
-      return "FLOPs were";
-    case CoverageBasis::kBytes:
-      return "bytes were";
-    case CoverageBasis::kNodes:
-      return "nodes were";
-  }
-  return "";
+  constexpr std::array<std::string_view, kCoverageBases> kTexts = {
+      "recorded time was", "FLOPs were", "bytes were", "nodes were"};
+  return kTexts.at(static_cast<std::size_t>(report.coverage_basis));
 }
 
 using RunOptions = std::map<std::string, std::string>;
 
-std::string TextOption(const RunOptions& options, const std::string& name) {
-  const auto found = options.find(name);
-  return found != options.end() ? found->second : "";
-}
-
 double NumberOption(const RunOptions& options, const std::string& name) {
-  const std::string text = TextOption(options, name);
+  const std::string text = TextIn(options, name);
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
@@ -96,19 +85,19 @@ double NumberOption(const RunOptions& options, const std::string& name) {
 
 // What a limit or heat could not do.
 void AddPowerWarnings(const RunOptions& options, std::vector<std::string>& warnings) {
-  if (const std::string rounds = TextOption(options, "power_rounds"); !rounds.empty()) {
+  if (const std::string rounds = TextIn(options, "power_rounds"); !rounds.empty()) {
     warnings.push_back(
         fmt::format("Clocks and times had not settled after {} rounds: some moments may be above "
                     "the power limit or too warm.",
                     rounds));
   }
-  if (const std::string watts = TextOption(options, "power_limit_exceeded"); !watts.empty()) {
+  if (const std::string watts = TextIn(options, "power_limit_exceeded"); !watts.empty()) {
     warnings.push_back(
         fmt::format("Some moments are above the power limit of {} W even at the lowest clock: "
                     "transfers, memory and idle power do not follow it. Raise --power-limit.",
                     watts));
   }
-  if (TextOption(options, "throttle_temperature_exceeded") == "true") {
+  if (TextIn(options, "throttle_temperature_exceeded") == "true") {
     warnings.emplace_back(
         "Some devices are warmer than device.thermal.throttle even at the lowest clock. Check the "
         "machine's thermal numbers.");
@@ -120,7 +109,7 @@ void AddPowerWarnings(const RunOptions& options, std::vector<std::string>& warni
 std::vector<std::string> PredictionWarnings(const std::map<std::string, std::string>& options) {
   constexpr double kMuch = 0.1;
   std::vector<std::string> warnings;
-  if (const std::string types = TextOption(options, "without_rate"); !types.empty()) {
+  if (const std::string types = TextIn(options, "without_rate"); !types.empty()) {
     warnings.push_back(
         fmt::format("The machine has no rate for {}: such products take the time of float32's. "
                     "--set device.matrix.{}=… gives it one.",
@@ -152,10 +141,7 @@ bool IsSimulated(const RunManifest& manifest) {
 }
 
 std::string SimulatedMachine(const RunManifest& manifest) {
-  const auto machine = manifest.options.find("machine");
-  return HasOption(manifest, "mode", "simulate") && machine != manifest.options.end()
-             ? machine->second
-             : "";
+  return HasOption(manifest, "mode", "simulate") ? TextIn(manifest.options, "machine") : "";
 }
 
 std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
@@ -164,7 +150,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   const bool predicted = !SimulatedMachine(manifest).empty();
   if (predicted) {
     warnings = PredictionWarnings(manifest.options);
-    if (const std::string on = TextOption(manifest.options, "calibrated_on"); !on.empty()) {
+    if (const std::string on = TextIn(manifest.options, "calibrated_on"); !on.empty()) {
       warnings.push_back(fmt::format("The machine is calibrated on {}.", on));
     }
     warnings.emplace_back("Every time is modelled: nothing was executed.");
@@ -212,8 +198,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
 }
 
 bool HasOption(const RunManifest& manifest, const std::string& name, std::string_view value) {
-  const auto found = manifest.options.find(name);
-  return found != manifest.options.end() && found->second == value;
+  return TextIn(manifest.options, name) == value;
 }
 
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include "report/nodes/measured.h"
 #include "report/text/table.h"
 #include "report/timeline/run_clocks.h"
+#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {
@@ -46,14 +47,14 @@ class RankDrawing {
  private:
   // A class of equal ranks is one process.
   [[nodiscard]] std::string ProcessName() const {
-    const auto members = data_.facts.find(kFactClassMembers);
-    if (members == data_.facts.end()) {
+    const std::string members = TextIn(data_.facts, kFactClassMembers);
+    if (members.empty()) {
       return fmt::format("rank {}{}", data_.rank, data_.host.empty() ? "" : " on " + data_.host);
     }
-    const std::int64_t alike = NumberFact(data_, kFactClassRanks).value_or(1);
-    return alike == 1 ? fmt::format("rank {} (modelled)", members->second)
+    const std::int64_t alike = RanksAlike(data_);
+    return alike == 1 ? fmt::format("rank {} (modelled)", members)
                       : fmt::format("class {} (×{}: ranks {}) (modelled)", data_.rank, alike,
-                                    Fit(members->second, 60));
+                                    Fit(members, 60));
   }
 
   // False of sets without times.
@@ -61,11 +62,6 @@ class RankDrawing {
     return data_.nodes.empty() ||
            std::any_of(data_.nodes.begin(), data_.nodes.end(),
                        [](const NodeInfo& node) { return node.recorded_duration_ns > 0; });
-  }
-
-  [[nodiscard]] bool IsModelled() const {
-    const auto found = data_.facts.find(kFactModelled);
-    return found != data_.facts.end() && found->second == "true";
   }
 
   void DrawSteps() {
@@ -134,7 +130,7 @@ class RankDrawing {
   }
 
   void DrawReplayed() {
-    Side side(IsModelled() ? "modelled" : "replayed", kReplayed, process_, timeline_);
+    Side side(IsModelled(data_) ? "modelled" : "replayed", kReplayed, process_, timeline_);
     // By iteration and node; within an iteration in the order of the nodes.
     std::map<std::int32_t, std::map<std::size_t, const NodeRecord*>> iterations;
     for (const NodeRecord& record : data_.records) {

@@ -9,15 +9,11 @@
 #include <set>
 #include <string_view>
 
+#include "report/values/text_in.h"
 #include "run/run.h"
 
 namespace reprise {
 namespace {
-
-std::string TextFact(const RankData& rank, const char* name) {
-  const auto found = rank.facts.find(name);
-  return found == rank.facts.end() ? "" : found->second;
-}
 
 std::vector<std::int64_t> NumberList(std::string_view text) {
   std::vector<std::int64_t> numbers;
@@ -38,7 +34,7 @@ std::vector<std::int64_t> NumberList(std::string_view text) {
 std::string JoinedFact(const RunData& run, const char* name) {
   std::set<std::string> values;
   for (const RankData& rank : run.ranks) {
-    values.insert(TextFact(rank, name));
+    values.insert(TextIn(rank.facts, name));
   }
   return values.contains("") ? "" : fmt::format("{}", fmt::join(values, ", "));
 }
@@ -65,7 +61,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
   std::map<std::string, HostLoad> loads;
   std::map<std::string, std::set<std::int64_t>> cores;
   for (const RankData& rank : run.ranks) {
-    const auto threads = NumberList(TextFact(rank, kFactComputeThreads));
+    const auto threads = NumberList(TextIn(rank.facts, kFactComputeThreads));
     if (threads.empty()) {
       return {};
     }
@@ -73,7 +69,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
     load.host = rank.host;
     ++load.ranks;
     load.threads += static_cast<std::int32_t>(threads.front());
-    const auto numbers = NumberList(TextFact(rank, kFactCores));
+    const auto numbers = NumberList(TextIn(rank.facts, kFactCores));
     cores[rank.host].insert(numbers.begin(), numbers.end());
   }
   std::vector<HostLoad> out;
@@ -87,7 +83,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
 std::vector<std::int64_t> RecordedStepsNs(const RunData& run) {
   std::vector<std::int64_t> longest_ns;
   for (const RankData& rank : run.ranks) {
-    const auto own_ns = NumberList(TextFact(rank, kFactRecordedStepsNs));
+    const auto own_ns = NumberList(TextIn(rank.facts, kFactRecordedStepsNs));
     if (own_ns.empty() || (!longest_ns.empty() && own_ns.size() != longest_ns.size())) {
       return {};
     }

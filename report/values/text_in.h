@@ -1,0 +1,16 @@
+// Looks up a rank's facts and a manifest's options and versions. Only report/ sees this.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace reprise {
+
+[[nodiscard]] inline std::string TextIn(const std::map<std::string, std::string>& texts,
+                                        const std::string& name,
+                                        const std::string& otherwise = "") {
+  const auto found = texts.find(name);
+  return found == texts.end() ? otherwise : found->second;
+}
+
+}  // namespace reprise
