@@ -29,7 +29,7 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   report.iteration_step_ns = times_ns;
   report.step_time_replayed_ns = Median(times_ns);
   if (!times_ns.empty()) {
-    const auto [shortest, longest] = std::minmax_element(times_ns.begin(), times_ns.end());
+    const auto [shortest, longest] = std::ranges::minmax_element(times_ns);
     report.step_time_replayed_min_ns = *shortest;
     report.step_time_replayed_max_ns = *longest;
   } else {
@@ -117,9 +117,9 @@ void AddNotes(std::int64_t never_ran, Report& report) {
     report.notes.push_back(fmt::format(
         "{} nodes that were planned to run have no record; they count as skipped", never_ran));
   }
-  const auto unrelated =
-      std::count_if(report.collectives.begin(), report.collectives.end(),
-                    [](const CollectiveRow& row) { return row.clock == TransferClock::kShortest; });
+  const auto unrelated = std::ranges::count_if(report.collectives, [](const CollectiveRow& row) {
+    return row.clock == TransferClock::kShortest;
+  });
   if (unrelated > 0) {
     report.notes.push_back(fmt::format(
         "{} rows of transfers are timed by their shortest member: not all members' clocks are "

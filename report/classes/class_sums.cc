@@ -80,9 +80,7 @@ std::vector<ClassRow> ClassSums<Key>::Finish() const {
       row.gb_per_s = row.bytes / static_cast<double>(*row.replayed_ns);
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ClassRow& a, const ClassRow& b) {
-    return a.recorded_ns > b.recorded_ns;
-  });
+  std::ranges::stable_sort(rows, std::greater{}, &ClassRow::recorded_ns);
   return rows;
 }
 
@@ -125,8 +123,7 @@ std::vector<ClassFactor> WorkTimes::Stretches() const {
       found.push_back({recorded_ns, {std::string(Name(op_class)), factor}});
     }
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(found, std::greater{}, [](const auto& row) { return row.first; });
   std::vector<ClassFactor> factors;
   factors.reserve(found.size());
   for (auto& [recorded_ns, factor] : found) {

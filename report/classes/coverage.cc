@@ -56,9 +56,7 @@ std::int64_t GapsNs(const RankData& data) {
   }
   std::int64_t gaps_ns = 0;
   for (auto& [unused, nodes] : threads) {
-    std::sort(nodes.begin(), nodes.end(), [](const NodeInfo* a, const NodeInfo* b) {
-      return a->recorded_start_ns < b->recorded_start_ns;
-    });
+    std::ranges::sort(nodes, {}, [](const NodeInfo* node) { return node->recorded_start_ns; });
     std::int64_t end_ns = nodes.front()->recorded_start_ns;
     for (const NodeInfo* node : nodes) {
       gaps_ns += std::max<std::int64_t>(0, node->recorded_start_ns - end_ns);

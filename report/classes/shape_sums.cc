@@ -42,8 +42,8 @@ std::vector<ShapeRow> ShapeSums::Finish() const {
     rows.back().name = key.first;
     rows.back().shape = key.second;
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ShapeRow& a, const ShapeRow& b) {
-    return std::abs(a.replayed_ns - a.recorded_ns) > std::abs(b.replayed_ns - b.recorded_ns);
+  std::ranges::stable_sort(rows, std::greater{}, [](const ShapeRow& a) {
+    return std::abs(a.replayed_ns - a.recorded_ns);
   });
   return rows;
 }

@@ -23,7 +23,7 @@ bool ChoosesPart(const std::string& option) {
   static constexpr std::array kOptions = {"one_trace", "ranks", "group_sizes",
                                           "steps",     "range", "streams"};
   return option.starts_with("time_scale") || option.starts_with("stretch") ||
-         std::find(kOptions.begin(), kOptions.end(), option) != kOptions.end();
+         std::ranges::find(kOptions, option) != kOptions.end();
 }
 
 // Whether it decides what runs as the real operation, and what as its recorded time.
@@ -97,8 +97,8 @@ std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) 
   if (of_a.rank_steps_ns != of_b.rank_steps_ns) {
     return "their recorded steps differ";
   }
-  const bool timed = std::any_of(of_a.rank_steps_ns.begin(), of_a.rank_steps_ns.end(),
-                                 [](std::int64_t step_ns) { return step_ns > 0; });
+  const bool timed =
+      std::ranges::any_of(of_a.rank_steps_ns, [](std::int64_t step_ns) { return step_ns > 0; });
   return timed ? std::nullopt : std::optional<std::string>("they have no recorded steps");
 }
 
@@ -191,8 +191,8 @@ class SettingsExamination {
   }
 
   void Add(const char* key, std::string why, bool expected = false) {
-    const bool known = std::any_of(found_.begin(), found_.end(),
-                                   [&why](const Incomparable& of) { return of.why == why; });
+    const bool known =
+        std::ranges::any_of(found_, [&why](const Incomparable& of) { return of.why == why; });
     if (!known) {
       found_.push_back({key, std::move(why), expected});
     }

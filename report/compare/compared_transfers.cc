@@ -83,9 +83,7 @@ std::vector<ComparedTransfer> CompareTransfers(const std::vector<ComparedSide>& 
     }
     out.push_back(std::move(row));
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-    return LongestSeconds(a) > LongestSeconds(b);
-  });
+  std::ranges::stable_sort(out, std::greater{}, LongestSeconds);
   return out;
 }
 

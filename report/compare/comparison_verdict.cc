@@ -15,8 +15,7 @@ constexpr double kSharePartNamed = 0.1;
 constexpr std::size_t kMaxParts = 3;
 
 const ComparedRow* FindRow(const Comparison& comparison, const std::string& name) {
-  const auto found = std::find_if(comparison.rows.begin(), comparison.rows.end(),
-                                  [&name](const ComparedRow& row) { return row.name == name; });
+  const auto found = std::ranges::find(comparison.rows, name, &ComparedRow::name);
   return found == comparison.rows.end() ? nullptr : &*found;
 }
 
@@ -119,10 +118,8 @@ std::string PredictionText(const std::vector<ComparedSide>& sides, const Compari
     }
   }
   const std::size_t of = first ? position : 0;
-  std::stable_sort(classes.begin(), classes.end(),
-                   [of](const ComparedRow* a, const ComparedRow* b) {
-                     return a->cells[of].quantity->value > b->cells[of].quantity->value;
-                   });
+  std::ranges::stable_sort(classes, std::greater{},
+                           [of](const ComparedRow* row) { return row->cells[of].quantity->value; });
   std::string text = fmt::format("{} is modelled: its step is {} against {}", predicted,
                                  error(*time.ratio), measured);
   constexpr std::size_t kMaxClasses = 5;
@@ -142,7 +139,7 @@ std::string PartsText(const DifferenceParts& difference) {
     const double share = part.seconds / difference.seconds;
     if (share >= kSharePartNamed && named < kMaxParts) {
       std::string name = part.name;
-      std::replace(name.begin(), name.end(), '_', ' ');
+      std::ranges::replace(name, '_', ' ');
       text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
                           named == 0 ? " of the difference is" : "", name);
       named_shares += share;

@@ -98,9 +98,7 @@ std::string WhyUnknown(const ComparedRow& row, const ComparedCell& cell) {
 
 Status Check(const Condition& condition, const std::vector<ComparedSide>& sides,
              const Comparison& comparison, std::vector<std::string>& violations) {
-  const auto found =
-      std::find_if(comparison.rows.begin(), comparison.rows.end(),
-                   [&](const ComparedRow& row) { return row.name == condition.name; });
+  const auto found = std::ranges::find(comparison.rows, condition.name, &ComparedRow::name);
   if (found == comparison.rows.end()) {
     std::vector<std::string> names;
     for (const ComparedRow& row : comparison.rows) {

@@ -96,7 +96,7 @@ class Heat {
 
   static std::string Label(const char* what, const MetricRow& row) {
     std::string name = what + row.metric + (row.modelled ? " (modelled)" : "");
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     return name;
   }
 

@@ -206,7 +206,7 @@ std::vector<std::string> NamesOf(
   for (const ComparedSide& side : sides) {
     for (const ComparedRun& run : side.runs) {
       for (std::string& name : names(run.report)) {
-        if (std::find(all.begin(), all.end(), name) == all.end()) {
+        if (std::ranges::find(all, name) == all.end()) {
           all.push_back(std::move(name));
         }
       }

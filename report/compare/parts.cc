@@ -18,10 +18,7 @@ const Report& MiddleRun(const ComparedSide& side) {
   const auto off = [median](const ComparedRun& run) {
     return std::abs(static_cast<double>(run.report.step_time_replayed_ns.value_or(0)) - median);
   };
-  return std::min_element(
-             side.runs.begin(), side.runs.end(),
-             [&](const ComparedRun& a, const ComparedRun& b) { return off(a) < off(b); })
-      ->report;
+  return std::ranges::min_element(side.runs, {}, off)->report;
 }
 
 // Both are explained against one recording, so its part in each cancels out.
@@ -72,9 +69,8 @@ std::optional<DifferenceParts> ExplainParts(const ComparedSide& side, const Comp
   if (out.parts.empty()) {
     return std::nullopt;
   }
-  std::stable_sort(out.parts.begin(), out.parts.end(), [](const auto& a, const auto& b) {
-    return std::abs(a.seconds) > std::abs(b.seconds);
-  });
+  std::ranges::stable_sort(out.parts, std::greater{},
+                           [](const auto& row) { return std::abs(row.seconds); });
   return out;
 }
 

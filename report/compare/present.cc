@@ -230,8 +230,8 @@ std::string ValueText(const std::string& unit, std::optional<double> value) {
   }
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kUnits = {
       {{"joules", " J"}, {"watts", " W"}, {"celsius", " C"}, {"1/s", "/s"}, {"1/J", "/J"}}};
-  const auto* const found = std::find_if(kUnits.begin(), kUnits.end(),
-                                         [&unit](const auto& of) { return of.first == unit; });
+  const auto* const found =
+      std::ranges::find_if(kUnits, [&unit](const auto& of) { return of.first == unit; });
   const std::string suffix =
       found == kUnits.end() ? (unit.empty() ? "" : " " + unit) : std::string(found->second);
   // Energy of one operation is small: three digits, wherever they begin.
@@ -251,11 +251,9 @@ std::string HowMeasured(const Comparison& comparison) {
             "of a ratio, from run to run."
           : "Medians over iterations. How one run differs from the next is not known, so ratios "
             "have no interval; give several runs of each side: A=RUN,RUN,RUN.";
-  const auto modelled = [](const ComparedCell& cell) { return cell.modelled; };
-  const bool any =
-      std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparedRow& row) {
-        return std::any_of(row.cells.begin(), row.cells.end(), modelled);
-      });
+  const bool any = std::ranges::any_of(comparison.rows, [&](const ComparedRow& row) {
+    return std::ranges::any_of(row.cells, &ComparedCell::modelled);
+  });
   return repeats + (any ? " m: modelled, not measured." : "");
 }
 

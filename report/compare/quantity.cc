@@ -29,8 +29,7 @@ double LogVariance(std::span<const double> values) {
 double MedianFactor(std::size_t values) { return values == 2 ? 1 : std::numbers::pi / 2; }
 
 bool Usable(std::span<const double> values) {
-  return !values.empty() &&
-         std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  return !values.empty() && std::ranges::all_of(values, [](double value) { return value > 0; });
 }
 
 // Squared standard error of the median of logarithms, and of how many values.
@@ -54,7 +53,7 @@ std::optional<Quantity> Describe(std::vector<double> values) {
   if (values.empty()) {
     return std::nullopt;
   }
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const auto [least, most] = std::ranges::minmax_element(values);
   Quantity quantity{.least = *least, .most = *most, .repeats = values.size()};
   quantity.value = *Median(values);
   return quantity;

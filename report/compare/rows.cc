@@ -34,15 +34,15 @@ Values ValuesOf(const ComparedSide& side, const QuantityKind& kind, bool of_runs
 
 bool IsModelled(Basis basis, const Report& report) {
   const auto any = [](const auto& rows) {
-    return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.modelled; });
+    return std::ranges::any_of(rows, [](const auto& row) { return row.modelled; });
   };
   switch (basis) {
     case Basis::kTime:
       return IsSimulated(report.manifest);
     case Basis::kEnergy:
     case Basis::kPower:
-      return std::any_of(report.energy.begin(), report.energy.end(),
-                         [](const EnergyRow& row) { return row.in_total && row.modelled; });
+      return std::ranges::any_of(report.energy,
+                                 [](const EnergyRow& row) { return row.in_total && row.modelled; });
     case Basis::kPowerPeaks:
       return any(report.thermal.peaks);
     case Basis::kHeating:
@@ -131,8 +131,7 @@ std::string_view Name(Better better) {
 }
 
 bool RepeatsAreRuns(const std::vector<ComparedSide>& sides) {
-  return std::all_of(sides.begin(), sides.end(),
-                     [](const ComparedSide& side) { return side.runs.size() > 1; });
+  return std::ranges::all_of(sides, [](const ComparedSide& side) { return side.runs.size() > 1; });
 }
 
 std::string MeteredText(const Report& report) {

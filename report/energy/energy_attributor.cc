@@ -26,8 +26,7 @@ std::vector<std::pair<StepKey, Interval>> StepWindows(std::span<const MeasuredRa
     }
   }
   std::vector<std::pair<StepKey, Interval>> windows(spans.begin(), spans.end());
-  std::sort(windows.begin(), windows.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::ranges::sort(windows, {}, [](const auto& step) { return step.second; });
   for (std::size_t i = 0; i < windows.size(); ++i) {
     Interval& own = windows[i].second;
     const std::int64_t next_ns =

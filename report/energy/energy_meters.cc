@@ -32,7 +32,7 @@ Identity IdentityOf(const Metric& metric, const RankData& sampled_by) {
 }
 
 bool ComputesOn(const RankData& rank, const Identity& identity) {
-  return std::any_of(rank.devices.begin(), rank.devices.end(), [&](const RunDevice& device) {
+  return std::ranges::any_of(rank.devices, [&](const RunDevice& device) {
     return (!device.uuid.empty() && device.uuid == identity.uuid) ||
            (!device.pci_bus_id.empty() && device.pci_bus_id == identity.pci_bus_id);
   });
@@ -52,7 +52,7 @@ std::optional<double> IdleWatts(const Metric& metric, std::span<const Sample> sa
 }
 
 bool CountsInTotal(const Metric& metric, const std::string& host, std::span<const EnergyRow> rows) {
-  return std::any_of(rows.begin(), rows.end(), [&](const EnergyRow& row) {
+  return std::ranges::any_of(rows, [&](const EnergyRow& row) {
     return row.in_total && row.host == host && row.device == metric.device &&
            row.metric == metric.name && row.source == metric.source;
   });
@@ -93,8 +93,8 @@ std::optional<std::vector<std::size_t>> RanksOnDevice(const Metric& metric,
     return std::nullopt;
   }
   std::vector<std::size_t> users;
-  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(users),
-               [&](std::size_t r) { return ComputesOn(ranks[r].data(), identity); });
+  std::ranges::copy_if(candidates, std::back_inserter(users),
+                       [&](std::size_t r) { return ComputesOn(ranks[r].data(), identity); });
   return users;
 }
 
@@ -103,9 +103,7 @@ std::vector<HostMeters> FindMeters(std::span<const MeasuredRank> ranks,
                                    std::span<const EnergyRow> rows) {
   std::vector<HostMeters> hosts;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const auto found = std::find_if(hosts.begin(), hosts.end(), [&](const HostMeters& host) {
-      return host.host == rank_rows[r].host;
-    });
+    const auto found = std::ranges::find(hosts, rank_rows[r].host, &HostMeters::host);
     HostMeters& host =
         found == hosts.end() ? hosts.emplace_back(HostMeters{.host = rank_rows[r].host}) : *found;
     host.ranks.push_back(r);
@@ -119,13 +117,12 @@ std::vector<HostMeters> FindMeters(std::span<const MeasuredRank> ranks,
 }
 
 bool ComputesOnHost(std::size_t rank, const RankData& data, const HostMeters& host) {
-  const bool metered =
-      std::any_of(host.meters.begin(), host.meters.end(), [rank](const RunMeter& meter) {
-        return !meter.device.empty() &&
-               std::find(meter.users.begin(), meter.users.end(), rank) != meter.users.end();
-      });
-  return !metered && std::all_of(data.devices.begin(), data.devices.end(),
-                                 [](const RunDevice& device) { return device.pci_bus_id.empty(); });
+  const bool metered = std::ranges::any_of(host.meters, [rank](const RunMeter& meter) {
+    return !meter.device.empty() && std::ranges::find(meter.users, rank) != meter.users.end();
+  });
+  return !metered && std::ranges::all_of(data.devices, [](const RunDevice& device) {
+    return device.pci_bus_id.empty();
+  });
 }
 
 }  // namespace reprise

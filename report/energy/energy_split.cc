@@ -33,7 +33,7 @@ class Sweep {
       }
     }
     bounds_.push_back(window_.second);
-    std::sort(bounds_.begin(), bounds_.end());
+    std::ranges::sort(bounds_);
     split_.operations.resize(operations.size());
     split_.meters.resize(meters.size());
   }
@@ -70,7 +70,6 @@ class Sweep {
   struct Bound {
     std::int64_t time_ns = 0;
     std::uint32_t operation = 0;
-    bool operator<(const Bound& other) const { return time_ns < other.time_ns; }
   };
 
   // Operations that last some time within the window.
@@ -86,8 +85,9 @@ class Sweep {
       }
     }
     for (auto* bounds : {&by_begin_, &by_end_}) {
-      if (!std::is_sorted(bounds->begin(), bounds->end())) {  // those of one stream mostly are
-        std::sort(bounds->begin(), bounds->end());
+      if (!std::ranges::is_sorted(*bounds, {},
+                                  &Bound::time_ns)) {  // those of one stream mostly are
+        std::ranges::sort(*bounds, {}, &Bound::time_ns);
       }
     }
   }

@@ -18,7 +18,7 @@ std::optional<Spread> SpreadOf(std::vector<double> values) {
   if (values.empty()) {
     return std::nullopt;
   }
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto n = static_cast<double>(values.size());
   const std::size_t middle = values.size() / 2;
   Spread spread;
@@ -155,8 +155,7 @@ std::vector<EnergyUseRow> EnergyUses::Rows(const std::vector<Sum>& sums, const K
 
 void EnergyUses::Finish(bool above_idle, EnergyAttribution& attribution) const {
   const auto most_first = [](auto& rows) {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.use.joules > b.use.joules; });
+    std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.use.joules; });
   };
   attribution.ranks = Rows(
       by_rank_, [this](std::size_t r) { return std::to_string(outline_[r].data().rank); },

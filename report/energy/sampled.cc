@@ -113,17 +113,16 @@ bool BelongsInTotal(const Meter& meter, const std::vector<Meter>& meters) {
   if (row.source == "rapl") {
     return row.metric == "package_energy" || row.metric == "dram_energy";
   }
-  return std::none_of(meters.begin(), meters.end(), [&meter](const Meter& other) {
+  return std::ranges::none_of(meters, [&meter](const Meter& other) {
     return other.row.host == meter.row.host && !std::isnan(other.row.joules) &&
            Replaces(other, meter);
   });
 }
 
 std::string BusIdOf(const RankData& rank, const Metric& metric) {
-  const auto found =
-      std::find_if(rank.meters.begin(), rank.meters.end(), [&metric](const MeteredDevice& device) {
-        return device.source == metric.source && device.device == metric.device;
-      });
+  const auto found = std::ranges::find_if(rank.meters, [&metric](const MeteredDevice& device) {
+    return device.source == metric.source && device.device == metric.device;
+  });
   return found == rank.meters.end() ? std::string() : found->pci_bus_id;
 }
 

@@ -89,11 +89,9 @@ std::span<const Sample> SampleTable::Of(const Metric& metric) const {
 }
 
 const Metric* SampleTable::Find(std::string_view name, const Metric& beside) const {
-  const auto found =
-      std::find_if(data_->metrics.begin(), data_->metrics.end(), [&](const Metric& metric) {
-        return metric.name == name && metric.device == beside.device &&
-               metric.source == beside.source;
-      });
+  const auto found = std::ranges::find_if(data_->metrics, [&](const Metric& metric) {
+    return metric.name == name && metric.device == beside.device && metric.source == beside.source;
+  });
   return found == data_->metrics.end() ? nullptr : &*found;
 }
 

@@ -37,8 +37,7 @@ std::vector<NamedTime> MostFirst(const std::map<std::string, std::int64_t>& time
   for (const auto& [name, ns] : times) {
     rows.push_back({name, ns});
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const NamedTime& a, const NamedTime& b) { return a.ns > b.ns; });
+  std::ranges::stable_sort(rows, std::greater{}, &NamedTime::ns);
   rows.resize(std::min(rows.size(), most));
   return rows;
 }

@@ -89,7 +89,7 @@ class ThermalExamination {
   }
 
   [[nodiscard]] bool HasGaugeOfPower(const Metric& total) const {
-    return std::any_of(data_.metrics.begin(), data_.metrics.end(), [&total](const Metric& metric) {
+    return std::ranges::any_of(data_.metrics, [&total](const Metric& metric) {
       return IsGaugeOfPower(metric) && metric.device == total.device &&
              metric.source == total.source;
     });

@@ -24,8 +24,7 @@ std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& re
   std::vector<ActorRow> rows;
   for (std::size_t a = 0; a < nodes_of.size(); ++a) {
     auto& nodes = nodes_of[a];
-    std::stable_sort(nodes.begin(), nodes.end(),
-                     [&](Index x, Index y) { return recorded.start_ns[x] < recorded.start_ns[y]; });
+    std::ranges::stable_sort(nodes, {}, [&](Index i) { return recorded.start_ns[i]; });
     ActorRow row{.name = timing.actor_names[a]};
     const Index* last = nullptr;
     for (const Index& i : nodes) {
@@ -123,7 +122,7 @@ std::optional<NodeErrors> NodeErrorSums::Finish() {
   if (errors_.empty()) {
     return std::nullopt;
   }
-  std::sort(errors_.begin(), errors_.end());
+  std::ranges::sort(errors_);
   const auto quantile = [this](double fraction) {
     double below_ns = 0;
     for (const auto& [error, weight] : errors_) {
@@ -188,8 +187,7 @@ Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const 
 FidelityDetails FidelityExamination::Finish() {
   details_.nodes = errors_.Finish();
   details_.top_differences = top_differences_.Finish(manifest_.oversubscribed);
-  std::stable_sort(details_.overlap.begin(), details_.overlap.end(),
-                   [](const OverlapRow& a, const OverlapRow& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(details_.overlap, {}, &OverlapRow::rank);
   return std::move(details_);
 }
 

@@ -322,9 +322,8 @@ class Builder {
     }
     std::vector<std::int64_t> bound_ns(timing_.actor_names.size(), INT64_MAX);
     for (std::vector<Index>& nodes : by_start) {
-      std::stable_sort(nodes.begin(), nodes.end(), [this](Index a, Index b) {
-        return timing_.nodes[a]->recorded_start_ns < timing_.nodes[b]->recorded_start_ns;
-      });
+      std::ranges::stable_sort(nodes, {},
+                               [this](Index i) { return timing_.nodes[i]->recorded_start_ns; });
       for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
         Squeeze(*at, bound_ns[static_cast<std::size_t>(timing_.actor[*at])]);
       }
@@ -365,7 +364,7 @@ std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks) {
   if (sorted.empty()) {
     return std::nullopt;
   }
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto& [pass_ns, iteration] = sorted[(sorted.size() - 1) / 2];
   return MedianPass{.iteration = iteration, .pass_ns = pass_ns};
 }

@@ -38,9 +38,8 @@ std::size_t DelayPart(const RunTiming& timing, Index i, std::int64_t delay_ns) {
   if (delay_ns < 0) {
     return kOrderPart;
   }
-  const Index latest = *std::max_element(deps.begin(), deps.end(), [&](Index a, Index b) {
-    return timing.replayed_end_ns[a] < timing.replayed_end_ns[b];
-  });
+  const Index latest =
+      *std::ranges::max_element(deps, {}, [&](Index i) { return timing.replayed_end_ns[i]; });
   return timing.actor[latest] == timing.actor[i] ? kHostPart : kWakeUpPart;
 }
 
@@ -149,10 +148,8 @@ Difference ExplainDifference(const RunTiming& timing, const Attribution& attribu
   const std::int64_t outside_ns = (timing.replayed_pass_ns - attribution.after_ns) -
                                   (timing.recorded_pass_ns - attribution.before_ns);
   out.rows.push_back({Kind::kOutside, "outside", outside_ns});
-  std::stable_sort(out.rows.begin(), out.rows.end(),
-                   [](const DifferenceRow& a, const DifferenceRow& b) {
-                     return std::abs(a.ns) > std::abs(b.ns);
-                   });
+  std::ranges::stable_sort(out.rows, std::greater{},
+                           [](const DifferenceRow& row) { return std::abs(row.ns); });
   return out;
 }
 
@@ -172,9 +169,7 @@ std::vector<PathRow> ComparePaths(const RunTiming& timing, const Schedule& recor
       out.push_back(row);
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const PathRow& a, const PathRow& b) {
-    return a.recorded_ns > b.recorded_ns;
-  });
+  std::ranges::stable_sort(out, std::greater{}, &PathRow::recorded_ns);
   return out;
 }
 

@@ -120,9 +120,7 @@ std::vector<TopDifferenceRow> TopDifferences::Finish(bool oversubscribed) const 
   const auto apart_ns = [](const Operation* operation) {
     return std::abs(operation->row.replayed_ns - operation->row.recorded_ns);
   };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation* a, const Operation* b) {
-    return apart_ns(a) > apart_ns(b);
-  });
+  std::ranges::stable_sort(sorted, std::greater{}, apart_ns);
   sorted.resize(std::min(sorted.size(), kMax));
   std::vector<TopDifferenceRow> rows;
   for (const Operation* operation : sorted) {

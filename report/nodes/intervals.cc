@@ -5,8 +5,8 @@
 namespace reprise {
 
 std::vector<Interval> Union(std::vector<Interval> intervals) {
-  if (!std::is_sorted(intervals.begin(), intervals.end())) {  // those of one stream mostly are
-    std::sort(intervals.begin(), intervals.end());
+  if (!std::ranges::is_sorted(intervals)) {  // those of one stream mostly are
+    std::ranges::sort(intervals);
   }
   std::vector<Interval> out;
   for (const auto& [begin_ns, end_ns] : intervals) {

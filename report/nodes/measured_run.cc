@@ -27,8 +27,7 @@ std::vector<std::size_t> Positions(const std::vector<RankData>& ranks,
   positions.reserve(ranks.size());
   auto at = all.begin();
   for (const RankData& rank : ranks) {
-    at = std::find_if(at, all.end(),
-                      [&rank](const RankData& other) { return other.rank == rank.rank; });
+    at = std::ranges::find(at, all.end(), rank.rank, &RankData::rank);
     positions.push_back(static_cast<std::size_t>(at - all.begin()));
   }
   return positions;

@@ -15,9 +15,7 @@ NodeIndex::NodeIndex(std::span<const NodeInfo> nodes) {
   if (nodes.empty()) {
     return;
   }
-  const auto [least, most] = std::minmax_element(
-      nodes.begin(), nodes.end(),
-      [](const NodeInfo& a, const NodeInfo& b) { return a.node_id < b.node_id; });
+  const auto [least, most] = std::ranges::minmax_element(nodes, {}, &NodeInfo::node_id);
   first_id_ = least->node_id;
   const std::uint64_t last = most->node_id - first_id_;
   const auto count = static_cast<std::uint32_t>(nodes.size());
@@ -33,7 +31,7 @@ NodeIndex::NodeIndex(std::span<const NodeInfo> nodes) {
   for (std::uint32_t i = 0; i < count; ++i) {
     sorted_.emplace_back(nodes[i].node_id, i);
   }
-  std::sort(sorted_.begin(), sorted_.end());
+  std::ranges::sort(sorted_);
 }
 
 std::optional<std::uint32_t> NodeIndex::Find(std::uint64_t node_id) const {

@@ -60,8 +60,7 @@ TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
       }
     }
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  std::ranges::stable_sort(entries, {}, &Entry::key);
   matches.members.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (i == 0 || entries[i].key != entries[i - 1].key) {

@@ -35,9 +35,8 @@ class Stopwatch {
   // Valid until the next call.
   const Measurement& Measure(Members members) {
     // What a simulation of classes says of transfers whose other members the run lacks.
-    modelled_ = std::all_of(members.begin(), members.end(), [](const MatchedMember& member) {
-      return member.info->transfer_ns >= 0;
-    });
+    modelled_ = std::ranges::all_of(
+        members, [](const MatchedMember& member) { return member.info->transfer_ns >= 0; });
     measured_.clock = modelled_ ? TransferClock::kShared : ChooseClock(members);
     measured_.whole_ns.clear();
     measured_.records.clear();
@@ -83,8 +82,7 @@ class Stopwatch {
         entries_.push_back({rank.data().records[k].iteration, m, k});
       }
     }
-    std::sort(entries_.begin(), entries_.end(),
-              [](const Entry& a, const Entry& b) { return a.Order() < b.Order(); });
+    std::ranges::sort(entries_, {}, &Entry::Order);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const bool begins = i == 0 || entries_[i].iteration != entries_[i - 1].iteration;
       if (!begins && entries_[i].member == entries_[i - 1].member) {
@@ -139,7 +137,7 @@ class Stopwatch {
         return own_ns[m];
       }
     }
-    return *std::max_element(own_ns.begin(), own_ns.end());
+    return *std::ranges::max_element(own_ns);
   }
 
   std::span<const MeasuredRank> ranks_;
@@ -155,8 +153,7 @@ struct WeightedTime {
 
 // As Median, of each time as often as its weight says.
 std::optional<std::int64_t> WeightedMedian(std::vector<WeightedTime>& times) {
-  std::sort(times.begin(), times.end(),
-            [](const WeightedTime& a, const WeightedTime& b) { return a.ns < b.ns; });
+  std::ranges::sort(times, {}, &WeightedTime::ns);
   std::int64_t all = 0;
   for (const WeightedTime& time : times) {
     all += time.weight;

@@ -52,8 +52,7 @@ std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
       }
     }
   }
-  std::sort(arrivals.begin(), arrivals.end(),
-            [](const Arrival& a, const Arrival& b) { return a.Order() < b.Order(); });
+  std::ranges::sort(arrivals, {}, &Arrival::Order);
   return arrivals;
 }
 
@@ -119,9 +118,8 @@ std::vector<std::size_t> StepClassSums::ClassesInOrder() const {
       classes.push_back(c);
     }
   }
-  std::stable_sort(classes.begin(), classes.end(), [&recorded_ns](std::size_t a, std::size_t b) {
-    return recorded_ns[a] > recorded_ns[b];
-  });
+  std::ranges::stable_sort(classes, std::greater{},
+                           [&recorded_ns](std::size_t i) { return recorded_ns[i]; });
   return classes;
 }
 

@@ -80,9 +80,7 @@ class TelemetryReduction::HostReduction {
         sampler_(ranks[sampled_by]),
         samples_(sampler_.data()) {
     const auto& samples = sampler_.data().samples;
-    const auto [first, last] =
-        std::minmax_element(samples.begin(), samples.end(),
-                            [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
+    const auto [first, last] = std::ranges::minmax_element(samples, {}, &Sample::time_ns);
     window_ = {first->time_ns, last->time_ns + 1};
     measured_ = sampler_.begin_ns() < sampler_.end_ns()
                     ? Interval(sampler_.begin_ns(), sampler_.end_ns())
@@ -136,9 +134,7 @@ class TelemetryReduction::HostReduction {
     std::vector<SeriesStep> measured = Steps(metric, measured_);
     const std::vector<SeriesStep>& counted = measured.empty() ? steps : measured;
     series.mean = MeanOf(counted).value_or(0);
-    series.max = std::max_element(counted.begin(), counted.end(), [](const auto& a, const auto& b) {
-                   return a.value < b.value;
-                 })->value;
+    series.max = std::ranges::max_element(counted, {}, &SeriesStep::value)->value;
     FillSeries(steps, window_, measured_.first, bins, series);
     out.series.push_back(std::move(series));
   }
@@ -251,8 +247,7 @@ std::int64_t TelemetryReduction::KeepMostImportant(std::size_t most) {
     }
     hosts_[h].metrics.clear();
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(all, {}, [](const auto& row) { return row.first; });
   for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
     hosts_[all[i].second.first].metrics.push_back(all[i].second.second);
   }

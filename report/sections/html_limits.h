@@ -36,11 +36,9 @@ class Cutter {
     for (std::size_t i = 0; i < order.size(); ++i) {
       order[i] = i;
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return weight(rows[a]) > weight(rows[b]);
-    });
+    std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return weight(rows[i]); });
     order.resize(most);
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     left_out_[list] += static_cast<std::int64_t>(rows.size() - most);
     std::vector<Row> kept;
     kept.reserve(most);

@@ -49,9 +49,8 @@ std::vector<PhaseUse> PhaseUsesOf(const Report& report) {
     uses.push_back(std::move(use));
   }
   std::erase_if(uses, [](const PhaseUse& use) { return !use.joules && !use.tokens; });
-  std::stable_sort(uses.begin(), uses.end(), [](const PhaseUse& a, const PhaseUse& b) {
-    return a.time_ns.value_or(0) > b.time_ns.value_or(0);
-  });
+  std::ranges::stable_sort(uses, std::greater{},
+                           [](const PhaseUse& row) { return row.time_ns.value_or(0); });
   return uses;
 }
 
@@ -71,8 +70,8 @@ void AddPhasesJson(const Report& report, Json& json) {
 
 std::string PhaseUsesText(const Report& report, const Style& style, std::size_t most) {
   const std::vector<PhaseUse>& uses = report.phase_uses;
-  const bool tokens = std::any_of(uses.begin(), uses.end(),
-                                  [](const PhaseUse& use) { return use.tokens.has_value(); });
+  const bool tokens =
+      std::ranges::any_of(uses, [](const PhaseUse& use) { return use.tokens.has_value(); });
   Table table({"phase", "time", "energy", If(tokens, "tokens/s"), If(tokens, "J/token")});
   for (const PhaseUse& use : First(most, uses)) {
     table.Add({use.name,

@@ -28,8 +28,7 @@ std::span<const Section> Sections() {
 namespace {
 
 const Section* FindRow(const std::string& name) {
-  const auto found = std::find_if(Sections().begin(), Sections().end(),
-                                  [&name](const Section& section) { return section.name == name; });
+  const auto found = std::ranges::find(Sections(), name, &Section::name);
   return found == Sections().end() ? nullptr : &*found;
 }
 

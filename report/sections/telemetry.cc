@@ -17,8 +17,8 @@ namespace {
 
 std::string TelemetryText(const Report& report, const Style& style) {
   const std::string rows = MetricRows(report, report.metrics.size());
-  const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
-                                        [](const MetricRow& row) { return row.unit == "celsius"; });
+  const bool temperatures = std::ranges::any_of(
+      report.metrics, [](const MetricRow& row) { return row.unit == "celsius"; });
   return (rows.empty() ? "" : Heading(style, "Telemetry", "measured iterations") + rows) +
          (temperatures || IsSimulated(report.manifest)
               ? ""

@@ -105,7 +105,7 @@ std::string SourceLine(const Report& report, const Style& style) {
 
 bool HasClasses(const Report& report) {
   // A run of every rank, each a class of its own, is one of ranks.
-  return std::any_of(report.ranks.begin(), report.ranks.end(), [](const RankRow& row) {
+  return std::ranges::any_of(report.ranks, [](const RankRow& row) {
     return row.alike > 1 || (!row.members.empty() && row.members != std::to_string(row.rank));
   });
 }

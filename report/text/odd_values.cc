@@ -55,15 +55,13 @@ std::vector<ValueRow> CollectValues(const RunData& run) {
   for (const auto& [name, counts] : by_name) {
     rows.push_back({name, counts});
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const ValueRow& a, const ValueRow& b) {
-    return OddShare(a.counts) > OddShare(b.counts);
-  });
+  std::ranges::stable_sort(rows, std::greater{},
+                           [](const ValueRow& row) { return OddShare(row.counts); });
   return rows;
 }
 
 std::string OddValuesText(const Report& report, const std::string& operation) {
-  const auto row = std::find_if(report.values.begin(), report.values.end(),
-                                [&](const ValueRow& any) { return any.name == operation; });
+  const auto row = std::ranges::find(report.values, operation, &ValueRow::name);
   return row == report.values.end() || !HasOddValues(row->counts) ? "" : CountsText(*row);
 }
 
@@ -82,8 +80,8 @@ void NameValuesAsCause(Report& report) {
 }
 
 std::string OddValuesWarning(const Report& report) {
-  const auto odd = std::count_if(report.values.begin(), report.values.end(),
-                                 [](const ValueRow& row) { return HasOddValues(row.counts); });
+  const auto odd = std::ranges::count_if(
+      report.values, [](const ValueRow& row) { return HasOddValues(row.counts); });
   if (odd == 0) {
     return "";
   }

@@ -242,8 +242,8 @@ std::string MissingLine(const Report& report, const Style& style) {
     return "";
   }
   std::vector<std::string> missing;
-  const bool temperatures = std::any_of(report.metrics.begin(), report.metrics.end(),
-                                        [](const MetricRow& row) { return row.unit == "celsius"; });
+  const bool temperatures = std::ranges::any_of(
+      report.metrics, [](const MetricRow& row) { return row.unit == "celsius"; });
   if (!temperatures) {
     missing.emplace_back("temperatures");
   }

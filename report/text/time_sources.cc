@@ -21,8 +21,7 @@ std::vector<std::pair<double, TimeSource>> SharesOf(const SourceTimes& from_ns) 
                           static_cast<TimeSource>(i));
     }
   }
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(shares, std::greater{}, [](const auto& share) { return share.first; });
   return shares;
 }
 

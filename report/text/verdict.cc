@@ -104,9 +104,8 @@ void FindMostly(const Report& report, Verdict& verdict) {
   }
   const std::int64_t sign = apart_ns < 0 ? -1 : 1;
   const std::vector<Cause> causes = FindCauses(report, verdict);
-  const auto largest = std::max_element(
-      causes.begin(), causes.end(),
-      [sign](const Cause& a, const Cause& b) { return sign * a.ApartNs() < sign * b.ApartNs(); });
+  const auto largest = std::ranges::max_element(
+      causes, {}, [sign](const Cause& cause) { return sign * cause.ApartNs(); });
   const std::int64_t steps = RankSteps(report);
   if (largest == causes.end() || steps == 0) {
     return;

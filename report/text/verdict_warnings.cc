@@ -19,10 +19,9 @@ constexpr double kWideSpread = 1.2;
 constexpr double kMinRealCoverage = 0.9;
 
 std::string OversubscribedText(const std::vector<HostLoad>& loads) {
-  const auto busiest =
-      std::max_element(loads.begin(), loads.end(), [](const HostLoad& a, const HostLoad& b) {
-        return a.threads * std::max(b.cores, 1) < b.threads * std::max(a.cores, 1);
-      });
+  const auto busiest = std::ranges::max_element(loads, [](const HostLoad& a, const HostLoad& b) {
+    return a.threads * std::max(b.cores, 1) < b.threads * std::max(a.cores, 1);
+  });
   if (busiest == loads.end()) {
     return "Oversubscribed: more threads than cores. Ranks wait for each other's cores.";
   }
@@ -43,7 +42,7 @@ void AddRecordedSpread(const Report& report, std::vector<std::string>& warnings)
   if (steps_ns.empty()) {
     return;
   }
-  const auto [shortest, longest] = std::minmax_element(steps_ns.begin(), steps_ns.end());
+  const auto [shortest, longest] = std::ranges::minmax_element(steps_ns);
   if (static_cast<double>(*longest) > kWideSpread * static_cast<double>(*shortest)) {
     warnings.push_back(
         fmt::format("The {} recorded steps took {} to {}, with tracing. The job, or tracing it, "

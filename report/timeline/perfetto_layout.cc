@@ -32,16 +32,13 @@ void AssignLanes(const Timeline& timeline, PerfettoLayout& layout) {
   }
   std::vector<Index> order(timeline.slices.size());
   std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&timeline](Index a, Index b) {
-    return timeline.slices[a].start_ns < timeline.slices[b].start_ns;
-  });
+  std::ranges::stable_sort(order, {}, [&timeline](Index i) { return timeline.slices[i].start_ns; });
   layout.track_of_slice.resize(timeline.slices.size());
   for (const Index i : order) {
     const Timeline::Slice& slice = timeline.slices[i];
     std::vector<Lane>& of_track = lanes[slice.track];
-    auto lane = std::find_if(of_track.begin(), of_track.end(), [&slice](const Lane& candidate) {
-      return candidate.free_ns <= slice.start_ns;
-    });
+    auto lane = std::ranges::find_if(
+        of_track, [&slice](const Lane& candidate) { return candidate.free_ns <= slice.start_ns; });
     if (lane == of_track.end()) {
       of_track.push_back({timeline.tracks.size() + layout.lanes.size(), 0});
       layout.lanes.push_back(slice.track);
@@ -63,8 +60,8 @@ void AssignFlows(const Timeline& timeline, PerfettoLayout& layout) {
     layout.outgoing.emplace_back(flow.from, i + 1);
     layout.incoming.emplace_back(flow.to, i + 1);
   }
-  std::sort(layout.outgoing.begin(), layout.outgoing.end());
-  std::sort(layout.incoming.begin(), layout.incoming.end());
+  std::ranges::sort(layout.outgoing);
+  std::ranges::sort(layout.incoming);
 }
 
 void SortEvents(const Timeline& timeline, PerfettoLayout& layout) {
@@ -81,7 +78,7 @@ void SortEvents(const Timeline& timeline, PerfettoLayout& layout) {
   for (Index i = 0; i < timeline.points.size(); ++i) {
     events.push_back({timeline.points[i].time_ns, Kind::kPoint, i});
   }
-  std::sort(events.begin(), events.end());
+  std::ranges::sort(events);
 }
 
 }  // namespace

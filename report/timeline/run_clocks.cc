@@ -74,9 +74,8 @@ SharedClock ReplayedClock(const std::vector<const RankData*>& ranks,
 SharedClock RecordedClock(const std::vector<const RankData*>& ranks,
                           std::vector<std::string>& notes) {
   SharedClock clock;
-  const bool bases = std::all_of(ranks.begin(), ranks.end(), [](const RankData* rank) {
-    return NumberFact(*rank, kFactTraceBaseNs).has_value();
-  });
+  const bool bases = std::ranges::all_of(
+      ranks, [](const RankData* rank) { return NumberFact(*rank, kFactTraceBaseNs).has_value(); });
   for (const RankData* rank : ranks) {
     clock.key.push_back(bases ? "" : std::to_string(rank->rank));
     clock.shift_ns.push_back(bases ? -*NumberFact(*rank, kFactTraceBaseNs) : 0);

@@ -59,9 +59,9 @@ class RankDrawing {
 
   // False of sets without times.
   [[nodiscard]] bool HasRecorded() const {
-    return data_.nodes.empty() ||
-           std::any_of(data_.nodes.begin(), data_.nodes.end(),
-                       [](const NodeInfo& node) { return node.recorded_duration_ns > 0; });
+    return data_.nodes.empty() || std::ranges::any_of(data_.nodes, [](const NodeInfo& node) {
+             return node.recorded_duration_ns > 0;
+           });
   }
 
   void DrawSteps() {

@@ -66,8 +66,7 @@ ExportedSamples TabulateSamples(const RunData& run) {
       if (samples.empty()) {
         continue;
       }
-      std::stable_sort(samples.begin(), samples.end(),
-                       [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
+      std::ranges::stable_sort(samples, {}, &Sample::time_ns);
       table.series.push_back(
           {UniqueName(rank.host, metric, taken), rank.host, &metric, std::move(samples)});
     }
