@@ -20,9 +20,7 @@ PartSums::PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& 
       fidelity_(outline.ranks, report.manifest),
       energy_(outline.ranks, outline.transfers.matches) {
   if (page) {
-    telemetry_.emplace(
-        outline.ranks, report.ranks,
-        TelemetryLimits{.series = page->series, .bins = page->bins, .points = page->points});
+    telemetry_.emplace(outline.ranks, report.ranks, *page);
   }
 }
 

@@ -35,11 +35,14 @@ void Add(const NodeInfo& node, ReplayMode mode, double amount, Coverage& sums) {
   }
 }
 
-Coverage Scaled(const Coverage& coverage, double factor) {
-  return {coverage.real * factor,   coverage.surrogate * factor,
-          coverage.timed * factor,  coverage.skipped * factor,
-          coverage.capped * factor, coverage.unknown * factor,
-          coverage.amount};
+constexpr std::array kShares = {&Coverage::real,    &Coverage::surrogate, &Coverage::timed,
+                                &Coverage::skipped, &Coverage::capped,    &Coverage::unknown};
+
+Coverage Scaled(Coverage coverage, double factor) {
+  for (const auto share : kShares) {
+    coverage.*share *= factor;
+  }
+  return coverage;
 }
 
 Coverage ToFractions(const Coverage& sums) {
@@ -145,12 +148,9 @@ Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {
     const Coverage& mine = row.coverages.at(static_cast<std::size_t>(basis));
     const auto alike = static_cast<double>(row.alike);
     const Coverage amounts = Scaled(mine, alike * mine.amount);
-    sums.real += amounts.real;
-    sums.surrogate += amounts.surrogate;
-    sums.timed += amounts.timed;
-    sums.skipped += amounts.skipped;
-    sums.capped += amounts.capped;
-    sums.unknown += amounts.unknown;
+    for (const auto share : kShares) {
+      sums.*share += amounts.*share;
+    }
     sums.amount += alike * mine.amount;
   }
   return ToFractions(sums);

@@ -17,7 +17,19 @@ using Extract = std::function<Values(const Report&)>;
 
 constexpr double kSeconds = 1e-9;
 
-Values One(std::optional<double> value) { return value ? Values{*value} : Values{}; }
+// One value, or none of none.
+Values MeanValue(const Values& values) {
+  double sum = 0;
+  for (const double value : values) {
+    sum += value;
+  }
+  return values.empty() ? Values{} : Values{sum / static_cast<double>(values.size())};
+}
+
+template <typename Row>
+Values MostValue(const std::vector<Row>& rows, double Row::*member) {
+  return rows.empty() ? Values{} : Values{std::ranges::max(rows, {}, member).*member};
+}
 
 Values StepSeconds(const Report& report) {
   Values values;
@@ -38,11 +50,7 @@ Values StepJoules(const Report& report) {
   }
   Values values;
   for (const auto& [iteration, joules] : of_iteration) {
-    double sum = 0;
-    for (const double step_joules : joules) {
-      sum += step_joules;
-    }
-    values.push_back(sum / static_cast<double>(joules.size()));
+    values.push_back(MeanValue(joules).front());
   }
   return values;
 }
@@ -83,14 +91,6 @@ Values GflopPerJoule(const Report& report) {
   return known ? Values{flops * 1e-9 * report.iterations / report.attribution->joules} : Values{};
 }
 
-Values PeakWatts(const Report& report) {
-  std::optional<double> most;
-  for (const PowerPeakRow& row : report.thermal.peaks) {
-    most = std::max(most.value_or(row.max_watts), row.max_watts);
-  }
-  return One(most);
-}
-
 Values MeanOfPeaks(const Report& report,
                    const std::function<std::optional<double>(const PowerPeakRow&)>& value) {
   Values values;
@@ -99,19 +99,7 @@ Values MeanOfPeaks(const Report& report,
       values.push_back(*known);
     }
   }
-  double sum = 0;
-  for (const double known : values) {
-    sum += known;
-  }
-  return values.empty() ? Values{} : Values{sum / static_cast<double>(values.size())};
-}
-
-Values HottestCelsius(const Report& report) {
-  std::optional<double> most;
-  for (const HeatingRow& row : report.thermal.heating) {
-    most = std::max(most.value_or(row.max_celsius), row.max_celsius);
-  }
-  return One(most);
+  return MeanValue(values);
 }
 
 Values ThrottledShare(const Report& report) {
@@ -127,15 +115,13 @@ Values ThrottledShare(const Report& report) {
 // Mean over devices of a metric's mean.
 Extract MeanMetric(const std::string& metric) {
   return [metric](const Report& report) {
-    double sum = 0;
-    double rows = 0;
+    Values means;
     for (const MetricRow& row : report.metrics) {
       if (row.metric == metric && !row.is_rate) {
-        sum += row.mean;
-        ++rows;
+        means.push_back(row.mean);
       }
     }
-    return rows > 0 ? Values{sum / rows} : Values{};
+    return MeanValue(means);
   };
 }
 
@@ -153,7 +139,7 @@ std::vector<QuantityKind> SummaryKinds() {
     return MeanOfPeaks(r, [](const PowerPeakRow& row) { return row.burstiness; });
   };
   const auto step_error = [](const Report& r) {
-    return One(r.verdict.ratio ? std::optional(*r.verdict.ratio - 1) : std::nullopt);
+    return r.verdict.ratio ? Values{*r.verdict.ratio - 1} : Values{};
   };
   const auto amount_per_step = [](auto member, auto per) {
     return [member, per](const Report& r) { return Per(r.*member, per(r)); };
@@ -176,13 +162,13 @@ std::vector<QuantityKind> SummaryKinds() {
        GflopPerJoule},
       {"power", "mean power", summary, "watts", kNeither, Basis::kPower, watts},
       {"peak_power", "highest power of a meter", summary, "watts", kNeither, Basis::kPowerPeaks,
-       PeakWatts},
+       [](const Report& r) { return MostValue(r.thermal.peaks, &PowerPeakRow::max_watts); }},
       {"power_variation", "power, deviation / mean", summary, "fraction", kLower,
        Basis::kPowerPeaks, variation},
       {"burstiness", "burstiness of power peaks", summary, "", kNeither, Basis::kPowerPeaks,
        burstiness},
       {"temperature", "highest temperature", summary, "celsius", kLower, Basis::kHeating,
-       HottestCelsius},
+       [](const Report& r) { return MostValue(r.thermal.heating, &HeatingRow::max_celsius); }},
       {"clock", "mean SM clock", summary, "hertz", kHigher, Basis::kMeasured,
        MeanMetric("sm_clock")},
       {"utilization", "GPU utilization", summary, "fraction", kNeither, Basis::kMeasured,
@@ -199,15 +185,15 @@ std::vector<QuantityKind> SummaryKinds() {
 }
 
 // The names of some rows, in the order in which the runs have them.
-std::vector<std::string> NamesOf(
-    const std::vector<ComparedSide>& sides,
-    const std::function<std::vector<std::string>(const Report&)>& names) {
+template <typename Row>
+std::vector<std::string> NamesOf(const std::vector<ComparedSide>& sides,
+                                 std::vector<Row> Report::*rows) {
   std::vector<std::string> all;
   for (const ComparedSide& side : sides) {
     for (const ComparedRun& run : side.runs) {
-      for (std::string& name : names(run.report)) {
-        if (std::ranges::find(all, name) == all.end()) {
-          all.push_back(std::move(name));
+      for (const Row& row : run.report.*rows) {
+        if (std::ranges::find(all, row.name) == all.end()) {
+          all.push_back(row.name);
         }
       }
     }
@@ -220,13 +206,7 @@ void AddParts(const std::vector<ComparedSide>& sides, const std::string& prefix,
               std::vector<ClassRow> Report::*times,
               std::vector<EnergyUseRow> EnergyAttribution::*uses,
               std::vector<QuantityKind>& kinds) {
-  const auto names = NamesOf(sides, [times](const Report& report) {
-    std::vector<std::string> of;
-    for (const ClassRow& row : report.*times) {
-      of.push_back(row.name);
-    }
-    return of;
-  });
+  const auto names = NamesOf(sides, times);
   for (const std::string& name : names) {
     kinds.push_back({fmt::format("{}.{}", prefix, name), name, prefix, "seconds", Better::kLower,
                      Basis::kTime, [times, name](const Report& report) {
@@ -255,14 +235,7 @@ void AddParts(const std::vector<ComparedSide>& sides, const std::string& prefix,
 
 // Time of all members in all transfers of a kind.
 void AddCollectives(const std::vector<ComparedSide>& sides, std::vector<QuantityKind>& kinds) {
-  const auto names = NamesOf(sides, [](const Report& report) {
-    std::vector<std::string> of;
-    for (const CollectiveRow& row : report.collectives) {
-      of.push_back(row.name);
-    }
-    return of;
-  });
-  for (const std::string& name : names) {
+  for (const std::string& name : NamesOf(sides, &Report::collectives)) {
     kinds.push_back({"collective." + name, name, "collective", "seconds", Better::kLower,
                      Basis::kTime, [name](const Report& report) {
                        std::optional<double> ns;

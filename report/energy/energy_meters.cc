@@ -98,6 +98,27 @@ std::optional<std::vector<std::size_t>> RanksOnDevice(const Metric& metric,
   return users;
 }
 
+std::vector<std::int32_t> UsersOf(const Metric& metric, const RankData& sampled_by,
+                                  std::span<const MeasuredRank> ranks,
+                                  const std::vector<std::size_t>& candidates) {
+  std::vector<std::int32_t> users;
+  for (const std::size_t r :
+       RanksOnDevice(metric, sampled_by, ranks, candidates).value_or(std::vector<std::size_t>())) {
+    users.push_back(ranks[r].data().rank);
+  }
+  return users;
+}
+
+std::vector<std::size_t> RanksOfHost(std::span<const RankRow> rows, const std::string& host) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].host == host) {
+      ranks.push_back(r);
+    }
+  }
+  return ranks;
+}
+
 std::vector<HostMeters> FindMeters(std::span<const MeasuredRank> ranks,
                                    std::span<const RankRow> rank_rows,
                                    std::span<const EnergyRow> rows) {

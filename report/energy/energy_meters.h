@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +42,15 @@ struct HostMeters {
 [[nodiscard]] std::optional<std::vector<std::size_t>> RanksOnDevice(
     const Metric& metric, const RankData& sampled_by, std::span<const MeasuredRank> ranks,
     const std::vector<std::size_t>& candidates);
+
+// The numbers of these ranks; none where RanksOnDevice has nothing.
+[[nodiscard]] std::vector<std::int32_t> UsersOf(const Metric& metric, const RankData& sampled_by,
+                                                std::span<const MeasuredRank> ranks,
+                                                const std::vector<std::size_t>& candidates);
+
+// Positions of the ranks that run on a host.
+[[nodiscard]] std::vector<std::size_t> RanksOfHost(std::span<const RankRow> rows,
+                                                   const std::string& host);
 
 // Whether the rank at this position computes on its host's processors: on no device with a meter or
 // a PCI address of its own.

@@ -126,27 +126,6 @@ std::string BusIdOf(const RankData& rank, const Metric& metric) {
   return found == rank.meters.end() ? std::string() : found->pci_bus_id;
 }
 
-std::vector<std::size_t> RanksOfHost(std::span<const RankRow> rows, const std::string& host) {
-  std::vector<std::size_t> ranks;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].host == host) {
-      ranks.push_back(r);
-    }
-  }
-  return ranks;
-}
-
-std::vector<std::int32_t> UsersOf(const Metric& metric, const RankData& sampled_by,
-                                  std::span<const MeasuredRank> ranks,
-                                  const std::vector<std::size_t>& host_ranks) {
-  std::vector<std::int32_t> users;
-  for (const std::size_t r :
-       RanksOnDevice(metric, sampled_by, ranks, host_ranks).value_or(std::vector<std::size_t>())) {
-    users.push_back(ranks[r].data().rank);
-  }
-  return users;
-}
-
 std::vector<EnergyRow> ChooseForTotal(const std::vector<Meter>& meters) {
   std::vector<EnergyRow> rows;
   for (const Meter& meter : meters) {

@@ -27,13 +27,8 @@ class ThermalExamination {
         window_(ranks[sampled_by].begin_ns(), ranks[sampled_by].end_ns()),
         samples_(data_),
         transfers_(transfers),
-        out_(out) {
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      if (rank_rows[r].host == host_) {
-        host_ranks_.push_back(r);
-      }
-    }
-  }
+        host_ranks_(RanksOfHost(rank_rows, host_)),
+        out_(out) {}
 
   void Run() {
     for (const Metric& metric : data_.metrics) {

@@ -49,26 +49,29 @@ function legend(svg, items) {
 }
 
 // A grid line and a label for each tick: as many as given, or at the values given.
+function drawAxis(svg, axis, ticks, length, text, move) {
+  if (Array.isArray(ticks)) axis.tickValues(ticks);
+  else axis.ticks(ticks);
+  svg.append('g').attr('class', 'grid').attr('transform', move).call(axis.tickSize(length).tickFormat(''));
+  svg.append('g').attr('transform', move).call(axis.tickSize(3).tickFormat(text));
+}
 function xAxis(svg, x, top, bottom, text, label, ticks = 8) {
-  const axis = () => (Array.isArray(ticks) ? d3.axisBottom(x).tickValues(ticks) : d3.axisBottom(x).ticks(ticks));
-  svg.append('g').attr('class', 'grid').attr('transform', `translate(0,${bottom})`)
-    .call(axis().tickSize(top - bottom).tickFormat(''));
-  svg.append('g').attr('transform', `translate(0,${bottom})`)
-    .call(axis().tickSize(3).tickFormat(text));
+  drawAxis(svg, d3.axisBottom(x), ticks, top - bottom, text, `translate(0,${bottom})`);
   if (label) {
     svg.append('text').attr('class', 'quiet').attr('x', x.range()[1]).attr('y', bottom + 34)
       .attr('text-anchor', 'end').text(label);
   }
 }
 function yAxis(svg, y, left, right, text, label, ticks = 5) {
-  svg.append('g').attr('class', 'grid').attr('transform', `translate(${left},0)`)
-    .call(d3.axisLeft(y).ticks(ticks).tickSize(left - right).tickFormat(''));
-  svg.append('g').attr('transform', `translate(${left},0)`)
-    .call(d3.axisLeft(y).ticks(ticks).tickSize(3).tickFormat(text));
+  drawAxis(svg, d3.axisLeft(y), ticks, left - right, text, `translate(${left},0)`);
   if (label) {
     svg.append('text').attr('class', 'quiet').attr('x', left).attr('y', y.range()[1] - 9)
       .attr('text-anchor', 'start').text(label);
   }
+}
+
+function stroke(g, kind, from, to) {
+  g.append('line').attr('class', kind).attr('x1', from[0]).attr('x2', to[0]).attr('y1', from[1]).attr('y2', to[1]);
 }
 
 // Horizontal bars made of parts. groups: [{name, bars: [{name, pale, parts: [{name, value, colour}],
@@ -121,17 +124,15 @@ function stackedBars(parent, allGroups, options) {
         at += Math.max(part.value, 0);
       }
       if (known(bar.mark) && bar.mark > 0) {
-        g.append('line').attr('class', 'mark').attr('x1', x(bar.mark)).attr('x2', x(bar.mark))
-          .attr('y1', y - 1).attr('y2', y + thickness + 1);
+        stroke(g, 'mark', [x(bar.mark), y - 1], [x(bar.mark), y + thickness + 1]);
       }
       if (known(bar.low) && bar.high > bar.low) {
-        g.append('line').attr('class', 'whisker').attr('x1', x(bar.low)).attr('x2', x(bar.high))
-          .attr('y1', y + thickness / 2).attr('y2', y + thickness / 2);
+        stroke(g, 'whisker', [x(bar.low), y + thickness / 2], [x(bar.high), y + thickness / 2]);
       }
     });
   });
   if (x.domain()[0] < 0) {
-    svg.append('line').attr('class', 'zero').attr('x1', x(0)).attr('x2', x(0)).attr('y1', 0).attr('y2', height);
+    stroke(svg, 'zero', [x(0), 0], [x(0), height]);
   }
   return svg;
 }
@@ -170,14 +171,8 @@ function logScatter(parent, points, options) {
     const kept = whole.filter((_, i) => i % every === 0).map((e) => base ** e);
     return kept.length > 1 ? kept : logTicks(scale.domain());
   };
-  const grid = (axis, values, size, format, move) => {
-    svg.append('g').attr('class', 'grid').attr('transform', move).call(axis.tickValues(values).tickSize(size).tickFormat(''));
-    svg.append('g').attr('transform', move).call(axis.tickSize(3).tickFormat(format));
-  };
-  grid(d3.axisBottom(x), ticksOf(x, options.xBase || 10), top - bottom, options.xText, `translate(0,${bottom})`);
-  grid(d3.axisLeft(y), ticksOf(y, 10), left - WIDTH + 24, options.yText, `translate(${left},0)`);
-  svg.append('text').attr('class', 'quiet').attr('x', WIDTH - 24).attr('y', bottom + 34).attr('text-anchor', 'end').text(options.xLabel);
-  svg.append('text').attr('class', 'quiet').attr('x', left).attr('y', top - 10).text(options.yLabel);
+  xAxis(svg, x, top, bottom, options.xText, options.xLabel, ticksOf(x, options.xBase || 10));
+  yAxis(svg, y, left, WIDTH - 24, options.yText, options.yLabel, ticksOf(y, 10));
   for (const roof of roofs) {
     // Where it enters the picture, from below or from the left; its knee; the right edge.
     const from = Math.max(x.domain()[0], y.domain()[0] / roof.slope);

@@ -62,7 +62,7 @@ function drawRatios(box, data) {
   legend(svg, sideItems(data, 1));
   const x = d3.scaleLog().domain([least / 1.06, most * 1.06]).range([left, right]);
   xAxis(svg, x, 0, height, ratioTick, 'ratio', logTicks(x.domain()));
-  svg.append('line').attr('class', 'one').attr('x1', x(1)).attr('x2', x(1)).attr('y1', 0).attr('y2', height);
+  stroke(svg, 'one', [x(1), 0], [x(1), height]);
   let at = 4;
   rows.forEach((row, i) => {
     svg.append('text').attr('x', left - names - 10).attr('y', at + (dots[i].length * tall) / 2).attr('dy', '.35em').attr('text-anchor', 'end')
@@ -78,7 +78,7 @@ function drawRatios(box, data) {
   return undefined;
 }
 function drawRatio(g, x, label, { row, s, ratio }) {
-  if (known(ratio.low)) g.append('line').attr('class', 'whisker').attr('x1', x(ratio.low)).attr('x2', x(ratio.high));
+  if (known(ratio.low)) stroke(g, 'whisker', [x(ratio.low), 0], [x(ratio.high), 0]);
   withTip(g.append('path').attr('d', d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(ratio.value)},0)`)
     .style('fill', colour(s)), () => `${label}\n${row.label}: ${ratioText(ratio)}`);
   const { kind, mark, word } = judgement(row.better, ratio);
@@ -127,7 +127,7 @@ function drawIterations(box, data) {
 function drawSpan(svg, span, [x, y, bottom], time) {
   const [from, to] = [x(span.from), x(span.to)];
   const median = time ? time.cells[span.s].value : null;
-  if (known(median)) svg.append('line').attr('class', 'mark').attr('x1', from).attr('x2', to).attr('y1', y(median)).attr('y2', y(median));
+  if (known(median)) stroke(svg, 'mark', [from, y(median)], [to, y(median)]);
   const letters = Math.max(6, Math.floor((to - from) / 7));
   wrapped(span.label, letters).slice(0, 2).forEach((text, i) => svg.append('text').attr('x', (from + to) / 2).attr('y', bottom + 18 + 15 * i)
     .attr('text-anchor', 'middle').text(shortened(text, letters)));

@@ -35,7 +35,7 @@ function barPanel(grid, data, measure) {
   xAxis(svg, x, 0, height, ticks || format, '', 4);
   const row = (s) => svg.append('g').attr('transform', `translate(0,${s * tall + tall / 2 + 2})`);
   cells.forEach((cell, s) => drawBar(row(s), x, cell, placeOf(data, s), { ...measure, label: data.sides[s].label }));
-  if (known(line)) svg.append('line').attr('class', 'one').attr('x1', x(line)).attr('x2', x(line)).attr('y1', 0).attr('y2', height);
+  if (known(line)) stroke(svg, 'one', [x(line), 0], [x(line), height]);
   // Last, so that nothing lies on the values.
   cells.forEach((cell, s) => row(s).append('text').attr('class', known(cell.value) ? 'value' : 'quiet').attr('dy', '.35em')
     .attr('x', d3.max([x.range()[0], x(cell.value || 0), x(cell.high || 0)]) + (dots ? 12 : 6)).text(known(cell.value) ? format(cell.value) : 'not known'));
@@ -46,7 +46,7 @@ function drawBar(g, x, cell, s, { label, title, format, dots }) {
   const shape = dots ? d3.symbol().type(SYMBOLS[s % SYMBOLS.length]).size(80)() : `M${x(0)},-8H${x(cell.value)}V8H${x(0)}Z`;
   withTip(g.append('path').attr('d', shape).attr('transform', dots ? `translate(${x(cell.value)},0)` : null).style('fill', colour(s)),
     () => [label, `${title}: ${format(cell.value)}`, cell.more].filter(Boolean).join('\n'));
-  if (cell.high > cell.low) g.append('line').attr('class', 'whisker').attr('x1', x(cell.low)).attr('x2', x(cell.high));
+  if (cell.high > cell.low) stroke(g, 'whisker', [x(cell.low), 0], [x(cell.high), 0]);
 }
 
 // Sides at their `number`: a point each and, for each series, a line through the medians of those at the same place.
@@ -69,7 +69,7 @@ function linePanel(grid, data, measure) {
     if (values[0].side.series) path.style('stroke', colour(placeOf(data, values[0].s)));
   }
   for (const p of points) {
-    if (p.high > p.low) svg.append('line').attr('class', 'whisker').attr('x1', x(p.at)).attr('x2', x(p.at)).attr('y1', y(p.low)).attr('y2', y(p.high));
+    if (p.high > p.low) stroke(svg, 'whisker', [x(p.at), y(p.low)], [x(p.at), y(p.high)]);
     withTip(svg.append('path').attr('d', d3.symbol().type(SYMBOLS[placeOf(data, p.s) % SYMBOLS.length]).size(70)()).attr('transform', `translate(${x(p.at)},${y(p.value)})`)
       .style('fill', colour(placeOf(data, p.s))), () => [p.side.label, `${title}: ${format(p.value)}`, p.more].filter(Boolean).join('\n'));
   }

@@ -126,11 +126,7 @@ class TelemetryReduction::HostReduction {
                            .unit = ShownUnit(metric),
                            .source = metric.source,
                            .modelled = metric.modelled};
-    if (const auto users = RanksOnDevice(metric, sampler_.data(), ranks_, host_ranks_)) {
-      for (const std::size_t r : *users) {
-        series.ranks.push_back(ranks_[r].data().rank);
-      }
-    }
+    series.ranks = UsersOf(metric, sampler_.data(), ranks_, host_ranks_);
     std::vector<SeriesStep> measured = Steps(metric, measured_);
     const std::vector<SeriesStep>& counted = measured.empty() ? steps : measured;
     series.mean = MeanOf(counted).value_or(0);
@@ -204,7 +200,7 @@ class TelemetryReduction::HostReduction {
 
 TelemetryReduction::TelemetryReduction(std::span<const MeasuredRank> outline,
                                        std::span<const RankRow> rank_rows,
-                                       const TelemetryLimits& limits) {
+                                       const HtmlLimits& limits) {
   FindHosts(outline, rank_rows);
   series_left_out_ = KeepMostImportant(limits.series);
   std::size_t lines = 0;
@@ -226,11 +222,7 @@ void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
     Host& host = hosts_.emplace_back();
     host.sampled_by = r;
     host.reduced.host = rank_rows[r].host;
-    for (std::size_t other = 0; other < outline.size(); ++other) {
-      if (rank_rows[other].host == rank_rows[r].host) {
-        host.ranks.push_back(other);
-      }
-    }
+    host.ranks = RanksOfHost(rank_rows, rank_rows[r].host);
     for (const Metric& metric : outline[r].data().metrics) {
       if (metric.kind != MetricKind::kState) {
         host.metrics.push_back(&metric);

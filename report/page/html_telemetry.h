@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/nodes/measured_run.h"
+#include "report/sections/html_limits.h"
 #include "report/values/rank_values.h"
 
 namespace reprise {
@@ -51,16 +52,12 @@ struct Telemetry {
   std::int64_t series_left_out = 0;  // the least important kinds, from the last hosts on
 };
 
-struct TelemetryLimits {
-  std::size_t series = 0, bins = 0, points = 0;  // as in HtmlLimits
-};
-
 // Ranks come in any number of parts; those of one host come together.
 class TelemetryReduction {
  public:
   // Of all ranks, with `rank_rows` that name the hosts; must outlive it.
   TelemetryReduction(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows,
-                     const TelemetryLimits& limits);
+                     const HtmlLimits& limits);
 
   void Add(const MeasuredRun& part);
   // Hosts in the order of the ranks that sample.
