@@ -1,6 +1,7 @@
 #include "report/classes/class_sums.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 // Where a side's step differs from the first side's.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "report/compare/rows.h"

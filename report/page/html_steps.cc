@@ -1,6 +1,7 @@
 #include "report/page/html_steps.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>

@@ -1,5 +1,4 @@
 // Energy by meter, and by operation class.
-#include <fmt/format.h>
 
 #include "report/sections/json_fields.h"
 #include "report/sections/section.h"

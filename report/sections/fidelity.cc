@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "report/sections/json_fields.h"
 #include "report/sections/section.h"

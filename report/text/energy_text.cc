@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "report/text/console_lines.h"
 #include "report/text/verdict_warnings.h"
 
