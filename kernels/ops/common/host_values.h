@@ -29,6 +29,13 @@ using Bits = std::vector<std::uint64_t>;  // elements as they are stored
 [[nodiscard]] Status WriteDoublesIf(const TensorDesc* tensor, const HostBindings& memory,
                                     const Doubles& values);
 
+// body(ReadDoubles, WriteDoubles) for a floating dtype, body(ReadIntegers, WriteIntegers) else:
+// what is to be exact in integers, too.
+template <typename Body>
+[[nodiscard]] Status InKindOf(DType dtype, Body&& body) {
+  return IsFloating(dtype) ? body(ReadDoubles, WriteDoubles) : body(ReadIntegers, WriteIntegers);
+}
+
 // in_range of rows.cl: negative indices count from the end, others out of range are clamped.
 [[nodiscard]] inline std::int64_t InRange(std::int64_t index, std::int64_t extent) {
   return std::clamp<std::int64_t>(index < 0 ? index + extent : index, 0, extent - 1);

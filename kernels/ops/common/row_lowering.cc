@@ -51,16 +51,15 @@ RowLowering::RowLowering(const LowerContext& context, std::string program)
   }
 }
 
-Status RowLowering::UseTypes(const Types& types, DType accumulator) {
+void RowLowering::UseTypes(const Types& types, DType accumulator) {
   options_ = fmt::format("-DV={} -DL={}", vector_width(), group_size());
   options_ += TypeOption("ACC_NAME", accumulator);
   for (const auto& [macro, dtype] : types) {
     options_ += TypeOption(macro, dtype);
-    if (!DeviceHasType(dtype, device())) {
-      return EnvironmentError(device().name + " has no " + std::string(Name(dtype)));
+    if (!DeviceHasType(dtype, device()) && status_) {
+      status_ = EnvironmentError(device().name + " has no " + std::string(Name(dtype)));
     }
   }
-  return {};
 }
 
 void RowLowering::UseBits(DType elements, DType index) {
@@ -72,52 +71,46 @@ void RowLowering::Define(const char* macro, const std::string& value) {
   options_ += fmt::format(" -D{}={}", macro, value);
 }
 
-Result<DenseOperand> RowLowering::Read(const TensorDesc& view) { return Dense(view, true, false); }
-Result<DenseOperand> RowLowering::Write(const TensorDesc& view) { return Dense(view, false, true); }
-Result<DenseOperand> RowLowering::Update(const TensorDesc& view) { return Dense(view, true, true); }
-
-Result<DenseOperand> RowLowering::ReadOr(const TensorDesc* view, DenseOperand stand_in) {
-  return view == nullptr ? Result<DenseOperand>(stand_in) : Read(*view);
-}
-Result<DenseOperand> RowLowering::WriteOr(const TensorDesc* view, DenseOperand stand_in) {
-  return view == nullptr ? Result<DenseOperand>(stand_in) : Write(*view);
+DenseOperand RowLowering::Scratch(std::int64_t bytes) {
+  return {ValueOf(context_.scratch(next_slot_++, std::max<std::int64_t>(bytes, 8))), 0};
 }
 
-Result<DenseOperand> RowLowering::Scratch(std::int64_t bytes) {
-  REPRISE_ASSIGN(Buffer* const buffer,
-                 context_.scratch(next_slot_++, std::max<std::int64_t>(bytes, 8)));
-  return DenseOperand{buffer, 0};
-}
-
-Result<DenseOperand> RowLowering::Dense(const TensorDesc& view, bool read, bool write) {
-  REPRISE_ASSIGN(Buffer* const buffer, BufferOf(view, context_));
+DenseOperand RowLowering::Dense(const TensorDesc& view, bool read, bool write) {
+  Buffer* const buffer = BufferFor(view);
   if (IsContiguous(view) || Count(view) == 0) {
-    return DenseOperand{buffer, view.offset};
+    return {buffer, view.offset};
   }
-  REPRISE_ASSIGN(const DenseOperand packed, Scratch(Count(view) * SizeOf(view.dtype)));
+  const DenseOperand packed = Scratch(Count(view) * SizeOf(view.dtype));
   TensorDesc dense = view;
   dense.offset = 0;
   dense.strides = ContiguousStrides(view.shape);
   if (read) {
-    REPRISE_ASSIGN(Launch launch, Repack(view, buffer, dense, packed.buffer));
-    launches_.push_back(std::move(launch));
+    Append(Repack(view, buffer, dense, packed.buffer));
   }
   if (write) {
-    REPRISE_ASSIGN(Launch launch, Repack(dense, packed.buffer, view, buffer));
-    unpacking_.push_back(std::move(launch));
+    unpacking_.push_back(ValueOf(Repack(dense, packed.buffer, view, buffer)));
   }
   return packed;
 }
 
-Status RowLowering::Copy(const TensorDesc& from, const TensorDesc& to) {
-  if (Count(from) == 0) {
-    return {};
+void RowLowering::Copy(const TensorDesc& from, const TensorDesc& to) {
+  if (Count(from) > 0) {
+    Append(Repack(from, BufferFor(from), to, BufferFor(to)));
   }
-  REPRISE_ASSIGN(Buffer* const source, BufferOf(from, context_));
-  REPRISE_ASSIGN(Buffer* const target, BufferOf(to, context_));
-  REPRISE_ASSIGN(Launch launch, Repack(from, source, to, target));
-  launches_.push_back(std::move(launch));
-  return {};
+}
+
+void RowLowering::Append(Result<Launch> launch) { launches_.push_back(ValueOf(std::move(launch))); }
+
+void RowLowering::Append(Result<std::vector<Launch>> launches) {
+  for (Launch& launch : ValueOf(std::move(launches))) {
+    launches_.push_back(std::move(launch));
+  }
+}
+
+void RowLowering::Finish() {
+  std::move(unpacking_.begin(), unpacking_.end(), std::back_inserter(launches_));
+  unpacking_.clear();
+  next_slot_ = 0;
 }
 
 Result<Launch> RowLowering::Repack(const TensorDesc& from, Buffer* from_buffer,
@@ -186,9 +179,10 @@ std::int32_t RowLowering::LanesFor(std::int64_t n) const {
   return static_cast<std::int32_t>(lanes);
 }
 
-std::vector<Launch> RowLowering::Take() && {
-  for (Launch& launch : unpacking_) {
-    launches_.push_back(std::move(launch));
+Result<std::vector<Launch>> RowLowering::Take() && {
+  Finish();
+  if (!status_) {
+    return tl::unexpected(status_.error());
   }
   return std::move(launches_);
 }

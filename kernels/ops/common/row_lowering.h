@@ -27,7 +27,8 @@ struct DenseOperand {
 [[nodiscard]] bool IsIndexType(DType dtype);
 
 // Collects the launches of one call. Tensors that are not dense are packed into scratch first and
-// unpacked at the end, so that programs see dense operands only.
+// unpacked at the end, so that programs see dense operands only. The first failure is kept: Take()
+// returns it, and what is called in between has no effect.
 class RowLowering {
  public:
   RowLowering(const LowerContext& context, std::string program);
@@ -35,24 +36,43 @@ class RowLowering {
   // Macros of the next launches' program.
   using Types = std::vector<std::pair<const char*, DType>>;
   // Fails if the device lacks a dtype.
-  [[nodiscard]] Status UseTypes(const Types& types, DType accumulator);
+  void UseTypes(const Types& types, DType accumulator);
   void UseBits(DType elements, DType index);
   // One macro more, up to the next UseTypes or UseBits.
   void Define(const char* macro, const std::string& value);
   // Another program file from here on.
   void UseProgram(std::string program) { program_ = std::move(program); }
 
-  [[nodiscard]] Result<DenseOperand> Read(const TensorDesc& view);
+  [[nodiscard]] DenseOperand Read(const TensorDesc& view) { return Dense(view, true, false); }
   // Written wholly.
-  [[nodiscard]] Result<DenseOperand> Write(const TensorDesc& view);
+  [[nodiscard]] DenseOperand Write(const TensorDesc& view) { return Dense(view, false, true); }
   // Read and written.
-  [[nodiscard]] Result<DenseOperand> Update(const TensorDesc& view);
-  [[nodiscard]] Result<DenseOperand> Scratch(std::int64_t bytes);
+  [[nodiscard]] DenseOperand Update(const TensorDesc& view) { return Dense(view, true, true); }
+  [[nodiscard]] DenseOperand ReadOrWrite(const TensorDesc& view, bool write) {
+    return write ? Write(view) : Read(view);
+  }
+  [[nodiscard]] DenseOperand Scratch(std::int64_t bytes);
   // An operand if there is a tensor, else `stand_in`, which the program does not access.
-  [[nodiscard]] Result<DenseOperand> ReadOr(const TensorDesc* view, DenseOperand stand_in);
-  [[nodiscard]] Result<DenseOperand> WriteOr(const TensorDesc* view, DenseOperand stand_in);
+  [[nodiscard]] DenseOperand ReadOr(const TensorDesc* view, DenseOperand stand_in) {
+    return view == nullptr ? stand_in : Read(*view);
+  }
+  [[nodiscard]] DenseOperand WriteOr(const TensorDesc* view, DenseOperand stand_in) {
+    return view == nullptr ? stand_in : Write(*view);
+  }
+  [[nodiscard]] DenseOperand UpdateOr(const TensorDesc* view, DenseOperand stand_in) {
+    return view == nullptr ? stand_in : Update(*view);
+  }
   // Element by element, from one view to another of the same shape.
-  [[nodiscard]] Status Copy(const TensorDesc& from, const TensorDesc& to);
+  void Copy(const TensorDesc& from, const TensorDesc& to);
+  // The tensor as it is, for programs that know strides.
+  [[nodiscard]] Buffer* BufferFor(const TensorDesc& tensor) {
+    return ValueOf(BufferOf(tensor, context_));
+  }
+  // Launches that are made elsewhere.
+  void Append(Result<Launch> launch);
+  void Append(Result<std::vector<Launch>> launches);
+  // Unpacks what has been written so far; operands and scratch from before are not used again.
+  void Finish();
 
   // One work-group a row (GPU), blocks of rows worth `work` elements each (CPU).
   template <typename... Args>
@@ -79,6 +99,7 @@ class RowLowering {
     SetGroups(kernel, groups);
   }
 
+  [[nodiscard]] const LowerContext& context() const { return context_; }
   [[nodiscard]] const DeviceInfo& device() const { return context_.device; }
   // V and L of rows.cl.
   [[nodiscard]] std::int64_t vector_width() const { return device().is_cpu ? 16 : 4; }
@@ -92,18 +113,20 @@ class RowLowering {
   // `lanes` of rows.cl's spans of n elements.
   [[nodiscard]] std::int32_t LanesFor(std::int64_t n) const;
 
-  [[nodiscard]] std::vector<Launch> Take() &&;
+  [[nodiscard]] Result<std::vector<Launch>> Take() &&;
 
  private:
   static void Append(DeviceKernel& kernel, const DenseOperand& operand) {
     kernel.args.emplace_back(operand.buffer);
     kernel.args.emplace_back(operand.offset);
   }
-  static void Append(DeviceKernel& kernel, std::int64_t value) { kernel.args.emplace_back(value); }
-  static void Append(DeviceKernel& kernel, std::int32_t value) { kernel.args.emplace_back(value); }
-  static void Append(DeviceKernel& kernel, float value) { kernel.args.emplace_back(value); }
-  static void Append(DeviceKernel& kernel, bool value) {
-    kernel.args.emplace_back(static_cast<std::int32_t>(value));
+  template <typename T>
+  static void Append(DeviceKernel& kernel, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      kernel.args.emplace_back(static_cast<std::int32_t>(value));
+    } else {
+      kernel.args.emplace_back(value);
+    }
   }
 
   DeviceKernel& Start(const char* entry);
@@ -111,13 +134,22 @@ class RowLowering {
   void DropIfEmpty();
   [[nodiscard]] Result<Launch> Repack(const TensorDesc& from, Buffer* from_buffer,
                                       const TensorDesc& to, Buffer* to_buffer) const;
-  [[nodiscard]] Result<DenseOperand> Dense(const TensorDesc& view, bool read, bool write);
+  [[nodiscard]] DenseOperand Dense(const TensorDesc& view, bool read, bool write);
+  // The value, or a default one where there is none; the error is kept.
+  template <typename T>
+  T ValueOf(Result<T> result) {
+    if (!result && status_) {
+      status_ = tl::unexpected(result.error());
+    }
+    return result ? std::move(*result) : T{};
+  }
 
   const LowerContext& context_;
   std::string program_;
   std::string options_;
   std::int64_t group_size_ = 1;
   int next_slot_ = 0;
+  Status status_;
   std::vector<Launch> launches_;
   std::vector<Launch> unpacking_;
 };

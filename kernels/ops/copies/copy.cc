@@ -1,8 +1,10 @@
 // Copies, with conversion and any strides on both sides, and what is made of copies: concatenation,
 // splitting, FSDP's packing.
+#include <algorithm>
 #include <array>
 
 #include "kernels/cpu/parallel_for.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/copies/copy_plan.h"
 #include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/samples.h"
@@ -71,44 +73,19 @@ Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool e
   return {};
 }
 
-class Copy : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "copy"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::optional<CopyPlan> plan = PlanCopy(call);
-    if (!plan || (plan->fill && !CanRun(FillCall(*plan)))) {
-      return false;
-    }
-    for (const CopyPlan::Piece& piece : plan->pieces) {
-      if (!CanRun(AsCall(piece))) {
-        return false;
-      }
-    }
-    return true;
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, /*exact=*/true);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, /*exact=*/false);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+std::optional<CopyPlan> ParseCopy(const OpCall& call) {
+  std::optional<CopyPlan> plan = PlanCopy(call);
+  const bool can_run = plan && (!plan->fill || CanRun(FillCall(*plan))) &&
+                       std::all_of(plan->pieces.begin(), plan->pieces.end(),
+                                   [](const auto& piece) { return CanRun(AsCall(piece)); });
+  return can_run ? std::move(plan) : std::nullopt;
+}
 
- private:
-  static Status Run(const OpCall& call, const HostBindings& memory, bool exact);
-};
-
-Status Copy::Run(const OpCall& call, const HostBindings& memory, bool exact) {
-  const std::optional<CopyPlan> plan = PlanCopy(call);
-  if (!plan) {
-    return UsageError(call.name + ": not a copy that is supported");
+Status Run(const CopyPlan& plan, const HostBindings& memory, bool exact) {
+  if (plan.fill) {
+    REPRISE_TRY(RunElementwise(FillCall(plan), memory, exact));
   }
-  if (plan->fill) {
-    REPRISE_TRY(RunElementwise(FillCall(*plan), memory, exact));
-  }
-  for (const CopyPlan::Piece& piece : plan->pieces) {
+  for (const CopyPlan::Piece& piece : plan.pieces) {
     if (!IsNothing(piece)) {
       REPRISE_TRY(RunPiece(piece, memory, exact));
     }
@@ -116,24 +93,23 @@ Status Copy::Run(const OpCall& call, const HostBindings& memory, bool exact) {
   return {};
 }
 
-Result<std::vector<Launch>> Copy::LowerToDevice(const OpCall& call,
-                                                const LowerContext& context) const {
-  const std::optional<CopyPlan> plan = PlanCopy(call);
-  if (!plan) {
-    return UsageError(call.name + ": not a copy that is supported");
+Status ReferenceCopy(const CopyPlan& plan, const HostBindings& memory) {
+  return Run(plan, memory, /*exact=*/true);
+}
+
+Status RunCopyOnHost(const CopyPlan& plan, const HostBindings& memory) {
+  return Run(plan, memory, /*exact=*/false);
+}
+
+void LowerCopy(const CopyPlan& plan, RowLowering& rows) {
+  if (plan.fill) {
+    rows.Append(LowerElementwise(FillCall(plan), rows.context()));
   }
-  std::vector<Launch> launches;
-  if (plan->fill) {
-    REPRISE_ASSIGN(Launch launch, LowerElementwise(FillCall(*plan), context));
-    launches.push_back(std::move(launch));
-  }
-  for (const CopyPlan::Piece& piece : plan->pieces) {
+  for (const CopyPlan::Piece& piece : plan.pieces) {
     if (!IsNothing(piece)) {
-      REPRISE_ASSIGN(Launch launch, LowerPiece(piece, context));
-      launches.push_back(std::move(launch));
+      rows.Append(LowerPiece(piece, rows.context()));
     }
   }
-  return launches;
 }
 
 void AddConversions(std::vector<OpCall>& calls) {
@@ -218,7 +194,7 @@ void AddShuffles(std::vector<OpCall>& calls) {
                    {Value{t.Tensor(f, {3, 6, 2})}}});
 }
 
-std::vector<OpCall> Copy::Samples() const {
+std::vector<OpCall> CopySamples() {
   using samples::Int;
   using samples::Ints;
   using samples::Tensors;
@@ -255,6 +231,9 @@ std::vector<OpCall> Copy::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeCopy() { return std::make_unique<Copy>(); }
+std::unique_ptr<Kernel> MakeCopy() {
+  return MakeParsedKernel({.name = "copy", .samples = CopySamples},
+                          CallForm<CopyPlan>{ParseCopy, ReferenceCopy, LowerCopy, RunCopyOnHost});
+}
 
 }  // namespace reprise

@@ -1,46 +1,33 @@
 // Element-wise operators with broadcasting, strides and type conversion: elementwise_rows.cc says
 // which, elementwise.def what they compute.
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/elementwise/elementwise_table.h"
 
 namespace reprise {
 namespace {
 
-class Elementwise : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "elementwise"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
-    return parsed && CanRun(*parsed);
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, /*exact=*/true);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    return Run(call, memory, /*exact=*/false);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
-    if (!parsed || !CanRun(*parsed)) {
-      return UsageError(call.name + ": not an element-wise call that is supported");
-    }
-    REPRISE_ASSIGN(Launch launch, LowerElementwise(*parsed, context));
-    return std::vector<Launch>{std::move(launch)};
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override { return ElementwiseSamples(); }
+std::optional<ElementwiseCall> ParseOne(const OpCall& call) {
+  const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
+  return parsed && CanRun(*parsed) ? parsed : std::nullopt;
+}
 
- private:
-  static Status Run(const OpCall& call, const HostBindings& memory, bool exact) {
-    const std::optional<ElementwiseCall> parsed = ParseElementwise(call);
-    if (!parsed || !CanRun(*parsed)) {
-      return UsageError(call.name + ": not an element-wise call that is supported");
-    }
-    return RunElementwise(*parsed, memory, exact);
-  }
-};
+Status ReferenceOne(const ElementwiseCall& call, const HostBindings& memory) {
+  return RunElementwise(call, memory, /*exact=*/true);
+}
+
+Status RunOne(const ElementwiseCall& call, const HostBindings& memory) {
+  return RunElementwise(call, memory, /*exact=*/false);
+}
+
+void LowerOne(const ElementwiseCall& call, RowLowering& rows) {
+  rows.Append(LowerElementwise(call, rows.context()));
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeElementwise() { return std::make_unique<Elementwise>(); }
+std::unique_ptr<Kernel> MakeElementwise() {
+  return MakeParsedKernel({.name = "elementwise", .samples = ElementwiseSamples},
+                          CallForm<ElementwiseCall>{ParseOne, ReferenceOne, LowerOne, RunOne});
+}
 
 }  // namespace reprise

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/ops/elementwise/elementwise_call.h"
+#include "kernels/ops/elementwise/elementwise_steps.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
 #include "kernels/views.h"
@@ -27,7 +27,8 @@ struct Sequence {
 // linspace: (start, end, steps, dtype, …) or (start, end, steps, out)
 std::optional<Sequence> ParseSequence(const OpCall& call) {
   Sequence sequence{.out = call.OutputTensor(0)};
-  if (sequence.out == nullptr || call.inputs.empty()) {
+  if (!IsSequence(call) || sequence.out == nullptr || call.inputs.empty() ||
+      !IsKernelType(sequence.out->dtype) || !IsContiguous(*sequence.out)) {
     return std::nullopt;
   }
   const auto number = [&](std::size_t i) { return call.inputs[i].AsNumber<double>(0); };
@@ -49,42 +50,39 @@ std::optional<Sequence> ParseSequence(const OpCall& call) {
   return sequence;
 }
 
-// The tensors that a fill sets, and to what.
-struct Fill {
-  std::vector<const TensorDesc*> tensors;
-  Value value = Value{std::int64_t{0}};
-};
-
-std::optional<Fill> ParseFill(const OpCall& call) {
-  Fill fill;
-  if (call.name == "aten::_foreach_zero_") {
-    fill.tensors = TensorsIn(call.inputs);
-  } else if (const TensorDesc* self = call.InputTensor(0)) {
-    fill.tensors = {self};
-  }
-  if (call.name == "aten::fill_") {
-    // A tensor as the value is a copy (copy.cc).
-    if (call.inputs.size() < 2 || call.inputs[1].AsTensor() != nullptr || call.inputs[1].IsNone()) {
-      return std::nullopt;
-    }
-    fill.value = call.inputs[1];
-  }
-  if (call.name == "aten::scalar_tensor") {
-    const bool known = call.OutputTensor(0) != nullptr && IsNumber(Argument(call, 0));
-    return known ? std::optional(Fill{{call.OutputTensor(0)}, call.inputs[0]}) : std::nullopt;
-  }
-  return fill.tensors.empty() ? std::nullopt : std::optional(fill);
-}
-
 ElementwiseCall AsCall(const TensorDesc& tensor, const Value& value) {
   ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &tensor};
   call.operands[0] = ElementwiseCall::Number(value, 0);
   return call;
 }
 
-Result<Launch> LowerFill(const TensorDesc& tensor, const Value& value,
-                         const LowerContext& context) {
-  const ElementwiseCall call = AsCall(tensor, value);
+std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
+  std::vector<const TensorDesc*> tensors = {call.InputTensor(0)};
+  Value value{std::int64_t{0}};
+  if (call.name == "aten::_foreach_zero_") {
+    tensors = TensorsIn(call.inputs);
+  } else if (call.name == "aten::fill_") {
+    // A tensor as the value is a copy (copy.cc).
+    if (call.inputs.size() < 2 || call.inputs[1].AsTensor() != nullptr || call.inputs[1].IsNone()) {
+      return std::nullopt;
+    }
+    value = call.inputs[1];
+  } else if (call.name == "aten::scalar_tensor") {
+    tensors = {call.OutputTensor(0)};
+    value = Argument(call, 0);
+  }
+  if (IsSequence(call) || tensors.empty() || tensors[0] == nullptr || !IsNumber(value)) {
+    return std::nullopt;
+  }
+  ElementwiseSteps fill;
+  for (const TensorDesc* tensor : tensors) {
+    fill.calls.push_back(AsCall(*tensor, value));
+  }
+  return fill;
+}
+
+Result<Launch> LowerFill(const ElementwiseCall& call, const LowerContext& context) {
+  const TensorDesc& tensor = *call.result;
   const std::optional<IndexSpace> space = SpaceOf(call);
   if (!space || !space->IsLinear(1)) {
     return LowerElementwise(call, context);
@@ -101,29 +99,28 @@ Result<Launch> LowerFill(const TensorDesc& tensor, const Value& value,
   return Launch(std::move(fill));
 }
 
-Result<Launch> LowerSequence(const Sequence& sequence, const LowerContext& context) {
-  REPRISE_ASSIGN(Buffer * out, BufferOf(*sequence.out, context));
-  const std::int64_t count = ElementCount(sequence.out->shape);
-  DeviceKernel kernel{.program = "fill.cl"};
-  kernel.options = TypeOption("T", sequence.out->dtype);
-  kernel.args = {out, sequence.out->offset, count};
-  const auto add = [&](const char* entry, auto start, auto step) {
-    kernel.entry = entry;
-    kernel.args.emplace_back(start);
-    kernel.args.emplace_back(step);
+void LowerFills(const ElementwiseSteps& fill, RowLowering& rows) {
+  for (const ElementwiseCall& call : fill.calls) {
+    rows.Append(LowerFill(call, rows.context()));
+  }
+}
+
+void LowerSequence(const Sequence& sequence, RowLowering& rows) {
+  const std::int64_t count = Count(*sequence.out);
+  const auto launch = [&](const char* entry, auto start, auto step) {
+    rows.LaunchItems(entry, count, rows.Write(*sequence.out), count, start, step);
   };
+  rows.UseTypes({{"T", sequence.out->dtype}}, DType::kFloat32);
   const bool whole =
       sequence.start == std::floor(sequence.start) && sequence.step == std::floor(sequence.step);
   if (IsIntegral(sequence.out->dtype) && whole) {
-    add("sequence_integer", static_cast<std::int64_t>(sequence.start),
-        static_cast<std::int64_t>(sequence.step));
-  } else if (sequence.out->dtype == DType::kFloat64 && context.device.fp64) {
-    add("sequence_double", sequence.start, sequence.step);
+    launch("sequence_integer", static_cast<std::int64_t>(sequence.start),
+           static_cast<std::int64_t>(sequence.step));
+  } else if (sequence.out->dtype == DType::kFloat64 && rows.device().fp64) {
+    launch("sequence_double", sequence.start, sequence.step);
   } else {
-    add("sequence_real", static_cast<float>(sequence.start), static_cast<float>(sequence.step));
+    launch("sequence_real", static_cast<float>(sequence.start), static_cast<float>(sequence.step));
   }
-  SetItemsLaunch(kernel, count, context.device);
-  return Launch(std::move(kernel));
 }
 
 Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
@@ -134,70 +131,7 @@ Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
   return {};
 }
 
-class FillKernel : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "fill"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    if (IsSequence(call)) {
-      const std::optional<Sequence> sequence = ParseSequence(call);
-      return sequence && IsKernelType(sequence->out->dtype) && IsContiguous(*sequence->out);
-    }
-    const std::optional<Fill> fill = ParseFill(call);
-    if (!fill) {
-      return false;
-    }
-    for (const TensorDesc* tensor : fill->tensors) {
-      if (!CanRun(AsCall(*tensor, fill->value))) {
-        return false;
-      }
-    }
-    return true;
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    if (IsSequence(call)) {
-      const std::optional<Sequence> sequence = ParseSequence(call);
-      return sequence ? RunSequence(*sequence, memory) : Unsupported(call);
-    }
-    const std::optional<Fill> fill = ParseFill(call);
-    if (!fill) {
-      return Unsupported(call);
-    }
-    for (const TensorDesc* tensor : fill->tensors) {
-      REPRISE_TRY(RunElementwise(AsCall(*tensor, fill->value), memory, /*exact=*/false));
-    }
-    return {};
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    std::vector<Launch> launches;
-    if (IsSequence(call)) {
-      const std::optional<Sequence> sequence = ParseSequence(call);
-      if (!sequence) {
-        return tl::unexpected(Unsupported(call).error());
-      }
-      REPRISE_ASSIGN(Launch launch, LowerSequence(*sequence, context));
-      launches.push_back(std::move(launch));
-      return launches;
-    }
-    const std::optional<Fill> fill = ParseFill(call);
-    if (!fill) {
-      return tl::unexpected(Unsupported(call).error());
-    }
-    for (const TensorDesc* tensor : fill->tensors) {
-      REPRISE_ASSIGN(Launch launch, LowerFill(*tensor, fill->value, context));
-      launches.push_back(std::move(launch));
-    }
-    return launches;
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static Status Unsupported(const OpCall& call) {
-    return UsageError(call.name + ": not a fill that is supported");
-  }
-};
-
-std::vector<OpCall> FillKernel::Samples() const {
+std::vector<OpCall> FillSamples() {
   using samples::Double;
   using samples::Int;
   using samples::None;
@@ -236,6 +170,11 @@ std::vector<OpCall> FillKernel::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeFill() { return std::make_unique<FillKernel>(); }
+std::unique_ptr<Kernel> MakeFill() {
+  return MakeParsedKernel(
+      {"fill", "fill.cl", FillSamples},
+      CallForm<Sequence>{ParseSequence, RunSequence, LowerSequence},
+      CallForm<ElementwiseSteps>{ParseRunnable<ParseFill>, ReferenceSteps, LowerFills, RunSteps});
+}
 
 }  // namespace reprise

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -39,53 +39,45 @@ std::optional<TriangleCall> ParseTriangle(const OpCall& call) {
   return p;
 }
 
-class Triangle final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "triangle"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseTriangle(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const TriangleCall p = *ParseTriangle(call);
-    REPRISE_ASSIGN(Bits values, ReadBits(*p.self, memory));
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      const auto at = static_cast<std::int64_t>(k);
-      if (!p.Keeps(at / p.n % p.m, at % p.n)) {
-        values[k] = 0;
-      }
+Status ReferenceTriangle(const TriangleCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(Bits values, ReadBits(*p.self, memory));
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const auto at = static_cast<std::int64_t>(k);
+    if (!p.Keeps(at / p.n % p.m, at % p.n)) {
+      values[k] = 0;
     }
-    return WriteBits(*p.out, memory, values);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const TriangleCall p = *ParseTriangle(call);
-    RowLowering rows(context, "triangle.cl");
-    rows.UseBits(p.self->dtype, DType::kInt64);
-    REPRISE_ASSIGN(const DenseOperand self, rows.Read(*p.self));
-    REPRISE_ASSIGN(const DenseOperand out, rows.Write(*p.out));
-    rows.LaunchItems("triangle", p.batch * p.m, self, out, p.batch, p.m, p.n, p.diagonal, p.upper);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Int;
-    std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kBool}) {
-      samples::SampleTensors t;
-      const TensorDesc self = t.Strided(dtype, {3, 7, 5}, {35, 1, 7}, 2);
-      const TensorDesc out = t.Tensor(dtype, {3, 7, 5});
-      for (const std::int64_t diagonal : {0, 2, -3, 9, -9}) {
-        calls.push_back({"aten::tril", {{self}, Int(diagonal)}, {{out}}});
-        calls.push_back({"aten::triu", {{self}, Int(diagonal)}, {{out}}});
-      }
-      calls.push_back({"aten::tril_", {{self}, Int(-1)}, {{self}}});
-      calls.push_back({"aten::triu_", {{out}, Int(1)}, {{out}}});
+  return WriteBits(*p.out, memory, values);
+}
+
+void LowerTriangle(const TriangleCall& p, RowLowering& rows) {
+  rows.UseBits(p.self->dtype, DType::kInt64);
+  rows.LaunchItems("triangle", p.batch * p.m, rows.Read(*p.self), rows.Write(*p.out), p.batch, p.m,
+                   p.n, p.diagonal, p.upper);
+}
+
+std::vector<OpCall> TriangleSamples() {
+  using samples::Int;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kBool}) {
+    samples::SampleTensors t;
+    const TensorDesc self = t.Strided(dtype, {3, 7, 5}, {35, 1, 7}, 2);
+    const TensorDesc out = t.Tensor(dtype, {3, 7, 5});
+    for (const std::int64_t diagonal : {0, 2, -3, 9, -9}) {
+      calls.push_back({"aten::tril", {{self}, Int(diagonal)}, {{out}}});
+      calls.push_back({"aten::triu", {{self}, Int(diagonal)}, {{out}}});
     }
-    return calls;
+    calls.push_back({"aten::tril_", {{self}, Int(-1)}, {{self}}});
+    calls.push_back({"aten::triu_", {{out}, Int(1)}, {{out}}});
   }
-};
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeTriangle() { return std::make_unique<Triangle>(); }
+std::unique_ptr<Kernel> MakeTriangle() {
+  return MakeParsedKernel({"triangle", "triangle.cl", TriangleSamples},
+                          CallForm<TriangleCall>{ParseTriangle, ReferenceTriangle, LowerTriangle});
+}
 
 }  // namespace reprise

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -77,94 +77,74 @@ std::optional<EdgePadCall> ParseEdgePad(const OpCall& call) {
   return fits ? std::optional(p) : std::nullopt;
 }
 
-class EdgePad final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "edge_pad"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseEdgePad(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const EdgePadCall p = *ParseEdgePad(call);
-    REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
-    const TensorDesc& target = p.backward ? *p.in : *p.out;
-    Doubles to(static_cast<std::size_t>(Count(target)), 0);
-    const auto& [depth, height, width] = p.out_size;
-    for (std::int64_t row = 0; row < p.planes * depth * height; ++row) {
-      const std::int64_t z = p.InputOf(0, row / height % depth);
-      const std::int64_t y = p.InputOf(1, row % height);
-      const std::int64_t line = (row / height / depth * p.in_size[0] + z) * p.in_size[1] + y;
-      for (std::int64_t x = 0; x < width; ++x) {
-        const auto in = static_cast<std::size_t>(line * p.in_size[2] + p.InputOf(2, x));
-        const auto out = static_cast<std::size_t>(row * width + x);
-        to[p.backward ? in : out] += from[p.backward ? out : in];
-      }
+Status ReferenceEdgePad(const EdgePadCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
+  const TensorDesc& target = p.backward ? *p.in : *p.out;
+  Doubles to(static_cast<std::size_t>(Count(target)), 0);
+  const auto& [depth, height, width] = p.out_size;
+  for (std::int64_t row = 0; row < p.planes * depth * height; ++row) {
+    const std::int64_t z = p.InputOf(0, row / height % depth);
+    const std::int64_t y = p.InputOf(1, row % height);
+    const std::int64_t line = (row / height / depth * p.in_size[0] + z) * p.in_size[1] + y;
+    for (std::int64_t x = 0; x < width; ++x) {
+      const auto in = static_cast<std::size_t>(line * p.in_size[2] + p.InputOf(2, x));
+      const auto out = static_cast<std::size_t>(row * width + x);
+      to[p.backward ? in : out] += from[p.backward ? out : in];
     }
-    return WriteDoubles(target, memory, to);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const EdgePadCall p = *ParseEdgePad(call);
-    RowLowering rows(context, "edge_pad.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype)));
-    DenseOperand in;
-    DenseOperand out;
-    if (p.backward) {
-      REPRISE_ASSIGN(in, rows.Write(*p.in));
-      REPRISE_ASSIGN(out, rows.Read(*p.out));
-    } else {
-      REPRISE_ASSIGN(in, rows.Read(*p.in));
-      REPRISE_ASSIGN(out, rows.Write(*p.out));
-    }
-    const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0] * p.out_size[1];
-    rows.LaunchItems(p.backward ? "pad_grad" : "pad", items, in, out, p.planes, p.in_size[0],
-                     p.in_size[1], p.in_size[2], p.out_size[0], p.out_size[1], p.out_size[2],
-                     p.before[0], p.before[1], p.before[2], p.reflect);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
+  return WriteDoubles(target, memory, to);
+}
+
+void LowerEdgePad(const EdgePadCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype));
+  const DenseOperand in = rows.ReadOrWrite(*p.in, p.backward);
+  const DenseOperand out = rows.ReadOrWrite(*p.out, !p.backward);
+  const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0] * p.out_size[1];
+  rows.LaunchItems(p.backward ? "pad_grad" : "pad", items, in, out, p.planes, p.in_size[0],
+                   p.in_size[1], p.in_size[2], p.out_size[0], p.out_size[1], p.out_size[2],
+                   p.before[0], p.before[1], p.before[2], p.reflect);
+}
 
 // The operator of that many dimensions and its backward.
-void AddSample(std::vector<OpCall>& calls, const std::string& kind, const TensorDesc& in,
-               const std::vector<std::int64_t>& pad) {
-  samples::SampleTensors more;
-  for (int i = 0; i < 4; ++i) {  // storages of their own
-    static_cast<void>(more.Tensor(in.dtype, {}));
-  }
+void AddSample(std::vector<OpCall>& calls, const std::string& kind, samples::SampleTensors& t,
+               const TensorDesc& in, const std::vector<std::int64_t>& pad) {
   Dims shape = in.shape;
   for (std::size_t k = 0; k < pad.size() / 2; ++k) {
     shape[shape.size() - 1 - k] += pad[2 * k] + pad[2 * k + 1];
   }
   const std::string name = "aten::" + kind + "_pad" + std::to_string(pad.size() / 2) + "d";
-  const Value out{more.Tensor(in.dtype, shape)};
-  const Value grad{more.Tensor(in.dtype, in.shape)};
+  const Value out{t.Tensor(in.dtype, shape)};
+  const Value grad{t.Tensor(in.dtype, in.shape)};
   calls.push_back({name, {Value{in}, samples::Ints(pad)}, {out}});
   calls.push_back({name + "_backward", {out, Value{in}, samples::Ints(pad)}, {grad}});
 }
 
-std::vector<OpCall> EdgePad::Samples() const {
+std::vector<OpCall> EdgePadSamples() {
   using enum DType;
   std::vector<OpCall> calls;
   for (const std::string kind : {"reflection", "replication"}) {
     for (const DType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       samples::SampleTensors t;
-      AddSample(calls, kind, t.Tensor(dtype, {2, 3, 5, 7}), {1, 2, 3, 4});
+      AddSample(calls, kind, t, t.Tensor(dtype, {2, 3, 5, 7}), {1, 2, 3, 4});
     }
     samples::SampleTensors t;
-    AddSample(calls, kind, t.Strided(kFloat32, {2, 3, 5, 7}, {105, 1, 21, 3}), {6, 0, 0, 1});
-    AddSample(calls, kind, t.Tensor(kFloat32, {3, 4, 2}), {1, 1, 0, 0});
-    AddSample(calls, kind, t.Tensor(kFloat32, {2, 3, 9}), {4, 8});
-    AddSample(calls, kind, t.Tensor(kFloat32, {2, 1}), {0, 0});
-    AddSample(calls, kind, t.Tensor(kFloat32, {0, 3, 4}), {1, 1});
-    AddSample(calls, kind, t.Tensor(kFloat32, {2, 2, 3, 4, 5}), {1, 2, 0, 1, 2, 1});
+    AddSample(calls, kind, t, t.Strided(kFloat32, {2, 3, 5, 7}, {105, 1, 21, 3}), {6, 0, 0, 1});
+    AddSample(calls, kind, t, t.Tensor(kFloat32, {3, 4, 2}), {1, 1, 0, 0});
+    AddSample(calls, kind, t, t.Tensor(kFloat32, {2, 3, 9}), {4, 8});
+    AddSample(calls, kind, t, t.Tensor(kFloat32, {2, 1}), {0, 0});
+    AddSample(calls, kind, t, t.Tensor(kFloat32, {0, 3, 4}), {1, 1});
+    AddSample(calls, kind, t, t.Tensor(kFloat32, {2, 2, 3, 4, 5}), {1, 2, 0, 1, 2, 1});
   }
   samples::SampleTensors t;  // further out than the input is wide
-  AddSample(calls, "replication", t.Tensor(kFloat32, {2, 1, 3}), {5, 4, 2, 0});
+  AddSample(calls, "replication", t, t.Tensor(kFloat32, {2, 1, 3}), {5, 4, 2, 0});
   return calls;
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeEdgePad() { return std::make_unique<EdgePad>(); }
+std::unique_ptr<Kernel> MakeEdgePad() {
+  return MakeParsedKernel({"edge_pad", "edge_pad.cl", EdgePadSamples},
+                          CallForm<EdgePadCall>{ParseEdgePad, ReferenceEdgePad, LowerEdgePad});
+}
 
 }  // namespace reprise

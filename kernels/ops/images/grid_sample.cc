@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -135,20 +135,7 @@ std::array<Tap, 4> TapsOf(const GridSampleCall& p, double grid_x, double grid_y)
   return taps;
 }
 
-class GridSample final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "grid_sample"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseGridSample(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
-
-Status GridSample::Reference(const OpCall& call, const HostBindings& memory) const {
-  const GridSampleCall p = *ParseGridSample(call);
+Status ReferenceGridSample(const GridSampleCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles image, ReadDoubles(*p.image, memory));
   REPRISE_ASSIGN(const Doubles grid, ReadDoubles(*p.grid, memory));
   Doubles out(static_cast<std::size_t>(Count(*p.out)), 0);
@@ -184,13 +171,10 @@ Status GridSample::Reference(const OpCall& call, const HostBindings& memory) con
   return WriteDoublesIf(p.grid_grad, memory, grid_grad);
 }
 
-Result<std::vector<Launch>> GridSample::LowerToDevice(const OpCall& call,
-                                                      const LowerContext& context) const {
-  const GridSampleCall p = *ParseGridSample(call);
-  RowLowering rows(context, "grid_sample.cl");
+void LowerGridSample(const GridSampleCall& p, RowLowering& rows) {
   const DType accumulator = AccumulatorOf(p.image->dtype);
-  REPRISE_TRY(rows.UseTypes({{"X", p.image->dtype}}, accumulator));
-  REPRISE_ASSIGN(const DenseOperand grid, rows.Read(*p.grid));
+  rows.UseTypes({{"X", p.image->dtype}}, accumulator);
+  const DenseOperand grid = rows.Read(*p.grid);
   const std::int64_t points = p.images * p.out_height * p.out_width;
   const auto launch = [&](const char* entry, std::int64_t items, const auto&... operands) {
     rows.LaunchItems(entry, items, operands..., p.images, p.channels, p.height, p.width,
@@ -198,26 +182,25 @@ Result<std::vector<Launch>> GridSample::LowerToDevice(const OpCall& call,
                      p.corners);
   };
   if (!p.backward) {
-    REPRISE_ASSIGN(const DenseOperand image, rows.Read(*p.image));
-    REPRISE_ASSIGN(const DenseOperand out, rows.Write(*p.out));
+    const DenseOperand image = rows.Read(*p.image);
+    const DenseOperand out = rows.Write(*p.out);
     launch("sample", points, image, grid, out);
-    return std::move(rows).Take();
+    return;
   }
-  REPRISE_ASSIGN(const DenseOperand grad, rows.Read(*p.out));
+  const DenseOperand grad = rows.Read(*p.out);
   if (p.image_grad != nullptr) {
-    REPRISE_ASSIGN(const DenseOperand sums, rows.Scratch(Count(*p.image) * SizeOf(accumulator)));
-    REPRISE_ASSIGN(const DenseOperand to, rows.Write(*p.image_grad));
+    const DenseOperand sums = rows.Scratch(Count(*p.image) * SizeOf(accumulator));
+    const DenseOperand to = rows.Write(*p.image_grad);
     launch("image_grad", p.images * p.channels, grid, grad, sums, to);
   }
   if (p.grid_grad != nullptr) {
-    REPRISE_ASSIGN(const DenseOperand image, rows.Read(*p.image));
-    REPRISE_ASSIGN(const DenseOperand to, rows.Write(*p.grid_grad));
+    const DenseOperand image = rows.Read(*p.image);
+    const DenseOperand to = rows.Write(*p.grid_grad);
     launch("grid_grad", points, image, grid, grad, to);
   }
-  return std::move(rows).Take();
 }
 
-std::vector<OpCall> GridSample::Samples() const {
+std::vector<OpCall> GridSampleSamples() {
   using enum DType;
   using samples::Bool;
   using samples::Int;
@@ -259,6 +242,10 @@ std::vector<OpCall> GridSample::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeGridSample() { return std::make_unique<GridSample>(); }
+std::unique_ptr<Kernel> MakeGridSample() {
+  return MakeParsedKernel(
+      {"grid_sample", "grid_sample.cl", GridSampleSamples},
+      CallForm<GridSampleCall>{ParseGridSample, ReferenceGridSample, LowerGridSample});
+}
 
 }  // namespace reprise

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/device_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/images/pool_call.h"
 #include "kernels/ops/images/pool_host.h"
 #include "kernels/tensor_access.h"
@@ -153,58 +153,7 @@ PoolArgs MakeArgs(const PoolCall& p) {
   return args;
 }
 
-class PoolKernel : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "pool"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParsePool(call).has_value();
-  }
-
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const auto p = ParsePool(call);
-    return p ? Run(*p, memory)
-             : UsageError(call.name + ": arguments that the pool kernel does not take");
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    if (const auto p = ParsePool(call)) {
-      REPRISE_ASSIGN(const bool done, RunPoolOnHost(*p, memory));
-      if (done) {
-        return {};
-      }
-    }
-    return Reference(call, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const auto p = ParsePool(call);
-    if (!p || !DeviceHasType(p->input.tensor->dtype, context.device)) {
-      return UsageError(call.name + ": arguments that the pool kernel does not take");
-    }
-    const bool max = p->kind == PoolCall::Kind::kMax;
-    const bool f64 = p->input.tensor->dtype == DType::kFloat64;
-    DeviceKernel launch;
-    launch.program = "pool.cl";
-    launch.entry = std::string(max ? "pool_max" : "pool_average") + (p->backward ? "_grad" : "");
-    launch.options = std::string(f64 ? "-DACC_NAME=float64" : "-DACC_NAME=float32") +
-                     " -DV=4 -DL=1" + TypeOption("T", p->input.tensor->dtype);
-    for (const PoolTensor* t : {&p->input, &p->output, &p->index}) {
-      if (t->tensor != nullptr) {
-        REPRISE_ASSIGN(Buffer * buffer, BufferOf(*t->tensor, context));
-        launch.args.emplace_back(buffer);
-      }
-    }
-    launch.args.push_back(StructArg(MakeArgs(*p)));
-    const PoolTensor& written = p->backward ? p->input : p->output;
-    SetItemsLaunch(launch, ElementCount(written.tensor->shape), context.device);
-    return std::vector<Launch>{std::move(launch)};
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override { return PoolSamples(); }
-
- private:
-  static Status Run(const PoolCall& p, const HostBindings& memory);
-};
-
-Status PoolKernel::Run(const PoolCall& p, const HostBindings& memory) {
+Status ReferencePool(const PoolCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor in, HostTensor::Bind(*p.input.tensor, memory));
   REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*p.output.tensor, memory));
   const TensorDesc* index = p.index.tensor != nullptr ? p.index.tensor : p.output.tensor;
@@ -222,8 +171,33 @@ Status PoolKernel::Run(const PoolCall& p, const HostBindings& memory) {
   return {};
 }
 
+Status RunOnHost(const PoolCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const bool done, RunPoolOnHost(p, memory));
+  return done ? Status() : ReferencePool(p, memory);
+}
+
+void LowerPool(const PoolCall& p, RowLowering& rows) {
+  const bool max = p.kind == PoolCall::Kind::kMax;
+  const std::string entry =
+      std::string(max ? "pool_max" : "pool_average") + (p.backward ? "_grad" : "");
+  const std::int64_t items = Count(*(p.backward ? p.input : p.output).tensor);
+  rows.UseTypes({{"T", p.input.tensor->dtype}}, AccumulatorOf(p.input.tensor->dtype));
+  const auto launch = [&](auto... index) {
+    rows.LaunchItems(entry.c_str(), items, rows.BufferFor(*p.input.tensor),
+                     rows.BufferFor(*p.output.tensor), index..., StructArg(MakeArgs(p)));
+  };
+  if (max) {
+    launch(rows.BufferFor(*p.index.tensor));
+  } else {
+    launch();
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Kernel> MakePool() { return std::make_unique<PoolKernel>(); }
+std::unique_ptr<Kernel> MakePool() {
+  return MakeParsedKernel({"pool", "pool.cl", PoolSamples},
+                          CallForm<PoolCall>{ParsePool, ReferencePool, LowerPool, RunOnHost});
+}
 
 }  // namespace reprise

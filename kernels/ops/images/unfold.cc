@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -73,60 +73,41 @@ std::optional<UnfoldCall> ParseUnfold(const OpCall& call) {
   return fits ? std::optional(p) : std::nullopt;
 }
 
-class Unfold final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "unfold"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseUnfold(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const UnfoldCall p = *ParseUnfold(call);
-    REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.fold ? *p.columns : *p.image, memory));
-    const TensorDesc& target = p.fold ? *p.image : *p.columns;
-    Doubles to(static_cast<std::size_t>(Count(target)), 0);
-    const std::int64_t taps = p.kernel[0] * p.kernel[1];
-    for (std::int64_t row = 0; row < p.planes * taps * p.windows[0]; ++row) {
-      const std::int64_t tap = row / p.windows[0] % taps;
-      const std::int64_t plane = row / p.windows[0] / taps;
-      const std::int64_t y =
-          row % p.windows[0] * p.stride[0] - p.padding[0] + tap / p.kernel[1] * p.dilation[0];
-      for (std::int64_t ox = 0; ox < p.windows[1]; ++ox) {
-        const std::int64_t x = ox * p.stride[1] - p.padding[1] + tap % p.kernel[1] * p.dilation[1];
-        if (y < 0 || y >= p.size[0] || x < 0 || x >= p.size[1]) {
-          continue;
-        }
-        const auto pixel = static_cast<std::size_t>((plane * p.size[0] + y) * p.size[1] + x);
-        const auto entry = static_cast<std::size_t>(row * p.windows[1] + ox);
-        to[p.fold ? pixel : entry] += from[p.fold ? entry : pixel];
+Status ReferenceUnfold(const UnfoldCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles from, ReadDoubles(p.fold ? *p.columns : *p.image, memory));
+  const TensorDesc& target = p.fold ? *p.image : *p.columns;
+  Doubles to(static_cast<std::size_t>(Count(target)), 0);
+  const std::int64_t taps = p.kernel[0] * p.kernel[1];
+  for (std::int64_t row = 0; row < p.planes * taps * p.windows[0]; ++row) {
+    const std::int64_t tap = row / p.windows[0] % taps;
+    const std::int64_t plane = row / p.windows[0] / taps;
+    const std::int64_t y =
+        row % p.windows[0] * p.stride[0] - p.padding[0] + tap / p.kernel[1] * p.dilation[0];
+    for (std::int64_t ox = 0; ox < p.windows[1]; ++ox) {
+      const std::int64_t x = ox * p.stride[1] - p.padding[1] + tap % p.kernel[1] * p.dilation[1];
+      if (y < 0 || y >= p.size[0] || x < 0 || x >= p.size[1]) {
+        continue;
       }
+      const auto pixel = static_cast<std::size_t>((plane * p.size[0] + y) * p.size[1] + x);
+      const auto entry = static_cast<std::size_t>(row * p.windows[1] + ox);
+      to[p.fold ? pixel : entry] += from[p.fold ? entry : pixel];
     }
-    return WriteDoubles(target, memory, to);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const UnfoldCall p = *ParseUnfold(call);
-    RowLowering rows(context, "unfold.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.image->dtype}}, AccumulatorOf(p.image->dtype)));
-    DenseOperand image;
-    DenseOperand columns;
-    if (p.fold) {
-      REPRISE_ASSIGN(image, rows.Write(*p.image));
-      REPRISE_ASSIGN(columns, rows.Read(*p.columns));
-    } else {
-      REPRISE_ASSIGN(image, rows.Read(*p.image));
-      REPRISE_ASSIGN(columns, rows.Write(*p.columns));
-    }
-    const std::int64_t items =
-        p.fold ? Count(*p.image) : p.planes * p.kernel[0] * p.kernel[1] * p.windows[0];
-    rows.LaunchItems(p.fold ? "fold" : "unfold", items, image, columns, p.planes, p.size[0],
-                     p.size[1], p.kernel[0], p.kernel[1], p.windows[0], p.windows[1], p.stride[0],
-                     p.stride[1], p.padding[0], p.padding[1], p.dilation[0], p.dilation[1]);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
+  return WriteDoubles(target, memory, to);
+}
 
-std::vector<OpCall> Unfold::Samples() const {
+void LowerUnfold(const UnfoldCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.image->dtype}}, AccumulatorOf(p.image->dtype));
+  const DenseOperand image = rows.ReadOrWrite(*p.image, p.fold);
+  const DenseOperand columns = rows.ReadOrWrite(*p.columns, !p.fold);
+  const std::int64_t items =
+      p.fold ? Count(*p.image) : p.planes * p.kernel[0] * p.kernel[1] * p.windows[0];
+  rows.LaunchItems(p.fold ? "fold" : "unfold", items, image, columns, p.planes, p.size[0],
+                   p.size[1], p.kernel[0], p.kernel[1], p.windows[0], p.windows[1], p.stride[0],
+                   p.stride[1], p.padding[0], p.padding[1], p.dilation[0], p.dilation[1]);
+}
+
+std::vector<OpCall> UnfoldSamples() {
   using enum DType;
   using samples::Ints;
   std::vector<OpCall> calls;
@@ -160,6 +141,9 @@ std::vector<OpCall> Unfold::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeUnfold() { return std::make_unique<Unfold>(); }
+std::unique_ptr<Kernel> MakeUnfold() {
+  return MakeParsedKernel({"unfold", "unfold.cl", UnfoldSamples},
+                          CallForm<UnfoldCall>{ParseUnfold, ReferenceUnfold, LowerUnfold});
+}
 
 }  // namespace reprise

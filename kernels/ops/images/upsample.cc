@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -135,57 +135,38 @@ std::optional<UpsampleCall> ParseUpsample(const OpCall& call) {
   return p;
 }
 
-class Upsample final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "upsample"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseUpsample(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const UpsampleCall p = *ParseUpsample(call);
-    REPRISE_ASSIGN(Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
-    const TensorDesc& target = p.backward ? *p.in : *p.out;
-    Doubles to(static_cast<std::size_t>(Count(target)), 0);
-    for (std::int64_t row = 0; row < p.planes * p.out_size[0]; ++row) {
-      const UpsampleTaps y = p.TapsOf(0, row % p.out_size[0]);
-      const std::int64_t plane = row / p.out_size[0] * p.in_size[0];
-      for (std::int64_t ox = 0; ox < p.out_size[1]; ++ox) {
-        const UpsampleTaps x = p.TapsOf(1, ox);
-        const auto out = static_cast<std::size_t>(row * p.out_size[1] + ox);
-        for (std::size_t k = 0; k < y.count * x.count; ++k) {
-          const std::size_t j = k / x.count;
-          const std::size_t i = k % x.count;
-          const auto in = static_cast<std::size_t>((plane + y.at[j]) * p.in_size[1] + x.at[i]);
-          to[p.backward ? in : out] += y.weight[j] * x.weight[i] * from[p.backward ? out : in];
-        }
+Status ReferenceUpsample(const UpsampleCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(Doubles from, ReadDoubles(p.backward ? *p.out : *p.in, memory));
+  const TensorDesc& target = p.backward ? *p.in : *p.out;
+  Doubles to(static_cast<std::size_t>(Count(target)), 0);
+  for (std::int64_t row = 0; row < p.planes * p.out_size[0]; ++row) {
+    const UpsampleTaps y = p.TapsOf(0, row % p.out_size[0]);
+    const std::int64_t plane = row / p.out_size[0] * p.in_size[0];
+    for (std::int64_t ox = 0; ox < p.out_size[1]; ++ox) {
+      const UpsampleTaps x = p.TapsOf(1, ox);
+      const auto out = static_cast<std::size_t>(row * p.out_size[1] + ox);
+      for (std::size_t k = 0; k < y.count * x.count; ++k) {
+        const std::size_t j = k / x.count;
+        const std::size_t i = k % x.count;
+        const auto in = static_cast<std::size_t>((plane + y.at[j]) * p.in_size[1] + x.at[i]);
+        to[p.backward ? in : out] += y.weight[j] * x.weight[i] * from[p.backward ? out : in];
       }
     }
-    return WriteDoubles(target, memory, to);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const UpsampleCall p = *ParseUpsample(call);
-    RowLowering rows(context, "upsample.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype)));
-    DenseOperand in;
-    DenseOperand out;
-    if (p.backward) {
-      REPRISE_ASSIGN(in, rows.Write(*p.in));
-      REPRISE_ASSIGN(out, rows.Read(*p.out));
-    } else {
-      REPRISE_ASSIGN(in, rows.Read(*p.in));
-      REPRISE_ASSIGN(out, rows.Write(*p.out));
-    }
-    const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0];
-    rows.LaunchItems(p.backward ? "resample_grad" : "resample", items, in, out, p.planes,
-                     p.in_size[0], p.in_size[1], p.out_size[0], p.out_size[1], p.factor[0],
-                     p.factor[1], static_cast<std::int32_t>(p.mode), p.corners);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
+  return WriteDoubles(target, memory, to);
+}
 
-std::vector<OpCall> Upsample::Samples() const {
+void LowerUpsample(const UpsampleCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.in->dtype}}, AccumulatorOf(p.in->dtype));
+  const DenseOperand in = rows.ReadOrWrite(*p.in, p.backward);
+  const DenseOperand out = rows.ReadOrWrite(*p.out, !p.backward);
+  const std::int64_t items = p.backward ? Count(*p.in) : p.planes * p.out_size[0];
+  rows.LaunchItems(p.backward ? "resample_grad" : "resample", items, in, out, p.planes,
+                   p.in_size[0], p.in_size[1], p.out_size[0], p.out_size[1], p.factor[0],
+                   p.factor[1], static_cast<std::int32_t>(p.mode), p.corners);
+}
+
+std::vector<OpCall> UpsampleSamples() {
   using samples::Bool;
   using samples::Double;
   using samples::Ints;
@@ -247,6 +228,9 @@ std::vector<OpCall> Upsample::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeUpsample() { return std::make_unique<Upsample>(); }
+std::unique_ptr<Kernel> MakeUpsample() {
+  return MakeParsedKernel({"upsample", "upsample.cl", UpsampleSamples},
+                          CallForm<UpsampleCall>{ParseUpsample, ReferenceUpsample, LowerUpsample});
+}
 
 }  // namespace reprise

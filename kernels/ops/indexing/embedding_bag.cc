@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/indexing/index_rows.h"
+#include "kernels/ops/common/parsed_kernel.h"
+#include "kernels/ops/indexing/indexed.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -103,35 +104,7 @@ Integers StartsOf(const EmbeddingBagCall& p, const Integers& offsets) {
   return starts;
 }
 
-class EmbeddingBag final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "embedding_bag"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseEmbeddingBag(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const EmbeddingBagCall p = *ParseEmbeddingBag(call);
-    return p.backward ? Backward(p, memory) : Forward(p, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const EmbeddingBagCall p = *ParseEmbeddingBag(call);
-    RowLowering rows(context, "embedding_bag.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.table->dtype}, {"I", p.indices->dtype}},
-                              AccumulatorOf(p.table->dtype)));
-    REPRISE_TRY(p.backward ? LowerBackward(p, rows) : LowerForward(p, rows));
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static Status Forward(const EmbeddingBagCall& p, const HostBindings& memory);
-  static Status Backward(const EmbeddingBagCall& p, const HostBindings& memory);
-  static Status LowerForward(const EmbeddingBagCall& p, RowLowering& rows);
-  static Status LowerBackward(const EmbeddingBagCall& p, RowLowering& rows);
-};
-
-Status EmbeddingBag::Forward(const EmbeddingBagCall& p, const HostBindings& memory) {
+Status Forward(const EmbeddingBagCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles table, ReadDoubles(*p.table, memory));
   REPRISE_ASSIGN(const Integers indices, ReadIntegers(*p.indices, memory));
   REPRISE_ASSIGN(const Integers offsets, ReadIntegers(*p.offsets, memory));
@@ -175,7 +148,7 @@ Status EmbeddingBag::Forward(const EmbeddingBagCall& p, const HostBindings& memo
   return p.largest == nullptr ? Status{} : WriteIntegers(*p.largest, memory, largest);
 }
 
-Status EmbeddingBag::Backward(const EmbeddingBagCall& p, const HostBindings& memory) {
+Status Backward(const EmbeddingBagCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles grad, ReadDoubles(*p.bags, memory));
   REPRISE_ASSIGN(const Integers sizes, ReadIntegers(*p.sizes, memory));
   const auto width = static_cast<std::size_t>(p.width());
@@ -208,58 +181,56 @@ Status EmbeddingBag::Backward(const EmbeddingBagCall& p, const HostBindings& mem
   return WriteDoubles(*p.table, memory, table);
 }
 
-Status EmbeddingBag::LowerForward(const EmbeddingBagCall& p, RowLowering& rows) {
-  REPRISE_ASSIGN(const DenseOperand table, rows.Read(*p.table));
-  REPRISE_ASSIGN(const DenseOperand indices, rows.Read(*p.indices));
-  REPRISE_ASSIGN(const DenseOperand offsets, rows.Read(*p.offsets));
-  REPRISE_ASSIGN(const DenseOperand weights, rows.ReadOr(p.weights, table));
-  REPRISE_ASSIGN(const DenseOperand out, rows.Write(*p.bags));
-  REPRISE_ASSIGN(const DenseOperand starts, rows.Scratch((p.count() + 1) * SizeOf(DType::kInt64)));
-  REPRISE_ASSIGN(const DenseOperand largest, rows.WriteOr(p.largest, starts));
-  REPRISE_ASSIGN(const DenseOperand bag_of,
-                 p.bag_of != nullptr ? rows.Update(*p.bag_of) : Result<DenseOperand>(starts));
-  REPRISE_ASSIGN(const DenseOperand sizes, rows.WriteOr(p.sizes, starts));
-  rows.LaunchGroups("bag_starts", 1, offsets, starts, Count(*p.offsets), p.count(), p.n());
+void LowerForward(const EmbeddingBagCall& p, RowLowering& rows) {
+  const DenseOperand table = rows.Read(*p.table);
+  const DenseOperand indices = rows.Read(*p.indices);
+  const DenseOperand weights = rows.ReadOr(p.weights, table);
+  const DenseOperand out = rows.Write(*p.bags);
+  const DenseOperand starts = rows.Scratch((p.count() + 1) * SizeOf(DType::kInt64));
+  const DenseOperand largest = rows.WriteOr(p.largest, starts);
+  const DenseOperand bag_of = rows.UpdateOr(p.bag_of, starts);
+  const DenseOperand sizes = rows.WriteOr(p.sizes, starts);
+  rows.LaunchGroups("bag_starts", 1, rows.Read(*p.offsets), starts, Count(*p.offsets), p.count(),
+                    p.n());
   rows.LaunchItems("bag_forward", Count(*p.bags), table, indices, starts, weights,
                    p.weights != nullptr, out, largest, p.largest != nullptr, p.rows(), p.width(),
                    p.count(), p.mode, p.padding);
   rows.LaunchItems("bag_members", p.count(), indices, starts, bag_of, p.bag_of != nullptr, sizes,
                    p.sizes != nullptr, p.rows(), p.count(), p.padding);
-  return {};
 }
 
-Status EmbeddingBag::LowerBackward(const EmbeddingBagCall& p, RowLowering& rows) {
-  REPRISE_ASSIGN(const DenseOperand grad, rows.Read(*p.bags));
-  REPRISE_ASSIGN(const DenseOperand sizes, rows.Read(*p.sizes));
-  REPRISE_ASSIGN(const DenseOperand table, rows.Write(*p.table));
+void LowerBackward(const EmbeddingBagCall& p, RowLowering& rows) {
+  const DenseOperand grad = rows.Read(*p.bags);
+  const DenseOperand sizes = rows.Read(*p.sizes);
+  const DenseOperand table = rows.Write(*p.table);
   if (p.mode == kMax) {
-    REPRISE_ASSIGN(const DenseOperand largest, rows.Read(*p.largest));
-    rows.LaunchItems("bag_max_grad", p.width(), grad, largest, sizes, table, p.rows(), p.width(),
-                     p.count(), p.padding);
-    return {};
+    rows.LaunchItems("bag_max_grad", p.width(), grad, rows.Read(*p.largest), sizes, table, p.rows(),
+                     p.width(), p.count(), p.padding);
+    return;
   }
-  REPRISE_ASSIGN(const DenseOperand indices, rows.Read(*p.indices));
-  REPRISE_ASSIGN(const DenseOperand bag_of, rows.Read(*p.bag_of));
-  REPRISE_ASSIGN(const DenseOperand weights, rows.ReadOr(p.weights, grad));
-  REPRISE_ASSIGN(const DenseOperand scaled,
-                 rows.Scratch(p.n() * p.width() * SizeOf(p.table->dtype)));
-  rows.LaunchItems("bag_rows_grad", p.n() * p.width(), grad, bag_of, sizes, weights,
-                   p.weights != nullptr, scaled, p.n(), p.width(), p.count(), p.mode);
-  IndexRows job;
+  const DenseOperand indices = rows.Read(*p.indices);
+  const DenseOperand scaled = rows.Scratch(p.n() * p.width() * SizeOf(p.table->dtype));
+  rows.LaunchItems("bag_rows_grad", p.n() * p.width(), grad, rows.Read(*p.bag_of), sizes,
+                   rows.ReadOr(p.weights, grad), p.weights != nullptr, scaled, p.n(), p.width(),
+                   p.count(), p.mode);
+  IndexRows job = IndexedRows(*p.indices, p.rows(), p.width()).Job(rows);
   job.table = table;
   job.rows = scaled;
-  job.index[0] = indices;
-  job.extents[0] = p.rows();
-  job.index_type = p.indices->dtype;
-  job.table_rows = p.rows();
-  job.count = p.n();
-  job.width = p.width();
   job.skip = p.padding;
   job.clear = true;
-  return AppendWriteRows(rows, job, p.table->dtype, IndexWrite::kAdd);
+  AppendWriteRows(rows, job, p.table->dtype, IndexWrite::kAdd);
 }
 
-std::vector<OpCall> EmbeddingBag::Samples() const {
+Status ReferenceEmbeddingBag(const EmbeddingBagCall& p, const HostBindings& memory) {
+  return p.backward ? Backward(p, memory) : Forward(p, memory);
+}
+
+void LowerEmbeddingBag(const EmbeddingBagCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.table->dtype}, {"I", p.indices->dtype}}, AccumulatorOf(p.table->dtype));
+  return p.backward ? LowerBackward(p, rows) : LowerForward(p, rows);
+}
+
+std::vector<OpCall> EmbeddingBagSamples() {
   using samples::Bool;
   using samples::Int;
   using samples::None;
@@ -296,6 +267,10 @@ std::vector<OpCall> EmbeddingBag::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeEmbeddingBag() { return std::make_unique<EmbeddingBag>(); }
+std::unique_ptr<Kernel> MakeEmbeddingBag() {
+  return MakeParsedKernel(
+      {"embedding_bag", "embedding_bag.cl", EmbeddingBagSamples},
+      CallForm<EmbeddingBagCall>{ParseEmbeddingBag, ReferenceEmbeddingBag, LowerEmbeddingBag});
+}
 
 }  // namespace reprise

@@ -26,12 +26,24 @@ void AsBits(DType dtype, Body&& body) {
   }
 }
 
-// Lines of (outer, …, inner) along the middle, which is what a part of the work is.
-struct Line {
-  std::int64_t index, table;  // the first element of each
-};
-Line LineAt(const Around& at, std::int64_t outer) {
-  return {outer * at.count * at.inner, outer * at.extent * at.inner};
+// body(element of the index, element of the table that it names), lines along the middle side by
+// side; `bytes`: what an element takes.
+template <typename Body>
+void ForEachTarget(const Around& at, const Integers& indices, std::size_t bytes, Body&& body) {
+  const std::int64_t line = at.count * at.inner;
+  ParallelFor(at.outer, GrainSize(static_cast<double>(line) * static_cast<double>(bytes)),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t outer = begin; outer < end; ++outer) {
+                  const std::int64_t first = outer * line;
+                  const std::int64_t table = outer * at.extent * at.inner;
+                  for (std::int64_t k = 0, x = 0; k < line; ++k) {
+                    const std::int64_t i =
+                        InRange(indices[static_cast<std::size_t>(first + k)], at.extent);
+                    body(first + k, table + i * at.inner + x);
+                    x = x + 1 == at.inner ? 0 : x + 1;
+                  }
+                }
+              });
 }
 
 }  // namespace
@@ -65,18 +77,8 @@ Status GatherOnHost(const Around& at, const TensorDesc& table, const TensorDesc&
     using T = std::remove_pointer_t<decltype(type)>;
     const T* source = reinterpret_cast<const T*>(First(from));
     T* target = reinterpret_cast<T*>(First(to));
-    const double bytes = static_cast<double>(at.count * at.inner) * (8 + 2 * sizeof(T));
-    ParallelFor(at.outer, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t outer = begin; outer < end; ++outer) {
-        const Line line = LineAt(at, outer);
-        for (std::int64_t k = 0, x = 0; k < at.count * at.inner; ++k) {
-          const std::int64_t i =
-              InRange(indices[static_cast<std::size_t>(line.index + k)], at.extent);
-          target[line.index + k] = source[line.table + i * at.inner + x];
-          x = x + 1 == at.inner ? 0 : x + 1;
-        }
-      }
-    });
+    ForEachTarget(at, indices, 8 + 2 * sizeof(T),
+                  [&](std::int64_t k, std::int64_t place) { target[k] = source[place]; });
   });
   return {};
 }
@@ -133,19 +135,10 @@ Status ScatterOnHost(const Around& at, IndexWrite mode, const TensorDesc& index,
   }
   auto* target = to.As<float>();
   const auto same = static_cast<float>(value);
-  const double bytes = 20.0 * static_cast<double>(at.count * at.inner);
-  ParallelFor(at.outer, GrainSize(bytes), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t outer = begin; outer < end; ++outer) {
-      const Line line = LineAt(at, outer);
-      for (std::int64_t k = 0, x = 0; k < at.count * at.inner; ++k) {
-        const std::int64_t i =
-            InRange(indices[static_cast<std::size_t>(line.index + k)], at.extent);
-        float& place = target[line.table + i * at.inner + x];
-        const float term = from != nullptr ? from[line.index + k] : same;
-        place = mode == IndexWrite::kAdd ? place + term : term;
-        x = x + 1 == at.inner ? 0 : x + 1;
-      }
-    }
+  const bool add = mode == IndexWrite::kAdd;
+  ForEachTarget(at, indices, 20, [&](std::int64_t k, std::int64_t place) {
+    const float term = from != nullptr ? from[k] : same;
+    target[place] = add ? target[place] + term : term;
   });
   return {};
 }

@@ -9,6 +9,16 @@ namespace reprise {
 // out = table[…], as index, index_select and take do it. Both dense, of one dtype.
 [[nodiscard]] Status ReadRowsOnHost(const Indexed& indexed, const TensorDesc& table,
                                     const TensorDesc& out, const HostBindings& memory);
+// The same as a form of calls that several kernels have: tensors of any strides.
+struct IndexReadCall {
+  const TensorDesc* table = nullptr;
+  const TensorDesc* out = nullptr;
+  Indexed indexed;
+};
+[[nodiscard]] Status ReferenceIndexRead(const IndexReadCall& r, const HostBindings& memory);
+[[nodiscard]] Status RunIndexReadOnHost(const IndexReadCall& r, const HostBindings& memory);
+void LowerIndexRead(const IndexReadCall& r, RowLowering& rows);
+
 // out[k] = table[at.Target(k, index[k])]. All dense.
 [[nodiscard]] Status GatherOnHost(const Around& at, const TensorDesc& table,
                                   const TensorDesc& index, const TensorDesc& out,

@@ -51,10 +51,10 @@ void AppendReadRows(RowLowering& rows, const IndexRows& unpadded, DType dtype) {
   }
 }
 
-Status AppendWriteRows(RowLowering& rows, const IndexRows& unpadded, DType dtype, IndexWrite mode) {
+void AppendWriteRows(RowLowering& rows, const IndexRows& unpadded, DType dtype, IndexWrite mode) {
   const IndexRows job = Padded(unpadded);
   rows.UseProgram("index_write.cl");
-  REPRISE_TRY(rows.UseTypes({{"X", dtype}, {"I", job.index_type}}, AccumulatorOf(dtype)));
+  rows.UseTypes({{"X", dtype}, {"I", job.index_type}}, AccumulatorOf(dtype));
   const std::int64_t block = BlockRows(rows, job);
   const std::int64_t groups = job.batch * ((job.table_rows + block - 1) / block);
   const double work = static_cast<double>(job.count * job.width + block * job.width);
@@ -64,7 +64,6 @@ Status AppendWriteRows(RowLowering& rows, const IndexRows& unpadded, DType dtype
                   e[1], e[2], e[3], job.batch, job.table_rows, job.count, job.width, block,
                   job.skip, static_cast<float>(job.alpha), static_cast<std::int32_t>(mode),
                   job.clear);
-  return {};
 }
 
 }  // namespace reprise

@@ -29,7 +29,6 @@ struct IndexRows {
 // rows = table[index]
 void AppendReadRows(RowLowering& rows, const IndexRows& job, DType dtype);
 // table[index] = rows, or += alpha rows. In order: the last of equal indices wins.
-[[nodiscard]] Status AppendWriteRows(RowLowering& rows, const IndexRows& job, DType dtype,
-                                     IndexWrite mode);
+void AppendWriteRows(RowLowering& rows, const IndexRows& job, DType dtype, IndexWrite mode);
 
 }  // namespace reprise

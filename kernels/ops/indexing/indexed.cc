@@ -13,7 +13,7 @@ Result<Integers> Indexed::Positions(const HostBindings& memory) const {
   return positions;
 }
 
-Result<IndexRows> Indexed::Job(RowLowering& rows) const {
+IndexRows Indexed::Job(RowLowering& rows) const {
   IndexRows job;
   job.batch = batch;
   job.table_rows = table_rows;
@@ -22,7 +22,7 @@ Result<IndexRows> Indexed::Job(RowLowering& rows) const {
   job.indices = indices.size();
   job.index_type = indices.front()->dtype;
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    REPRISE_ASSIGN(job.index.at(i), rows.Read(*indices[i]));
+    job.index.at(i) = rows.Read(*indices[i]);
     job.extents.at(i) = extents[i];
   }
   return job;
@@ -85,6 +85,18 @@ std::optional<Indexed> IndexedDim(const TensorDesc& self, const Value& dim,
     indexed.batch *= d < *at ? self.shape[i] : 1;
     indexed.width *= d > *at ? self.shape[i] : 1;
     indexed.rows_shape[i] = d == *at ? indexed.count : self.shape[i];
+  }
+  return indexed;
+}
+
+Indexed IndexedRows(const TensorDesc& index, std::int64_t table_rows, std::int64_t width) {
+  Indexed indexed{.indices = {&index}, .extents = {table_rows}};
+  indexed.table_rows = table_rows;
+  indexed.count = Count(index);
+  indexed.width = width;
+  indexed.rows_shape = index.shape;
+  if (width != 1) {
+    indexed.rows_shape.push_back(width);
   }
   return indexed;
 }

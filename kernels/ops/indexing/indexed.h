@@ -21,7 +21,7 @@ struct Indexed {
   // The row of the table that each of `count` index elements names.
   [[nodiscard]] Result<Integers> Positions(const HostBindings& memory) const;
   // The indices bound; table and rows are the caller's.
-  [[nodiscard]] Result<IndexRows> Job(RowLowering& rows) const;
+  [[nodiscard]] IndexRows Job(RowLowering& rows) const;
   // Calls body(first element of a selected row, first element of the table's) in order.
   template <typename Body>
   void ForEachRow(const Integers& positions, Body&& body) const {
@@ -40,6 +40,10 @@ struct Indexed {
 // Along one dimension by a one-dimensional (or scalar) index.
 [[nodiscard]] std::optional<Indexed> IndexedDim(const TensorDesc& self, const Value& dim,
                                                 const TensorDesc* index);
+
+// By an index of any shape, of the rows of a matrix (table_rows, width).
+[[nodiscard]] Indexed IndexedRows(const TensorDesc& index, std::int64_t table_rows,
+                                  std::int64_t width);
 
 // gather and scatter: `table` is (outer, extent, inner), `index` (outer, count, inner).
 struct Around {

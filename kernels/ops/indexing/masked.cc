@@ -2,6 +2,7 @@
 // index_write.cl move them.
 #include <algorithm>
 
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/ops/indexing/index_rows.h"
 #include "kernels/ops/indexing/masked_call.h"
@@ -36,29 +37,34 @@ ElementwiseCall FillStep(const MaskedCall& m) {
   return step;
 }
 
+std::optional<MaskedCall> ParseRunnable(const OpCall& call) {
+  auto m = ParseMasked(call);
+  return m && (m->kind != Kind::kFill || CanRun(FillStep(*m))) ? m : std::nullopt;
+}
+
 // The positions of a mask's elements in the table, on the device.
-Result<DenseOperand> FindTrue(RowLowering& rows, const MaskedCall& m, DenseOperand* counts) {
+DenseOperand FindTrue(RowLowering& rows, const MaskedCall& m, DenseOperand* counts) {
   const std::int64_t chunks = std::clamp<std::int64_t>(m.n / kChunk, 1, kMaxChunks);
   rows.UseProgram("masked.cl");
   rows.UseBits(m.kind == Kind::kPositions ? DType::kInt64 : m.table.dtype, m.mask.dtype);
-  REPRISE_ASSIGN(const DenseOperand mask, rows.Read(m.mask));
-  REPRISE_ASSIGN(*counts, rows.Scratch(chunks * SizeOf(DType::kInt64)));
+  const DenseOperand mask = rows.Read(m.mask);
+  *counts = rows.Scratch(chunks * SizeOf(DType::kInt64));
   rows.LaunchItems("count_true", chunks, mask, *counts, m.n, chunks);
   if (m.kind == Kind::kScatter) {
-    REPRISE_ASSIGN(const DenseOperand values, rows.Read(m.rows));
-    REPRISE_ASSIGN(const DenseOperand table, rows.Update(m.table));
-    rows.LaunchItems("put_where_true", chunks, mask, *counts, values, table, m.n, chunks, m.count);
+    const DenseOperand table = rows.Update(m.table);
+    rows.LaunchItems("put_where_true", chunks, mask, *counts, rows.Read(m.rows), table, m.n, chunks,
+                     m.count);
     return table;
   }
   DenseOperand out;
   std::array<std::int64_t, 4> extents = {};
   std::int32_t dims = 0;
   if (m.kind == Kind::kPositions) {
-    REPRISE_ASSIGN(out, rows.Write(m.rows));
+    out = rows.Write(m.rows);
     std::copy(m.mask.shape.begin(), m.mask.shape.end(), extents.begin());
     dims = static_cast<std::int32_t>(m.mask.shape.size());
   } else {
-    REPRISE_ASSIGN(out, rows.Scratch(m.count * SizeOf(DType::kInt64)));
+    out = rows.Scratch(m.count * SizeOf(DType::kInt64));
   }
   rows.LaunchItems("find_true", chunks, mask, *counts, out, m.n, chunks, m.count, dims, extents[0],
                    extents[1], extents[2], extents[3]);
@@ -77,105 +83,83 @@ void Write(const MaskedCall& m, const Integers& positions, const std::vector<T>&
   }
 }
 
-class Masked final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "masked"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const auto m = ParseMasked(call);
-    return m && (m->kind != Kind::kFill || CanRun(FillStep(*m)));
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const MaskedCall m = *ParseMasked(call);
-    if (m.self != nullptr) {
-      REPRISE_ASSIGN(const Bits self, ReadBits(*m.self, memory));
-      REPRISE_TRY(WriteBits(m.table, memory, self));
-    }
-    if (m.kind == Kind::kFill) {
-      return RunElementwise(FillStep(m), memory, /*exact=*/true);
-    }
-    REPRISE_ASSIGN(const Doubles mask, ReadDoubles(m.mask, memory));
-    switch (m.kind) {
-      case Kind::kPositions:
-        return WriteCoordinates(m, Positions(m, mask), memory);
-      case Kind::kRead:
-        return ReadRows(m, Positions(m, mask), memory);
-      case Kind::kScatter:
-        return Scatter(m, mask, memory);
-      default:
-        return WriteRows(m, Positions(m, mask), memory);
+Status WriteCoordinates(const MaskedCall& m, const Integers& positions,
+                        const HostBindings& memory) {
+  const std::size_t dims = m.mask.shape.size();
+  Integers coordinates(positions.size() * dims);
+  for (std::size_t k = 0; k < positions.size(); ++k) {
+    std::int64_t rest = positions[k];
+    for (std::size_t d = dims; d-- > 0;) {
+      coordinates[k * dims + d] = rest % m.mask.shape[d];
+      rest /= m.mask.shape[d];
     }
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+  return WriteIntegers(m.rows, memory, coordinates);
+}
 
- private:
-  static Status WriteCoordinates(const MaskedCall& m, const Integers& positions,
-                                 const HostBindings& memory) {
-    const std::size_t dims = m.mask.shape.size();
-    Integers coordinates(positions.size() * dims);
-    for (std::size_t k = 0; k < positions.size(); ++k) {
-      std::int64_t rest = positions[k];
-      for (std::size_t d = dims; d-- > 0;) {
-        coordinates[k * dims + d] = rest % m.mask.shape[d];
-        rest /= m.mask.shape[d];
-      }
+Status ReadRows(const MaskedCall& m, const Integers& positions, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Bits table, ReadBits(m.table, memory));
+  Bits rows;
+  for (std::int64_t b = 0; b < m.batch; ++b) {
+    for (const std::int64_t position : positions) {
+      const auto at = table.begin() + (b * m.n + position) * m.width;
+      rows.insert(rows.end(), at, at + m.width);
     }
-    return WriteIntegers(m.rows, memory, coordinates);
   }
-  static Status ReadRows(const MaskedCall& m, const Integers& positions,
-                         const HostBindings& memory) {
-    REPRISE_ASSIGN(const Bits table, ReadBits(m.table, memory));
-    Bits rows;
-    for (std::int64_t b = 0; b < m.batch; ++b) {
-      for (const std::int64_t position : positions) {
-        const auto at = table.begin() + (b * m.n + position) * m.width;
-        rows.insert(rows.end(), at, at + m.width);
-      }
-    }
-    return WriteBits(m.rows, memory, rows);
-  }
-  static Status WriteRows(const MaskedCall& m, const Integers& positions,
-                          const HostBindings& memory) {
-    if (IsFloating(m.table.dtype)) {
-      REPRISE_ASSIGN(Doubles table, ReadDoubles(m.table, memory));
-      REPRISE_ASSIGN(const Doubles values, ReadDoubles(m.rows, memory));
-      Write(m, positions, values, table);
-      return WriteDoubles(m.table, memory, table);
-    }
-    REPRISE_ASSIGN(Integers table, ReadIntegers(m.table, memory));
-    REPRISE_ASSIGN(const Integers values, ReadIntegers(m.rows, memory));
+  return WriteBits(m.rows, memory, rows);
+}
+
+Status WriteRows(const MaskedCall& m, const Integers& positions, const HostBindings& memory) {
+  return InKindOf(m.table.dtype, [&](auto* read, auto* write) -> Status {
+    REPRISE_ASSIGN(auto table, read(m.table, memory));
+    REPRISE_ASSIGN(const auto values, read(m.rows, memory));
     Write(m, positions, values, table);
-    return WriteIntegers(m.table, memory, table);
-  }
-  static Status Scatter(const MaskedCall& m, const Doubles& mask, const HostBindings& memory) {
-    REPRISE_ASSIGN(Bits table, ReadBits(m.table, memory));
-    REPRISE_ASSIGN(const Bits values, ReadBits(m.rows, memory));
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      if (mask[i] != 0) {
-        table[i] = values[std::min(k++, values.size() - 1)];
-      }
-    }
-    return WriteBits(m.table, memory, table);
-  }
-};
+    return write(m.table, memory, table);
+  });
+}
 
-Result<std::vector<Launch>> Masked::LowerToDevice(const OpCall& call,
-                                                  const LowerContext& context) const {
-  const MaskedCall m = *ParseMasked(call);
-  RowLowering rows(context, "masked.cl");
+Status Scatter(const MaskedCall& m, const Doubles& mask, const HostBindings& memory) {
+  REPRISE_ASSIGN(Bits table, ReadBits(m.table, memory));
+  REPRISE_ASSIGN(const Bits values, ReadBits(m.rows, memory));
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] != 0) {
+      table[i] = values[std::min(k++, values.size() - 1)];
+    }
+  }
+  return WriteBits(m.table, memory, table);
+}
+
+Status ReferenceMasked(const MaskedCall& m, const HostBindings& memory) {
   if (m.self != nullptr) {
-    REPRISE_TRY(rows.Copy(*m.self, m.table));
+    REPRISE_ASSIGN(const Bits self, ReadBits(*m.self, memory));
+    REPRISE_TRY(WriteBits(m.table, memory, self));
   }
   if (m.kind == Kind::kFill) {
-    REPRISE_ASSIGN(Launch fill, LowerElementwise(FillStep(m), context));
-    std::vector<Launch> launches = std::move(rows).Take();
-    launches.push_back(std::move(fill));
-    return launches;
+    return RunElementwise(FillStep(m), memory, /*exact=*/true);
+  }
+  REPRISE_ASSIGN(const Doubles mask, ReadDoubles(m.mask, memory));
+  switch (m.kind) {
+    case Kind::kPositions:
+      return WriteCoordinates(m, Positions(m, mask), memory);
+    case Kind::kRead:
+      return ReadRows(m, Positions(m, mask), memory);
+    case Kind::kScatter:
+      return Scatter(m, mask, memory);
+    default:
+      return WriteRows(m, Positions(m, mask), memory);
+  }
+}
+
+void LowerMasked(const MaskedCall& m, RowLowering& rows) {
+  if (m.self != nullptr) {
+    rows.Copy(*m.self, m.table);
+  }
+  if (m.kind == Kind::kFill) {
+    return rows.Append(LowerElementwise(FillStep(m), rows.context()));
   }
   DenseOperand counts;
-  REPRISE_ASSIGN(const DenseOperand positions, FindTrue(rows, m, &counts));
+  const DenseOperand positions = FindTrue(rows, m, &counts);
   if (m.kind == Kind::kRead || m.kind == Kind::kWrite) {
     IndexRows job;
     job.index[0] = positions;
@@ -185,22 +169,20 @@ Result<std::vector<Launch>> Masked::LowerToDevice(const OpCall& call,
     job.count = m.count;
     job.width = m.width;
     if (m.kind == Kind::kRead) {
-      REPRISE_ASSIGN(job.table, rows.Read(m.table));
-      REPRISE_ASSIGN(job.rows, rows.Write(m.rows));
+      job.table = rows.Read(m.table);
+      job.rows = rows.Write(m.rows);
       AppendReadRows(rows, job, m.table.dtype);
     } else {
-      REPRISE_ASSIGN(job.table, rows.Update(m.table));
-      REPRISE_ASSIGN(job.rows, rows.Read(m.rows));
-      REPRISE_TRY(AppendWriteRows(rows, job, m.table.dtype,
-                                  m.accumulate ? IndexWrite::kAdd : IndexWrite::kSet));
+      job.table = rows.Update(m.table);
+      job.rows = rows.Read(m.rows);
+      AppendWriteRows(rows, job, m.table.dtype, m.accumulate ? IndexWrite::kAdd : IndexWrite::kSet);
     }
   }
-  return std::move(rows).Take();
 }
 
 // Samples' masks are random: of n elements about half are true, so that counts above and below
 // show what happens to the rest.
-std::vector<OpCall> Masked::Samples() const {
+std::vector<OpCall> MaskedSamples() {
   using samples::Bool;
   using samples::None;
   std::vector<OpCall> calls;
@@ -246,6 +228,9 @@ std::vector<OpCall> Masked::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeMasked() { return std::make_unique<Masked>(); }
+std::unique_ptr<Kernel> MakeMasked() {
+  return MakeParsedKernel({"masked", "masked.cl", MaskedSamples},
+                          CallForm<MaskedCall>{ParseRunnable, ReferenceMasked, LowerMasked});
+}
 
 }  // namespace reprise

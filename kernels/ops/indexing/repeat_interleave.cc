@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/indexing/index_rows.h"
 #include "kernels/samples.h"
 
@@ -79,89 +80,83 @@ Result<Integers> Sources(const RepeatInterleaveCall& p, const HostBindings& memo
   return sources;
 }
 
-class RepeatInterleave final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "repeat_interleave"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseRepeatInterleave(call).has_value();
+Status ReferenceRepeatInterleave(const RepeatInterleaveCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Integers sources, Sources(p, memory));
+  if (p.self == nullptr) {
+    return WriteIntegers(*p.out, memory, sources);
   }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const RepeatInterleaveCall p = *ParseRepeatInterleave(call);
-    REPRISE_ASSIGN(const Integers sources, Sources(p, memory));
-    if (p.self == nullptr) {
-      return WriteIntegers(*p.out, memory, sources);
+  REPRISE_ASSIGN(const Bits self, ReadBits(*p.self, memory));
+  Bits out;
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    for (const std::int64_t source : sources) {
+      const auto at = self.begin() + (b * p.n + std::min(source, p.n - 1)) * p.width;
+      out.insert(out.end(), at, at + p.width);
     }
-    REPRISE_ASSIGN(const Bits self, ReadBits(*p.self, memory));
-    Bits out;
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (const std::int64_t source : sources) {
-        const auto at = self.begin() + (b * p.n + std::min(source, p.n - 1)) * p.width;
-        out.insert(out.end(), at, at + p.width);
-      }
-    }
-    return WriteBits(*p.out, memory, out);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const RepeatInterleaveCall p = *ParseRepeatInterleave(call);
-    RowLowering rows(context, "index_read.cl");
-    const DType elements = p.self == nullptr ? DType::kInt64 : p.self->dtype;
-    rows.UseBits(elements, p.repeats == nullptr ? DType::kInt64 : p.repeats->dtype);
-    DenseOperand sources;
-    if (p.self == nullptr) {
-      REPRISE_ASSIGN(sources, rows.Write(*p.out));
-    } else {
-      REPRISE_ASSIGN(sources, rows.Scratch(p.count * SizeOf(DType::kInt64)));
-    }
-    if (p.repeats != nullptr) {
-      REPRISE_ASSIGN(const DenseOperand repeats, rows.Read(*p.repeats));
-      REPRISE_ASSIGN(const DenseOperand ends, rows.Scratch(p.n * SizeOf(DType::kInt64)));
-      rows.LaunchGroups("repeat_ends", 1, repeats, ends, p.n);
-      rows.LaunchItems("repeat_sources", p.count, ends, sources, p.n, p.count);
-    } else {
-      rows.LaunchItems("repeat_evenly", p.count, sources, p.count, p.times);
-    }
-    if (p.self != nullptr) {
-      IndexRows job;
-      job.batch = p.batch;
-      job.table_rows = p.n;
-      job.count = p.count;
-      job.width = p.width;
-      job.index[0] = sources;
-      job.extents[0] = p.n;
-      REPRISE_ASSIGN(job.table, rows.Read(*p.self));
-      REPRISE_ASSIGN(job.rows, rows.Write(*p.out));
-      AppendReadRows(rows, job, elements);
-    }
-    return std::move(rows).Take();
+  return WriteBits(*p.out, memory, out);
+}
+
+void LowerRepeatInterleave(const RepeatInterleaveCall& p, RowLowering& rows) {
+  const DType elements = p.self == nullptr ? DType::kInt64 : p.self->dtype;
+  rows.UseBits(elements, p.repeats == nullptr ? DType::kInt64 : p.repeats->dtype);
+  DenseOperand sources;
+  if (p.self == nullptr) {
+    sources = rows.Write(*p.out);
+  } else {
+    sources = rows.Scratch(p.count * SizeOf(DType::kInt64));
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Int;
-    using samples::None;
-    std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
-      samples::SampleTensors t;
-      const TensorDesc repeats = t.Tensor(DType::kInt64, {8});
-      const TensorDesc self = t.Tensor(dtype, {8});
-      const TensorDesc matrix = t.Strided(dtype, {3, 8, 5}, {40, 1, 8});
-      calls.push_back(
-          {"aten::repeat_interleave", {{repeats}, None()}, {{t.Tensor(DType::kInt64, {23})}}});
-      calls.push_back({"aten::repeat_interleave",
-                       {{self}, {repeats}, None(), None()},
-                       {{t.Tensor(dtype, {23})}}});
-      calls.push_back({"aten::repeat_interleave",
-                       {{matrix}, {repeats}, Int(1), None()},
-                       {{t.Tensor(dtype, {3, 23, 5})}}});
-      calls.push_back({"aten::repeat_interleave",
-                       {{matrix}, Int(3), Int(-1), None()},
-                       {{t.Tensor(dtype, {3, 8, 15})}}});
-    }
-    return calls;
+  if (p.repeats != nullptr) {
+    const DenseOperand ends = rows.Scratch(p.n * SizeOf(DType::kInt64));
+    rows.LaunchGroups("repeat_ends", 1, rows.Read(*p.repeats), ends, p.n);
+    rows.LaunchItems("repeat_sources", p.count, ends, sources, p.n, p.count);
+  } else {
+    rows.LaunchItems("repeat_evenly", p.count, sources, p.count, p.times);
   }
-};
+  if (p.self != nullptr) {
+    IndexRows job;
+    job.batch = p.batch;
+    job.table_rows = p.n;
+    job.count = p.count;
+    job.width = p.width;
+    job.index[0] = sources;
+    job.extents[0] = p.n;
+    job.table = rows.Read(*p.self);
+    job.rows = rows.Write(*p.out);
+    AppendReadRows(rows, job, elements);
+  }
+}
+
+std::vector<OpCall> RepeatInterleaveSamples() {
+  using samples::Int;
+  using samples::None;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
+    samples::SampleTensors t;
+    const TensorDesc repeats = t.Tensor(DType::kInt64, {8});
+    const TensorDesc self = t.Tensor(dtype, {8});
+    const TensorDesc matrix = t.Strided(dtype, {3, 8, 5}, {40, 1, 8});
+    calls.push_back(
+        {"aten::repeat_interleave", {{repeats}, None()}, {{t.Tensor(DType::kInt64, {23})}}});
+    calls.push_back({"aten::repeat_interleave",
+                     {{self}, {repeats}, None(), None()},
+                     {{t.Tensor(dtype, {23})}}});
+    calls.push_back({"aten::repeat_interleave",
+                     {{matrix}, {repeats}, Int(1), None()},
+                     {{t.Tensor(dtype, {3, 23, 5})}}});
+    calls.push_back({"aten::repeat_interleave",
+                     {{matrix}, Int(3), Int(-1), None()},
+                     {{t.Tensor(dtype, {3, 8, 15})}}});
+  }
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeRepeatInterleave() { return std::make_unique<RepeatInterleave>(); }
+std::unique_ptr<Kernel> MakeRepeatInterleave() {
+  return MakeParsedKernel(
+      {"repeat_interleave", "index_read.cl", RepeatInterleaveSamples},
+      CallForm<RepeatInterleaveCall>{ParseRepeatInterleave, ReferenceRepeatInterleave,
+                                     LowerRepeatInterleave});
+}
 
 }  // namespace reprise

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -66,64 +66,50 @@ Integers Places(const SearchCall& p, const std::vector<T>& boundaries,
   return places;
 }
 
-class Search final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "search"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseSearch(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const SearchCall p = *ParseSearch(call);
-    if (IsFloating(p.values->dtype)) {
-      REPRISE_ASSIGN(const Doubles boundaries, ReadDoubles(*p.boundaries, memory));
-      REPRISE_ASSIGN(const Doubles values, ReadDoubles(*p.values, memory));
-      return WriteIntegers(*p.out, memory, Places(p, boundaries, values));
-    }
-    REPRISE_ASSIGN(const Integers boundaries, ReadIntegers(*p.boundaries, memory));
-    REPRISE_ASSIGN(const Integers values, ReadIntegers(*p.values, memory));
+Status ReferenceSearch(const SearchCall& p, const HostBindings& memory) {
+  return InKindOf(p.values->dtype, [&](auto* read, auto* /*write*/) -> Status {
+    REPRISE_ASSIGN(const auto boundaries, read(*p.boundaries, memory));
+    REPRISE_ASSIGN(const auto values, read(*p.values, memory));
     return WriteIntegers(*p.out, memory, Places(p, boundaries, values));
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const SearchCall p = *ParseSearch(call);
-    RowLowering rows(context, "search.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.values->dtype}, {"Y", p.out->dtype}},
-                              AccumulatorOf(p.values->dtype)));
-    REPRISE_ASSIGN(const DenseOperand boundaries, rows.Read(*p.boundaries));
-    REPRISE_ASSIGN(const DenseOperand values, rows.Read(*p.values));
-    REPRISE_ASSIGN(const DenseOperand out, rows.Write(*p.out));
-    rows.LaunchItems("search", Count(*p.values), boundaries, values, out, p.rows, p.n,
-                     Count(*p.values), p.width, p.right);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Bool;
-    using samples::None;
-    using samples::Text;
-    std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
-      samples::SampleTensors t;
-      const TensorDesc values = t.Strided(dtype, {5, 7}, {1, 5});
-      const TensorDesc row = t.Tensor(dtype, {13});
-      const TensorDesc each = t.Tensor(dtype, {5, 9});
-      const TensorDesc out = t.Tensor(DType::kInt64, {5, 7});
-      const TensorDesc narrow = t.Tensor(DType::kInt32, {5, 7});
-      for (const bool right : {false, true}) {
-        calls.push_back({"aten::bucketize", {{values}, {row}, Bool(false), Bool(right)}, {{out}}});
-        calls.push_back({"aten::searchsorted",
-                         {{each}, {values}, Bool(true), Bool(right), None(), None()},
-                         {{narrow}}});
-      }
+  });
+}
+
+void LowerSearch(const SearchCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.values->dtype}, {"Y", p.out->dtype}}, AccumulatorOf(p.values->dtype));
+  rows.LaunchItems("search", Count(*p.values), rows.Read(*p.boundaries), rows.Read(*p.values),
+                   rows.Write(*p.out), p.rows, p.n, Count(*p.values), p.width, p.right);
+}
+
+std::vector<OpCall> SearchSamples() {
+  using samples::Bool;
+  using samples::None;
+  using samples::Text;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
+    samples::SampleTensors t;
+    const TensorDesc values = t.Strided(dtype, {5, 7}, {1, 5});
+    const TensorDesc row = t.Tensor(dtype, {13});
+    const TensorDesc each = t.Tensor(dtype, {5, 9});
+    const TensorDesc out = t.Tensor(DType::kInt64, {5, 7});
+    const TensorDesc narrow = t.Tensor(DType::kInt32, {5, 7});
+    for (const bool right : {false, true}) {
+      calls.push_back({"aten::bucketize", {{values}, {row}, Bool(false), Bool(right)}, {{out}}});
       calls.push_back({"aten::searchsorted",
-                       {{row}, {values}, Bool(false), Bool(false), Text("right"), None()},
-                       {{out}}});
+                       {{each}, {values}, Bool(true), Bool(right), None(), None()},
+                       {{narrow}}});
     }
-    return calls;
+    calls.push_back({"aten::searchsorted",
+                     {{row}, {values}, Bool(false), Bool(false), Text("right"), None()},
+                     {{out}}});
   }
-};
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeSearch() { return std::make_unique<Search>(); }
+std::unique_ptr<Kernel> MakeSearch() {
+  return MakeParsedKernel({"search", "search.cl", SearchSamples},
+                          CallForm<SearchCall>{ParseSearch, ReferenceSearch, LowerSearch});
+}
 
 }  // namespace reprise

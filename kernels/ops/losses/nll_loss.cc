@@ -6,14 +6,12 @@
 
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/losses/loss_reduction.h"
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
-
-// at::Reduction.
 
 struct NllLossCall {
   const TensorDesc* x = nullptr;  // (images, classes, positions)
@@ -27,8 +25,6 @@ struct NllLossCall {
   std::int32_t reduction = kReduceMean;
   [[nodiscard]] std::int64_t rows() const { return images * positions; }
 };
-
-bool IsNllBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
 bool TypesFit(const NllLossCall& p) {
   if (p.x == nullptr || p.target == nullptr || p.total == nullptr || p.loss == nullptr ||
@@ -46,7 +42,7 @@ bool TypesFit(const NllLossCall& p) {
 // nll_loss_forward(self, target, weight?, reduction, ignore_index) -> (output, total_weight)
 // nll_loss_backward(grad, self, target, weight?, reduction, ignore_index, total_weight)
 std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
-  const bool backward = IsNllBackward(call);
+  const bool backward = call.name.ends_with("_backward");
   const std::size_t first = backward ? 1 : 0;
   NllLossCall p;
   p.x = call.InputTensor(first);
@@ -73,26 +69,6 @@ std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
                     Count(*p.total) == 1 && (p.weight == nullptr || Count(*p.weight) == p.classes);
   return fits ? std::optional(p) : std::nullopt;
 }
-
-class NllLoss final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "nll_loss"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseNllLoss(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsNllBackward(call) ? ReferenceBackward(*ParseNllLoss(call), memory)
-                               : ReferenceForward(*ParseNllLoss(call), memory);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static Status ReferenceForward(const NllLossCall& p, const HostBindings& memory);
-  static Status ReferenceBackward(const NllLossCall& p, const HostBindings& memory);
-};
 
 // body(row, class, index of the prediction) for every row that is not ignored.
 template <typename Body>
@@ -145,23 +121,21 @@ Status Backward(const NllLossCall& p, Gradient& dx, const HostBindings& memory) 
   return {};
 }
 
-Status NllLoss::ReferenceForward(const NllLossCall& p, const HostBindings& memory) {
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
-  return Forward(p, x, memory);
-}
-
-Status NllLoss::ReferenceBackward(const NllLossCall& p, const HostBindings& memory) {
+Status ReferenceNllLoss(const NllLossCall& p, const HostBindings& memory) {
+  if (p.dx == nullptr) {
+    REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
+    return Forward(p, x, memory);
+  }
   Doubles dx(static_cast<std::size_t>(Count(*p.dx)), 0);
   REPRISE_TRY(Backward(p, dx, memory));
   return WriteDoubles(*p.dx, memory, dx);
 }
 
-Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const {
-  const NllLossCall p = *ParseNllLoss(call);
+Status RunNllLossOnHost(const NllLossCall& p, const HostBindings& memory) {
   if (!AreFloats({p.x}) || Count(*p.x) == 0) {
-    return Reference(call, memory);
+    return ReferenceNllLoss(p, memory);
   }
-  if (!IsNllBackward(call)) {
+  if (p.dx == nullptr) {
     REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*p.x, memory));
     return Forward(p, x, memory);
   }
@@ -171,34 +145,24 @@ Status NllLoss::RunOnHost(const OpCall& call, const HostBindings& memory) const 
   return dx.Store(memory);
 }
 
-Result<std::vector<Launch>> NllLoss::LowerToDevice(const OpCall& call,
-                                                   const LowerContext& context) const {
-  const NllLossCall p = *ParseNllLoss(call);
-  RowLowering rows(context, "loss.cl");
-  REPRISE_TRY(
-      rows.UseTypes({{"X", p.x->dtype}, {"I", p.target->dtype}}, AccumulatorOf(p.x->dtype)));
-  REPRISE_ASSIGN(const DenseOperand target, rows.Read(*p.target));
+void LowerNllLoss(const NllLossCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.x->dtype}, {"I", p.target->dtype}}, AccumulatorOf(p.x->dtype));
+  const DenseOperand target = rows.Read(*p.target);
   const bool weighted = p.weight != nullptr;
-  if (IsNllBackward(call)) {
-    REPRISE_ASSIGN(const DenseOperand g, rows.Read(*p.loss));
-    REPRISE_ASSIGN(const DenseOperand weight, rows.ReadOr(p.weight, g));
-    REPRISE_ASSIGN(const DenseOperand total, rows.Read(*p.total));
-    REPRISE_ASSIGN(const DenseOperand dx, rows.Write(*p.dx));
+  if (p.dx != nullptr) {
+    const DenseOperand g = rows.Read(*p.loss);
     rows.LaunchRows("nll_loss_backward", p.images, static_cast<double>(p.classes * p.positions), g,
-                    target, weight, total, dx, p.images, p.classes, p.positions, p.ignore, weighted,
-                    p.reduction);
+                    target, rows.ReadOr(p.weight, g), rows.Read(*p.total), rows.Write(*p.dx),
+                    p.images, p.classes, p.positions, p.ignore, weighted, p.reduction);
   } else {
-    REPRISE_ASSIGN(const DenseOperand x, rows.Read(*p.x));
-    REPRISE_ASSIGN(const DenseOperand weight, rows.ReadOr(p.weight, x));
-    REPRISE_ASSIGN(const DenseOperand loss, rows.Write(*p.loss));
-    REPRISE_ASSIGN(const DenseOperand total, rows.Write(*p.total));
-    rows.LaunchGroups("nll_loss", 1, x, target, weight, loss, total, p.rows(), p.classes,
-                      p.positions, p.ignore, weighted, p.reduction);
+    const DenseOperand x = rows.Read(*p.x);
+    rows.LaunchGroups("nll_loss", 1, x, target, rows.ReadOr(p.weight, x), rows.Write(*p.loss),
+                      rows.Write(*p.total), p.rows(), p.classes, p.positions, p.ignore, weighted,
+                      p.reduction);
   }
-  return std::move(rows).Take();
 }
 
-std::vector<OpCall> NllLoss::Samples() const {
+std::vector<OpCall> NllLossSamples() {
   using samples::Int;
   using samples::None;
   std::vector<OpCall> calls;
@@ -231,6 +195,10 @@ std::vector<OpCall> NllLoss::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeNllLoss() { return std::make_unique<NllLoss>(); }
+std::unique_ptr<Kernel> MakeNllLoss() {
+  return MakeParsedKernel(
+      {"nll_loss", "loss.cl", NllLossSamples},
+      CallForm<NllLossCall>{ParseNllLoss, ReferenceNllLoss, LowerNllLoss, RunNllLossOnHost});
+}
 
 }  // namespace reprise

@@ -6,14 +6,13 @@
 
 #include "core/operator_arguments.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/losses/loss_reduction.h"
 #include "kernels/ops/reductions/reduction_plan.h"
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
-
-// at::Reduction.
 
 // Values as in loss.cl.
 enum class LossKind : std::int32_t {
@@ -117,20 +116,7 @@ double SlopeOf(const PointwiseLossCall& p, double x, double t) {
   }
 }
 
-class PointwiseLoss final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "pointwise_loss"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParsePointwiseLoss(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
-
-Status PointwiseLoss::Reference(const OpCall& call, const HostBindings& memory) const {
-  const PointwiseLossCall p = *ParsePointwiseLoss(call);
+Status ReferencePointwiseLoss(const PointwiseLossCall& p, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
   REPRISE_ASSIGN(const Doubles t, ReadDoubles(p.t, memory));
   REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight ? &*p.weight : nullptr, memory, p.n(), 1));
@@ -155,36 +141,32 @@ Status PointwiseLoss::Reference(const OpCall& call, const HostBindings& memory) 
   return WriteDoubles(*p.y, memory, y);
 }
 
-Result<std::vector<Launch>> PointwiseLoss::LowerToDevice(const OpCall& call,
-                                                         const LowerContext& context) const {
-  const PointwiseLossCall p = *ParsePointwiseLoss(call);
-  RowLowering rows(context, "loss.cl");
+void LowerPointwiseLoss(const PointwiseLossCall& p, RowLowering& rows) {
   const DType accumulator = AccumulatorOf(p.x.dtype);
-  REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"I", DType::kInt64}}, accumulator));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));
-  REPRISE_ASSIGN(const DenseOperand t, rows.Read(p.t));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(p.weight ? &*p.weight : nullptr, x));
-  REPRISE_ASSIGN(const DenseOperand positive, rows.ReadOr(p.positive ? &*p.positive : nullptr, x));
-  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*p.y));
+  rows.UseTypes({{"X", p.x.dtype}, {"I", DType::kInt64}}, accumulator);
+  const DenseOperand x = rows.Read(p.x);
+  const DenseOperand t = rows.Read(p.t);
+  const DenseOperand w = rows.ReadOr(p.weight ? &*p.weight : nullptr, x);
+  const DenseOperand positive = rows.ReadOr(p.positive ? &*p.positive : nullptr, x);
+  const DenseOperand y = rows.Write(*p.y);
   const auto kind = static_cast<std::int32_t>(p.kind);
   const auto parameter = static_cast<float>(p.parameter);
   const bool weighted = p.weight.has_value();
   const bool has_positive = p.positive.has_value();
   if (p.backward) {
-    REPRISE_ASSIGN(const DenseOperand g, rows.Read(*p.g));
     const std::int32_t g_step = Count(*p.g) == 1 ? 0 : 1;
     const std::int64_t count = p.reduction == kReduceMean ? p.n() : 1;
-    rows.LaunchItems("loss_backward", p.n(), g, g_step, x, t, w, y, p.n(), count, kind, parameter,
-                     weighted);
-    return std::move(rows).Take();
+    rows.LaunchItems("loss_backward", p.n(), rows.Read(*p.g), g_step, x, t, w, y, p.n(), count,
+                     kind, parameter, weighted);
+    return;
   }
   if (p.reduction == kReduceNone) {
     rows.LaunchItems("loss_each", p.n(), x, t, w, positive, y, p.n(), kind, parameter, weighted,
                      has_positive);
-    return std::move(rows).Take();
+    return;
   }
   const std::int64_t groups = rows.device().is_cpu ? std::max(1, rows.device().compute_units) : 64;
-  REPRISE_ASSIGN(const DenseOperand sums, rows.Scratch(groups * SizeOf(accumulator)));
+  const DenseOperand sums = rows.Scratch(groups * SizeOf(accumulator));
   rows.LaunchGroups("loss_sums", groups, x, t, w, positive, sums, p.n(), kind, parameter, weighted,
                     has_positive);
   ReductionJob job;
@@ -198,11 +180,10 @@ Result<std::vector<Launch>> PointwiseLoss::LowerToDevice(const OpCall& call,
   if (p.reduction == kReduceMean) {
     job.steps.finish = ReductionFinish::kMean;
   }
-  REPRISE_TRY(AppendReduction(rows, job));
-  return std::move(rows).Take();
+  AppendReduction(rows, job);
 }
 
-std::vector<OpCall> PointwiseLoss::Samples() const {
+std::vector<OpCall> PointwiseLossSamples() {
   using samples::Double;
   using samples::Int;
   using samples::None;
@@ -243,6 +224,10 @@ std::vector<OpCall> PointwiseLoss::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakePointwiseLoss() { return std::make_unique<PointwiseLoss>(); }
+std::unique_ptr<Kernel> MakePointwiseLoss() {
+  return MakeParsedKernel(
+      {"pointwise_loss", "loss.cl", PointwiseLossSamples},
+      CallForm<PointwiseLossCall>{ParsePointwiseLoss, ReferencePointwiseLoss, LowerPointwiseLoss});
+}
 
 }  // namespace reprise

@@ -11,7 +11,7 @@
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/losses/softmax_loops.h"
 #include "kernels/samples.h"
 
@@ -117,73 +117,59 @@ void RunBackwardRow(const float* g, const float* y, float* dx, std::int64_t n, s
   });
 }
 
-class Softmax final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "softmax"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseSoftmax(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const SoftmaxCall p = *ParseSoftmax(call);
-    REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
-    REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
-    Doubles y(x.size());
-    const auto n = static_cast<std::size_t>(p.n);
-    for (std::size_t at = 0; at < x.size(); at += n) {
-      if (p.backward) {
-        BackwardRow(&g[at], &x[at], &y[at], n, p.flags);
-      } else {
-        ForwardRow(&x[at], &y[at], n, p.flags);
-      }
-    }
-    return WriteDoubles(p.y, memory, y);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const SoftmaxCall p = *ParseSoftmax(call);
-    if (!AreFloats({&p.g, &p.x, &p.y})) {
-      return Reference(call, memory);
-    }
-    REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(p.g, memory));
-    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
-    REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
-    const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
-    ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
-      const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
-      // Kept from call to call: fresh memory takes longer than what is done in it.
-      static thread_local std::vector<float> powers;
-      powers.resize(std::max(powers.size(), static_cast<std::size_t>(p.n)));
-      for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
-        if (p.backward) {
-          RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
-        } else {
-          RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags, store, powers.data());
-        }
-      }
-    });
-    return y.Store(memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const SoftmaxCall p = *ParseSoftmax(call);
-    RowLowering rows(context, "softmax.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype)));
-    REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.x));
-    const double work = static_cast<double>(p.n) * kSoftmaxWork;
+Status ReferenceSoftmax(const SoftmaxCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles g, ReadDoubles(p.g, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.x, memory));
+  Doubles y(x.size());
+  const auto n = static_cast<std::size_t>(p.n);
+  for (std::size_t at = 0; at < x.size(); at += n) {
     if (p.backward) {
-      REPRISE_ASSIGN(const DenseOperand g, rows.Read(p.g));
-      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
-      rows.LaunchRows("softmax_backward", p.rows, work, g, x, y, p.rows, p.n,
-                      p.flags | rows.NonTemporal(p.y));
+      BackwardRow(&g[at], &x[at], &y[at], n, p.flags);
     } else {
-      REPRISE_ASSIGN(const DenseOperand y, rows.Write(p.y));
-      rows.LaunchRows("softmax", p.rows, work, x, y, p.rows, p.n, p.flags | rows.NonTemporal(p.y));
+      ForwardRow(&x[at], &y[at], n, p.flags);
     }
-    return std::move(rows).Take();
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
+  return WriteDoubles(p.y, memory, y);
+}
 
-std::vector<OpCall> Softmax::Samples() const {
+Status RunSoftmaxOnHost(const SoftmaxCall& p, const HostBindings& memory) {
+  if (!AreFloats({&p.g, &p.x, &p.y})) {
+    return ReferenceSoftmax(p, memory);
+  }
+  REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(p.g, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(p.x, memory));
+  REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(p.y, memory));
+  const double row_bytes = 3.0 * sizeof(float) * static_cast<double>(p.n);
+  ParallelFor(p.rows, GrainSize(row_bytes), [&](std::int64_t begin, std::int64_t end) {
+    const NonTemporalStore store(p.rows * p.n * static_cast<std::int64_t>(sizeof(float)));
+    // Kept from call to call: fresh memory takes longer than what is done in it.
+    static thread_local std::vector<float> powers;
+    powers.resize(std::max(powers.size(), static_cast<std::size_t>(p.n)));
+    for (std::int64_t at = begin * p.n; at < end * p.n; at += p.n) {
+      if (p.backward) {
+        RunBackwardRow(g.data() + at, x.data() + at, y.data() + at, p.n, p.flags, store);
+      } else {
+        RunForwardRow(x.data() + at, y.data() + at, p.n, p.flags, store, powers.data());
+      }
+    }
+  });
+  return y.Store(memory);
+}
+
+void LowerSoftmax(const SoftmaxCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.x.dtype}, {"Y", p.y.dtype}}, AccumulatorOf(p.x.dtype));
+  const DenseOperand x = rows.Read(p.x);
+  const double work = static_cast<double>(p.n) * kSoftmaxWork;
+  if (p.backward) {
+    rows.LaunchRows("softmax_backward", p.rows, work, rows.Read(p.g), x, rows.Write(p.y), p.rows,
+                    p.n, p.flags | rows.NonTemporal(p.y));
+  } else {
+    rows.LaunchRows("softmax", p.rows, work, x, rows.Write(p.y), p.rows, p.n,
+                    p.flags | rows.NonTemporal(p.y));
+  }
+}
+
+std::vector<OpCall> SoftmaxSamples() {
   using samples::Bool;
   using samples::Int;
   using samples::None;
@@ -214,6 +200,10 @@ std::vector<OpCall> Softmax::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeSoftmax() { return std::make_unique<Softmax>(); }
+std::unique_ptr<Kernel> MakeSoftmax() {
+  return MakeParsedKernel(
+      {"softmax", "softmax.cl", SoftmaxSamples},
+      CallForm<SoftmaxCall>{ParseSoftmax, ReferenceSoftmax, LowerSoftmax, RunSoftmaxOnHost});
+}
 
 }  // namespace reprise

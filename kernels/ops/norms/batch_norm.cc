@@ -5,47 +5,12 @@
 
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/norms/batch_norm_call.h"
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
-
-class BatchNorm final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "batch_norm"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return IsBackward(call) ? ParseBatchNormBackward(call).has_value()
-                            : ParseBatchNormForward(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsBackward(call) ? ReferenceBackward(*ParseBatchNormBackward(call), memory)
-                            : ReferenceForward(*ParseBatchNormForward(call), memory);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    if (IsBackward(call)) {
-      const BatchNormBackward b = *ParseBatchNormBackward(call);
-      return AreFloats({b.op.x}) ? RunBatchNormBackward(b, memory) : ReferenceBackward(b, memory);
-    }
-    const BatchNormForward f = *ParseBatchNormForward(call);
-    return AreFloats({f.op.x}) ? RunBatchNormForward(f, memory) : ReferenceForward(f, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    return IsBackward(call) ? LowerBackward(*ParseBatchNormBackward(call), context)
-                            : LowerForward(*ParseBatchNormForward(call), context);
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
-  static Status ReferenceForward(const BatchNormForward& f, const HostBindings& memory);
-  static Status ReferenceBackward(const BatchNormBackward& b, const HostBindings& memory);
-  static Result<std::vector<Launch>> LowerForward(const BatchNormForward& f,
-                                                  const LowerContext& context);
-  static Result<std::vector<Launch>> LowerBackward(const BatchNormBackward& b,
-                                                   const LowerContext& context);
-};
 
 // body(index) for every element of a channel.
 template <typename Body>
@@ -57,11 +22,11 @@ void ForChannel(const BatchNormExtents& e, std::int64_t channel, Body&& body) {
   }
 }
 
-Status BatchNorm::ReferenceForward(const BatchNormForward& f, const HostBindings& memory) {
+Status ReferenceForward(const BatchNormCall& f, const HostBindings& memory) {
   const BatchNormExtents& e = f.extents;
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.op.weight, memory, e.channels, 1));
-  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.op.bias, memory, e.channels, 0));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.bias, memory, e.channels, 0));
   REPRISE_ASSIGN(Doubles running_mean, ReadDoublesOr(f.running_mean, memory, e.channels, 0));
   REPRISE_ASSIGN(Doubles running_var, ReadDoublesOr(f.running_var, memory, e.channels, 1));
   Doubles y(x.size());
@@ -87,8 +52,8 @@ Status BatchNorm::ReferenceForward(const BatchNormForward& f, const HostBindings
     save_rstd.push_back(rstd);
   }
   if (f.training) {
-    REPRISE_TRY(WriteDoubles(*f.op.mean, memory, save_mean));
-    REPRISE_TRY(WriteDoubles(*f.op.rstd, memory, save_rstd));
+    REPRISE_TRY(WriteDoubles(*f.mean, memory, save_mean));
+    REPRISE_TRY(WriteDoubles(*f.rstd, memory, save_rstd));
     REPRISE_TRY(WriteDoublesIf(f.running_mean, memory, running_mean));
     REPRISE_TRY(WriteDoublesIf(f.running_var, memory, running_var));
   }
@@ -97,13 +62,13 @@ Status BatchNorm::ReferenceForward(const BatchNormForward& f, const HostBindings
 
 // With h = (x - mean) rstd and m(.) the mean over a channel: training dx = w rstd (g - m(g) -
 // h m(g h)), evaluation dx = w rstd g.
-Status BatchNorm::ReferenceBackward(const BatchNormBackward& b, const HostBindings& memory) {
+Status ReferenceBackward(const BatchNormCall& b, const HostBindings& memory) {
   const BatchNormExtents& e = b.extents;
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*b.g, memory));
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.op.weight, memory, e.channels, 1));
-  REPRISE_ASSIGN(const Doubles mean, ReadDoubles(*b.op.mean, memory));
-  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.op.rstd, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoubles(*b.mean, memory));
+  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.rstd, memory));
   Doubles dx(x.size());
   Doubles dw;
   Doubles db;
@@ -130,57 +95,51 @@ Status BatchNorm::ReferenceBackward(const BatchNormBackward& b, const HostBindin
   return WriteDoublesIf(b.db, memory, db);
 }
 
-Result<std::vector<Launch>> BatchNorm::LowerForward(const BatchNormForward& f,
-                                                    const LowerContext& context) {
+void LowerForward(const BatchNormCall& f, RowLowering& rows) {
   const BatchNormExtents& e = f.extents;
-  RowLowering rows(context, "batch_norm.cl");
-  REPRISE_TRY(f.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(f.op.bias, x));
-  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*f.y));
-  DenseOperand running_mean = x;
-  DenseOperand running_var = x;
-  if (f.running_mean != nullptr) {
-    REPRISE_ASSIGN(running_mean, rows.Update(*f.running_mean));
-    REPRISE_ASSIGN(running_var, rows.Update(*f.running_var));
-  }
-  REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.training ? f.op.mean : nullptr, x));
-  REPRISE_ASSIGN(const DenseOperand rstd, rows.WriteOr(f.training ? f.op.rstd : nullptr, x));
-  const std::int32_t flags = f.op.Flags() | (f.training ? kNormTraining : 0) |
+  f.UseTypes(rows);
+  const DenseOperand x = rows.Read(*f.x);
+  const std::int32_t flags = f.Flags() | (f.training ? kNormTraining : 0) |
                              (f.running_mean != nullptr ? kNormHasRunning : 0) |
                              rows.NonTemporal(*f.y);
-  rows.LaunchRows("batch_norm", e.channels, static_cast<double>(e.images * e.n) * 3, x, w, b,
-                  running_mean, running_var, y, mean, rstd, e.images, e.channels, e.n,
+  rows.LaunchRows("batch_norm", e.channels, static_cast<double>(e.images * e.n) * 3, x,
+                  rows.ReadOr(f.weight, x), rows.ReadOr(f.bias, x),
+                  rows.UpdateOr(f.running_mean, x), rows.UpdateOr(f.running_var, x),
+                  rows.Write(*f.y), rows.WriteOr(f.training ? f.mean : nullptr, x),
+                  rows.WriteOr(f.training ? f.rstd : nullptr, x), e.images, e.channels, e.n,
                   static_cast<float>(f.momentum), static_cast<float>(f.eps), flags,
                   rows.LanesFor(e.n));
-  return std::move(rows).Take();
 }
 
-Result<std::vector<Launch>> BatchNorm::LowerBackward(const BatchNormBackward& b,
-                                                     const LowerContext& context) {
+void LowerBackward(const BatchNormCall& b, RowLowering& rows) {
   const BatchNormExtents& e = b.extents;
-  RowLowering rows(context, "batch_norm.cl");
-  REPRISE_TRY(b.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(b.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand mean, rows.Read(*b.op.mean));
-  REPRISE_ASSIGN(const DenseOperand spread, rows.Read(*b.op.rstd));
-  REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
-  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(b.dw, x));
-  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(b.db, x));
-  const std::int32_t flags =
-      b.op.Flags() | (b.training ? kNormTraining : kNormHasRunning) |
-      (b.dx != nullptr ? kNormWantInput : 0) | (b.dw != nullptr ? kNormWantWeight : 0) |
-      (b.db != nullptr ? kNormWantBias : 0) | (b.dx != nullptr ? rows.NonTemporal(*b.dx) : 0);
-  rows.LaunchRows("batch_norm_backward", e.channels, static_cast<double>(e.images * e.n) * 4, g, x,
-                  w, mean, spread, dx, dw, db, e.images, e.channels, e.n, static_cast<float>(b.eps),
+  b.UseTypes(rows);
+  const DenseOperand x = rows.Read(*b.x);
+  const std::int32_t flags = b.Flags() | (b.training ? kNormTraining : kNormHasRunning) |
+                             (b.dx != nullptr ? rows.NonTemporal(*b.dx) : 0);
+  rows.LaunchRows("batch_norm_backward", e.channels, static_cast<double>(e.images * e.n) * 4,
+                  rows.Read(*b.g), x, rows.ReadOr(b.weight, x), rows.Read(*b.mean),
+                  rows.Read(*b.rstd), rows.WriteOr(b.dx, x), rows.WriteOr(b.dw, x),
+                  rows.WriteOr(b.db, x), e.images, e.channels, e.n, static_cast<float>(b.eps),
                   flags, rows.LanesFor(e.n));
-  return std::move(rows).Take();
 }
 
-std::vector<OpCall> BatchNorm::Samples() const {
+Status ReferenceBatchNorm(const BatchNormCall& p, const HostBindings& memory) {
+  return p.g != nullptr ? ReferenceBackward(p, memory) : ReferenceForward(p, memory);
+}
+
+Status RunBatchNormOnHost(const BatchNormCall& p, const HostBindings& memory) {
+  if (!AreFloats({p.x})) {
+    return ReferenceBatchNorm(p, memory);
+  }
+  return p.g != nullptr ? RunBatchNormBackward(p, memory) : RunBatchNormForward(p, memory);
+}
+
+void LowerBatchNorm(const BatchNormCall& p, RowLowering& rows) {
+  return p.g != nullptr ? LowerBackward(p, rows) : LowerForward(p, rows);
+}
+
+std::vector<OpCall> BatchNormSamples() {
   using samples::Bool;
   using samples::Double;
   using samples::None;
@@ -270,6 +229,10 @@ std::vector<OpCall> BatchNorm::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeBatchNorm() { return std::make_unique<BatchNorm>(); }
+std::unique_ptr<Kernel> MakeBatchNorm() {
+  return MakeParsedKernel({"batch_norm", "batch_norm.cl", BatchNormSamples},
+                          CallForm<BatchNormCall>{ParseBatchNorm, ReferenceBatchNorm,
+                                                  LowerBatchNorm, RunBatchNormOnHost});
+}
 
 }  // namespace reprise

@@ -5,84 +5,67 @@
 namespace reprise {
 namespace {
 
-std::optional<BatchNormExtents> ExtentsOf(const TensorDesc& x) {
-  if (x.shape.size() < 2 || Count(x) == 0) {
-    return std::nullopt;
+// Sets the extents; false if x has none or a statistic or parameter has not one element a channel.
+bool SetExtents(BatchNormCall& p) {
+  if (p.x->shape.size() < 2 || Count(*p.x) == 0) {
+    return false;
   }
-  return BatchNormExtents{x.shape[0], x.shape[1], Count(x) / x.shape[0] / x.shape[1]};
-}
-
-bool ArePerChannel(const std::vector<const TensorDesc*>& tensors, std::int64_t channels) {
-  for (const TensorDesc* tensor : tensors) {
-    if (tensor != nullptr && Count(*tensor) != channels) {
+  p.extents = {p.x->shape[0], p.x->shape[1], Count(*p.x) / p.x->shape[0] / p.x->shape[1]};
+  for (const TensorDesc* tensor :
+       {p.weight, p.bias, p.mean, p.rstd, p.running_mean, p.running_var, p.dw, p.db}) {
+    if (tensor != nullptr && Count(*tensor) != p.extents.channels) {
       return false;
     }
   }
   return true;
 }
 
-}  // namespace
-
 // aten::native_batch_norm(input, weight?, bias?, running_mean?, running_var?, training, momentum,
 // eps) -> (y, save_mean, save_invstd); the libraries' have the same order.
-std::optional<BatchNormForward> ParseBatchNormForward(const OpCall& call) {
-  BatchNormForward f;
+std::optional<BatchNormCall> ParseBatchForward(const OpCall& call) {
+  BatchNormCall f;
   f.training = TruthOr(Argument(call, 5), false);
-  f.op.x = call.InputTensor(0);
-  f.op.weight = call.InputTensor(1);
-  f.op.bias = call.InputTensor(2);
+  f.x = call.InputTensor(0);
+  f.weight = call.InputTensor(1);
+  f.bias = call.InputTensor(2);
   f.running_mean = call.InputTensor(3);
   f.running_var = call.InputTensor(4);
   f.momentum = NumberOr(Argument(call, 6), 0);
   f.eps = NumberOr(Argument(call, 7), 0);
   f.y = call.OutputTensor(0);
-  f.op.mean = f.training ? call.OutputTensor(1) : f.running_mean;
-  f.op.rstd = f.training ? call.OutputTensor(2) : f.running_var;
-  if (f.y == nullptr || f.op.mean == nullptr || !f.op.TypesFit() || f.y->dtype != f.op.x->dtype ||
-      (f.running_mean == nullptr) != (f.running_var == nullptr)) {
-    return std::nullopt;
-  }
-  if (f.running_mean != nullptr &&
-      (f.running_mean->dtype != f.op.mean->dtype || f.running_var->dtype != f.op.mean->dtype)) {
-    return std::nullopt;
-  }
-  const std::optional<BatchNormExtents> extents = ExtentsOf(*f.op.x);
-  if (!extents || f.y->shape != f.op.x->shape ||
-      !ArePerChannel({f.op.weight, f.op.bias, f.op.mean, f.op.rstd, f.running_mean, f.running_var},
-                     extents->channels)) {
-    return std::nullopt;
-  }
-  f.extents = *extents;
-  return f;
+  f.mean = f.training ? call.OutputTensor(1) : f.running_mean;
+  f.rstd = f.training ? call.OutputTensor(2) : f.running_var;
+  const auto is_like_mean = [&](const TensorDesc* t) {
+    return t == nullptr || t->dtype == f.mean->dtype;
+  };
+  const bool fits = f.mean != nullptr && f.Fit() &&
+                    (f.running_mean == nullptr) == (f.running_var == nullptr) &&
+                    is_like_mean(f.running_mean) && is_like_mean(f.running_var) && SetExtents(f);
+  return fits ? std::optional(f) : std::nullopt;
 }
 
 // aten::native_batch_norm_backward(grad, input, weight?, running_mean?, running_var?, save_mean?,
 // save_invstd?, train, eps, mask[3]); the libraries' take (input, grad, …, eps) and always train.
-std::optional<BatchNormBackward> ParseBatchNormBackward(const OpCall& call) {
+std::optional<BatchNormCall> ParseBatchBackward(const OpCall& call) {
   const bool native = call.name == "aten::native_batch_norm_backward";
-  const Value& mask = Argument(call, 9);
-  BatchNormBackward b;
+  const Value all{ValueList{Value{true}, Value{true}, Value{true}}};
+  BatchNormCall b;
   b.training = !native || TruthOr(Argument(call, 7), false);
   b.g = call.InputTensor(native ? 0 : 1);
-  b.op.x = call.InputTensor(native ? 1 : 0);
-  b.op.weight = call.InputTensor(2);
-  b.op.mean = call.InputTensor(b.training ? 5 : 3);
-  b.op.rstd = call.InputTensor(b.training ? 6 : 4);
+  b.x = call.InputTensor(native ? 1 : 0);
+  b.weight = call.InputTensor(2);
+  b.mean = call.InputTensor(b.training ? 5 : 3);
+  b.rstd = call.InputTensor(b.training ? 6 : 4);
   b.eps = NumberOr(Argument(call, native ? 8 : 7), 0);
-  b.dx = !native || MaskAt(mask, 0) ? call.OutputTensor(0) : nullptr;
-  b.dw = !native || MaskAt(mask, 1) ? call.OutputTensor(1) : nullptr;
-  b.db = !native || MaskAt(mask, 2) ? call.OutputTensor(2) : nullptr;
-  if (b.g == nullptr || b.op.mean == nullptr || !b.op.TypesFit() || b.g->dtype != b.op.x->dtype ||
-      b.g->shape != b.op.x->shape || !b.op.GradientsFit(b.dx, b.dw, b.db)) {
-    return std::nullopt;
-  }
-  const std::optional<BatchNormExtents> extents = ExtentsOf(*b.op.x);
-  if (!extents ||
-      !ArePerChannel({b.op.weight, b.op.mean, b.op.rstd, b.dw, b.db}, extents->channels)) {
-    return std::nullopt;
-  }
-  b.extents = *extents;
-  return b;
+  b.WantGradients(call, native ? Argument(call, 9) : all);
+  const bool fits = b.g != nullptr && b.mean != nullptr && b.Fit() && SetExtents(b);
+  return fits ? std::optional(b) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<BatchNormCall> ParseBatchNorm(const OpCall& call) {
+  return call.name.ends_with("_backward") ? ParseBatchBackward(call) : ParseBatchForward(call);
 }
 
 }  // namespace reprise

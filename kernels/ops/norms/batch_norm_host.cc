@@ -35,11 +35,11 @@ void ForChannels(const BatchNormExtents& e, const Body& body) {
 
 }  // namespace
 
-Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory) {
+Status RunBatchNormForward(const BatchNormCall& f, const HostBindings& memory) {
   const BatchNormExtents& e = f.extents;
-  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
-  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, e.channels, 1));
-  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.op.bias, memory, e.channels, 0));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.bias, memory, e.channels, 0));
   REPRISE_ASSIGN(Doubles running_mean, ReadDoublesOr(f.running_mean, memory, e.channels, 0));
   REPRISE_ASSIGN(Doubles running_var, ReadDoublesOr(f.running_var, memory, e.channels, 1));
   REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
@@ -77,21 +77,21 @@ Status RunBatchNormForward(const BatchNormForward& f, const HostBindings& memory
   };
   ForChannels(e, run);
   if (f.training) {
-    REPRISE_TRY(WriteDoubles(*f.op.mean, memory, save_mean));
-    REPRISE_TRY(WriteDoubles(*f.op.rstd, memory, save_rstd));
+    REPRISE_TRY(WriteDoubles(*f.mean, memory, save_mean));
+    REPRISE_TRY(WriteDoubles(*f.rstd, memory, save_rstd));
     REPRISE_TRY(WriteDoublesIf(f.running_mean, memory, running_mean));
     REPRISE_TRY(WriteDoublesIf(f.running_var, memory, running_var));
   }
   return y.Store(memory);
 }
 
-Status RunBatchNormBackward(const BatchNormBackward& b, const HostBindings& memory) {
+Status RunBatchNormBackward(const BatchNormCall& b, const HostBindings& memory) {
   const BatchNormExtents& e = b.extents;
   REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
-  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.op.x, memory));
-  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, e.channels, 1));
-  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::Read(*b.op.mean, memory));
-  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.op.rstd, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.weight, memory, e.channels, 1));
+  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::Read(*b.mean, memory));
+  REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.rstd, memory));
   FloatsOut dx;
   if (b.dx != nullptr) {
     REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/norms/norm.h"
 #include "kernels/samples.h"
 
@@ -16,43 +17,29 @@ struct Extents {
   [[nodiscard]] std::int64_t rows() const { return images * groups; }
   [[nodiscard]] std::int64_t channels() const { return groups * depth; }
 };
-struct GroupNormCall {
-  NormOperands op;
+struct GroupNormCall : NormOperands {
   Extents extents;
   double eps = 0;
-  const TensorDesc* y = nullptr;  // forward
-  const TensorDesc* g = nullptr;  // backward
-  const TensorDesc* dx = nullptr;
-  const TensorDesc* dw = nullptr;
-  const TensorDesc* db = nullptr;
 };
-
-bool IsGroupNormBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
 
 // native_group_norm(input, weight?, bias?, N, C, HxW, group, eps) -> (y, mean, rstd)
 // native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, mask[3])
 std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
   GroupNormCall p;
-  const bool backward = IsGroupNormBackward(call);
-  p.op.x = call.InputTensor(backward ? 1 : 0);
-  p.op.weight = call.InputTensor(backward ? 4 : 1);
-  p.op.bias = backward ? nullptr : call.InputTensor(2);
-  p.op.mean = backward ? call.InputTensor(2) : call.OutputTensor(1);
-  p.op.rstd = backward ? call.InputTensor(3) : call.OutputTensor(2);
+  const bool backward = call.name.ends_with("_backward");
+  p.x = call.InputTensor(backward ? 1 : 0);
+  p.weight = call.InputTensor(backward ? 4 : 1);
+  p.bias = backward ? nullptr : call.InputTensor(2);
+  p.mean = backward ? call.InputTensor(2) : call.OutputTensor(1);
+  p.rstd = backward ? call.InputTensor(3) : call.OutputTensor(2);
   if (backward) {
-    const Value& mask = Argument(call, 9);
     p.g = call.InputTensor(0);
-    p.dx = MaskAt(mask, 0) ? call.OutputTensor(0) : nullptr;
-    p.dw = MaskAt(mask, 1) ? call.OutputTensor(1) : nullptr;
-    p.db = MaskAt(mask, 2) ? call.OutputTensor(2) : nullptr;
+    p.WantGradients(call, Argument(call, 9));
   } else {
     p.y = call.OutputTensor(0);
     p.eps = NumberOr(Argument(call, 7), 0);
   }
-  const TensorDesc* partner = backward ? p.g : p.y;
-  if (partner == nullptr || p.op.mean == nullptr || !p.op.TypesFit() ||
-      partner->dtype != p.op.x->dtype || partner->shape != p.op.x->shape ||
-      (backward && !p.op.GradientsFit(p.dx, p.dw, p.db))) {
+  if (p.mean == nullptr || !p.Fit()) {
     return std::nullopt;
   }
   const std::size_t first = backward ? 5 : 3;
@@ -63,36 +50,10 @@ std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
     return std::nullopt;
   }
   p.extents = {number(0), number(3), number(1) / number(3), number(2)};
-  const bool fits = Count(*p.op.x) == p.extents.images * p.extents.channels() * p.extents.n &&
-                    Count(*p.op.mean) == p.extents.rows() && Count(*p.op.rstd) == p.extents.rows();
+  const bool fits = Count(*p.x) == p.extents.images * p.extents.channels() * p.extents.n &&
+                    Count(*p.mean) == p.extents.rows() && Count(*p.rstd) == p.extents.rows();
   return fits ? std::optional(p) : std::nullopt;
 }
-
-class GroupNorm final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "group_norm"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseGroupNorm(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return IsGroupNormBackward(call) ? ReferenceBackward(*ParseGroupNorm(call), memory)
-                                     : ReferenceForward(*ParseGroupNorm(call), memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    return IsGroupNormBackward(call) ? LowerBackward(*ParseGroupNorm(call), context)
-                                     : LowerForward(*ParseGroupNorm(call), context);
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static Status ReferenceForward(const GroupNormCall& p, const HostBindings& memory);
-  static Status ReferenceBackward(const GroupNormCall& p, const HostBindings& memory);
-  static Result<std::vector<Launch>> LowerForward(const GroupNormCall& p,
-                                                  const LowerContext& context);
-  static Result<std::vector<Launch>> LowerBackward(const GroupNormCall& p,
-                                                   const LowerContext& context);
-};
 
 // body(element, row, channel) for every element.
 template <typename Body>
@@ -106,11 +67,11 @@ void ForEach(const Extents& e, Body&& body) {
   }
 }
 
-Status GroupNorm::ReferenceForward(const GroupNormCall& p, const HostBindings& memory) {
+Status ReferenceForward(const GroupNormCall& p, const HostBindings& memory) {
   const Extents& e = p.extents;
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.op.weight, memory, e.channels(), 1));
-  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(p.op.bias, memory, e.channels(), 0));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, e.channels(), 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(p.bias, memory, e.channels(), 0));
   const auto rows = static_cast<std::size_t>(e.rows());
   const auto size = static_cast<double>(e.depth * e.n);
   Doubles mean(rows, 0);
@@ -127,17 +88,17 @@ Status GroupNorm::ReferenceForward(const GroupNormCall& p, const HostBindings& m
     y[i] = (x[i] - mean[row]) * rstd[row] * w[c] + b[c];
   });
   REPRISE_TRY(WriteDoubles(*p.y, memory, y));
-  REPRISE_TRY(WriteDoubles(*p.op.mean, memory, mean));
-  return WriteDoubles(*p.op.rstd, memory, rstd);
+  REPRISE_TRY(WriteDoubles(*p.mean, memory, mean));
+  return WriteDoubles(*p.rstd, memory, rstd);
 }
 
-Status GroupNorm::ReferenceBackward(const GroupNormCall& p, const HostBindings& memory) {
+Status ReferenceBackward(const GroupNormCall& p, const HostBindings& memory) {
   const Extents& e = p.extents;
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*p.g, memory));
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.op.weight, memory, e.channels(), 1));
-  REPRISE_ASSIGN(const Doubles mean, ReadDoubles(*p.op.mean, memory));
-  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*p.op.rstd, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*p.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(p.weight, memory, e.channels(), 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoubles(*p.mean, memory));
+  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*p.rstd, memory));
   const auto rows = static_cast<std::size_t>(e.rows());
   const auto channels = static_cast<std::size_t>(e.channels());
   const auto size = static_cast<double>(e.depth * e.n);
@@ -161,51 +122,46 @@ Status GroupNorm::ReferenceBackward(const GroupNormCall& p, const HostBindings& 
   return WriteDoublesIf(p.db, memory, db);
 }
 
-Result<std::vector<Launch>> GroupNorm::LowerForward(const GroupNormCall& p,
-                                                    const LowerContext& context) {
+void LowerForward(const GroupNormCall& p, RowLowering& rows) {
   const Extents& e = p.extents;
-  RowLowering rows(context, "group_norm.cl");
-  REPRISE_TRY(p.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*p.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(p.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(p.op.bias, x));
-  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*p.y));
-  REPRISE_ASSIGN(const DenseOperand mean, rows.Write(*p.op.mean));
-  REPRISE_ASSIGN(const DenseOperand rstd, rows.Write(*p.op.rstd));
-  rows.LaunchRows("group_norm", e.rows(), static_cast<double>(e.depth * e.n) * 3, x, w, b, y, mean,
-                  rstd, e.rows(), e.groups, e.depth, e.n, static_cast<float>(p.eps), p.op.Flags(),
-                  rows.LanesFor(e.n));
-  return std::move(rows).Take();
+  p.UseTypes(rows);
+  const DenseOperand x = rows.Read(*p.x);
+  rows.LaunchRows("group_norm", e.rows(), static_cast<double>(e.depth * e.n) * 3, x,
+                  rows.ReadOr(p.weight, x), rows.ReadOr(p.bias, x), rows.Write(*p.y),
+                  rows.Write(*p.mean), rows.Write(*p.rstd), e.rows(), e.groups, e.depth, e.n,
+                  static_cast<float>(p.eps), p.Flags(), rows.LanesFor(e.n));
 }
 
-Result<std::vector<Launch>> GroupNorm::LowerBackward(const GroupNormCall& p,
-                                                     const LowerContext& context) {
+void LowerBackward(const GroupNormCall& p, RowLowering& rows) {
   const Extents& e = p.extents;
-  RowLowering rows(context, "group_norm.cl");
-  REPRISE_TRY(p.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*p.g));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*p.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(p.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand mean, rows.Read(*p.op.mean));
-  REPRISE_ASSIGN(const DenseOperand rstd, rows.Read(*p.op.rstd));
-  REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(p.dx, x));
-  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(p.dw, x));
-  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(p.db, x));
-  const std::int32_t flags = p.op.Flags() | (p.dw != nullptr ? kNormWantWeight : 0) |
-                             (p.db != nullptr ? kNormWantBias : 0);
+  p.UseTypes(rows);
+  const DenseOperand g = rows.Read(*p.g);
+  const DenseOperand x = rows.Read(*p.x);
+  const DenseOperand w = rows.ReadOr(p.weight, x);
+  const DenseOperand mean = rows.Read(*p.mean);
+  const DenseOperand rstd = rows.Read(*p.rstd);
+  const DenseOperand dx = rows.WriteOr(p.dx, x);
+  const std::int32_t flags = p.Flags();
   if (p.dw != nullptr || p.db != nullptr) {
     rows.LaunchRows("group_norm_dw", e.channels(), static_cast<double>(e.images * e.n) * 2, g, x,
-                    mean, rstd, dw, db, e.images, e.groups, e.depth, e.n, flags,
-                    rows.LanesFor(e.n));
+                    mean, rstd, rows.WriteOr(p.dw, x), rows.WriteOr(p.db, x), e.images, e.groups,
+                    e.depth, e.n, flags, rows.LanesFor(e.n));
   }
   if (p.dx != nullptr) {
     rows.LaunchRows("group_norm_dx", e.rows(), static_cast<double>(e.depth * e.n) * 3, g, x, w,
                     mean, rstd, dx, e.rows(), e.groups, e.depth, e.n, flags, rows.LanesFor(e.n));
   }
-  return std::move(rows).Take();
 }
 
-std::vector<OpCall> GroupNorm::Samples() const {
+Status ReferenceGroupNorm(const GroupNormCall& p, const HostBindings& memory) {
+  return p.g != nullptr ? ReferenceBackward(p, memory) : ReferenceForward(p, memory);
+}
+
+void LowerGroupNorm(const GroupNormCall& p, RowLowering& rows) {
+  return p.g != nullptr ? LowerBackward(p, rows) : LowerForward(p, rows);
+}
+
+std::vector<OpCall> GroupNormSamples() {
   using samples::Bool;
   using samples::Double;
   using samples::Int;
@@ -242,6 +198,10 @@ std::vector<OpCall> GroupNorm::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeGroupNorm() { return std::make_unique<GroupNorm>(); }
+std::unique_ptr<Kernel> MakeGroupNorm() {
+  return MakeParsedKernel(
+      {"group_norm", "group_norm.cl", GroupNormSamples},
+      CallForm<GroupNormCall>{ParseGroupNorm, ReferenceGroupNorm, LowerGroupNorm});
+}
 
 }  // namespace reprise

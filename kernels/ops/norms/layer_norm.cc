@@ -9,6 +9,7 @@
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/norms/norm.h"
 #include "kernels/ops/norms/norm_loops.h"
 #include "kernels/samples.h"
@@ -16,31 +17,18 @@
 namespace reprise {
 namespace {
 
-struct LayerForward {
-  NormOperands op;
-  const TensorDesc* y = nullptr;
+struct LayerNormCall : NormOperands {
   std::int64_t rows = 0;
   std::int64_t n = 0;
   double eps = 0;
   bool centered = true;
 };
-struct LayerBackward {
-  NormOperands op;
-  const TensorDesc* g = nullptr;
-  const TensorDesc* dx = nullptr;
-  const TensorDesc* dw = nullptr;
-  const TensorDesc* db = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t n = 0;
-  bool centered = true;
-};
 
 // The statistics of rows of the last `normalized_shape` elements.
-bool SplitRows(const OpCall& call, std::size_t shape_argument, const TensorDesc& x,
-               std::int64_t& rows, std::int64_t& n) {
-  n = ElementCount(call.InputInts(shape_argument));
-  rows = n > 0 ? Count(x) / n : 0;
-  return n > 0 && rows * n == Count(x);
+bool SplitRows(const OpCall& call, std::size_t shape_argument, LayerNormCall& p) {
+  p.n = ElementCount(call.InputInts(shape_argument));
+  p.rows = p.n > 0 ? Count(*p.x) / p.n : 0;
+  return p.n > 0 && p.rows * p.n == Count(*p.x) && Count(*p.rstd) == p.rows;
 }
 
 double EpsilonOf(const Value& value, DType dtype) {
@@ -51,93 +39,44 @@ double EpsilonOf(const Value& value, DType dtype) {
 
 // aten::native_layer_norm(input, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd)
 // aten::_fused_rms_norm(input, normalized_shape, weight?, eps?) -> (y, rstd)
-std::optional<LayerForward> ParseForward(const OpCall& call) {
-  LayerForward f;
+std::optional<LayerNormCall> ParseLayerForward(const OpCall& call) {
+  LayerNormCall f;
   f.centered = call.name == "aten::native_layer_norm";
-  f.op.x = call.InputTensor(0);
-  f.op.weight = call.InputTensor(2);
-  f.op.bias = f.centered ? call.InputTensor(3) : nullptr;
+  f.x = call.InputTensor(0);
+  f.weight = call.InputTensor(2);
+  f.bias = f.centered ? call.InputTensor(3) : nullptr;
   f.y = call.OutputTensor(0);
-  f.op.mean = f.centered ? call.OutputTensor(1) : nullptr;
-  f.op.rstd = call.OutputTensor(f.centered ? 2 : 1);
-  if (f.y == nullptr || (f.centered && f.op.mean == nullptr) || !f.op.TypesFit() ||
-      f.y->dtype != f.op.x->dtype || !SplitRows(call, 1, *f.op.x, f.rows, f.n)) {
+  f.mean = f.centered ? call.OutputTensor(1) : nullptr;
+  f.rstd = call.OutputTensor(f.centered ? 2 : 1);
+  if ((f.centered && f.mean == nullptr) || !f.Fit() || !SplitRows(call, 1, f)) {
     return std::nullopt;
   }
-  f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.op.x->dtype);
-  const bool fits = Count(*f.op.rstd) == f.rows && Count(*f.y) == Count(*f.op.x);
-  return fits ? std::optional(f) : std::nullopt;
+  f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.x->dtype);
+  return f;
 }
 
 // aten::native_layer_norm_backward(grad, input, shape, mean, rstd, weight?, bias?, mask[3])
 // aten::_fused_rms_norm_backward(grad, input, shape, rstd, weight?, mask[2])
-std::optional<LayerBackward> ParseBackward(const OpCall& call) {
-  LayerBackward b;
+std::optional<LayerNormCall> ParseLayerBackward(const OpCall& call) {
+  LayerNormCall b;
   b.centered = call.name == "aten::native_layer_norm_backward";
   const std::size_t rstd = b.centered ? 4 : 3;
   b.g = call.InputTensor(0);
-  b.op.x = call.InputTensor(1);
-  b.op.mean = b.centered ? call.InputTensor(3) : nullptr;
-  b.op.rstd = call.InputTensor(rstd);
-  b.op.weight = call.InputTensor(rstd + 1);
-  const Value& mask = Argument(call, b.centered ? 7 : 5);
-  b.dx = MaskAt(mask, 0) ? call.OutputTensor(0) : nullptr;
-  b.dw = MaskAt(mask, 1) ? call.OutputTensor(1) : nullptr;
-  b.db = b.centered && MaskAt(mask, 2) ? call.OutputTensor(2) : nullptr;
-  if (b.g == nullptr || (b.centered && b.op.mean == nullptr) || !b.op.TypesFit() ||
-      b.g->dtype != b.op.x->dtype || Count(*b.g) != Count(*b.op.x) ||
-      !SplitRows(call, 2, *b.op.x, b.rows, b.n) || Count(*b.op.rstd) != b.rows ||
-      !b.op.GradientsFit(b.dx, b.dw, b.db)) {
+  b.x = call.InputTensor(1);
+  b.mean = b.centered ? call.InputTensor(3) : nullptr;
+  b.rstd = call.InputTensor(rstd);
+  b.weight = call.InputTensor(rstd + 1);
+  b.WantGradients(call, Argument(call, b.centered ? 7 : 5));
+  if (b.g == nullptr || (b.centered && b.mean == nullptr) || !b.Fit() || !SplitRows(call, 2, b)) {
     return std::nullopt;
   }
   return b;
 }
 
-class LayerNorm final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "layer_norm"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return IsBackward(call) ? ParseBackward(call).has_value() : ParseForward(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    if (IsBackward(call)) {
-      return ReferenceBackward(*ParseBackward(call), memory);
-    }
-    return ReferenceForward(*ParseForward(call), memory);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    if (IsBackward(call)) {
-      const LayerBackward b = *ParseBackward(call);
-      return AreFloats({b.op.x}) ? RunBackward(b, memory) : ReferenceBackward(b, memory);
-    }
-    const LayerForward f = *ParseForward(call);
-    return AreFloats({f.op.x}) ? RunForward(f, memory) : ReferenceForward(f, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    if (IsBackward(call)) {
-      return LowerBackward(*ParseBackward(call), context);
-    }
-    return LowerForward(*ParseForward(call), context);
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-
- private:
-  static bool IsBackward(const OpCall& call) { return call.name.ends_with("_backward"); }
-  static Status ReferenceForward(const LayerForward& f, const HostBindings& memory);
-  static Status ReferenceBackward(const LayerBackward& b, const HostBindings& memory);
-  static Status RunForward(const LayerForward& f, const HostBindings& memory);
-  static Status RunBackward(const LayerBackward& b, const HostBindings& memory);
-  static Result<std::vector<Launch>> LowerForward(const LayerForward& f,
-                                                  const LowerContext& context);
-  static Result<std::vector<Launch>> LowerBackward(const LayerBackward& b,
-                                                   const LowerContext& context);
-};
-
-Status LayerNorm::ReferenceForward(const LayerForward& f, const HostBindings& memory) {
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.op.weight, memory, f.n, 1));
-  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.op.bias, memory, f.n, 0));
+Status ReferenceForward(const LayerNormCall& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*f.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(f.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const Doubles b, ReadDoublesOr(f.bias, memory, f.n, 0));
   Doubles y(x.size());
   Doubles means;
   Doubles rstds;
@@ -159,18 +98,18 @@ Status LayerNorm::ReferenceForward(const LayerForward& f, const HostBindings& me
     rstds.push_back(rstd);
   }
   REPRISE_TRY(WriteDoubles(*f.y, memory, y));
-  REPRISE_TRY(WriteDoublesIf(f.op.mean, memory, means));
-  return WriteDoubles(*f.op.rstd, memory, rstds);
+  REPRISE_TRY(WriteDoublesIf(f.mean, memory, means));
+  return WriteDoubles(*f.rstd, memory, rstds);
 }
 
 // With h = (x - mean) rstd, y = h w + b, and m(.) the mean over a row:
 // dx = rstd (g w - m(g w) - h m(g w h)); without a mean (RMS) the middle term is absent.
-Status LayerNorm::ReferenceBackward(const LayerBackward& b, const HostBindings& memory) {
+Status ReferenceBackward(const LayerNormCall& b, const HostBindings& memory) {
   REPRISE_ASSIGN(const Doubles g, ReadDoubles(*b.g, memory));
-  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.op.x, memory));
-  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.op.weight, memory, b.n, 1));
-  REPRISE_ASSIGN(const Doubles mean, ReadDoublesOr(b.op.mean, memory, b.rows, 0));
-  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*b.op.rstd, memory));
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(*b.x, memory));
+  REPRISE_ASSIGN(const Doubles w, ReadDoublesOr(b.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const Doubles mean, ReadDoublesOr(b.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const Doubles rstd, ReadDoubles(*b.rstd, memory));
   const auto n = static_cast<std::size_t>(b.n);
   Doubles dx(x.size());
   Doubles dw(n, 0);
@@ -204,13 +143,13 @@ Doubles SumOfBlocks(const std::vector<float>& blocks, std::int64_t n) {
   return sums;
 }
 
-Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) {
-  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.op.x, memory));
-  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.op.weight, memory, f.n, 1));
-  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.op.bias, memory, f.n, 0));
+Status RunForward(const LayerNormCall& f, const HostBindings& memory) {
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.weight, memory, f.n, 1));
+  REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.bias, memory, f.n, 0));
   REPRISE_ASSIGN(FloatsOut y, FloatsOut::Write(*f.y, memory));
-  REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.op.mean, memory, f.rows));
-  REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.op.rstd, memory));
+  REPRISE_ASSIGN(FloatsOut means, FloatsOut::WriteOr(f.mean, memory, f.rows));
+  REPRISE_ASSIGN(FloatsOut rstds, FloatsOut::Write(*f.rstd, memory));
   const auto n = static_cast<double>(f.n);
   ParallelFor(f.rows, GrainSize(kRowBytes * n), [&](std::int64_t begin, std::int64_t end) {
     const NonTemporalStore store(f.rows * f.n * static_cast<std::int64_t>(sizeof(float)));
@@ -232,12 +171,12 @@ Status LayerNorm::RunForward(const LayerForward& f, const HostBindings& memory) 
   return rstds.Store(memory);
 }
 
-Status LayerNorm::RunBackward(const LayerBackward& b, const HostBindings& memory) {
+Status RunBackward(const LayerNormCall& b, const HostBindings& memory) {
   REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
-  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.op.x, memory));
-  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.op.weight, memory, b.n, 1));
-  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.op.mean, memory, b.rows, 0));
-  REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.op.rstd, memory));
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.x, memory));
+  REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.weight, memory, b.n, 1));
+  REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::ReadOr(b.mean, memory, b.rows, 0));
+  REPRISE_ASSIGN(const FloatsIn rstd, FloatsIn::Read(*b.rstd, memory));
   // Each block of rows has sums of its own, so that the result does not depend on the threads.
   const std::int64_t block = std::max<std::int64_t>(64, (b.rows + 31) / 32);
   const std::int64_t blocks = (b.rows + block - 1) / block;
@@ -281,36 +220,26 @@ Status LayerNorm::RunBackward(const LayerBackward& b, const HostBindings& memory
   return WriteDoublesIf(b.db, memory, SumOfBlocks(db, b.n));
 }
 
-Result<std::vector<Launch>> LayerNorm::LowerForward(const LayerForward& f,
-                                                    const LowerContext& context) {
-  RowLowering rows(context, "layer_norm.cl");
-  REPRISE_TRY(f.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*f.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(f.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand b, rows.ReadOr(f.op.bias, x));
-  REPRISE_ASSIGN(const DenseOperand y, rows.Write(*f.y));
-  REPRISE_ASSIGN(const DenseOperand rstd, rows.Write(*f.op.rstd));
-  REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(f.op.mean, rstd));
-  rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, w, b, y, mean, rstd,
+void LowerForward(const LayerNormCall& f, RowLowering& rows) {
+  f.UseTypes(rows);
+  const DenseOperand x = rows.Read(*f.x);
+  const DenseOperand rstd = rows.Write(*f.rstd);
+  rows.LaunchRows("layer_norm", f.rows, static_cast<double>(f.n) * 3, x, rows.ReadOr(f.weight, x),
+                  rows.ReadOr(f.bias, x), rows.Write(*f.y), rows.WriteOr(f.mean, rstd), rstd,
                   f.rows, f.n, static_cast<float>(f.eps),
-                  f.op.Flags() | (f.centered ? kNormCentered : 0) | rows.NonTemporal(*f.y));
-  return std::move(rows).Take();
+                  f.Flags() | (f.centered ? kNormCentered : 0) | rows.NonTemporal(*f.y));
 }
 
-Result<std::vector<Launch>> LayerNorm::LowerBackward(const LayerBackward& b,
-                                                     const LowerContext& context) {
-  RowLowering rows(context, "layer_norm.cl");
-  REPRISE_TRY(b.op.UseTypes(rows));
-  REPRISE_ASSIGN(const DenseOperand g, rows.Read(*b.g));
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(*b.op.x));
-  REPRISE_ASSIGN(const DenseOperand w, rows.ReadOr(b.op.weight, x));
-  REPRISE_ASSIGN(const DenseOperand rstd, rows.Read(*b.op.rstd));
-  REPRISE_ASSIGN(const DenseOperand mean, rows.ReadOr(b.op.mean, rstd));
-  REPRISE_ASSIGN(const DenseOperand dw, rows.WriteOr(b.dw, x));
-  REPRISE_ASSIGN(const DenseOperand db, rows.WriteOr(b.db, x));
-  const std::int32_t flags = b.op.Flags() | (b.centered ? kNormCentered : 0) |
-                             (b.dw != nullptr ? kNormWantWeight : 0) |
-                             (b.db != nullptr ? kNormWantBias : 0);
+void LowerBackward(const LayerNormCall& b, RowLowering& rows) {
+  b.UseTypes(rows);
+  const DenseOperand g = rows.Read(*b.g);
+  const DenseOperand x = rows.Read(*b.x);
+  const DenseOperand w = rows.ReadOr(b.weight, x);
+  const DenseOperand rstd = rows.Read(*b.rstd);
+  const DenseOperand mean = rows.ReadOr(b.mean, rstd);
+  const DenseOperand dw = rows.WriteOr(b.dw, x);
+  const DenseOperand db = rows.WriteOr(b.db, x);
+  const std::int32_t flags = b.Flags() | (b.centered ? kNormCentered : 0);
   const bool sums = b.dw != nullptr || b.db != nullptr;
   const bool at_once = rows.device().is_cpu;
   if (sums && !at_once) {
@@ -322,21 +251,38 @@ Result<std::vector<Launch>> LayerNorm::LowerBackward(const LayerBackward& b,
   const std::int64_t groups = rows.RowGroups(b.rows, work);
   DenseOperand shares = rstd;
   if (sums && at_once) {
-    REPRISE_ASSIGN(shares, rows.Scratch(2 * groups * b.n * SizeOf(AccumulatorOf(b.op.x->dtype))));
+    shares = rows.Scratch(2 * groups * b.n * SizeOf(AccumulatorOf(b.x->dtype)));
   }
   if (b.dx != nullptr || at_once) {  // last on a GPU: dx may share the storage of g
-    REPRISE_ASSIGN(const DenseOperand dx, rows.WriteOr(b.dx, x));
-    const std::int32_t want = b.dx != nullptr ? kNormWantInput | rows.NonTemporal(*b.dx) : 0;
-    rows.LaunchRows("layer_norm_dx", b.rows, work, g, x, w, mean, rstd, dx, shares, b.rows, b.n,
-                    flags | want);
+    const std::int32_t store = b.dx != nullptr ? rows.NonTemporal(*b.dx) : 0;
+    rows.LaunchRows("layer_norm_dx", b.rows, work, g, x, w, mean, rstd, rows.WriteOr(b.dx, x),
+                    shares, b.rows, b.n, flags | store);
   }
   if (sums && at_once) {
     rows.LaunchItems("layer_norm_sums", b.n, shares, dw, db, groups, b.n, flags);
   }
-  return std::move(rows).Take();
 }
 
-std::vector<OpCall> LayerNorm::Samples() const {
+std::optional<LayerNormCall> ParseLayerNorm(const OpCall& call) {
+  return call.name.ends_with("_backward") ? ParseLayerBackward(call) : ParseLayerForward(call);
+}
+
+Status ReferenceLayerNorm(const LayerNormCall& p, const HostBindings& memory) {
+  return p.g != nullptr ? ReferenceBackward(p, memory) : ReferenceForward(p, memory);
+}
+
+Status RunLayerNormOnHost(const LayerNormCall& p, const HostBindings& memory) {
+  if (!AreFloats({p.x})) {
+    return ReferenceLayerNorm(p, memory);
+  }
+  return p.g != nullptr ? RunBackward(p, memory) : RunForward(p, memory);
+}
+
+void LowerLayerNorm(const LayerNormCall& p, RowLowering& rows) {
+  return p.g != nullptr ? LowerBackward(p, rows) : LowerForward(p, rows);
+}
+
+std::vector<OpCall> LayerNormSamples() {
   using samples::Bool;
   using samples::Double;
   using samples::Ints;
@@ -377,6 +323,10 @@ std::vector<OpCall> LayerNorm::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeLayerNorm() { return std::make_unique<LayerNorm>(); }
+std::unique_ptr<Kernel> MakeLayerNorm() {
+  return MakeParsedKernel({"layer_norm", "layer_norm.cl", LayerNormSamples},
+                          CallForm<LayerNormCall>{ParseLayerNorm, ReferenceLayerNorm,
+                                                  LowerLayerNorm, RunLayerNormOnHost});
+}
 
 }  // namespace reprise

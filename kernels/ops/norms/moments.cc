@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/reductions/reduction_plan.h"
 #include "kernels/samples.h"
 
@@ -73,79 +74,70 @@ double LogSumExp(const double* x, std::size_t n) {
   return top + std::log(sum);
 }
 
-class Moments final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "moments"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseMoments(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const MomentsCall p = *ParseMoments(call);
-    REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.view, memory));
-    const auto n = static_cast<std::size_t>(p.n);
-    Doubles y;
-    Doubles means;
-    for (std::size_t at = 0; at < x.size(); at += n) {
-      double mean = 0;
-      double square = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        mean += x[at + i] / static_cast<double>(n);
-      }
-      for (std::size_t i = 0; i < n; ++i) {
-        square += (x[at + i] - mean) * (x[at + i] - mean);
-      }
-      const double var = square / std::max(0.0, static_cast<double>(n) - p.correction);
-      y.push_back(p.exponential ? LogSumExp(&x[at], n) : p.root ? std::sqrt(var) : var);
-      means.push_back(mean);
+Status ReferenceMoments(const MomentsCall& p, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.view, memory));
+  const auto n = static_cast<std::size_t>(p.n);
+  Doubles y;
+  Doubles means;
+  for (std::size_t at = 0; at < x.size(); at += n) {
+    double mean = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      mean += x[at + i] / static_cast<double>(n);
     }
-    REPRISE_TRY(WriteDoublesIf(p.mean, memory, means));
-    return WriteDoubles(*p.y, memory, y);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const MomentsCall p = *ParseMoments(call);
-    RowLowering rows(context, "moments.cl");
-    REPRISE_TRY(
-        rows.UseTypes({{"X", p.view.dtype}, {"Y", p.y->dtype}}, AccumulatorOf(p.view.dtype)));
-    REPRISE_ASSIGN(const DenseOperand x, rows.Read(p.view));
-    REPRISE_ASSIGN(const DenseOperand y, rows.Write(*p.y));
-    REPRISE_ASSIGN(const DenseOperand mean, rows.WriteOr(p.mean, y));
-    const double work = static_cast<double>(p.n) * 2;
-    if (p.exponential) {
-      rows.LaunchRows("log_sum_exp", p.rows, work, x, y, p.rows, p.n);
-    } else {
-      const std::int32_t flags = (p.root ? kRoot : 0) | (p.mean != nullptr ? kWantMean : 0);
-      rows.LaunchRows("variance", p.rows, work, x, y, mean, p.rows, p.n,
-                      static_cast<float>(p.correction), flags);
+    for (std::size_t i = 0; i < n; ++i) {
+      square += (x[at + i] - mean) * (x[at + i] - mean);
     }
-    return std::move(rows).Take();
+    const double var = square / std::max(0.0, static_cast<double>(n) - p.correction);
+    y.push_back(p.exponential ? LogSumExp(&x[at], n) : p.root ? std::sqrt(var) : var);
+    means.push_back(mean);
   }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Bool;
-    using samples::Int;
-    using samples::Ints;
-    using samples::None;
-    std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
-      samples::SampleTensors t;
-      const TensorDesc x = t.Strided(dtype, {4, 5, 19}, {100, 19, 1}, 2);
-      const TensorDesc one = t.Tensor(dtype, {});
-      const TensorDesc rows = t.Tensor(dtype, {4, 5});
-      const TensorDesc means = t.Tensor(dtype, {4, 5});
-      const TensorDesc middle = t.Tensor(dtype, {4, 1, 19});
-      calls.push_back({"aten::var", {{x}, Bool(false)}, {{one}}});
-      calls.push_back({"aten::var", {{x}, Ints({2}), Bool(true), Bool(false)}, {{rows}}});
-      calls.push_back({"aten::std", {{x}, Ints({1}), Int(2), Bool(true)}, {{middle}}});
-      calls.push_back(
-          {"aten::var_mean", {{x}, Ints({-1}), None(), Bool(false)}, {{rows}, {means}}});
-      calls.push_back({"aten::logsumexp", {{x}, Ints({1}), Bool(true)}, {{middle}}});
-    }
-    return calls;
+  REPRISE_TRY(WriteDoublesIf(p.mean, memory, means));
+  return WriteDoubles(*p.y, memory, y);
+}
+
+void LowerMoments(const MomentsCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.view.dtype}, {"Y", p.y->dtype}}, AccumulatorOf(p.view.dtype));
+  const DenseOperand x = rows.Read(p.view);
+  const DenseOperand y = rows.Write(*p.y);
+  const DenseOperand mean = rows.WriteOr(p.mean, y);
+  const double work = static_cast<double>(p.n) * 2;
+  if (p.exponential) {
+    rows.LaunchRows("log_sum_exp", p.rows, work, x, y, p.rows, p.n);
+  } else {
+    const std::int32_t flags = (p.root ? kRoot : 0) | (p.mean != nullptr ? kWantMean : 0);
+    rows.LaunchRows("variance", p.rows, work, x, y, mean, p.rows, p.n,
+                    static_cast<float>(p.correction), flags);
   }
-};
+}
+
+std::vector<OpCall> MomentsSamples() {
+  using samples::Bool;
+  using samples::Int;
+  using samples::Ints;
+  using samples::None;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    samples::SampleTensors t;
+    const TensorDesc x = t.Strided(dtype, {4, 5, 19}, {100, 19, 1}, 2);
+    const TensorDesc one = t.Tensor(dtype, {});
+    const TensorDesc rows = t.Tensor(dtype, {4, 5});
+    const TensorDesc means = t.Tensor(dtype, {4, 5});
+    const TensorDesc middle = t.Tensor(dtype, {4, 1, 19});
+    calls.push_back({"aten::var", {{x}, Bool(false)}, {{one}}});
+    calls.push_back({"aten::var", {{x}, Ints({2}), Bool(true), Bool(false)}, {{rows}}});
+    calls.push_back({"aten::std", {{x}, Ints({1}), Int(2), Bool(true)}, {{middle}}});
+    calls.push_back({"aten::var_mean", {{x}, Ints({-1}), None(), Bool(false)}, {{rows}, {means}}});
+    calls.push_back({"aten::logsumexp", {{x}, Ints({1}), Bool(true)}, {{middle}}});
+  }
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeMoments() { return std::make_unique<Moments>(); }
+std::unique_ptr<Kernel> MakeMoments() {
+  return MakeParsedKernel({"moments", "moments.cl", MomentsSamples},
+                          CallForm<MomentsCall>{ParseMoments, ReferenceMoments, LowerMoments});
+}
 
 }  // namespace reprise

@@ -21,17 +21,21 @@ struct NormOperands {
   const TensorDesc* bias = nullptr;
   const TensorDesc* mean = nullptr;
   const TensorDesc* rstd = nullptr;
+  const TensorDesc* y = nullptr;  // forward
+  const TensorDesc* g = nullptr;  // backward; what follows where it is wanted
+  const TensorDesc* dx = nullptr;
+  const TensorDesc* dw = nullptr;
+  const TensorDesc* db = nullptr;
 
-  // Weight and bias alike, mean and rstd alike; x and rstd present.
-  [[nodiscard]] bool TypesFit() const;
-  // Gradients that are wanted have the types of what they are gradients of.
-  [[nodiscard]] bool GradientsFit(const TensorDesc* dx, const TensorDesc* dw,
-                                  const TensorDesc* db) const;
-  // Types X, W and S of norm.cl; `gradient` stands for a missing weight.
-  [[nodiscard]] Status UseTypes(RowLowering& rows, const TensorDesc* gradient = nullptr) const;
-  [[nodiscard]] std::int32_t Flags() const {
-    return (weight != nullptr ? kNormHasWeight : 0) | (bias != nullptr ? kNormHasBias : 0);
-  }
+  // The gradients that the mask names, in the order of the results.
+  void WantGradients(const OpCall& call, const Value& mask);
+  // Present are x, rstd and one of y and g, of x's shape. Of one type are x, y, g and dx; weight,
+  // bias, dw and db; mean and rstd.
+  [[nodiscard]] bool Fit() const;
+  // Types X, W and S of norm.cl.
+  void UseTypes(RowLowering& rows) const;
+  // Which of the optional operands there are.
+  [[nodiscard]] std::int32_t Flags() const;
 };
 
 }  // namespace reprise

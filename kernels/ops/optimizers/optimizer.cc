@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/optimizers/optimizer_call.h"
 #include "kernels/samples.h"
 
@@ -19,80 +20,45 @@ TensorDesc InOrder(const TensorDesc& tensor, const TensorDesc& param) {
   return Permuted(tensor, MemoryOrder(param));
 }
 
-// The rate, the gradient scale and the overflow flag, where they are tensors.
-struct Shared {
-  DenseOperand rate, scale, found_inf;
-};
-Result<Shared> ReadShared(RowLowering& rows, const OptimizerCall& c, DenseOperand stand_in) {
-  Shared shared;
-  REPRISE_ASSIGN(shared.rate, rows.ReadOr(c.rate, stand_in));
-  REPRISE_ASSIGN(shared.scale, rows.ReadOr(c.scale, stand_in));
-  REPRISE_ASSIGN(shared.found_inf, rows.ReadOr(c.found_inf, stand_in));
-  return shared;
-}
-
-Status AppendStep(RowLowering& rows, const OptimizerCall& c, const ParameterStep& p) {
+void AppendStep(RowLowering& rows, const OptimizerCall& c, const ParameterStep& p) {
   const DType step_type = p.step == nullptr ? DType::kFloat32 : p.step->dtype;
-  REPRISE_TRY(
-      rows.UseTypes({{"X", p.param->dtype}, {"S", step_type}}, AccumulatorOf(p.param->dtype)));
-  REPRISE_ASSIGN(const DenseOperand param, rows.Update(InOrder(*p.param, *p.param)));
-  REPRISE_ASSIGN(const DenseOperand grad, rows.Update(InOrder(*p.grad, *p.param)));
+  rows.UseTypes({{"X", p.param->dtype}, {"S", step_type}}, AccumulatorOf(p.param->dtype));
+  const DenseOperand param = rows.Update(InOrder(*p.param, *p.param));
+  const DenseOperand grad = rows.Update(InOrder(*p.grad, *p.param));
   std::array<DenseOperand, 3> states = {param, param, param};
   for (std::size_t i = 0; i < p.states.size(); ++i) {
     if (p.states[i] != nullptr) {
-      REPRISE_ASSIGN(states[i], rows.Update(InOrder(*p.states[i], *p.param)));
+      states[i] = rows.Update(InOrder(*p.states[i], *p.param));
     }
   }
-  REPRISE_ASSIGN(const Shared shared, ReadShared(rows, c, param));
+  const DenseOperand rate = rows.ReadOr(c.rate, param);
+  const DenseOperand scale = rows.ReadOr(c.scale, param);
+  const DenseOperand found_inf = rows.ReadOr(c.found_inf, param);
   const std::int64_t n = Count(*p.param);
   const auto lr = static_cast<float>(c.lr);
   const auto decay = static_cast<float>(c.decay);
   if (c.adam) {
-    REPRISE_ASSIGN(const DenseOperand step, rows.Read(*p.step));
     const auto [beta1, rest1] = BetaPair(c.beta1);
     const auto [beta2, rest2] = BetaPair(c.beta2);
-    rows.LaunchItems("adam", n, param, grad, states[0], states[1], states[2], step, shared.rate,
-                     shared.scale, shared.found_inf, n, lr, beta1, rest1, beta2, rest2,
+    rows.LaunchItems("adam", n, param, grad, states[0], states[1], states[2], rows.Read(*p.step),
+                     rate, scale, found_inf, n, lr, beta1, rest1, beta2, rest2,
                      static_cast<float>(std::log(c.beta1)), static_cast<float>(std::log(c.beta2)),
                      decay, static_cast<float>(c.eps), c.flags);
   } else {
-    rows.LaunchItems("sgd", n, param, grad, states[0], shared.rate, shared.scale, shared.found_inf,
-                     n, lr, static_cast<float>(c.momentum), static_cast<float>(1 - c.dampening),
-                     decay, c.flags);
+    rows.LaunchItems("sgd", n, param, grad, states[0], rate, scale, found_inf, n, lr,
+                     static_cast<float>(c.momentum), static_cast<float>(1 - c.dampening), decay,
+                     c.flags);
   }
-  return {};
 }
 
-class Optimizer final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "optimizer"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseOptimizer(call).has_value();
+void LowerOptimizer(const OptimizerCall& c, RowLowering& rows) {
+  for (const ParameterStep& p : c.steps) {
+    AppendStep(rows, c, p);
+    rows.Finish();  // the next tensor's launches may use the same scratch
   }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    return ReferenceOptimizer(*ParseOptimizer(call), memory);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    return RunOptimizerOnHost(*ParseOptimizer(call), memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const OptimizerCall c = *ParseOptimizer(call);
-    std::vector<Launch> launches;
-    for (const ParameterStep& p : c.steps) {
-      // Each tensor's launches by themselves: they may use the same scratch.
-      RowLowering rows(context, "optimizer.cl");
-      REPRISE_TRY(AppendStep(rows, c, p));
-      for (Launch& launch : std::move(rows).Take()) {
-        launches.push_back(std::move(launch));
-      }
-    }
-    return launches;
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
+}
 
-std::vector<OpCall> Optimizer::Samples() const {
+std::vector<OpCall> OptimizerSamples() {
   using samples::Bool;
   using samples::Double;
   using samples::None;
@@ -154,6 +120,10 @@ std::vector<OpCall> Optimizer::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeOptimizer() { return std::make_unique<Optimizer>(); }
+std::unique_ptr<Kernel> MakeOptimizer() {
+  return MakeParsedKernel({"optimizer", "optimizer.cl", OptimizerSamples},
+                          CallForm<OptimizerCall>{ParseOptimizer, ReferenceOptimizer,
+                                                  LowerOptimizer, RunOptimizerOnHost});
+}
 
 }  // namespace reprise

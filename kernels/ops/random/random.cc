@@ -6,9 +6,9 @@
 
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/device_lowering.h"
 #include "kernels/ops/common/host_convert.h"
 #include "kernels/ops/common/host_floats.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/random/random_draw.h"
 #include "kernels/ops/random/random_loops.h"
 #include "kernels/samples.h"
@@ -81,6 +81,12 @@ constexpr std::array kRealKinds = {
     RealKind{"aten::geometric_", RandomKind::kGeometric, 0.5, 0},
 };
 
+std::optional<IndexSpace> SpaceOf(const RandomCall& call) {
+  const TensorDesc* second = call.probabilities != nullptr ? call.probabilities : call.out;
+  const std::array<const TensorDesc*, 2> operands = {call.out, second};
+  return MakeIndexSpace(call.out->shape, operands);
+}
+
 std::optional<RandomCall> ParseRandom(const OpCall& call) {
   RandomCall parsed;
   parsed.out = call.OutputTensor(0) != nullptr ? call.OutputTensor(0) : call.InputTensor(0);
@@ -90,7 +96,7 @@ std::optional<RandomCall> ParseRandom(const OpCall& call) {
   parsed.seed = RandomSeed(*parsed.out);
   if (call.name == "aten::random_") {
     ParseIntegers(call, parsed);
-    return parsed;
+    return SpaceOf(parsed) ? std::optional(parsed) : std::nullopt;
   }
   for (const RealKind& kind : kRealKinds) {
     if (kind.name == call.name) {
@@ -101,44 +107,25 @@ std::optional<RandomCall> ParseRandom(const OpCall& call) {
       parsed.probabilities = call.name == "aten::bernoulli"    ? call.InputTensor(0)
                              : call.name == "aten::bernoulli_" ? call.InputTensor(1)
                                                                : nullptr;
-      return parsed;
+      return SpaceOf(parsed) ? std::optional(parsed) : std::nullopt;
     }
   }
   return std::nullopt;
 }
 
-std::optional<IndexSpace> SpaceOf(const RandomCall& call) {
-  const TensorDesc* second = call.probabilities != nullptr ? call.probabilities : call.out;
-  const std::array<const TensorDesc*, 2> operands = {call.out, second};
-  return MakeIndexSpace(call.out->shape, operands);
-}
-
-Result<Launch> LowerRandom(const RandomCall& call, const LowerContext& context) {
-  const std::optional<IndexSpace> space = SpaceOf(call);
-  if (!space || !DeviceHasType(call.out->dtype, context.device)) {
-    return EnvironmentError("random numbers of this dtype or shape are not supported on " +
-                            context.device.name);
-  }
-  REPRISE_ASSIGN(Buffer * out, BufferOf(*call.out, context));
-  DeviceKernel kernel{.program = "random.cl", .entry = "generate"};
+void LowerRandom(const RandomCall& call, RowLowering& rows) {
+  const IndexSpace space = *SpaceOf(call);
   const DType p_type = call.probabilities != nullptr ? call.probabilities->dtype : DType::kFloat32;
-  kernel.options = TypeOption("T", call.out->dtype) + TypeOption("P", p_type);
+  rows.UseTypes({{"T", call.out->dtype}, {"P", p_type}}, DType::kFloat32);
+  Buffer* const out = rows.BufferFor(*call.out);
   if (call.probabilities != nullptr) {
-    REPRISE_ASSIGN(Buffer * probabilities, BufferOf(*call.probabilities, context));
-    kernel.entry = "bernoulli_of";
-    kernel.args = {out, probabilities, StructArg(*space), call.seed};
-  } else {
-    kernel.args = {out,
-                   StructArg(*space),
-                   static_cast<std::int32_t>(call.kind),
-                   call.seed,
-                   call.from,
-                   call.range,
-                   static_cast<float>(call.p),
-                   static_cast<float>(call.q)};
+    rows.LaunchItems("bernoulli_of", space.count, out, rows.BufferFor(*call.probabilities),
+                     StructArg(space), call.seed);
+    return;
   }
-  SetItemsLaunch(kernel, space->count, context.device);
-  return Launch(std::move(kernel));
+  rows.LaunchItems("generate", space.count, out, StructArg(space),
+                   static_cast<std::int32_t>(call.kind), call.seed, call.from, call.range,
+                   static_cast<float>(call.p), static_cast<float>(call.q));
 }
 
 Status RunRandom(const RandomCall& call, const HostBindings& memory) {
@@ -218,6 +205,9 @@ struct Dropout {
 };
 
 std::optional<Dropout> ParseDropout(const OpCall& call) {
+  if (call.name != "aten::native_dropout") {
+    return std::nullopt;
+  }
   Dropout dropout{call.InputTensor(0), call.OutputTensor(0), call.OutputTensor(1),
                   static_cast<float>(NumberAt(call, 1, 0.5))};
   if (call.inputs.size() > 2 && !call.inputs[2].AsNumber<bool>(true)) {
@@ -233,24 +223,11 @@ std::optional<Dropout> ParseDropout(const OpCall& call) {
   return types ? std::optional(dropout) : std::nullopt;
 }
 
-Result<Launch> LowerDropout(const Dropout& dropout, const LowerContext& context) {
-  REPRISE_ASSIGN(Buffer * in, BufferOf(*dropout.in, context));
-  REPRISE_ASSIGN(Buffer * out, BufferOf(*dropout.out, context));
-  REPRISE_ASSIGN(Buffer * mask, BufferOf(*dropout.mask, context));
-  const std::int64_t count = ElementCount(dropout.in->shape);
-  DeviceKernel kernel{.program = "random.cl", .entry = "dropout"};
-  kernel.options = TypeOption("T", dropout.in->dtype) + TypeOption("P", DType::kFloat32);
-  kernel.args = {out,
-                 mask,
-                 in,
-                 dropout.out->offset,
-                 dropout.mask->offset,
-                 dropout.in->offset,
-                 count,
-                 dropout.p,
-                 RandomSeed(*dropout.out)};
-  SetItemsLaunch(kernel, count, context.device);
-  return Launch(std::move(kernel));
+void LowerDropout(const Dropout& dropout, RowLowering& rows) {
+  const std::int64_t count = Count(*dropout.in);
+  rows.UseTypes({{"T", dropout.in->dtype}, {"P", DType::kFloat32}}, DType::kFloat32);
+  rows.LaunchItems("dropout", count, rows.Write(*dropout.out), rows.Write(*dropout.mask),
+                   rows.Read(*dropout.in), count, dropout.p, RandomSeed(*dropout.out));
 }
 
 Status RunDropout(const Dropout& dropout, const HostBindings& memory) {
@@ -268,7 +245,10 @@ Status RunDropout(const Dropout& dropout, const HostBindings& memory) {
 }
 
 // The same numbers in float32, in parts.
-Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
+Status RunDropoutOnHost(const Dropout& dropout, const HostBindings& memory) {
+  if (!AreFloats({dropout.in}) || ElementCount(dropout.in->shape) == 0) {
+    return RunDropout(dropout, memory);
+  }
   REPRISE_ASSIGN(const FloatsIn in, FloatsIn::Read(*dropout.in, memory));
   REPRISE_ASSIGN(FloatsOut out, FloatsOut::Write(*dropout.out, memory));
   REPRISE_ASSIGN(const HostTensor mask, HostTensor::Bind(*dropout.mask, memory));
@@ -289,60 +269,15 @@ Status RunDropoutFast(const Dropout& dropout, const HostBindings& memory) {
   return out.Store(memory);
 }
 
-class Random : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "random"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    if (ParseDropout(call) && call.name == "aten::native_dropout") {
-      return true;
-    }
-    const std::optional<RandomCall> parsed = ParseRandom(call);
-    return parsed && SpaceOf(*parsed).has_value();
+Status RunRandomOnHost(const RandomCall& call, const HostBindings& memory) {
+  if (!IsDrawnByLoops(call)) {
+    return RunRandom(call, memory);
   }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    if (call.name == "aten::native_dropout") {
-      const std::optional<Dropout> dropout = ParseDropout(call);
-      return dropout ? RunDropout(*dropout, memory) : Unsupported(call);
-    }
-    const std::optional<RandomCall> parsed = ParseRandom(call);
-    return parsed ? RunRandom(*parsed, memory) : Unsupported(call);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    if (call.name == "aten::native_dropout") {
-      const std::optional<Dropout> dropout = ParseDropout(call);
-      if (dropout && AreFloats({dropout->in}) && ElementCount(dropout->in->shape) > 0) {
-        return RunDropoutFast(*dropout, memory);
-      }
-    } else if (const std::optional<RandomCall> parsed = ParseRandom(call);
-               parsed && IsDrawnByLoops(*parsed)) {
-      return parsed->kind == RandomKind::kIntegers ? RunByLoops<std::int64_t>(*parsed, memory)
-                                                   : RunByLoops<float>(*parsed, memory);
-    }
-    return Reference(call, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const std::optional<Dropout> dropout = ParseDropout(call);
-    const std::optional<RandomCall> parsed = ParseRandom(call);
-    if (call.name == "aten::native_dropout" ? !dropout : !parsed) {
-      return tl::unexpected(Unsupported(call).error());
-    }
-    REPRISE_ASSIGN(Launch launch, call.name == "aten::native_dropout"
-                                      ? LowerDropout(*dropout, context)
-                                      : LowerRandom(*parsed, context));
-    return std::vector<Launch>{std::move(launch)};
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-  // Logarithms and cosines in float against double.
-  [[nodiscard]] Tolerance tolerance() const override { return {1e-4, 1e-3}; }
+  return call.kind == RandomKind::kIntegers ? RunByLoops<std::int64_t>(call, memory)
+                                            : RunByLoops<float>(call, memory);
+}
 
- private:
-  static Status Unsupported(const OpCall& call) {
-    return UsageError(call.name + ": not a random call that is supported");
-  }
-};
-
-std::vector<OpCall> Random::Samples() const {
+std::vector<OpCall> RandomSamples() {
   using samples::Double;
   using samples::Int;
   using samples::None;
@@ -381,6 +316,15 @@ std::vector<OpCall> Random::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeRandom() { return std::make_unique<Random>(); }
+std::unique_ptr<Kernel> MakeRandom() {
+  // The tolerance: logarithms and cosines in float against double.
+  return MakeParsedKernel(
+      {.name = "random",
+       .program = "random.cl",
+       .samples = RandomSamples,
+       .tolerance = {1e-4, 1e-3}},
+      CallForm<Dropout>{ParseDropout, RunDropout, LowerDropout, RunDropoutOnHost},
+      CallForm<RandomCall>{ParseRandom, RunRandom, LowerRandom, RunRandomOnHost});
+}
 
 }  // namespace reprise

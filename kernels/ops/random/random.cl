@@ -68,9 +68,8 @@ __kernel void bernoulli_of(__global MEM(T)* out, __global const MEM(P)* p, const
   }
 }
 
-__kernel void dropout(__global MEM(T)* out, __global uchar* mask, __global const MEM(T)* in,
-                      long out_offset, long mask_offset, long in_offset, long count, float p,
-                      ulong seed) {
+__kernel void dropout(__global MEM(T)* out, long out_offset, __global uchar* mask, long mask_offset,
+                      __global const MEM(T)* in, long in_offset, long count, float p, ulong seed) {
   float scale = p < 1 ? 1 / (1 - p) : 0;
   for (long i = FIRST(count); i < LAST(count); i += STEP) {
     bool keep = unit(random_half(seed, i)) >= p;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/reductions/reduction_plan.h"
 #include "kernels/samples.h"
 
@@ -50,18 +51,6 @@ std::optional<ExtremaCall> ParseExtrema(const OpCall& call) {
   return fits ? std::optional(p) : std::nullopt;
 }
 
-class Extrema final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "extrema"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseExtrema(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override;
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
-
 // The first of equal ones wins, and NaN over every number.
 template <typename T>
 bool Beats(T v, T best, bool largest) {
@@ -92,42 +81,31 @@ void Find(const std::vector<T>& x, std::size_t rows, bool largest, std::vector<T
   }
 }
 
-Status Extrema::Reference(const OpCall& call, const HostBindings& memory) const {
-  const ExtremaCall p = *ParseExtrema(call);
+Status ReferenceExtrema(const ExtremaCall& p, const HostBindings& memory) {
   const TensorDesc view = ReducedLast(*p.x, p.reduced);
   const auto rows = static_cast<std::size_t>(Count(*p.indices));
-  Integers indices;
-  if (IsIntegral(p.x->dtype)) {
-    REPRISE_ASSIGN(const Integers x, ReadIntegers(view, memory));
-    Integers values;
+  return InKindOf(p.x->dtype, [&](auto* read, auto* write) -> Status {
+    REPRISE_ASSIGN(const auto x, read(view, memory));
+    std::remove_const_t<decltype(x)> values;
+    Integers indices;
     Find(x, rows, p.largest, values, indices);
     if (p.values != nullptr) {
-      REPRISE_TRY(WriteIntegers(*p.values, memory, values));
+      REPRISE_TRY(write(*p.values, memory, values));
     }
-  } else {
-    REPRISE_ASSIGN(const Doubles x, ReadDoubles(view, memory));
-    Doubles values;
-    Find(x, rows, p.largest, values, indices);
-    REPRISE_TRY(WriteDoublesIf(p.values, memory, values));
-  }
-  return WriteIntegers(*p.indices, memory, indices);
+    return WriteIntegers(*p.indices, memory, indices);
+  });
 }
 
-Result<std::vector<Launch>> Extrema::LowerToDevice(const OpCall& call,
-                                                   const LowerContext& context) const {
-  const ExtremaCall p = *ParseExtrema(call);
-  RowLowering rows(context, "extrema.cl");
-  REPRISE_TRY(rows.UseTypes({{"X", p.x->dtype}}, AccumulatorOf(p.x->dtype)));
+void LowerExtrema(const ExtremaCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.x->dtype}}, AccumulatorOf(p.x->dtype));
   const ReductionShape shape = ShapeReduction(*p.x, p.reduced);
-  REPRISE_ASSIGN(const DenseOperand x, rows.Read(shape.view));
-  REPRISE_ASSIGN(const DenseOperand values, rows.WriteOr(p.values, x));
-  REPRISE_ASSIGN(const DenseOperand indices, rows.Write(*p.indices));
-  rows.LaunchRows("extremum", shape.outer * shape.inner, static_cast<double>(shape.n), x, values,
-                  indices, shape.outer, shape.n, shape.inner, p.largest, p.values != nullptr, true);
-  return std::move(rows).Take();
+  const DenseOperand x = rows.Read(shape.view);
+  rows.LaunchRows("extremum", shape.outer * shape.inner, static_cast<double>(shape.n), x,
+                  rows.WriteOr(p.values, x), rows.Write(*p.indices), shape.outer, shape.n,
+                  shape.inner, p.largest, p.values != nullptr, true);
 }
 
-std::vector<OpCall> Extrema::Samples() const {
+std::vector<OpCall> ExtremaSamples() {
   using samples::Bool;
   using samples::Int;
   using samples::None;
@@ -155,6 +133,9 @@ std::vector<OpCall> Extrema::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeExtrema() { return std::make_unique<Extrema>(); }
+std::unique_ptr<Kernel> MakeExtrema() {
+  return MakeParsedKernel({"extrema", "extrema.cl", ExtremaSamples},
+                          CallForm<ExtremaCall>{ParseExtrema, ReferenceExtrema, LowerExtrema});
+}
 
 }  // namespace reprise

@@ -10,6 +10,7 @@
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/reductions/reduction_plan.h"
 
 namespace reprise {
@@ -164,7 +165,8 @@ std::optional<ReductionCall> ParseReduction(const OpCall& call) {
       return std::nullopt;
     }
   }
-  return p;
+  // int64 programs have no absolute values and powers.
+  return p.accumulator == DType::kInt64 && op.ends_with("norm") ? std::nullopt : std::optional(p);
 }
 
 // Exactly, in int64, where the device computes in int64.
@@ -276,73 +278,57 @@ Doubles SumColumns(const float* x, loops::Map map, const ReductionShape& s) {
   return sums;
 }
 
-class Reduction final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "reduction"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::optional<ReductionCall> p = ParseReduction(call);
-    // int64 programs have no absolute values and powers.
-    return p && (p->accumulator != DType::kInt64 || !IsNorm(call));
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const ReductionCall p = *ParseReduction(call);
-    const TensorDesc view = ReducedLast(*p.x, p.reduced);
-    for (const Part& part : p.parts) {
-      const auto rows = static_cast<std::size_t>(Count(*part.y));
-      if (p.accumulator == DType::kInt64) {
-        REPRISE_ASSIGN(const Integers x, ReadIntegers(view, memory));
-        REPRISE_TRY(
-            WriteIntegers(*part.y, memory,
-                          ReduceIntegers(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
-      } else {
-        REPRISE_ASSIGN(const Doubles x, ReadDoubles(view, memory));
-        REPRISE_TRY(
-            WriteDoubles(*part.y, memory,
-                         ReduceDoubles(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
-      }
+Status ReferenceReduction(const ReductionCall& p, const HostBindings& memory) {
+  const TensorDesc view = ReducedLast(*p.x, p.reduced);
+  for (const Part& part : p.parts) {
+    const auto rows = static_cast<std::size_t>(Count(*part.y));
+    if (p.accumulator == DType::kInt64) {
+      REPRISE_ASSIGN(const Integers x, ReadIntegers(view, memory));
+      REPRISE_TRY(WriteIntegers(
+          *part.y, memory, ReduceIntegers(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
+    } else {
+      REPRISE_ASSIGN(const Doubles x, ReadDoubles(view, memory));
+      REPRISE_TRY(WriteDoubles(
+          *part.y, memory, ReduceDoubles(x, rows, rows == 0 ? 0 : x.size() / rows, part.meaning)));
     }
-    return {};
   }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const ReductionCall p = *ParseReduction(call);
-    const std::optional<loops::Map> map = FastMap(p.parts.front().meaning);
-    if (!map || p.parts.size() != 1 || !AreFloats({p.x, p.parts[0].y}) || Count(*p.x) == 0) {
-      return Reference(call, memory);
-    }
-    const ReductionShape s = ShapeReduction(*p.x, p.reduced);
-    REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(s.view, memory));
-    Doubles y =
-        s.inner == 1 ? SumRows(x.data(), *map, s.outer, s.n) : SumColumns(x.data(), *map, s);
-    for (double& total : y) {
-      total = p.parts[0].meaning.finish(total, static_cast<double>(s.n));
-    }
-    return WriteDoubles(*p.parts[0].y, memory, y);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const ReductionCall p = *ParseReduction(call);
-    RowLowering rows(context, "reduction.cl");
-    ReductionJob job;
-    job.shape = ShapeReduction(*p.x, p.reduced);
-    job.x_type = p.x->dtype;
-    job.accumulator = p.accumulator;
-    REPRISE_ASSIGN(job.x, rows.Read(job.shape.view));
-    for (const Part& part : p.parts) {
-      job.steps = part.meaning.steps;
-      job.y_type = part.y->dtype;
-      REPRISE_ASSIGN(job.y, rows.Write(*part.y));
-      REPRISE_TRY(AppendReduction(rows, job));
-    }
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override { return ReductionSamples(); }
+  return {};
+}
 
- private:
-  static bool IsNorm(const OpCall& call) { return call.name.ends_with("norm"); }
-};
+Status RunReductionOnHost(const ReductionCall& p, const HostBindings& memory) {
+  const std::optional<loops::Map> map = FastMap(p.parts.front().meaning);
+  if (!map || p.parts.size() != 1 || !AreFloats({p.x, p.parts[0].y}) || Count(*p.x) == 0) {
+    return ReferenceReduction(p, memory);
+  }
+  const ReductionShape s = ShapeReduction(*p.x, p.reduced);
+  REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(s.view, memory));
+  Doubles y = s.inner == 1 ? SumRows(x.data(), *map, s.outer, s.n) : SumColumns(x.data(), *map, s);
+  for (double& total : y) {
+    total = p.parts[0].meaning.finish(total, static_cast<double>(s.n));
+  }
+  return WriteDoubles(*p.parts[0].y, memory, y);
+}
+
+void LowerReduction(const ReductionCall& p, RowLowering& rows) {
+  ReductionJob job;
+  job.shape = ShapeReduction(*p.x, p.reduced);
+  job.x_type = p.x->dtype;
+  job.accumulator = p.accumulator;
+  job.x = rows.Read(job.shape.view);
+  for (const Part& part : p.parts) {
+    job.steps = part.meaning.steps;
+    job.y_type = part.y->dtype;
+    job.y = rows.Write(*part.y);
+    AppendReduction(rows, job);
+  }
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeReduction() { return std::make_unique<Reduction>(); }
+std::unique_ptr<Kernel> MakeReduction() {
+  return MakeParsedKernel({"reduction", "reduction.cl", ReductionSamples},
+                          CallForm<ReductionCall>{ParseReduction, ReferenceReduction,
+                                                  LowerReduction, RunReductionOnHost});
+}
 
 }  // namespace reprise

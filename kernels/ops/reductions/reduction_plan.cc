@@ -124,35 +124,34 @@ std::optional<std::vector<bool>> ReducedDims(const Value& dims, std::int64_t ran
   return reduced;
 }
 
-Status AppendReduction(RowLowering& rows, const ReductionJob& job) {
+void AppendReduction(RowLowering& rows, const ReductionJob& job) {
   const auto finish = static_cast<std::int32_t>(job.steps.finish);
   const std::int64_t segments = SegmentsFor(rows, job.shape);
   const std::int64_t count = job.mean_of > 0 ? job.mean_of : job.shape.n;
   rows.UseProgram("reduction.cl");
   if (segments == 1) {
-    REPRISE_TRY(rows.UseTypes({{"X", job.x_type}, {"Y", job.y_type}}, job.accumulator));
+    rows.UseTypes({{"X", job.x_type}, {"Y", job.y_type}}, job.accumulator);
     LaunchPass(rows, job.steps.first,
                {job.x, job.y, job.shape, std::max<std::int64_t>(job.shape.n, 1), 1, finish, count},
                job.steps.parameter);
-    return {};
+    return;
   }
   // Partial counts are kept as integers, which their total may need.
   const bool counts = IsIntegral(job.y_type) && !IsIntegral(job.accumulator) &&
                       job.steps.finish == ReductionFinish::kNone;
   const DType partial_type = counts ? DType::kInt64 : job.accumulator;
-  REPRISE_ASSIGN(const DenseOperand partial,
-                 rows.Scratch(job.shape.outer * segments * job.shape.inner * SizeOf(partial_type)));
-  REPRISE_TRY(rows.UseTypes({{"X", job.x_type}, {"Y", partial_type}}, job.accumulator));
+  const DenseOperand partial =
+      rows.Scratch(job.shape.outer * segments * job.shape.inner * SizeOf(partial_type));
+  rows.UseTypes({{"X", job.x_type}, {"Y", partial_type}}, job.accumulator);
   const std::int64_t segment = (job.shape.n + segments - 1) / segments;
   const std::int64_t used = (job.shape.n + segment - 1) / segment;
   LaunchPass(rows, job.steps.first, {job.x, partial, job.shape, segment, used, 0, count},
              job.steps.parameter);
   ReductionShape rest = job.shape;
   rest.n = used;
-  REPRISE_TRY(rows.UseTypes({{"X", partial_type}, {"Y", job.y_type}}, partial_type));
+  rows.UseTypes({{"X", partial_type}, {"Y", job.y_type}}, partial_type);
   LaunchPass(rows, job.steps.rest, {partial, job.y, rest, used, 1, finish, count},
              job.steps.parameter);
-  return {};
 }
 
 }  // namespace reprise

@@ -50,7 +50,7 @@ struct ReductionJob {
   std::int64_t mean_of = 0;  // elements behind a mean if x holds partial sums; 0: shape.n
 };
 // One launch, or two where one result has many elements and the device would idle.
-[[nodiscard]] Status AppendReduction(RowLowering& rows, const ReductionJob& job);
+void AppendReduction(RowLowering& rows, const ReductionJob& job);
 
 // Calls for conformance tests.
 [[nodiscard]] std::vector<OpCall> ReductionSamples();

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
-#include "kernels/ops/common/row_lowering.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -39,70 +39,57 @@ std::optional<ScanCall> ParseScan(const OpCall& call) {
   return p;
 }
 
-class Scan final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "scan"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseScan(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const ScanCall p = *ParseScan(call);
-    if (IsFloating(p.out->dtype)) {
-      REPRISE_ASSIGN(Doubles values, ReadDoubles(*p.self, memory));
-      Accumulate(p, values);
-      return WriteDoubles(*p.out, memory, values);
+template <typename T>
+void Accumulate(const ScanCall& p, std::vector<T>& values) {
+  for (std::int64_t line = 0; line < p.outer * p.inner; ++line) {
+    const std::int64_t begin = line / p.inner * p.n * p.inner + line % p.inner;
+    for (std::int64_t i = 1; i < p.n; ++i) {
+      T& value = values[static_cast<std::size_t>(begin + i * p.inner)];
+      const T before = values[static_cast<std::size_t>(begin + (i - 1) * p.inner)];
+      value = p.product ? before * value : before + value;
     }
-    REPRISE_ASSIGN(Integers values, ReadIntegers(*p.self, memory));
-    Accumulate(p, values);
-    return WriteIntegers(*p.out, memory, values);
   }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const ScanCall p = *ParseScan(call);
-    RowLowering rows(context, "scan.cl");
-    REPRISE_TRY(
-        rows.UseTypes({{"X", p.self->dtype}, {"Y", p.out->dtype}}, AccumulatorOf(p.out->dtype)));
-    REPRISE_ASSIGN(const DenseOperand self, rows.Read(*p.self));
-    REPRISE_ASSIGN(const DenseOperand out, rows.Write(*p.out));
-    rows.LaunchRows(p.product ? "cumulative_product" : "cumulative_sum", p.outer * p.inner,
-                    static_cast<double>(p.n), self, out, p.outer, p.n, p.inner);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Int;
-    using samples::None;
-    std::vector<OpCall> calls;
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64}) {
-      for (const std::int64_t dim : {0, 1, -1}) {
-        samples::SampleTensors t;
-        const TensorDesc self = t.Strided(dtype, {3, 41, 5}, {5, 15, 1});
-        const TensorDesc out = t.Tensor(dtype, {3, 41, 5});
-        calls.push_back({"aten::cumsum", {{self}, Int(dim), None()}, {{out}}});
-        calls.push_back({"aten::cumsum_", {{out}, Int(dim), None()}, {{out}}});
-      }
-      samples::SampleTensors t;
-      const TensorDesc self = t.Tensor(dtype, {4, 6});
-      calls.push_back({"aten::cumprod", {{self}, Int(1), None()}, {{t.Tensor(dtype, {4, 6})}}});
-    }
-    return calls;
-  }
+}
 
- private:
-  template <typename T>
-  static void Accumulate(const ScanCall& p, std::vector<T>& values) {
-    for (std::int64_t line = 0; line < p.outer * p.inner; ++line) {
-      const std::int64_t begin = line / p.inner * p.n * p.inner + line % p.inner;
-      for (std::int64_t i = 1; i < p.n; ++i) {
-        T& value = values[static_cast<std::size_t>(begin + i * p.inner)];
-        const T before = values[static_cast<std::size_t>(begin + (i - 1) * p.inner)];
-        value = p.product ? before * value : before + value;
-      }
+Status ReferenceScan(const ScanCall& p, const HostBindings& memory) {
+  return InKindOf(p.out->dtype, [&](auto* read, auto* write) -> Status {
+    REPRISE_ASSIGN(auto values, read(*p.self, memory));
+    Accumulate(p, values);
+    return write(*p.out, memory, values);
+  });
+}
+
+void LowerScan(const ScanCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.self->dtype}, {"Y", p.out->dtype}}, AccumulatorOf(p.out->dtype));
+  rows.LaunchRows(p.product ? "cumulative_product" : "cumulative_sum", p.outer * p.inner,
+                  static_cast<double>(p.n), rows.Read(*p.self), rows.Write(*p.out), p.outer, p.n,
+                  p.inner);
+}
+
+std::vector<OpCall> ScanSamples() {
+  using samples::Int;
+  using samples::None;
+  std::vector<OpCall> calls;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64}) {
+    for (const std::int64_t dim : {0, 1, -1}) {
+      samples::SampleTensors t;
+      const TensorDesc self = t.Strided(dtype, {3, 41, 5}, {5, 15, 1});
+      const TensorDesc out = t.Tensor(dtype, {3, 41, 5});
+      calls.push_back({"aten::cumsum", {{self}, Int(dim), None()}, {{out}}});
+      calls.push_back({"aten::cumsum_", {{out}, Int(dim), None()}, {{out}}});
     }
+    samples::SampleTensors t;
+    const TensorDesc self = t.Tensor(dtype, {4, 6});
+    calls.push_back({"aten::cumprod", {{self}, Int(1), None()}, {{t.Tensor(dtype, {4, 6})}}});
   }
-};
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeScan() { return std::make_unique<Scan>(); }
+std::unique_ptr<Kernel> MakeScan() {
+  return MakeParsedKernel({"scan", "scan.cl", ScanSamples},
+                          CallForm<ScanCall>{ParseScan, ReferenceScan, LowerScan});
+}
 
 }  // namespace reprise

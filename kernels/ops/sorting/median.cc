@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/sorting/sort_run.h"
 #include "kernels/samples.h"
 
@@ -81,61 +82,45 @@ std::int64_t Pick(const MedianCall& p, const T* line) {
   return order[static_cast<std::size_t>(at)];
 }
 
-class Median final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "median"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseMedian(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const MedianCall p = *ParseMedian(call);
-    if (IsFloating(p.lines.dtype)) {
-      REPRISE_ASSIGN(const Doubles x, ReadDoubles(p.lines, memory));
-      return PickAll(p, x, memory);
+template <typename T>
+Status PickAll(const MedianCall& p, const std::vector<T>& x, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Bits bits, ReadBits(p.lines, memory));
+  const std::int64_t lines = Count(p.lines) / p.n;
+  Integers indices(static_cast<std::size_t>(lines));
+  Bits values(indices.size());
+  ParallelFor(lines, GrainSize(10.0 * static_cast<double>(p.n)), [&](auto begin, auto end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::int64_t at = Pick(p, x.data() + line * p.n);
+      indices[static_cast<std::size_t>(line)] = at;
+      values[static_cast<std::size_t>(line)] = bits[static_cast<std::size_t>(line * p.n + at)];
     }
-    REPRISE_ASSIGN(const Integers x, ReadIntegers(p.lines, memory));
+  });
+  REPRISE_TRY(WriteBits(*p.values, memory, values));
+  return p.indices == nullptr ? Status{} : WriteIntegers(*p.indices, memory, indices);
+}
+
+Status ReferenceMedian(const MedianCall& p, const HostBindings& memory) {
+  return InKindOf(p.lines.dtype, [&](auto* read, auto* /*write*/) -> Status {
+    REPRISE_ASSIGN(const auto x, read(p.lines, memory));
     return PickAll(p, x, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const MedianCall p = *ParseMedian(call);
-    const DType dtype = p.lines.dtype;
-    RowLowering rows(context, "sort.cl");
-    REPRISE_TRY(rows.UseTypes({{"X", dtype}, {"I", DType::kInt64}}, AccumulatorOf(dtype)));
-    const std::int64_t count = Count(p.lines);
-    SortJob job{.dtype = dtype, .lines = count / p.n, .n = p.n, .k = p.n};
-    REPRISE_ASSIGN(job.x, rows.Read(p.lines));
-    REPRISE_ASSIGN(job.values, rows.Scratch(count * SizeOf(dtype)));
-    REPRISE_ASSIGN(job.indices, rows.Scratch(count * SizeOf(DType::kInt64)));
-    REPRISE_TRY(AppendSort(rows, job));
-    REPRISE_ASSIGN(const DenseOperand values, rows.Write(*p.values));
-    REPRISE_ASSIGN(const DenseOperand indices, rows.WriteOr(p.indices, job.indices));
-    rows.LaunchItems("take_rank", job.lines, job.values, job.indices, values, indices, job.lines,
-                     p.n, static_cast<std::int32_t>(p.mode), p.rank, p.indices != nullptr);
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
+  });
+}
 
- private:
-  template <typename T>
-  static Status PickAll(const MedianCall& p, const std::vector<T>& x, const HostBindings& memory) {
-    REPRISE_ASSIGN(const Bits bits, ReadBits(p.lines, memory));
-    const std::int64_t lines = Count(p.lines) / p.n;
-    Integers indices(static_cast<std::size_t>(lines));
-    Bits values(indices.size());
-    ParallelFor(lines, GrainSize(10.0 * static_cast<double>(p.n)), [&](auto begin, auto end) {
-      for (std::int64_t line = begin; line < end; ++line) {
-        const std::int64_t at = Pick(p, x.data() + line * p.n);
-        indices[static_cast<std::size_t>(line)] = at;
-        values[static_cast<std::size_t>(line)] = bits[static_cast<std::size_t>(line * p.n + at)];
-      }
-    });
-    REPRISE_TRY(WriteBits(*p.values, memory, values));
-    return p.indices == nullptr ? Status{} : WriteIntegers(*p.indices, memory, indices);
-  }
-};
+void LowerMedian(const MedianCall& p, RowLowering& rows) {
+  const DType dtype = p.lines.dtype;
+  rows.UseTypes({{"X", dtype}, {"I", DType::kInt64}}, AccumulatorOf(dtype));
+  const std::int64_t count = Count(p.lines);
+  SortJob job{.dtype = dtype, .lines = count / p.n, .n = p.n, .k = p.n};
+  job.x = rows.Read(p.lines);
+  job.values = rows.Scratch(count * SizeOf(dtype));
+  job.indices = rows.Scratch(count * SizeOf(DType::kInt64));
+  AppendSort(rows, job);
+  rows.LaunchItems("take_rank", job.lines, job.values, job.indices, rows.Write(*p.values),
+                   rows.WriteOr(p.indices, job.indices), job.lines, p.n,
+                   static_cast<std::int32_t>(p.mode), p.rank, p.indices != nullptr);
+}
 
-std::vector<OpCall> Median::Samples() const {
+std::vector<OpCall> MedianSamples() {
   using enum DType;
   using samples::Bool;
   using samples::Int;
@@ -165,6 +150,9 @@ std::vector<OpCall> Median::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeMedian() { return std::make_unique<Median>(); }
+std::unique_ptr<Kernel> MakeMedian() {
+  return MakeParsedKernel({"median", "sort.cl", MedianSamples},
+                          CallForm<MedianCall>{ParseMedian, ReferenceMedian, LowerMedian});
+}
 
 }  // namespace reprise

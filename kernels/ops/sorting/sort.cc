@@ -9,6 +9,7 @@
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/sorting/sort_run.h"
 #include "kernels/samples.h"
 
@@ -79,142 +80,129 @@ std::vector<std::size_t> OrderOf(const T* line, std::int64_t n, bool descending)
   return order;
 }
 
-class Sort final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "sort"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseSort(call).has_value();
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const SortCall p = *ParseSort(call);
-    const TensorDesc self = Lines(*p.self, p.dim);
-    if (IsFloating(p.self->dtype)) {
-      REPRISE_ASSIGN(const Doubles keys, ReadDoubles(self, memory));
-      return SortLines(p, keys, memory);
-    }
-    REPRISE_ASSIGN(const Integers keys, ReadIntegers(self, memory));
-    return SortLines(p, keys, memory);
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const SortCall p = *ParseSort(call);
-    const TensorDesc self = Lines(*p.self, p.dim);
-    if (AreFloats({p.self})) {
-      REPRISE_ASSIGN(const FloatsIn keys, FloatsIn::Read(self, memory));
-      return SortByKey<std::uint32_t>(p, keys, memory);
-    }
-    if (p.self->dtype == DType::kFloat64) {
-      REPRISE_ASSIGN(const Doubles keys, ReadDoubles(self, memory));
-      return SortByKey<std::uint64_t>(p, keys, memory);
-    }
-    REPRISE_ASSIGN(const Integers keys, ReadIntegers(self, memory));
-    return SortByKey<std::uint64_t>(p, keys, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const SortCall p = *ParseSort(call);
-    RowLowering rows(context, "sort.cl");
-    REPRISE_TRY(
-        rows.UseTypes({{"X", p.self->dtype}, {"I", DType::kInt64}}, AccumulatorOf(p.self->dtype)));
-    SortJob job{.dtype = p.self->dtype, .n = ExtentOf(*p.self, p.dim), .k = p.k};
-    job.lines = job.n == 0 ? 0 : Count(*p.self) / job.n;
-    job.descending = p.descending;
-    job.want_values = p.values != nullptr;
-    REPRISE_ASSIGN(job.x, rows.Read(Lines(*p.self, p.dim)));
-    REPRISE_ASSIGN(job.indices, rows.Write(Lines(*p.indices, p.dim)));
-    if (p.values != nullptr) {
-      REPRISE_ASSIGN(job.values, rows.Write(Lines(*p.values, p.dim)));
-    }
-    REPRISE_TRY(AppendSort(rows, job));
-    return std::move(rows).Take();
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override {
-    using samples::Bool;
-    using samples::Int;
-    std::vector<OpCall> calls;
-    for (const DType dtype :
-         {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
-      samples::SampleTensors t;
-      const TensorDesc self = t.Strided(dtype, {3, 77, 2}, {1, 6, 3});
-      const TensorDesc values = t.Tensor(dtype, {3, 77, 2});
-      const TensorDesc indices = t.Tensor(DType::kInt64, {3, 77, 2});
-      const TensorDesc few = t.Tensor(dtype, {3, 5, 2});
-      const TensorDesc few_indices = t.Tensor(DType::kInt64, {3, 5, 2});
-      calls.push_back({"aten::sort", {{self}, Int(1), Bool(false)}, {{values}, {indices}}});
-      calls.push_back(
-          {"aten::sort", {{self}, Bool(true), Int(-2), Bool(true)}, {{values}, {indices}}});
-      calls.push_back({"aten::argsort", {{self}, Int(0), Bool(true)}, {{indices}}});
-      calls.push_back(
-          {"aten::topk", {{self}, Int(5), Int(1), Bool(true), Bool(true)}, {{few}, {few_indices}}});
-      const TensorDesc rows = t.Tensor(dtype, {3, 1000});
-      calls.push_back({"aten::sort",
-                       {{rows}, Int(-1), Bool(true)},
-                       {{t.Tensor(dtype, {3, 1000})}, {t.Tensor(DType::kInt64, {3, 1000})}}});
-    }
-    for (const std::vector<std::int64_t>& shape : {Dims{}, Dims{1}, Dims{0, 4}}) {
-      samples::SampleTensors t;
-      const auto values = [&] { return Value{t.Tensor(DType::kFloat32, shape)}; };
-      calls.push_back({"aten::sort",
-                       {values(), Int(-1), Bool(false)},
-                       {values(), Value{t.Tensor(DType::kInt64, shape)}}});
-    }
-    return calls;
-  }
+Status Write(const SortCall& p, const Integers& indices, const Bits& values,
+             const HostBindings& memory) {
+  REPRISE_TRY(WriteIntegers(Lines(*p.indices, p.dim), memory, indices));
+  return p.values == nullptr ? Status{} : WriteBits(Lines(*p.values, p.dim), memory, values);
+}
 
- private:
-  template <typename T>
-  static Status SortLines(const SortCall& p, const std::vector<T>& keys,
-                          const HostBindings& memory) {
-    REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
-    const std::int64_t n = ExtentOf(*p.self, p.dim);
-    Integers indices;
-    Bits values;
-    for (std::size_t begin = 0; begin < keys.size(); begin += static_cast<std::size_t>(n)) {
-      const auto order = OrderOf(keys.data() + begin, n, p.descending);
-      for (std::size_t i = 0; i < static_cast<std::size_t>(p.k); ++i) {
-        indices.push_back(static_cast<std::int64_t>(order[i]));
-        values.push_back(bits[begin + order[i]]);
-      }
+template <typename T>
+Status SortLines(const SortCall& p, const std::vector<T>& keys, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
+  const std::int64_t n = ExtentOf(*p.self, p.dim);
+  Integers indices;
+  Bits values;
+  for (std::size_t begin = 0; begin < keys.size(); begin += static_cast<std::size_t>(n)) {
+    const auto order = OrderOf(keys.data() + begin, n, p.descending);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(p.k); ++i) {
+      indices.push_back(static_cast<std::int64_t>(order[i]));
+      values.push_back(bits[begin + order[i]]);
     }
-    return Write(p, indices, values, memory);
   }
-  // What SortLines does, lines side by side.
-  template <typename Key, typename Values>
-  static Status SortByKey(const SortCall& p, const Values& x, const HostBindings& memory) {
-    REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
-    const std::int64_t n = ExtentOf(*p.self, p.dim);
-    const std::int64_t lines = n == 0 ? 0 : Count(*p.self) / n;
-    Integers indices(static_cast<std::size_t>(lines * p.k));
-    Bits values(indices.size());
-    const Key flip = p.descending ? ~Key{0} : Key{0};
-    ParallelFor(lines, GrainSize(kSortBytesWorth * static_cast<double>(n)),
-                [&](auto begin, auto end) {
-                  std::vector<SortItem<Key>> items;
-                  for (std::int64_t line = begin; line < end; ++line) {
-                    items.resize(static_cast<std::size_t>(n));
-                    for (std::int64_t i = 0; i < n; ++i) {
-                      const Key key = SortKey(x[static_cast<std::size_t>(line * n + i)]) ^ flip;
-                      items[static_cast<std::size_t>(i)] = {key, static_cast<std::uint32_t>(i)};
-                    }
-                    SortItems(items, p.k);
-                    for (std::int64_t i = 0; i < p.k; ++i) {
-                      const std::int64_t from = items[static_cast<std::size_t>(i)].index;
-                      indices[static_cast<std::size_t>(line * p.k + i)] = from;
-                      values[static_cast<std::size_t>(line * p.k + i)] =
-                          bits[static_cast<std::size_t>(line * n + from)];
-                    }
+  return Write(p, indices, values, memory);
+}
+
+// What SortLines does, lines side by side.
+template <typename Key, typename Values>
+Status SortByKey(const SortCall& p, const Values& x, const HostBindings& memory) {
+  REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
+  const std::int64_t n = ExtentOf(*p.self, p.dim);
+  const std::int64_t lines = n == 0 ? 0 : Count(*p.self) / n;
+  Integers indices(static_cast<std::size_t>(lines * p.k));
+  Bits values(indices.size());
+  const Key flip = p.descending ? ~Key{0} : Key{0};
+  ParallelFor(lines, GrainSize(kSortBytesWorth * static_cast<double>(n)),
+              [&](auto begin, auto end) {
+                std::vector<SortItem<Key>> items;
+                for (std::int64_t line = begin; line < end; ++line) {
+                  items.resize(static_cast<std::size_t>(n));
+                  for (std::int64_t i = 0; i < n; ++i) {
+                    const Key key = SortKey(x[static_cast<std::size_t>(line * n + i)]) ^ flip;
+                    items[static_cast<std::size_t>(i)] = {key, static_cast<std::uint32_t>(i)};
                   }
-                });
-    return Write(p, indices, values, memory);
+                  SortItems(items, p.k);
+                  for (std::int64_t i = 0; i < p.k; ++i) {
+                    const std::int64_t from = items[static_cast<std::size_t>(i)].index;
+                    indices[static_cast<std::size_t>(line * p.k + i)] = from;
+                    values[static_cast<std::size_t>(line * p.k + i)] =
+                        bits[static_cast<std::size_t>(line * n + from)];
+                  }
+                }
+              });
+  return Write(p, indices, values, memory);
+}
+
+Status ReferenceSort(const SortCall& p, const HostBindings& memory) {
+  return InKindOf(p.self->dtype, [&](auto* read, auto* /*write*/) -> Status {
+    REPRISE_ASSIGN(const auto keys, read(Lines(*p.self, p.dim), memory));
+    return SortLines(p, keys, memory);
+  });
+}
+
+Status RunSortOnHost(const SortCall& p, const HostBindings& memory) {
+  const TensorDesc self = Lines(*p.self, p.dim);
+  if (AreFloats({p.self})) {
+    REPRISE_ASSIGN(const FloatsIn keys, FloatsIn::Read(self, memory));
+    return SortByKey<std::uint32_t>(p, keys, memory);
   }
-  static Status Write(const SortCall& p, const Integers& indices, const Bits& values,
-                      const HostBindings& memory) {
-    REPRISE_TRY(WriteIntegers(Lines(*p.indices, p.dim), memory, indices));
-    return p.values == nullptr ? Status{} : WriteBits(Lines(*p.values, p.dim), memory, values);
+  return InKindOf(p.self->dtype, [&](auto* read, auto* /*write*/) -> Status {
+    REPRISE_ASSIGN(const auto keys, read(self, memory));
+    return SortByKey<std::uint64_t>(p, keys, memory);
+  });
+}
+
+void LowerSort(const SortCall& p, RowLowering& rows) {
+  rows.UseTypes({{"X", p.self->dtype}, {"I", DType::kInt64}}, AccumulatorOf(p.self->dtype));
+  SortJob job{.dtype = p.self->dtype, .n = ExtentOf(*p.self, p.dim), .k = p.k};
+  job.lines = job.n == 0 ? 0 : Count(*p.self) / job.n;
+  job.descending = p.descending;
+  job.want_values = p.values != nullptr;
+  job.x = rows.Read(Lines(*p.self, p.dim));
+  job.indices = rows.Write(Lines(*p.indices, p.dim));
+  if (p.values != nullptr) {
+    job.values = rows.Write(Lines(*p.values, p.dim));
   }
-};
+  AppendSort(rows, job);
+}
+
+std::vector<OpCall> SortSamples() {
+  using samples::Bool;
+  using samples::Int;
+  std::vector<OpCall> calls;
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
+    samples::SampleTensors t;
+    const TensorDesc self = t.Strided(dtype, {3, 77, 2}, {1, 6, 3});
+    const TensorDesc values = t.Tensor(dtype, {3, 77, 2});
+    const TensorDesc indices = t.Tensor(DType::kInt64, {3, 77, 2});
+    const TensorDesc few = t.Tensor(dtype, {3, 5, 2});
+    const TensorDesc few_indices = t.Tensor(DType::kInt64, {3, 5, 2});
+    calls.push_back({"aten::sort", {{self}, Int(1), Bool(false)}, {{values}, {indices}}});
+    calls.push_back(
+        {"aten::sort", {{self}, Bool(true), Int(-2), Bool(true)}, {{values}, {indices}}});
+    calls.push_back({"aten::argsort", {{self}, Int(0), Bool(true)}, {{indices}}});
+    calls.push_back(
+        {"aten::topk", {{self}, Int(5), Int(1), Bool(true), Bool(true)}, {{few}, {few_indices}}});
+    const TensorDesc rows = t.Tensor(dtype, {3, 1000});
+    calls.push_back({"aten::sort",
+                     {{rows}, Int(-1), Bool(true)},
+                     {{t.Tensor(dtype, {3, 1000})}, {t.Tensor(DType::kInt64, {3, 1000})}}});
+  }
+  for (const std::vector<std::int64_t>& shape : {Dims{}, Dims{1}, Dims{0, 4}}) {
+    samples::SampleTensors t;
+    const auto values = [&] { return Value{t.Tensor(DType::kFloat32, shape)}; };
+    calls.push_back({"aten::sort",
+                     {values(), Int(-1), Bool(false)},
+                     {values(), Value{t.Tensor(DType::kInt64, shape)}}});
+  }
+  return calls;
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeSort() { return std::make_unique<Sort>(); }
+std::unique_ptr<Kernel> MakeSort() {
+  return MakeParsedKernel({"sort", "sort.cl", SortSamples},
+                          CallForm<SortCall>{ParseSort, ReferenceSort, LowerSort, RunSortOnHost});
+}
 
 }  // namespace reprise

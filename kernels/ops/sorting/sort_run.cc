@@ -59,7 +59,7 @@ void SortFirst(std::vector<SortItem<Key>>& items, std::int64_t k) {
 void SortItems(std::vector<SortItem<std::uint32_t>>& items, std::int64_t k) { SortFirst(items, k); }
 void SortItems(std::vector<SortItem<std::uint64_t>>& items, std::int64_t k) { SortFirst(items, k); }
 
-Status AppendSort(RowLowering& rows, const SortJob& job) {
+void AppendSort(RowLowering& rows, const SortJob& job) {
   const std::int64_t count = job.lines * job.n;
   const bool cpu = rows.device().is_cpu;
   const std::int64_t key =  // a CPU's are of the size of what it computes in
@@ -67,15 +67,15 @@ Status AppendSort(RowLowering& rows, const SortJob& job) {
   std::array<DenseOperand, 2> keys;
   std::array<DenseOperand, 2> indices;
   for (std::size_t side = 0; side < 2; ++side) {
-    REPRISE_ASSIGN(keys[side], rows.Scratch(count * key));
-    REPRISE_ASSIGN(indices[side], rows.Scratch(count * (cpu ? 4 : SizeOf(DType::kInt64))));
+    keys[side] = rows.Scratch(count * key);
+    indices[side] = rows.Scratch(count * (cpu ? 4 : SizeOf(DType::kInt64)));
   }
   const DenseOperand values = job.want_values ? job.values : keys[0];  // not touched if not wanted
   if (cpu) {
     rows.LaunchRows("radix_sort", job.lines, static_cast<double>(job.n), job.x, keys[0], keys[1],
                     indices[0], indices[1], values, job.indices, job.lines, job.n, job.k,
                     job.descending, job.want_values);
-    return {};
+    return;
   }
   rows.LaunchItems("sort_runs", job.lines * ((job.n + kRun - 1) / kRun), job.x, keys[0], indices[0],
                    job.lines, job.n, job.descending);
@@ -87,7 +87,6 @@ Status AppendSort(RowLowering& rows, const SortJob& job) {
   }
   rows.LaunchItems("take_first", job.lines * job.k, keys[now], indices[now], values, job.indices,
                    job.lines, job.n, job.k, job.want_values);
-  return {};
 }
 
 }  // namespace reprise

@@ -22,7 +22,7 @@ struct SortJob {
   bool want_values = true;
 };
 // `rows` is sort.cl's, its X of `dtype`, its I int64.
-[[nodiscard]] Status AppendSort(RowLowering& rows, const SortJob& job);
+void AppendSort(RowLowering& rows, const SortJob& job);
 
 // Unsigned integers in the order of what they stand for; equal where that is equal.
 [[nodiscard]] inline std::uint32_t SortKey(float value) {
