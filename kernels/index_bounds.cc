@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "core/operator_arguments.h"
-#include "kernels/kernel.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {
@@ -20,20 +20,10 @@ void Bound(Bounds& bounds, const TensorDesc* index, std::int64_t limit) {
   }
 }
 
+// 0 if there is no such tensor or dimension.
 std::int64_t Extent(const TensorDesc* tensor, std::int64_t dim) {
-  if (tensor == nullptr) {
-    return 0;
-  }
-  const auto rank = static_cast<std::int64_t>(tensor->shape.size());
-  if (dim < 0) {
-    dim += rank;
-  }
-  return dim >= 0 && dim < rank ? tensor->shape[static_cast<std::size_t>(dim)] : 0;
-}
-
-const Value& NumberAt(const OpCall& call, std::size_t i) {
-  static const Value none;
-  return i < call.inputs.size() ? call.inputs[i] : none;
+  const auto at = tensor == nullptr ? std::nullopt : WrapDim(dim, Rank(*tensor));
+  return at ? ExtentOf(*tensor, *at) : 0;
 }
 
 // ---- The rules that the column `bounds` of core/operators.def names.
@@ -56,13 +46,13 @@ void Classes(const OpCall& call, Bounds& bounds) {
 
 // (self, dim, index, …): the dimension is an argument.
 void AlongDimension(const OpCall& call, Bounds& bounds) {
-  const auto dim = NumberAt(call, 1).AsNumber<std::int64_t>(0);
+  const auto dim = Argument(call, 1).AsNumber<std::int64_t>(0);
   Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), dim));
 }
 
 // (self, [index or none per dimension], …)
 void EachDimension(const OpCall& call, Bounds& bounds) {
-  const ValueList* list = call.inputs.size() > 1 ? call.inputs[1].AsList() : nullptr;
+  const ValueList* list = Argument(call, 1).AsList();
   if (list == nullptr) {
     return;
   }
@@ -77,20 +67,20 @@ void EachDimension(const OpCall& call, Bounds& bounds) {
 // take(self, index): of the elements in a row.
 void ElementsOfFirst(const OpCall& call, Bounds& bounds) {
   if (const TensorDesc* self = call.InputTensor(0)) {
-    Bound(bounds, call.InputTensor(1), ElementCount(self->shape));
+    Bound(bounds, call.InputTensor(1), Count(*self));
   }
 }
 
 // embedding_dense_backward(grad, indices, num_weights, …)
 void TableRows(const OpCall& call, Bounds& bounds) {
-  Bound(bounds, call.InputTensor(1), NumberAt(call, 2).AsNumber<std::int64_t>(0));
+  Bound(bounds, call.InputTensor(1), Argument(call, 2).AsNumber<std::int64_t>(0));
 }
 
 // _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights,
 // …): every index of which row, which bag, and every maximum of which row.
 void BagRows(const OpCall& call, Bounds& bounds) {
   Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), 0));
-  const auto rows = NumberAt(call, 5).AsNumber<std::int64_t>(0);
+  const auto rows = Argument(call, 5).AsNumber<std::int64_t>(0);
   Bound(bounds, call.InputTensor(1), rows);
   Bound(bounds, call.InputTensor(4), rows);
 }

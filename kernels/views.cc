@@ -21,6 +21,14 @@ std::int64_t ExtentOf(const TensorDesc& tensor, std::int64_t dim) {
   return tensor.shape.empty() ? 1 : tensor.shape.at(static_cast<std::size_t>(dim));
 }
 
+AroundDim SplitAt(const TensorDesc& tensor, std::int64_t dim) {
+  AroundDim around{.extent = ExtentOf(tensor, dim)};
+  for (std::int64_t d = 0; d < Rank(tensor); ++d) {
+    (d < dim ? around.outer : around.inner) *= d == dim ? 1 : ExtentOf(tensor, d);
+  }
+  return around;
+}
+
 TensorDesc Permuted(const TensorDesc& tensor, const Dims& order) {
   TensorDesc view = tensor;
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -24,6 +24,12 @@ using Dims = std::vector<std::int64_t>;
 // The extent of that dimension; 1 for a scalar.
 [[nodiscard]] std::int64_t ExtentOf(const TensorDesc& tensor, std::int64_t dim);
 
+// Extents multiplied: of the dimensions before `dim`, of `dim`, of those behind it.
+struct AroundDim {
+  std::int64_t outer = 1, extent = 1, inner = 1;
+};
+[[nodiscard]] AroundDim SplitAt(const TensorDesc& tensor, std::int64_t dim);
+
 // Dimensions in another order; `order` names each once.
 [[nodiscard]] TensorDesc Permuted(const TensorDesc& tensor, const Dims& order);
 // `dim` moved to the end.

@@ -10,72 +10,68 @@
 namespace reprise {
 namespace {
 
-// Dense tensors of the common types go by in one loop.
-template <typename To, typename From>
-void ReadRow(const std::byte* data, std::vector<To>& out) {
-  const From* from = reinterpret_cast<const From*>(data);
-  std::transform(from, from + out.size(), out.begin(),
-                 [](From value) { return static_cast<To>(value); });
+// body(E*) where elements E are dense and of a common type, so that they go by in one loop: float32
+// as double, int64, any four bytes as bits. False elsewhere.
+template <typename T, typename Body>
+bool IfDense(const TensorDesc& desc, std::byte* first, Body&& body) {
+  if (!IsContiguous(desc)) {
+    return false;
+  }
+  if constexpr (std::is_same_v<T, double>) {
+    return desc.dtype == DType::kFloat32 && body(reinterpret_cast<float*>(first));
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    return desc.dtype == DType::kInt64 && body(reinterpret_cast<std::int64_t*>(first));
+  } else {
+    return SizeOf(desc.dtype) == 4 && body(reinterpret_cast<std::uint32_t*>(first));
+  }
 }
-template <typename To, typename From>
-void WriteRow(const std::vector<From>& values, std::byte* data) {
-  To* to = reinterpret_cast<To*>(data);
-  std::transform(values.begin(), values.end(), to,
-                 [](From value) { return static_cast<To>(value); });
+
+std::byte* Address(const HostTensor& tensor, std::int64_t at) {
+  return tensor.data() + at * SizeOf(tensor.dtype());
 }
 
 template <typename T, typename Load>
 Result<std::vector<T>> ReadAll(const TensorDesc& desc, const HostBindings& memory, Load&& load) {
   std::vector<T> values;
-  if (ElementCount(desc.shape) == 0) {
+  if (Count(desc) == 0) {
     return values;
   }
   REPRISE_ASSIGN(const HostTensor tensor, HostTensor::Bind(desc, memory));
-  const auto count = static_cast<std::size_t>(tensor.count());
-  const std::byte* first = tensor.data() + desc.offset * SizeOf(desc.dtype);
-  if (IsContiguous(desc) && desc.dtype == DType::kFloat32 && std::is_floating_point_v<T>) {
-    values.resize(count);
-    ReadRow<T, float>(first, values);
-    return values;
+  values.resize(static_cast<std::size_t>(tensor.count()));
+  const bool done = IfDense<T>(desc, Address(tensor, desc.offset), [&](const auto* from) {
+    std::transform(from, from + values.size(), values.begin(),
+                   [](auto value) { return static_cast<T>(value); });
+    return true;
+  });
+  auto value = values.begin();
+  if (!done) {
+    ForEachElement<1>(desc.shape, {&desc}, [&](const auto& at) { *value++ = load(tensor, at[0]); });
   }
-  if (IsContiguous(desc) && desc.dtype == DType::kInt64 && std::is_same_v<T, std::int64_t>) {
-    values.resize(count);
-    ReadRow<T, std::int64_t>(first, values);
-    return values;
-  }
-  values.reserve(count);
-  ForEachElement<1>(desc.shape, {&desc},
-                    [&](const auto& at) { values.push_back(load(tensor, at[0])); });
   return values;
 }
 
 template <typename T, typename Store>
 Status WriteAll(const TensorDesc& desc, const HostBindings& memory, const std::vector<T>& values,
                 Store&& store) {
-  if (static_cast<std::int64_t>(values.size()) != ElementCount(desc.shape)) {
+  if (static_cast<std::int64_t>(values.size()) != Count(desc)) {
     return UsageError("a result of " + std::to_string(values.size()) +
-                      " elements for a tensor of " + std::to_string(ElementCount(desc.shape)));
+                      " elements for a tensor of " + std::to_string(Count(desc)));
   }
   if (values.empty()) {
     return {};
   }
   REPRISE_ASSIGN(const HostTensor tensor, HostTensor::Bind(desc, memory));
-  std::byte* first = tensor.data() + desc.offset * SizeOf(desc.dtype);
-  if (IsContiguous(desc) && desc.dtype == DType::kFloat32 && std::is_floating_point_v<T>) {
-    WriteRow<float>(values, first);
-    return {};
-  }
-  if (IsContiguous(desc) && desc.dtype == DType::kInt64 && std::is_same_v<T, std::int64_t>) {
-    WriteRow<std::int64_t>(values, first);
-    return {};
-  }
+  const bool done = IfDense<T>(desc, Address(tensor, desc.offset), [&](auto* to) {
+    std::transform(values.begin(), values.end(), to, [&](T value) {
+      return static_cast<std::remove_reference_t<decltype(*to)>>(value);
+    });
+    return true;
+  });
   auto value = values.begin();
-  ForEachElement<1>(desc.shape, {&desc}, [&](const auto& at) { store(tensor, at[0], *value++); });
+  if (!done) {
+    ForEachElement<1>(desc.shape, {&desc}, [&](const auto& at) { store(tensor, at[0], *value++); });
+  }
   return {};
-}
-
-std::byte* Address(const HostTensor& tensor, std::int64_t at) {
-  return tensor.data() + at * SizeOf(tensor.dtype());
 }
 
 }  // namespace
@@ -89,12 +85,6 @@ Result<Integers> ReadIntegers(const TensorDesc& tensor, const HostBindings& memo
                                [](const HostTensor& t, std::int64_t at) { return t.GetInt(at); });
 }
 Result<Bits> ReadBits(const TensorDesc& tensor, const HostBindings& memory) {
-  if (IsContiguous(tensor) && SizeOf(tensor.dtype) == sizeof(std::uint32_t) && Count(tensor) > 0) {
-    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(tensor, memory));
-    Bits values(static_cast<std::size_t>(bound.count()));
-    ReadRow<std::uint64_t, std::uint32_t>(Address(bound, tensor.offset), values);
-    return values;
-  }
   return ReadAll<std::uint64_t>(tensor, memory, [](const HostTensor& t, std::int64_t at) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, Address(t, at), static_cast<std::size_t>(SizeOf(t.dtype())));
@@ -112,12 +102,6 @@ Status WriteIntegers(const TensorDesc& tensor, const HostBindings& memory, const
       [](const HostTensor& t, std::int64_t at, std::int64_t value) { t.SetInt(at, value); });
 }
 Status WriteBits(const TensorDesc& tensor, const HostBindings& memory, const Bits& values) {
-  if (IsContiguous(tensor) && SizeOf(tensor.dtype) == sizeof(std::uint32_t) && !values.empty() &&
-      Count(tensor) == static_cast<std::int64_t>(values.size())) {
-    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(tensor, memory));
-    WriteRow<std::uint32_t>(values, Address(bound, tensor.offset));
-    return {};
-  }
   return WriteAll(tensor, memory, values,
                   [](const HostTensor& t, std::int64_t at, std::uint64_t bits) {
                     std::memcpy(Address(t, at), &bits, static_cast<std::size_t>(SizeOf(t.dtype())));

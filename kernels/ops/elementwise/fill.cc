@@ -68,10 +68,10 @@ std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
     }
     value = call.inputs[1];
   } else if (call.name == "aten::scalar_tensor") {
-    tensors = {call.OutputTensor(0)};
     value = Argument(call, 0);
+    tensors = {IsNumber(value) ? call.OutputTensor(0) : nullptr};
   }
-  if (IsSequence(call) || tensors.empty() || tensors[0] == nullptr || !IsNumber(value)) {
+  if (IsSequence(call) || tensors.empty() || tensors[0] == nullptr) {
     return std::nullopt;
   }
   ElementwiseSteps fill;

@@ -111,31 +111,26 @@ std::vector<OpCall> UnfoldSamples() {
   using enum DType;
   using samples::Ints;
   std::vector<OpCall> calls;
-  const auto add = [&](const TensorDesc& image, const Dims& columns, const Pair& kernel,
-                       const Pair& dilation, const Pair& padding, const Pair& stride) {
-    samples::SampleTensors more;
-    static_cast<void>(more.Tensor(image.dtype, {}));  // the image's number
-    const Value own{image};
-    const Value wide{more.Tensor(image.dtype, columns)};
-    const auto list = [](const Pair& pair) { return Ints({pair[0], pair[1]}); };
+  samples::SampleTensors t;
+  const auto add = [&](const TensorDesc& image, const Dims& columns, const Dims& kernel,
+                       const Dims& dilation, const Dims& padding, const Dims& stride) {
+    const Value wide{t.Tensor(image.dtype, columns)};
     const Value size = Ints({image.shape.end()[-2], image.shape.end()[-1]});
-    calls.push_back(
-        {"aten::im2col", {own, list(kernel), list(dilation), list(padding), list(stride)}, {wide}});
+    calls.push_back({"aten::im2col",
+                     {{image}, Ints(kernel), Ints(dilation), Ints(padding), Ints(stride)},
+                     {wide}});
     calls.push_back({"aten::col2im",
-                     {wide, size, list(kernel), list(dilation), list(padding), list(stride)},
-                     {own}});
-  };
-  const auto image = [](DType dtype, const Dims& shape) {
-    return samples::SampleTensors().Tensor(dtype, shape);
+                     {wide, size, Ints(kernel), Ints(dilation), Ints(padding), Ints(stride)},
+                     {{image}}});
   };
   for (const DType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
-    add(image(dtype, {2, 3, 7, 9}), {2, 18, 36}, {3, 2}, {1, 2}, {1, 1}, {2, 1});
+    add(t.Tensor(dtype, {2, 3, 7, 9}), {2, 18, 36}, {3, 2}, {1, 2}, {1, 1}, {2, 1});
   }
-  add(samples::SampleTensors().Strided(kFloat32, {2, 3, 4, 5}, {60, 1, 15, 3}), {2, 12, 4}, {2, 2},
-      {1, 1}, {0, 0}, {2, 2});
-  add(image(kFloat32, {3, 6, 6}), {27, 4}, {3, 3}, {2, 2}, {0, 0}, {1, 1});
-  add(image(kFloat32, {1, 1, 1, 1}), {1, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1});
-  add(image(kFloat32, {0, 3, 4, 4}), {0, 12, 4}, {2, 2}, {1, 1}, {0, 0}, {2, 2});
+  add(t.Strided(kFloat32, {2, 3, 4, 5}, {60, 1, 15, 3}), {2, 12, 4}, {2, 2}, {1, 1}, {0, 0},
+      {2, 2});
+  add(t.Tensor(kFloat32, {3, 6, 6}), {27, 4}, {3, 3}, {2, 2}, {0, 0}, {1, 1});
+  add(t.Tensor(kFloat32, {1, 1, 1, 1}), {1, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1});
+  add(t.Tensor(kFloat32, {0, 3, 4, 4}), {0, 12, 4}, {2, 2}, {1, 1}, {0, 0}, {2, 2});
   return calls;
 }
 

@@ -173,43 +173,35 @@ std::vector<OpCall> UpsampleSamples() {
   using samples::None;
   std::vector<OpCall> calls;
   const Value none = None();
+  // The operator and its backward; `rest` is what both have behind the sizes.
+  const auto both = [&](const std::string& name, const TensorDesc& in, const TensorDesc& out,
+                        const ValueList& rest) {
+    const Value size = Ints(Dims(out.shape.begin() + 2, out.shape.end()));
+    OpCall forward{name, {{in}, size}, {{out}}};
+    OpCall backward{name + "_backward", {{out}, size, Ints(in.shape)}, {{in}}};
+    for (OpCall* call : {&forward, &backward}) {
+      call->inputs.insert(call->inputs.end(), rest.begin(), rest.end());
+      calls.push_back(*call);
+    }
+  };
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     samples::SampleTensors t;
     const TensorDesc in = t.Strided(dtype, {2, 3, 7, 5}, {105, 1, 15, 3});
     const TensorDesc line = t.Tensor(dtype, {2, 3, 9});
     const TensorDesc long_line = t.Tensor(dtype, {2, 3, 20});
-    calls.push_back({"aten::upsample_nearest1d", {{line}, Ints({20}), none}, {{long_line}}});
-    calls.push_back({"aten::upsample_nearest1d_backward",
-                     {{long_line}, Ints({20}), Ints({2, 3, 9}), none},
-                     {{line}}});
-    const Value scale{2.25};
-    calls.push_back(
-        {"aten::_upsample_nearest_exact1d", {{line}, Ints({20}), scale}, {{long_line}}});
-    calls.push_back({"aten::_upsample_nearest_exact1d_backward",
-                     {{long_line}, Ints({20}), Ints({2, 3, 9}), scale},
-                     {{line}}});
-    calls.push_back(
-        {"aten::upsample_linear1d", {{line}, Ints({20}), Bool(true), none}, {{long_line}}});
-    calls.push_back({"aten::upsample_linear1d_backward",
-                     {{long_line}, Ints({20}), Ints({2, 3, 9}), Bool(false), none},
-                     {{line}}});
+    both("aten::upsample_nearest1d", line, long_line, {none});
+    both("aten::_upsample_nearest_exact1d", line, long_line, {Double(2.25)});
+    both("aten::upsample_linear1d", line, long_line, {Bool(true), none});
+    both("aten::upsample_linear1d", line, long_line, {Bool(false), none});
     // Twice as large, by sizes alone, smaller.
-    const std::vector<std::vector<std::int64_t>> sizes = {{14, 10}, {11, 13}, {4, 3}, {1, 5}};
-    for (const auto& size : sizes) {
-      const TensorDesc out = t.Tensor(dtype, {2, 3, size[0], size[1]});
-      for (const std::string name :
-           {"aten::upsample_nearest2d", "aten::_upsample_nearest_exact2d"}) {
-        calls.push_back({name, {{in}, Ints(size), none, none}, {{out}}});
-        calls.push_back(
-            {name + "_backward", {{out}, Ints(size), Ints({2, 3, 7, 5}), none, none}, {{in}}});
+    for (const auto& [height, width] : {std::array{14, 10}, {11, 13}, {4, 3}, {1, 5}}) {
+      const TensorDesc out = t.Tensor(dtype, {2, 3, height, width});
+      for (const char* name : {"aten::upsample_nearest2d", "aten::_upsample_nearest_exact2d"}) {
+        both(name, in, out, {none, none});
       }
-      for (const std::string name : {"aten::upsample_bilinear2d", "aten::upsample_bicubic2d"}) {
-        for (const bool corners : {false, true}) {
-          calls.push_back({name, {{in}, Ints(size), Bool(corners), none, none}, {{out}}});
-          calls.push_back({name + "_backward",
-                           {{out}, Ints(size), Ints({2, 3, 7, 5}), Bool(corners), none, none},
-                           {{in}}});
-        }
+      for (const char* name : {"aten::upsample_bilinear2d", "aten::upsample_bicubic2d"}) {
+        both(name, in, out, {Bool(false), none, none});
+        both(name, in, out, {Bool(true), none, none});
       }
     }
     const TensorDesc scaled = t.Tensor(dtype, {2, 3, 17, 8});
@@ -217,11 +209,8 @@ std::vector<OpCall> UpsampleSamples() {
     calls.push_back({"aten::upsample_nearest2d", {{in}, none, scales}, {{scaled}}});
     calls.push_back({"aten::upsample_bilinear2d", {{in}, none, Bool(false), scales}, {{scaled}}});
     calls.push_back({"aten::upsample_bicubic2d", {{in}, none, Bool(false), scales}, {{scaled}}});
-    const TensorDesc pixel = t.Tensor(dtype, {1, 1, 1, 1});
-    const TensorDesc tripled = t.Tensor(dtype, {1, 1, 3, 3});
-    calls.push_back({"aten::upsample_bicubic2d",
-                     {{pixel}, Ints({3, 3}), Bool(false), none, none},
-                     {{tripled}}});
+    both("aten::upsample_bicubic2d", t.Tensor(dtype, {1, 1, 1, 1}), t.Tensor(dtype, {1, 1, 3, 3}),
+         {Bool(false), none, none});
   }
   return calls;
 }

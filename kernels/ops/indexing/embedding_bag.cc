@@ -208,7 +208,6 @@ void LowerBackward(const EmbeddingBagCall& p, RowLowering& rows) {
                      p.width(), p.count(), p.padding);
     return;
   }
-  const DenseOperand indices = rows.Read(*p.indices);
   const DenseOperand scaled = rows.Scratch(p.n() * p.width() * SizeOf(p.table->dtype));
   rows.LaunchItems("bag_rows_grad", p.n() * p.width(), grad, rows.Read(*p.bag_of), sizes,
                    rows.ReadOr(p.weights, grad), p.weights != nullptr, scaled, p.n(), p.width(),

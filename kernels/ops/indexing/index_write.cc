@@ -20,15 +20,6 @@ bool IsScatter(const OpCall& call) {
   return call.name.starts_with("aten::scatter") || (IsFill(call) && call.InputTensor(3) == nullptr);
 }
 
-// What is written to: self in place, else a copy of it that the launches begin with.
-const TensorDesc* TargetOf(const OpCall& call) {
-  const TensorDesc* self = call.InputTensor(0);
-  const TensorDesc* target = call.name.ends_with('_') ? self : call.OutputTensor(0);
-  const bool fits = self != nullptr && target != nullptr && target->shape == self->shape &&
-                    target->dtype == self->dtype && IsKernelType(self->dtype);
-  return fits ? target : nullptr;
-}
-
 // scatter_(self, dim, index, source or value), scatter_add_(self, dim, index, source),
 // index_fill_(self, dim, index, number).
 struct Scatter {
@@ -58,10 +49,11 @@ std::optional<TensorDesc> Spread(const TensorDesc& index, const TensorDesc& self
 }
 
 std::optional<Scatter> ParseScatter(const OpCall& call) {
-  Scatter s{.self = call.InputTensor(0), .target = TargetOf(call), .source = call.InputTensor(3)};
+  Scatter s{
+      .self = call.InputTensor(0), .target = WriteTarget(call), .source = call.InputTensor(3)};
   const TensorDesc* index = call.InputTensor(2);
-  if (!IsScatter(call) || s.target == nullptr || index == nullptr || call.inputs.size() > 4 ||
-      (s.source == nullptr && !IsNumber(Argument(call, 3)))) {
+  if (!IsScatter(call) || s.target == nullptr || index == nullptr || !IsKernelType(s.self->dtype) ||
+      call.inputs.size() > 4 || (s.source == nullptr && !IsNumber(Argument(call, 3)))) {
     return std::nullopt;
   }
   const auto spread = IsFill(call) ? Spread(*index, *s.self, Argument(call, 1)) : *index;
@@ -95,9 +87,10 @@ struct Put {
 std::optional<Put> ParsePut(const OpCall& call) {
   const bool along_dim = IsAdd(call) || IsFill(call) || call.name.starts_with("aten::index_copy");
   const TensorDesc* self = call.InputTensor(0);
-  const TensorDesc* target = TargetOf(call);
+  const TensorDesc* target = WriteTarget(call);
   const TensorDesc* values = call.InputTensor(along_dim ? 3 : 2);
-  if (IsScatter(call) || target == nullptr || values == nullptr || values->dtype != self->dtype) {
+  if (IsScatter(call) || target == nullptr || values == nullptr || values->dtype != self->dtype ||
+      !IsKernelType(self->dtype)) {
     return std::nullopt;
   }
   auto indexed = along_dim ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))

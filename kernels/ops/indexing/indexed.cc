@@ -37,9 +37,9 @@ std::optional<Indexed> IndexedBy(const TensorDesc& self, const Value& indices) {
   Dims before;
   Dims after;
   for (std::size_t d = 0; d < self.shape.size(); ++d) {
-    const TensorDesc* index = d < list->size() ? (*list)[d].AsTensor() : nullptr;
+    const TensorDesc* index = IndexAt(*list, d);
     const std::int64_t extent = self.shape[d];
-    if (index == nullptr || !index->IsDefined()) {
+    if (index == nullptr) {
       (indexed.indices.empty() ? before : after).push_back(extent);
       (indexed.indices.empty() ? indexed.batch : indexed.width) *= extent;
       continue;
@@ -79,14 +79,24 @@ std::optional<Indexed> IndexedDim(const TensorDesc& self, const Value& dim,
   indexed.table_rows = ExtentOf(self, *at);
   indexed.extents = {indexed.table_rows};
   indexed.count = Count(*index);
-  indexed.rows_shape = self.shape;
-  for (std::int64_t d = 0; d < Rank(self); ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    indexed.batch *= d < *at ? self.shape[i] : 1;
-    indexed.width *= d > *at ? self.shape[i] : 1;
-    indexed.rows_shape[i] = d == *at ? indexed.count : self.shape[i];
-  }
+  const AroundDim around = SplitAt(self, *at);
+  indexed.batch = around.outer;
+  indexed.width = around.inner;
+  indexed.rows_shape = Narrowed(self, *at, indexed.count).shape;
   return indexed;
+}
+
+const TensorDesc* WriteTarget(const OpCall& call) {
+  const TensorDesc* self = call.InputTensor(0);
+  const TensorDesc* target = call.name.ends_with('_') ? self : call.OutputTensor(0);
+  const bool fits = self != nullptr && target != nullptr && target->shape == self->shape &&
+                    target->dtype == self->dtype;
+  return fits ? target : nullptr;
+}
+
+const TensorDesc* IndexAt(const ValueList& indices, std::size_t d) {
+  const TensorDesc* index = d < indices.size() ? indices[d].AsTensor() : nullptr;
+  return index != nullptr && index->IsDefined() ? index : nullptr;
 }
 
 Indexed IndexedRows(const TensorDesc& index, std::int64_t table_rows, std::int64_t width) {
@@ -106,18 +116,11 @@ std::optional<Around> AlongDim(const TensorDesc& table, const TensorDesc& index,
   if (!at || Rank(table) != Rank(index) || !IsIndexType(index.dtype) || ExtentOf(table, *at) == 0) {
     return std::nullopt;
   }
-  Around around;
-  around.extent = ExtentOf(table, *at);
-  around.count = ExtentOf(index, *at);
-  for (std::int64_t d = 0; d < Rank(table); ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    if (d != *at && table.shape[i] != index.shape[i]) {
-      return std::nullopt;
-    }
-    around.outer *= d < *at ? table.shape[i] : 1;
-    around.inner *= d > *at ? table.shape[i] : 1;
+  if (Narrowed(table, *at, 0).shape != Narrowed(index, *at, 0).shape) {
+    return std::nullopt;
   }
-  return around;
+  const AroundDim around = SplitAt(table, *at);
+  return Around{around.outer, around.extent, ExtentOf(index, *at), around.inner};
 }
 
 }  // namespace reprise

@@ -41,6 +41,12 @@ struct Indexed {
 [[nodiscard]] std::optional<Indexed> IndexedDim(const TensorDesc& self, const Value& dim,
                                                 const TensorDesc* index);
 
+// What an operator that writes by index writes to: self in place, else a copy of it, of self's
+// shape and dtype. Null if there is none.
+[[nodiscard]] const TensorDesc* WriteTarget(const OpCall& call);
+// The d-th of a list of indices if it is a tensor; null where it keeps its dimension.
+[[nodiscard]] const TensorDesc* IndexAt(const ValueList& indices, std::size_t d);
+
 // By an index of any shape, of the rows of a matrix (table_rows, width).
 [[nodiscard]] Indexed IndexedRows(const TensorDesc& index, std::int64_t table_rows,
                                   std::int64_t width);

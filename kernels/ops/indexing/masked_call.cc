@@ -1,6 +1,6 @@
 #include "kernels/ops/indexing/masked_call.h"
 
-#include <array>
+#include "kernels/ops/indexing/indexed.h"
 
 namespace reprise {
 namespace {
@@ -76,19 +76,17 @@ std::optional<MaskedCall> ParseMaskedScatter(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* mask = call.InputTensor(1);
   const TensorDesc* source = call.InputTensor(2);
-  const bool in_place = call.name.ends_with('_');
-  const TensorDesc* target = in_place ? self : call.OutputTensor(0);
-  if (self == nullptr || mask == nullptr || source == nullptr || target == nullptr ||
-      !IsMaskType(mask->dtype) || target->dtype != source->dtype || self->dtype != target->dtype ||
-      Count(*source) == 0) {
+  const TensorDesc* target = WriteTarget(call);
+  if (target == nullptr || mask == nullptr || source == nullptr || !IsMaskType(mask->dtype) ||
+      target->dtype != source->dtype || Count(*source) == 0) {
     return std::nullopt;
   }
   const auto wide = Expanded(*mask, target->shape);
-  if (!wide || (!in_place && self->shape != target->shape)) {
+  if (!wide) {
     return std::nullopt;
   }
   MaskedCall m{.kind = Kind::kScatter, .mask = *wide, .table = *target, .rows = *source};
-  m.self = in_place ? nullptr : self;
+  m.self = target == self ? nullptr : self;
   m.n = Count(*target);
   m.count = Count(*source);
   return m;
@@ -102,11 +100,10 @@ std::optional<MaskedCall> MaskOf(const TensorDesc& self, const Value& indices) {
   }
   MaskedCall m;
   std::size_t d = 0;
-  while (d < list->size() && d < self.shape.size() &&
-         ((*list)[d].AsTensor() == nullptr || !(*list)[d].AsTensor()->IsDefined())) {
+  while (d < list->size() && d < self.shape.size() && IndexAt(*list, d) == nullptr) {
     m.batch *= self.shape[d++];
   }
-  const TensorDesc* mask = d < list->size() ? (*list)[d].AsTensor() : nullptr;
+  const TensorDesc* mask = IndexAt(*list, d);
   if (mask == nullptr || !IsMaskType(mask->dtype) || mask->shape.empty() ||
       d + mask->shape.size() > self.shape.size() ||
       !std::equal(mask->shape.begin(), mask->shape.end(),
@@ -114,7 +111,7 @@ std::optional<MaskedCall> MaskOf(const TensorDesc& self, const Value& indices) {
     return std::nullopt;
   }
   for (std::size_t i = d + 1; i < list->size(); ++i) {
-    if ((*list)[i].AsTensor() != nullptr && (*list)[i].AsTensor()->IsDefined()) {
+    if (IndexAt(*list, i) != nullptr) {
       return std::nullopt;
     }
   }
@@ -178,10 +175,9 @@ std::optional<MaskedCall> FillOf(MaskedCall m, const TensorDesc& value, std::int
 std::optional<MaskedCall> ParseMaskedPut(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* values = call.InputTensor(2);
-  const bool in_place = call.name.ends_with('_');
-  const TensorDesc* target = in_place ? self : call.OutputTensor(0);
-  if (self == nullptr || values == nullptr || target == nullptr || target->shape != self->shape ||
-      target->dtype != self->dtype || values->dtype != self->dtype || !IsKernelType(self->dtype)) {
+  const TensorDesc* target = WriteTarget(call);
+  if (target == nullptr || values == nullptr || values->dtype != self->dtype ||
+      !IsKernelType(self->dtype)) {
     return std::nullopt;
   }
   auto m = MaskOf(*self, Argument(call, 1));
@@ -189,17 +185,14 @@ std::optional<MaskedCall> ParseMaskedPut(const OpCall& call) {
     return std::nullopt;
   }
   m->table = *target;
-  m->self = in_place ? nullptr : self;
+  m->self = target == self ? nullptr : self;
   m->rows = *values;
   m->accumulate = TruthOr(Argument(call, 3), false);
-  std::int64_t before = 0;
-  for (const Value& index : *Argument(call, 1).AsList()) {
-    if (index.AsTensor() != nullptr && index.AsTensor()->IsDefined()) {
-      break;
-    }
+  std::size_t before = 0;
+  while (IndexAt(*Argument(call, 1).AsList(), before) == nullptr) {
     ++before;
   }
-  const std::int64_t behind = Rank(*self) - Rank(m->mask) - before;
+  const std::int64_t behind = Rank(*self) - Rank(m->mask) - static_cast<std::int64_t>(before);
   if (!m->accumulate && (Rank(*values) <= behind || Count(*values) == 1)) {
     return FillOf(*m, *values, behind);
   }

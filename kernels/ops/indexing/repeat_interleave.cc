@@ -45,12 +45,10 @@ std::optional<RepeatInterleaveCall> ParseRepeatInterleave(const OpCall& call) {
     if (!dim || Rank(*p.out) != Rank(*first)) {
       return std::nullopt;
     }
-    for (std::int64_t d = 0; d < Rank(*first); ++d) {
-      const std::int64_t extent = first->shape[static_cast<std::size_t>(d)];
-      p.batch *= d < *dim ? extent : 1;
-      p.width *= d > *dim ? extent : 1;
-    }
-    p.n = ExtentOf(*first, *dim);
+    const AroundDim around = SplitAt(*first, *dim);
+    p.batch = around.outer;
+    p.n = around.extent;
+    p.width = around.inner;
     p.count = ExtentOf(*p.out, *dim);
   }
   const bool fits =

@@ -147,76 +147,40 @@ std::vector<OpCall> BatchNormSamples() {
   const auto add = [&calls](DType dtype, const Dims& shape, const Dims& strides) {
     samples::SampleTensors t;
     const DType stat = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-    const TensorDesc x = t.Strided(dtype, shape, strides, 3);
-    const TensorDesc g = t.Tensor(dtype, shape);
-    const TensorDesc y = t.Strided(dtype, shape, strides);
-    const TensorDesc wide = t.Tensor(stat, {shape[1]});
-    const TensorDesc bias = t.Tensor(stat, {shape[1]});
-    const TensorDesc running_mean = t.Strided(stat, {shape[1]}, {2});
-    const TensorDesc running_var = t.Tensor(stat, {shape[1]});
-    const TensorDesc mean = t.Tensor(stat, {shape[1]});
-    const TensorDesc rstd = t.Tensor(stat, {shape[1]});
-    const TensorDesc dw = t.Tensor(stat, {shape[1]});
-    const TensorDesc db = t.Tensor(stat, {shape[1]});
-    const TensorDesc none = t.Tensor(DType::kUInt8, {0});
-    const Value all{ValueList{Bool(true), Bool(true), Bool(true)}};
-    const Value some{ValueList{Bool(true), Bool(false), Bool(true)}};
+    const Value x{t.Strided(dtype, shape, strides, 3)};
+    const Value g{t.Tensor(dtype, shape)};
+    const Value y{t.Strided(dtype, shape, strides)};
+    const auto channels = [&] { return Value{t.Tensor(stat, {shape[1]})}; };
+    const Value weight = channels(), bias = channels(), var = channels(), save_mean = channels(),
+                save_rstd = channels(), dw = channels(), db = channels();
+    const Value mean{t.Strided(stat, {shape[1]}, {2})};
+    const Value empty{t.Tensor(DType::kUInt8, {0})};
+    const Value none = None(), yes = Bool(true), no = Bool(false), eps = Double(1e-5);
+    const Value momentum = Double(0.1), wide = Double(2.5);
     for (const char* name :
          {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm"}) {
       calls.push_back({name,
-                       {{x},
-                        {wide},
-                        {bias},
-                        {running_mean},
-                        {running_var},
-                        Bool(true),
-                        Double(0.1),
-                        Double(1e-5)},
-                       {{y}, {mean}, {rstd}, {none}}});
+                       {x, weight, bias, mean, var, yes, momentum, eps},
+                       {y, save_mean, save_rstd, empty}});
     }
     calls.push_back({"aten::native_batch_norm",
-                     {{x}, None(), None(), None(), None(), Bool(true), Double(0.1), Double(1e-5)},
-                     {{y}, {mean}, {rstd}}});
+                     {x, none, none, none, none, yes, momentum, eps},
+                     {y, save_mean, save_rstd}});
     calls.push_back({"aten::native_batch_norm",
-                     {{x},
-                      {wide},
-                      {bias},
-                      {running_mean},
-                      {running_var},
-                      Bool(false),
-                      Double(0.1),
-                      Double(2.5)},
-                     {{y}, {none}, {none}}});
-    calls.push_back({"aten::native_batch_norm_backward",
-                     {{g},
-                      {x},
-                      {wide},
-                      {running_mean},
-                      {running_var},
-                      {mean},
-                      {rstd},
-                      Bool(true),
-                      Double(1e-5),
-                      all},
-                     {{y}, {dw}, {db}}});
-    calls.push_back({"aten::native_batch_norm_backward",
-                     {{g},
-                      {x},
-                      {wide},
-                      {running_mean},
-                      {running_var},
-                      None(),
-                      None(),
-                      Bool(false),
-                      Double(2.5),
-                      some},
-                     {{y}, None(), {db}}});
+                     {x, weight, bias, mean, var, no, momentum, wide},
+                     {y, empty, empty}});
+    calls.push_back(
+        {"aten::native_batch_norm_backward",
+         {g, x, weight, mean, var, save_mean, save_rstd, yes, eps, Value{ValueList{yes, yes, yes}}},
+         {y, dw, db}});
+    calls.push_back(
+        {"aten::native_batch_norm_backward",
+         {g, x, weight, mean, var, none, none, no, wide, Value{ValueList{yes, no, yes}}},
+         {y, none, db}});
     for (const char* name :
          {"aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward"}) {
       calls.push_back(
-          {name,
-           {{x}, {g}, {wide}, {running_mean}, {running_var}, {mean}, {rstd}, Double(1e-5), {none}},
-           {{y}, {dw}, {db}}});
+          {name, {x, g, weight, mean, var, save_mean, save_rstd, eps, empty}, {y, dw, db}});
     }
   };
   add(DType::kFloat32, {3, 5, 7, 3}, {105, 21, 3, 1});

@@ -101,18 +101,8 @@ std::vector<OpCall> OptimizerSamples() {
                       Bool(true), Bool(false), None(), None()},
                      {}});
     calls.push_back({"aten::_fused_sgd_",
-                     {params,
-                      grads,
-                      means,
-                      Double(0.1),
-                      Double(0.9),
-                      Double(0.01),
-                      Double(0),
-                      Bool(false),
-                      Bool(false),
-                      Bool(true),
-                      None(),
-                      {scale}},
+                     {params, grads, means, Double(0.1), Double(0.9), Double(0.01), Double(0),
+                      Bool(false), Bool(false), Bool(true), None(), scale},
                      {}});
   }
   return calls;

@@ -17,10 +17,6 @@
 namespace reprise {
 namespace {
 
-double NumberAt(const OpCall& call, std::size_t i, double fallback) {
-  return i < call.inputs.size() ? call.inputs[i].AsNumber<double>(fallback) : fallback;
-}
-
 // How many integers random_() without arguments draws from, by dtype: all that are exact, from 0.
 std::uint64_t DefaultRange(DType dtype) {
   switch (dtype) {
@@ -101,8 +97,8 @@ std::optional<RandomCall> ParseRandom(const OpCall& call) {
   for (const RealKind& kind : kRealKinds) {
     if (kind.name == call.name) {
       parsed.kind = kind.kind;
-      parsed.p = NumberAt(call, 1, kind.p);
-      parsed.q = NumberAt(call, 2, kind.q);
+      parsed.p = NumberOr(Argument(call, 1), kind.p);
+      parsed.q = NumberOr(Argument(call, 2), kind.q);
       // bernoulli(self) draws with the probabilities in self, bernoulli_(self, p) with p's.
       parsed.probabilities = call.name == "aten::bernoulli"    ? call.InputTensor(0)
                              : call.name == "aten::bernoulli_" ? call.InputTensor(1)
@@ -209,8 +205,8 @@ std::optional<Dropout> ParseDropout(const OpCall& call) {
     return std::nullopt;
   }
   Dropout dropout{call.InputTensor(0), call.OutputTensor(0), call.OutputTensor(1),
-                  static_cast<float>(NumberAt(call, 1, 0.5))};
-  if (call.inputs.size() > 2 && !call.inputs[2].AsNumber<bool>(true)) {
+                  static_cast<float>(NumberOr(Argument(call, 1), 0.5))};
+  if (!TruthOr(Argument(call, 2), true)) {
     dropout.p = 0;
   }
   for (const TensorDesc* tensor : {dropout.in, dropout.out, dropout.mask}) {

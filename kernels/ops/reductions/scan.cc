@@ -12,7 +12,7 @@ namespace {
 struct ScanCall {
   const TensorDesc* self = nullptr;
   const TensorDesc* out = nullptr;
-  std::int64_t outer = 1, n = 1, inner = 1;  // the dense operands' shape around the dimension
+  AroundDim around;  // of the dense operands
   bool product = false;
 };
 
@@ -29,23 +29,19 @@ std::optional<ScanCall> ParseScan(const OpCall& call) {
   if (!dim) {
     return std::nullopt;
   }
-  p.n = ExtentOf(*p.self, *dim);
-  for (std::int64_t d = 0; d < Rank(*p.self); ++d) {
-    const std::int64_t extent = p.self->shape[static_cast<std::size_t>(d)];
-    p.outer *= d < *dim ? extent : 1;
-    p.inner *= d > *dim ? extent : 1;
-  }
+  p.around = SplitAt(*p.self, *dim);
   p.product = call.name.starts_with("aten::cumprod");
   return p;
 }
 
 template <typename T>
 void Accumulate(const ScanCall& p, std::vector<T>& values) {
-  for (std::int64_t line = 0; line < p.outer * p.inner; ++line) {
-    const std::int64_t begin = line / p.inner * p.n * p.inner + line % p.inner;
-    for (std::int64_t i = 1; i < p.n; ++i) {
-      T& value = values[static_cast<std::size_t>(begin + i * p.inner)];
-      const T before = values[static_cast<std::size_t>(begin + (i - 1) * p.inner)];
+  for (std::int64_t line = 0; line < p.around.outer * p.around.inner; ++line) {
+    const std::int64_t begin =
+        line / p.around.inner * p.around.extent * p.around.inner + line % p.around.inner;
+    for (std::int64_t i = 1; i < p.around.extent; ++i) {
+      T& value = values[static_cast<std::size_t>(begin + i * p.around.inner)];
+      const T before = values[static_cast<std::size_t>(begin + (i - 1) * p.around.inner)];
       value = p.product ? before * value : before + value;
     }
   }
@@ -61,9 +57,10 @@ Status ReferenceScan(const ScanCall& p, const HostBindings& memory) {
 
 void LowerScan(const ScanCall& p, RowLowering& rows) {
   rows.UseTypes({{"X", p.self->dtype}, {"Y", p.out->dtype}}, AccumulatorOf(p.out->dtype));
-  rows.LaunchRows(p.product ? "cumulative_product" : "cumulative_sum", p.outer * p.inner,
-                  static_cast<double>(p.n), rows.Read(*p.self), rows.Write(*p.out), p.outer, p.n,
-                  p.inner);
+  rows.LaunchRows(p.product ? "cumulative_product" : "cumulative_sum",
+                  p.around.outer * p.around.inner, static_cast<double>(p.around.extent),
+                  rows.Read(*p.self), rows.Write(*p.out), p.around.outer, p.around.extent,
+                  p.around.inner);
 }
 
 std::vector<OpCall> ScanSamples() {
