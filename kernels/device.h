@@ -206,7 +206,6 @@ class Device {
   struct ProgramStats {
     int compiled = 0;
     int from_disk = 0;
-    std::int64_t build_ns = 0;  // includes waiting for another process that compiles the same
   };
   [[nodiscard]] virtual ProgramStats program_stats() const { return {}; }
 };

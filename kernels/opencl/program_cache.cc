@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/clock.h"
 #include "core/denormals.h"
 #include "core/log.h"
 #include "kernels/program_sources.h"
@@ -73,7 +72,6 @@ Status ProgramCache::TryGet(const std::string& program, const std::string& optio
 
 Result<std::optional<cl::Program>> ProgramCache::Build(const std::string& program,
                                                        const std::string& options, bool wait) {
-  const std::int64_t start_ns = MonotonicNs();
   const std::optional<std::string> source = ProgramSource(program);
   if (!source) {
     return UsageError("there is no program " + program + " in kernels/ops");
@@ -97,7 +95,6 @@ Result<std::optional<cl::Program>> ProgramCache::Build(const std::string& progra
   }
   const std::lock_guard lock(mutex_);
   ++(compiled ? stats_.compiled : stats_.from_disk);
-  stats_.build_ns += MonotonicNs() - start_ns;
   return built;
 }
 

@@ -30,7 +30,7 @@ class ProgramCacheTest : public testing::Test {
   static Device::ProgramStats CompileOnce(const std::string& cache) {
     const auto device = OpenDevice({.backend = "opencl", .index = 0, .cache_directory = cache});
     if (!device) {
-      return {-1, -1, 0};
+      return {-1, -1};
     }
     const auto buffer = (*device)->Allocate(4096);
     const auto stream = (*device)->CreateStream(false);
@@ -42,7 +42,7 @@ class ProgramCacheTest : public testing::Test {
     if (!launch || !(*stream)->Enqueue(**launch) ||
         !(*stream)->Download(&first, **buffer, 0, sizeof(first)) || !(*stream)->Finish() ||
         first != 0.25F) {
-      return {-1, -1, 0};
+      return {-1, -1};
     }
     return (*device)->program_stats();
   }

@@ -14,15 +14,11 @@ namespace reprise {
 namespace {
 
 ElementwiseCall AsCall(const CopyPlan::Piece& piece) {
-  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &piece.dst};
-  call.operands[0] = ElementwiseCall::Tensor(piece.src);
-  return call;
+  return CopyTo(piece.dst, ElementwiseCall::Tensor(piece.src));
 }
 
 ElementwiseCall FillCall(const CopyPlan& plan) {
-  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &*plan.fill};
-  call.operands[0] = ElementwiseCall::Number(plan.fill_value, 0);
-  return call;
+  return CopyTo(*plan.fill, ElementwiseCall::Number(plan.fill_value, 0));
 }
 
 // The same bytes in a row on both sides.

@@ -38,6 +38,10 @@ ElementwiseCall::Operand ElementwiseCall::Number(const Value& value, double fall
   return operand;
 }
 
+ElementwiseCall CopyTo(const TensorDesc& result, const ElementwiseCall::Operand& from) {
+  return {.op = FindElementwiseOp("copy"), .result = &result, .operands = {from}};
+}
+
 ComputeType ComputeTypeOf(const ElementwiseCall& call) {
   if (IsFloating(call.result->dtype)) {
     return call.result->dtype == DType::kFloat64 ? ComputeType::kDouble : ComputeType::kFloat;

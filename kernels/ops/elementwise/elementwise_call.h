@@ -25,6 +25,10 @@ struct ElementwiseCall {
   static Operand Tensor(const TensorDesc& tensor) { return {.tensor = &tensor}; }
 };
 
+// result = from, converted.
+[[nodiscard]] ElementwiseCall CopyTo(const TensorDesc& result,
+                                     const ElementwiseCall::Operand& from);
+
 enum class ComputeType { kFloat, kDouble, kInteger };
 // By the result's dtype; by the operands' where the result is integral or bool.
 [[nodiscard]] ComputeType ComputeTypeOf(const ElementwiseCall& call);

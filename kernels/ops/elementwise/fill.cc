@@ -50,12 +50,6 @@ std::optional<Sequence> ParseSequence(const OpCall& call) {
   return sequence;
 }
 
-ElementwiseCall AsCall(const TensorDesc& tensor, const Value& value) {
-  ElementwiseCall call{.op = FindElementwiseOp("copy"), .result = &tensor};
-  call.operands[0] = ElementwiseCall::Number(value, 0);
-  return call;
-}
-
 std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
   std::vector<const TensorDesc*> tensors = {call.InputTensor(0)};
   Value value{std::int64_t{0}};
@@ -76,7 +70,7 @@ std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
   }
   ElementwiseSteps fill;
   for (const TensorDesc* tensor : tensors) {
-    fill.calls.push_back(AsCall(*tensor, value));
+    fill.calls.push_back(CopyTo(*tensor, ElementwiseCall::Number(value, 0)));
   }
   return fill;
 }

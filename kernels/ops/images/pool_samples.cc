@@ -54,21 +54,22 @@ std::vector<OpCall> PoolSamples() {
   adaptive(Value{s.Tensor(f, {2, 3, 4})}, {2, 5, 3});
   adaptive(Value{s.Strided(f, {2, 3, 7, 5}, {105, 1, 15, 3})}, {2, 3, 3, 2});
   // Without images, by channels, dilated, windows over the far edge.
-  const Value plane{s.Strided(f, {3, 10, 11}, {1, 33, 3})};
-  calls.push_back({"aten::max_pool2d_with_indices",
-                   {plane, Ints({2}), Ints({}), Ints({1}), Ints({2}), yes},
-                   {Value{s.Tensor(f, {3, 6, 6})}, Value{s.Tensor(DType::kInt64, {3, 6, 6})}}});
+  const auto tensor = [&](const Dims& shape) { return Value{s.Tensor(f, shape)}; };
+  const Value plane{s.Strided(f, {3, 10, 11}, {1, 33, 3})}, grad = tensor({3, 10, 11});
+  const Value index{s.Tensor(DType::kInt64, {3, 6, 6})}, largest = tensor({3, 6, 6});
+  const Value one = Ints({1}), two = Ints({2});
+  calls.push_back(
+      {"aten::max_pool2d_with_indices", {plane, two, Ints({}), one, two, yes}, {largest, index}});
   calls.push_back({"aten::max_pool2d_with_indices_backward",
-                   {Value{s.Tensor(f, {3, 6, 6})}, plane, Ints({2}), Ints({2}), Ints({1}),
-                    Ints({2}), yes, Value{s.Tensor(DType::kInt64, {3, 6, 6})}},
-                   {Value{s.Tensor(f, {3, 10, 11})}}});
-  calls.push_back({"aten::avg_pool2d",
-                   {plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}), yes, yes, Int(7)},
-                   {Value{s.Tensor(f, {3, 5, 4})}}});
+                   {largest, plane, two, two, one, two, yes, index},
+                   {grad}});
+  const Value kernel = Ints({3, 2}), stride = Ints({2, 3}), padding = Ints({0, 0});
+  const Value average = tensor({3, 5, 4});
+  calls.push_back(
+      {"aten::avg_pool2d", {plane, kernel, stride, padding, yes, yes, Int(7)}, {average}});
   calls.push_back({"aten::avg_pool2d_backward",
-                   {Value{s.Tensor(f, {3, 5, 4})}, plane, Ints({3, 2}), Ints({2, 3}), Ints({0, 0}),
-                    yes, yes, None()},
-                   {Value{s.Tensor(f, {3, 10, 11})}}});
+                   {average, plane, kernel, stride, padding, yes, yes, None()},
+                   {grad}});
   return calls;
 }
 

@@ -92,10 +92,7 @@ Status RunBatchNormBackward(const BatchNormCall& b, const HostBindings& memory) 
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.weight, memory, e.channels, 1));
   REPRISE_ASSIGN(const FloatsIn mean, FloatsIn::Read(*b.mean, memory));
   REPRISE_ASSIGN(const Doubles spread, ReadDoubles(*b.rstd, memory));
-  FloatsOut dx;
-  if (b.dx != nullptr) {
-    REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
-  }
+  REPRISE_ASSIGN(FloatsOut dx, FloatsOut::WriteOr(b.dx, memory, 0));
   Doubles dw(static_cast<std::size_t>(e.channels));
   Doubles db(dw.size());
   const auto count = static_cast<double>(e.images * e.n);

@@ -48,7 +48,8 @@ std::optional<LayerNormCall> ParseLayerForward(const OpCall& call) {
   f.y = call.OutputTensor(0);
   f.mean = f.centered ? call.OutputTensor(1) : nullptr;
   f.rstd = call.OutputTensor(f.centered ? 2 : 1);
-  if ((f.centered && f.mean == nullptr) || !f.Fit() || !SplitRows(call, 1, f)) {
+  if (call.name.ends_with("_backward") || (f.centered && f.mean == nullptr) || !f.Fit() ||
+      !SplitRows(call, 1, f)) {
     return std::nullopt;
   }
   f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.x->dtype);
@@ -67,7 +68,8 @@ std::optional<LayerNormCall> ParseLayerBackward(const OpCall& call) {
   b.rstd = call.InputTensor(rstd);
   b.weight = call.InputTensor(rstd + 1);
   b.WantGradients(call, Argument(call, b.centered ? 7 : 5));
-  if (b.g == nullptr || (b.centered && b.mean == nullptr) || !b.Fit() || !SplitRows(call, 2, b)) {
+  if (!call.name.ends_with("_backward") || b.g == nullptr || (b.centered && b.mean == nullptr) ||
+      !b.Fit() || !SplitRows(call, 2, b)) {
     return std::nullopt;
   }
   return b;
@@ -144,6 +146,9 @@ Doubles SumOfBlocks(const std::vector<float>& blocks, std::int64_t n) {
 }
 
 Status RunForward(const LayerNormCall& f, const HostBindings& memory) {
+  if (!AreFloats({f.x})) {
+    return ReferenceForward(f, memory);
+  }
   REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*f.x, memory));
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(f.weight, memory, f.n, 1));
   REPRISE_ASSIGN(const FloatsIn b, FloatsIn::ReadOr(f.bias, memory, f.n, 0));
@@ -172,6 +177,9 @@ Status RunForward(const LayerNormCall& f, const HostBindings& memory) {
 }
 
 Status RunBackward(const LayerNormCall& b, const HostBindings& memory) {
+  if (!AreFloats({b.x})) {
+    return ReferenceBackward(b, memory);
+  }
   REPRISE_ASSIGN(const FloatsIn g, FloatsIn::Read(*b.g, memory));
   REPRISE_ASSIGN(const FloatsIn x, FloatsIn::Read(*b.x, memory));
   REPRISE_ASSIGN(const FloatsIn w, FloatsIn::ReadOr(b.weight, memory, b.n, 1));
@@ -184,10 +192,7 @@ Status RunBackward(const LayerNormCall& b, const HostBindings& memory) {
   static thread_local std::vector<float> dw, db;
   dw.assign(static_cast<std::size_t>(blocks * b.n), 0);
   db.assign(dw.size(), 0);
-  FloatsOut dx;
-  if (b.dx != nullptr) {
-    REPRISE_ASSIGN(dx, FloatsOut::Write(*b.dx, memory));
-  }
+  REPRISE_ASSIGN(FloatsOut dx, FloatsOut::WriteOr(b.dx, memory, 0));
   const auto n = static_cast<float>(b.n);
   float* const dw_sums = dw.data();  // this thread's, for all
   float* const db_sums = db.data();
@@ -263,25 +268,6 @@ void LowerBackward(const LayerNormCall& b, RowLowering& rows) {
   }
 }
 
-std::optional<LayerNormCall> ParseLayerNorm(const OpCall& call) {
-  return call.name.ends_with("_backward") ? ParseLayerBackward(call) : ParseLayerForward(call);
-}
-
-Status ReferenceLayerNorm(const LayerNormCall& p, const HostBindings& memory) {
-  return p.g != nullptr ? ReferenceBackward(p, memory) : ReferenceForward(p, memory);
-}
-
-Status RunLayerNormOnHost(const LayerNormCall& p, const HostBindings& memory) {
-  if (!AreFloats({p.x})) {
-    return ReferenceLayerNorm(p, memory);
-  }
-  return p.g != nullptr ? RunBackward(p, memory) : RunForward(p, memory);
-}
-
-void LowerLayerNorm(const LayerNormCall& p, RowLowering& rows) {
-  return p.g != nullptr ? LowerBackward(p, rows) : LowerForward(p, rows);
-}
-
 std::vector<OpCall> LayerNormSamples() {
   using samples::Bool;
   using samples::Double;
@@ -324,9 +310,10 @@ std::vector<OpCall> LayerNormSamples() {
 }  // namespace
 
 std::unique_ptr<Kernel> MakeLayerNorm() {
-  return MakeParsedKernel({"layer_norm", "layer_norm.cl", LayerNormSamples},
-                          CallForm<LayerNormCall>{ParseLayerNorm, ReferenceLayerNorm,
-                                                  LowerLayerNorm, RunLayerNormOnHost});
+  return MakeParsedKernel(
+      {"layer_norm", "layer_norm.cl", LayerNormSamples},
+      CallForm<LayerNormCall>{ParseLayerForward, ReferenceForward, LowerForward, RunForward},
+      CallForm<LayerNormCall>{ParseLayerBackward, ReferenceBackward, LowerBackward, RunBackward});
 }
 
 }  // namespace reprise
