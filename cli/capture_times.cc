@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "cli/given_path.h"
 #include "cli/operation_costs.h"
 #include "cli/operator_work.h"
 #include "converters/converter.h"
@@ -14,20 +15,10 @@
 #include "core/temporary_output.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/known_work.h"
+#include "simulator/device_operations.h"
 
 namespace reprise {
 namespace {
-
-bool HasTraceFiles(const std::string& directory) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename();
-    if (name.ends_with(".et") || name.ends_with(".et.gz") || name.ends_with(".et.zst")) {
-      return true;
-    }
-  }
-  return false;
-}
 
 // Sums of one kind of operation.
 using PointKey = std::tuple<OpClass, DType, double, double>;  // class, type, FLOPs, bytes
@@ -40,14 +31,10 @@ class TimesOfCapture {
     const RecordedMachine& machine = graph.metadata().machine;
     capture_.devices.insert(machine.device.empty() ? machine.processor : machine.device);
     REPRISE_ASSIGN(const Plan plan, PlanOfWork(graph));
-    bool streams = false;
-    for (Graph::Index i = 0; i < graph.size(); ++i) {
-      streams = streams || IsOnStream(graph, i);
-    }
+    const bool streams = HasStreams({&graph, 1});
     capture_.streams = capture_.streams || streams;
     for (Graph::Index i = 0; i < graph.size(); ++i) {
-      if (graph.comm(i) == nullptr &&
-          (streams ? IsOnStream(graph, i) : graph.kind(i) == OpKind::kWork)) {
+      if (IsOperation(graph, i, streams)) {
         REPRISE_TRY(AddOperation(graph, plan, i));
       }
     }
@@ -65,10 +52,6 @@ class TimesOfCapture {
   }
 
  private:
-  static bool IsOnStream(const Graph& graph, Graph::Index i) {
-    return graph.comm(i) == nullptr && graph.actor(i).kind == Actor::Kind::kStream;
-  }
-
   Status AddOperation(const Graph& graph, const Plan& plan, Graph::Index i) {
     const auto ns = static_cast<double>(graph.duration_ns(i));
     if (ns <= 0) {
@@ -93,7 +76,7 @@ class TimesOfCapture {
     };
     std::vector<bool> launches(graph.size());
     for (Graph::Index i = 0; i < graph.size(); ++i) {
-      if (!IsOnStream(graph, i)) {
+      if (!IsOperation(graph, i, true)) {
         continue;
       }
       std::int64_t launched_ns = INT64_MIN;
@@ -145,7 +128,7 @@ std::string LastPart(std::string path) {
 Result<ReadCapture> ReadCaptureTimes(const std::string& path, const std::string& scratch) {
   std::string directory = path;
   std::optional<TemporaryOutput> converted;
-  if (!HasTraceFiles(path)) {
+  if (FindPathKind(path) != PathKind::kTraceSet) {
     const ConverterKind* const kind = SniffConverter(path);
     if (kind == nullptr) {
       return BadInput(

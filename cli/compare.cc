@@ -43,9 +43,7 @@ bool IsSweep(const std::vector<std::string>& figures) {
 
 // `recordings`: of these one alone has ranks to compare.
 Status CheckFlags(const CompareFlags& flags, bool recordings) {
-  const bool heat_alone =
-      !flags.figures.empty() && std::all_of(flags.figures.begin(), flags.figures.end(),
-                                            [](const auto& figure) { return figure == kHeatMap; });
+  const bool heat_alone = !flags.figures.empty() && !IsSweep(flags.figures);
   if (flags.sides.size() < 2 && !heat_alone && (!recordings || IsSweep(flags.figures))) {
     return UsageError(
         "compare: one side is nothing to compare; give two or more (several repeats of one: "
@@ -173,6 +171,8 @@ Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
 
 CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CompareFlags>();
+  std::vector<std::string> figures(kSweepFigures.begin(), kSweepFigures.end());
+  figures.emplace_back(kHeatMap);
   app.description(
       "Compare runs, captures (trace sets), or the ranks of one: time, energy, power, temperature, "
       "and where they differ");
@@ -191,7 +191,7 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
       ->type_name("FILE.html");
   app.add_option("--figure", flags->figures,
                  "show this figure on the page instead; the runs may have different traces")
-      ->check(CLI::IsMember({"parallelism", "optimizations", "microbatch", kHeatMap}))
+      ->check(CLI::IsMember(figures))
       ->allow_extra_args(false);
   app.add_option(
          "--fail-if", flags->conditions,

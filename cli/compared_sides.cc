@@ -22,11 +22,6 @@ struct SideText {
   std::vector<std::string> runs;
 };
 
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 // Runs or trace sets in a directory of such, else the path itself.
 std::vector<std::string> RepeatsAt(const std::string& path) {
   std::vector<std::string> repeats = RunsAt(path);
@@ -45,28 +40,16 @@ std::vector<std::string> RepeatsAt(const std::string& path) {
   return sets.empty() ? repeats : sets;
 }
 
-// A path may have '=' and ',' in its name: what exists as it stands is taken as it stands.
 SideText ParseSide(const std::string& text) {
-  if (Exists(text)) {
-    return {.label = {}, .given = text, .runs = RepeatsAt(text)};
-  }
-  SideText side;
-  std::string paths = text;
+  const std::vector<std::string> paths = PathsIn(text);
+  SideText side{.label = {}, .given = paths.front(), .runs = {}};
+  std::error_code error;
   if (const std::size_t equals = text.find('='); equals != std::string::npos) {
-    side.label = text.substr(0, equals);
-    paths = text.substr(equals + 1);
+    side.label = fs::exists(text, error) ? "" : text.substr(0, equals);
   }
-  side.given = paths.substr(0, paths.find(','));
-  if (Exists(paths)) {
-    side.given = paths;
-    side.runs = RepeatsAt(paths);
-    return side;
-  }
-  for (std::size_t at = 0; at <= paths.size();) {
-    const std::size_t end = std::min(paths.find(',', at), paths.size());
-    const std::vector<std::string> runs = RepeatsAt(paths.substr(at, end - at));
+  for (const std::string& path : paths) {
+    const std::vector<std::string> runs = RepeatsAt(path);
     side.runs.insert(side.runs.end(), runs.begin(), runs.end());
-    at = end + 1;
   }
   return side;
 }

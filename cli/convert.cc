@@ -14,6 +14,7 @@
 #include "cli/verbose.h"
 #include "converters/converter.h"
 #include "core/nearest.h"
+#include "core/output_kind.h"
 #include "core/shown_text.h"
 #include "et_schema/json.h"
 
@@ -27,10 +28,6 @@ struct ConvertFlags {
   bool force = false, json = false, strict = false, mem_nodes = false;
   std::string repeat = "recorded";
 };
-
-bool IsTraceName(std::string_view path) {
-  return path.ends_with(".et") || path.ends_with(".et.gz") || path.ends_with(".et.zst");
-}
 
 Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
   ConvertRequest request{
@@ -54,7 +51,7 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
     std::error_code error;
     const bool file = std::filesystem::is_regular_file(flags.input, error);
     (file ? request.input_file : request.input_directory) = flags.input;
-    (file && IsTraceName(flags.output) ? request.output_file : request.output_directory) =
+    (file && IsEtFileName(flags.output) ? request.output_file : request.output_directory) =
         flags.output;
   } else {
     if (!flags.input.empty()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/option_tree.h"
+
 namespace reprise {
 namespace {
 
@@ -19,15 +21,10 @@ constexpr ExampleRow kExampleRows[] = {
 #undef EXAMPLE
 };
 
-std::string ExamplePath(const CLI::App& app) {
-  return app.get_parent() == nullptr ? "reprise"
-                                     : ExamplePath(*app.get_parent()) + " " + app.get_name();
-}
-
 class ExamplesFormatter : public CLI::Formatter {
  public:
   [[nodiscard]] std::string make_description(const CLI::App* app) const override {
-    const std::vector<Example> examples = ExamplesOf(ExamplePath(*app));
+    const std::vector<Example> examples = ExamplesOf(CommandPath(*app));
     std::string text = CLI::Formatter::make_description(app);
     if (examples.empty()) {
       return text;

@@ -32,17 +32,19 @@ Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) 
                               kRanksFile, rank, spec.group));
 }
 
-Result<Graph> ProgramOf(const Graph& graph, const RankClasses& classes, std::int32_t rank) {
+// `graph` with `change(spec)` of every transfer, which gives a Status.
+template <typename Change>
+Result<Graph> WithTransfers(const Graph& graph, const Change& change) {
   Status status;
-  REPRISE_ASSIGN(Graph program,
+  REPRISE_ASSIGN(Graph changed,
                  graph.Rewrite(graph.metadata(), [&](Graph::Index /*i*/, Node& node) {
                    if (node.comm && status) {
-                     status = ToProgram(classes, rank, *node.comm);
+                     status = change(*node.comm);
                    }
                    return true;
                  }));
   REPRISE_TRY(std::move(status));
-  return program;
+  return changed;
 }
 
 // Of the program that was added last.
@@ -81,7 +83,9 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
     const std::int32_t rank = file.ranks.front().first;
     REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
-    REPRISE_ASSIGN(Graph program, ProgramOf(graph, *set.classes, rank));
+    REPRISE_ASSIGN(Graph program, WithTransfers(graph, [&](CommSpec& spec) {
+                     return ToProgram(*set.classes, rank, spec);
+                   }));
     job.programs.push_back(std::move(program));
     REPRISE_TRY(AddPlan(job));
   }
@@ -126,18 +130,29 @@ Result<GeneratedJob> GenerateFoldedJob(const Workload& workload, bool plans) {
 }
 
 Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number) {
-  const Graph& program = job.programs[number];
   const std::int32_t rank = job.classes->classes()[number].ranks.front().first;
-  Status status;
-  REPRISE_ASSIGN(Graph graph,
-                 program.Rewrite(program.metadata(), [&](Graph::Index /*i*/, Node& node) {
-                   if (node.comm && status) {
-                     status = job.classes->Resolve(rank, *node.comm);
-                   }
-                   return true;
-                 }));
-  REPRISE_TRY(std::move(status));
-  return graph;
+  return WithTransfers(job.programs[number],
+                       [&](CommSpec& spec) { return job.classes->Resolve(rank, spec); });
+}
+
+RoleMembers GroupsOf(const RankClasses& classes) {
+  RoleMembers groups;
+  for (const GroupRole& role : classes.roles()) {
+    std::vector<bool> seen(static_cast<std::size_t>(classes.world_size()));
+    auto& of_role = groups[role.role];
+    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
+      if (seen[static_cast<std::size_t>(rank)]) {
+        continue;
+      }
+      if (std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank)) {
+        for (const std::int32_t member : group->ranks) {
+          seen[static_cast<std::size_t>(member)] = true;
+        }
+        of_role.push_back(std::move(group->ranks));
+      }
+    }
+  }
+  return groups;
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 // a description without a set on disk.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,5 +40,9 @@ struct GeneratedJob {
 
 // A class's program as its first rank has it: groups by id, peers and roots by rank.
 [[nodiscard]] Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number);
+
+// By role, the members of each of its groups, each group once.
+using RoleMembers = std::map<std::string, std::vector<std::vector<std::int32_t>>>;
+[[nodiscard]] RoleMembers GroupsOf(const RankClasses& classes);
 
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "cli/folded_job.h"
 #include "collectives/communicator.h"
 
 namespace reprise {
@@ -56,12 +57,12 @@ RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
   return transfers;
 }
 
-void AppendMismatch(const std::string& role, const ProcessGroup& group, const std::string& message,
+void AppendMismatch(const std::string& role, std::int32_t first_rank, const std::string& message,
                     std::vector<std::string>& errors) {
   const std::size_t heading = message.find('\n');
   const std::string first = heading == std::string::npos ? message : message.substr(heading + 1);
   errors.push_back(fmt::format("group '{}' of ranks {}, .. (numbered from 0 here): {}", role,
-                               group.ranks.front(), first));
+                               first_rank, first));
 }
 
 }  // namespace
@@ -73,20 +74,12 @@ void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& 
   for (const Graph& graph : graphs) {
     transfers.push_back(TransfersByRole(classes, graph, errors));
   }
+  const RoleMembers groups = GroupsOf(classes);
   for (const GroupRole& role : classes.roles()) {
     std::set<std::vector<std::size_t>> seen;
-    std::vector<bool> covered(static_cast<std::size_t>(classes.world_size()));
-    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
-      if (covered[static_cast<std::size_t>(rank)]) {
-        continue;
-      }
-      const auto group = classes.GroupOf(role.role, rank);
-      if (!group) {
-        continue;
-      }
+    for (const std::vector<std::int32_t>& group : groups.at(role.role)) {
       std::vector<std::size_t> members;
-      for (const std::int32_t member : group->ranks) {
-        covered[static_cast<std::size_t>(member)] = true;
+      for (const std::int32_t member : group) {
         members.push_back(classes.IndexOf(member));
       }
       if (!seen.insert(members).second) {
@@ -106,7 +99,7 @@ void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& 
       const auto ranks_of_group = [&all](const std::string&) { return all; };
       CompleteSplits(plans, ranks_of_group);
       if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
-        AppendMismatch(role.role, *group, matched.error().message, errors);
+        AppendMismatch(role.role, group.front(), matched.error().message, errors);
       }
     }
   }

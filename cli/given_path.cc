@@ -9,6 +9,8 @@
 #include <iterator>
 #include <vector>
 
+#include "core/output_kind.h"
+#include "core/text.h"
 #include "et_schema/rank_classes.h"
 #include "machine/catalogue.h"
 
@@ -20,10 +22,6 @@ namespace fs = std::filesystem;
 bool EndsWithAny(const std::string& name, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(),
                      [&name](std::string_view ending) { return name.ends_with(ending); });
-}
-
-bool IsTraceFileName(const std::string& name) {
-  return EndsWithAny(name, {".et", ".et.gz", ".et.zst"});
 }
 
 bool IsCaptureFileName(const std::string& name) {
@@ -71,7 +69,7 @@ PathKind KindOfDirectory(const std::string& path) {
   PathKind found = PathKind::kOther;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (IsTraceFileName(name)) {
+    if (IsEtFileName(name)) {
       return PathKind::kTraceSet;
     }
     if (IsRunFileName(name)) {
@@ -89,7 +87,7 @@ std::size_t CountTraceFiles(const std::string& set) {
   std::size_t files = 0;
   std::error_code error;
   for (fs::directory_iterator it(set, error), end; !error && it != end; it.increment(error)) {
-    files += IsTraceFileName(it->path().filename().string()) ? 1 : 0;
+    files += IsEtFileName(it->path().filename().string()) ? 1 : 0;
   }
   return std::max<std::size_t>(files, 1);
 }
@@ -216,19 +214,6 @@ Status CheckMachinePath(const CLI::App& command, const std::string& option_name)
   return {};
 }
 
-// The paths in "LABEL=RUN,RUN" of compare; a path that exists as it stands is taken as it stands.
-std::vector<std::string> PathsIn(const std::string& text) {
-  std::error_code error;
-  if (fs::exists(text, error)) {
-    return {text};
-  }
-  const std::string list = text.substr(text.find('=') + 1);  // all of it where there is none
-  if (fs::exists(list, error)) {
-    return {list};
-  }
-  return CLI::detail::split(list, ',');
-}
-
 }  // namespace
 
 PathKind FindPathKind(const std::string& path) {
@@ -240,7 +225,7 @@ PathKind FindPathKind(const std::string& path) {
     return KindOfDirectory(path);
   }
   const std::string name = fs::path(path).filename().string();
-  if (IsTraceFileName(name)) {
+  if (IsEtFileName(name)) {
     return PathKind::kTraceFile;
   }
   if (IsRunFileName(name) && IsRunDirectory(FolderOf(path))) {
@@ -255,33 +240,25 @@ PathKind FindPathKind(const std::string& path) {
 }
 
 std::string_view Name(PathKind kind) {
-  switch (kind) {
-    case PathKind::kMissing:
-      return "missing";
-    case PathKind::kCapture:
-      return "a capture";
-    case PathKind::kCaptureFile:
-      return "a file of a capture";
-    case PathKind::kTraceSet:
-      return "a trace set";
-    case PathKind::kTraceFile:
-      return "a trace file";
-    case PathKind::kRun:
-      return "a run";
-    case PathKind::kRunFile:
-      return "a file of a run";
-    case PathKind::kRuns:
-      return "a directory of runs";
-    case PathKind::kSweep:
-      return "a sweep";
-    case PathKind::kPackage:
-      return "a package";
-    case PathKind::kPage:
-      return "an HTML page";
-    case PathKind::kOther:
-      return "something else";
+  constexpr std::array<std::string_view, 12> kNames = {
+      "missing",      "a capture", "a file of a capture", "a trace set",
+      "a trace file", "a run",     "a file of a run",     "a directory of runs",
+      "a sweep",      "a package", "an HTML page",        "something else"};
+  static_assert(kNames.size() == static_cast<std::size_t>(PathKind::kOther) + 1);
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::vector<std::string> PathsIn(const std::string& text) {
+  std::error_code error;
+  if (fs::exists(text, error)) {
+    return {text};
   }
-  return "something else";
+  const std::string list = text.substr(text.find('=') + 1);  // all of it where there is none
+  if (fs::exists(list, error)) {
+    return {list};
+  }
+  const std::vector<std::string_view> parts = SplitText(list, ',');
+  return {parts.begin(), parts.end()};
 }
 
 Status CheckGivenPaths(const CLI::App& command) {

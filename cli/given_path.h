@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 
@@ -33,6 +34,10 @@ enum class PathKind : std::uint8_t {
 
 // "a trace set".
 [[nodiscard]] std::string_view Name(PathKind kind);
+
+// The paths in "LABEL=RUN,RUN" of compare; a path that exists as it stands is taken as it stands,
+// for it may have '=' and ',' in its name.
+[[nodiscard]] std::vector<std::string> PathsIn(const std::string& text);
 
 // Bad input where a path given to `command` is known to be of a kind that it does not take; the
 // message names the command that fits. Success for what is missing or unknown: the command itself

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/completion_scripts.h"
 #include "cli/environment.h"
 
 namespace reprise {
@@ -33,14 +34,6 @@ std::string ActivePython() {
   return "python3";
 }
 
-std::string ShellQuoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
 // The first line that a command prints; empty where it fails.
 std::string FirstLineOf(const std::string& command) {
   const auto close = [](std::FILE* pipe) { static_cast<void>(pclose(pipe)); };
@@ -60,8 +53,9 @@ Status FindTorch(BackendSettings& settings) {
     return {};
   }
   const std::string python = ActivePython();
-  const std::string origin = FirstLineOf(
-      fmt::format("{} -c {} 2>/dev/null", ShellQuoted(python), ShellQuoted(kWhereTorchLies)));
+  const auto quoted = [](const std::string& text) { return QuoteForShell(text, "'\\''"); };
+  const std::string origin =
+      FirstLineOf(fmt::format("{} -c {} 2>/dev/null", quoted(python), quoted(kWhereTorchLies)));
   constexpr const char* kHowToGoOn =
       "activate the environment that has it, or name the library: --torch "
       "…/site-packages/torch/lib/libtorch_cpu.so";

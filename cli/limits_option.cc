@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/option_tree.h"
 #include "core/input_file.h"
 
 namespace reprise {
@@ -22,17 +23,9 @@ void AddLimitsOption(CLI::App& app) {
 }
 
 Status ApplyLimits(const CLI::App& command) {
-  const CLI::App* given = &command;
-  while (!given->get_subcommands().empty()) {
-    given = given->get_subcommands().back();
-  }
-  for (; given != nullptr; given = given->get_parent()) {
-    const CLI::Option* option = given->get_option_no_throw(kLimitsOption);
-    if (option != nullptr && option->count() > 0) {
-      REPRISE_ASSIGN(const InputLimits limits, ParseInputLimits(option->as<std::string>()));
-      SetInputLimits(limits);
-      return {};
-    }
+  if (const CLI::Option* const option = GivenOption(command, kLimitsOption)) {
+    REPRISE_ASSIGN(const InputLimits limits, ParseInputLimits(option->as<std::string>()));
+    SetInputLimits(limits);
   }
   return {};
 }

@@ -44,11 +44,32 @@ OptionFacts Describe(const CLI::Option& option) {
   return facts;
 }
 
-CommandFacts Describe(const CLI::App& app, const std::string& parent) {
-  CommandFacts facts;
+}  // namespace
+
+std::string CommandPath(const CLI::App& app) {
   // The program's own name is as it was called, with its directory.
-  facts.name = parent.empty() ? "reprise" : app.get_name();
-  facts.path = parent.empty() ? facts.name : parent + " " + facts.name;
+  return app.get_parent() == nullptr ? "reprise"
+                                     : CommandPath(*app.get_parent()) + " " + app.get_name();
+}
+
+const CLI::App& GivenCommand(const CLI::App& app) {
+  return app.get_subcommands().empty() ? app : GivenCommand(*app.get_subcommands().back());
+}
+
+const CLI::Option* GivenOption(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* given = &GivenCommand(app); given != nullptr; given = given->get_parent()) {
+    const CLI::Option* const option = given->get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+CommandFacts DescribeCommands(const CLI::App& app) {
+  CommandFacts facts;
+  facts.path = CommandPath(app);
+  facts.name = app.get_parent() == nullptr ? facts.path : app.get_name();
   facts.description = app.get_description();
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty()) {
@@ -58,15 +79,11 @@ CommandFacts Describe(const CLI::App& app, const std::string& parent) {
   }
   for (const CLI::App* command : app.get_subcommands({})) {
     if (!command->get_group().empty()) {
-      facts.commands.push_back(Describe(*command, facts.path));
+      facts.commands.push_back(DescribeCommands(*command));
     }
   }
   return facts;
 }
-
-}  // namespace
-
-CommandFacts DescribeCommands(const CLI::App& app) { return Describe(app, ""); }
 
 std::vector<const CommandFacts*> AllCommands(const CommandFacts& command) {
   std::vector<const CommandFacts*> all = {&command};

@@ -30,6 +30,14 @@ struct CommandFacts {
   std::vector<CommandFacts> commands;
 };
 
+// "reprise bench kernels".
+[[nodiscard]] std::string CommandPath(const CLI::App& app);
+// The innermost command that was given. After parsing.
+[[nodiscard]] const CLI::App& GivenCommand(const CLI::App& app);
+// An option that was given to a command in `app`, to `app` or to one around it, the innermost
+// first; nullptr: to none of them.
+[[nodiscard]] const CLI::Option* GivenOption(const CLI::App& app, const std::string& name);
+
 // Everything from `app` down. What --help hides (an empty group) is left out.
 [[nodiscard]] CommandFacts DescribeCommands(const CLI::App& app);
 

@@ -17,27 +17,6 @@
 namespace reprise {
 namespace {
 
-// Of every role, each group once.
-std::map<std::string, std::vector<std::vector<std::int32_t>>> GroupsOf(const RankClasses& classes) {
-  std::map<std::string, std::vector<std::vector<std::int32_t>>> groups;
-  for (const GroupRole& role : classes.roles()) {
-    std::vector<bool> seen(static_cast<std::size_t>(classes.world_size()));
-    auto& of_role = groups[role.role];
-    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
-      if (seen[static_cast<std::size_t>(rank)]) {
-        continue;
-      }
-      if (std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank)) {
-        for (const std::int32_t member : group->ranks) {
-          seen[static_cast<std::size_t>(member)] = true;
-        }
-        of_role.push_back(std::move(group->ranks));
-      }
-    }
-  }
-  return groups;
-}
-
 // What the run keeps of a class's transfers: those of its first rank, whose program names roles.
 std::vector<CollectiveInfo> CollectivesOf(const Graph& graph, const Graph& program,
                                           const RankClasses& classes, std::int32_t rank,

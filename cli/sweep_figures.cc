@@ -14,6 +14,7 @@
 #include <set>
 #include <tuple>
 
+#include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "core/input_file.h"
 #include "core/parse_json.h"
@@ -27,8 +28,6 @@ namespace fs = std::filesystem;
 using FigureJson = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 30;
-constexpr std::array kFigures = {"parallelism", "optimizations", "microbatch"};
-constexpr std::array kKeys = {"model", "layout", "setting", "micro-batch"};
 constexpr std::array kSettings = {"base", "cc", "act", "cc+act"};
 // What a row has; the other quantities of a report would be zeros that nothing says.
 constexpr std::array kQuantities = {"time",        "exposed_comm", "tokens_per_second",
@@ -40,13 +39,8 @@ std::string TextOf(const FigureJson& row, const char* key) {
   return at != row.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-std::optional<double> ValueOf(const FigureJson& row, const char* key) {
-  const auto at = row.find(key);
-  return at != row.end() && at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
-}
-
 std::int64_t WholeOf(const FigureJson& row, const char* key) {
-  return std::llround(ValueOf(row, key).value_or(0));
+  return std::llround(NumberIn(row, key).value_or(0));
 }
 
 // A row as the report of a run that took what the row says, so that it is compared as runs are.
@@ -64,23 +58,23 @@ Report ReportOfRow(const FigureJson& row) {
   report.ranks = {{.rank = 0, .alike = WholeOf(row, "ranks"), .device = machine}};
   report.details.overlap = {
       {.rank = 0, .replayed_exposed_ns = WholeOf(row, "exposed_communication_ns")}};
-  if (const auto tokens = ValueOf(row, "tokens"); tokens > 0) {
+  if (const auto tokens = NumberIn(row, "tokens"); tokens > 0) {
     report.tokens = {.per_step = *tokens};
   }
-  if (const auto joules = ValueOf(row, "energy_joules")) {
+  if (const auto joules = NumberIn(row, "energy_joules")) {
     report.energy_joules = joules;
-    report.mean_watts = ValueOf(row, "mean_watts").value_or(0);
+    report.mean_watts = NumberIn(row, "mean_watts").value_or(0);
     report.energy = {{.source = "model", .modelled = true, .in_total = true, .joules = *joules}};
     report.attribution =
         EnergyAttribution{.modelled = true, .joules = *joules, .steps = {{.joules = *joules}}};
   }
-  if (const auto watts = ValueOf(row, "peak_watts")) {
+  if (const auto watts = NumberIn(row, "peak_watts")) {
     report.thermal.peaks = {{.modelled = true, .max_watts = *watts}};
   }
-  if (const auto celsius = ValueOf(row, "max_celsius")) {
+  if (const auto celsius = NumberIn(row, "max_celsius")) {
     report.thermal.heating = {{.modelled = true, .max_celsius = *celsius}};
   }
-  if (const auto share = ValueOf(row, "throttled_share")) {
+  if (const auto share = NumberIn(row, "throttled_share")) {
     report.thermal.throttling = {
         {.modelled = true,
          .measured_ns = step_ns,
@@ -141,7 +135,7 @@ FigureJson PartJson(const FigurePart& part) {
   std::erase_if(comparison.rows, [](const ComparedRow& row) {
     return std::find(kQuantities.begin(), kQuantities.end(), row.name) == kQuantities.end();
   });
-  const bool relative = part.figure == kFigures[1];
+  const bool relative = part.figure == kSweepFigures[1];
   if (relative) {
     RelateToBase(part.sides, comparison);
   }
@@ -149,9 +143,10 @@ FigureJson PartJson(const FigurePart& part) {
   json.update(ParseJson<FigureJson>(ComparisonJson(sides, comparison, {part.figure})));
   for (std::size_t s = 0; s < part.sides.size(); ++s) {
     json["sides"][s]["series"] = part.sides[s].series;
-    json["sides"][s]["number"] = part.figure == kFigures[2]
-                                     ? FigureJson(std::stod(TextOf(*part.sides[s].row, kKeys[3])))
-                                     : FigureJson(nullptr);
+    json["sides"][s]["number"] =
+        part.figure == kSweepFigures[2]
+            ? FigureJson(std::stod(TextOf(*part.sides[s].row, kGridKeys[3])))
+            : FigureJson(nullptr);
   }
   json["axis"] = "micro-batch";
   json["ratios_to"] = "base of the same layout";
@@ -167,7 +162,7 @@ FigureRows InOrderOfStudy(FigureRows rows) {
     const auto setting =
         std::find(kSettings.begin(), kSettings.end(), TextOf(*row, "setting")) - kSettings.begin();
     return std::tuple(layout.find("fsdp") != std::string::npos, -WholeOf(*row, "ep"),
-                      WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kKeys[3])));
+                      WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kGridKeys[3])));
   };
   std::sort(rows.begin(), rows.end(),
             [&key](const FigureJson* a, const FigureJson* b) { return key(a) < key(b); });
@@ -182,32 +177,32 @@ FigureRows Chosen(const FigureRows& rows, const Test& test) {
   return chosen;
 }
 
-// `rows`: of one model, in order. `figure` of kFigures.
+// `rows`: of one model, in order. `figure` of kSweepFigures.
 FigurePart PartOf(const std::string& figure, const std::string& model, const FigureRows& rows) {
-  std::int64_t least = std::stoll(TextOf(*rows.front(), kKeys[3]));
+  std::int64_t least = std::stoll(TextOf(*rows.front(), kGridKeys[3]));
   std::set<std::string> settings;
   for (const FigureJson* row : rows) {
-    least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kKeys[3])));
+    least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kGridKeys[3])));
     settings.insert(TextOf(*row, "setting"));
   }
   const auto first = *std::find_if(kSettings.begin(), kSettings.end(),
                                    [&](const char* name) { return settings.contains(name); });
   const auto last = *std::find_if(kSettings.rbegin(), kSettings.rend(),
                                   [&](const char* name) { return settings.contains(name); });
-  const bool micro = figure == kFigures[2];
-  const bool layouts = figure == kFigures[0];
+  const bool micro = figure == kSweepFigures[2];
+  const bool layouts = figure == kSweepFigures[0];
   FigurePart part{.figure = figure};
   const FigureRows shown = Chosen(rows, [&](const FigureJson& row) {
     const std::string setting = TextOf(row, "setting");
     return micro ? setting == first
-                 : std::stoll(TextOf(row, kKeys[3])) == least &&
+                 : std::stoll(TextOf(row, kGridKeys[3])) == least &&
                        (!layouts || setting == first || setting == last);
   });
   for (const FigureJson* row : shown) {
     const std::string layout = TextOf(*row, "layout") + Mark(*row);
     const std::string setting = TextOf(*row, "setting");
     part.sides.push_back({.row = row,
-                          .label = micro ? layout + ", " + TextOf(*row, kKeys[3])
+                          .label = micro ? layout + ", " + TextOf(*row, kGridKeys[3])
                                          : TextOf(*row, "layout") + " " + setting + Mark(*row),
                           .series = micro ? TextOf(*row, "layout") : setting});
   }
@@ -226,7 +221,7 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
 
 Status CheckFigures(const std::vector<std::string>& figures) {
   for (const std::string& figure : figures) {
-    if (std::find(kFigures.begin(), kFigures.end(), figure) == kFigures.end()) {
+    if (std::find(kSweepFigures.begin(), kSweepFigures.end(), figure) == kSweepFigures.end()) {
       return UsageError(fmt::format(
           "--figure {}: a sweep has none; it has parallelism, optimizations and microbatch",
           ShownText(figure)));
@@ -237,10 +232,10 @@ Status CheckFigures(const std::vector<std::string>& figures) {
 
 bool IsOfGrid(const FigureJson& row) {
   return row.is_object() &&
-         std::all_of(kKeys.begin(), kKeys.end(),
+         std::all_of(kGridKeys.begin(), kGridKeys.end(),
                      [&row](const char* key) { return !TextOf(row, key).empty(); }) &&
-         TextOf(row, kKeys[3]).find_first_not_of("0123456789") == std::string::npos &&
-         TextOf(row, kKeys[3]).size() < 10 &&
+         TextOf(row, kGridKeys[3]).find_first_not_of("0123456789") == std::string::npos &&
+         TextOf(row, kGridKeys[3]).size() < 10 &&
          std::find(kSettings.begin(), kSettings.end(), TextOf(row, "setting")) != kSettings.end();
 }
 
@@ -256,7 +251,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJso
           "figures are drawn of a grid's sweep: its rows have model, layout, setting and "
           "micro-batch; other sweeps have index.html");
     }
-    if (IsTrue(row, "possible") && ValueOf(row, "step_time_ns") > 0) {
+    if (IsTrue(row, "possible") && NumberIn(row, "step_time_ns") > 0) {
       FigureRows& of_model = rows_of[TextOf(row, "model")];
       if (of_model.empty()) {
         models.push_back(TextOf(row, "model"));
@@ -267,7 +262,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJso
   FigureJson parts = FigureJson::array();
   for (const std::string& model : models) {
     const FigureRows ordered = InOrderOfStudy(rows_of[model]);
-    for (const std::string figure : kFigures) {
+    for (const std::string figure : kSweepFigures) {
       if (wanted.figures.empty() ||
           std::find(wanted.figures.begin(), wanted.figures.end(), figure) != wanted.figures.end()) {
         parts.push_back(PartJson(PartOf(figure, model, ordered)));

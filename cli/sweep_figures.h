@@ -2,6 +2,7 @@
 // page, one section for each model and figure.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,9 +11,11 @@
 
 namespace reprise {
 
+inline constexpr std::array kSweepFigures = {"parallelism", "optimizations", "microbatch"};
+
 struct SweepFigures {
   std::string title;                 // "charllm on h200-study"
-  std::vector<std::string> figures;  // parallelism, optimizations, microbatch; empty: all three
+  std::vector<std::string> figures;  // of kSweepFigures; empty: all three
 };
 // The page's data, as JSON: `title`, `warnings`, and `parts`, each a comparison (as ComparisonJson
 // writes it) with its `title`, `figure` and `notes`. `rows` are an array with the keys of

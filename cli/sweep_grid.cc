@@ -38,8 +38,6 @@ Result<std::vector<SweepKey>> SplitSweepKeys(const std::vector<std::string>& tex
   return keys;
 }
 
-constexpr std::array kGridKeys = {"model", "layout", "setting", "micro-batch"};
-
 Configuration ValuesOf(const GridRow& row) {
   return {row.model, row.layout, row.setting, std::to_string(row.workload.micro_batch)};
 }

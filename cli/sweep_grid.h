@@ -1,6 +1,7 @@
 // The configurations of a sweep: all combinations of the values of its keys.
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,8 @@ using Configuration = std::vector<std::string>;
 [[nodiscard]] Result<std::vector<Configuration>> AllConfigurations(
     const std::vector<SweepKey>& keys);
 
-// A grid's rows as configurations of model, layout, setting and micro-batch.
+// A grid's rows as configurations of these.
+inline constexpr std::array kGridKeys = {"model", "layout", "setting", "micro-batch"};
 struct GridSweep {
   std::vector<SweepKey> keys;
   std::vector<Configuration> configurations;

@@ -36,29 +36,17 @@ tr.on td:first-child { color: var(--front); font-weight: 600; } .warning { borde
 std::string HtmlText(std::string_view text) {
   std::string out;
   for (const char c : ShownText(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+    out += c == '&'   ? "&amp;"
+           : c == '<' ? "&lt;"
+           : c == '>' ? "&gt;"
+           : c == '"' ? "&quot;"
+                      : std::string(1, c);
   }
   return out;
 }
 
 double PageNumber(const PageJson& row, const char* key) {
-  const auto at = row.find(key);
-  return at != row.end() && at->is_number() ? at->get<double>() : std::nan("");
+  return NumberIn(row, key).value_or(std::nan(""));
 }
 
 std::string PageCell(const PageJson& row, const std::string& key) {

@@ -27,8 +27,7 @@ bool IsPossible(const SweepJson& row) { return row.value("possible", false); }
 bool Fits(const SweepJson& row) { return IsPossible(row) && row.value("fits", false); }
 
 double NumberOf(const SweepJson& row, const char* key) {
-  const auto at = row.find(key);
-  return at != row.end() && at->is_number() ? at->get<double>() : kNever;
+  return NumberIn(row, key).value_or(kNever);
 }
 
 // Tokens of a step, or samples.
@@ -165,6 +164,11 @@ Status RankRows(SweepTable& table, SweepJson& rows) {
   }
   rows = std::move(all);
   return {};
+}
+
+std::optional<double> NumberIn(const SweepJson& row, const char* key) {
+  const auto at = row.find(key);
+  return at != row.end() && at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
 }
 
 double ShownSeconds(const SweepTable& table, const SweepJson& row) {

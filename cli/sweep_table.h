@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct SweepTable {
 // is an array. Usage error: ranked by an energy that no row has.
 [[nodiscard]] Status RankRows(SweepTable& table, nlohmann::ordered_json& rows);
 
+// A number of a row; nothing where it has none.
+[[nodiscard]] std::optional<double> NumberIn(const nlohmann::ordered_json& row, const char* key);
 // Of a row: seconds of a step, or, where rows differ in their batch, of a million tokens (samples).
 [[nodiscard]] double ShownSeconds(const SweepTable& table, const nlohmann::ordered_json& row);
 [[nodiscard]] std::string SecondsLabel(const SweepTable& table);

@@ -4,25 +4,11 @@
 
 #include <vector>
 
+#include "cli/option_tree.h"
 #include "core/nearest.h"
 
 namespace reprise {
 namespace {
-
-// The innermost command that was recognised.
-const CLI::App& ChosenCommand(const CLI::App& program) {
-  const CLI::App* command = &program;
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().back();
-  }
-  return *command;
-}
-
-std::string CommandPath(const CLI::App& command) {
-  return command.get_parent() == nullptr
-             ? "reprise"
-             : CommandPath(*command.get_parent()) + " " + command.get_name();
-}
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -79,7 +65,7 @@ std::string AboutValue(const std::string& text) {
 }  // namespace
 
 std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error) {
-  const CLI::App& command = ChosenCommand(program);
+  const CLI::App& command = GivenCommand(program);
   // A mistyped option or command is why another one seems to be missing: it is named first.
   if (const std::vector<std::string> words = command.remaining(); !words.empty()) {
     return AboutLeftOver(command, words.front());

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "cli/option_tree.h"
+
 namespace reprise {
 namespace {
 
@@ -17,17 +19,6 @@ void AddVerboseFlags(CLI::App& app) {
   }
 }
 
-bool IsVerbose(const CLI::App& command) {
-  const CLI::App* given = &command;
-  while (!given->get_subcommands().empty()) {
-    given = given->get_subcommands().back();
-  }
-  for (; given != nullptr; given = given->get_parent()) {
-    if (given->count(kVerboseFlag) > 0) {
-      return true;
-    }
-  }
-  return false;
-}
+bool IsVerbose(const CLI::App& command) { return GivenOption(command, kVerboseFlag) != nullptr; }
 
 }  // namespace reprise
