@@ -68,8 +68,7 @@ class Capture:
         self._step = 0  # the step that runs now
         self._seconds = []  # by step; None where it says nothing about an untraced step
         self._page_faults = []  # likewise
-        self._written = None  # the path stem of this rank's files, once they are there
-        self._directory = self._first = self._last = None
+        self._machine = None  # what the rank runs on, once its files are there
         self._compress = bool(compress)
         self._process = os.getpid()
         self._active = False
@@ -113,7 +112,7 @@ class Capture:
         self.close()
 
     def _report_end(self):
-        if self._written:
+        if self._machine is not None:
             self._write_meta()
             if self._untraced_steps() == 0:
                 _warn("no step was timed without tracing, so reports cannot compare with it: let "
@@ -164,7 +163,6 @@ class Capture:
         host, kineto = self._tracer.end()
         for path, kind in ((host, "et"), (kineto, "kineto")):
             _publish(path, f"{self._stem}.{kind}.json", self._compress)
-        self._written = self._stem
         self._machine = _machine(self._rank, self._world_size)
         self._write_meta()
         self._drop_tracer()
@@ -193,10 +191,10 @@ class Capture:
             "traced_steps": list(range(self._first, self._last + 1)), "step_seconds": self._seconds,
             "step_page_faults": self._page_faults,
         }
-        temporary = _temporary(self._written + ".meta.json")
+        temporary = _temporary(self._stem + ".meta.json")
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump(meta, file, indent=1)
-        os.replace(temporary, self._written + ".meta.json")
+        os.replace(temporary, self._stem + ".meta.json")
 
     def _drop_tracer(self):
         tracer, self._tracer = self._tracer, None
@@ -238,7 +236,7 @@ class _Tracer:
         self._torch, observer_type, profile_type, activities = _torch_parts()
         self._host, self._kineto = _temporary(stem + ".et.json"), _temporary(stem + ".kineto.json")
         self._observer = observer_type()
-        self._annotation = None
+        self._annotation = contextlib.ExitStack()  # of the step that runs now
         self._registered = self._prepared = self._tracing = False
         self._profile = profile_type(activities=activities, record_shapes=True,
                                      **self._profile_options())
@@ -271,15 +269,14 @@ class _Tracer:
 
     def mark(self, step):
         """Ends the annotation of the step before, if any, and begins this one's."""
-        self._end_annotation()
+        self._annotation.close()
         # The name that torch.profiler gives to steps; the converter looks for it.
-        annotation = self._torch.profiler.record_function(f"ProfilerStep#{step}")
-        annotation.__enter__()
-        self._annotation = annotation
+        self._annotation.enter_context(
+            self._torch.profiler.record_function(f"ProfilerStep#{step}"))
 
     def end(self):
         self._synchronize()  # the step's last kernels end within its annotation
-        self._end_annotation()
+        self._annotation.close()
         self._stop()
         self._profile.export_chrome_trace(self._kineto)
         return self._host, self._kineto
@@ -293,12 +290,7 @@ class _Tracer:
             for path in (self._host, self._kineto):
                 all_of_it.callback(_remove, path)
             all_of_it.callback(self._stop)
-            all_of_it.callback(self._end_annotation)
-
-    def _end_annotation(self):
-        annotation, self._annotation = self._annotation, None
-        if annotation is not None:
-            annotation.__exit__(None, None, None)
+            all_of_it.callback(self._annotation.close)
 
     def _stop(self):
         with contextlib.ExitStack() as all_of_it:
@@ -379,8 +371,7 @@ def _step_range(steps):
     except (TypeError, ValueError):
         raise wrong from None
     first, last = (numbers[0], numbers[-1]) if numbers else (0, -1)
-    in_a_row = numbers == list(range(first, last + 1))
-    if not 0 <= first <= last or not (in_a_row or len(numbers) == 2):
+    if not 0 <= first <= last or len(numbers) != 2 and numbers != list(range(first, last + 1)):
         raise wrong
     return first, last
 
@@ -397,15 +388,12 @@ def _remove(path):
 def _publish(temporary, path, compress):
     """Moves a finished file to its name, in one go; an older capture's file gives way."""
     final, other = (path + ".gz", path) if compress else (path, path + ".gz")
-    if compress:
-        packed = _temporary(final)
-        try:
+    with contextlib.ExitStack() as unfinished:
+        unfinished.callback(_remove, temporary)
+        if compress:
+            packed = _temporary(final)
+            unfinished.callback(_remove, packed)
             with open(temporary, "rb") as source, gzip.open(packed, "wb", compresslevel=4) as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
-            os.replace(packed, final)
-        finally:
-            _remove(packed)
-        _remove(temporary)
-    else:
-        os.replace(temporary, final)
+        os.replace(packed if compress else temporary, final)
     _remove(other)  # the converter refuses two files for one rank
