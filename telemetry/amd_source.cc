@@ -176,7 +176,7 @@ struct AmdSource::Meter {
 };
 
 AmdSource::AmdSource(std::string_view name, std::shared_ptr<void> library)
-    : name_(name), library_(std::move(library)) {}
+    : Source(name), library_(std::move(library)) {}
 
 AmdSource::~AmdSource() = default;
 
@@ -185,7 +185,6 @@ void AmdSource::Add(std::unique_ptr<AmdGpu> gpu, MeteredDevice identity) {
   meter->gpu = std::move(gpu);
   AmdMemory memory;
   const Snapshot snapshot = meter->Take(memory);
-  identity.source = name_;
   identity.device =
       "gpu-" + (identity.pci_bus_id.empty() ? std::to_string(meters_.size()) : identity.pci_bus_id);
   for (const MetricSpec& spec : kSpecs) {
@@ -193,12 +192,12 @@ void AmdSource::Add(std::unique_ptr<AmdGpu> gpu, MeteredDevice identity) {
       continue;
     }
     meter->specs.push_back(&spec);
-    Metric& metric = metrics_.emplace_back(Metric{.name = spec.name,
-                                                  .unit = spec.unit,
-                                                  .device = identity.device,
-                                                  .source = name_,
-                                                  .kind = spec.kind,
-                                                  .help = spec.help});
+    Metric& metric = AddMetric({.name = spec.name,
+                                .unit = spec.unit,
+                                .device = identity.device,
+                                .source = {},
+                                .kind = spec.kind,
+                                .help = spec.help});
     if (metric.kind == MetricKind::kState) {
       metric.states = kAmdThrottleReasons;
     } else if (metric.kind == MetricKind::kEnergy) {
@@ -206,7 +205,7 @@ void AmdSource::Add(std::unique_ptr<AmdGpu> gpu, MeteredDevice identity) {
     }
   }
   if (!meter->specs.empty()) {
-    devices_.push_back(std::move(identity));
+    AddDevice(std::move(identity));
     meters_.push_back(std::move(meter));
   }
 }

@@ -46,9 +46,6 @@ class AmdSource : public Source {
   AmdSource(std::string_view name, std::shared_ptr<void> library);
   ~AmdSource() override;
 
-  [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
-  [[nodiscard]] std::vector<MeteredDevice> devices() const override { return devices_; }
   [[nodiscard]] bool MayBlock() const override { return true; }
   void Read(std::span<double> values) override;
 
@@ -57,11 +54,8 @@ class AmdSource : public Source {
 
  private:
   struct Meter;
-  std::string name_;
   std::shared_ptr<void> library_;
   std::vector<std::unique_ptr<Meter>> meters_;
-  std::vector<Metric> metrics_;
-  std::vector<MeteredDevice> devices_;
 };
 
 }  // namespace reprise

@@ -17,18 +17,16 @@ bool ScaledFilesSource::Add(const std::string& path, double factor, Metric metri
     return false;
   }
   files_.emplace_back(std::move(*file), factor);
-  metric.source = name_;
-  metrics_.push_back(std::move(metric));
+  AddMetric(std::move(metric));
   return true;
 }
 
 void ScaledFilesSource::Identify(MeteredDevice device) {
-  device.source = name_;
-  const bool known = std::any_of(devices_.begin(), devices_.end(), [&](const MeteredDevice& other) {
-    return other.device == device.device;
-  });
+  const bool known =
+      std::any_of(devices().begin(), devices().end(),
+                  [&](const MeteredDevice& other) { return other.device == device.device; });
   if (!known) {
-    devices_.push_back(std::move(device));
+    AddDevice(std::move(device));
   }
 }
 

@@ -13,11 +13,8 @@ namespace reprise {
 
 class ScaledFilesSource : public Source {
  public:
-  explicit ScaledFilesSource(std::string_view name) : name_(name) {}
+  using Source::Source;
 
-  [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
-  [[nodiscard]] std::vector<MeteredDevice> devices() const override { return devices_; }
   void Read(std::span<double> values) override;
 
   // A file that cannot be opened, or holds no number now, is left out: many sensors exist only on
@@ -27,10 +24,7 @@ class ScaledFilesSource : public Source {
   void Identify(MeteredDevice device);
 
  private:
-  std::string name_;
   std::vector<std::pair<PseudoFile, double>> files_;
-  std::vector<Metric> metrics_;
-  std::vector<MeteredDevice> devices_;
 };
 
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/metrics.h"
@@ -30,11 +31,12 @@ struct SourceOptions {
 // Read by one thread. Read() must take well under a millisecond and never block, unless MayBlock().
 class Source {
  public:
+  explicit Source(std::string_view name) : name_(name) {}
   virtual ~Source() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual const std::vector<Metric>& metrics() const = 0;
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
   // The devices that it meters, to match them with compute devices and with other sources.
-  [[nodiscard]] virtual std::vector<MeteredDevice> devices() const { return {}; }
+  [[nodiscard]] const std::vector<MeteredDevice>& devices() const { return devices_; }
   // Read may block in a driver: the sampler then reads the source in a thread of its own.
   [[nodiscard]] virtual bool MayBlock() const { return false; }
   // The shortest period that brings new values. The sampler uses it unless the user sets a period
@@ -42,6 +44,22 @@ class Source {
   [[nodiscard]] virtual std::int64_t LeastPeriodNs() const { return 0; }
   // values[i] belongs to metrics()[i]; NaN where a reading failed (counted by the sampler).
   virtual void Read(std::span<double> values) = 0;
+
+ protected:
+  // While it is opened. Either gets the source's name.
+  Metric& AddMetric(Metric metric) {
+    metric.source = name_;
+    return metrics_.emplace_back(std::move(metric));
+  }
+  void AddDevice(MeteredDevice device) {
+    device.source = name_;
+    devices_.push_back(std::move(device));
+  }
+
+ private:
+  std::string name_;
+  std::vector<Metric> metrics_;
+  std::vector<MeteredDevice> devices_;
 };
 
 // One registered kind of source (builtin.def). Create: null pointer with a reason (not an error)
@@ -56,5 +74,12 @@ struct SourceKind {
   Opened (*open)(const SourceOptions&);
 };
 [[nodiscard]] std::span<const SourceKind> BuiltinSources();
+
+// `why_not` if the source has found no metric.
+[[nodiscard]] inline SourceKind::Opened OpenedIfAny(std::unique_ptr<Source> source,
+                                                    std::string why_not) {
+  return source->metrics().empty() ? SourceKind::Opened{nullptr, std::move(why_not)}
+                                   : SourceKind::Opened{std::move(source), {}};
+}
 
 }  // namespace reprise

@@ -269,10 +269,7 @@ SourceKind::Opened OpenAmdSmi(const SourceOptions& options) {
   for (Processor gpu : (*library)->Gpus()) {
     source->Add(std::make_unique<AmdSmiGpu>(api, gpu), Identify(api, gpu));
   }
-  if (source->metrics().empty()) {
-    return {nullptr, (*library)->path() + ": no GPU that gives any metric"};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), (*library)->path() + ": no GPU that gives any metric");
 }
 
 }  // namespace reprise

@@ -16,16 +16,14 @@ constexpr std::size_t kMaxCpus = 8;
 class CpufreqSource : public Source {
  public:
   explicit CpufreqSource(std::vector<PseudoFile> files, std::size_t cpus)
-      : files_(std::move(files)),
-        metrics_{{.name = "clock",
-                  .unit = "hertz",
-                  .device = "cpu",
-                  .source = "cpufreq",
-                  .help = "mean clock of " + std::to_string(files_.size()) + " of " +
-                          std::to_string(cpus) + " CPUs"}} {}
+      : Source("cpufreq"), files_(std::move(files)) {
+    AddMetric({.name = "clock",
+               .unit = "hertz",
+               .device = "cpu",
+               .source = {},
+               .help = fmt::format("mean clock of {} of {} CPUs", files_.size(), cpus)});
+  }
 
-  [[nodiscard]] std::string_view name() const override { return "cpufreq"; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     double sum = 0;
     int count = 0;
@@ -40,7 +38,6 @@ class CpufreqSource : public Source {
 
  private:
   std::vector<PseudoFile> files_;
-  std::vector<Metric> metrics_;
 };
 
 }  // namespace

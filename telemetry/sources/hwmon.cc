@@ -72,10 +72,7 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
       }
     }
   }
-  if (source->metrics().empty()) {
-    return {nullptr, directory + ": no temperature, power or energy sensors"};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), directory + ": no temperature, power or energy sensors");
 }
 
 }  // namespace reprise

@@ -51,10 +51,7 @@ SourceKind::Opened OpenInfiniband(const SourceOptions& options) {
       }
     }
   }
-  if (source->metrics().empty()) {
-    return {nullptr, directory + ": no InfiniBand ports"};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), directory + ": no InfiniBand ports");
 }
 
 }  // namespace reprise

@@ -18,22 +18,19 @@ constexpr double kIdleWattsPerCpu = 1.0;
 
 class ModelSource : public Source {
  public:
-  explicit ModelSource(PseudoFile stat) : stat_(std::move(stat)) {
+  explicit ModelSource(PseudoFile stat) : Source("model"), stat_(std::move(stat)) {
     const std::string_view text = stat_.Text().value_or("");
     cpus_ = CountCpus(text);
     (void)meter_.Update(text);
-    metrics_.push_back(
-        {.name = "cpu_power",
-         .unit = "watts",
-         .device = "cpu",
-         .source = "model",
-         .modelled = true,
-         .help = fmt::format("MODELLED: {} CPUs x ({} W idle + {} W x utilisation)", cpus_,
-                             kIdleWattsPerCpu, kFullWattsPerCpu - kIdleWattsPerCpu)});
+    AddMetric({.name = "cpu_power",
+               .unit = "watts",
+               .device = "cpu",
+               .source = {},
+               .modelled = true,
+               .help = fmt::format("MODELLED: {} CPUs x ({} W idle + {} W x utilisation)", cpus_,
+                                   kIdleWattsPerCpu, kFullWattsPerCpu - kIdleWattsPerCpu)});
   }
 
-  [[nodiscard]] std::string_view name() const override { return "model"; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
   void Read(std::span<double> values) override {
     const double utilization = meter_.Update(stat_.Text().value_or(""));
     values[0] = cpus_ * (kIdleWattsPerCpu + (kFullWattsPerCpu - kIdleWattsPerCpu) * utilization);
@@ -43,7 +40,6 @@ class ModelSource : public Source {
   PseudoFile stat_;
   UtilizationMeter meter_;
   int cpus_ = 0;
-  std::vector<Metric> metrics_;
 };
 
 // "amdgpu/PPT": power of a GPU, which says nothing of the CPU's.

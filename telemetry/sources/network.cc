@@ -55,10 +55,7 @@ SourceKind::Opened OpenNetwork(const SourceOptions& options) {
                    .help = fmt::format("{} by {}", counter.help, interface)});
     }
   }
-  if (source->metrics().empty()) {
-    return {nullptr, directory + ": no network interfaces but the loopback"};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), directory + ": no network interfaces but the loopback");
 }
 
 }  // namespace reprise

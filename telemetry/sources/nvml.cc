@@ -16,14 +16,11 @@ class NvmlSource : public Source {
  public:
   // Of an initialised library, which it shuts down.
   NvmlSource(VendorLibrary library, const nvml::Api& api)
-      : library_(std::move(library)), api_(api) {}
+      : Source("nvml"), library_(std::move(library)), api_(api) {}
   ~NvmlSource() override { (void)api_.shutdown(); }
   NvmlSource(const NvmlSource&) = delete;
   NvmlSource& operator=(const NvmlSource&) = delete;
 
-  [[nodiscard]] std::string_view name() const override { return "nvml"; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
-  [[nodiscard]] std::vector<MeteredDevice> devices() const override { return devices_; }
   [[nodiscard]] bool MayBlock() const override { return true; }
   void Read(std::span<double> values) override;
 
@@ -50,8 +47,6 @@ class NvmlSource : public Source {
   VendorLibrary library_;
   nvml::Api api_;
   std::vector<Gpu> gpus_;
-  std::vector<Metric> metrics_;
-  std::vector<MeteredDevice> devices_;
 };
 
 // All fields of a GPU in one call.
@@ -141,19 +136,19 @@ std::string NvmlSource::Add(unsigned index) {
   }
   const std::string bus_id = NormalizePciBusId(pci.bus_id.data());
   const std::string device = "gpu-" + (bus_id.empty() ? std::to_string(index) : bus_id);
-  devices_.push_back({.device = device,
-                      .source = "nvml",
-                      .name = product.data(),
-                      .uuid = NormalizeUuid(uuid.data()),
-                      .pci_bus_id = bus_id});
+  AddDevice({.device = device,
+             .source = {},
+             .name = product.data(),
+             .uuid = NormalizeUuid(uuid.data()),
+             .pci_bus_id = bus_id});
   for (const Column& column : gpu.columns) {
-    metrics_.push_back({.name = column.spec->name,
-                        .unit = column.spec->unit,
-                        .device = device,
-                        .source = "nvml",
-                        .kind = column.spec->kind,
-                        .states = column.spec->states,
-                        .help = column.spec->help});
+    AddMetric({.name = column.spec->name,
+               .unit = column.spec->unit,
+               .device = device,
+               .source = {},
+               .kind = column.spec->kind,
+               .states = column.spec->states,
+               .help = column.spec->help});
   }
   gpus_.push_back(std::move(gpu));
   return {};
@@ -204,10 +199,7 @@ SourceKind::Opened OpenNvml(const SourceOptions& options) {
     const std::string why = source->Add(i);
     why_not = why.empty() ? why_not : why;
   }
-  if (source->metrics().empty()) {
-    return {nullptr, fmt::format("{}: {}", path, why_not)};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), fmt::format("{}: {}", path, why_not));
 }
 
 }  // namespace reprise

@@ -52,7 +52,8 @@ double PressureSeconds(PseudoFile& pressure) {
 
 class ProcfsSource : public Source {
  public:
-  ProcfsSource(const SourceOptions& options, PseudoFile stat) : stat_(std::move(stat)) {
+  ProcfsSource(const SourceOptions& options, PseudoFile stat)
+      : Source("procfs"), stat_(std::move(stat)) {
     const std::string& root = options.root;
     Add("cpu_utilization", "fraction", "host", MetricKind::kGauge,
         "busy share of all CPUs since the last sample");
@@ -79,9 +80,6 @@ class ProcfsSource : public Source {
     AddCores(now);
   }
 
-  [[nodiscard]] std::string_view name() const override { return "procfs"; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
-
   // The kernel counts CPU time in ticks of 10 ms: shares of less than ten are mostly rounding. And
   // six files a tick would be most of what sampling costs.
   [[nodiscard]] std::int64_t LeastPeriodNs() const override { return 100'000'000; }
@@ -103,12 +101,12 @@ class ProcfsSource : public Source {
   };
   void Add(std::string name, std::string unit, std::string device, MetricKind kind,
            std::string help) {
-    metrics_.push_back({.name = std::move(name),
-                        .unit = std::move(unit),
-                        .device = std::move(device),
-                        .source = "procfs",
-                        .kind = kind,
-                        .help = std::move(help)});
+    AddMetric({.name = std::move(name),
+               .unit = std::move(unit),
+               .device = std::move(device),
+               .source = {},
+               .kind = kind,
+               .help = std::move(help)});
   }
 
   void AddCores(std::string_view stat) {
@@ -143,7 +141,6 @@ class ProcfsSource : public Source {
   UtilizationMeter meter_;
   std::vector<Reading> readings_;  // metrics from the third on
   std::vector<Core> cores_;        // the last metrics
-  std::vector<Metric> metrics_;
 };
 
 }  // namespace

@@ -40,8 +40,8 @@ class Zone {
 
 class RaplSource : public Source {
  public:
-  [[nodiscard]] std::string_view name() const override { return "rapl"; }
-  [[nodiscard]] const std::vector<Metric>& metrics() const override { return metrics_; }
+  RaplSource() : Source("rapl") {}
+
   void Read(std::span<double> values) override {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       values[i] = zones_[i].ReadJoules();
@@ -51,17 +51,16 @@ class RaplSource : public Source {
   // `domain`: "package", "dram", "core"; `device`: "package-0".
   void Add(Zone zone, const std::string& domain, const std::string& device) {
     zones_.push_back(std::move(zone));
-    metrics_.push_back({.name = domain + "_energy",
-                        .unit = "joules",
-                        .device = device,
-                        .source = "rapl",
-                        .kind = MetricKind::kEnergy,
-                        .help = "energy of the RAPL domain since sampling began"});
+    AddMetric({.name = domain + "_energy",
+               .unit = "joules",
+               .device = device,
+               .source = {},
+               .kind = MetricKind::kEnergy,
+               .help = "energy of the RAPL domain since sampling began"});
   }
 
  private:
   std::vector<Zone> zones_;
-  std::vector<Metric> metrics_;
 };
 
 // The package of zone "intel-rapl:0:1" is zone "intel-rapl:0".
@@ -101,10 +100,7 @@ SourceKind::Opened OpenRapl(const SourceOptions& options) {
         UniqueName(package.empty() ? name : fmt::format("{}/{}", package, name), zone, taken);
     source->Add(Zone(std::move(*energy), range_uj), domain.empty() ? "zone" : domain, device);
   }
-  if (source->metrics().empty()) {
-    return {nullptr, why_not};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), why_not);
 }
 
 }  // namespace reprise

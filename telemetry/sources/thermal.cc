@@ -19,10 +19,7 @@ SourceKind::Opened OpenThermal(const SourceOptions& options) {
                  .source = {},
                  .help = "temperature of " + zone});
   }
-  if (source->metrics().empty()) {
-    return {nullptr, directory + ": no thermal zones"};
-  }
-  return {std::move(source), {}};
+  return OpenedIfAny(std::move(source), directory + ": no thermal zones");
 }
 
 }  // namespace reprise
