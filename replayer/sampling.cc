@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/clock.h"
+#include "replayer/gathered.h"
 #include "replayer/recorded_telemetry.h"
 #include "replayer/session.h"
 
@@ -44,10 +45,8 @@ void Session::StopSampler() {
 Status Session::MeasureIdle() {
   const bool mine = sampler_ != nullptr &&
                     std::any_of(sampler_->metrics().begin(), sampler_->metrics().end(), IsMeter);
-  REPRISE_ASSIGN(const auto all, communicator_.AllGather(mine ? "power" : std::string()));
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const auto& row) { return !row.empty(); });
-  const std::int64_t idle_ns = request_.options.idle_ns.value_or(any ? kIdleNs : 0);
+  REPRISE_ASSIGN(const int ranks, CountRanks(communicator_, mine));
+  const std::int64_t idle_ns = request_.options.idle_ns.value_or(ranks > 0 ? kIdleNs : 0);
   if (idle_ns == 0) {
     return {};
   }

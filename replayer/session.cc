@@ -15,6 +15,7 @@
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
+#include "replayer/gathered.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
 
@@ -75,10 +76,9 @@ Status Session::ResolveHostGaps() {
     return {};
   }
   const bool estimated = loaded_->graph.metadata().tracing_call_ns > 0;
-  REPRISE_ASSIGN(const auto all, communicator_.AllGather(estimated ? "estimated" : std::string()));
-  const bool everywhere =
-      std::none_of(all.begin(), all.end(), [](const auto& row) { return row.empty(); });
-  request_.options.host_gaps = everywhere ? HostGaps::kUntraced : HostGaps::kKeep;
+  REPRISE_ASSIGN(const int ranks, CountRanks(communicator_, estimated));
+  request_.options.host_gaps =
+      ranks == communicator_.size() ? HostGaps::kUntraced : HostGaps::kKeep;
   return {};
 }
 
@@ -105,11 +105,7 @@ Status Session::MatchRanks() {
     const CommSpec& spec = transfers_[k].spec;
     plan_.work[plan_.transfers[k]].cost.bytes = static_cast<double>(spec.in_bytes + spec.out_bytes);
   }
-  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(part_.Encode()));
-  part_ = {};
-  for (const std::string& row : rows) {
-    part_.Add(PartCounts::Decode(row));
-  }
+  REPRISE_ASSIGN(part_, SumOverRanks(communicator_, part_));
   return {};
 }
 
@@ -263,11 +259,7 @@ Status Session::PrepareEngine() {
 
 // Once kinds are final, and before anything runs.
 Status Session::WarnOfUnknownWork() {
-  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(SumWork(*graph_, plan_).Encode()));
-  WorkSums sums;
-  for (const std::string& row : rows) {
-    sums.Add(WorkSums::Decode(row));
-  }
+  REPRISE_ASSIGN(const WorkSums sums, SumOverRanks(communicator_, SumWork(*graph_, plan_)));
   const std::string text = UnknownWorkText(sums.Unknown());
   if (!text.empty() && communicator_.rank() == 0) {
     LogWarning(text);
@@ -279,10 +271,8 @@ Status Session::WarnOfUnknownWork() {
 Result<std::int64_t> Session::StagingChunkBytes() {
   constexpr std::int64_t kDefaultBytes = 4 << 20;
   const bool copies = device_ != nullptr && !device_->info().is_cpu;
-  REPRISE_ASSIGN(const auto all, communicator_.AllGather(copies ? "copies" : std::string()));
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const auto& row) { return !row.empty(); });
-  return request_.options.staging_chunk_bytes.value_or(any ? kDefaultBytes : 0);
+  REPRISE_ASSIGN(const int ranks, CountRanks(communicator_, copies));
+  return request_.options.staging_chunk_bytes.value_or(ranks > 0 ? kDefaultBytes : 0);
 }
 
 // Ranks whose recorded step began later begin later here too.
