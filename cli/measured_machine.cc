@@ -41,12 +41,6 @@ Result<std::unique_ptr<Device>> OpenProcessor() {
   return EnvironmentError("no backend runs kernels on this processor (`reprise devices`)");
 }
 
-// Whose share of the limits says something about the device.
-bool IsMeasured(OpClass op_class) {
-  return op_class != OpClass::kOther && op_class != OpClass::kMetadata &&
-         op_class != OpClass::kComm && op_class != OpClass::kHost;
-}
-
 // Of one rank: its device, the limits and what kernels reach of them.
 class RankKernels {
  public:
@@ -71,7 +65,7 @@ class RankKernels {
     limits_.flops_per_second[DType::kFloat32] = std::max(limits_.FlopsOf(DType::kFloat32), float32);
     for (const KernelBenchRow& row : result.rows) {
       const std::optional<OpInfo> op = FindOperator(row.op);
-      if (!row.skipped.empty() || !op || !IsMeasured(op->op_class) || row.min_ns <= 0) {
+      if (!row.skipped.empty() || !op || !WorksOnDevice(op->op_class) || row.min_ns <= 0) {
         continue;
       }
       // The fastest repeat, as the limits are the fastest: others share this machine.
@@ -116,8 +110,7 @@ class RankKernels {
     for (const auto& [op_class, shares] : shares_) {
       const std::string name(Name(op_class));
       memory.insert(memory.end(), shares.memory.begin(), shares.memory.end());
-      const bool product = op_class == OpClass::kGemm || op_class == OpClass::kAttention ||
-                           op_class == OpClass::kConv;
+      const bool product = IsProduct(op_class);
       if (product && !shares.rate.empty()) {
         device["efficiency"][name] = part(shares.rate, 1);
       }

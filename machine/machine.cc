@@ -99,6 +99,24 @@ const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType d
   return at == of_class.types.end() ? nullptr : &*at;
 }
 
+const SourcedNumber* MatrixEfficiency(const DeviceModel& device, OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kGemm:
+      return &device.gemm_efficiency;
+    case OpClass::kAttention:
+      return &device.attention_efficiency;
+    case OpClass::kConv:
+      return &device.conv_efficiency;
+    default:
+      return nullptr;
+  }
+}
+
+bool IsProduct(OpClass op_class) {
+  return op_class == OpClass::kGemm || op_class == OpClass::kAttention ||
+         op_class == OpClass::kConv;
+}
+
 double MachineModel::DomainBandwidth(std::size_t level) const {
   const LinkLevel& link = links[level];
   const auto devices = static_cast<double>(DomainDevices(level));

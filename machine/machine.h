@@ -202,6 +202,11 @@ struct MachineModel {
 // Of a class and type; nullptr where the file has none.
 [[nodiscard]] const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class);
 [[nodiscard]] const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype);
+// Products: what matrix units compute.
+[[nodiscard]] bool IsProduct(OpClass op_class);
+// What products of the class reach; nullptr of other classes, which compute element by element.
+[[nodiscard]] const SourcedNumber* MatrixEfficiency(const DeviceModel& device, OpClass op_class);
+
 // Whether a device's power, its clock under a limit, and its temperature can be modelled.
 [[nodiscard]] bool HasPower(const DeviceModel& device);
 [[nodiscard]] bool HasClockCurve(const DeviceModel& device);

@@ -1,7 +1,9 @@
 #include "machine/units.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -64,39 +66,25 @@ constexpr KnownUnit kUnits[] = {
 }  // namespace
 
 std::string_view Describe(Dimension dimension) {
-  switch (dimension) {
-    case Dimension::kRate:
-      return "a rate of operations";
-    case Dimension::kBytes:
-      return "a size";
-    case Dimension::kBandwidth:
-      return "a bandwidth";
-    case Dimension::kTime:
-      return "a time";
-    case Dimension::kPower:
-      return "a power";
-    case Dimension::kRatio:
-      return "a ratio";
-    case Dimension::kCount:
-      return "a count";
-    case Dimension::kFlopEnergy:
-      return "an energy for each operation";
-    case Dimension::kByteEnergy:
-      return "an energy for each byte";
-    case Dimension::kClock:
-      return "a clock";
-    case Dimension::kTemperature:
-      return "a temperature";
-    case Dimension::kThermalResistance:
-      return "a thermal resistance";
-    case Dimension::kThermalCapacity:
-      return "a heat capacity";
-  }
-  return "";
+  constexpr std::array<std::string_view, 13> kWords = {"a rate of operations",
+                                                       "a size",
+                                                       "a bandwidth",
+                                                       "a time",
+                                                       "a power",
+                                                       "a ratio",
+                                                       "a count",
+                                                       "an energy for each operation",
+                                                       "an energy for each byte",
+                                                       "a clock",
+                                                       "a temperature",
+                                                       "a thermal resistance",
+                                                       "a heat capacity"};
+  static_assert(kWords.size() == static_cast<std::size_t>(Dimension::kThermalCapacity) + 1);
+  return kWords.at(static_cast<std::size_t>(dimension));
 }
 
 Result<double> UnitFactor(std::string_view unit, Dimension dimension) {
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const KnownUnit& known : kUnits) {
     if (known.dimension != dimension) {
       continue;
@@ -104,15 +92,11 @@ Result<double> UnitFactor(std::string_view unit, Dimension dimension) {
     if (known.name == unit) {
       return known.factor;
     }
-    names.emplace_back(known.name);
-  }
-  std::string list;
-  for (const std::string& name : names) {
-    list += (list.empty() ? "" : ", ") + name;
+    names.push_back(known.name);
   }
   // Case matters in units (Gb/s, GB/s), so that the list says more than the nearest name.
-  return BadInput(
-      fmt::format("'{}' is no unit of {}; expected {}", unit, Describe(dimension), list));
+  return BadInput(fmt::format("'{}' is no unit of {}; expected {}", unit, Describe(dimension),
+                              fmt::join(names, ", ")));
 }
 
 std::string_view BaseUnit(Dimension dimension) {

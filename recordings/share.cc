@@ -11,11 +11,6 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
-bool IsProduct(OpClass op_class) {
-  return op_class == OpClass::kGemm || op_class == OpClass::kAttention ||
-         op_class == OpClass::kConv;
-}
-
 struct ComputedType {
   DType dtype = DType::kUnknown;
   bool tf32 = false;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/counted.h"
+#include "simulator/device_operations.h"
 #include "simulator/least_squares.h"
 
 namespace reprise {
@@ -22,11 +23,6 @@ constexpr double kPointDeviation = 0.3;
 constexpr double kMinStartNs = 500;
 // Fewer cases than this say nothing about a launch.
 constexpr std::size_t kFewestCases = 20;
-
-bool WorksOnDevice(OpClass op_class) {
-  return op_class != OpClass::kMetadata && op_class != OpClass::kComm &&
-         op_class != OpClass::kHost && op_class != OpClass::kOther;
-}
 
 // The parts of one operation's time at the peaks; ns.
 struct PeakTimes {
@@ -48,16 +44,9 @@ PeakTimes PeakTimesOf(const DeviceModel& device, const OperatorWork& work) {
   return {RooflineOf(peak, compute).ns, RooflineOf(peak, memory).ns};
 }
 
-bool IsProduct(OpClass op_class) {
-  return op_class == OpClass::kGemm || op_class == OpClass::kAttention ||
-         op_class == OpClass::kConv;
-}
-
 double DefaultRate(const DeviceModel& device, OpClass op_class) {
-  return op_class == OpClass::kGemm        ? device.gemm_efficiency.value
-         : op_class == OpClass::kAttention ? device.attention_efficiency.value
-         : op_class == OpClass::kConv      ? device.conv_efficiency.value
-                                           : 1;
+  const SourcedNumber* const efficiency = MatrixEfficiency(device, op_class);
+  return efficiency != nullptr ? efficiency->value : 1;
 }
 
 // Which parameters are whose: deviations in log space from the base's numbers.

@@ -117,6 +117,19 @@ class ClassSimulator {
     return launches;
   }
 
+  // Without its dependencies.
+  void AddNode(std::int64_t duration_ns, const ClassMatches::Member& member, ArrivalNeed need,
+               bool root, TimeSource source) {
+    TimingGraph& timing = result_.timing;
+    timing.duration_ns.push_back(duration_ns);
+    timing.delay_ns.push_back(0);
+    timing.transfer_ns.push_back(member.transfer_ns);
+    timing.match.push_back(member.match);
+    timing.need.push_back(need);
+    timing.root.push_back(root ? 1 : 0);
+    result_.source.push_back(source);
+  }
+
   // Node after node of a class: what it takes alone.
   Status AddNodes(std::uint32_t number) {
     RankClassTimes& own = result_.classes[number];
@@ -149,13 +162,7 @@ class ClassSimulator {
         duration_ns = std::llround(options_.machine.host.launch_ns.value);
         source = TimeSourceOf(options_.machine.host.launch_ns.source);
       }
-      timing.duration_ns.push_back(duration_ns);
-      timing.delay_ns.push_back(0);
-      timing.transfer_ns.push_back(member.transfer_ns);
-      timing.match.push_back(member.match);
-      timing.need.push_back(need);
-      timing.root.push_back(root ? 1 : 0);
-      result_.source.push_back(duration_ns > 0 ? source : TimeSource::kRecorded);
+      AddNode(duration_ns, member, need, root, duration_ns > 0 ? source : TimeSource::kRecorded);
       if (slows_) {
         device_.push_back(number);
         stretch_.push_back(stretch);
@@ -188,13 +195,7 @@ class ClassSimulator {
         const Index launch = timing.deps[d];
         const auto [at, added] = latency_of.try_emplace(launch, timing.size());
         if (added) {
-          timing.duration_ns.push_back(latency_ns);
-          timing.delay_ns.push_back(0);
-          timing.transfer_ns.push_back(0);
-          timing.match.push_back(-1);
-          timing.need.push_back(ArrivalNeed::kAll);
-          timing.root.push_back(0);
-          result_.source.push_back(TimeSource::kDatasheet);
+          AddNode(latency_ns, {}, ArrivalNeed::kAll, false, TimeSource::kDatasheet);
           timing.deps.push_back(launch);
           timing.reasons.push_back(static_cast<std::uint8_t>(EdgeReason::kLaunch));
           timing.dep_offset.push_back(static_cast<Index>(timing.deps.size()));

@@ -20,6 +20,11 @@ bool DoesWork(const Graph& graph, Graph::Index i) {
          graph.kind(i) == OpKind::kWork;
 }
 
+bool WorksOnDevice(OpClass op_class) {
+  return op_class != OpClass::kMetadata && op_class != OpClass::kComm &&
+         op_class != OpClass::kHost && op_class != OpClass::kOther;
+}
+
 bool IsOperation(const Graph& graph, Graph::Index i, bool streams) {
   if (graph.comm(i) != nullptr) {
     return false;

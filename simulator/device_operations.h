@@ -14,6 +14,9 @@ namespace reprise {
 // do.
 [[nodiscard]] bool DoesWork(const Graph& graph, Graph::Index i);
 
+// Whether operations of a class compute or move data on a device.
+[[nodiscard]] bool WorksOnDevice(OpClass op_class);
+
 // What the device does; in sets without streams there are only host threads, whose work is the
 // device's. Transfers are none.
 [[nodiscard]] bool IsOperation(const Graph& graph, Graph::Index i, bool streams);

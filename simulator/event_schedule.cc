@@ -139,6 +139,15 @@ class EventScheduler {
     }
   }
 
+  // When a member begins to transfer, once all that it needs have come.
+  [[nodiscard]] std::int64_t FromNs(Index i, std::int32_t match) const {
+    const MatchArrivals& arrivals = matches_[match];
+    const ArrivalNeed need = NeedOf(timing_, i);
+    return need == ArrivalNeed::kAll    ? arrivals.last_ns
+           : need == ArrivalNeed::kRoot ? std::max(schedule_.start_ns[i], arrivals.last_root_ns)
+                                        : schedule_.start_ns[i];
+  }
+
   // A member that has come, and has not begun to transfer.
   void TransferIfReady(Index i, std::int32_t match) {
     const MatchArrivals& arrivals = matches_[match];
@@ -149,10 +158,7 @@ class EventScheduler {
       return;
     }
     began_[i] = true;
-    const std::int64_t from_ns = need == ArrivalNeed::kAll ? arrivals.last_ns
-                                 : need == ArrivalNeed::kRoot
-                                     ? std::max(schedule_.start_ns[i], arrivals.last_root_ns)
-                                     : schedule_.start_ns[i];
+    const std::int64_t from_ns = FromNs(i, match);
     if (timing_.transfer_ns[i] > 0) {
       kernels_.TransferBegins(i);
     }
@@ -213,16 +219,11 @@ class EventScheduler {
   // What a dry run would need to get the same end.
   void KeepTimes(Index i) {
     const std::int32_t match = MatchOf(timing_, i);
-    std::int64_t from_ns = schedule_.start_ns[i];
     if (match < 0) {
-      timing_.duration_ns[i] = schedule_.end_ns[i] - from_ns;
-      return;
+      timing_.duration_ns[i] = schedule_.end_ns[i] - schedule_.start_ns[i];
+    } else {
+      timing_.transfer_ns[i] = schedule_.end_ns[i] - FromNs(i, match);
     }
-    const ArrivalNeed need = NeedOf(timing_, i);
-    from_ns = need == ArrivalNeed::kAll    ? matches_[match].last_ns
-              : need == ArrivalNeed::kRoot ? std::max(from_ns, matches_[match].last_root_ns)
-                                           : from_ns;
-    timing_.transfer_ns[i] = schedule_.end_ns[i] - from_ns;
   }
 
   TimingGraph& timing_;

@@ -35,7 +35,7 @@ std::vector<std::int32_t> PairOf(std::int32_t sender, std::int32_t receiver) {
 Result<JobClasses> JobClasses::Find(const JobGroups& job, const Network& network,
                                     const ClassOptions& options) {
   JobClasses classes(job, network, options);
-  REPRISE_TRY(classes.FindSlow());
+  REPRISE_ASSIGN(classes.slow_, SlowFactors(options.slow_ranks, job.ranks(), "ranks"));
   classes.ShareLinks();
   classes.ShapeGroups();
   const std::vector<std::uint32_t> colours = classes.Colours();
@@ -54,18 +54,6 @@ Result<JobClasses> JobClasses::Find(const JobGroups& job, const Network& network
   }
   classes.refined_ = RefineClasses(colours, roles);
   return classes;
-}
-
-Status JobClasses::FindSlow() {
-  slow_.assign(job_->ranks(), 1);
-  for (const SlowRank& rank : options_->slow_ranks) {
-    if (static_cast<std::size_t>(rank.rank) >= job_->ranks()) {
-      return UsageError(
-          fmt::format("--slow {}: the ranks are 0 to {}", rank.rank, job_->ranks() - 1));
-    }
-    slow_[static_cast<std::size_t>(rank.rank)] *= rank.factor;
-  }
-  return {};
 }
 
 void JobClasses::ShareLinks() {

@@ -39,7 +39,6 @@ class JobClasses {
   JobClasses(const JobGroups& job, const Network& network, const ClassOptions& options)
       : job_(&job), network_(&network), options_(&options), sharing_(network) {}
 
-  Status FindSlow();
   void ShareLinks();
   void ShapeGroups();
   // What two ranks must have in common before their groups are looked at.

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -14,15 +14,7 @@
 #include "core/shown_text.h"
 
 namespace reprise {
-namespace {
-
-template <typename T>
-bool ParseWhole(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<SlowLink> ParseSlowLink(const std::string& text) {
   const std::size_t equals = text.rfind('=');
@@ -45,17 +37,8 @@ Result<SlowLink> ParseSlowLink(const std::string& text) {
 }
 
 std::string_view Name(TransferAlgorithm algorithm) {
-  switch (algorithm) {
-    case TransferAlgorithm::kNone:
-      return "none";
-    case TransferAlgorithm::kRing:
-      return "ring";
-    case TransferAlgorithm::kTree:
-      return "tree";
-    case TransferAlgorithm::kDirect:
-      return "direct";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames = {"none", "ring", "tree", "direct"};
+  return kNames.at(static_cast<std::size_t>(algorithm));
 }
 
 namespace {

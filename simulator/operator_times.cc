@@ -7,20 +7,6 @@ namespace {
 
 constexpr double kSecondNs = 1e9;
 
-// Of products; nullptr: the class computes element by element.
-const SourcedNumber* MatrixEfficiency(const DeviceModel& device, OpClass op_class) {
-  switch (op_class) {
-    case OpClass::kGemm:
-      return &device.gemm_efficiency;
-    case OpClass::kAttention:
-      return &device.attention_efficiency;
-    case OpClass::kConv:
-      return &device.conv_efficiency;
-    default:
-      return nullptr;
-  }
-}
-
 const SourcedNumber& RateOf(const DeviceModel& device, const OperatorWork& work, bool matrix) {
   const SourcedNumber* const peak =
       PeakRate(device, work.dtype, matrix, work.op_class == OpClass::kConv);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -49,15 +48,7 @@ class Scaler {
       : set_(set), options_(options), timing_(timing), source_(source) {}
 
   Result<ScaleSummary> Run() {
-    const auto ranks = static_cast<std::int32_t>(set_.graphs.size());
-    slow_.assign(set_.graphs.size(), 1);
-    for (const SlowRank& slow : options_.slow_ranks) {
-      if (slow.rank >= ranks) {
-        return UsageError(
-            fmt::format("--slow {}: the simulated ranks are 0 to {}", slow.rank, ranks - 1));
-      }
-      slow_[static_cast<std::size_t>(slow.rank)] *= slow.factor;
-    }
+    REPRISE_ASSIGN(slow_, SlowFactors(options_.slow_ranks, set_.graphs.size(), "simulated ranks"));
     if (!options_.to && options_.network == NetworkModel::kFlow) {
       return UsageError(
           "--network flow: a capture's own machine has no described links, and recorded times hold "
@@ -214,7 +205,6 @@ class Scaler {
         }
         const bool is_matched = matched && timing_.match[node] >= 0;
         std::int64_t& ns = is_matched ? timing_.transfer_ns[node] : timing_.duration_ns[node];
-        summary_.transfers_recorded_ns += std::max<std::int64_t>(ns, 0);
         const auto rank_number = static_cast<std::int32_t>(rank);
         const TransferTime before = set_from.TimeOf(*spec, rank_number);
         const TransferTime after = set_to.TimeOf(*spec, rank_number);
@@ -222,7 +212,6 @@ class Scaler {
           source_[node] = TimeSource::kScaled;
           ns = Times(ns, static_cast<double>(after.ns) / static_cast<double>(before.ns));
         }
-        summary_.transfers_ns += std::max<std::int64_t>(ns, 0);
       });
       if (options_.network == NetworkModel::kFlow) {
         REPRISE_TRY(ShareCapturedLinks(set_, from, to, recorded_, timing_));
@@ -247,12 +236,9 @@ class Scaler {
 Result<SlowRank> ParseSlowRank(const std::string& text) {
   const std::size_t equals = text.find('=');
   SlowRank slow;
-  const auto parse = [](std::string_view part, auto& value) {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return error == std::errc() && end == part.data() + part.size();
-  };
-  if (equals == std::string::npos || !parse(std::string_view(text).substr(0, equals), slow.rank) ||
-      !parse(std::string_view(text).substr(equals + 1), slow.factor) || slow.rank < 0 ||
+  if (equals == std::string::npos ||
+      !ParseWhole(std::string_view(text).substr(0, equals), slow.rank) ||
+      !ParseWhole(std::string_view(text).substr(equals + 1), slow.factor) || slow.rank < 0 ||
       !(slow.factor > 0) || !std::isfinite(slow.factor)) {
     return UsageError(
         fmt::format("--slow {}: expected RANK=F, as in 3=1.2: rank 3's operations take 1.2 times "
@@ -260,6 +246,18 @@ Result<SlowRank> ParseSlowRank(const std::string& text) {
                     ShownText(text)));
   }
   return slow;
+}
+
+Result<std::vector<double>> SlowFactors(std::span<const SlowRank> slow_ranks, std::size_t ranks,
+                                        std::string_view what) {
+  std::vector<double> factors(ranks, 1);
+  for (const SlowRank& slow : slow_ranks) {
+    if (static_cast<std::size_t>(slow.rank) >= ranks) {
+      return UsageError(fmt::format("--slow {}: the {} are 0 to {}", slow.rank, what, ranks - 1));
+    }
+    factors[static_cast<std::size_t>(slow.rank)] *= slow.factor;
+  }
+  return factors;
 }
 
 Result<ScaleSummary> ScaleTimes(const CapturedSet& set, const ScaleOptions& options,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -24,6 +25,9 @@ struct SlowRank {
 };
 // "--slow RANK=F": of the rank's operations, the time times F. Usage error for anything else.
 [[nodiscard]] Result<SlowRank> ParseSlowRank(const std::string& text);
+// By rank, the product of its factors. Usage error: a rank that is not there; `what`: "ranks".
+[[nodiscard]] Result<std::vector<double>> SlowFactors(std::span<const SlowRank> slow_ranks,
+                                                      std::size_t ranks, std::string_view what);
 
 struct ScaleOptions {
   // Both absent: the machine that the set was captured on, whatever it is; no link can be slow
@@ -50,7 +54,6 @@ struct CapturedSet {
 struct ScaleSummary {
   std::int64_t operations_recorded_ns = 0, operations_ns = 0;
   std::int64_t known_recorded_ns = 0, known_ns = 0;  // of those whose operation is known
-  std::int64_t transfers_recorded_ns = 0, transfers_ns = 0;
   std::int64_t by_default_ns = 0;  // of the simulated ones, what rests on default efficiencies
   double whole_ratio = 1;          // known_ns / known_recorded_ns
 };
