@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "cli/given_path.h"
-#include "cli/operation_costs.h"
 #include "cli/operator_work.h"
 #include "converters/converter.h"
 #include "core/shown_text.h"

@@ -10,7 +10,7 @@
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
 #include "cli/number_checks.h"
-#include "cli/operation_costs.h"
+#include "cli/operator_work.h"
 #include "cli/verbose.h"
 #include "converters/converter.h"
 #include "core/nearest.h"

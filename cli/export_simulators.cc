@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/operation_costs.h"
+#include "cli/operator_work.h"
 #include "cli/output_file.h"
 #include "converters/astra_sim/export.h"
 #include "et_schema/chakra_json.h"

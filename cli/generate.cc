@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/generate_grid.h"
-#include "cli/operation_costs.h"
+#include "cli/operator_work.h"
 #include "cli/workload_effects.h"
 #include "cli/workload_flags.h"
 #include "converters/operation_cost.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/csv_rows.h"
-#include "cli/operation_costs.h"
+#include "cli/operator_work.h"
 #include "cli/output_file.h"
 #include "core/counted.h"
 #include "core/temporary_output.h"

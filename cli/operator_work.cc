@@ -1,23 +1,27 @@
 #include "cli/operator_work.h"
 
+#include <optional>
+#include <utility>
+
 #include "costs/cost.h"
+#include "recordings/read.h"
 #include "replayer/plan/known_work.h"
 
 namespace reprise {
 namespace {
 
-// Of the elements that an operation computes with: its first floating tensor's, else its first's.
-DType TypeOf(const OpCall& call) {
-  DType first = DType::kUnknown;
-  for (const ValueList* values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* tensor : TensorsIn(*values)) {
-      if (IsFloating(tensor->dtype)) {
-        return tensor->dtype;
-      }
-      first = first == DType::kUnknown ? tensor->dtype : first;
-    }
+// Cost of a node's operation, and its type; the arguments are put back. Nothing without tensors.
+std::optional<std::pair<Cost, DType>> CostOfNode(Node& node) {
+  OpCall call{.name = node.op.empty() ? node.name : node.op};
+  call.inputs.swap(node.inputs);
+  call.outputs.swap(node.outputs);
+  std::optional<std::pair<Cost, DType>> found;
+  if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
+    found.emplace(CostOf(call), ElementType(call));
   }
-  return first;
+  call.inputs.swap(node.inputs);
+  call.outputs.swap(node.outputs);
+  return found;
 }
 
 }  // namespace
@@ -41,7 +45,7 @@ Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i
                !moves_over_host;
   if (work.known) {
     REPRISE_ASSIGN(const OpCall call, graph.Call(i));
-    work.dtype = TypeOf(call);
+    work.dtype = ElementType(call);
   }
   return work;
 }
@@ -52,19 +56,20 @@ OperatorWork WorkOf(Node& node) {
   if (node.kind != OpKind::kWork || node.comm) {
     return work;
   }
-  OpCall call{.name = node.op.empty() ? node.name : node.op};
-  call.inputs.swap(node.inputs);
-  call.outputs.swap(node.outputs);
-  if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
-    const Cost cost = CostOf(call);
-    work.flops = cost.flops;
-    work.bytes = cost.bytes;
+  if (const auto found = CostOfNode(node)) {
+    work.flops = found->first.flops;
+    work.bytes = found->first.bytes;
     work.known = work.flops + work.bytes > 0;
-    work.dtype = work.known ? TypeOf(call) : DType::kUnknown;
+    work.dtype = work.known ? found->second : DType::kUnknown;
   }
-  call.inputs.swap(node.inputs);
-  call.outputs.swap(node.outputs);
   return work;
+}
+
+CostTable OperatorCosts() {
+  return [](Node& node) -> OperationCost {
+    const auto found = CostOfNode(node);
+    return found ? OperationCost{found->first.flops, found->first.bytes} : OperationCost{};
+  };
 }
 
 }  // namespace reprise

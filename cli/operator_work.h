@@ -1,6 +1,7 @@
 // What an operation of a trace works, for the simulator: the one place that says it.
 #pragma once
 
+#include "converters/operation_cost.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "replayer/plan/plan.h"
@@ -17,5 +18,9 @@ namespace reprise {
 // Of a node that the generator made; its arguments are put back. The same as the other's of the
 // node in a graph.
 [[nodiscard]] OperatorWork WorkOf(Node& node);
+
+// The costs of costs/, for folders that do not use it: as replay counts them. Unknown for a node
+// without tensors.
+[[nodiscard]] CostTable OperatorCosts();
 
 }  // namespace reprise

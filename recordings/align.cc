@@ -1,6 +1,7 @@
 #include "recordings/align.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -216,19 +217,9 @@ std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecordi
 }  // namespace
 
 std::string_view Name(AlignedBy by) {
-  switch (by) {
-    case AlignedBy::kAll:
-      return "all";
-    case AlignedBy::kPlace:
-      return "place";
-    case AlignedBy::kShapes:
-      return "shapes";
-    case AlignedBy::kName:
-      return "name";
-    case AlignedBy::kWorkalike:
-      return "workalike";
-  }
-  return "all";
+  constexpr std::array<std::string_view, kAlignedBys> kNames = {"all", "place", "shapes", "name",
+                                                                "workalike"};
+  return kNames.at(static_cast<std::size_t>(by));
 }
 
 std::vector<AlignedPair> AlignSequences(std::span<const RecordedOperation> a,

@@ -22,7 +22,8 @@ Json SumJson(const OperationSum& sum) {
 }
 
 Json RatioJson(std::int64_t a, std::int64_t b) {
-  return a > 0 && b > 0 ? Json(static_cast<double>(b) / static_cast<double>(a)) : Json();
+  const auto ratio = RatioOf(a, b);
+  return ratio ? Json(*ratio) : Json();
 }
 
 Json AlignedRowsJson(const std::vector<AlignedRow>& rows, bool shapes, bool classes) {

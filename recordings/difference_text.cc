@@ -23,8 +23,8 @@ constexpr std::size_t kMarkdownRows = 30;
 const char* IsOrAre(std::int64_t count) { return count == 1 ? "is" : "are"; }
 
 std::string RatioCell(std::int64_t a, std::int64_t b) {
-  return a > 0 && b > 0 ? fmt::format("{:.2f}x", static_cast<double>(b) / static_cast<double>(a))
-                        : std::string("-");
+  const auto ratio = RatioOf(a, b);
+  return ratio ? fmt::format("{:.2f}x", *ratio) : "-";
 }
 
 std::string TimeCell(const OperationSum& sum) {
@@ -151,10 +151,13 @@ class DifferenceText {
     if (!a || !b) {
       return;
     }
-    table.Add({"first token", DurationText(a->first_token_ns), DurationText(b->first_token_ns),
-               RatioCell(a->first_token_ns.value_or(0), b->first_token_ns.value_or(0))});
-    table.Add({"each token", DurationText(a->per_token_ns), DurationText(b->per_token_ns),
-               RatioCell(a->per_token_ns.value_or(0), b->per_token_ns.value_or(0))});
+    using Number = std::optional<std::int64_t> InferencePhases::*;
+    const auto add = [&](const char* name, Number of, const auto& text) {
+      table.Add({name, text((*a).*of), text((*b).*of),
+                 RatioCell(((*a).*of).value_or(0), ((*b).*of).value_or(0))});
+    };
+    add("first token", &InferencePhases::first_token_ns, DurationText);
+    add("each token", &InferencePhases::per_token_ns, DurationText);
     const auto rate = [](double value) { return NumberText(value) + "/s"; };
     table.Add(
         {"tokens in decode", rate(a->decode_tokens_per_second), rate(b->decode_tokens_per_second),
@@ -164,8 +167,7 @@ class DifferenceText {
     const auto bytes = [](const std::optional<std::int64_t>& of) {
       return of ? BytesText(*of) : std::string("-");
     };
-    table.Add({"cache grows by", bytes(a->cache_growth_bytes), bytes(b->cache_growth_bytes),
-               RatioCell(a->cache_growth_bytes.value_or(0), b->cache_growth_bytes.value_or(0))});
+    add("cache grows by", &InferencePhases::cache_growth_bytes, bytes);
   }
 
   void Weights(const RecordedJob& of) {

@@ -186,32 +186,25 @@ class RunRankReader {
 
   void AddTransfer(const NodeInfo& node, const Times& times) {
     const auto found = waits_.find({data_.rank, node.node_id});
+    const auto comm = transfers_.find(node.node_id);
     const std::int64_t waited_ns = found == waits_.end() ? 0 : found->second;
     slices_.push_back({{BusySlice::Lane::kTransfer, times.start_ns,
                         times.start_ns + times.duration_ns, OpClass::kComm},
                        0});
-    rank_.operations.push_back({.name = node.name,
-                                .shape = ShapeOfTransfer(node.node_id),
-                                .op_class = OpClass::kComm,
-                                .phase = Phase::kCommunication,
-                                .transfer = true,
-                                .thread = kTransferThread,
-                                .step = std::max(node.step, 0),
-                                .start_ns = node.recorded_start_ns,
-                                .end_ns = times.start_ns + times.duration_ns,
-                                .time_ns = times.duration_ns - waited_ns,
-                                .waited_ns = waited_ns,
-                                .node_id = node.node_id});
+    rank_.operations.push_back(
+        {.name = node.name,
+         .shape = comm == transfers_.end() ? std::string() : TransferText(comm->second->spec),
+         .op_class = OpClass::kComm,
+         .phase = Phase::kCommunication,
+         .transfer = true,
+         .thread = kTransferThread,
+         .step = std::max(node.step, 0),
+         .start_ns = node.recorded_start_ns,
+         .end_ns = times.start_ns + times.duration_ns,
+         .time_ns = times.duration_ns - waited_ns,
+         .waited_ns = waited_ns,
+         .node_id = node.node_id});
     works_.push_back(true);
-  }
-
-  [[nodiscard]] std::string ShapeOfTransfer(std::uint64_t node_id) const {
-    const auto found = transfers_.find(node_id);
-    if (found == transfers_.end()) {
-      return {};
-    }
-    const CommSpec& comm = found->second->spec;
-    return fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes));
   }
 
   void AddLaunches() {
@@ -274,21 +267,7 @@ class RunRankReader {
         kept.push_back(std::move(rank_.operations[k]));
       }
     }
-    std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
-      return a.thread != b.thread ? a.thread < b.thread : a.start_ns < b.start_ns;
-    });
-    rank_.operations = std::move(kept);
-    std::stable_sort(slices_.begin(), slices_.end(), [](const auto& a, const auto& b) {
-      return a.first.start_ns < b.first.start_ns;
-    });
-    std::vector<std::int64_t> launched_ns;
-    for (const auto& [slice, launched] : slices_) {
-      rank_.slices.push_back(slice);
-      if (slice.lane == BusySlice::Lane::kDevice) {
-        launched_ns.push_back(launched);
-      }
-    }
-    MeasureActivity(windows_, launched_ns, rank_);
+    MeasureActivity(windows_, TakeSorted(std::move(kept), std::move(slices_), rank_), rank_);
   }
 
   const RunData& run_;
@@ -302,7 +281,7 @@ class RunRankReader {
   std::unordered_map<std::size_t, std::size_t> operation_of_;  // by node's place
   std::unordered_map<std::int64_t, std::size_t> last_of_thread_;
   std::vector<bool> works_;  // parallel to operations
-  std::vector<std::pair<BusySlice, std::int64_t>> slices_;
+  std::vector<LaunchedSlice> slices_;
   RankRecording rank_;
 };
 

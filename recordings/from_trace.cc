@@ -21,20 +21,6 @@ using Index = Graph::Index;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// The first floating tensor's, else the first tensor's.
-DType TypeOf(const OpCall& call) {
-  DType first = DType::kUnknown;
-  for (const ValueList* values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* tensor : TensorsIn(*values)) {
-      if (IsFloating(tensor->dtype)) {
-        return tensor->dtype;
-      }
-      first = first == DType::kUnknown ? tensor->dtype : first;
-    }
-  }
-  return first;
-}
-
 bool NamesTf32(std::string_view kernel) {
   return kernel.find("tf32") != std::string_view::npos ||
          kernel.find("TF32") != std::string_view::npos ||
@@ -226,10 +212,6 @@ class RankReader {
                : std::max<std::int64_t>(graph_.duration_ns(i) - graph_.transfer_ns(i), 0);
   }
 
-  static std::string TransferText(const CommSpec& comm) {
-    return fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes));
-  }
-
   // A transfer beside the threads. The call that issued it only prepares.
   void AddTransfer(Index i) {
     const CommSpec& comm = *graph_.comm(i);
@@ -265,7 +247,7 @@ class RankReader {
       }
       const Index i = draft.arguments;
       REPRISE_ASSIGN(const OpCall call, graph_.Call(i));
-      of.dtype = TypeOf(call);
+      of.dtype = ElementType(call);
       of.shape = of.transfer ? of.shape : InputShapesText(call);
       of.flops = static_cast<double>(std::max<std::int64_t>(graph_.num_ops(i), 0));
       of.bytes = static_cast<double>(std::max<std::int64_t>(graph_.tensor_bytes(i), 0));
@@ -280,26 +262,12 @@ class RankReader {
         kept.push_back(std::move(rank_.operations[k]));
       }
     }
-    std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
-      return a.thread != b.thread ? a.thread < b.thread : a.start_ns < b.start_ns;
-    });
-    rank_.operations = std::move(kept);
     rank_.device_ns += rank_.overlap_ns;
-    FinishTimes();
-  }
-
-  void FinishTimes() {
-    std::stable_sort(slices_.begin(), slices_.end(), [](const auto& a, const auto& b) {
-      return a.first.start_ns < b.first.start_ns;
-    });
-    std::vector<std::int64_t> launched_ns;
+    const std::vector<std::int64_t> launched_ns =
+        TakeSorted(std::move(kept), std::move(slices_), rank_);
     std::int64_t last_ns = 0;
-    for (const auto& [slice, launched] : slices_) {
-      rank_.slices.push_back(slice);
+    for (const BusySlice& slice : rank_.slices) {
       last_ns = std::max(last_ns, slice.end_ns);
-      if (slice.lane == BusySlice::Lane::kDevice) {
-        launched_ns.push_back(launched);
-      }
     }
     std::vector<StepWindow> windows;
     for (const Step& step : graph_.metadata().steps) {
@@ -320,12 +288,29 @@ class RankReader {
   std::vector<std::uint32_t> operation_of_;                               // by node
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> calls_;  // thread, function id
   std::unordered_map<std::int64_t, Index> last_of_thread_;
-  std::vector<Draft> drafts_;                               // parallel to operations
-  std::vector<std::pair<BusySlice, std::int64_t>> slices_;  // and when they were launched
+  std::vector<Draft> drafts_;  // parallel to operations
+  std::vector<LaunchedSlice> slices_;
   RankRecording rank_;
 };
 
 }  // namespace
+
+std::string TransferText(const CommSpec& comm) {
+  return fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes));
+}
+
+DType ElementType(const OpCall& call) {
+  DType first = DType::kUnknown;
+  for (const ValueList* values : {&call.inputs, &call.outputs}) {
+    for (const TensorDesc* tensor : TensorsIn(*values)) {
+      if (IsFloating(tensor->dtype)) {
+        return tensor->dtype;
+      }
+      first = first == DType::kUnknown ? tensor->dtype : first;
+    }
+  }
+  return first;
+}
 
 Result<RankRecording> RecordingOfRank(const Graph& graph) { return RankReader(graph).Read(); }
 

@@ -1,9 +1,10 @@
 // Trace sets and runs as recordings to compare.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/result.h"
 #include "et_schema/graph.h"
@@ -26,6 +27,18 @@ namespace reprise {
 
 // By class, along the critical path of all ranks as recorded; empty where the equation has none.
 [[nodiscard]] std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs);
+
+// "all_reduce 4096 B", in place of a transfer's shapes.
+[[nodiscard]] std::string TransferText(const CommSpec& comm);
+// Of the elements that an operation computes with: its first floating tensor's, else its first's.
+[[nodiscard]] DType ElementType(const OpCall& call);
+
+// A slice and, of the device's, the end of its launch; INT64_MIN: not recorded.
+using LaunchedSlice = std::pair<BusySlice, std::int64_t>;
+// Sorts both into the rank. Of each device slice in `slices` the end of its launch.
+[[nodiscard]] std::vector<std::int64_t> TakeSorted(std::vector<RecordedOperation> operations,
+                                                   std::vector<LaunchedSlice> slices,
+                                                   RankRecording& rank);
 
 // Fills `activity` and `slices` from operations and from device events that belong to none.
 // `launched_ns`: of each device slice in `slices` the end of its launch, INT64_MIN: not recorded.

@@ -25,17 +25,19 @@ struct OperationSum {
   std::int64_t alone_count = 0, alone_ns = 0;
 };
 
+// b / a; nothing where one has no time.
+[[nodiscard]] inline std::optional<double> RatioOf(std::int64_t a, std::int64_t b) {
+  return a > 0 && b > 0 ? std::optional(static_cast<double>(b) / static_cast<double>(a))
+                        : std::nullopt;
+}
+
 struct AlignedRow {
   std::string name;      // a class, an operation ("a / b" where the sides name it otherwise)
   std::string op_class;  // of an operation or shape
   std::string shape;     // likewise; "a → b" where they differ
   OperationSum a, b;
   [[nodiscard]] std::int64_t difference_ns() const { return b.ns - a.ns; }
-  [[nodiscard]] std::optional<double> ratio() const {
-    return a.ns > 0 && b.ns > 0
-               ? std::optional(static_cast<double>(b.ns) / static_cast<double>(a.ns))
-               : std::nullopt;
-  }
+  [[nodiscard]] std::optional<double> ratio() const { return RatioOf(a.ns, b.ns); }
 };
 
 // Of one side.

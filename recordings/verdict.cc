@@ -30,10 +30,7 @@ std::vector<Cause> CausesOf(const RecordingDifference& of) {
     causes.push_back({row.name, row.difference_ns(), row.ratio()});
   }
   const auto add = [&causes](const char* name, std::int64_t a, std::int64_t b) {
-    causes.push_back({name, b - a,
-                      a > 0 && b > 0
-                          ? std::optional(static_cast<double>(b) / static_cast<double>(a))
-                          : std::nullopt});
+    causes.push_back({name, b - a, RatioOf(a, b)});
   };
   const RankActivity& a = of.totals_a.activity;
   const RankActivity& b = of.totals_b.activity;
