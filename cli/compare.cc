@@ -27,12 +27,8 @@ namespace {
 constexpr char kHeatMap[] = "heatmap";
 
 struct CompareFlags {
-  std::vector<std::string> sides;
-  std::string output;
-  std::vector<std::string> figures;
-  std::vector<std::string> allow;
-  std::vector<std::string> conditions;
-  bool json = false, markdown = false, quiet = false, force = false;
+  std::vector<std::string> sides, conditions;  // as typed
+  CompareRequest request;
 };
 
 // A sweep changes what runs, so its figures are drawn of different traces too.
@@ -42,9 +38,9 @@ bool IsSweep(const std::vector<std::string>& figures) {
 }
 
 // `recordings`: of these one alone has ranks to compare.
-Status CheckFlags(const CompareFlags& flags, bool recordings) {
-  const bool heat_alone = !flags.figures.empty() && !IsSweep(flags.figures);
-  if (flags.sides.size() < 2 && !heat_alone && (!recordings || IsSweep(flags.figures))) {
+Status CheckRequest(const CompareRequest& flags, bool recordings) {
+  const bool heat_alone = !flags.figures.empty() && !flags.any_job;
+  if (flags.sides.size() < 2 && !heat_alone && (!recordings || flags.any_job)) {
     return UsageError(
         "compare: one side is nothing to compare; give two or more (several repeats of one: "
         "LABEL=RUN,RUN)");
@@ -69,9 +65,9 @@ Status CheckFlags(const CompareFlags& flags, bool recordings) {
 
 // Those that were allowed; an error for the rest.
 Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide>& sides,
-                                                  const CompareFlags& flags) {
-  std::set<std::string> allowed(flags.allow.begin(), flags.allow.end());
-  if (IsSweep(flags.figures)) {
+                                                  const CompareRequest& request) {
+  std::set<std::string> allowed(request.allow.begin(), request.allow.end());
+  if (request.any_job) {
     allowed.insert({"trace", "part", "coverage"});
   }
   std::vector<Incomparable> passed;
@@ -95,14 +91,14 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
 }
 
 // A sweep's rows in place of runs.
-Result<int> DrawSweep(const CompareFlags& flags) {
-  if (flags.markdown || !flags.conditions.empty() || !flags.allow.empty()) {
+Result<int> DrawSweep(const std::string& directory, const CompareRequest& flags, bool conditions) {
+  if (flags.markdown || conditions || !flags.allow.empty()) {
     return UsageError("compare: of a sweep there are --figure, -o and --json");
   }
   if (!flags.output.ends_with(".html") && !flags.json) {
     return UsageError("compare: figures of a sweep are drawn on a page: give -o FILE.html");
   }
-  REPRISE_ASSIGN(const std::string data, ReadSweepFigures(flags.sides.front(), flags.figures));
+  REPRISE_ASSIGN(const std::string data, ReadSweepFigures(directory, flags.figures));
   if (!flags.output.empty()) {
     REPRISE_ASSIGN(OutputFile page, OutputFile::Create(flags.output, flags.force));
     page.stream() << HtmlPage(data, PageKind::kComparison);
@@ -114,63 +110,53 @@ Result<int> DrawSweep(const CompareFlags& flags) {
   return 0;
 }
 
-Result<int> RunCompare(const CompareFlags& flags, bool verbose) {
-  if (flags.sides.size() == 1 && FindPathKind(flags.sides.front()) == PathKind::kSweep) {
-    return DrawSweep(flags);
+Result<int> RunCompare(CompareFlags& given, bool verbose) {
+  CompareRequest& request = given.request;
+  if (given.sides.size() == 1 && FindPathKind(given.sides.front()) == PathKind::kSweep) {
+    return DrawSweep(given.sides.front(), request, !given.conditions.empty());
   }
-  const std::vector<GivenSide> given = ParseSides(flags.sides);
+  request.sides = ParseSides(given.sides);
+  request.any_job = IsSweep(request.figures);
   // One run alone: its ranks.
-  const bool recordings = HasTraceSet(given) || (flags.figures.empty() && IsOneRun(given));
-  REPRISE_TRY(CheckFlags(flags, recordings));
-  std::vector<Condition> conditions;
-  for (const std::string& text : flags.conditions) {
+  const bool recordings =
+      HasTraceSet(request.sides) || (request.figures.empty() && IsOneRun(request.sides));
+  REPRISE_TRY(CheckRequest(request, recordings));
+  for (const std::string& text : given.conditions) {
     REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
-    conditions.insert(conditions.end(), parsed.begin(), parsed.end());
+    request.conditions.insert(request.conditions.end(), parsed.begin(), parsed.end());
   }
   if (recordings) {
-    return CompareRecordingsCommand({.sides = given,
-                                     .allow = flags.allow,
-                                     .conditions = std::move(conditions),
-                                     .figures = flags.figures,
-                                     .any_job = IsSweep(flags.figures),
-                                     .output = flags.output,
-                                     .json = flags.json,
-                                     .markdown = flags.markdown,
-                                     .quiet = flags.quiet,
-                                     .force = flags.force},
-                                    verbose);
+    return CompareRecordingsCommand(request, verbose);
   }
   std::optional<OutputFile> page;
-  if (!flags.output.empty()) {
-    REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
+  if (!request.output.empty()) {
+    REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
   }
-  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(given));
-  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, flags));
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(request.sides));
+  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, request));
   const Comparison comparison = Compare(sides, allowed);
-  REPRISE_ASSIGN(const auto violations, FindViolations(conditions, sides, comparison));
+  REPRISE_ASSIGN(const auto violations, FindViolations(request.conditions, sides, comparison));
   if (page) {
-    page->stream() << HtmlPage(ComparisonJson(sides, comparison, flags.figures),
+    page->stream() << HtmlPage(ComparisonJson(sides, comparison, request.figures),
                                PageKind::kComparison);
     REPRISE_TRY(page->Commit());
   }
-  if (flags.json) {
-    fmt::print("{}", ComparisonJson(sides, comparison, flags.figures));
-  } else if (flags.markdown) {
+  if (request.json) {
+    fmt::print("{}", ComparisonJson(sides, comparison, request.figures));
+  } else if (request.markdown) {
     fmt::print("{}", ComparisonMarkdown(sides, comparison));
-  } else if (!flags.quiet) {
+  } else if (!request.quiet) {
     fmt::print("{}", ShownStyledLines(
                          ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1, verbose)));
   }
-  for (const std::string& violation : violations) {
-    fmt::print(stderr, "reprise: compare: {}\n", violation);
-  }
-  return violations.empty() ? 0 : 1;
+  return ReportViolations(violations);
 }
 
 }  // namespace
 
 CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CompareFlags>();
+  CompareRequest& request = flags->request;
   std::vector<std::string> figures(kSweepFigures.begin(), kSweepFigures.end());
   figures.emplace_back(kHeatMap);
   app.description(
@@ -184,12 +170,12 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "its ranks. The directory of a grid's sweep: figures of its configurations")
       ->required()
       ->type_name("[LABEL=]RUN|SET[,…]");
-  app.add_flag("--json", flags->json, "one JSON object instead of text");
-  app.add_flag("--markdown", flags->markdown, "Markdown instead of text");
-  app.add_option("-o,--output", flags->output,
+  app.add_flag("--json", request.json, "one JSON object instead of text");
+  app.add_flag("--markdown", request.markdown, "Markdown instead of text");
+  app.add_option("-o,--output", request.output,
                  "also write one HTML page with charts, which needs no network")
       ->type_name("FILE.html");
-  app.add_option("--figure", flags->figures,
+  app.add_option("--figure", request.figures,
                  "show this figure on the page instead; the runs may have different traces")
       ->check(CLI::IsMember(figures))
       ->allow_extra_args(false);
@@ -199,12 +185,12 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "'class.gemm>1.1 || temperature.value>85'")
       ->allow_extra_args(false)
       ->type_name("EXPR");
-  app.add_option("--allow", flags->allow, "compare runs that differ in these")
+  app.add_option("--allow", request.allow, "compare runs that differ in these")
       ->delimiter(',')
       ->check(CLI::IsMember({"trace", "part", "mode", "coverage", "iterations"}))
       ->allow_extra_args(false);
-  app.add_flag("--quiet", flags->quiet, "with -o: print no text");
-  app.add_flag("--force", flags->force, "with -o: replace the file");
+  app.add_flag("--quiet", request.quiet, "with -o: print no text");
+  app.add_flag("--force", request.force, "with -o: replace the file");
   return [&app, flags] { return RunCompare(*flags, IsVerbose(app)); };
 }
 

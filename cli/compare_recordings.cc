@@ -27,7 +27,7 @@ bool IsTrace(const std::string& path) {
   return kind == PathKind::kTraceSet || kind == PathKind::kTraceFile;
 }
 
-bool Allows(const CompareRecordingsRequest& request, const char* key) {
+bool Allows(const CompareRequest& request, const char* key) {
   return std::find(request.allow.begin(), request.allow.end(), key) != request.allow.end();
 }
 
@@ -58,7 +58,7 @@ std::vector<std::pair<std::int32_t, std::int32_t>> PartOf(const RecordedJob& job
 // Reads sides and what they have in common.
 class SideReader {
  public:
-  explicit SideReader(const CompareRecordingsRequest& request) : request_(request) {}
+  explicit SideReader(const CompareRequest& request) : request_(request) {}
 
   Result<std::vector<RecordedSide>> Read() {
     std::vector<RecordedSide> sides;
@@ -115,7 +115,7 @@ class SideReader {
     return {};
   }
 
-  const CompareRecordingsRequest& request_;
+  const CompareRequest& request_;
 };
 
 Status CheckOneJob(const RecordingDifference& of) {
@@ -131,7 +131,7 @@ Status CheckOneJob(const RecordingDifference& of) {
 // Aligns what is to be compared and finds the numbers of all sides.
 class RecordingComparer {
  public:
-  RecordingComparer(const CompareRecordingsRequest& request, std::vector<RecordedSide> sides)
+  RecordingComparer(const CompareRequest& request, std::vector<RecordedSide> sides)
       : request_(request), sides_(std::move(sides)), any_job_(request.any_job) {}
 
   Result<ComparedRecordings> Compare() {
@@ -228,13 +228,13 @@ class RecordingComparer {
     }
   }
 
-  const CompareRecordingsRequest& request_;
+  const CompareRequest& request_;
   std::vector<RecordedSide> sides_;
   bool any_job_;
   ComparedRecordings out_;
 };
 
-Status WritePage(const CompareRecordingsRequest& request, const ComparedRecordings& compared,
+Status WritePage(const CompareRequest& request, const ComparedRecordings& compared,
                  OutputFile& page) {
   page.stream() << (request.figures.empty()
                         ? HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings)
@@ -244,8 +244,7 @@ Status WritePage(const CompareRecordingsRequest& request, const ComparedRecordin
   return page.Commit();
 }
 
-void Print(const CompareRecordingsRequest& request, const ComparedRecordings& compared,
-           bool verbose) {
+void Print(const CompareRequest& request, const ComparedRecordings& compared, bool verbose) {
   const bool alone = compared.recordings.size() == 1;
   if (request.json) {
     fmt::print("{}", RecordingsJson(compared, false));
@@ -274,7 +273,14 @@ bool IsOneRun(const std::vector<GivenSide>& sides) {
          FindPathKind(sides[0].paths[0]) == PathKind::kRun;
 }
 
-Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request, bool verbose) {
+int ReportViolations(const std::vector<std::string>& violations) {
+  for (const std::string& violation : violations) {
+    fmt::print(stderr, "reprise: compare: {}\n", violation);
+  }
+  return violations.empty() ? 0 : 1;
+}
+
+Result<int> CompareRecordingsCommand(const CompareRequest& request, bool verbose) {
   std::optional<OutputFile> page;
   if (!request.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
@@ -288,10 +294,7 @@ Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request, bo
     REPRISE_TRY(WritePage(request, compared, *page));
   }
   Print(request, compared, verbose);
-  for (const std::string& violation : violations) {
-    fmt::print(stderr, "reprise: compare: {}\n", violation);
-  }
-  return violations.empty() ? 0 : 1;
+  return ReportViolations(violations);
 }
 
 }  // namespace reprise

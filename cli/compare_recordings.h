@@ -10,7 +10,8 @@
 
 namespace reprise {
 
-struct CompareRecordingsRequest {
+// What any comparison is asked for.
+struct CompareRequest {
   std::vector<GivenSide> sides;
   std::vector<std::string> allow;
   std::vector<Condition> conditions;
@@ -26,9 +27,11 @@ struct CompareRecordingsRequest {
 // Whether there is one side, of one run.
 [[nodiscard]] bool IsOneRun(const std::vector<GivenSide>& sides);
 
+// Says which conditions hold. The exit code: 1 if any does.
+[[nodiscard]] int ReportViolations(const std::vector<std::string>& violations);
+
 // The exit code: 1 where a condition holds. Bad input: recordings that are not of one job, unless
 // `allow` has "trace"; repeats of other ranks or steps, unless it has "part".
-[[nodiscard]] Result<int> CompareRecordingsCommand(const CompareRecordingsRequest& request,
-                                                   bool verbose);
+[[nodiscard]] Result<int> CompareRecordingsCommand(const CompareRequest& request, bool verbose);
 
 }  // namespace reprise

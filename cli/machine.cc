@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "cli/output_file.h"
 #include "core/shown_text.h"
 #include "machine/machine_file.h"
+#include "replayer/run_directory.h"
 
 namespace reprise {
 namespace {
@@ -30,13 +30,6 @@ struct MachineFlags {
 int DefaultRanks() {
   constexpr int kMax = 8;
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMax);
-}
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc = {};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
 Result<nlohmann::ordered_json> MeasureByThreads(const MachineFlags& flags) {
@@ -104,8 +97,8 @@ Result<int> Measure(const CommandContext& context, MachineFlags& flags) {
   flags.options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   flags.options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
   const LaunchedRank launched = FindLaunchedRank();
-  flags.options.conditions =
-      fmt::format("; {}, {}", launched.world_size > 1 ? "by MPI" : "ranks as threads", Today());
+  flags.options.conditions = fmt::format(
+      "; {}, {}", launched.world_size > 1 ? "by MPI" : "ranks as threads", UtcNow().substr(0, 10));
   if (launched.world_size > 1) {
     if (flags.ranks > 0 && flags.ranks != launched.world_size) {
       return UsageError("--ranks is of threads; under a launcher its number counts");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <memory>
 
 #include "cli/commands.h"
@@ -14,6 +13,7 @@
 #include "cli/watched_command.h"
 #include "core/clock.h"
 #include "replayer/recorded_telemetry.h"
+#include "run/run.h"
 #include "telemetry/prometheus_text.h"
 
 namespace reprise {
@@ -25,11 +25,6 @@ struct MonitorFlags {
   std::string prometheus;
   double interval_s = 1, duration_s = 0;
 };
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 // Everything that looks at samples, in the order in which it must end.
 struct Monitoring {

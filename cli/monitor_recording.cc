@@ -11,6 +11,7 @@
 #include "core/version.h"
 #include "replayer/recorded_telemetry.h"
 #include "replayer/run_directory.h"
+#include "run/schema.h"
 
 namespace reprise {
 namespace {
@@ -19,10 +20,6 @@ namespace fs = std::filesystem;
 
 // Ranks of one program end together; a rank that takes longer has been left alone.
 constexpr std::int64_t kMergeWaitNs = 10'000'000'000;
-
-std::string RankFile(const MonitorTarget& target) {
-  return fmt::format("{}/rank{}.sqlite", target.directory, target.rank.rank);
-}
 
 RunManifest MakeManifest(const MonitorTarget& target) {
   RunManifest manifest;
@@ -45,7 +42,7 @@ RunManifest MakeManifest(const MonitorTarget& target) {
 Result<std::unique_ptr<MonitorRecording>> MonitorRecording::Begin(const MonitorTarget& target) {
   const std::int32_t rank = target.rank.rank;
   std::error_code error;
-  const std::string file = RankFile(target);
+  const std::string file = RankPath(target.directory, rank);
   if (target.rank.world_size == 1) {
     REPRISE_TRY(PrepareRunDirectory(target.directory, target.force));
   } else if (fs::exists(file, error) && !target.force) {
@@ -77,9 +74,9 @@ void MonitorRecording::ReadClock() {
 void MonitorRecording::Discard() {
   static_cast<void>(writer_->Close());
   std::error_code error;
-  fs::remove(RankFile(target_), error);
+  fs::remove(RankPath(target_.directory, target_.rank.rank), error);
   if (target_.rank.rank == 0) {
-    fs::remove(target_.directory + "/manifest.json", error);
+    fs::remove(ManifestPath(target_.directory), error);
   }
   fs::remove(target_.directory, error);  // only if nothing else is in it
 }

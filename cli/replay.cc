@@ -55,8 +55,6 @@ struct ReplayFlags {
   CLI::Option* idle_option = nullptr;
 };
 
-constexpr const char* kModes[] = {"full", "compute", "comm", "dry"};
-
 void AddFlags(CLI::App& app, ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
   app.description(
@@ -72,7 +70,8 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   app.add_option("--mode", flags.mode,
                  "full: everything real; compute: transfers timed; comm: operations timed; dry: "
                  "simulate the schedule, execute nothing")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kModes), std::end(kModes))));
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))));
   app.add_option("--ops", flags.ops,
                  "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
   app.add_option("--comms", flags.comms,
@@ -159,8 +158,8 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
 
 Status Interpret(ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
-  const auto* const mode = std::find(std::begin(kModes), std::end(kModes), flags.mode);
-  ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kModes)), options);
+  const auto* const mode = std::find(std::begin(kPresetNames), std::end(kPresetNames), flags.mode);
+  ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kPresetNames)), options);
   REPRISE_TRY(ParseOpModes(flags.ops, options));
   REPRISE_TRY(ParseCommModes(flags.comms, options));
   REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));

@@ -15,6 +15,7 @@
 #include "cli/verbose.h"
 #include "collectives/communicator.h"
 #include "core/shown_text.h"
+#include "core/text.h"
 #include "et_schema/astra_sim_checks.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -156,11 +157,8 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
 // MatchTransfers reports all mismatches in one message, one a line under a heading.
 void AppendLines(std::string_view message, std::vector<std::string>& lines) {
   const std::size_t heading = message.find('\n');
-  for (std::size_t at = heading == std::string_view::npos ? 0 : heading + 1; at < message.size();) {
-    const std::size_t end = std::min(message.find('\n', at), message.size());
-    lines.emplace_back(message.substr(at, end - at));
-    at = end + 1;
-  }
+  const auto details = SplitText(message.substr(heading + 1), '\n');
+  lines.insert(lines.end(), details.begin(), details.end());
 }
 
 void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
@@ -280,21 +278,19 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
 }
 
 Json ToJson(const TimingRow& row) {
-  Json json;
-  json["scope"] = row.rank ? "rank" : "set";
-  json["rank"] = row.rank ? Json(*row.rank) : Json(nullptr);
-  json["recorded_ns"] = row.recorded_ns;
-  json["dry_run_ns"] = row.dry_run_ns;
-  json["error"] = row.error;
-  json["violated_edges"] = row.violated_edges;
-  json["clock_errors"] = row.clock_errors;
-  json["unexplained_ns"] = row.unexplained_ns;
-  json["wakeup_ns"] = row.wakeup_ns;
-  json["clock_uncertainty_ns"] = row.clock_uncertainty_ns;
-  json["worst_start_ns"] = row.worst_start_ns;
-  json["details"] = row.details;
-  json["ok"] = row.Ok();
-  return json;
+  return {{"scope", row.rank ? "rank" : "set"},
+          {"rank", row.rank ? Json(*row.rank) : Json(nullptr)},
+          {"recorded_ns", row.recorded_ns},
+          {"dry_run_ns", row.dry_run_ns},
+          {"error", row.error},
+          {"violated_edges", row.violated_edges},
+          {"clock_errors", row.clock_errors},
+          {"unexplained_ns", row.unexplained_ns},
+          {"wakeup_ns", row.wakeup_ns},
+          {"clock_uncertainty_ns", row.clock_uncertainty_ns},
+          {"worst_start_ns", row.worst_start_ns},
+          {"details", row.details},
+          {"ok", row.Ok()}};
 }
 
 void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,

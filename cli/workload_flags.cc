@@ -10,6 +10,7 @@
 #include "cli/number_checks.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
+#include "core/text.h"
 #include "workload/job/generate.h"
 #include "workload/job/nearest_layout.h"
 #include "workload/job/parse.h"
@@ -71,13 +72,8 @@ bool MustBePositive(const WorkloadOption& option) {
 }
 
 std::vector<std::string> PartsOf(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
+  const std::vector<std::string_view> parts = SplitText(text, '+');
+  return {parts.begin(), parts.end()};
 }
 
 Result<std::int64_t> ParseFlagNumber(const WorkloadOption& option, const std::string& text) {

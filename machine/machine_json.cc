@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
 #include "machine/fields.h"
 #include "machine/machine_file.h"
 
@@ -18,10 +19,8 @@ double InUnit(const SourcedNumber& number, Dimension dimension, const LinkLevel*
 
 MachineJson* Place(MachineJson& json, const std::string& path) {
   MachineJson* at = &json;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t dot = std::min(path.find('.', begin), path.size());
-    at = &(*at)[path.substr(begin, dot - begin)];
-    begin = dot + 1;
+  for (const std::string_view key : SplitText(path, '.')) {
+    at = &(*at)[std::string(key)];
   }
   return at;
 }

@@ -158,13 +158,7 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
     writer->AppendStep(step);
   }
   writer->SetFact("modelled", "true");
-  if (simulated.recorded && !graph.metadata().steps.empty()) {
-    writer->SetFact(kFactFirstStepNs, std::to_string(graph.metadata().steps.front().start_ns));
-    writer->SetFact(kFactRecordedStepsNs, StepTimesText(graph.metadata().steps));
-  }
-  if (simulated.recorded) {
-    writer->SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
-  }
+  RecordTrace(graph, simulated.recorded, *writer);
   if (!simulated.facts.empty()) {
     for (const auto& [name, value] : simulated.facts[rank]) {
       writer->SetFact(name, value);
@@ -173,9 +167,6 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
   if (simulation.telemetry) {
     simulation.telemetry(rank, *writer);
   }
-  RecordMachine(graph.metadata().machine, *writer);
-  writer->SetFact(kFactTraceBaseNs,
-                  std::to_string(graph.metadata().base_ns + graph.metadata().clock_offset_ns));
   return writer->Close();
 }
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/processor_name.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "replayer/engine/step_batch.h"
 #include "replayer/plan/training_phases.h"
@@ -26,20 +26,6 @@ namespace {
 std::string KernelRelease() {
   utsname name{};
   return uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "unknown";
-}
-
-std::string OptionsText(const ReplayOptions& options) {
-  switch (options.preset) {
-    case ReplayPreset::kFull:
-      return "full";
-    case ReplayPreset::kCompute:
-      return "compute";
-    case ReplayPreset::kComm:
-      return "comm";
-    case ReplayPreset::kDry:
-      return "dry";
-  }
-  return "full";
 }
 
 void RecordBatch(const StepBatch& batch, const RankGroups& groups, RankWriter& writer) {
@@ -76,13 +62,6 @@ Status Session::BeginRecording() {
   }
   writer_->AppendCollectives(std::move(collectives));
   writer_->SetFact("host", communicator_.host());
-  writer_->SetFact("recorded_step_ns", std::to_string(RecordedStepNs(*graph_)));
-  if (const auto& steps = graph_->metadata().steps; !steps.empty()) {
-    writer_->SetFact(kFactFirstStepNs, std::to_string(steps.front().start_ns));
-    writer_->SetFact(kFactRecordedStepsNs, StepTimesText(steps));
-  }
-  writer_->SetFact(kFactTraceBaseNs,
-                   std::to_string(graph_->metadata().base_ns + graph_->metadata().clock_offset_ns));
   writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
   writer_->SetFact("memory_planned_bytes", std::to_string(memory_plan_.planned_bytes));
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
@@ -100,7 +79,7 @@ Status Session::BeginRecording() {
                      std::to_string(device_->clock_uncertainty_ns()));
   }
   RecordReplayingMachine();
-  RecordMachine(graph_->metadata().machine, *writer_);
+  RecordTrace(*graph_, true, *writer_);
   if (!request_.device_reason.empty()) {
     writer_->SetFact(kFactDeviceReason, request_.device_reason);
   }
@@ -165,25 +144,19 @@ Result<RunManifest> Session::MakeManifest() {
           "{}\t{}\t{}\t{}\t{}\t{}", communicator_.host(), ComputeThreads(), RecordedStepNs(*graph_),
           graph_->metadata().untraced_step_ns, device, fmt::join(OwnCoreNumbers(), ","))));
   std::map<std::string, int> threads_of_host;
-  std::map<std::string, std::set<std::string>> cores_of_host;
+  std::map<std::string, std::set<std::string_view>> cores_of_host;
   for (const std::string& row : rows) {
-    std::vector<std::string> fields;
-    for (std::size_t at = 0; at <= row.size();) {
-      const std::size_t tab = std::min(row.find('\t', at), row.size());
-      fields.push_back(row.substr(at, tab - at));
-      at = tab + 1;
-    }
-    manifest.hosts.push_back(fields.at(0));
-    threads_of_host[fields.at(0)] += std::stoi(fields.at(1));
-    std::istringstream cores(fields.at(5));
-    for (std::string core; std::getline(cores, core, ',');) {
-      cores_of_host[fields.at(0)].insert(core);
-    }
-    manifest.recorded_step_ns =
-        std::max<std::int64_t>(manifest.recorded_step_ns, std::stoll(fields.at(2)));
-    manifest.untraced_step_ns =
-        std::max<std::int64_t>(manifest.untraced_step_ns, std::stoll(fields.at(3)));
-    manifest.devices.push_back(fields.at(4));
+    const std::vector<std::string_view> fields = SplitText(row, '\t');
+    const auto number = [&fields](std::size_t field) {
+      return std::stoll(std::string(fields.at(field)));
+    };
+    const std::string& host = manifest.hosts.emplace_back(fields.at(0));
+    threads_of_host[host] += static_cast<int>(number(1));
+    const std::vector<std::string_view> cores = SplitText(fields.at(5), ',');
+    cores_of_host[host].insert(cores.begin(), cores.end());
+    manifest.recorded_step_ns = std::max<std::int64_t>(manifest.recorded_step_ns, number(2));
+    manifest.untraced_step_ns = std::max<std::int64_t>(manifest.untraced_step_ns, number(3));
+    manifest.devices.emplace_back(fields.at(4));
   }
   for (const auto& [host, threads] : threads_of_host) {
     manifest.oversubscribed =
@@ -197,7 +170,7 @@ Result<RunManifest> Session::MakeManifest() {
   manifest.world_size = communicator_.size();
   manifest.iterations = options.iterations;
   manifest.warmup = options.warmup;
-  manifest.options = {{"mode", OptionsText(options)},
+  manifest.options = {{"mode", kPresetNames[static_cast<std::size_t>(options.preset)]},
                       {"ops", std::string(Name(options.default_op_mode))},
                       {"comms", std::string(Name(options.default_comm_mode))},
                       {"check", options.check ? "true" : "false"},

@@ -2,11 +2,16 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "core/output_kind.h"
+#include "replayer/plan/plan.h"
 #include "telemetry/process_placement.h"
 
 namespace reprise {
@@ -20,6 +25,14 @@ bool IsRunFile(const fs::path& path) {
   return name == kChecksumsFile || name.starts_with("manifest.json") ||
          name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+}
+
+void SetKnown(const std::vector<std::pair<const char*, std::string>>& facts, RankWriter& writer) {
+  for (const auto& [fact, value] : facts) {
+    if (!value.empty()) {
+      writer.SetFact(fact, value);
+    }
+  }
 }
 
 }  // namespace
@@ -39,39 +52,38 @@ Status PrepareRunDirectory(const std::string& directory, bool force) {
   return {};
 }
 
-void RecordMachine(const RecordedMachine& machine, RankWriter& writer) {
+void RecordTrace(const Graph& graph, bool times, RankWriter& writer) {
+  const TraceMetadata& metadata = graph.metadata();
+  const RecordedMachine& machine = metadata.machine;
   const auto count = [](std::int32_t value) { return value > 0 ? std::to_string(value) : ""; };
-  for (const auto& [fact, value] : {std::pair(kFactRecordedProcessor, machine.processor),
-                                    std::pair(kFactRecordedDevice, machine.device),
-                                    std::pair(kFactRecordedFramework, machine.framework),
-                                    std::pair(kFactRecordedThreads, count(machine.threads)),
-                                    std::pair(kFactRecordedCores, count(machine.cores))}) {
-    if (!value.empty()) {
-      writer.SetFact(fact, value);
-    }
+  SetKnown({{kFactRecordedProcessor, machine.processor},
+            {kFactRecordedDevice, machine.device},
+            {kFactRecordedFramework, machine.framework},
+            {kFactRecordedThreads, count(machine.threads)},
+            {kFactRecordedCores, count(machine.cores)}},
+           writer);
+  writer.SetFact(kFactTraceBaseNs, std::to_string(metadata.base_ns + metadata.clock_offset_ns));
+  if (!times) {
+    return;
+  }
+  writer.SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
+  if (const std::vector<Step>& steps = metadata.steps; !steps.empty()) {
+    std::vector<std::int64_t> durations_ns(steps.size());
+    std::transform(steps.begin(), steps.end(), durations_ns.begin(),
+                   [](const Step& step) { return step.duration_ns; });
+    writer.SetFact(kFactFirstStepNs, std::to_string(steps.front().start_ns));
+    writer.SetFact(kFactRecordedStepsNs, fmt::format("{}", fmt::join(durations_ns, ",")));
   }
 }
 
 void RecordProcessPlacement(const std::string& root, RankWriter& writer) {
   const ProcessPlacement nodes = ReadProcessPlacement(root);
-  for (const auto& [fact, value] : {std::pair(kFactNumaNodes, nodes.numa_nodes),
-                                    std::pair(kFactMemoryNumaNodes, nodes.memory_numa_nodes)}) {
-    if (!value.empty()) {
-      writer.SetFact(fact, value);
-    }
-  }
+  SetKnown({{kFactNumaNodes, nodes.numa_nodes}, {kFactMemoryNumaNodes, nodes.memory_numa_nodes}},
+           writer);
 }
 
 std::string UtcNow() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
-
-std::string StepTimesText(const std::vector<Step>& steps) {
-  std::string text;
-  for (const Step& step : steps) {
-    text += fmt::format("{}{}", text.empty() ? "" : ",", step.duration_ns);
-  }
-  return text;
 }
 
 }  // namespace reprise

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/result.h"
-#include "et_schema/node.h"
+#include "et_schema/graph.h"
 #include "run/run.h"
 
 namespace reprise {
@@ -13,15 +12,13 @@ namespace reprise {
 // Creates it. One that is not empty is a usage error unless `force` and it holds a run
 // (core/output_kind.h), whose files are removed and nothing else.
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
-// The facts of the recorded job's machine, as far as its capture has them.
-void RecordMachine(const RecordedMachine& machine, RankWriter& writer);
+// The facts of a rank's trace: the recorded job's machine, as far as its capture has it, and the
+// time that times in the trace count from. `times`: those of its steps too.
+void RecordTrace(const Graph& graph, bool times, RankWriter& writer);
 // The facts of the NUMA nodes that this process may use, as far as the kernel has them. `root`:
 // what comes before "/proc" and "/sys".
 void RecordProcessPlacement(const std::string& root, RankWriter& writer);
 // "2026-05-01T12:00:00Z", for manifests.
 [[nodiscard]] std::string UtcNow();
-
-// "454000000,762000000", for kFactRecordedStepsNs.
-[[nodiscard]] std::string StepTimesText(const std::vector<Step>& steps);
 
 }  // namespace reprise

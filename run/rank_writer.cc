@@ -190,12 +190,12 @@ Status SqliteRankWriter::Close() {
   return status_;
 }
 
+}  // namespace
+
 std::string HostName() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
 }
-
-}  // namespace
 
 Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& directory, int rank) {
   std::error_code error;

@@ -37,6 +37,9 @@ struct RunManifest {
   std::int64_t recorded_step_ns = 0;  // longest rank
 };
 
+// Of this machine; "unknown" where it has none.
+[[nodiscard]] std::string HostName();
+
 // A compute device that a rank used, as stored in `devices` (kernels/ has a RunDevice of its own).
 struct RunDevice {
   std::string device;   // id within the run: "opencl:0"; telemetry's metrics may name the same

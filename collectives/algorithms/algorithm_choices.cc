@@ -10,6 +10,7 @@
 #include "collectives/communicator.h"
 #include "core/bytes.h"
 #include "core/nearest.h"
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -76,17 +77,15 @@ std::string KnownKinds(const Algorithm& algorithm) {
 
 Result<AlgorithmChoice> ParseAlgorithm(std::string_view text) {
   AlgorithmChoice choice;
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const std::string_view name = text.substr(0, comma);
+  const std::vector<std::string_view> parts = SplitText(text, ',');
+  const std::string_view name = parts.front();
   choice.algorithm = AlgorithmRegistry::Builtin().Find(name);
   if (choice.algorithm == nullptr && name != kOwn) {
     return UsageError(fmt::format("--algo: unknown algorithm '{}'; there are {}{}", name,
                                   fmt::join(Names(), ", "), DidYouMean(name, Names())));
   }
-  for (std::size_t at = comma; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at + 1), text.size());
-    REPRISE_TRY(SetOption(text.substr(at + 1, end - at - 1), choice));
-    at = end;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    REPRISE_TRY(SetOption(parts[i], choice));
   }
   return choice;
 }

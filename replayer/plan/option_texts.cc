@@ -3,25 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "core/nearest.h"
 #include "core/text.h"
 
 namespace reprise {
 namespace {
-
-// The whole text as a number of the type, or nothing.
-template <typename Number>
-std::optional<Number> ToNumber(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && at == end && !text.empty() ? std::optional(value) : std::nullopt;
-}
 
 struct FactorFlag {
   const char* name;

@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <functional>
+#include <map>
+#include <optional>
 
 #include "core/nearest.h"
+#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {
 
-// Calls `one(key, mode)` for each "key=mode" (key empty for a bare mode).
-Status ForEachMode(std::string_view text, const char* flag,
-                   const std::function<Status(std::string_view, ReplayMode)>& one) {
+// "MODE" for all others, "KIND=MODE,…" for kinds, or both. `what`: what
+// a key should be.
+template <typename Kind>
+Status ParseModes(std::string_view text, const char* flag, ReplayMode& of_rest,
+                  std::map<Kind, ReplayMode>& of_kinds,
+                  std::optional<Kind> (*parse)(std::string_view),
+                  std::string (*what)(std::string_view)) {
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
@@ -27,7 +32,13 @@ Status ForEachMode(std::string_view text, const char* flag,
           fmt::format("{}: '{}' is not a mode; expected real, surrogate, timed or skip{}", flag,
                       mode_text, DidYouMean(mode_text, {"real", "surrogate", "timed", "skip"})));
     }
-    REPRISE_TRY(one(key, *mode));
+    if (key.empty() || IsRest(key)) {
+      of_rest = *mode;
+    } else if (const auto kind = parse(key)) {
+      of_kinds[*kind] = *mode;
+    } else {
+      return UsageError(fmt::format("{}: '{}' is not {}", flag, key, what(key)));
+    }
   }
   return {};
 }
@@ -95,37 +106,21 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
 }
 
 Status ParseOpModes(std::string_view text, ReplayOptions& options) {
-  return ForEachMode(text, "--ops", [&](std::string_view key, ReplayMode mode) -> Status {
-    if (key.empty() || IsRest(key)) {
-      options.default_op_mode = mode;
-      return {};
-    }
-    const auto op_class = ParseOpClass(key);
-    if (!op_class) {
-      return UsageError(
-          fmt::format("--ops: '{}' is not an operator class{} (`reprise list kernels` shows them)",
-                      key, DidYouMeanClass(key)));
-    }
-    options.op_modes[*op_class] = mode;
-    return {};
-  });
+  return ParseModes<OpClass>(text, "--ops", options.default_op_mode, options.op_modes, ParseOpClass,
+                             [](std::string_view key) {
+                               return fmt::format(
+                                   "an operator class{} (`reprise list kernels` shows them)",
+                                   DidYouMeanClass(key));
+                             });
 }
 
 Status ParseCommModes(std::string_view text, ReplayOptions& options) {
-  return ForEachMode(text, "--comms", [&](std::string_view key, ReplayMode mode) -> Status {
-    if (key.empty() || IsRest(key)) {
-      options.default_comm_mode = mode;
-      return {};
-    }
-    const auto kind = ParseCommKind(key);
-    if (!kind) {
-      return UsageError(
-          fmt::format("--comms: '{}' is not a collective{} (`reprise list collectives` shows them)",
-                      key, DidYouMeanCollective(key)));
-    }
-    options.comm_modes[*kind] = mode;
-    return {};
-  });
+  return ParseModes<CommKind>(text, "--comms", options.default_comm_mode, options.comm_modes,
+                              ParseCommKind, [](std::string_view key) {
+                                return fmt::format(
+                                    "a collective{} (`reprise list collectives` shows them)",
+                                    DidYouMeanCollective(key));
+                              });
 }
 
 Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
@@ -143,15 +138,14 @@ Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
   if (text.starts_with(kScale)) {
     text.remove_prefix(std::min(text.size(), kScale.size() + 1));
   }
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc{} || end != text.data() + text.size() || factor < 0) {
+  const auto factor = ToNumber<double>(text);
+  if (!factor || *factor < 0) {
     return UsageError(
         "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
         "scale:0.5");
   }
   options.host_gaps = HostGaps::kScale;
-  options.host_gap_scale = factor;
+  options.host_gap_scale = *factor;
   return {};
 }
 

@@ -21,6 +21,7 @@ namespace reprise {
 // Presets of the two mode tables: full (all real), compute (transfers timed), comm (operations
 // timed), dry (nothing runs: the equation on a simulated clock).
 enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
+inline constexpr const char* kPresetNames[] = {"full", "compute", "comm", "dry"};
 
 // kUntraced: as recorded, less what tracing took (as the converter estimated), timed operations
 // too. kAuto: kUntraced where the traces of all ranks have that estimate, else kKeep (which a

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {
@@ -88,11 +89,8 @@ RangeName ParseName(const Graph& graph, const std::string& text) {
   if (whole || colon == std::string::npos) {
     return {text, std::nullopt};
   }
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + colon + 1, end, number);
-  return error == std::errc{} && at == end ? RangeName{text.substr(0, colon), number}
-                                           : RangeName{text, std::nullopt};
+  const auto number = ToNumber<std::size_t>(std::string_view(text).substr(colon + 1));
+  return number ? RangeName{text.substr(0, colon), number} : RangeName{text, std::nullopt};
 }
 
 // Occurrences in the chosen steps; one inside another of its name (recursion) is part of it.
