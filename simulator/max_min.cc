@@ -11,11 +11,6 @@ MaxMinFair::Link MaxMinFair::AddLink(double capacity) {
   return static_cast<Link>(links_.size() - 1);
 }
 
-void MaxMinFair::SetCapacity(Link link, double capacity) {
-  links_[link].capacity = capacity;
-  Touch(link);
-}
-
 void MaxMinFair::Touch(Link link) {
   if (!links_[link].changed) {
     links_[link].changed = true;

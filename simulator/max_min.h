@@ -27,14 +27,13 @@ class MaxMinFair {
 
   // `capacity` > 0 in bytes a second; infinite is allowed.
   Link AddLink(double capacity);
-  void SetCapacity(Link link, double capacity);
   // A class of flows. Links are distinct. `most`: what one flow takes at most, whatever is free; a
   // flow without a crossing gets it. The number of a removed flow is used again.
   Flow AddFlow(const std::vector<Crossing>& crossings, double most = kUnbounded);
   void RemoveFlow(Flow flow);
 
   // Rates of all flows that can have changed since the last call: those that are connected, over
-  // flows and links, with what was added, removed or set. Valid until the next call: flows that
+  // flows and links, with what was added or removed. Valid until the next call: flows that
   // have another rate now.
   const std::vector<Flow>& Solve();
 

@@ -32,20 +32,21 @@ TEST(MaxMin, OneLinkIsSharedEqually) {
 // The textbook's line of links: the long flow gets what its worst link leaves, the short ones the
 // rest.
 TEST(MaxMin, TheWorstLinkBinds) {
-  MaxMinFair fair;
-  const auto narrow = fair.AddLink(2);
-  const auto wide = fair.AddLink(10);
-  const auto both = fair.AddFlow({{narrow}, {wide}});
-  const auto first = fair.AddFlow({{narrow}});
-  const auto second = fair.AddFlow({{wide}});
-  fair.Solve();
-  EXPECT_EQ(fair.rate(both), 1);
-  EXPECT_EQ(fair.rate(first), 1);
-  EXPECT_EQ(fair.rate(second), 9);
-  fair.SetCapacity(narrow, 20);
-  fair.Solve();
-  EXPECT_EQ(fair.rate(both), 5);
-  EXPECT_EQ(fair.rate(first), 15);
+  struct Rates {
+    double capacity, both, first, second;
+  };
+  for (const Rates& expected : {Rates{2, 1, 1, 9}, Rates{20, 5, 15, 5}}) {
+    MaxMinFair fair;
+    const auto link = fair.AddLink(expected.capacity);
+    const auto wide = fair.AddLink(10);
+    const auto both = fair.AddFlow({{link}, {wide}});
+    const auto first = fair.AddFlow({{link}});
+    const auto second = fair.AddFlow({{wide}});
+    fair.Solve();
+    EXPECT_EQ(fair.rate(both), expected.both);
+    EXPECT_EQ(fair.rate(first), expected.first);
+    EXPECT_EQ(fair.rate(second), expected.second);
+  }
 }
 
 TEST(MaxMin, BoundsLeaveTheRestToOthers) {
