@@ -4,32 +4,35 @@
 #include <utility>
 
 namespace reprise {
-namespace {
-
-TransferCall Collective(CommKind kind, const std::string& group, const TensorDesc& in,
-                        const TensorDesc& result, bool async, const std::string& channel) {
-  TransferCall call{.kind = kind, .group = group, .channel = channel};
-  call.inputs = {Of(in)};
-  call.outputs = {Of(result)};
-  call.dtype = in.dtype;
-  call.in_bytes = BytesOfTensor(in);
-  call.out_bytes = BytesOfTensor(result);
-  call.async = async;
-  return call;
-}
-
-}  // namespace
 
 void Builder::Op(std::string_view parent) {
   out.parent = parent.empty() ? top : std::string(parent);
   out.sequence = next_sequence_++;
 }
 
+Var Builder::Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
+                    std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const {
+  return tape->Record(std::move(name), inputs, {result},
+                      [backward = std::move(backward)](std::vector<Grad>& results) {
+                        return backward(*results[0].tensor);
+                      })[0];
+}
+
+TensorDesc Builder::Zeros(DType dtype, const std::vector<std::int64_t>& shape) {
+  TensorDesc zeros = out.New(dtype, shape);
+  out.InPlace("aten::zero_", zeros);
+  return zeros;
+}
+
 Issued Builder::AllReduce(const std::string& group, const TensorDesc& tensor, bool async,
                           const std::string& channel, ReduceOp reduce) {
-  TransferCall call = Collective(CommKind::kAllReduce, group, tensor, tensor, async, channel);
-  call.reduce = reduce;
-  return out.Transfer(call);
+  return out.Transfer({.kind = CommKind::kAllReduce,
+                       .group = group,
+                       .channel = channel,
+                       .in = tensor,
+                       .out = tensor,
+                       .reduce = reduce,
+                       .async = async});
 }
 
 const TensorDesc& Builder::Constant(const std::string& name, DType dtype,
@@ -42,48 +45,58 @@ const TensorDesc& Builder::Constant(const std::string& name, DType dtype,
 
 Issued Builder::AllGather(const std::string& group, const TensorDesc& part, const TensorDesc& whole,
                           bool async, const std::string& channel) {
-  return out.Transfer(Collective(CommKind::kAllGather, group, part, whole, async, channel));
+  return out.Transfer({.kind = CommKind::kAllGather,
+                       .group = group,
+                       .channel = channel,
+                       .in = part,
+                       .out = whole,
+                       .async = async});
 }
 
 Issued Builder::ReduceScatter(const std::string& group, const TensorDesc& whole,
                               const TensorDesc& part, bool async, const std::string& channel) {
-  return out.Transfer(Collective(CommKind::kReduceScatter, group, whole, part, async, channel));
+  return out.Transfer({.kind = CommKind::kReduceScatter,
+                       .group = group,
+                       .channel = channel,
+                       .in = whole,
+                       .out = part,
+                       .async = async});
 }
 
 Issued Builder::AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
-                         const std::vector<std::int64_t>& in_rows,
-                         const std::vector<std::int64_t>& out_rows) {
-  TransferCall call = Collective(CommKind::kAllToAll, group, in, result, false, {});
+                         Ints in_rows, Ints out_rows) {
   const std::int64_t width = in.shape.empty() || in.shape[0] == 0 ? 1 : in.elements / in.shape[0];
-  for (const std::int64_t rows : in_rows) {
-    call.in_splits.push_back(rows * width);
+  for (Ints* rows : {&in_rows, &out_rows}) {
+    for (std::int64_t& count : *rows) {
+      count *= width;
+    }
   }
-  for (const std::int64_t rows : out_rows) {
-    call.out_splits.push_back(rows * width);
-  }
-  return out.Transfer(call);
+  return out.Transfer({.kind = CommKind::kAllToAll,
+                       .group = group,
+                       .in = in,
+                       .out = result,
+                       .in_splits = std::move(in_rows),
+                       .out_splits = std::move(out_rows)});
 }
 
 Issued Builder::Send(const std::string& group, std::int64_t to, const std::string& channel,
                      const TensorDesc& tensor) {
-  TransferCall call{.kind = CommKind::kSend, .group = group, .channel = channel};
-  call.peer = static_cast<std::int32_t>(to);
-  call.inputs = {Of(tensor)};
-  call.dtype = tensor.dtype;
-  call.in_bytes = BytesOfTensor(tensor);
-  call.async = true;
-  return out.Transfer(call);
+  return out.Transfer({.kind = CommKind::kSend,
+                       .group = group,
+                       .peer = static_cast<std::int32_t>(to),
+                       .channel = channel,
+                       .in = tensor,
+                       .async = true});
 }
 
 Issued Builder::Receive(const std::string& group, std::int64_t from, const std::string& channel,
                         const TensorDesc& tensor) {
-  TransferCall call{.kind = CommKind::kRecv, .group = group, .channel = channel};
-  call.peer = static_cast<std::int32_t>(from);
-  call.outputs = {Of(tensor)};
-  call.dtype = tensor.dtype;
-  call.out_bytes = BytesOfTensor(tensor);
-  call.async = true;
-  return out.Transfer(call);
+  return out.Transfer({.kind = CommKind::kRecv,
+                       .group = group,
+                       .peer = static_cast<std::int32_t>(from),
+                       .channel = channel,
+                       .out = tensor,
+                       .async = true});
 }
 
 void Builder::RunDeferred() {

@@ -35,7 +35,13 @@ class Builder {
 
   // The next operator of the forward pass, called by `parent` (empty: the training loop).
   void Op(std::string_view parent = {});
+  // An operator's entry on the tape: what it made of `inputs`, and from the gradient of that to
+  // theirs, parallel to them.
+  Var Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
+             std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const;
   TensorDesc NewLike(const TensorDesc& like) { return out.New(like.dtype, like.shape); }
+  // Filled with zeros by an operator.
+  TensorDesc Zeros(DType dtype, const std::vector<std::int64_t>& shape);
 
   // Collectives among the ranks of `group` (a role), over whole tensors.
   Issued AllReduce(const std::string& group, const TensorDesc& tensor, bool async = false,
@@ -46,8 +52,7 @@ class Builder {
                        bool async = false, const std::string& channel = {});
   // Rows of the first dimension by member; empty splits: equal.
   Issued AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
-                  const std::vector<std::int64_t>& in_rows = {},
-                  const std::vector<std::int64_t>& out_rows = {});
+                  Ints in_rows = {}, Ints out_rows = {});
   Issued Send(const std::string& group, std::int64_t to, const std::string& channel,
               const TensorDesc& tensor);
   Issued Receive(const std::string& group, std::int64_t from, const std::string& channel,
@@ -62,6 +67,10 @@ class Builder {
   std::map<std::string, TensorDesc> constants_;
 };
 
+// The gradient of an only input; nothing else holds it.
+[[nodiscard]] inline std::vector<Grad> Fresh(TensorDesc gradient) {
+  return {{std::move(gradient), true}};
+}
 // Calls `function` without keeping what it computes; the backward pass calls it again first.
 Var Checkpoint(Builder& b, const std::vector<Var>& inputs,
                const std::function<Var(const std::vector<Var>&)>& function);

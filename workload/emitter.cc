@@ -51,24 +51,6 @@ NodeType TypeOf(CommKind kind) {
 
 }  // namespace
 
-Value OfInts(const std::vector<std::int64_t>& numbers) {
-  ValueList list;
-  list.reserve(numbers.size());
-  for (const std::int64_t number : numbers) {
-    list.push_back({number});
-  }
-  return {std::move(list)};
-}
-
-Value OfTensors(const std::vector<TensorDesc>& tensors) {
-  ValueList list;
-  list.reserve(tensors.size());
-  for (const TensorDesc& tensor : tensors) {
-    list.push_back({tensor});
-  }
-  return {std::move(list)};
-}
-
 std::int64_t BytesOfTensor(const TensorDesc& tensor) {
   return tensor.elements * SizeOf(tensor.dtype);
 }
@@ -208,7 +190,7 @@ void Emitter::Work(std::string_view name, ValueList inputs, ValueList outputs) {
 
 void Emitter::ReadItem(const TensorDesc& tensor) {
   if (!cuda_) {
-    HostNode("aten::item", OpKind::kWait, OpClass::kHost, {Of(tensor)}, {});
+    HostNode("aten::item", OpKind::kWait, OpClass::kHost, Args(tensor), {});
     return;
   }
   const std::string outer = std::exchange(parent, "aten::item");
@@ -251,10 +233,10 @@ Issued Emitter::Transfer(const TransferCall& call) {
   spec.index = sequence_of.next++;
   spec.sequence = spec.index;
   spec.peer = call.peer;
-  spec.dtype = call.dtype;
+  spec.dtype = call.in.IsDefined() ? call.in.dtype : call.out.dtype;
   spec.op = call.reduce;
-  spec.in_bytes = call.in_bytes;
-  spec.out_bytes = call.out_bytes;
+  spec.in_bytes = BytesOfTensor(call.in);
+  spec.out_bytes = BytesOfTensor(call.out);
   spec.in_splits = call.in_splits;
   spec.out_splits = call.out_splits;
   spec.op_recorded = true;
@@ -286,8 +268,8 @@ Issued Emitter::Transfer(const TransferCall& call) {
     }
   }
   sequence_of.last_id = node.id;
-  node.inputs = call.inputs;
-  node.outputs = call.outputs;
+  node.inputs = call.in.IsDefined() ? Args(call.in) : ValueList();
+  node.outputs = call.out.IsDefined() ? Args(call.out) : ValueList();
   node.comm = std::move(spec);
   const Issued issued{node.id};
   facts.group = call.group;

@@ -17,6 +17,31 @@
 
 namespace reprise {
 
+using Ints = std::vector<std::int64_t>;
+using Tensors = std::vector<TensorDesc>;
+
+// A tensor, number, text or list of these as a value.
+template <typename T>
+[[nodiscard]] Value ToValue(const T& from) {
+  if constexpr (std::is_same_v<T, Ints> || std::is_same_v<T, Tensors>) {
+    ValueList list;
+    for (const auto& one : from) {
+      list.push_back({one});
+    }
+    return {std::move(list)};
+  } else if constexpr (std::is_same_v<T, int>) {
+    return {std::int64_t{from}};
+  } else {
+    return {from};
+  }
+}
+// Values in the order of an operator's schema; kNoValue where there is none.
+template <typename... T>
+[[nodiscard]] ValueList Args(const T&... values) {
+  return {ToValue(values)...};
+}
+inline constexpr NoneValue kNoValue;
+
 // What a storage is for. By storage incarnation, of which each tensor names one.
 enum class StorageUse : std::uint8_t {
   kParameter,
@@ -49,11 +74,9 @@ struct TransferCall {
   std::string group;       // role
   std::int32_t peer = -1;  // position in the group
   std::string channel;     // GPU: transfers of one channel share a stream. Empty: the group's
-  ValueList inputs, outputs;
-  DType dtype = DType::kUnknown;
+  TensorDesc in, out;      // undefined: none
   ReduceOp reduce = ReduceOp::kSum;
-  std::int64_t in_bytes = 0, out_bytes = 0;
-  std::vector<std::int64_t> in_splits, out_splits;
+  Ints in_splits, out_splits;  // elements
   bool async = false;
 };
 
@@ -88,8 +111,21 @@ class Emitter {
 
   // An operator that computes nothing on the device: views and allocation.
   void Host(std::string_view name, ValueList inputs, ValueList outputs);
+  TensorDesc Host(std::string_view name, ValueList inputs, TensorDesc result) {
+    Host(name, std::move(inputs), Args(result));
+    return result;
+  }
   // An operator that computes.
-  void Work(std::string_view name, ValueList inputs, ValueList outputs);
+  void Work(std::string_view name, ValueList inputs, ValueList outputs = {});
+  TensorDesc Work(std::string_view name, ValueList inputs, TensorDesc result) {
+    Work(name, std::move(inputs), Args(result));
+    return result;
+  }
+  // One that changes its first argument: a tensor, or a list of them.
+  template <typename Target, typename... More>
+  void InPlace(std::string_view name, const Target& target, const More&... more) {
+    Work(name, Args(target, more...), Args(target));
+  }
   // The host reads one element of a result: everything before it must have ended.
   void ReadItem(const TensorDesc& tensor);
   // The host waits until what operators launched has ended, and a transfer; not for sends, whose
@@ -153,14 +189,6 @@ class Emitter {
   std::vector<StorageUse> uses_;
 };
 
-// Values in the order of an operator's schema.
-[[nodiscard]] inline Value Of(const TensorDesc& tensor) { return {tensor}; }
-[[nodiscard]] inline Value OfInt(std::int64_t number) { return {number}; }
-[[nodiscard]] inline Value OfDouble(double number) { return {number}; }
-[[nodiscard]] inline Value OfBool(bool flag) { return {flag}; }
-[[nodiscard]] inline Value OfText(std::string text) { return {std::move(text)}; }
-[[nodiscard]] Value OfInts(const std::vector<std::int64_t>& numbers);
-[[nodiscard]] Value OfTensors(const std::vector<TensorDesc>& tensors);
 [[nodiscard]] std::int64_t BytesOfTensor(const TensorDesc& tensor);
 
 }  // namespace reprise

@@ -132,7 +132,7 @@ void ParameterStore::BeginStep(Builder& b) {
     bucket.reduced = false;
     if (UsesBuffers(workload_)) {
       b.Op("Optimizer.zero_grad#Adam.zero_grad");
-      out_.Work("aten::zero_", {Of(bucket.gradients)}, {Of(bucket.gradients)});
+      out_.InPlace("aten::zero_", bucket.gradients);
     }
   }
   for (Unit* unit : units_) {
@@ -150,17 +150,16 @@ void ParameterStore::BeginStep(Builder& b) {
 void ParameterStore::AddGradient(Parameter& parameter, const Grad& gradient) {
   const TensorDesc& given = *gradient.tensor;
   if (UsesBuffers(workload_) && !workload_.layout.fsdp) {
-    out_.Work("aten::add_", {Of(parameter.gradient), Of(given), OfInt(1)},
-              {Of(parameter.gradient)});
+    out_.InPlace("aten::add_", parameter.gradient, given, 1);
     parameter.has_gradient = true;
     return;
   }
   if (parameter.has_gradient) {
-    out_.Work("aten::add_", {Of(parameter.fresh), Of(given), OfInt(1)}, {Of(parameter.fresh)});
+    out_.InPlace("aten::add_", parameter.fresh, given, 1);
     return;
   }
-  const TensorDesc detached = out_.Alias(given, given.shape, given.strides, given.offset);
-  out_.Host("aten::detach", {Of(given)}, {Of(detached)});
+  const TensorDesc detached = out_.Host(
+      "aten::detach", Args(given), out_.Alias(given, given.shape, given.strides, given.offset));
   parameter.fresh = detached;
   if (!workload_.layout.fsdp && !parameter.gradient.IsDefined()) {
     out_.SetUse(detached.incarnation, StorageUse::kGradient);  // it stays until the step's end

@@ -77,11 +77,10 @@ void Tape::Deliver(const Entry& from, const Target& to, Grad gradient) {
   const std::string outer =
       std::exchange(emitter_.parent, "autograd::engine::evaluate_function: " + from.name);
   if (sum.fresh) {
-    emitter_.Work("aten::add_", {Of(*sum.tensor), Of(*gradient.tensor), OfInt(1)},
-                  {Of(*sum.tensor)});
+    emitter_.Work("aten::add_", Args(*sum.tensor, *gradient.tensor, 1), Args(*sum.tensor));
   } else {
-    const TensorDesc added = emitter_.New(sum.tensor->dtype, sum.tensor->shape);
-    emitter_.Work("aten::add", {Of(*sum.tensor), Of(*gradient.tensor), OfInt(1)}, {Of(added)});
+    const TensorDesc added = emitter_.Work("aten::add", Args(*sum.tensor, *gradient.tensor, 1),
+                                           emitter_.New(sum.tensor->dtype, sum.tensor->shape));
     sum = {added, true};
   }
   emitter_.parent = outer;

@@ -120,11 +120,11 @@ class Recommender final : public Unit {
     b.Op("All2All_Pooled_Req");
     TensorDesc flat = b.out.New(b.dtype(), {mine * ranks});
     if (!parts.empty()) {
-      b.out.Work("aten::cat", {OfTensors(parts), OfInt(0)}, {Of(flat)});
+      b.out.Work("aten::cat", Args(parts, 0), Args(flat));
     }
     const TensorDesc got = exchange(flat, tables * m.hidden * batch, sent, received);
     const TensorDesc rows = b.out.Part(got, 0, {batch, tables * m.hidden});
-    b.out.Host("aten::view", {Of(got), OfInts(rows.shape)}, {Of(rows)});
+    b.out.Host("aten::view", Args(got, rows.shape), Args(rows));
     std::vector<Var> inputs = sums;
     // Without tables no operator takes a gradient, but the others wait for this rank's part.
     Var none{.tensor = rows};
@@ -132,26 +132,22 @@ class Recommender final : public Unit {
     inputs.push_back(none);
     const std::int64_t each = m.hidden * batch * ranks;
     const std::size_t count = sums.size();
-    return b.tape->Record(
-        "All2All_Pooled_WaitBackward", inputs, {rows},
+    return b.Record(
+        "All2All_Pooled_WaitBackward", inputs, rows,
         [&b, exchange, received, sent, mine, ranks, each, count, batch,
-         m](std::vector<Grad>& results) {
-          const TensorDesc& gradient = *results[0].tensor;
+         m](const TensorDesc& gradient) {
           const TensorDesc sent_back = b.out.Part(gradient, 0, {gradient.elements});
           const TensorDesc back = exchange(sent_back, mine * ranks, received, sent);
           std::vector<Grad> out;
           for (std::size_t i = 0; i < count; ++i) {
-            const TensorDesc part =
-                b.out.Part(back, static_cast<std::int64_t>(i) * each, {batch * ranks, m.hidden});
-            b.out.Host(
-                "aten::narrow",
-                {Of(back), OfInt(0), OfInt(static_cast<std::int64_t>(i) * each), OfInt(each)},
-                {Of(part)});
+            const TensorDesc part = b.out.Host(
+                "aten::narrow", Args(back, 0, static_cast<std::int64_t>(i) * each, each),
+                b.out.Part(back, static_cast<std::int64_t>(i) * each, {batch * ranks, m.hidden}));
             out.push_back({part, false});
           }
           out.push_back({});
           return out;
-        })[0];
+        });
   }
   // The lower triangle of the products: (batch, pairs).
   static Var Pairs(Builder& b, const Var& products, std::int64_t features) {
@@ -160,18 +156,16 @@ class Recommender final : public Unit {
     const std::int64_t pairs = features * (features - 1) / 2;
     const TensorDesc places = b.Constant("pairs", DType::kInt64, {pairs});
     const TensorDesc flat = b.out.Part(products.tensor, 0, {batch, features * features});
-    b.out.Host("aten::view", {Of(products.tensor), OfInts(flat.shape)}, {Of(flat)});
-    const TensorDesc result = b.out.New(products.tensor.dtype, {batch, pairs});
-    b.out.Work("aten::index_select", {Of(flat), OfInt(1), Of(places)}, {Of(result)});
-    return b.tape->Record(
-        "IndexSelectBackward0", {products}, {result},
-        [&b, places, batch, features](std::vector<Grad>& results) {
-          const TensorDesc dx = b.out.New(results[0].tensor->dtype, {batch, features * features});
-          b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
-          b.out.Work("aten::index_add_",
-                     {Of(dx), OfInt(1), Of(places), Of(*results[0].tensor), OfInt(1)}, {Of(dx)});
+    b.out.Host("aten::view", Args(products.tensor, flat.shape), Args(flat));
+    const TensorDesc result = b.out.Work("aten::index_select", Args(flat, 1, places),
+                                         b.out.New(products.tensor.dtype, {batch, pairs}));
+    return b.Record(
+        "IndexSelectBackward0", {products}, result,
+        [&b, places, batch, features](const TensorDesc& gradient) {
+          const TensorDesc dx = b.Zeros(gradient.dtype, {batch, features * features});
+          b.out.InPlace("aten::index_add_", dx, 1, places, gradient, 1);
           return std::vector<Grad>{{b.out.Part(dx, 0, {batch, features, features}), true}};
-        })[0];
+        });
   }
 
   std::int64_t rank_;

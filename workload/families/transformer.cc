@@ -188,7 +188,7 @@ TensorDesc CopyToDevice(Builder& b, const char* what, DType dtype,
   if (b.out.cuda()) {
     b.Op("aten::to");
     const TensorDesc source = b.out.NewOnHost(dtype, std::move(shape));
-    b.out.Work("aten::copy_", {Of(tensor), Of(source), OfBool(true)}, {Of(tensor)});
+    b.out.InPlace("aten::copy_", tensor, source, true);
   }
   (void)what;
   return tensor;
@@ -220,8 +220,8 @@ Var TokenEmbedding::Forward(Builder& b, const Var& /*none*/) {
   if (positions_ != nullptr) {
     b.Op();
     const TensorDesc numbers = b.out.New(DType::kInt64, {outer});
-    b.out.Work("aten::arange", {OfInt(outer), {}, {}, OfText(numbers.device), OfBool(false)},
-               {Of(numbers)});
+    b.out.Work("aten::arange", Args(outer, kNoValue, kNoValue, numbers.device, false),
+               Args(numbers));
     Var rows = Embedding(b, *positions_, numbers);
     if (!w.model.batch_first) {
       rows = View(b, rows, {outer, 1, w.model.hidden});
@@ -271,13 +271,11 @@ Var LanguageHead::Forward(Builder& b, const Var& x) {
 Var ShareOfLoss(Builder& b, const Var& loss) {
   b.Op();
   const TensorDesc count = b.Constant("micro-batches", DType::kInt64, {});
-  const TensorDesc share = b.out.New(DType::kFloat32, {});
-  b.out.Work("aten::div", {Of(loss.tensor), Of(count)}, {Of(share)});
-  return b.tape->Record("DivBackward0", {loss}, {share}, [&b, count](std::vector<Grad>& results) {
-    const TensorDesc dx = b.out.New(DType::kFloat32, {});
-    b.out.Work("aten::div", {Of(*results[0].tensor), Of(count)}, {Of(dx)});
-    return std::vector<Grad>{{dx, true}};
-  })[0];
+  const TensorDesc share =
+      b.out.Work("aten::div", Args(loss.tensor, count), b.out.New(DType::kFloat32, {}));
+  return b.Record("DivBackward0", {loss}, share, [&b, count](const TensorDesc& gradient) {
+    return Fresh(b.out.Work("aten::div", Args(gradient, count), b.out.New(DType::kFloat32, {})));
+  });
 }
 
 std::vector<std::unique_ptr<Unit>> LanguageUnits(const Workload& w, const ModelPart& part) {

@@ -38,16 +38,15 @@ class PatchEmbedding final : public Unit {
     b.Op();
     const std::int64_t hidden = b.model().hidden;
     const TensorDesc& token = token_->value;
-    const TensorDesc spread = b.out.Alias(token, {batch, 1, hidden}, {0, hidden, 1}, token.offset);
-    b.out.Host("aten::expand", {Of(token), OfInts({batch, -1, -1}), OfBool(false)}, {Of(spread)});
-    return b.tape->Record(
-        "ExpandBackward0", {Var{.parameter = token_}}, {spread},
-        [&b, hidden](std::vector<Grad>& results) {
-          const TensorDesc sum = b.out.New(results[0].tensor->dtype, {1, 1, hidden});
-          b.out.Work("aten::sum", {Of(*results[0].tensor), OfInts({0}), OfBool(true), {}},
-                     {Of(sum)});
-          return std::vector<Grad>{{sum, true}};
-        })[0];
+    const TensorDesc spread =
+        b.out.Host("aten::expand", Args(token, Ints{batch, -1, -1}, false),
+                   b.out.Alias(token, {batch, 1, hidden}, {0, hidden, 1}, token.offset));
+    return b.Record("ExpandBackward0", {Var{.parameter = token_}}, spread,
+                    [&b, hidden](const TensorDesc& gradient) {
+                      const TensorDesc sum = b.out.New(gradient.dtype, {1, 1, hidden});
+                      b.out.Work("aten::sum", Args(gradient, Ints{0}, true, kNoValue), Args(sum));
+                      return Fresh(sum);
+                    });
   }
   Parameter *weight_, *bias_, *token_, *positions_;
 };

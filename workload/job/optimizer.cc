@@ -20,102 +20,66 @@ void Clip(Builder& b, const std::vector<TensorDesc>& gradients) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     norms.push_back(b.out.New(DType::kFloat32, {}));
   }
-  b.out.Work("aten::_foreach_norm", {OfTensors(gradients), OfInt(2), {}}, {OfTensors(norms)});
-  const TensorDesc all = b.out.New(DType::kFloat32, {static_cast<std::int64_t>(norms.size())});
-  b.out.Work("aten::stack", {OfTensors(norms), OfInt(0)}, {Of(all)});
-  TensorDesc norm = b.out.New(DType::kFloat32, {});
-  b.out.Work("aten::linalg_vector_norm", {Of(all), OfInt(2), {}, OfBool(false), {}}, {Of(norm)});
+  b.out.Work("aten::_foreach_norm", Args(gradients, 2, kNoValue), Args(norms));
+  const TensorDesc all =
+      b.out.Work("aten::stack", Args(norms, 0),
+                 b.out.New(DType::kFloat32, {static_cast<std::int64_t>(norms.size())}));
+  TensorDesc norm = b.out.Work("aten::linalg_vector_norm", Args(all, 2, kNoValue, false, kNoValue),
+                               b.out.New(DType::kFloat32, {}));
   if (NormRanks(b.workload) > 1) {
-    const TensorDesc square = b.out.New(DType::kFloat32, {});
-    b.out.Work("aten::pow", {Of(norm), OfInt(2)}, {Of(square)});
+    const TensorDesc square =
+        b.out.Work("aten::pow", Args(norm, 2), b.out.New(DType::kFloat32, {}));
     b.out.Wait(b.AllReduce("norm", square));
-    norm = b.out.New(DType::kFloat32, {});
-    b.out.Work("aten::sqrt", {Of(square)}, {Of(norm)});
+    norm = b.out.Work("aten::sqrt", Args(square), b.out.New(DType::kFloat32, {}));
   }
   b.out.ReadItem(norm);
-  b.out.Work("aten::_foreach_mul_", {OfTensors(gradients), OfDouble(0.5)}, {OfTensors(gradients)});
+  b.out.InPlace("aten::_foreach_mul_", gradients, 0.5);
 }
 
 // One operator at a time and parameter by parameter: PyTorch's AdamW with foreach=False.
 void StepApart(Builder& b, const Optimized& item) {
-  const auto work = [&b](const char* name, ValueList inputs, const TensorDesc& result) {
-    b.out.Work(name, std::move(inputs), {Of(result)});
-  };
   const TensorDesc& value = item.master.IsDefined() ? item.master : item.value;
   const TensorDesc& gradient = item.gradient();
   if (b.workload.optimizer == "sgd") {
-    work("aten::mul_", {Of(item.mean), OfDouble(0.9)}, item.mean);
-    work("aten::add_", {Of(item.mean), Of(gradient), OfInt(1)}, item.mean);
-    work("aten::add_", {Of(value), Of(item.mean), OfDouble(-kRate)}, value);
+    b.out.InPlace("aten::mul_", item.mean, 0.9);
+    b.out.InPlace("aten::add_", item.mean, gradient, 1);
+    b.out.InPlace("aten::add_", value, item.mean, -kRate);
     return;
   }
-  work("aten::add_", {Of(item.step), OfInt(1), OfInt(1)}, item.step);
+  b.out.InPlace("aten::add_", item.step, 1, 1);
   if (b.workload.optimizer == "adamw") {
-    work("aten::mul_", {Of(value), OfDouble(1 - kRate * 0.01)}, value);
+    b.out.InPlace("aten::mul_", value, 1 - kRate * 0.01);
   }
-  work("aten::lerp_", {Of(item.mean), Of(gradient), OfDouble(0.1)}, item.mean);
-  work("aten::mul_", {Of(item.square), OfDouble(0.999)}, item.square);
-  work("aten::addcmul_", {Of(item.square), Of(gradient), Of(gradient), OfDouble(0.001)},
-       item.square);
+  b.out.InPlace("aten::lerp_", item.mean, gradient, 0.1);
+  b.out.InPlace("aten::mul_", item.square, 0.999);
+  b.out.InPlace("aten::addcmul_", item.square, gradient, gradient, 0.001);
   b.out.ReadItem(item.step);
   b.out.parent = kCaller;
-  const TensorDesc root = b.NewLike(item.square);
-  work("aten::sqrt", {Of(item.square)}, root);
-  const TensorDesc scaled = b.NewLike(root);
-  work("aten::div", {Of(root), OfDouble(0.03)}, scaled);
-  work("aten::add_", {Of(scaled), OfDouble(1e-8), OfInt(1)}, scaled);
-  work("aten::addcdiv_", {Of(value), Of(item.mean), Of(scaled), OfDouble(-kRate)}, value);
+  const TensorDesc root = b.out.Work("aten::sqrt", Args(item.square), b.NewLike(item.square));
+  const TensorDesc scaled = b.out.Work("aten::div", Args(root, 0.03), b.NewLike(root));
+  b.out.InPlace("aten::add_", scaled, 1e-8, 1);
+  b.out.InPlace("aten::addcdiv_", value, item.mean, scaled, -kRate);
 }
 
 void StepAtOnce(Builder& b, const std::vector<Optimized>& items,
                 const std::vector<TensorDesc>& gradients) {
-  std::vector<TensorDesc> values;
-  std::vector<TensorDesc> means;
-  std::vector<TensorDesc> squares;
-  std::vector<TensorDesc> steps;
+  Tensors values, means, squares, steps;
   for (const Optimized& item : items) {
     values.push_back(item.master.IsDefined() ? item.master : item.value);
     means.push_back(item.mean);
     squares.push_back(item.square);
     steps.push_back(item.step);
   }
-  const Value none{ValueList{}};
   if (b.workload.optimizer == "sgd") {
-    b.out.Work("aten::_fused_sgd_",
-               {OfTensors(values),
-                OfTensors(gradients),
-                OfTensors(means),
-                OfDouble(0),
-                OfDouble(0.9),
-                OfDouble(kRate),
-                OfDouble(0),
-                OfBool(false),
-                OfBool(false),
-                OfBool(false),
-                {},
-                {}},
-               {});
+    b.out.Work("aten::_fused_sgd_", Args(values, gradients, means, 0.0, 0.9, kRate, 0.0, false,
+                                         false, false, kNoValue, kNoValue));
     return;
   }
-  b.out.Work("aten::_foreach_add_", {OfTensors(steps), OfInt(1)}, {OfTensors(steps)});
+  b.out.InPlace("aten::_foreach_add_", steps, 1);
   const bool decoupled = b.workload.optimizer == "adamw";
   b.out.Work(decoupled ? "aten::_fused_adamw_" : "aten::_fused_adam_",
-             {OfTensors(values),
-              OfTensors(gradients),
-              OfTensors(means),
-              OfTensors(squares),
-              none,
-              OfTensors(steps),
-              OfDouble(kRate),
-              OfDouble(0.9),
-              OfDouble(0.999),
-              OfDouble(decoupled ? 0.1 : 0),
-              OfDouble(1e-8),
-              OfBool(false),
-              OfBool(false),
-              {},
-              {}},
-             {});
+             Args(values, gradients, means, squares, Tensors{}, steps, kRate, 0.9, 0.999,
+                  decoupled ? 0.1 : 0, 1e-8, false, false, kNoValue, kNoValue));
 }
 
 }  // namespace
@@ -144,8 +108,7 @@ void RunOptimizer(Builder& b, ParameterStore& store) {
   } else {
     StepAtOnce(b, used, gradients);
   }
-  std::vector<TensorDesc> values;
-  std::vector<TensorDesc> masters;
+  Tensors values, masters;
   for (const Optimized& item : used) {
     if (item.master.IsDefined()) {
       values.push_back(item.value);
@@ -153,8 +116,7 @@ void RunOptimizer(Builder& b, ParameterStore& store) {
     }
   }
   if (!values.empty()) {
-    b.out.Work("aten::_foreach_copy_", {OfTensors(values), OfTensors(masters), OfBool(false)},
-               {OfTensors(values)});
+    b.out.InPlace("aten::_foreach_copy_", values, masters, false);
   }
 }
 

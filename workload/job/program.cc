@@ -220,9 +220,9 @@ void Program::Backward(const Pass& pass, bool last) {
   } else {
     builder_.Op("aten::ones_like");
     gradient = out_.New(flight.result.tensor.dtype, flight.result.shape());
-    out_.Host("aten::empty_like", {Of(flight.result.tensor), {}, {}, {}, OfBool(false), OfInt(1)},
-              {Of(gradient)});
-    out_.Work("aten::fill_", {Of(gradient), OfDouble(1)}, {Of(gradient)});
+    out_.Host("aten::empty_like",
+              Args(flight.result.tensor, kNoValue, kNoValue, kNoValue, false, 1), Args(gradient));
+    out_.InPlace("aten::fill_", gradient, 1.0);
   }
   out_.OnAutogradThread(true);
   builder_.tape->Run(flight.result, {gradient, false});

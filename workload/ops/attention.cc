@@ -34,12 +34,12 @@ AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const Ten
                          b.out.New(DType::kFloat32, {q.shape[0], q.shape[1], q.shape[2]})};
   const double p = b.model().dropout;
   if (b.out.cuda()) {
-    b.out.Work(
-        kDeviceForward, {Of(q), Of(k), Of(v), OfDouble(p), OfBool(causal), OfBool(false), {}},
-        {Of(result.out), Of(result.lse), {}, {}, OfInt(q.shape[2]), OfInt(k.shape[2]), {}, {}, {}});
+    b.out.Work(kDeviceForward, Args(q, k, v, p, causal, false, kNoValue),
+               Args(result.out, result.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], kNoValue,
+                    kNoValue, kNoValue));
   } else {
-    b.out.Work(kHostForward, {Of(q), Of(k), Of(v), OfDouble(p), OfBool(causal), {}, {}},
-               {Of(result.out), Of(result.lse)});
+    b.out.Work(kHostForward, Args(q, k, v, p, causal, kNoValue, kNoValue),
+               Args(result.out, result.lse));
   }
   return result;
 }
@@ -49,16 +49,17 @@ std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gra
                                                const TensorDesc& v, const AttentionResult& forward,
                                                bool causal) {
   std::vector<TensorDesc> out = {DenseLike(b, q), DenseLike(b, k), DenseLike(b, v)};
-  ValueList results = {Of(out[0]), Of(out[1]), Of(out[2])};
+  const ValueList results = Args(out[0], out[1], out[2]);
   const double p = b.model().dropout;
-  ValueList arguments = {Of(gradient), Of(q), Of(k), Of(v), Of(forward.out), Of(forward.lse)};
   if (b.out.cuda()) {
-    arguments.insert(arguments.end(), {Value{}, Value{}, OfInt(q.shape[2]), OfInt(k.shape[2]),
-                                       OfDouble(p), OfBool(causal), Value{}, Value{}, Value{}});
-    b.out.Work("aten::_scaled_dot_product_flash_attention_backward", arguments, results);
+    b.out.Work("aten::_scaled_dot_product_flash_attention_backward",
+               Args(gradient, q, k, v, forward.out, forward.lse, kNoValue, kNoValue, q.shape[2],
+                    k.shape[2], p, causal, kNoValue, kNoValue, kNoValue),
+               results);
   } else {
-    arguments.insert(arguments.end(), {OfDouble(p), OfBool(causal), Value{}, Value{}});
-    b.out.Work("aten::_scaled_dot_product_flash_attention_for_cpu_backward", arguments, results);
+    b.out.Work("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+               Args(gradient, q, k, v, forward.out, forward.lse, p, causal, kNoValue, kNoValue),
+               results);
   }
   return out;
 }
@@ -69,14 +70,13 @@ Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool ca
   const TensorDesc qt = q.tensor;
   const TensorDesc kt = k.tensor;
   const TensorDesc vt = v.tensor;
-  return b.tape->Record(
+  return b.Record(
       b.out.cuda() ? "ScaledDotProductFlashAttentionBackward0"
                    : "ScaledDotProductFlashAttentionForCpuBackward0",
-      {q, k, v}, {forward.out}, [&b, qt, kt, vt, forward, causal](std::vector<Grad>& results) {
-        const auto grads =
-            FusedAttentionBackward(b, *results[0].tensor, qt, kt, vt, forward, causal);
+      {q, k, v}, forward.out, [&b, qt, kt, vt, forward, causal](const TensorDesc& gradient) {
+        const auto grads = FusedAttentionBackward(b, gradient, qt, kt, vt, forward, causal);
         return std::vector<Grad>{{grads[0], true}, {grads[1], true}, {grads[2], true}};
-      })[0];
+      });
 }
 
 Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {

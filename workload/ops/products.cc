@@ -7,10 +7,9 @@ namespace reprise {
 namespace {
 
 TensorDesc Turned(Builder& b, const TensorDesc& x) {
-  TensorDesc turned =
-      b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset);
-  b.out.Host("aten::t", {Of(x)}, {Of(turned)});
-  return turned;
+  return b.out.Host(
+      "aten::t", Args(x),
+      b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset));
 }
 
 TensorDesc Reshaped(Builder& b, const char* name, const TensorDesc& x,
@@ -18,16 +17,12 @@ TensorDesc Reshaped(Builder& b, const char* name, const TensorDesc& x,
   if (x.shape == shape) {
     return x;
   }
-  TensorDesc view = b.out.Part(x, 0, shape);
-  b.out.Host(name, {Of(x), OfInts(shape)}, {Of(view)});
-  return view;
+  return b.out.Host(name, Args(x, shape), b.out.Part(x, 0, shape));
 }
 
 // x yᵀ of two matrices, or of one and a view of the other.
 TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
-  TensorDesc result = b.out.New(x.dtype, {x.shape[0], y.shape[1]});
-  b.out.Work("aten::mm", {Of(x), Of(y)}, {Of(result)});
-  return result;
+  return b.out.Work("aten::mm", Args(x, y), b.out.New(x.dtype, {x.shape[0], y.shape[1]}));
 }
 
 // x (rows, k) y (k, n), where x arrives in parts: one product for each, of that part of every
@@ -41,8 +36,8 @@ TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
   const std::int64_t rows = own / static_cast<std::int64_t>(arrival.parts.size());
   TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
   const TensorDesc repeated =
-      b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset);
-  b.out.Host("aten::expand", {Of(y), OfInts({members, k, n}), OfBool(false)}, {Of(repeated)});
+      b.out.Host("aten::expand", Args(y, Ints{members, k, n}, false),
+                 b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset));
   for (std::size_t c = 0; c < arrival.parts.size(); ++c) {
     const std::int64_t first = static_cast<std::int64_t>(c) * rows;
     const TensorDesc in = b.out.Alias(x, {members, rows, k}, {own * k, k, 1}, x.offset + first * k);
@@ -50,10 +45,9 @@ TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
         b.out.Alias(result, {members, rows, n}, {own * n, n, 1}, result.offset + first * n);
     b.out.Wait(arrival.parts[c]);
     if (bias != nullptr) {
-      b.out.Work("aten::baddbmm", {Of(*bias), Of(in), Of(repeated), OfInt(1), OfInt(1), Of(to)},
-                 {Of(to)});
+      b.out.Work("aten::baddbmm", Args(*bias, in, repeated, 1, 1, to), Args(to));
     } else {
-      b.out.Work("aten::bmm", {Of(in), Of(repeated), Of(to)}, {Of(to)});
+      b.out.Work("aten::bmm", Args(in, repeated, to), Args(to));
     }
   }
   return result;
@@ -88,7 +82,7 @@ struct LinearNeeds {
   [[nodiscard]] TensorDesc BiasGradient(const TensorDesc& gradient) const {
     const std::int64_t n = gradient.shape[1];
     const TensorDesc sum = b->out.New(gradient.dtype, {1, n});
-    b->out.Work("aten::sum", {Of(gradient), OfInts({0}), OfBool(true), {}}, {Of(sum)});
+    b->out.Work("aten::sum", Args(gradient, Ints{0}, true, kNoValue), Args(sum));
     return Reshaped(*b, "aten::view", sum, {n});
   }
 };
@@ -169,11 +163,10 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
     product = ProductOfParts(b, rows, turned, bias == nullptr ? nullptr : &bias->value, *x.arrival);
     x.arrival->parts.clear();  // all of it is there
   } else if (bias != nullptr) {
-    b.out.Work("aten::addmm", {Of(bias->value), Of(rows), Of(turned), OfInt(1), OfInt(1)},
-               {Of(product)});
+    b.out.Work("aten::addmm", Args(bias->value, rows, turned, 1, 1), Args(product));
   } else {
     b.out.parent = "aten::matmul";
-    b.out.Work("aten::mm", {Of(rows), Of(turned)}, {Of(product)});
+    b.out.Work("aten::mm", Args(rows, turned), Args(product));
   }
   b.out.facts.copies = 1;
   product = Reshaped(b, "aten::_unsafe_view", product, shape);
@@ -202,15 +195,14 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
   const TensorDesc product = b.out.New(x.tensor.dtype, shape);
   const std::int64_t width = n / parts;
   for (std::int64_t part = 0; part < parts; ++part) {
-    const TensorDesc own = b.out.Part(weight.value, part * width * k, {width, k});
-    b.out.Host("aten::narrow", {Of(weight.value), OfInt(0), OfInt(part * width), OfInt(width)},
-               {Of(own)});
+    const TensorDesc own = b.out.Host("aten::narrow", Args(weight.value, 0, part * width, width),
+                                      b.out.Part(weight.value, part * width * k, {width, k}));
     const TensorDesc turned = Turned(b, own);
     const TensorDesc columns =
         b.out.Alias(product, {rows.shape[0], width}, {n, 1}, product.offset + part * width);
     b.out.facts.copies = weight.copies;
     b.out.parent = "aten::matmul";
-    b.out.Work("aten::mm", {Of(rows), Of(turned), Of(columns)}, {Of(columns)});
+    b.out.Work("aten::mm", Args(rows, turned, columns), Args(columns));
     b.out.facts.copies = 1;
     shape.back() = width;
     each(part, b.out.Alias(product, shape, product.strides, columns.offset));
@@ -228,41 +220,34 @@ Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
   const TensorDesc result = b.out.New(x.tensor.dtype, {batch, x.shape()[1], y.shape()[2]});
   if (scaled) {  // Megatron's: baddbmm into an empty buffer, with beta 0 and alpha 1 / sqrt(d)
     const TensorDesc buffer = b.out.New(x.tensor.dtype, result.shape);
-    b.out.Work("aten::baddbmm",
-               {Of(buffer), Of(x.tensor), Of(y.tensor), OfDouble(0), OfDouble(scale)},
-               {Of(result)});
+    b.out.Work("aten::baddbmm", Args(buffer, x.tensor, y.tensor, 0.0, scale), Args(result));
   } else {
-    b.out.Work("aten::bmm", {Of(x.tensor), Of(y.tensor)}, {Of(result)});
+    b.out.Work("aten::bmm", Args(x.tensor, y.tensor), Args(result));
   }
   const TensorDesc left = x.tensor;
   const TensorDesc right = y.tensor;
-  return b.tape->Record(
-      scaled ? "BaddbmmBackward0" : "BmmBackward0", {x, y}, {result},
-      [&b, left, right, scale](std::vector<Grad>& results) {
-        const TensorDesc gradient = *results[0].tensor;
-        const auto turned = [&b](const TensorDesc& t) {
-          TensorDesc view = b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
-                                        {t.strides[0], t.strides[2], t.strides[1]}, t.offset);
-          b.out.Host("aten::transpose", {Of(t), OfInt(1), OfInt(2)}, {Of(view)});
-          return view;
-        };
-        const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
-          TensorDesc out = b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]});
-          b.out.Work("aten::bmm", {Of(l), Of(r)}, {Of(out)});
-          return out;
-        };
-        const auto scaled_by = [&b, scale](const TensorDesc& t) {
-          if (scale == 0) {
-            return t;
-          }
-          TensorDesc out = b.NewLike(t);
-          b.out.Work("aten::mul", {Of(t), OfDouble(scale)}, {Of(out)});
-          return out;
-        };
-        const TensorDesc right_gradient = scaled_by(product(turned(left), gradient));
-        const TensorDesc left_gradient = scaled_by(product(gradient, turned(right)));
-        return std::vector<Grad>{{left_gradient, true}, {right_gradient, true}};
-      })[0];
+  return b.Record(scaled ? "BaddbmmBackward0" : "BmmBackward0", {x, y}, result,
+                  [&b, left, right, scale](const TensorDesc& gradient) {
+                    const auto turned = [&b](const TensorDesc& t) {
+                      return b.out.Host(
+                          "aten::transpose", Args(t, 1, 2),
+                          b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
+                                      {t.strides[0], t.strides[2], t.strides[1]}, t.offset));
+                    };
+                    const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
+                      return b.out.Work("aten::bmm", Args(l, r),
+                                        b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]}));
+                    };
+                    const auto scaled_by = [&b, scale](const TensorDesc& t) {
+                      if (scale == 0) {
+                        return t;
+                      }
+                      return b.out.Work("aten::mul", Args(t, scale), b.NewLike(t));
+                    };
+                    const TensorDesc right_gradient = scaled_by(product(turned(left), gradient));
+                    const TensorDesc left_gradient = scaled_by(product(gradient, turned(right)));
+                    return std::vector<Grad>{{left_gradient, true}, {right_gradient, true}};
+                  });
 }
 
 }  // namespace reprise

@@ -27,16 +27,14 @@ Var View(Builder& b, const Var& x, const std::vector<std::int64_t>& shape,
   }
   b.Op(parent);
   const TensorDesc result = Viewed(b, x.tensor, shape);
-  b.out.Host("aten::view", {Of(x.tensor), OfInts(shape)}, {Of(result)});
+  b.out.Host("aten::view", Args(x.tensor, shape), Args(result));
   const std::vector<std::int64_t> before = x.shape();
-  Var out =
-      b.tape->Record("ViewBackward0", {x}, {result}, [&b, before](std::vector<Grad>& results) {
-        const TensorDesc gradient = *results[0].tensor;
-        const TensorDesc back = b.out.Part(gradient, 0, before);
-        b.out.parent = "aten::reshape";
-        b.out.Host("aten::view", {Of(gradient), OfInts(before)}, {Of(back)});
-        return std::vector<Grad>{{back, false}};
-      })[0];
+  Var out = b.Record("ViewBackward0", {x}, result, [&b, before](const TensorDesc& gradient) {
+    const TensorDesc back = b.out.Part(gradient, 0, before);
+    b.out.parent = "aten::reshape";
+    b.out.Host("aten::view", Args(gradient, before), Args(back));
+    return std::vector<Grad>{{back, false}};
+  });
   out.regathered = x.regathered;
   return out;
 }
@@ -47,16 +45,14 @@ Var Transpose(Builder& b, const Var& x, std::int64_t first, std::int64_t second)
     std::vector<std::int64_t> strides = t.strides;
     std::swap(shape[static_cast<std::size_t>(first)], shape[static_cast<std::size_t>(second)]);
     std::swap(strides[static_cast<std::size_t>(first)], strides[static_cast<std::size_t>(second)]);
-    TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
-    builder.out.Host("aten::transpose", {Of(t), OfInt(first), OfInt(second)}, {Of(turned)});
-    return turned;
+    return builder.out.Host("aten::transpose", Args(t, first, second),
+                            builder.out.Alias(t, shape, strides, t.offset));
   };
   b.Op();
   const TensorDesc result = turn(b, x.tensor);
-  return b.tape->Record("TransposeBackward0", {x}, {result},
-                        [&b, turn](std::vector<Grad>& results) {
-                          return std::vector<Grad>{{turn(b, *results[0].tensor), false}};
-                        })[0];
+  return b.Record("TransposeBackward0", {x}, result, [&b, turn](const TensorDesc& gradient) {
+    return std::vector<Grad>{{turn(b, gradient), false}};
+  });
 }
 
 Var Permute(Builder& b, const Var& x, const std::vector<std::int64_t>& order) {
@@ -68,9 +64,8 @@ Var Permute(Builder& b, const Var& x, const std::vector<std::int64_t>& order) {
       shape.push_back(t.shape[static_cast<std::size_t>(place)]);
       strides.push_back(t.strides[static_cast<std::size_t>(place)]);
     }
-    TensorDesc turned = builder.out.Alias(t, shape, strides, t.offset);
-    builder.out.Host("aten::permute", {Of(t), OfInts(places)}, {Of(turned)});
-    return turned;
+    return builder.out.Host("aten::permute", Args(t, places),
+                            builder.out.Alias(t, shape, strides, t.offset));
   };
   std::vector<std::int64_t> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -78,10 +73,10 @@ Var Permute(Builder& b, const Var& x, const std::vector<std::int64_t>& order) {
   }
   b.Op();
   const TensorDesc result = permuted(b, x.tensor, order);
-  return b.tape->Record("PermuteBackward0", {x}, {result},
-                        [&b, permuted, back](std::vector<Grad>& results) {
-                          return std::vector<Grad>{{permuted(b, *results[0].tensor, back), false}};
-                        })[0];
+  return b.Record("PermuteBackward0", {x}, result,
+                  [&b, permuted, back](const TensorDesc& gradient) {
+                    return std::vector<Grad>{{permuted(b, gradient, back), false}};
+                  });
 }
 
 Var Slice(Builder& b, const Var& x, std::int64_t dim, std::int64_t start, std::int64_t end) {
@@ -89,20 +84,18 @@ Var Slice(Builder& b, const Var& x, std::int64_t dim, std::int64_t start, std::i
   b.Op();
   std::vector<std::int64_t> shape = x.shape();
   shape[d] = end - start;
-  const TensorDesc result =
-      b.out.Alias(x.tensor, shape, x.tensor.strides, x.tensor.offset + start * x.tensor.strides[d]);
-  b.out.Host("aten::slice", {Of(x.tensor), OfInt(dim), OfInt(start), OfInt(end), OfInt(1)},
-             {Of(result)});
+  const TensorDesc result = b.out.Host("aten::slice", Args(x.tensor, dim, start, end, 1),
+                                       b.out.Alias(x.tensor, shape, x.tensor.strides,
+                                                   x.tensor.offset + start * x.tensor.strides[d]));
   const TensorDesc input = x.tensor;
-  return b.tape->Record(
-      "SliceBackward0", {x}, {result}, [&b, input, shape, d, start](std::vector<Grad>& results) {
+  return b.Record(
+      "SliceBackward0", {x}, result, [&b, input, shape, d, start](const TensorDesc& gradient) {
         b.out.parent = "aten::slice_backward";
-        const TensorDesc whole = b.out.New(input.dtype, input.shape);
-        b.out.Work("aten::zero_", {Of(whole)}, {Of(whole)});
+        const TensorDesc whole = b.Zeros(input.dtype, input.shape);
         const TensorDesc part = b.out.Alias(whole, shape, whole.strides, start * whole.strides[d]);
-        b.out.Work("aten::copy_", {Of(part), Of(*results[0].tensor), OfBool(false)}, {Of(part)});
-        return std::vector<Grad>{{whole, true}};
-      })[0];
+        b.out.InPlace("aten::copy_", part, gradient, false);
+        return Fresh(whole);
+      });
 }
 
 std::vector<Var> Split(Builder& b, const Var& x, const std::vector<std::int64_t>& sizes) {
@@ -117,9 +110,8 @@ std::vector<Var> Split(Builder& b, const Var& x, const std::vector<std::int64_t>
                                 x.tensor.offset + at * x.tensor.strides[last]));
     at += size;
   }
-  b.out.Host("aten::split_with_sizes",
-             {Of(x.tensor), OfInts(sizes), OfInt(static_cast<std::int64_t>(last))},
-             {OfTensors(parts)});
+  b.out.Host("aten::split_with_sizes", Args(x.tensor, sizes, static_cast<std::int64_t>(last)),
+             Args(parts));
   const TensorDesc input = x.tensor;
   return b.tape->Record(
       "SplitWithSizesBackward0", {x}, parts, [&b, input, parts, last](std::vector<Grad>& results) {
@@ -127,15 +119,13 @@ std::vector<Var> Split(Builder& b, const Var& x, const std::vector<std::int64_t>
         std::vector<TensorDesc> gradients;
         for (std::size_t i = 0; i < results.size(); ++i) {
           if (!results[i].tensor) {
-            const TensorDesc zeros = b.out.New(input.dtype, parts[i].shape);
-            b.out.Work("aten::zero_", {Of(zeros)}, {Of(zeros)});
+            const TensorDesc zeros = b.Zeros(input.dtype, parts[i].shape);
             results[i].tensor = zeros;
           }
           gradients.push_back(*results[i].tensor);
         }
-        b.out.Work("aten::cat", {OfTensors(gradients), OfInt(static_cast<std::int64_t>(last))},
-                   {Of(whole)});
-        return std::vector<Grad>{{whole, true}};
+        b.out.Work("aten::cat", Args(gradients, static_cast<std::int64_t>(last)), Args(whole));
+        return Fresh(whole);
       });
 }
 
@@ -144,10 +134,10 @@ Var Contiguous(Builder& b, const Var& x) {
     return x;
   }
   b.Op("aten::clone");
-  const TensorDesc result = b.out.New(x.tensor.dtype, x.shape());
-  b.out.Host("aten::empty_like", {Of(x.tensor), OfInt(15), OfInt(0), {}, {}, OfInt(0)},
-             {Of(result)});
-  b.out.Work("aten::copy_", {Of(result), Of(x.tensor), OfBool(false)}, {Of(result)});
+  const TensorDesc result =
+      b.out.Host("aten::empty_like", Args(x.tensor, 15, 0, kNoValue, kNoValue, 0),
+                 b.out.New(x.tensor.dtype, x.shape()));
+  b.out.InPlace("aten::copy_", result, x.tensor, false);
   return b.tape->Record("CloneBackward0", {x}, {result}, [](std::vector<Grad>& results) {
     return std::vector<Grad>{{results[0].tensor, false}};
   })[0];
@@ -166,23 +156,20 @@ Var Concatenate(Builder& b, const std::vector<Var>& parts, std::int64_t dim) {
     shape[d] += part.shape()[d];
     tensors.push_back(part.tensor);
   }
-  const TensorDesc result = b.out.New(parts[0].tensor.dtype, shape);
-  b.out.Work("aten::cat", {OfTensors(tensors), OfInt(dim)}, {Of(result)});
-  return b.tape->Record(
-      "CatBackward0", parts, {result}, [&b, tensors, d, dim](std::vector<Grad>& results) {
-        const TensorDesc gradient = *results[0].tensor;
-        std::vector<Grad> out;
-        std::int64_t at = 0;
-        for (const TensorDesc& tensor : tensors) {
-          const TensorDesc part = b.out.Alias(gradient, tensor.shape, gradient.strides,
-                                              gradient.offset + at * gradient.strides[d]);
-          b.out.Host("aten::narrow", {Of(gradient), OfInt(dim), OfInt(at), OfInt(tensor.shape[d])},
-                     {Of(part)});
-          at += tensor.shape[d];
-          out.push_back({part, false});
-        }
-        return out;
-      })[0];
+  const TensorDesc result =
+      b.out.Work("aten::cat", Args(tensors, dim), b.out.New(parts[0].tensor.dtype, shape));
+  return b.Record("CatBackward0", parts, result, [&b, tensors, d, dim](const TensorDesc& gradient) {
+    std::vector<Grad> out;
+    std::int64_t at = 0;
+    for (const TensorDesc& tensor : tensors) {
+      const TensorDesc part = b.out.Host("aten::narrow", Args(gradient, dim, at, tensor.shape[d]),
+                                         b.out.Alias(gradient, tensor.shape, gradient.strides,
+                                                     gradient.offset + at * gradient.strides[d]));
+      at += tensor.shape[d];
+      out.push_back({part, false});
+    }
+    return out;
+  });
 }
 
 Var Rotary(Builder& b, const Var& x, const TensorDesc& cosines, const TensorDesc& sines) {
@@ -192,14 +179,12 @@ Var Rotary(Builder& b, const Var& x, const TensorDesc& cosines, const TensorDesc
   const Var first = Slice(b, x, last, 0, features / 2);
   const Var second = Slice(b, x, last, features / 2, features);
   b.Op();
-  const TensorDesc negative = b.out.New(x.tensor.dtype, second.shape());
-  b.out.Work("aten::neg", {Of(second.tensor)}, {Of(negative)});
-  const Var turned =
-      b.tape->Record("NegBackward0", {second}, {negative}, [&b](std::vector<Grad>& results) {
-        const TensorDesc dx = b.out.New(results[0].tensor->dtype, results[0].tensor->shape);
-        b.out.Work("aten::neg", {Of(*results[0].tensor)}, {Of(dx)});
-        return std::vector<Grad>{{dx, true}};
-      })[0];
+  const TensorDesc negative =
+      b.out.Work("aten::neg", Args(second.tensor), b.out.New(x.tensor.dtype, second.shape()));
+  const Var turned = b.Record("NegBackward0", {second}, negative, [&b](const TensorDesc& gradient) {
+    return Fresh(
+        b.out.Work("aten::neg", Args(gradient), b.out.New(gradient.dtype, gradient.shape)));
+  });
   const Var rotated = Concatenate(b, {turned, first}, last);
   const Var straight = Multiply(b, Var(x), Var{.tensor = cosines});
   return Add(b, straight, Multiply(b, rotated, Var{.tensor = sines}));

@@ -33,17 +33,15 @@ void WaitFor(Builder& b, const Hop& hop) {
 
 TensorDesc Binary(Builder& b, const char* name, const TensorDesc& x, const TensorDesc& y) {
   TensorDesc result = b.NewLike(x);
-  ValueList inputs = {Of(x), Of(y)};
+  ValueList inputs = Args(x, y);
   if (name != std::string_view("aten::mul")) {
-    inputs.push_back(OfInt(1));
+    inputs.push_back(ToValue(1));
   }
-  b.out.Work(name, inputs, {Of(result)});
+  b.out.Work(name, inputs, Args(result));
   return result;
 }
 TensorDesc Unary(Builder& b, const char* name, const TensorDesc& x) {
-  TensorDesc result = b.NewLike(x);
-  b.out.Work(name, {Of(x)}, {Of(result)});
-  return result;
+  return b.out.Work(name, Args(x), b.NewLike(x));
 }
 
 // Adds the attention to another part: both are weighted by the sums of their exponentials.
@@ -52,13 +50,13 @@ void Merge(Builder& b, AttentionResult& sum, const AttentionResult& part) {
   std::vector<std::int64_t> shape = sum.lse.shape;
   shape.push_back(1);
   const TensorDesc share = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", part.lse, sum.lse));
-  const TensorDesc wide = b.out.Part(share, 0, shape);
-  b.out.Host("aten::unsqueeze", {Of(share), OfInt(-1)}, {Of(wide)});
+  const TensorDesc wide =
+      b.out.Host("aten::unsqueeze", Args(share, -1), b.out.Part(share, 0, shape));
   const TensorDesc difference = Binary(b, "aten::sub", sum.out, part.out);
   const TensorDesc step = Binary(b, "aten::mul", difference, wide);
-  b.out.Work("aten::sub_", {Of(sum.out), Of(step), OfInt(1)}, {Of(sum.out)});
+  b.out.InPlace("aten::sub_", sum.out, step, 1);
   const TensorDesc rest = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", sum.lse, part.lse));
-  b.out.Work("aten::sub_", {Of(sum.lse), Of(Unary(b, "aten::log", rest)), OfInt(1)}, {Of(sum.lse)});
+  b.out.InPlace("aten::sub_", sum.lse, Unary(b, "aten::log", rest), 1);
 }
 
 struct RingPart {
@@ -67,16 +65,14 @@ struct RingPart {
 RingPart PartsOf(Builder& b, const TensorDesc& pair, const std::vector<std::int64_t>& shape) {
   const std::int64_t count = ElementCount(shape);
   RingPart part{b.out.Part(pair, 0, shape), b.out.Part(pair, count, shape)};
-  b.out.Host("aten::unbind", {Of(pair), OfInt(0)}, {OfTensors({part.k, part.v})});
+  b.out.Host("aten::unbind", Args(pair, 0), Args(Tensors{part.k, part.v}));
   return part;
 }
 
 TensorDesc Paired(Builder& b, const TensorDesc& k, const TensorDesc& v) {
   std::vector<std::int64_t> shape = k.shape;
   shape.insert(shape.begin(), 2);
-  TensorDesc pair = b.out.New(k.dtype, shape);
-  b.out.Work("aten::stack", {OfTensors({k, v}), OfInt(0)}, {Of(pair)});
-  return pair;
+  return b.out.Work("aten::stack", Args(Tensors{k, v}, 0), b.out.New(k.dtype, shape));
 }
 
 std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const TensorDesc& q,
@@ -95,14 +91,14 @@ std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const Ten
     const auto d =
         FusedAttentionBackward(b, gradient, q, part.k, part.v, forward, causal && i == 0);
     if (dq) {
-      b.out.Work("aten::add_", {Of(*dq), Of(d[0]), OfInt(1)}, {Of(*dq)});
+      b.out.InPlace("aten::add_", *dq, d[0], 1);
     } else {
       dq = d[0];
     }
     TensorDesc sum = Paired(b, d[1], d[2]);
     if (gradients) {
       WaitFor(b, *gradients);
-      b.out.Work("aten::add_", {Of(sum), Of(gradients->received), OfInt(1)}, {Of(sum)});
+      b.out.InPlace("aten::add_", sum, gradients->received, 1);
     }
     gradients = PassOn(b, sum);
     if (next) {
@@ -164,10 +160,10 @@ Var RingAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool cau
     }
   }
   const TensorDesc qt = q.tensor;
-  return b.tape->Record("RingAttentionBackward", {q, k, v}, {sum->out},
-                        [&b, qt, own, shape, sum = *sum, causal](std::vector<Grad>& results) {
-                          return RingBackward(b, *results[0].tensor, qt, own, shape, sum, causal);
-                        })[0];
+  return b.Record("RingAttentionBackward", {q, k, v}, sum->out,
+                  [&b, qt, own, shape, sum = *sum, causal](const TensorDesc& gradient) {
+                    return RingBackward(b, gradient, qt, own, shape, sum, causal);
+                  });
 }
 
 }  // namespace reprise

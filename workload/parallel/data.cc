@@ -20,8 +20,8 @@ void FillBucket(Builder& b, Unit& unit, const Bucket& bucket) {
   for (Parameter& parameter : unit.parameters()) {
     if (parameter.expert == bucket.expert && parameter.has_gradient) {
       b.out.parent = "torch::distributed::reducer::mul_out";
-      b.out.Work("aten::mul", {Of(parameter.fresh), OfDouble(share), Of(parameter.gradient)},
-                 {Of(parameter.gradient)});
+      b.out.Work("aten::mul", Args(parameter.fresh, share, parameter.gradient),
+                 Args(parameter.gradient));
     }
   }
 }
@@ -31,8 +31,7 @@ void Reduce(Builder& b, Bucket& bucket, bool overlapped) {
   const std::string group = ParameterStore::ReplicaGroup(bucket.expert);
   const std::string outer = b.out.parent;
   if (bucket.values.IsDefined()) {  // the sums are in the buffer; their mean is wanted
-    b.out.Work("aten::mul_", {Of(bucket.gradients), OfDouble(1 / static_cast<double>(replicas))},
-               {Of(bucket.gradients)});
+    b.out.InPlace("aten::mul_", bucket.gradients, 1 / static_cast<double>(replicas));
   }
   if (b.layout().distributed_optimizer) {
     const TensorDesc part = b.out.Part(bucket.gradients, 0, {bucket.elements / replicas});

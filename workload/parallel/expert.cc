@@ -23,19 +23,16 @@ Var IndexRows(Builder& b, const Var& x, const TensorDesc& index) {
   b.Op();
   std::vector<std::int64_t> shape = x.shape();
   shape[0] = index.shape[0];
-  const TensorDesc result = b.out.New(x.tensor.dtype, shape);
-  b.out.Work("aten::index", {Of(x.tensor), OfTensors({index})}, {Of(result)});
+  const TensorDesc result =
+      b.out.Work("aten::index", Args(x.tensor, Tensors{index}), b.out.New(x.tensor.dtype, shape));
   const DType dtype = x.tensor.dtype;
   const std::vector<std::int64_t> before = x.shape();
-  return b.tape->Record(
-      "IndexBackward0", {x}, {result}, [&b, index, dtype, before](std::vector<Grad>& results) {
-        const TensorDesc dx = b.out.New(dtype, before);
-        b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
-        b.out.Work("aten::_index_put_impl_",
-                   {Of(dx), OfTensors({index}), Of(*results[0].tensor), OfBool(true), OfBool(true)},
-                   {Of(dx)});
-        return std::vector<Grad>{{dx, true}};
-      })[0];
+  return b.Record(
+      "IndexBackward0", {x}, result, [&b, index, dtype, before](const TensorDesc& gradient) {
+        const TensorDesc dx = b.Zeros(dtype, before);
+        b.out.InPlace("aten::_index_put_impl_", dx, Tensors{index}, gradient, true, true);
+        return Fresh(dx);
+      });
 }
 
 // The largest top_k of each row; the gradient goes to where they were.
@@ -43,36 +40,30 @@ Var TopK(Builder& b, const Var& x, std::int64_t k, TensorDesc& indices) {
   b.Op();
   const TensorDesc values = b.out.New(x.tensor.dtype, {x.shape()[0], k});
   indices = b.out.New(DType::kInt64, {x.shape()[0], k});
-  b.out.Work("aten::topk", {Of(x.tensor), OfInt(k), OfInt(-1), OfBool(true), OfBool(true)},
-             {Of(values), Of(indices)});
+  b.out.Work("aten::topk", Args(x.tensor, k, -1, true, true), Args(values, indices));
   const TensorDesc input = x.tensor;
-  return b.tape->Record(
-      "TopkBackward0", {x}, {values}, [&b, input, indices](std::vector<Grad>& results) {
-        b.out.parent = "aten::value_selecting_reduction_backward";
-        const TensorDesc dx = b.NewLike(input);
-        b.out.Work("aten::zero_", {Of(dx)}, {Of(dx)});
-        b.out.Work("aten::scatter_", {Of(dx), OfInt(-1), Of(indices), Of(*results[0].tensor)},
-                   {Of(dx)});
-        return std::vector<Grad>{{dx, true}};
-      })[0];
+  return b.Record("TopkBackward0", {x}, values, [&b, input, indices](const TensorDesc& gradient) {
+    b.out.parent = "aten::value_selecting_reduction_backward";
+    const TensorDesc dx = b.Zeros(input.dtype, input.shape);
+    b.out.InPlace("aten::scatter_", dx, -1, indices, gradient);
+    return Fresh(dx);
+  });
 }
 
 Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
   b.Op();
   std::vector<std::int64_t> shape = x.shape();
   shape.erase(shape.begin() + dim);
-  const TensorDesc result = b.out.New(x.tensor.dtype, shape);
-  b.out.Work("aten::sum", {Of(x.tensor), OfInts({dim}), OfBool(false), {}}, {Of(result)});
+  const TensorDesc result = b.out.Work("aten::sum", Args(x.tensor, Ints{dim}, false, kNoValue),
+                                       b.out.New(x.tensor.dtype, shape));
   const std::vector<std::int64_t> before = x.shape();
-  return b.tape->Record(
-      "SumBackward1", {x}, {result}, [&b, before, dim](std::vector<Grad>& results) {
-        const TensorDesc gradient = *results[0].tensor;
-        std::vector<std::int64_t> strides = gradient.strides;
-        strides.insert(strides.begin() + dim, 0);
-        const TensorDesc spread = b.out.Alias(gradient, before, strides, gradient.offset);
-        b.out.Host("aten::expand", {Of(gradient), OfInts(before), OfBool(false)}, {Of(spread)});
-        return std::vector<Grad>{{spread, false}};
-      })[0];
+  return b.Record("SumBackward1", {x}, result, [&b, before, dim](const TensorDesc& gradient) {
+    std::vector<std::int64_t> strides = gradient.strides;
+    strides.insert(strides.begin() + dim, 0);
+    const TensorDesc spread = b.out.Host("aten::expand", Args(gradient, before, false),
+                                         b.out.Alias(gradient, before, strides, gradient.offset));
+    return std::vector<Grad>{{spread, false}};
+  });
 }
 
 Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent,
@@ -90,19 +81,19 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
   };
   b.Op("AllToAll");
   const TensorDesc result = exchange(x.tensor, sent, received);
-  return b.tape->Record(
-      "AllToAllBackward", {x}, {result}, [exchange, sent, received](std::vector<Grad>& results) {
-        return std::vector<Grad>{{exchange(*results[0].tensor, received, sent), true}};
-      })[0];
+  return b.Record("AllToAllBackward", {x}, result,
+                  [exchange, sent, received](const TensorDesc& gradient) {
+                    return std::vector<Grad>{{exchange(gradient, received, sent), true}};
+                  });
 }
 
 TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
   b.Op();
   TensorDesc result = b.out.New(DType::kInt64, keys.shape);
   if (stable) {
-    b.out.Work("aten::argsort", {Of(keys), OfBool(true), OfInt(-1), OfBool(false)}, {Of(result)});
+    b.out.Work("aten::argsort", Args(keys, true, -1, false), Args(result));
   } else {
-    b.out.Work("aten::argsort", {Of(keys), OfInt(-1), OfBool(false)}, {Of(result)});
+    b.out.Work("aten::argsort", Args(keys, -1, false), Args(result));
   }
   return result;
 }
@@ -114,9 +105,9 @@ void ExchangeCounts(Builder& b, const TensorDesc& counts) {
   const std::int64_t sizes = counts.shape[0];
   const auto sum = [&b](const TensorDesc& of, std::int64_t rows) {
     const TensorDesc view = b.out.Part(of, 0, {rows, of.elements / rows});
-    b.out.Host("aten::view", {Of(of), OfInts({rows, -1})}, {Of(view)});
-    const TensorDesc result = b.out.New(DType::kInt64, {rows});
-    b.out.Work("aten::sum", {Of(view), OfInts({1}), OfBool(false), {}}, {Of(result)});
+    b.out.Host("aten::view", Args(of, Ints{rows, -1}), Args(view));
+    const TensorDesc result = b.out.Work("aten::sum", Args(view, Ints{1}, false, kNoValue),
+                                         b.out.New(DType::kInt64, {rows}));
     b.out.ReadItem(result);  // the host needs the sizes
   };
   if (how == "all_to_all") {
@@ -169,12 +160,12 @@ TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows
                          std::int64_t local, std::int64_t ranks) {
   b.Op();
   const TensorDesc numbers = b.out.New(DType::kInt64, {local});
-  b.out.Work("aten::arange", {OfInt(local), {}, {}, OfText(numbers.device), OfBool(false)},
-             {Of(numbers)});
-  const TensorDesc repeated = b.out.New(DType::kInt64, {local * ranks});
-  b.out.Work("aten::repeat", {Of(numbers), OfInts({ranks})}, {Of(repeated)});
-  const TensorDesc owners = b.out.New(DType::kInt64, {rows});
-  b.out.Work("aten::repeat_interleave", {Of(repeated), Of(counts), {}, {}}, {Of(owners)});
+  b.out.Work("aten::arange", Args(local, kNoValue, kNoValue, numbers.device, false), Args(numbers));
+  const TensorDesc repeated = b.out.Work("aten::repeat", Args(numbers, Ints{ranks}),
+                                         b.out.New(DType::kInt64, {local * ranks}));
+  const TensorDesc owners =
+      b.out.Work("aten::repeat_interleave", Args(repeated, counts, kNoValue, kNoValue),
+                 b.out.New(DType::kInt64, {rows}));
   return Argsort(b, owners, true);
 }
 
@@ -212,11 +203,11 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   const Var scores = Softmax(b, Linear(b, x, router, nullptr));
   TensorDesc chosen;
   const Var gates = TopK(b, scores, k, chosen);
-  const TensorDesc flat = b.out.Part(chosen, 0, {tokens * k});
-  b.out.Host("aten::view", {Of(chosen), OfInts({tokens * k})}, {Of(flat)});
+  const TensorDesc flat =
+      b.out.Host("aten::view", Args(chosen, Ints{tokens * k}), b.out.Part(chosen, 0, {tokens * k}));
   const TensorDesc order = Argsort(b, flat, true);
-  const TensorDesc per_expert = b.out.New(DType::kInt64, {model.experts});
-  b.out.Work("aten::bincount", {Of(flat), {}, OfInt(model.experts)}, {Of(per_expert)});
+  const TensorDesc per_expert = b.out.Work("aten::bincount", Args(flat, kNoValue, model.experts),
+                                           b.out.New(DType::kInt64, {model.experts}));
   // Padded to capacity, the sizes are known.
   const bool known = model.capacity_factor && !model.drop_tokens;
   if (ranks > 1 && !known) {
@@ -226,11 +217,9 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   TensorDesc kept = order;
   if (rows != order.shape[0]) {  // dropped, or padded
     kept = b.out.New(DType::kInt64, {rows});
-    b.out.Work("aten::constant_pad_nd", {Of(order), OfInts({0, rows - order.shape[0]}), OfInt(0)},
-               {Of(kept)});
+    b.out.Work("aten::constant_pad_nd", Args(order, Ints{0, rows - order.shape[0]}, 0), Args(kept));
   }
-  const TensorDesc token_of = b.NewLike(kept);
-  b.out.Work("aten::floor_divide", {Of(kept), OfInt(k)}, {Of(token_of)});
+  const TensorDesc token_of = b.out.Work("aten::floor_divide", Args(kept, k), b.NewLike(kept));
   Var sorted = IndexRows(b, x, token_of);
   if (ranks > 1) {
     sorted = ExchangeRows(b, sorted, sent, received);
@@ -239,8 +228,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   TensorDesc by_expert;
   if (ranks > 1 && local > 1) {
     const TensorDesc sizes = b.out.New(DType::kInt64, {local * ranks});
-    b.out.Work("aten::repeat", {Of(b.out.Part(per_expert, 0, {local})), OfInts({ranks})},
-               {Of(sizes)});
+    b.out.Work("aten::repeat", Args(b.out.Part(per_expert, 0, {local}), Ints{ranks}), Args(sizes));
     by_expert = OrderByExpert(b, sizes, held, local, ranks);
     sorted = IndexRows(b, sorted, by_expert);
   }
@@ -265,9 +253,9 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   }
   TensorDesc back = Argsort(b, kept, false);
   if (rows != tokens * k) {  // what was dropped comes back as it can; what was added goes
-    const TensorDesc places = b.out.New(DType::kInt64, {tokens * k});
-    b.out.Work("aten::constant_pad_nd", {Of(back), OfInts({0, tokens * k - rows}), OfInt(0)},
-               {Of(places)});
+    const TensorDesc places =
+        b.out.Work("aten::constant_pad_nd", Args(back, Ints{0, tokens * k - rows}, 0),
+                   b.out.New(DType::kInt64, {tokens * k}));
     back = places;
   }
   out = IndexRows(b, out, back);

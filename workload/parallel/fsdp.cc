@@ -36,9 +36,8 @@ void StartGather(Builder& b, Unit& unit, ShardedUnit& part) {
     flat.push_back(b.out.Part(value, 0, {value.elements}));
   }
   b.out.Work("fsdp::all_gather_copy_in",
-             {OfTensors(flat), Of(part.whole), OfInts(SizesOf(part.values)),
-              OfInt(part.shard_elements), OfInt(0)},
-             {Of(own), Of(part.whole)});
+             Args(flat, part.whole, SizesOf(part.values), part.shard_elements, 0),
+             Args(own, part.whole));
   if (shards > 1) {
     part.gathering = b.AllGather(ParameterStore::ReplicaGroup(part.expert), own, part.whole,
                                  b.workload.overlap.param, part.expert ? "fsdp experts" : "fsdp");
@@ -56,7 +55,7 @@ void FinishGather(Builder& b, Unit& unit, ShardedUnit& part) {
   b.out.Wait(std::exchange(part.gathering, {}));
   b.out.parent = Called("all_gather_copy_out", unit);
   const TensorDesc rows = b.out.Part(part.whole, 0, {shards, part.shard_elements});
-  b.out.Host("aten::view", {Of(part.whole), OfInts(rows.shape)}, {Of(rows)});
+  b.out.Host("aten::view", Args(part.whole, rows.shape), Args(rows));
   std::vector<TensorDesc> parts;
   for (std::size_t i = 0; i < part.parameters.size(); ++i) {
     const TensorDesc flat =
@@ -64,8 +63,7 @@ void FinishGather(Builder& b, Unit& unit, ShardedUnit& part) {
     parts.push_back(flat);
     part.parameters[i]->value = b.out.Part(flat, 0, part.parameters[i]->shape);
   }
-  b.out.Work("fsdp::split_with_sizes_copy",
-             {Of(rows), OfInts(SizesOf(part.values)), OfInt(1), OfTensors(parts)}, {});
+  b.out.Work("fsdp::split_with_sizes_copy", Args(rows, SizesOf(part.values), 1, parts));
   part.issued = false;
   part.gathered = true;
 }
@@ -76,9 +74,9 @@ void AddReduced(Builder& b, ShardedUnit& part) {
   for (TensorDesc& gradient : part.gradients) {
     const TensorDesc piece = b.out.Part(part.reduced, at, gradient.shape);
     if (part.has_gradient) {
-      b.out.Work("aten::add_", {Of(gradient), Of(piece), OfInt(1)}, {Of(gradient)});
+      b.out.InPlace("aten::add_", gradient, piece, 1);
     } else {
-      b.out.Work("aten::copy_", {Of(gradient), Of(piece), OfBool(false)}, {Of(gradient)});
+      b.out.InPlace("aten::copy_", gradient, piece, false);
     }
     at += gradient.elements;
   }
@@ -149,15 +147,14 @@ class FullySharded final : public Parallelism {
     std::vector<TensorDesc> gradients;
     for (Parameter* parameter : part.parameters) {
       if (!parameter->has_gradient) {  // an expert without tokens
-        parameter->fresh = b.out.New(b.dtype(), parameter->shape);
-        b.out.Work("aten::zero_", {Of(parameter->fresh)}, {Of(parameter->fresh)});
+        parameter->fresh = b.Zeros(b.dtype(), parameter->shape);
       }
       gradients.push_back(parameter->fresh);
       parameter->has_gradient = false;
     }
     const TensorDesc flat = b.out.New(dtype, {shards, part.shard_elements});
     b.out.Work(dtype == b.dtype() ? "fsdp::chunk_cat" : "fsdp::chunk_cat_mixed_dtype",
-               {OfTensors(gradients), OfInt(0), OfInt(shards), Of(flat)}, {});
+               Args(gradients, 0, shards, flat));
     const TensorDesc whole = b.out.Part(flat, 0, {flat.elements});
     if (shards == 1) {
       part.reduced = whole;

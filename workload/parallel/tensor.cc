@@ -85,19 +85,16 @@ struct VocabularyMask {
 VocabularyMask MaskIds(Builder& b, const TensorDesc& ids, std::int64_t rows) {
   const std::int64_t first = 0;  // every rank of the class has its own range of the same size
   const auto compare = [&](const char* name, std::int64_t bound) {
-    TensorDesc result = b.out.New(DType::kBool, ids.shape);
-    b.out.Work(name, {Of(ids), OfInt(bound)}, {Of(result)});
-    return result;
+    return b.out.Work(name, Args(ids, bound), b.out.New(DType::kBool, ids.shape));
   };
   const TensorDesc below = compare("aten::lt", first);
   const TensorDesc above = compare("aten::ge", first + rows);
   VocabularyMask out;
   out.mask = b.out.New(DType::kBool, ids.shape);
-  b.out.Work("aten::bitwise_or", {Of(below), Of(above)}, {Of(out.mask)});
-  const TensorDesc shifted = b.NewLike(ids);
-  b.out.Work("aten::sub", {Of(ids), OfInt(first), OfInt(1)}, {Of(shifted)});
+  b.out.Work("aten::bitwise_or", Args(below, above), Args(out.mask));
+  const TensorDesc shifted = b.out.Work("aten::sub", Args(ids, first, 1), b.NewLike(ids));
   out.ids = b.NewLike(ids);
-  b.out.Work("aten::masked_fill", {Of(shifted), Of(out.mask), OfInt(0)}, {Of(out.ids)});
+  b.out.Work("aten::masked_fill", Args(shifted, out.mask, 0), Args(out.ids));
   return out;
 }
 
@@ -137,8 +134,8 @@ class TensorParallel final : public Parallelism {
       return;
     }
     b.Op("finalize_model_grads");
-    const TensorDesc flat = b.out.New(gradients[0].dtype, {elements});
-    b.out.Work("aten::cat", {OfTensors(gradients), OfInt(0)}, {Of(flat)});
+    const TensorDesc flat =
+        b.out.Work("aten::cat", Args(gradients, 0), b.out.New(gradients[0].dtype, {elements}));
     b.out.Wait(b.AllReduce(kGroup, flat));
     std::vector<TensorDesc> parts;
     std::int64_t at = 0;
@@ -146,8 +143,7 @@ class TensorParallel final : public Parallelism {
       parts.push_back(b.out.Part(flat, at, gradient.shape));
       at += gradient.elements;
     }
-    b.out.Work("aten::_foreach_copy_", {OfTensors(gradients), OfTensors(parts), OfBool(false)},
-               {OfTensors(gradients)});
+    b.out.InPlace("aten::_foreach_copy_", gradients, parts, false);
   }
 };
 
@@ -162,29 +158,26 @@ Var EnterTensorParallel(Builder& b, const Var& x, bool linear) {
   const bool overlapped = b.workload.overlap.tp;
   b.Op("EnterTP");
   if (!b.layout().sequence_parallel) {
-    const TensorDesc same = b.out.Part(x.tensor, 0, x.shape());
-    b.out.Host("aten::view_as", {Of(x.tensor), Of(x.tensor)}, {Of(same)});
-    return b.tape->Record("EnterTPBackward", {x}, {same},
-                          [&b, overlapped](std::vector<Grad>& results) {
-                            const TensorDesc gradient = *results[0].tensor;
-                            const Issued issued = b.AllReduce(kGroup, gradient, overlapped);
-                            b.RunDeferred();
-                            b.out.Wait(issued);
-                            return std::vector<Grad>{{gradient, true}};
-                          })[0];
+    const TensorDesc same =
+        b.out.Host("aten::view_as", Args(x.tensor, x.tensor), b.out.Part(x.tensor, 0, x.shape()));
+    return b.Record("EnterTPBackward", {x}, same, [&b, overlapped](const TensorDesc& gradient) {
+      const Issued issued = b.AllReduce(kGroup, gradient, overlapped);
+      b.RunDeferred();
+      b.out.Wait(issued);
+      return Fresh(gradient);
+    });
   }
   const Arriving whole = linear && overlapped ? GatherInParts(b, x.tensor)
                                               : Arriving{GatherSequence(b, x.tensor), nullptr};
   const TensorDesc part = x.tensor;
   auto regathered = std::make_shared<Regathered>(
       b.out, [&b, part, overlapped] { return StartGather(b, part, overlapped); });
-  Var out = b.tape->Record("EnterTPBackward", {x}, {whole.tensor},
-                           [&b, regathered, overlapped](std::vector<Grad>& results) {
-                             const TensorDesc part =
-                                 ScatterSequence(b, *results[0].tensor, overlapped);
-                             regathered->Release();
-                             return std::vector<Grad>{{part, true}};
-                           })[0];
+  Var out = b.Record("EnterTPBackward", {x}, whole.tensor,
+                     [&b, regathered, overlapped](const TensorDesc& gradient) {
+                       const TensorDesc part = ScatterSequence(b, gradient, overlapped);
+                       regathered->Release();
+                       return Fresh(part);
+                     });
   out.regathered = std::move(regathered);
   out.arrival = whole.arrival;
   return out;
@@ -202,9 +195,9 @@ Var LeaveTensorParallel(Builder& b, const Var& x) {
     })[0];
   }
   const TensorDesc part = ScatterSequence(b, x.tensor, false);
-  return b.tape->Record("LeaveTPBackward", {x}, {part}, [&b](std::vector<Grad>& results) {
-    return std::vector<Grad>{{GatherSequence(b, *results[0].tensor), true}};
-  })[0];
+  return b.Record("LeaveTPBackward", {x}, part, [&b](const TensorDesc& gradient) {
+    return std::vector<Grad>{{GatherSequence(b, gradient), true}};
+  });
 }
 
 Var LinearAndLeave(Builder& b, const Var& x, Parameter& weight) {
@@ -228,10 +221,10 @@ Var LinearAndLeave(Builder& b, const Var& x, Parameter& weight) {
   for (const Issued one : issued) {
     b.out.Wait(one);
   }
-  return b.tape->Record("LeaveTPBackward", {product}, {part}, [&b](std::vector<Grad>& results) {
-    const Arriving whole = GatherInParts(b, *results[0].tensor);
+  return b.Record("LeaveTPBackward", {product}, part, [&b](const TensorDesc& gradient) {
+    const Arriving whole = GatherInParts(b, gradient);
     return std::vector<Grad>{{whole.tensor, true, whole.arrival}};
-  })[0];
+  });
 }
 
 Var VocabParallelEmbedding(Builder& b, Parameter& weight, const TensorDesc& ids) {
@@ -241,7 +234,7 @@ Var VocabParallelEmbedding(Builder& b, Parameter& weight, const TensorDesc& ids)
   std::vector<std::int64_t> shape = ids.shape;
   shape.push_back(1);
   const TensorDesc mask = b.out.Part(masked.mask, 0, shape);
-  b.out.Host("aten::unsqueeze", {Of(masked.mask), OfInt(-1)}, {Of(mask)});
+  b.out.Host("aten::unsqueeze", Args(masked.mask, -1), Args(mask));
   return MaskedFill(b, rows, mask);
 }
 
@@ -252,43 +245,41 @@ Var VocabParallelCrossEntropy(Builder& b, const Var& logits, const TensorDesc& l
   b.Op("VocabParallelCrossEntropy");
   const auto row_numbers = [&] { return b.out.New(DType::kFloat32, {n, 1}); };
   const TensorDesc largest = row_numbers();
-  b.out.Work("aten::amax", {Of(scores.tensor), OfInts({-1}), OfBool(true)}, {Of(largest)});
+  b.out.Work("aten::amax", Args(scores.tensor, Ints{-1}, true), Args(largest));
   b.out.Wait(b.AllReduce(kGroup, largest, false, {}, ReduceOp::kMax));
-  b.out.Work("aten::sub_", {Of(scores.tensor), Of(largest), OfInt(1)}, {Of(scores.tensor)});
+  b.out.InPlace("aten::sub_", scores.tensor, largest, 1);
   const VocabularyMask masked = MaskIds(b, labels, part);
-  const TensorDesc index = b.out.Part(masked.ids, 0, {n, 1});
-  b.out.Host("aten::unsqueeze", {Of(masked.ids), OfInt(-1)}, {Of(index)});
+  const TensorDesc index =
+      b.out.Host("aten::unsqueeze", Args(masked.ids, -1), b.out.Part(masked.ids, 0, {n, 1}));
   const TensorDesc picked = row_numbers();
-  b.out.Work("aten::gather", {Of(scores.tensor), OfInt(1), Of(index), OfBool(false)}, {Of(picked)});
+  b.out.Work("aten::gather", Args(scores.tensor, 1, index, false), Args(picked));
   const TensorDesc mask = b.out.Part(masked.mask, 0, {n, 1});
-  b.out.Host("aten::unsqueeze", {Of(masked.mask), OfInt(-1)}, {Of(mask)});
+  b.out.Host("aten::unsqueeze", Args(masked.mask, -1), Args(mask));
   const TensorDesc predicted = row_numbers();
-  b.out.Work("aten::masked_fill", {Of(picked), Of(mask), OfDouble(0)}, {Of(predicted)});
+  b.out.Work("aten::masked_fill", Args(picked, mask, 0.0), Args(predicted));
   b.out.Wait(b.AllReduce(kGroup, predicted));
   const TensorDesc softmax = scores.tensor;  // in place from here on
-  b.out.Work("aten::exp_", {Of(softmax)}, {Of(softmax)});
+  b.out.InPlace("aten::exp_", softmax);
   const TensorDesc sum = row_numbers();
-  b.out.Work("aten::sum", {Of(softmax), OfInts({-1}), OfBool(true), {}}, {Of(sum)});
+  b.out.Work("aten::sum", Args(softmax, Ints{-1}, true, kNoValue), Args(sum));
   b.out.Wait(b.AllReduce(kGroup, sum));
   const TensorDesc log = row_numbers();
-  b.out.Work("aten::log", {Of(sum)}, {Of(log)});
+  b.out.Work("aten::log", Args(sum), Args(log));
   const TensorDesc losses = row_numbers();
-  b.out.Work("aten::sub", {Of(log), Of(predicted), OfInt(1)}, {Of(losses)});
-  b.out.Work("aten::div_", {Of(softmax), Of(sum)}, {Of(softmax)});
-  const TensorDesc loss = b.out.New(DType::kFloat32, {});
-  b.out.Work("aten::mean", {Of(losses), {}}, {Of(loss)});
-  return b.tape->Record(
-      "VocabParallelCrossEntropyBackward", {scores}, {loss},
-      [&b, softmax, index, mask, n](std::vector<Grad>& results) {
-        const TensorDesc numbers = b.out.New(DType::kFloat32, {n, 1});
-        b.out.Work("aten::copy_", {Of(numbers), Of(mask), OfBool(false)}, {Of(numbers)});
-        const TensorDesc update = b.out.New(DType::kFloat32, {n, 1});
-        b.out.Work("aten::sub", {Of(numbers), OfInt(1), OfInt(1)}, {Of(update)});
-        b.out.Work("aten::scatter_add_", {Of(softmax), OfInt(1), Of(index), Of(update)},
-                   {Of(softmax)});
-        b.out.Work("aten::mul_", {Of(softmax), Of(*results[0].tensor)}, {Of(softmax)});
-        return std::vector<Grad>{{softmax, true}};
-      })[0];
+  b.out.Work("aten::sub", Args(log, predicted, 1), Args(losses));
+  b.out.InPlace("aten::div_", softmax, sum);
+  const TensorDesc loss =
+      b.out.Work("aten::mean", Args(losses, kNoValue), b.out.New(DType::kFloat32, {}));
+  return b.Record("VocabParallelCrossEntropyBackward", {scores}, loss,
+                  [&b, softmax, index, mask, n](const TensorDesc& gradient) {
+                    const TensorDesc numbers = b.out.New(DType::kFloat32, {n, 1});
+                    b.out.InPlace("aten::copy_", numbers, mask, false);
+                    const TensorDesc update = b.out.Work("aten::sub", Args(numbers, 1, 1),
+                                                         b.out.New(DType::kFloat32, {n, 1}));
+                    b.out.InPlace("aten::scatter_add_", softmax, 1, index, update);
+                    b.out.InPlace("aten::mul_", softmax, gradient);
+                    return Fresh(softmax);
+                  });
 }
 
 }  // namespace reprise
