@@ -91,7 +91,6 @@ void ParameterStore::MakeBuckets() {
       bucket.units.push_back(i);
       for (Parameter& parameter : unit.parameters()) {
         if (parameter.expert == expert) {
-          parameter.bucket = buckets_.size() - 1;
           bucket.parameters.push_back(&parameter);
           bucket.elements += parameter.elements();
         }
@@ -201,9 +200,8 @@ void ParameterStore::MakeItems() {
   for (Bucket& bucket : buckets_) {
     if (workload_.layout.distributed_optimizer) {
       const std::int64_t shard = bucket.elements / Replicas(workload_.layout, bucket.expert);
-      bucket.value_shard = out_.Part(bucket.values, 0, {shard});
-      bucket.gradient_shard = out_.Part(bucket.gradients, 0, {shard});
-      add(bucket.value_shard, bucket.gradient_shard);
+      const TensorDesc value = out_.Part(bucket.values, 0, {shard});
+      add(value, out_.Part(bucket.gradients, 0, {shard}));
       continue;
     }
     for (Parameter* parameter : bucket.parameters) {

@@ -25,13 +25,14 @@ class Unit {
   std::int64_t layer = 0;  // number in the model
   std::size_t index = 0;   // among the rank's units
 
+  // Its address stays.
+  Parameter* NewParameter(std::vector<std::int64_t> shape) {
+    return &parameters_.emplace_back(Parameter{.shape = std::move(shape)});
+  }
+
  protected:
   explicit Unit(std::string name, bool is_layer = false)
       : name_(std::move(name)), is_layer_(is_layer) {}
-  Parameter* NewParameter(std::string name, std::vector<std::int64_t> shape, bool matrix = false) {
-    parameters_.push_back({.name = std::move(name), .shape = std::move(shape), .matrix = matrix});
-    return &parameters_.back();
-  }
 
  private:
   std::string name_;
@@ -44,10 +45,9 @@ struct Bucket {
   std::vector<Parameter*> parameters;
   std::vector<std::size_t> units;
   bool expert = false;
-  std::int64_t elements = 0;               // a multiple of the shards
-  TensorDesc values, gradients;            // of all, one after the other; undefined: apart
-  TensorDesc value_shard, gradient_shard;  // this rank's part: distributed optimizer
-  std::size_t units_left = 0;              // whose gradients are still to come
+  std::int64_t elements = 0;     // a multiple of the shards
+  TensorDesc values, gradients;  // of all, one after the other; undefined: apart
+  std::size_t units_left = 0;    // whose gradients are still to come
   bool reduced = false;
   Issued reduction, gathering;
 };

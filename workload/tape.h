@@ -16,12 +16,10 @@ namespace reprise {
 
 // A trainable tensor of one rank: its shard.
 struct Parameter {
-  std::string name;
   std::vector<std::int64_t> shape;
   bool expert = false;      // reduced among the replicas of its experts only
   bool tp_sum = false;      // every tensor-parallel rank holds all of it and computes part of its
                             // gradient
-  bool matrix = false;      // part of a matrix product
   bool tied = false;        // embedding that is also the head
   std::int64_t parts = 1;   // of the whole parameter, one on each tensor-parallel rank
   std::int64_t copies = 1;  // ranks that compute the same product with it
@@ -32,7 +30,12 @@ struct Parameter {
   TensorDesc gradient;        // where gradients are summed; undefined: where they come
   TensorDesc fresh;           // the gradient as it came, where it is not summed
   bool has_gradient = false;  // of this step
-  std::size_t bucket = 0;
+};
+
+// Of a linear layer, a norm or a convolution.
+struct WeightAndBias {
+  Parameter* weight = nullptr;
+  Parameter* bias = nullptr;  // null: none
 };
 
 // A tensor that is gathered again for the backward pass in place of being kept.

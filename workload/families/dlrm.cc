@@ -21,9 +21,7 @@ std::int64_t FirstTable(const Workload& w, std::int64_t rank) {
   return first;
 }
 
-struct Perceptron {
-  std::vector<Parameter*> weights, biases;
-};
+using Perceptron = std::vector<WeightAndBias>;
 
 class Recommender final : public Unit {
  public:
@@ -31,18 +29,17 @@ class Recommender final : public Unit {
     const ModelShape& m = w.model;
     const std::int64_t first = FirstTable(w, rank_);
     for (std::int64_t i = 0; i < TablesOf(w, rank_); ++i) {
-      tables_.push_back(NewParameter(fmt::format("tables.{}", first + i),
-                                     {m.tables[static_cast<std::size_t>(first + i)], m.hidden}));
+      tables_.push_back(NewParameter({m.tables[static_cast<std::size_t>(first + i)], m.hidden}));
       tables_.back()->expert = true;
     }
-    bottom_ = Layers("bottom", m.dense_features, m.bottom_mlp);
+    bottom_ = Layers(m.dense_features, m.bottom_mlp);
     const auto features = static_cast<std::int64_t>(m.tables.size()) + 1;
-    top_ = Layers("top", m.hidden + features * (features - 1) / 2, m.top_mlp);
+    top_ = Layers(m.hidden + features * (features - 1) / 2, m.top_mlp);
   }
   [[nodiscard]] Var Forward(Builder& b, const Var& /*none*/) override {
     const ModelShape& m = b.model();
     const std::int64_t batch = b.workload.micro_batch;
-    const TensorDesc dense = CopyToDevice(b, "dense", b.dtype(), {batch, m.dense_features});
+    const TensorDesc dense = CopyToDevice(b, b.dtype(), {batch, m.dense_features});
     const Var pooled = Exchange(b, Lookups(b));
     Var x{.tensor = dense};
     x = Through(b, x, bottom_, true);
@@ -53,37 +50,38 @@ class Recommender final : public Unit {
     const Var pairs = Pairs(b, products, features);
     x = Through(b, Concatenate(b, {x, pairs}, 1), top_, false);
     const Var logits = View(b, x, {batch});
-    const TensorDesc labels = CopyToDevice(b, "labels", b.dtype(), {batch});
+    const TensorDesc labels = CopyToDevice(b, b.dtype(), {batch});
     return BinaryCrossEntropy(b, Sigmoid(b, logits), labels);
   }
 
  private:
-  Perceptron Layers(const char* name, std::int64_t in, const std::vector<std::int64_t>& widths) {
+  Perceptron Layers(std::int64_t in, const std::vector<std::int64_t>& widths) {
     Perceptron layers;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      layers.weights.push_back(
-          NewParameter(fmt::format("{}.{}.weight", name, i), {widths[i], in}, true));
-      layers.biases.push_back(NewParameter(fmt::format("{}.{}.bias", name, i), {widths[i]}));
-      in = widths[i];
+    for (const std::int64_t width : widths) {
+      Parameter* const weight = NewParameter({width, in});
+      layers.push_back({weight, NewParameter({width})});
+      in = width;
     }
     return layers;
   }
+
   static Var Through(Builder& b, Var x, const Perceptron& layers, bool last_too) {
-    for (std::size_t i = 0; i < layers.weights.size(); ++i) {
-      x = Linear(b, x, *layers.weights[i], layers.biases[i]);
-      if (last_too || i + 1 < layers.weights.size()) {
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      x = Linear(b, x, *layers[i].weight, layers[i].bias);
+      if (last_too || i + 1 < layers.size()) {
         x = Relu(b, x);
       }
     }
     return x;
   }
+
   // This rank's tables for the samples of all ranks: (samples, tables · width); none: no tables.
   [[nodiscard]] std::vector<Var> Lookups(Builder& b) {
     const std::int64_t samples = b.workload.micro_batch * b.layout().dp;
     std::vector<Var> sums;
     for (Parameter* table : tables_) {
-      const TensorDesc ids = CopyToDevice(b, "ids", DType::kInt64, {samples * b.model().lookups});
-      const TensorDesc offsets = CopyToDevice(b, "offsets", DType::kInt64, {samples});
+      const TensorDesc ids = CopyToDevice(b, DType::kInt64, {samples * b.model().lookups});
+      const TensorDesc offsets = CopyToDevice(b, DType::kInt64, {samples});
       sums.push_back(EmbeddingBag(b, *table, ids, offsets));
     }
     return sums;

@@ -20,9 +20,19 @@ std::vector<std::int64_t> ActivationShape(const Workload& w, std::int64_t sequen
                              : std::vector{sequence, w.micro_batch, width};
 }
 
-Var Norm(Builder& b, const Var& x, const NormWeights& weights) {
-  return weights.bias == nullptr ? RmsNorm(b, x, *weights.weight)
-                                 : LayerNorm(b, x, *weights.weight, *weights.bias);
+WeightAndBias NewNorm(Unit& unit, const Workload& w) {
+  WeightAndBias norm{unit.NewParameter({w.model.hidden})};
+  norm.weight->tp_sum = w.layout.sequence_parallel;
+  if (!w.model.rms_norm) {
+    norm.bias = unit.NewParameter({w.model.hidden});
+    norm.bias->tp_sum = w.layout.sequence_parallel;
+  }
+  return norm;
+}
+
+Var Norm(Builder& b, const Var& x, const WeightAndBias& norm) {
+  return norm.bias == nullptr ? RmsNorm(b, x, *norm.weight)
+                              : LayerNorm(b, x, *norm.weight, *norm.bias);
 }
 
 TransformerLayer::TransformerLayer(const Workload& w, std::int64_t number)
@@ -30,73 +40,44 @@ TransformerLayer::TransformerLayer(const Workload& w, std::int64_t number)
   layer = number;
   const ModelShape& m = w.model;
   const std::int64_t t = w.layout.tp;
-  const std::int64_t hidden = m.hidden;
   const std::int64_t queries = m.heads * m.head_size / t;
   const std::int64_t keys = m.kv_heads * m.head_size / t;
-  const bool partial = t > 1 && w.layout.sequence_parallel;
-  const auto norm = [&](const char* name) {
-    NormWeights weights;
-    weights.weight = NewParameter(fmt::format("{}.weight", name), {hidden});
-    weights.weight->tp_sum = partial;
-    if (!m.rms_norm) {
-      weights.bias = NewParameter(fmt::format("{}.bias", name), {hidden});
-      weights.bias->tp_sum = partial;
+  // Divided by columns, or by rows: then each rank adds the whole bias.
+  const auto linear = [&](std::int64_t rows, std::int64_t columns, bool by_rows = false) {
+    WeightAndBias made{NewParameter({rows, columns})};
+    made.weight->parts = t;
+    if (m.bias) {
+      made.bias = NewParameter({rows});
+      made.bias->parts = by_rows ? 1 : t;
+      made.bias->tp_sum = by_rows && w.layout.sequence_parallel;
     }
-    return weights;
+    return made;
   };
-  const auto bias = [&](const char* name, std::int64_t size, bool whole = false) -> Parameter* {
-    if (!m.bias) {
-      return nullptr;
-    }
-    Parameter* parameter = NewParameter(name, {size});
-    parameter->tp_sum = whole && partial;
-    return parameter;
-  };
-  norm1_ = norm("norm1");
+  norm1_ = NewNorm(*this, w);
   if (m.fused_qkv) {
-    qkv_ = NewParameter("attention.qkv.weight", {queries + 2 * keys, hidden}, true);
-    qkv_bias_ = bias("attention.qkv.bias", queries + 2 * keys);
+    qkv_ = linear(queries + 2 * keys, m.hidden);
   } else {
-    q_ = NewParameter("attention.q.weight", {queries, hidden}, true);
-    q_bias_ = bias("attention.q.bias", queries);
-    k_ = NewParameter("attention.k.weight", {keys, hidden}, true);
-    k_bias_ = bias("attention.k.bias", keys);
-    v_ = NewParameter("attention.v.weight", {keys, hidden}, true);
-    v_bias_ = bias("attention.v.bias", keys);
+    q_ = linear(queries, m.hidden);
+    k_ = linear(keys, m.hidden);
+    v_ = linear(keys, m.hidden);
   }
-  for (Parameter* one : {qkv_, qkv_bias_, q_, q_bias_, k_, k_bias_, v_, v_bias_}) {
-    if (one != nullptr) {
-      one->parts = t;
-    }
-  }
-  out_ = NewParameter("attention.out.weight", {hidden, queries}, true);
-  out_->parts = t;
-  out_bias_ = bias("attention.out.bias", hidden, true);
-  norm2_ = norm("norm2");
+  out_ = linear(m.hidden, queries, true);
+  norm2_ = NewNorm(*this, w);
   if (m.experts > 0) {
-    router_ = NewParameter("router.weight", {m.experts, hidden}, true);
+    router_ = NewParameter({m.experts, m.hidden});
     router_->tp_sum = t > 1;
     router_->copies = t;
   }
   const std::int64_t experts = m.experts > 0 ? m.experts / w.layout.ep : 1;
   for (std::int64_t i = 0; i < experts; ++i) {
-    const bool expert = m.experts > 0;
-    ExpertWeights weights;
-    weights.up = NewParameter(fmt::format("ffn.{}.up.weight", i),
-                              {m.ffn / t * (m.gated_ffn ? 2 : 1), hidden}, true);
-    weights.up_bias = bias("ffn.up.bias", m.ffn / t * (m.gated_ffn ? 2 : 1));
-    weights.down = NewParameter(fmt::format("ffn.{}.down.weight", i), {hidden, m.ffn / t}, true);
-    weights.down_bias = bias("ffn.down.bias", hidden, !expert);
-    weights.up->parts = weights.down->parts = t;
-    if (weights.up_bias != nullptr) {
-      weights.up_bias->parts = t;
-    }
-    for (Parameter* one : {weights.up, weights.up_bias, weights.down, weights.down_bias}) {
-      if (one != nullptr) {
-        one->expert = expert && w.layout.ep > 1;
+    const ExpertWeights& made = ffn_.emplace_back(ExpertWeights{
+        linear(m.ffn / t * (m.gated_ffn ? 2 : 1), m.hidden), linear(m.hidden, m.ffn / t, true)});
+    for (Parameter* one : {made.up.weight, made.up.bias, made.down.weight, made.down.bias}) {
+      if (one != nullptr && m.experts > 0) {
+        one->expert = w.layout.ep > 1;
+        one->tp_sum = false;
       }
     }
-    ffn_.push_back(weights);
   }
 }
 
@@ -128,9 +109,9 @@ Var TransformerLayer::Attention(Builder& b, const Var& x) {
   const std::int64_t size = m.head_size;
   const Var n = EnterTensorParallel(b, Norm(b, x, norm1_), true);
   std::vector<Var> qkv;
-  if (qkv_ != nullptr) {
+  if (m.fused_qkv) {
     const std::int64_t keys = m.kv_heads / t * size;
-    qkv = Split(b, Linear(b, n, *qkv_, qkv_bias_, true), {m.heads / t * size, keys, keys});
+    qkv = Split(b, Linear(b, n, *qkv_.weight, qkv_.bias, true), {m.heads / t * size, keys, keys});
   }
   const auto heads_first = [&](Var y, std::int64_t heads, bool turned) {
     std::vector<std::int64_t> shape = y.shape();
@@ -146,19 +127,19 @@ Var TransformerLayer::Attention(Builder& b, const Var& x) {
     }
     return m.batch_first ? Transpose(b, y, 1, 2) : Permute(b, y, {1, 2, 0, 3});
   };
-  const auto project = [&](std::size_t i, Parameter* weight, Parameter* bias) {
-    return qkv_ != nullptr ? qkv[i] : Linear(b, n, *weight, bias, true);
+  const auto project = [&](std::size_t i, const WeightAndBias& own) {
+    return m.fused_qkv ? qkv[i] : Linear(b, n, *own.weight, own.bias, true);
   };
-  const Var q = heads_first(project(0, q_, q_bias_), m.heads / t, true);
-  const Var k = heads_first(project(1, k_, k_bias_), m.kv_heads / t, true);
-  const Var v = heads_first(project(2, v_, v_bias_), m.kv_heads / t, false);
+  const Var q = heads_first(project(0, q_), m.heads / t, true);
+  const Var k = heads_first(project(1, k_), m.kv_heads / t, true);
+  const Var v = heads_first(project(2, v_), m.kv_heads / t, false);
   Var out = CoreAttention(b, q, k, v);
   out = m.batch_first ? Transpose(b, out, 1, 2) : Permute(b, out, {2, 0, 1, 3});
   out = Contiguous(b, out);
   std::vector<std::int64_t> shape(out.shape().begin(), out.shape().end() - 2);
   shape.push_back(m.heads / t * size);
   out = View(b, out, shape, "aten::reshape");
-  return t == 1 ? Linear(b, out, *out_, out_bias_) : LinearAndLeave(b, out, *out_);
+  return t == 1 ? Linear(b, out, *out_.weight, out_.bias) : LinearAndLeave(b, out, *out_.weight);
 }
 
 Var TransformerLayer::FeedForwardBlock(Builder& b, const Var& x) {
@@ -171,40 +152,44 @@ Var TransformerLayer::FeedForwardBlock(Builder& b, const Var& x) {
   }
   const ExpertWeights& weights = ffn_[0];
   const Var up = UpAndActivation(b, n, weights);
-  return t == 1 ? Linear(b, up, *weights.down, weights.down_bias)
-                : LinearAndLeave(b, up, *weights.down);
+  return t == 1 ? Linear(b, up, *weights.down.weight, weights.down.bias)
+                : LinearAndLeave(b, up, *weights.down.weight);
 }
 
 Var TransformerLayer::Forward(Builder& b, const Var& x) {
   const bool apart = b.layout().tp > 1;
-  const Var middle = Branch(b, x, Attention(b, x), apart ? out_bias_ : nullptr);
+  const Var middle = Branch(b, x, Attention(b, x), apart ? out_.bias : nullptr);
   return Branch(b, middle, FeedForwardBlock(b, middle),
-                apart && router_ == nullptr ? ffn_[0].down_bias : nullptr);
+                apart && router_ == nullptr ? ffn_[0].down.bias : nullptr);
 }
 
-TensorDesc CopyToDevice(Builder& b, const char* what, DType dtype,
-                        std::vector<std::int64_t> shape) {
+TensorDesc CopyToDevice(Builder& b, DType dtype, std::vector<std::int64_t> shape) {
   TensorDesc tensor = b.out.New(dtype, shape, StorageUse::kInput);
   if (b.out.cuda()) {
     b.Op("aten::to");
     const TensorDesc source = b.out.NewOnHost(dtype, std::move(shape));
     b.out.InPlace("aten::copy_", tensor, source, true);
   }
-  (void)what;
   return tensor;
 }
 
-TokenEmbedding::TokenEmbedding(const Workload& w) : Unit("embedding") {
-  const ModelShape& m = w.model;
-  const bool divided = w.layout.vocab_parallel && w.layout.tp > 1;
-  const bool partial = w.layout.tp > 1 && w.layout.sequence_parallel;
-  tokens_ = NewParameter("embedding.weight", {divided ? m.vocab / w.layout.tp : m.vocab, m.hidden});
-  tokens_->tp_sum = partial && !divided;
-  tokens_->parts = divided ? w.layout.tp : 1;
-  tokens_->tied = m.tied_embeddings && w.layout.pp > 1;
-  if (!m.rotary) {
-    positions_ = NewParameter("positions.weight", {m.sequence, m.hidden});
-    positions_->tp_sum = partial;
+namespace {
+// The matrix of embedding or head: divided by words among tensor-parallel ranks, or whole.
+Parameter* NewVocabulary(Unit& unit, const Workload& w) {
+  const std::int64_t parts = w.layout.vocab_parallel ? w.layout.tp : 1;
+  Parameter* const words = unit.NewParameter({w.model.vocab / parts, w.model.hidden});
+  words->tp_sum = w.layout.sequence_parallel && parts == 1;
+  words->parts = parts;
+  return words;
+}
+}  // namespace
+
+TokenEmbedding::TokenEmbedding(const Workload& w)
+    : Unit("embedding"), tokens_(NewVocabulary(*this, w)) {
+  tokens_->tied = w.model.tied_embeddings && w.layout.pp > 1;
+  if (!w.model.rotary) {
+    positions_ = NewParameter({w.model.sequence, w.model.hidden});
+    positions_->tp_sum = w.layout.sequence_parallel;
   }
 }
 
@@ -214,7 +199,7 @@ Var TokenEmbedding::Forward(Builder& b, const Var& /*none*/) {
   const std::int64_t outer = OuterSequence(w);
   std::vector<std::int64_t> shape = ActivationShape(w, divided ? InnerSequence(w) : outer, 0);
   shape.pop_back();
-  const TensorDesc ids = CopyToDevice(b, "tokens", DType::kInt64, shape);
+  const TensorDesc ids = CopyToDevice(b, DType::kInt64, shape);
   Var x = divided ? LeaveTensorParallel(b, VocabParallelEmbedding(b, *tokens_, ids))
                   : Embedding(b, *tokens_, ids);
   if (positions_ != nullptr) {
@@ -231,25 +216,14 @@ Var TokenEmbedding::Forward(Builder& b, const Var& /*none*/) {
   return Dropout(b, x, w.model.dropout);
 }
 
-LanguageHead::LanguageHead(const Workload& w, Parameter* shared) : Unit("head") {
-  const ModelShape& m = w.model;
-  const bool partial = w.layout.tp > 1 && w.layout.sequence_parallel;
-  norm_.weight = NewParameter("norm.weight", {m.hidden});
-  norm_.weight->tp_sum = partial;
-  if (!m.rms_norm) {
-    norm_.bias = NewParameter("norm.bias", {m.hidden});
-    norm_.bias->tp_sum = partial;
-  }
-  weight_ = shared;
+LanguageHead::LanguageHead(const Workload& w, Parameter* shared)
+    : Unit("head"), norm_(NewNorm(*this, w)), weight_(shared) {
   if (shared == nullptr) {
-    const bool divided = w.layout.vocab_parallel && w.layout.tp > 1;
-    weight_ =
-        NewParameter("head.weight", {divided ? m.vocab / w.layout.tp : m.vocab, m.hidden}, true);
-    weight_->tp_sum = partial && !divided;
-    weight_->parts = divided ? w.layout.tp : 1;
-    weight_->tied = m.tied_embeddings;
+    weight_ = NewVocabulary(*this, w);
+    weight_->tied = w.model.tied_embeddings;
   }
-  weight_->copies = weight_->shape[0] == m.vocab && !partial ? w.layout.tp : 1;
+  const bool whole = weight_->shape[0] == w.model.vocab;
+  weight_->copies = whole && !w.layout.sequence_parallel ? w.layout.tp : 1;
 }
 
 Var LanguageHead::Forward(Builder& b, const Var& x) {
@@ -262,7 +236,7 @@ Var LanguageHead::Forward(Builder& b, const Var& x) {
   const Var logits = Linear(b, n, *weight_, nullptr, true);
   const std::int64_t rows = n.tensor.elements / w.model.hidden;
   const Var flat = View(b, logits, {rows, weight_->shape[0]}, "aten::flatten");
-  const TensorDesc labels = CopyToDevice(b, "labels", DType::kInt64, {rows});
+  const TensorDesc labels = CopyToDevice(b, DType::kInt64, {rows});
   const Var loss =
       divided ? VocabParallelCrossEntropy(b, flat, labels) : CrossEntropy(b, flat, labels);
   return ShareOfLoss(b, loss);
@@ -276,25 +250,6 @@ Var ShareOfLoss(Builder& b, const Var& loss) {
   return b.Record("DivBackward0", {loss}, share, [&b, count](const TensorDesc& gradient) {
     return Fresh(b.out.Work("aten::div", Args(gradient, count), b.out.New(DType::kFloat32, {})));
   });
-}
-
-std::vector<std::unique_ptr<Unit>> LanguageUnits(const Workload& w, const ModelPart& part) {
-  std::vector<std::unique_ptr<Unit>> units;
-  Parameter* shared = nullptr;
-  if (part.first && !w.layers_only) {
-    auto embedding = std::make_unique<TokenEmbedding>(w);
-    if (w.model.tied_embeddings && w.layout.pp == 1) {
-      shared = embedding->tokens();
-    }
-    units.push_back(std::move(embedding));
-  }
-  for (std::int64_t i = 0; i < part.layers; ++i) {
-    units.push_back(std::make_unique<TransformerLayer>(w, part.first_layer + i));
-  }
-  if (part.last && !w.layers_only) {
-    units.push_back(std::make_unique<LanguageHead>(w, shared));
-  }
-  return units;
 }
 
 }  // namespace reprise

@@ -16,12 +16,9 @@ namespace reprise {
 [[nodiscard]] std::vector<std::int64_t> ActivationShape(const Workload& workload,
                                                         std::int64_t sequence, std::int64_t width);
 
-// A norm of the family's kind.
-struct NormWeights {
-  Parameter* weight = nullptr;
-  Parameter* bias = nullptr;  // null: RMS norm
-};
-[[nodiscard]] Var Norm(Builder& b, const Var& x, const NormWeights& weights);
+// A norm of the family's kind; without a bias: RMS norm.
+[[nodiscard]] WeightAndBias NewNorm(Unit& unit, const Workload& workload);
+[[nodiscard]] Var Norm(Builder& b, const Var& x, const WeightAndBias& norm);
 
 class TransformerLayer : public Unit {
  public:
@@ -34,12 +31,9 @@ class TransformerLayer : public Unit {
   [[nodiscard]] Var FeedForwardBlock(Builder& b, const Var& x);
   [[nodiscard]] Var Branch(Builder& b, const Var& x, const Var& branch, Parameter* bias);
 
-  NormWeights norm1_, norm2_;
-  Parameter* qkv_ = nullptr;  // or these three
-  Parameter* qkv_bias_ = nullptr;
-  Parameter *q_ = nullptr, *q_bias_ = nullptr, *k_ = nullptr, *k_bias_ = nullptr, *v_ = nullptr,
-            *v_bias_ = nullptr;
-  Parameter *out_ = nullptr, *out_bias_ = nullptr;
+  WeightAndBias norm1_, norm2_;
+  WeightAndBias qkv_, q_, k_, v_;  // fused, or apart
+  WeightAndBias out_;
   Parameter* router_ = nullptr;
   std::vector<ExpertWeights> ffn_;  // one, or this rank's experts
 };
@@ -52,7 +46,7 @@ class TokenEmbedding final : public Unit {
   [[nodiscard]] Parameter* tokens() { return tokens_; }
 
  private:
-  Parameter* tokens_ = nullptr;
+  Parameter* tokens_;
   Parameter* positions_ = nullptr;
 };
 
@@ -63,32 +57,15 @@ class LanguageHead final : public Unit {
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override;
 
  private:
-  NormWeights norm_;
+  WeightAndBias norm_;
   Parameter* weight_;
 };
 
 void CompleteTransformer(ModelShape& model);
 [[nodiscard]] Status CheckTransformer(const Workload& workload);
-// Embedding, layers and head of a language model.
-[[nodiscard]] std::vector<std::unique_ptr<Unit>> LanguageUnits(const Workload& workload,
-                                                               const ModelPart& part);
 // The loss of a micro-batch as a share of the step's.
 [[nodiscard]] Var ShareOfLoss(Builder& b, const Var& loss);
 // Copies a micro-batch's integers or images to the device.
-[[nodiscard]] TensorDesc CopyToDevice(Builder& b, const char* what, DType dtype,
-                                      std::vector<std::int64_t> shape);
-
-// Families of language models: they differ in norms, biases, positions and feed-forward.
-class LanguageFamily : public ModelFamily {
- public:
-  void Complete(Workload& workload) const override;
-  [[nodiscard]] Status Check(const Workload& workload) const override;
-  [[nodiscard]] std::vector<std::unique_ptr<Unit>> Units(const Workload& workload,
-                                                         const ModelPart& part,
-                                                         const Place& place) const override;
-  [[nodiscard]] std::vector<std::int64_t> HiddenShape(const Workload& workload) const override;
-  // Ring neighbours stand at other positions; uneven experts get other numbers of tokens.
-  [[nodiscard]] std::int64_t Variant(const Workload& workload, const Place& place) const override;
-};
+[[nodiscard]] TensorDesc CopyToDevice(Builder& b, DType dtype, std::vector<std::int64_t> shape);
 
 }  // namespace reprise

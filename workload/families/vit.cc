@@ -13,17 +13,16 @@ class PatchEmbedding final : public Unit {
  public:
   explicit PatchEmbedding(const Workload& w) : Unit("embedding") {
     const ModelShape& m = w.model;
-    weight_ = NewParameter("patches.weight", {m.hidden, m.channels, m.patch, m.patch}, true);
+    weight_ = NewParameter({m.hidden, m.channels, m.patch, m.patch});
     weight_->copies = w.layout.tp;
-    bias_ = NewParameter("patches.bias", {m.hidden});
-    token_ = NewParameter("class_token", {1, 1, m.hidden});
-    positions_ = NewParameter("positions", {1, m.sequence, m.hidden});
+    bias_ = NewParameter({m.hidden});
+    token_ = NewParameter({1, 1, m.hidden});
+    positions_ = NewParameter({1, m.sequence, m.hidden});
   }
   [[nodiscard]] Var Forward(Builder& b, const Var& /*none*/) override {
     const ModelShape& m = b.model();
     const std::int64_t batch = b.workload.micro_batch;
-    const TensorDesc images =
-        CopyToDevice(b, "images", b.dtype(), {batch, m.channels, m.image, m.image});
+    const TensorDesc images = CopyToDevice(b, b.dtype(), {batch, m.channels, m.image, m.image});
     const Var patches = PatchConvolution(b, images, *weight_, *bias_);
     const Var rows =
         Transpose(b, View(b, patches, {batch, m.hidden, m.sequence - 1}, "aten::flatten"), 1, 2);
@@ -55,11 +54,11 @@ class ClassHead final : public Unit {
  public:
   explicit ClassHead(const Workload& w) : Unit("head") {
     const ModelShape& m = w.model;
-    norm_.weight = NewParameter("norm.weight", {m.hidden});
-    norm_.bias = NewParameter("norm.bias", {m.hidden});
-    weight_ = NewParameter("head.weight", {m.classes, m.hidden}, true);
+    norm_.weight = NewParameter({m.hidden});
+    norm_.bias = NewParameter({m.hidden});
+    weight_ = NewParameter({m.classes, m.hidden});
     weight_->copies = w.layout.tp;
-    bias_ = NewParameter("head.bias", {m.classes});
+    bias_ = NewParameter({m.classes});
   }
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
     const ModelShape& m = b.model();
@@ -67,12 +66,12 @@ class ClassHead final : public Unit {
     const Var first = Slice(b, Norm(b, x, norm_), 1, 0, 1);
     const Var token = View(b, Contiguous(b, first), {batch, m.hidden});
     const Var logits = Linear(b, token, *weight_, bias_);
-    const TensorDesc labels = CopyToDevice(b, "labels", DType::kInt64, {batch});
+    const TensorDesc labels = CopyToDevice(b, DType::kInt64, {batch});
     return ShareOfLoss(b, CrossEntropy(b, logits, labels));
   }
 
  private:
-  NormWeights norm_;
+  WeightAndBias norm_;
   Parameter *weight_, *bias_;
 };
 

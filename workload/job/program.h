@@ -24,7 +24,6 @@ class Program {
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
   [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
-  [[nodiscard]] const std::vector<Unit*>& units() const { return store_->units(); }
 
  private:
   struct InFlight {

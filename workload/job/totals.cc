@@ -82,7 +82,6 @@ void Totals::Use(const TensorDesc& tensor, const NodeFacts& facts, std::int64_t 
 
 void Totals::Add(const Node& node, const NodeFacts& facts) {
   const std::int64_t number = nodes++;
-  edges += static_cast<std::int64_t>(node.deps.size());
   const auto use = [&](const TensorDesc& tensor) { Use(tensor, facts, number); };
   // Views take no memory and read none.
   if (node.kind != OpKind::kMetadata) {

@@ -44,7 +44,7 @@ class Totals {
   explicit Totals(const Emitter& emitter) : emitter_(emitter) {}
   void Add(const Node& node, const NodeFacts& facts);
 
-  std::int64_t nodes = 0, edges = 0;
+  std::int64_t nodes = 0;
   // Of the forward and backward pass without what is computed again, by the number of ranks that
   // compute the same.
   std::map<std::int64_t, std::int64_t> model_flops;

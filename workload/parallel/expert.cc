@@ -174,7 +174,7 @@ TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows
 std::unique_ptr<Parallelism> MakeExpertParallel() { return std::make_unique<ExpertParallel>(); }
 
 Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights) {
-  Var up = Linear(b, x, *weights.up, weights.up_bias, true);
+  Var up = Linear(b, x, *weights.up.weight, weights.up.bias, true);
   if (b.model().gated_ffn) {
     const std::int64_t half = up.shape().back() / 2;
     const std::vector<Var> halves = Split(b, up, {half, half});
@@ -240,7 +240,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
       const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
       const ExpertWeights& weights = experts[static_cast<std::size_t>(expert)];
       results.push_back(
-          Linear(b, UpAndActivation(b, part, weights), *weights.down, weights.down_bias));
+          Linear(b, UpAndActivation(b, part, weights), *weights.down.weight, weights.down.bias));
     }
     at += mine;
   }

@@ -9,10 +9,7 @@ namespace reprise {
 
 // One expert's matrices: up (or gate and up in one), down.
 struct ExpertWeights {
-  Parameter* up = nullptr;
-  Parameter* up_bias = nullptr;
-  Parameter* down = nullptr;
-  Parameter* down_bias = nullptr;
+  WeightAndBias up, down;
 };
 
 // x (tokens, hidden) through the experts that `router` chooses, weighted: (tokens, hidden).
