@@ -2,9 +2,9 @@
 
 namespace reprise {
 
-const std::vector<std::unique_ptr<ModelFamily>>& BuiltinFamilies() {
-  static const std::vector<std::unique_ptr<ModelFamily>> builtin = [] {
-    std::vector<std::unique_ptr<ModelFamily>> all;
+const KindRegistry<ModelFamily>& BuiltinFamilies() {
+  static const KindRegistry<ModelFamily> builtin = [] {
+    KindRegistry<ModelFamily> all;
 #define FAMILY(name) all.push_back(Make##name());
 #include "workload/families.def"
 #undef FAMILY
@@ -13,13 +13,6 @@ const std::vector<std::unique_ptr<ModelFamily>>& BuiltinFamilies() {
   return builtin;
 }
 
-const ModelFamily* FindFamily(std::string_view name) {
-  for (const auto& family : BuiltinFamilies()) {
-    if (family->name() == name) {
-      return family.get();
-    }
-  }
-  return nullptr;
-}
+const ModelFamily* FindFamily(std::string_view name) { return FindByName(BuiltinFamilies(), name); }
 
 }  // namespace reprise

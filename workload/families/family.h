@@ -8,6 +8,7 @@
 
 #include "core/result.h"
 #include "workload/parameters.h"
+#include "workload/registry.h"
 
 namespace reprise {
 
@@ -37,7 +38,7 @@ class ModelFamily {
   [[nodiscard]] virtual std::int64_t Variant(const Workload&, const Place&) const { return 0; }
 };
 
-[[nodiscard]] const std::vector<std::unique_ptr<ModelFamily>>& BuiltinFamilies();
+[[nodiscard]] const KindRegistry<ModelFamily>& BuiltinFamilies();
 // Null: none of that name.
 [[nodiscard]] const ModelFamily* FindFamily(std::string_view name);
 #define FAMILY(name) [[nodiscard]] std::unique_ptr<ModelFamily> Make##name();

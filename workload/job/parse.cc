@@ -1,14 +1,12 @@
 #include "workload/job/parse.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
 #include "core/name_hint.h"
-#include "core/nearest.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "workload/families/family.h"
@@ -43,16 +41,8 @@ std::string FamilyOf(const WorkloadJson& model) {
 Status ReadModel(const WorkloadJson& json, Workload& w) {
   ModelShape& m = w.model;
   m.family = FamilyOf(json);
-  const ModelFamily* family = FindFamily(m.family);
-  if (family == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& known : BuiltinFamilies()) {
-      names.emplace_back(known->name());
-    }
-    return BadInput(fmt::format("no model family is called \"{}\"{}; there are {}", m.family,
-                                DidYouMean(m.family, names), fmt::join(names, ", ")));
-  }
-  family->SetDefaults(m);
+  REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", m.family));
+  FindFamily(m.family)->SetDefaults(m);
   double capacity = 0;
   const WorkloadField capacity_field = Real("capacity_factor", capacity, 1e-6, 1e6);
   return ReadFields(

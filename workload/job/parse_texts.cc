@@ -1,6 +1,5 @@
 // What a text stands for, of descriptions and of options alike.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,14 +22,7 @@ Status SetSchedule(const std::string& text, Workload& w) {
           "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
     }
   }
-  if (FindSchedule(name) == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& known : BuiltinSchedules()) {
-      names.emplace_back(known->name());
-    }
-    return BadInput(fmt::format("no schedule is called \"{}\"{}; there are {}", name,
-                                DidYouMean(name, names), fmt::join(names, ", ")));
-  }
+  REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", name));
   w.schedule = name;
   w.virtual_stages = chunks;
   return {};

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/counted.h"
-#include "core/nearest.h"
 #include "workload/families/family.h"
 #include "workload/job/generate.h"
 #include "workload/job/nearest_layout.h"
@@ -183,32 +182,16 @@ std::vector<std::int64_t> Workload::LayersOfChunks() const {
 }
 
 Status CheckRules(const Workload& w) {
-  const ModelFamily* family = FindFamily(w.model.family);
-  if (family == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& known : BuiltinFamilies()) {
-      names.emplace_back(known->name());
-    }
-    return BadInput(fmt::format("no model family is called \"{}\"{}", w.model.family,
-                                DidYouMean(w.model.family, names)));
-  }
-  const PipelineSchedule* schedule = FindSchedule(w.schedule);
-  if (schedule == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& known : BuiltinSchedules()) {
-      names.emplace_back(known->name());
-    }
-    return BadInput(
-        fmt::format("no schedule is called \"{}\"{}", w.schedule, DidYouMean(w.schedule, names)));
-  }
+  REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", w.model.family));
+  REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", w.schedule));
   REPRISE_TRY(CheckSizes(w));
   REPRISE_TRY(CheckOverflow(w));
-  REPRISE_TRY(family->Check(w));
+  REPRISE_TRY(FindFamily(w.model.family)->Check(w));
   for (const auto& parallelism : BuiltinParallelisms()) {
     REPRISE_TRY(parallelism->Check(w));
   }
   REPRISE_TRY(CheckStages(w));
-  REPRISE_TRY(schedule->Check(w));
+  REPRISE_TRY(FindSchedule(w.schedule)->Check(w));
   if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",
                                 Counted(w.micro_batches(), "micro-batch"),

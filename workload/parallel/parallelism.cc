@@ -5,9 +5,9 @@
 
 namespace reprise {
 
-const std::vector<std::unique_ptr<Parallelism>>& BuiltinParallelisms() {
-  static const std::vector<std::unique_ptr<Parallelism>> builtin = [] {
-    std::vector<std::unique_ptr<Parallelism>> all;
+const KindRegistry<Parallelism>& BuiltinParallelisms() {
+  static const KindRegistry<Parallelism> builtin = [] {
+    KindRegistry<Parallelism> all;
 #define PARALLELISM(name) all.push_back(Make##name());
 #include "workload/parallelisms.def"
 #undef PARALLELISM

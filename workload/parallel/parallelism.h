@@ -10,6 +10,7 @@
 #include "core/result.h"
 #include "et_schema/rank_classes.h"
 #include "workload/builder.h"
+#include "workload/registry.h"
 
 namespace reprise {
 
@@ -37,7 +38,7 @@ class Parallelism {
 };
 
 // In the order of workload/parallelisms.def, which is that of their hooks.
-[[nodiscard]] const std::vector<std::unique_ptr<Parallelism>>& BuiltinParallelisms();
+[[nodiscard]] const KindRegistry<Parallelism>& BuiltinParallelisms();
 #define PARALLELISM(name) [[nodiscard]] std::unique_ptr<Parallelism> Make##name();
 #include "workload/parallelisms.def"
 #undef PARALLELISM

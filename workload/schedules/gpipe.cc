@@ -10,16 +10,9 @@ class GPipe final : public PipelineSchedule {
   [[nodiscard]] std::string_view help() const override {
     return "all forward passes, then all backward passes";
   }
-  [[nodiscard]] Status Check(const Workload& w) const override { return CheckOneChunk(name(), w); }
   [[nodiscard]] std::vector<Pass> PassesOf(std::int64_t, std::int64_t, std::int64_t batches,
                                            std::int64_t) const override {
-    std::vector<Pass> passes;
-    for (const bool forward : {true, false}) {
-      for (std::int64_t batch = 0; batch < batches; ++batch) {
-        passes.push_back({forward, 0, batch});
-      }
-    }
-    return passes;
+    return ByTurns(batches, batches);
   }
 };
 

@@ -44,16 +44,7 @@ class Interleaved final : public PipelineSchedule {
     const std::int64_t ahead =
         batches == stages ? total
                           : std::min(total, (stages - stage - 1) * 2 + (chunks - 1) * stages);
-    std::vector<Pass> passes;
-    for (std::int64_t i = 0; i < total + ahead; ++i) {
-      if (i < total) {
-        passes.push_back(pass(true, i));
-      }
-      if (i >= ahead) {
-        passes.push_back(pass(false, i - ahead));
-      }
-    }
-    return passes;
+    return ByTurns(total, ahead, pass);
   }
 };
 

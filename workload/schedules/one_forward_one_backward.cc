@@ -13,20 +13,9 @@ class OneForwardOneBackward final : public PipelineSchedule {
   [[nodiscard]] std::string_view help() const override {
     return "forward and backward passes by turns: as few micro-batches in flight as stages";
   }
-  [[nodiscard]] Status Check(const Workload& w) const override { return CheckOneChunk(name(), w); }
   [[nodiscard]] std::vector<Pass> PassesOf(std::int64_t stage, std::int64_t stages,
                                            std::int64_t batches, std::int64_t) const override {
-    const std::int64_t ahead = std::min(stages - 1 - stage, batches);
-    std::vector<Pass> passes;
-    for (std::int64_t i = 0; i < batches + ahead; ++i) {
-      if (i < batches) {
-        passes.push_back({true, 0, i});
-      }
-      if (i >= ahead) {
-        passes.push_back({false, 0, i - ahead});
-      }
-    }
-    return passes;
+    return ByTurns(batches, std::min(stages - 1 - stage, batches));
   }
 };
 

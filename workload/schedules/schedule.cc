@@ -4,9 +4,9 @@
 
 namespace reprise {
 
-const std::vector<std::unique_ptr<PipelineSchedule>>& BuiltinSchedules() {
-  static const std::vector<std::unique_ptr<PipelineSchedule>> builtin = [] {
-    std::vector<std::unique_ptr<PipelineSchedule>> all;
+const KindRegistry<PipelineSchedule>& BuiltinSchedules() {
+  static const KindRegistry<PipelineSchedule> builtin = [] {
+    KindRegistry<PipelineSchedule> all;
 #define SCHEDULE(name) all.push_back(Make##name());
 #include "workload/schedules.def"
 #undef SCHEDULE
@@ -16,19 +16,14 @@ const std::vector<std::unique_ptr<PipelineSchedule>>& BuiltinSchedules() {
 }
 
 const PipelineSchedule* FindSchedule(std::string_view name) {
-  for (const auto& schedule : BuiltinSchedules()) {
-    if (schedule->name() == name) {
-      return schedule.get();
-    }
-  }
-  return nullptr;
+  return FindByName(BuiltinSchedules(), name);
 }
 
-Status CheckOneChunk(std::string_view schedule, const Workload& workload) {
+Status PipelineSchedule::Check(const Workload& workload) const {
   if (workload.virtual_stages != 1) {
     return BadInput(fmt::format(
         "schedule \"{}\" has one chunk of layers a stage, not {}; \"interleaved:{}\" has several",
-        schedule, workload.virtual_stages, workload.virtual_stages));
+        name(), workload.virtual_stages, workload.virtual_stages));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "core/result.h"
 #include "workload/description.h"
+#include "workload/registry.h"
 
 namespace reprise {
 
@@ -24,22 +25,42 @@ class PipelineSchedule {
   virtual ~PipelineSchedule() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string_view help() const = 0;
-  // Bad input: the rule that is broken and what works.
-  [[nodiscard]] virtual Status Check(const Workload& workload) const = 0;
+  // Bad input: the rule that is broken and what works. Here: that a stage has one chunk of layers.
+  [[nodiscard]] virtual Status Check(const Workload& workload) const;
   // Every chunk's forward pass of every micro-batch once, and its backward pass after it.
   [[nodiscard]] virtual std::vector<Pass> PassesOf(std::int64_t stage, std::int64_t stages,
                                                    std::int64_t batches,
                                                    std::int64_t chunks) const = 0;
+
+ protected:
+  // `total` passes of each direction: the k-th backward pass is after the (k + ahead)-th forward
+  // pass, or after all. `pass_of` knows the k-th of a direction.
+  template <typename PassOf>
+  [[nodiscard]] static std::vector<Pass> ByTurns(std::int64_t total, std::int64_t ahead,
+                                                 const PassOf& pass_of) {
+    std::vector<Pass> passes;
+    for (std::int64_t i = 0; i < total + ahead; ++i) {
+      if (i < total) {
+        passes.push_back(pass_of(true, i));
+      }
+      if (i >= ahead) {
+        passes.push_back(pass_of(false, i - ahead));
+      }
+    }
+    return passes;
+  }
+  [[nodiscard]] static std::vector<Pass> ByTurns(std::int64_t batches, std::int64_t ahead) {
+    return ByTurns(batches, ahead, [](bool forward, std::int64_t k) {
+      return Pass{forward, 0, k};
+    });
+  }
 };
 
-[[nodiscard]] const std::vector<std::unique_ptr<PipelineSchedule>>& BuiltinSchedules();
+[[nodiscard]] const KindRegistry<PipelineSchedule>& BuiltinSchedules();
 // Null: none of that name.
 [[nodiscard]] const PipelineSchedule* FindSchedule(std::string_view name);
 #define SCHEDULE(name) [[nodiscard]] std::unique_ptr<PipelineSchedule> Make##name();
 #include "workload/schedules.def"
 #undef SCHEDULE
-
-// The rule of schedules without virtual stages.
-[[nodiscard]] Status CheckOneChunk(std::string_view schedule, const Workload& workload);
 
 }  // namespace reprise
