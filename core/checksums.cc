@@ -180,14 +180,6 @@ Status Checksums::Verify(const std::string& name) const {
                                path, sum, kChecksumsFile, expected->second, advice()));
 }
 
-Status Checksums::VerifyAll() const {
-  std::vector<std::string> names;
-  for (const auto& [name, sum] : sums_) {
-    names.push_back(name);
-  }
-  return VerifyThese(names);
-}
-
 Status Checksums::VerifyThese(const std::vector<std::string>& names) const {
   std::vector<Status> outcomes(names.size());
   ForEachInParallel(names.size(), [&](std::size_t i) { outcomes[i] = Verify(names[i]); });

@@ -33,7 +33,6 @@ class Checksums {
   // The same for several files, as many at a time as there are cores; of several damaged ones the
   // first is reported.
   [[nodiscard]] Status VerifyThese(const std::vector<std::string>& names) const;
-  [[nodiscard]] Status VerifyAll() const;  // those that are listed
   [[nodiscard]] const std::map<std::string, std::string>& sums() const { return sums_; }
 
  private:

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 namespace {
 
@@ -27,8 +29,8 @@ std::string Squeeze(std::string_view text) {
 
 }  // namespace
 
-std::string_view Name(CommKind kind) { return kCommKindNames.at(static_cast<std::size_t>(kind)); }
-std::string_view Name(ReduceOp op) { return kOpNames.at(static_cast<std::size_t>(op)); }
+std::string_view Name(CommKind kind) { return NameIn(kCommKindNames, kind); }
+std::string_view Name(ReduceOp op) { return NameIn(kOpNames, op); }
 
 std::optional<CommKind> ParseCommKind(std::string_view text) {
   if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
@@ -71,15 +73,10 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
   return static_cast<ReduceOp>(it - kOpNames.begin());
 }
 
-std::string_view Name(GroupCertainty certainty) {
-  return kCertaintyNames.at(static_cast<std::size_t>(certainty));
-}
+std::string_view Name(GroupCertainty certainty) { return NameIn(kCertaintyNames, certainty); }
 
 std::optional<GroupCertainty> ParseGroupCertainty(std::string_view text) {
-  const auto* it = std::find(kCertaintyNames.begin(), kCertaintyNames.end(), text);
-  return it == kCertaintyNames.end()
-             ? std::nullopt
-             : std::optional(static_cast<GroupCertainty>(it - kCertaintyNames.begin()));
+  return ParseName<GroupCertainty>(kCertaintyNames, text);
 }
 
 std::int64_t ContributedBytes(const CommSpec& spec) {

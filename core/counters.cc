@@ -79,10 +79,6 @@ std::string_view Name(CounterWeight weight) {
   return "worth a look";
 }
 
-CounterSentence DescribeCounter(std::string_view name, std::int64_t count) {
-  return DescribeCounters({{std::string(name), count}}).front();
-}
-
 std::vector<CounterSentence> DescribeCounters(const std::map<std::string, std::int64_t>& counts) {
   struct Sum {
     std::int64_t count = 0;

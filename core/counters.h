@@ -27,8 +27,6 @@ struct CounterSentence {
 
 // A name may carry a place before it and a detail behind it: "trace.storage_contradiction",
 // "no_kernel: aten::foo". An unknown name (of a newer version) is shown as it is.
-[[nodiscard]] CounterSentence DescribeCounter(std::string_view name, std::int64_t count);
-
 // All of `counts`, weightiest first, then by name. Counters of one name in several places or with
 // several details are one sentence with the sum; the details, first ones first, are in it.
 [[nodiscard]] std::vector<CounterSentence> DescribeCounters(

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 namespace {
 
@@ -45,12 +47,10 @@ void AppendHex(std::string& text, unsigned value, int digits) {
 
 }  // namespace
 
-std::string_view Name(MetricKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view Name(MetricKind kind) { return NameIn(kKinds, kind); }
 
 std::optional<MetricKind> ParseMetricKind(std::string_view text) {
-  const auto* const found = std::find(kKinds.begin(), kKinds.end(), text);
-  return found == kKinds.end() ? std::nullopt
-                               : std::optional(static_cast<MetricKind>(found - kKinds.begin()));
+  return ParseName<MetricKind>(kKinds, text);
 }
 
 std::vector<std::string_view> StateNames(std::string_view states) {

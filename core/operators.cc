@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 namespace {
 
@@ -36,22 +38,10 @@ struct Table {
   }
 };
 
-template <typename Enum, std::size_t N>
-std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std::string_view name) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == name) {
-      return static_cast<Enum>(i);
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
-std::string_view Name(OpKind kind) { return kOpKindNames.at(static_cast<std::size_t>(kind)); }
-std::string_view Name(OpClass op_class) {
-  return kClassNames.at(static_cast<std::size_t>(op_class));
-}
+std::string_view Name(OpKind kind) { return NameIn(kOpKindNames, kind); }
+std::string_view Name(OpClass op_class) { return NameIn(kClassNames, op_class); }
 std::optional<OpClass> ParseOpClass(std::string_view name) {
   return ParseName<OpClass>(kClassNames, name);
 }

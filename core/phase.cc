@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 namespace {
 
@@ -10,12 +12,8 @@ constexpr std::array<std::string_view, kPhases.size()> kNames = {"forward", "bac
 
 }  // namespace
 
-std::string_view Name(Phase phase) { return kNames[static_cast<std::size_t>(phase)]; }
+std::string_view Name(Phase phase) { return NameIn(kNames, phase); }
 
-std::optional<Phase> ParsePhase(std::string_view text) {
-  const auto* const found = std::find(kNames.begin(), kNames.end(), text);
-  return found == kNames.end() ? std::nullopt
-                               : std::optional(static_cast<Phase>(found - kNames.begin()));
-}
+std::optional<Phase> ParsePhase(std::string_view text) { return ParseName<Phase>(kNames, text); }
 
 }  // namespace reprise

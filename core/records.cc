@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 namespace {
 constexpr std::array<std::string_view, 4> kModeNames = {"real", "surrogate", "timed", "skip"};
@@ -13,41 +15,19 @@ constexpr std::array<std::string_view, kTimeSources> kTimeSourceNames = {
     "", "recorded", "scaled", "whole", "fitted", "measured", "datasheet", "default"};
 }  // namespace
 
-std::string_view Name(ReplayMode mode) { return kModeNames.at(static_cast<std::size_t>(mode)); }
-
+std::string_view Name(ReplayMode mode) { return NameIn(kModeNames, mode); }
 std::optional<ReplayMode> ParseReplayMode(std::string_view text) {
-  for (std::size_t i = 0; i < kModeNames.size(); ++i) {
-    if (kModeNames[i] == text) {
-      return static_cast<ReplayMode>(i);
-    }
-  }
-  return std::nullopt;
+  return ParseName<ReplayMode>(kModeNames, text);
 }
 
-std::string_view Name(WorkSource source) {
-  return kSourceNames.at(static_cast<std::size_t>(source));
-}
-
+std::string_view Name(WorkSource source) { return NameIn(kSourceNames, source); }
 std::optional<WorkSource> ParseWorkSource(std::string_view text) {
-  for (std::size_t i = 0; i < kSourceNames.size(); ++i) {
-    if (kSourceNames[i] == text) {
-      return static_cast<WorkSource>(i);
-    }
-  }
-  return std::nullopt;
+  return ParseName<WorkSource>(kSourceNames, text);
 }
 
-std::string_view Name(TimeSource source) {
-  return kTimeSourceNames.at(static_cast<std::size_t>(source));
-}
-
+std::string_view Name(TimeSource source) { return NameIn(kTimeSourceNames, source); }
 std::optional<TimeSource> ParseTimeSource(std::string_view text) {
-  for (std::size_t i = 0; i < kTimeSourceNames.size(); ++i) {
-    if (kTimeSourceNames[i] == text) {
-      return static_cast<TimeSource>(i);
-    }
-  }
-  return std::nullopt;
+  return ParseName<TimeSource>(kTimeSourceNames, text);
 }
 
 }  // namespace reprise

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace reprise {
@@ -13,6 +16,15 @@ namespace reprise {
 [[nodiscard]] constexpr bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
+// A number and nothing else, in the range of T; else nothing.
+template <typename T>
+[[nodiscard]] std::optional<T> ParseNumber(std::string_view text) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && at == end ? std::optional(number) : std::nullopt;
+}
+
 // What JSON takes for a blank.
 [[nodiscard]] constexpr bool IsJsonSpace(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,8 +11,10 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "core/for_each_read.h"
 #include "core/input_file.h"
 #include "core/parse_json.h"
+#include "core/text.h"
 #include "et_schema/group_files.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
@@ -112,10 +113,8 @@ class AstraSimChecker {
   Status CheckGroups() {
     REPRISE_TRY(ReadGroupsFile());
     for (const auto& [id, ranks] : groups_) {
-      std::int32_t number = 0;
-      const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-      if (error != std::errc{} || end != id.data() + id.size() || number < 1 ||
-          number > kHighestGroupId) {
+      const std::int32_t number = ParseNumber<std::int32_t>(id).value_or(0);
+      if (number < 1 || number > kHighestGroupId) {
         errors_.Add(
             fmt::format("ids of process groups are whole numbers from 1 to {}", kHighestGroupId),
             fmt::format("group '{}'", id));
@@ -148,15 +147,11 @@ class AstraSimChecker {
   Status CheckAstraFile(const std::string& file) {
     REPRISE_ASSIGN(MessageReader messages, MessageReader::Open(file));
     std::string_view message;
-    REPRISE_ASSIGN(bool more, messages.Next(message));  // the header
+    REPRISE_TRY(messages.Next(message));  // the header
     std::unordered_set<std::uint64_t> ids;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> deps;
-    while (more) {
-      REPRISE_ASSIGN(more, messages.Next(message));
-      if (!more) {
-        break;
-      }
-      if (!node_.Parse(message)) {
+    REPRISE_TRY(ForEachRead<std::string_view>(messages, [&](std::string_view bytes) -> Status {
+      if (!node_.Parse(bytes)) {
         return BadInput(
             fmt::format("{}: the message at byte {} is no Node", file, messages.offset()));
       }
@@ -167,7 +162,8 @@ class AstraSimChecker {
         }
       }
       CheckAstraNode();
-    }
+      return {};
+    }));
     for (const auto& [node, dep] : deps) {
       if (!ids.contains(dep)) {
         errors_.Add("a dependency on a node that is not there never ends",
@@ -371,20 +367,19 @@ class AstraSimChecker {
                                 "astra-sim` makes it part of durations",
                                 kPercent * static_cast<double>(delay_ns_) / kNsPerUs / all_us));
     }
-    if (cpu_nodes_ > 0) {
-      warnings_.Add("its statistics leave out ranks with CPU nodes",
-                    fmt::format("{} of {} COMP nodes have is_cpu_op", cpu_nodes_, comp_nodes_));
-    }
-    if (without_cost_ > 0) {
-      warnings_.Add("its roofline mode needs num_ops and tensor_size above 0 on NPU nodes",
-                    fmt::format("{} COMP nodes have none", without_cost_));
-    }
-    if (unknown_cost_ > 0) {
-      warnings_.Add("in its roofline mode NPU nodes of unknown cost take next to no time",
-                    fmt::format("{} COMP nodes; `reprise export --to astra-sim --mode roofline` "
-                                "gives them their recorded time",
-                                unknown_cost_));
-    }
+    const auto warn_of = [this](std::uint64_t nodes, const std::string& rule,
+                                std::string_view what) {
+      if (nodes > 0) {
+        warnings_.Add(rule, fmt::format("{} {}", nodes, what));
+      }
+    };
+    warn_of(cpu_nodes_, "its statistics leave out ranks with CPU nodes",
+            fmt::format("of {} COMP nodes have is_cpu_op", comp_nodes_));
+    warn_of(without_cost_, "its roofline mode needs num_ops and tensor_size above 0 on NPU nodes",
+            "COMP nodes have none");
+    warn_of(unknown_cost_, "in its roofline mode NPU nodes of unknown cost take next to no time",
+            "COMP nodes; `reprise export --to astra-sim --mode roofline` gives them their recorded "
+            "time");
   }
 
   void Error(const std::string& rule) { errors_.Add(rule, Place()); }

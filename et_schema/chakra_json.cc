@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/for_each_read.h"
 #include "et_schema/et_def.pb.h"
 #include "et_schema/message_reader.h"
 
@@ -172,18 +173,15 @@ Result<std::uint64_t> WriteChakraJson(const std::string& et_path, std::ostream& 
   out << "{\"workload_graph\": [";  // first, so that readers know the file by it
   std::uint64_t nodes = 0;
   pb::Node node;
-  while (true) {
-    REPRISE_ASSIGN(more, messages.Next(message));
-    if (!more) {
-      break;
-    }
-    if (!node.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+  REPRISE_TRY(ForEachRead<std::string_view>(messages, [&](std::string_view bytes) -> Status {
+    if (!node.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return BadInput(
           fmt::format("{}: the message at byte {} is no Node", et_path, messages.offset()));
     }
     out << (nodes == 0 ? "\n" : ",\n") << Text(NodeJson(node));
     ++nodes;
-  }
+    return {};
+  }));
   out << "\n],\n\"metadata\": " << Text({{"version", header.version()}, {"attr", attributes}})
       << "}\n";
   if (!out) {

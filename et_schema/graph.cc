@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/for_each_read.h"
 #include "et_schema/graph_impl.h"
 #include "et_schema/raw_node.h"
 
@@ -49,14 +50,9 @@ Result<Graph> Graph::Load(const std::string& path) {
   if (const auto nodes = stream->expected_nodes(); nodes && !code) {
     builder.Reserve(std::min(*nodes, file_bytes / kMinNodeBytes));
   }
-  NodeView view;
-  while (true) {
-    REPRISE_ASSIGN(const bool more, stream->Next(view));
-    if (!more) {
-      return builder.Finish(stream->metadata(), stream->diagnostics());
-    }
-    REPRISE_TRY(builder.Add(view));
-  }
+  REPRISE_TRY(
+      ForEachRead<NodeView>(*stream, [&builder](NodeView& view) { return builder.Add(view); }));
+  return builder.Finish(stream->metadata(), stream->diagnostics());
 }
 
 Result<Graph> Graph::Build(TraceMetadata metadata, std::vector<Node> nodes) {

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/input_file.h"
 #include "core/parse_json.h"
+#include "core/text.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/trace_set.h"
 
@@ -43,11 +43,7 @@ Status WriteJsonFile(const std::string& path, const json& value) {
 }
 
 // ASTRA-sim reads ids with stoi and insists on numbers above 0.
-bool SimulatorTakes(const std::string& id) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-  return error == std::errc{} && end == id.data() + id.size() && number > 0;
-}
+bool SimulatorTakes(const std::string& id) { return ParseNumber<std::int32_t>(id).value_or(0) > 0; }
 
 }  // namespace
 

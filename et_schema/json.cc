@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/for_each_read.h"
 #include "et_schema/io.h"
 #include "et_schema/raw_node.h"
 
@@ -275,18 +276,14 @@ Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
                                 std::optional<std::int32_t> step) {
   REPRISE_ASSIGN(const auto reader, EtReader::Open(et_path));
   out << "{\"metadata\": " << Dump(ToJson(reader->metadata())) << ",\n\"nodes\": [";
-  Node node;
   std::uint64_t nodes = 0;
-  for (;;) {
-    REPRISE_ASSIGN(const bool more, reader->Next(node));
-    if (!more) {
-      break;
-    }
+  REPRISE_TRY(ForEachRead<Node>(*reader, [&](const Node& node) -> Status {
     if (!step || node.step == *step) {
       out << (nodes == 0 ? "\n" : ",\n") << Dump(ToJson(node));
       ++nodes;
     }
-  }
+    return {};
+  }));
   out << "\n]}\n";
   out.flush();
   if (!out) {

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
+
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -249,12 +250,7 @@ std::map<std::string, ProcessGroup> RankClasses::Groups() const {
 }
 
 std::string_view RankClasses::RoleOf(std::string_view group_id) const {
-  std::int64_t number = 0;
-  const char* const end = group_id.data() + group_id.size();
-  if (const auto [at, error] = std::from_chars(group_id.data(), end, number);
-      error != std::errc{} || at != end) {
-    return {};
-  }
+  const std::int64_t number = ParseNumber<std::int64_t>(group_id).value_or(-1);  // none's
   for (std::size_t role = 0; role < roles_.size(); ++role) {
     if (number >= index_[role].first_id && number < index_[role].first_id + index_[role].groups) {
       return roles_[role].role;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "core/checksums.h"
 #include "core/input_file.h"
 #include "core/output_kind.h"
+#include "core/text.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/group_files.h"
 #include "et_schema/io.h"
@@ -38,10 +38,9 @@ std::optional<RankFile> ParseFileName(std::string_view file) {
     if (dot == std::string_view::npos || dot == 0) {
       return std::nullopt;
     }
-    RankFile out{.name = std::string(stem.substr(0, dot))};
-    const char* const end = stem.data() + stem.size();
-    const auto [at, error] = std::from_chars(stem.data() + dot + 1, end, out.rank);
-    return error == std::errc{} && at == end && out.rank >= 0 ? std::optional(out) : std::nullopt;
+    const std::int32_t rank = ParseNumber<std::int32_t>(stem.substr(dot + 1)).value_or(-1);
+    return rank < 0 ? std::nullopt
+                    : std::optional(RankFile{std::string(stem.substr(0, dot)), rank});
   }
   return std::nullopt;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
 
@@ -11,6 +10,7 @@
 #include "converters/astra_sim/rank_nodes.h"
 #include "converters/astra_sim/tensors.h"
 #include "converters/output_files.h"
+#include "core/text.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 
@@ -23,10 +23,8 @@ constexpr std::int32_t kHighestGroup = 2000;
 bool IsWorld(const std::string& id) { return id.empty() || id == "0"; }
 
 bool IsGroupNumber(const std::string& id) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-  return error == std::errc{} && end == id.data() + id.size() && number > 0 &&
-         number <= kHighestGroup;
+  const auto number = ParseNumber<std::int32_t>(id);
+  return number && *number > 0 && *number <= kHighestGroup;
 }
 
 // Of the groups that transfers use, what they are called in the export. Numbers stay where all are

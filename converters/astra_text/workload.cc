@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include "converters/decompression.h"
+#include "core/text.h"
 
 namespace reprise::astra_text {
 namespace {
@@ -38,10 +38,7 @@ std::vector<std::string_view> Words(std::string_view line) {
 }
 
 std::optional<std::int64_t> Number(std::string_view word) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc{} && end == word.data() + word.size() ? std::optional(value)
-                                                                  : std::nullopt;
+  return ParseNumber<std::int64_t>(word);
 }
 
 class Parser {

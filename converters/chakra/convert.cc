@@ -15,6 +15,7 @@
 #include "converters/finish_trace.h"
 #include "converters/output_files.h"
 #include "converters/write_trace.h"
+#include "core/for_each_read.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -30,13 +31,10 @@ Status ReadEt(RankTrace& trace) {
         fmt::format("{}: written by Reprise already; there is nothing to convert", trace.path));
   }
   std::vector<ForeignNode> nodes;
-  for (ForeignNode node;;) {
-    REPRISE_ASSIGN(const bool more, reader->Next(node));
-    if (!more) {
-      break;
-    }
+  REPRISE_TRY(ForEachRead<ForeignNode>(*reader, [&nodes](ForeignNode& node) -> Status {
     nodes.push_back(std::move(node));
-  }
+    return {};
+  }));
   return BuildNodes(std::string(reader->schema()), reader->header(), std::move(nodes), trace);
 }
 

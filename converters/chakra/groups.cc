@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <set>
 
 #include "converters/comm_sizes.h"
+#include "core/text.h"
 
 namespace reprise::chakra {
 namespace {
@@ -16,10 +16,8 @@ using Ranks = std::vector<std::int32_t>;
 
 // Above 0, as simulators want it.
 bool IsGroupNumber(const std::string& name) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc{} && end == name.data() + name.size() && number > 0 &&
-         name == std::to_string(number);
+  const auto number = ParseNumber<std::int32_t>(name);
+  return number && *number > 0 && name == std::to_string(*number);
 }
 
 class Table {

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
 
 #include "converters/decompression.h"
 #include "converters/text_file.h"
+#include "core/text.h"
 #include "et_schema/foreign.h"
 
 namespace reprise::chakra {
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 struct Named {
   std::string name;
   std::int32_t rank = 0;
-  std::string_view ending;
+  std::string ending;
 };
 
 // "llama.12.et.gz" → llama, 12, "et".
@@ -30,23 +30,17 @@ std::optional<Named> ParseName(std::string_view file) {
       break;
     }
   }
-  for (const std::string_view ending : {"et", "json"}) {
-    if (!file.ends_with(ending) || file.size() <= ending.size() + 1 ||
-        file[file.size() - ending.size() - 1] != '.') {
-      continue;
-    }
-    const std::string_view stem = file.substr(0, file.size() - ending.size() - 1);
-    const std::size_t dot = stem.rfind('.');
-    Named out{.ending = ending};
-    if (dot == std::string_view::npos || dot == 0) {
-      return std::nullopt;
-    }
-    out.name = stem.substr(0, dot);
-    const char* const end = stem.data() + stem.size();
-    const auto [at, error] = std::from_chars(stem.data() + dot + 1, end, out.rank);
-    return error == std::errc{} && at == end && out.rank >= 0 ? std::optional(out) : std::nullopt;
+  const std::vector<std::string_view> parts = SplitText(file, '.');
+  const std::string_view ending = parts.back();
+  if (parts.size() < 3 || (ending != "et" && ending != "json")) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const std::string_view number = parts[parts.size() - 2];
+  const std::string_view name = file.substr(0, file.size() - ending.size() - number.size() - 2);
+  const std::int32_t rank = ParseNumber<std::int32_t>(number).value_or(-1);
+  return name.empty() || rank < 0
+             ? std::nullopt
+             : std::optional(Named{std::string(name), rank, std::string(ending)});
 }
 
 bool Has(std::string_view text, std::string_view part) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "converters/json_split.h"
+#include "core/text.h"
 
 namespace reprise::chakra {
 namespace {
@@ -26,14 +26,6 @@ std::string Normal(std::string_view key) {
     }
   }
   return out;
-}
-
-template <typename T>
-std::optional<T> ParseNumber(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
 }
 
 // protobuf writes 64-bit integers as text.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/output_files.h"
+#include "core/for_each_read.h"
 #include "core/parallel.h"
 #include "core/version.h"
 #include "et_schema/io.h"
@@ -147,14 +148,8 @@ Status AnonymizeRank(const AnonymizerSetting& setting, const std::string& from,
   Anonymizer anonymizer(setting, renaming);
   REPRISE_ASSIGN(const auto writer, EtWriter::Create(to, anonymizer.Header()));
   REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(from));
-  Node node;
-  for (;;) {
-    REPRISE_ASSIGN(const bool more, reader->Next(node));
-    if (!more) {
-      break;
-    }
-    REPRISE_TRY(writer->Write(anonymizer.Apply(node)));
-  }
+  REPRISE_TRY(ForEachRead<Node>(
+      *reader, [&](const Node& node) { return writer->Write(anonymizer.Apply(node)); }));
   result.nodes = renaming.nodes;
   result.fields = anonymizer.tally();
   result.unknown = renaming.diagnostics;

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/input_file.h"
 #include "core/parse_json.h"
+#include "core/text.h"
 #include "share/anonymize/keyed_hash.h"
 
 namespace reprise {
@@ -118,11 +118,10 @@ Result<Rounding> ParseRounding(std::string_view text) {
   }
   Rounding rounding{.kind = Rounding::Kind::kGrid};
   if (text.starts_with(kGridPrefix)) {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + kGridPrefix.size(), end, rounding.grid);
+    rounding.grid = ParseNumber<std::int64_t>(text.substr(kGridPrefix.size())).value_or(0);
     // Beyond a day, or a dimension of 2^46, a grid leaves nothing.
     constexpr std::int64_t kMaxGrid = 86'400'000'000'000;
-    if (error == std::errc{} && at == end && rounding.grid >= 1 && rounding.grid <= kMaxGrid) {
+    if (rounding.grid >= 1 && rounding.grid <= kMaxGrid) {
       return rounding;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/for_each_read.h"
 #include "et_schema/io.h"
 #include "share/anonymize/vocabulary.h"
 
@@ -66,14 +67,10 @@ Result<RankRenaming> RankRenaming::Read(const std::string& path) {
   }
   RankRenaming renaming;
   renaming.metadata = reader->metadata();
-  Node node;
-  for (;;) {
-    REPRISE_ASSIGN(const bool more, reader->Next(node));
-    if (!more) {
-      break;
-    }
+  REPRISE_TRY(ForEachRead<Node>(*reader, [&renaming](const Node& node) -> Status {
     NoteNode(node, renaming);
-  }
+    return {};
+  }));
   for (const Range& range : renaming.metadata.ranges) {
     renaming.threads.Note(range.thread);
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -213,9 +212,8 @@ std::optional<DeviceName> ParseDevice(std::string_view text) {
     return std::nullopt;
   }
   if (colon != std::string_view::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, device.number);
-    if (error != std::errc{} || at != end || device.number < 0) {
+    device.number = ParseNumber<decltype(device.number)>(text.substr(colon + 1)).value_or(-1);
+    if (device.number < 0) {
       return std::nullopt;
     }
   }

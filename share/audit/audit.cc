@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/for_each_read.h"
 #include "core/input_file.h"
 #include "core/operators.h"
 #include "core/output_kind.h"
@@ -176,15 +177,11 @@ class Auditor {
       Add("absolute time", "header.attr.base_ns", std::to_string(reader->metadata().base_ns), 1);
     }
     facts_.AddRank(reader->metadata());
-    Node node;
-    for (;;) {
-      REPRISE_ASSIGN(const bool more, reader->Next(node));
-      if (!more) {
-        ++report_.files;
-        return {};
-      }
+    ++report_.files;
+    return ForEachRead<Node>(*reader, [this](const Node& node) -> Status {
       facts_.Add(node);
-    }
+      return {};
+    });
   }
 
   void Groups() {

@@ -8,6 +8,7 @@
 
 #include "converters/pytorch/results/infer_results.h"
 #include "converters/pytorch/results/result_layouts.h"
+#include "core/operators.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -180,7 +181,11 @@ TEST(ResultRules, OutTensorsAndInPlaceOperandsAreTheResult) {
 }
 
 TEST(ResultRules, EveryOperatorRefusesArgumentsThatMakeNoSense) {
-  for (const std::string_view name : InferableOperators()) {
+  for (const OperatorRow& row : OperatorRows()) {
+    if (row.result == "None") {
+      continue;
+    }
+    const std::string_view name = row.name;
     for (std::size_t count = 0; count < 18; ++count) {
       EXPECT_TRUE(Refused(std::string(name), ValueList(count))) << name << " of " << count;
       static_cast<void>(First(std::string(name), ValueList(count, {Tensor({})})));

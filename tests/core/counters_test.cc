@@ -10,19 +10,22 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
+CounterSentence Sentence(const std::string& name, std::int64_t count) {
+  return DescribeCounters({{name, count}}).front();
+}
+
 TEST(Counters, ReadAsSentences) {
-  EXPECT_EQ(DescribeCounter("storage_contradiction", 159).text,
+  EXPECT_EQ(Sentence("storage_contradiction", 159).text,
             "159 storage conflicts resolved, harmless");
-  EXPECT_EQ(DescribeCounter("storage_contradiction", 1).text,
-            "1 storage conflict resolved, harmless");
-  EXPECT_EQ(DescribeCounter("operation_without_time", 2).text,
+  EXPECT_EQ(Sentence("storage_contradiction", 1).text, "1 storage conflict resolved, harmless");
+  EXPECT_EQ(Sentence("operation_without_time", 2).text,
             "2 operations without a time left out (worth a look)");
-  EXPECT_EQ(DescribeCounter("transfer_mismatch", 1).text,
+  EXPECT_EQ(Sentence("transfer_mismatch", 1).text,
             "1 transfer on which its ranks disagree (changes the reading)");
 }
 
 TEST(Counters, PlaceAndDetail) {
-  const CounterSentence sentence = DescribeCounter("diagnostic.no_kernel: aten::add.Tensor", 3);
+  const CounterSentence sentence = Sentence("diagnostic.no_kernel: aten::add.Tensor", 3);
   EXPECT_EQ(sentence.name, "no_kernel");
   EXPECT_EQ(sentence.weight, CounterWeight::kChangesReading);
   EXPECT_EQ(sentence.text,
@@ -31,7 +34,7 @@ TEST(Counters, PlaceAndDetail) {
 }
 
 TEST(Counters, NamesOfANewerVersionAreShown) {
-  EXPECT_EQ(DescribeCounter("trace.from_the_future", 3).text, "3 times from_the_future");
+  EXPECT_EQ(Sentence("trace.from_the_future", 3).text, "3 times from_the_future");
 }
 
 TEST(Counters, WeightiestFirstAndOneSentenceForEachName) {

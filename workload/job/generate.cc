@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "core/checksums.h"
+#include "core/for_each_read.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
 #include "et_schema/io.h"
@@ -203,14 +204,8 @@ class Generator {
       REPRISE_ASSIGN(
           const auto writer,
           EtWriter::Create((fs::path(output_->path()) / name).string(), reader->metadata()));
-      Node node;
-      while (true) {
-        REPRISE_ASSIGN(const bool more, reader->Next(node));
-        if (!more) {
-          break;
-        }
-        REPRISE_TRY(writer->Write(node));
-      }
+      REPRISE_TRY(
+          ForEachRead<Node>(*reader, [&](const Node& node) { return writer->Write(node); }));
       REPRISE_TRY(writer->Close());
     }
     return WriteGroups(output_->path(), ranks.Groups());

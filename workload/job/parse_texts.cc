@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/nearest.h"
+#include "core/text.h"
 #include "workload/job/parse.h"
 #include "workload/schedules/schedule.h"
 
@@ -15,9 +15,8 @@ Status SetSchedule(const std::string& text, Workload& w) {
   const std::string name = text.substr(0, colon);
   std::int64_t chunks = 1;
   if (colon != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, chunks);
-    if (error != std::errc{} || at != end || chunks < 1 || name != "interleaved") {
+    chunks = ParseNumber<std::int64_t>(std::string_view(text).substr(colon + 1)).value_or(0);
+    if (chunks < 1 || name != "interleaved") {
       return BadInput(fmt::format(
           "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
     }
@@ -61,16 +60,16 @@ Status SetRouting(const std::string& text, Workload& w) {
     w.routing.balanced = true;
     return {};
   }
-  double exponent = 0;
-  const bool zipf = text.starts_with("zipf:");
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + (zipf ? 5 : 0), end, exponent);
-  if (!zipf || error != std::errc{} || at != end || !(exponent >= 0 && exponent <= 20)) {
+  constexpr std::string_view kZipf = "zipf:";
+  const auto exponent = text.starts_with(kZipf)
+                            ? ParseNumber<double>(std::string_view(text).substr(kZipf.size()))
+                            : std::nullopt;
+  if (!exponent || !(*exponent >= 0 && *exponent <= 20)) {
     return BadInput(fmt::format(
         "routing \"{}\"; expected balanced, or zipf:A with an exponent A from 0 to 20", text));
   }
   w.routing.balanced = false;
-  w.routing.zipf = exponent;
+  w.routing.zipf = *exponent;
   return {};
 }
 

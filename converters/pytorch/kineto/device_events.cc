@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "converters/pytorch/host/process_groups.h"
+#include "core/text.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -25,11 +25,7 @@ std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fa
     return static_cast<std::int64_t>(real);
   }
   if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
-    const char* const end = text.data() + text.size();
-    if (const auto [rest, code] = std::from_chars(text.data(), end, out);
-        code == std::errc() && rest == end) {
-      return out;
-    }
+    return ParseNumber<std::int64_t>(text).value_or(fallback);
   }
   return fallback;
 }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
+
+#include "core/text.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -47,18 +48,11 @@ Value Scalar(std::string_view text) {
   if (text == "True" || text == "False") {
     return {text == "True"};
   }
-  const char* const end = text.data() + text.size();
-  std::int64_t integer = 0;
-  if (const auto [rest, code] = std::from_chars(text.data(), end, integer);
-      code == std::errc() && rest == end) {
-    return {integer};
+  if (const auto integer = ParseNumber<std::int64_t>(text)) {
+    return {*integer};
   }
-  double real = 0;
-  if (const auto [rest, code] = std::from_chars(text.data(), end, real);
-      code == std::errc() && rest == end) {
-    return {real};
-  }
-  return {};
+  const auto real = ParseNumber<double>(text);
+  return real ? Value{*real} : Value{};
 }
 
 // "[0, 1]", "[True, False, False]", "[]".

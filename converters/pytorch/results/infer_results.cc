@@ -3,36 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "converters/pytorch/results/result_rules.h"
 
 namespace reprise::pytorch {
 namespace {
 
-struct RuledOperator {
-  std::string_view name;
-  ResultRule rule;
-};
-
 // The operator table's rows; most have no rule.
-std::span<const RuledOperator> RuledOperators() {
-  constexpr ResultRule None = nullptr;  // NOLINT: the table's word
-  static constexpr RuledOperator kRows[] = {
+const std::unordered_map<std::string_view, ResultRule>& Rules() {
+  static const auto rules = [] {
+    constexpr ResultRule None = nullptr;  // NOLINT: the table's word
+    constexpr std::pair<std::string_view, ResultRule> kRows[] = {
 #define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
   {name, result},
 #include "core/operators.def"
 #undef OPERATOR
-  };
-  return kRows;
-}
-
-const std::unordered_map<std::string_view, ResultRule>& Rules() {
-  static const auto rules = [] {
+    };
     std::unordered_map<std::string_view, ResultRule> out;
-    for (const RuledOperator& row : RuledOperators()) {
-      if (row.rule != nullptr) {
-        out.emplace(row.name, row.rule);
+    for (const auto& [name, rule] : kRows) {
+      if (rule != nullptr) {
+        out.emplace(name, rule);
       }
     }
     return out;
@@ -66,19 +57,6 @@ std::optional<ValueList> InferResults(const RecordedCall& call) {
   }
   const auto rule = Rules().find(call.name);
   return rule == Rules().end() ? std::nullopt : rule->second(in);
-}
-
-std::span<const std::string_view> InferableOperators() {
-  static const auto names = [] {
-    std::vector<std::string_view> out;
-    for (const RuledOperator& row : RuledOperators()) {
-      if (row.rule != nullptr) {
-        out.push_back(row.name);
-      }
-    }
-    return out;
-  }();
-  return names;
 }
 
 }  // namespace reprise::pytorch

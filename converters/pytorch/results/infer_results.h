@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/value.h"
@@ -26,8 +25,5 @@ struct RecordedCall {
 // from the inputs and that only the operation's backward reads (cuDNN's workspace, random states)
 // is None.
 [[nodiscard]] std::optional<ValueList> InferResults(const RecordedCall& call);
-
-// The operators that InferResults has a rule for; in-place ones (`aten::add_`) follow without one.
-[[nodiscard]] std::span<const std::string_view> InferableOperators();
 
 }  // namespace reprise::pytorch
