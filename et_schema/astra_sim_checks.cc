@@ -42,7 +42,6 @@ constexpr std::array<CollectiveRow, 10> kCollectives = {{{"ALL_REDUCE", Simulate
                                                          {"REDUCE_SCATTER", Simulated::kYes},
                                                          {"REDUCE_SCATTER_BLOCK", Simulated::kNo},
                                                          {"BARRIER", Simulated::kNo}}};
-constexpr std::int64_t kAllGatherNumber = 2;
 
 // Findings of one rule are one line.
 class Rules {
@@ -221,8 +220,7 @@ class AstraSimChecker {
   void CheckCollective() {
     const std::int64_t type = node_.Number(Attribute::kCommType, -1);
     if (type < 0 || type >= static_cast<std::int64_t>(kCollectives.size())) {
-      Error("a collective without comm_type, or with one that Chakra does not have");
-      return;
+      return Error("a collective without comm_type, or with one that Chakra does not have");
     }
     const CollectiveRow& row = kCollectives.at(static_cast<std::size_t>(type));
     if (row.simulated == Simulated::kNo) {
@@ -232,52 +230,43 @@ class AstraSimChecker {
                        row.name));
     }
     if (!node_.Has(Attribute::kCommSize)) {
-      Error("a collective without comm_size");
-      return;
+      return Error("a collective without comm_size");
     }
     const std::int64_t bytes = node_.Number(Attribute::kCommSize, 0);
-    if (type == kAllGatherNumber && bytes < kChunks) {
+    if (row.name == "ALL_GATHER" && bytes < kChunks) {
       Error(fmt::format("an all_gather of fewer than {} bytes never ends", kChunks));
     }
     const std::string group(node_.Text(Attribute::kPgName));
-    if (!CheckMembership(group)) {
-      return;
-    }
     const bool world = group.empty() || group == "0";
     if (!world) {
+      if (const std::string fault = GroupFault(group); !fault.empty()) {
+        return Error(fault);
+      }
       ++in_groups_[rank_];
     }
     collectives_[world ? "0" : group][rank_].push_back(
         {type, bytes, rank_, node_.id, world ? in_groups_[rank_] : 0});
   }
 
-  bool CheckMembership(const std::string& group) {
-    if (group.empty() || group == "0") {
-      return true;
-    }
+  // Why a collective of the rank in the group cannot be; empty where it can.
+  [[nodiscard]] std::string GroupFault(const std::string& group) const {
     const auto found = groups_.find(group);
     if (found == groups_.end()) {
-      Error(fmt::format("comm_groups.json has no group '{}'", group));
-      return false;
+      return fmt::format("comm_groups.json has no group '{}'", group);
     }
     const std::vector<std::int32_t>& ranks = found->second;
     if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end()) {
-      Error(fmt::format("a collective in group '{}' on a rank that is no member", group));
-      return false;
+      return fmt::format("a collective in group '{}' on a rank that is no member", group);
     }
-    if (ranks.size() < 2) {
-      Error(fmt::format("a collective of one rank never ends (group '{}')", group));
-      return false;
-    }
-    return true;
+    return ranks.size() < 2 ? fmt::format("a collective of one rank never ends (group '{}')", group)
+                            : "";
   }
 
   void CheckMessage(bool send) {
     const Attribute other = send ? Attribute::kCommDst : Attribute::kCommSrc;
     const Attribute own = send ? Attribute::kCommSrc : Attribute::kCommDst;
     if (!node_.Has(other) || !node_.Has(Attribute::kCommTag) || !node_.Has(Attribute::kCommSize)) {
-      Error("a send or receive without one of comm_src, comm_dst, comm_tag, comm_size");
-      return;
+      return Error("a send or receive without one of comm_src, comm_dst, comm_tag, comm_size");
     }
     if (node_.Number(own, rank_) != rank_) {
       Error(send ? "a send whose comm_src is another rank"
