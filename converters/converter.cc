@@ -1,5 +1,7 @@
 #include "converters/converter.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace reprise {
@@ -33,6 +35,19 @@ const ConverterKind* SniffConverter(const std::string& path) {
     }
   }
   return nullptr;
+}
+
+Status RefuseLosses(const Diagnostics& diagnostics,
+                    std::initializer_list<std::string_view> losses) {
+  for (const std::string_view name : losses) {
+    if (const std::uint64_t count = diagnostics.CountOf(name); count > 0) {
+      const auto snapshot = diagnostics.Snapshot();
+      const auto& examples = snapshot.at(std::string(name)).examples;
+      return BadInput(fmt::format("{} × {} and --strict was given; first: {}", count, name,
+                                  examples.empty() ? "(no example)" : examples.front()));
+    }
+  }
+  return {};
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,6 +69,10 @@ struct ConvertReport {
   // process that ends anyway may keep it.
   std::shared_ptr<const void> workspace;
 };
+
+// For --strict: bad input that names the first of `losses` that was counted.
+[[nodiscard]] Status RefuseLosses(const Diagnostics& diagnostics,
+                                  std::initializer_list<std::string_view> losses);
 
 // One capture format. Plain functions, so that a table of them is data.
 struct ConverterKind {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "converters/chakra/foreign_trace.h"
@@ -141,19 +140,10 @@ void Summarise(const std::vector<RankTrace>& traces,
 
 // What --strict does not let pass.
 Status CheckChakraLosses(const Diagnostics& diagnostics) {
-  constexpr std::array<std::string_view, 9> kLosses = {
-      "dangling_dependency",   "dependency_ends_too_late", "operation_without_time",
-      "transfer_without_peer", "comm_without_type",        "group_unknown",
-      "json_value_type",       "missing_comm_size",        "unparsable_arguments"};
-  const auto counters = diagnostics.Snapshot();
-  for (const std::string_view name : kLosses) {
-    if (const auto it = counters.find(std::string(name)); it != counters.end()) {
-      return BadInput(
-          fmt::format("{} × {} and --strict was given; first: {}", it->second.count, name,
-                      it->second.examples.empty() ? "(no example)" : it->second.examples.front()));
-    }
-  }
-  return {};
+  return RefuseLosses(diagnostics,
+                      {"dangling_dependency", "dependency_ends_too_late", "operation_without_time",
+                       "transfer_without_peer", "comm_without_type", "group_unknown",
+                       "json_value_type", "missing_comm_size", "unparsable_arguments"});
 }
 
 Status Finish(std::vector<RankTrace>& traces, std::vector<TraceMetadata>& metadata,

@@ -69,8 +69,8 @@ class Writer {
     node.tracing_delay_ns = std::clamp<std::int64_t>(node.delay_ns, 0, item.tracing_before_ns);
     node.step = StepOf(item.start_ns - rank_.base_ns);
     if (item.operation >= 0) {
-      node.rf_id = Op(item.operation).rf_id;
-      node.name = *Op(item.operation).name;
+      node.rf_id = rank_.Op(item.operation).rf_id;
+      node.name = *rank_.Op(item.operation).name;
       node.parent = FrameOf(item.operation);
     }
     if (item.thread >= 0) {
@@ -91,11 +91,8 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] const Operation& Op(std::int32_t i) const {
-    return rank_.list.operations[static_cast<std::size_t>(i)];
-  }
   [[nodiscard]] HostNode* HostOf(std::int32_t operation) {
-    const std::int32_t host = operation < 0 ? -1 : Op(operation).host;
+    const std::int32_t host = operation < 0 ? -1 : rank_.Op(operation).host;
     return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
   }
 
@@ -190,7 +187,7 @@ class Writer {
     Lend(transfer.arguments.sent, transfer.arguments.received, loan);
     if (transfer.call >= 0) {
       // The call says what it is: gloo's reduce_scatter runs as "gloo:all_reduce".
-      node.name = *Op(transfer.call).name;
+      node.name = *rank_.Op(transfer.call).name;
       node.parent = FrameOf(transfer.call);
     }
   }
@@ -205,7 +202,7 @@ class Writer {
       FillKernel(item, link, event, loan);
     }
     if (item.operation >= 0) {
-      node.op = *Op(item.operation).name;
+      node.op = *rank_.Op(item.operation).name;
     }
     node.name = *event.name;
     node.actor = {.kind = Actor::Kind::kStream, .id = event.stream, .device = event.device};
@@ -250,9 +247,9 @@ class Writer {
 
   // The innermost composite around an operation.
   [[nodiscard]] std::string FrameOf(std::int32_t operation) const {
-    for (std::int32_t at = Op(operation).parent; at >= 0; at = Op(at).parent) {
+    for (std::int32_t at = rank_.Op(operation).parent; at >= 0; at = rank_.Op(at).parent) {
       if (rank_.roles[static_cast<std::size_t>(at)].role == Role::kFrame) {
-        return *Op(at).name;
+        return *rank_.Op(at).name;
       }
     }
     return {};

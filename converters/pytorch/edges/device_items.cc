@@ -52,7 +52,7 @@ Item DeviceItems::HostWait(std::int32_t c) const {
 
 void DeviceItems::AddPieces(std::int32_t operation, const std::vector<std::int32_t>& calls,
                             std::vector<Item>& items) const {
-  const Operation& op = rank_.list.operations[static_cast<std::size_t>(operation)];
+  const Operation& op = rank_.Op(operation);
   std::int64_t at_ns = op.start_ns;
   Item piece{.kind = Item::Kind::kHead, .operation = operation, .thread = op.thread};
   const auto cut = [&](std::int64_t end_ns, std::int32_t call) {
@@ -79,7 +79,7 @@ bool DeviceItems::OnHost(std::int32_t operation) const {
       rank_.roles[static_cast<std::size_t>(operation)].info.kind != OpKind::kWork) {
     return true;
   }
-  const Operation& op = rank_.list.operations[static_cast<std::size_t>(operation)];
+  const Operation& op = rank_.Op(operation);
   const HostNode& host = rank_.host.nodes[static_cast<std::size_t>(op.host)];  // a node has one
   bool any = false;
   for (const ValueList* values : {&host.inputs, &host.outputs}) {

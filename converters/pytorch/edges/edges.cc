@@ -123,7 +123,7 @@ class EdgeBuilder {
         Read(i, a.sent);
         Write(i, a.received);
       } else if (UsesData(rank_, item)) {
-        const HostNode& node = HostOf(item);
+        const HostNode& node = *rank_.HostOf(item.operation);
         Read(i, node.inputs);
         Write(i, node.outputs);
       }
@@ -134,11 +134,6 @@ class EdgeBuilder {
       seen_[static_cast<std::size_t>(item.thread)].insert(
           {timeline_.transfer_item[static_cast<std::size_t>(item.transfer)], i});
     }
-  }
-
-  [[nodiscard]] const HostNode& HostOf(const Item& item) const {
-    const Operation& op = rank_.list.operations[static_cast<std::size_t>(item.operation)];
-    return rank_.host.nodes[static_cast<std::size_t>(op.host)];
   }
 
   // Every defined tensor, as TensorsIn has them, without a list of them.
@@ -234,8 +229,7 @@ class EdgeBuilder {
       return true;
     }
     const std::int32_t call = rank_.transfers[static_cast<std::size_t>(At(reader).transfer)].call;
-    return At(it->second).start_ns <=
-           rank_.list.operations[static_cast<std::size_t>(call)].start_ns;
+    return At(it->second).start_ns <= rank_.Op(call).start_ns;
   }
 
   // Where backward runs on a thread of its own: first node of a backward function after the last
@@ -247,16 +241,12 @@ class EdgeBuilder {
       if (item.kind != Item::Kind::kOperation && item.kind != Item::Kind::kHead) {
         continue;
       }
-      for (std::int32_t op = item.operation; op >= 0;
-           op = rank_.list.operations[static_cast<std::size_t>(op)].parent) {
-        const std::int32_t host = rank_.list.operations[static_cast<std::size_t>(op)].host;
-        if (host < 0) {
+      for (std::int32_t op = item.operation; op >= 0; op = rank_.Op(op).parent) {
+        const HostNode* host = rank_.HostOf(op);
+        if (host == nullptr || host->seq_id < 0) {
           continue;
         }
-        const HostNode& node = rank_.host.nodes[static_cast<std::size_t>(host)];
-        if (node.seq_id < 0) {
-          continue;
-        }
+        const HostNode& node = *host;
         if (node.scope != Scope::kBackward) {
           forward[{node.thread, node.seq_id}] = i;
           continue;

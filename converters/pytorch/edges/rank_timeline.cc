@@ -46,14 +46,6 @@ class TimelineBuilder {
   }
 
  private:
-  [[nodiscard]] const Operation& Op(std::int32_t i) const {
-    return rank_.list.operations[static_cast<std::size_t>(i)];
-  }
-  [[nodiscard]] const HostNode* HostOf(std::int32_t operation) const {
-    const std::int32_t host = operation < 0 ? -1 : Op(operation).host;
-    return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
-  }
-
   void AddThreads() {
     std::map<std::int32_t, std::int32_t> transfer_of_call;
     for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
@@ -67,7 +59,7 @@ class TimelineBuilder {
     const DeviceItems::Cuts cuts = device.AddFrameCalls(threads_);
     for (std::int32_t i = 0; i < rank_.list.loose; ++i) {
       const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
-      const Operation& op = Op(i);
+      const Operation& op = rank_.Op(i);
       auto& items = threads_[static_cast<std::size_t>(op.thread)];
       if (const auto& calls = cuts[static_cast<std::size_t>(i)]; !calls.empty()) {
         device.AddPieces(i, calls, items);
@@ -85,7 +77,7 @@ class TimelineBuilder {
       }
     }
     for (const std::int32_t i : rank_.step_operations) {
-      const Operation& op = Op(i);
+      const Operation& op = rank_.Op(i);
       threads_[static_cast<std::size_t>(op.thread)].push_back({.kind = Item::Kind::kStepEnd,
                                                                .operation = i,
                                                                .thread = op.thread,
@@ -96,7 +88,7 @@ class TimelineBuilder {
 
   // The call up to where its transfer starts, and the rest of it.
   void AddCall(std::int32_t call, std::int32_t transfer, std::vector<Item>& items) {
-    const Operation& op = Op(call);
+    const Operation& op = rank_.Op(call);
     const std::int64_t cut =
         transfer < 0 ? op.end_ns
                      : std::clamp(rank_.transfers[static_cast<std::size_t>(transfer)].start_ns,
@@ -167,7 +159,7 @@ class TimelineBuilder {
     for (const auto& items : threads_) {
       for (const Item& item : items) {
         if (UsesData(rank_, item)) {
-          use(HostOf(item.operation)->inputs, item.start_ns);
+          use(rank_.HostOf(item.operation)->inputs, item.start_ns);
         }
       }
     }
@@ -178,7 +170,7 @@ class TimelineBuilder {
 
   [[nodiscard]] std::int64_t IssuedAt(std::size_t t) const {
     const TransferRecord& transfer = rank_.transfers[t];
-    return transfer.call < 0 ? transfer.start_ns : Op(transfer.call).start_ns;
+    return transfer.call < 0 ? transfer.start_ns : rank_.Op(transfer.call).start_ns;
   }
 
   // The items of the thread around a moment: the last that starts before or at it, and the next.
@@ -217,10 +209,10 @@ class TimelineBuilder {
       for (Item& item : items) {
         if (item.kind != Item::Kind::kOperation ||
             rank_.roles[static_cast<std::size_t>(item.operation)].info.kind != OpKind::kWait ||
-            Op(item.operation).name->find("wait") == std::string::npos) {
+            rank_.Op(item.operation).name->find("wait") == std::string::npos) {
           continue;
         }
-        for (const TensorDesc* tensor : TensorsIn(HostOf(item.operation)->inputs)) {
+        for (const TensorDesc* tensor : TensorsIn(rank_.HostOf(item.operation)->inputs)) {
           const auto it = brought_by.find(tensor->incarnation);
           for (std::size_t n = it == brought_by.end() ? 0 : it->second.size(); n-- > 0;) {
             const std::size_t t = it->second[n].transfer;
@@ -269,12 +261,12 @@ class TimelineBuilder {
       if (!transfer.arguments.blocking) {
         continue;
       }
-      const std::int64_t call_end = Op(transfer.call).end_ns;
+      const std::int64_t call_end = rank_.Op(transfer.call).end_ns;
       const Item* next = Find(transfer.thread, call_end).after;
       const std::int64_t limit = next == nullptr ? kNever : next->start_ns;
       if (transfer.end_ns > limit && transfer.end_ns - limit > kQuietNs) {
         rank_.diagnostics.Count("blocking_call_returned",
-                                fmt::format("{}: {}", rank_.label, *Op(transfer.call).name));
+                                fmt::format("{}: {}", rank_.label, *rank_.Op(transfer.call).name));
         continue;
       }
       // The worker stamps the end after it let the waiting thread go.

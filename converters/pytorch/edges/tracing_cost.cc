@@ -169,19 +169,16 @@ void SpreadTracingCost(const RankCapture& rank, const TracingCost& cost, Timelin
       spreader.Add(op.end_ns, +1, cost.outside_ns / 2);
       open.pop_back();
     };
-    const auto at = [&](std::int32_t i) -> const Operation& {
-      return rank.list.operations[static_cast<std::size_t>(i)];
-    };
     for (std::int32_t i = thread.first; i < thread.last; ++i) {
-      while (!open.empty() && open.back() != at(i).parent) {
-        leave(at(open.back()));
+      while (!open.empty() && open.back() != rank.Op(i).parent) {
+        leave(rank.Op(open.back()));
       }
-      spreader.Add(at(i).start_ns, -1, cost.outside_ns / 2);
-      spreader.Add(at(i).start_ns, +1, kAtBegin * cost.within_ns);
+      spreader.Add(rank.Op(i).start_ns, -1, cost.outside_ns / 2);
+      spreader.Add(rank.Op(i).start_ns, +1, kAtBegin * cost.within_ns);
       open.push_back(i);
     }
     while (!open.empty()) {
-      leave(at(open.back()));
+      leave(rank.Op(open.back()));
     }
     spreader.Store(rank.base_ns);
   }

@@ -94,9 +94,7 @@ void FindBlockedWaits(RankCapture& rank) {
 
 std::int64_t CallEnd(const Member& member) {
   const TransferRecord& transfer = *member.transfer;
-  return transfer.call < 0
-             ? transfer.start_ns
-             : member.rank->list.operations[static_cast<std::size_t>(transfer.call)].end_ns;
+  return transfer.call < 0 ? transfer.start_ns : member.rank->Op(transfer.call).end_ns;
 }
 
 // A send or receive that nobody waited for had ended by the time its wait came by: when both sides

@@ -64,14 +64,14 @@ class DeviceLinker {
       return -1;
     }
     auto i = static_cast<std::int32_t>(after - list_.operations.begin()) - 1;
-    while (i >= 0 && Op(i).end_ns < at_ns) {
-      i = Op(i).parent;
+    while (i >= 0 && list_.Op(i).end_ns < at_ns) {
+      i = list_.Op(i).parent;
     }
     return i;
   }
 
   [[nodiscard]] std::int32_t NodeAround(std::int32_t i) const {
-    for (; i >= 0; i = Op(i).parent) {
+    for (; i >= 0; i = list_.Op(i).parent) {
       const Role role = roles_[static_cast<std::size_t>(i)].role;
       if (role == Role::kNode || role == Role::kCommCall) {
         return i;
@@ -83,7 +83,7 @@ class DeviceLinker {
   void LinkEvents() {
     std::unordered_map<std::int64_t, std::int32_t> by_external;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(list_.operations.size()); ++i) {
-      const KinetoEvent& event = kineto_.events[static_cast<std::size_t>(Op(i).event)];
+      const KinetoEvent& event = kineto_.events[static_cast<std::size_t>(list_.Op(i).event)];
       if (event.external_id >= 0) {
         by_external.emplace(event.external_id, i);
       }
@@ -127,10 +127,6 @@ class DeviceLinker {
     for (const auto& [node, event] : longest) {
       links_.events[event].main = true;
     }
-  }
-
-  [[nodiscard]] const Operation& Op(std::int32_t i) const {
-    return list_.operations[static_cast<std::size_t>(i)];
   }
 
   const KinetoTrace& kineto_;

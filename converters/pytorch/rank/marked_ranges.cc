@@ -58,7 +58,7 @@ std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
   }
   for (const OperationThread& thread : rank.list.threads) {
     for (std::int32_t i = thread.first; i < thread.last; ++i) {
-      const Operation& op = rank.list.operations[static_cast<std::size_t>(i)];
+      const Operation& op = rank.Op(i);
       if (!IsRange(rank, op)) {
         continue;
       }

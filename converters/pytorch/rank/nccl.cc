@@ -82,11 +82,11 @@ class Describer {
                        .device_event = event,
                        .start_ns = kernel.start_ns,
                        .end_ns = kernel.end_ns};
-    out.thread = out.call < 0 ? -1 : Op(out.call).thread;
+    out.thread = out.call < 0 ? -1 : rank_.Op(out.call).thread;
     const std::int32_t record = Find(out.call, "record_param_comms");
-    const HostNode* call_host = HostOf(out.call);
-    if (call_host != nullptr || HostOf(record) != nullptr) {
-      out.arguments = ReadCommArguments(call_host, HostOf(record), nullptr);
+    const HostNode* call_host = rank_.HostOf(out.call);
+    if (call_host != nullptr || rank_.HostOf(record) != nullptr) {
+      out.arguments = ReadCommArguments(call_host, rank_.HostOf(record), nullptr);
     }
     out.arguments.blocking = false;  // the host continues; a stream waits
     if (const std::vector<std::int32_t> parts = BatchOf(kernel, out.call); !parts.empty()) {
@@ -100,7 +100,7 @@ class Describer {
       return out;
     }
     SetKind(kernel, out.call, out.arguments);
-    SetSizes(kernel, EventComm(record), HostOf(record), out);
+    SetSizes(kernel, EventComm(record), rank_.HostOf(record), out);
     NameGroup(kernel, record, out);
     return out;
   }
@@ -114,9 +114,9 @@ class Describer {
     if (call < 0) {
       return {};
     }
-    const std::int32_t thread = Op(call).thread;
+    const std::int32_t thread = rank_.Op(call).thread;
     std::int32_t& from = next_call_.try_emplace(thread, 0).first->second;
-    const std::int32_t first = std::exchange(from, Op(call).subtree);
+    const std::int32_t first = std::exchange(from, rank_.Op(call).subtree);
     const bool says = kernel.comm != nullptr && ParseCommKind(kernel.comm->collective);
     if (says || (!ParseNcclName(*kernel.name).send_recv && Find(call, "nccl:coalesced") < 0) ||
         KindOfCall(call)) {
@@ -125,7 +125,7 @@ class Describer {
     std::vector<std::int32_t> parts;
     for (std::int32_t i = first; i < call; ++i) {
       const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
-      if (Op(i).thread == thread && role == Role::kCommCall && KindOfCall(i)) {
+      if (rank_.Op(i).thread == thread && role == Role::kCommCall && KindOfCall(i)) {
         parts.push_back(i);
       }
     }
@@ -139,10 +139,10 @@ class Describer {
         continue;
       }
       std::optional<CommKind> kind;
-      if (const HostNode* host = HostOf(i); host != nullptr && host->comm != nullptr) {
+      if (const HostNode* host = rank_.HostOf(i); host != nullptr && host->comm != nullptr) {
         kind = ParseCommKind(host->comm->collective);
       }
-      const std::string_view name = *Op(i).name;
+      const std::string_view name = *rank_.Op(i).name;
       kind = kind ? kind : ParseCommKind(name.starts_with("nccl:") ? name.substr(5) : name);
       if (kind) {
         return kind;
@@ -153,39 +153,31 @@ class Describer {
 
   TransferRecord DescribePart(std::int32_t call, const DeviceEvent& kernel) {
     TransferRecord out{.call = call,
-                       .thread = Op(call).thread,
+                       .thread = rank_.Op(call).thread,
                        .start_ns = kernel.start_ns,
                        .end_ns = kernel.end_ns};
     const std::int32_t record = Find(call, "record_param_comms");
-    if (HostOf(call) != nullptr || HostOf(record) != nullptr) {
-      out.arguments = ReadCommArguments(HostOf(call), HostOf(record), nullptr);
+    if (rank_.HostOf(call) != nullptr || rank_.HostOf(record) != nullptr) {
+      out.arguments = ReadCommArguments(rank_.HostOf(call), rank_.HostOf(record), nullptr);
     }
     out.arguments.blocking = false;
     out.arguments.spec.kind = KindOfCall(call).value_or(out.arguments.spec.kind);
     DeviceEvent of_part;  // the kernel's own arguments are the whole batch's
     of_part.name = kernel.name;
-    SetSizes(of_part, EventComm(record), HostOf(record), out);
+    SetSizes(of_part, EventComm(record), rank_.HostOf(record), out);
     NameGroup(kernel, record, out);
     return out;
   }
 
-  [[nodiscard]] const Operation& Op(std::int32_t i) const {
-    return rank_.list.operations[static_cast<std::size_t>(i)];
-  }
-  [[nodiscard]] const HostNode* HostOf(std::int32_t operation) const {
-    return operation < 0 || Op(operation).host < 0
-               ? nullptr
-               : &rank_.host.nodes[static_cast<std::size_t>(Op(operation).host)];
-  }
   [[nodiscard]] const KinetoComm* EventComm(std::int32_t operation) const {
-    return operation < 0
-               ? nullptr
-               : rank_.kineto.events[static_cast<std::size_t>(Op(operation).event)].comm.get();
+    return operation < 0 ? nullptr
+                         : rank_.kineto.events[static_cast<std::size_t>(rank_.Op(operation).event)]
+                               .comm.get();
   }
   // The first operation in `call` whose name begins so.
   [[nodiscard]] std::int32_t Find(std::int32_t call, std::string_view name) const {
-    for (std::int32_t i = call; i >= 0 && i < Op(call).subtree; ++i) {
-      if (Op(i).name->starts_with(name)) {
+    for (std::int32_t i = call; i >= 0 && i < rank_.Op(call).subtree; ++i) {
+      if (rank_.Op(i).name->starts_with(name)) {
         return i;
       }
     }
@@ -250,7 +242,7 @@ class Describer {
   }
 
   void NameGroup(const DeviceEvent& kernel, std::int32_t record, TransferRecord& out) const {
-    const HostNode* host = HostOf(record);
+    const HostNode* host = rank_.HostOf(record);
     if (host != nullptr && host->comm != nullptr) {
       out.group_name = host->comm->group_name;
       out.group_description = host->comm->group_description;

@@ -204,7 +204,7 @@ void Summarise(const HostTrace& host, OperationList& list) {
   for (const OperationThread& thread : list.threads) {
     LinkReport::Thread row{.timed = thread.kineto_id};
     for (std::int32_t i = thread.first; i < thread.last; ++i) {
-      const std::int32_t node = list.operations[static_cast<std::size_t>(i)].host;
+      const std::int32_t node = list.Op(i).host;
       row.matched += node >= 0 && IsLinkable(host.nodes[static_cast<std::size_t>(node)]) ? 1 : 0;
       ++row.timed_records;
     }

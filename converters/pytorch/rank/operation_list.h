@@ -48,6 +48,15 @@ struct OperationList {
   // trace, only the events of one are operations: what was launched outside belongs to others.
   std::int64_t start_ns = 0, end_ns = 0;
   LinkReport link;
+
+  [[nodiscard]] const Operation& Op(std::int32_t i) const {
+    return operations[static_cast<std::size_t>(i)];
+  }
+  // The host trace's node of an operation; nullptr where it has none or `i` is -1.
+  [[nodiscard]] const HostNode* HostOf(const HostTrace& host, std::int32_t i) const {
+    const std::int32_t node = i < 0 ? -1 : Op(i).host;
+    return node < 0 ? nullptr : &host.nodes[static_cast<std::size_t>(node)];
+  }
 };
 
 // Links by record-function id; by the order of calls (link_by_alignment.h) where the Kineto file

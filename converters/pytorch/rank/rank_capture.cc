@@ -28,11 +28,9 @@ void FindSteps(RankCapture& rank) {
       rank.step_operations.push_back(static_cast<std::int32_t>(i));
     }
   }
-  const auto at = [&](std::int32_t i) -> const Operation& {
-    return ops[static_cast<std::size_t>(i)];
-  };
-  std::sort(rank.step_operations.begin(), rank.step_operations.end(),
-            [&](std::int32_t a, std::int32_t b) { return at(a).start_ns < at(b).start_ns; });
+  std::sort(
+      rank.step_operations.begin(), rank.step_operations.end(),
+      [&](std::int32_t a, std::int32_t b) { return rank.Op(a).start_ns < rank.Op(b).start_ns; });
   if (rank.step_operations.empty()) {
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
@@ -51,9 +49,9 @@ void FindSteps(RankCapture& rank) {
     rank.steps.push_back({.name = "trace", .start_ns = 0, .duration_ns = last - first});
     return;
   }
-  rank.base_ns = at(rank.step_operations.front()).start_ns;
+  rank.base_ns = rank.Op(rank.step_operations.front()).start_ns;
   for (const std::int32_t i : rank.step_operations) {
-    const Operation& op = at(i);
+    const Operation& op = rank.Op(i);
     rank.steps.push_back({.name = *op.name,
                           .start_ns = op.start_ns - rank.base_ns,
                           .duration_ns = op.end_ns - op.start_ns});

@@ -41,6 +41,9 @@ struct RankCapture {
   std::vector<std::int32_t> step_operations;  // their operations; empty: no ProfilerStep
   CaptureMeta meta;
   Diagnostics diagnostics;
+
+  [[nodiscard]] const Operation& Op(std::int32_t i) const { return list.Op(i); }
+  [[nodiscard]] const HostNode* HostOf(std::int32_t i) const { return list.HostOf(host, i); }
 };
 
 // Reads, links, classifies, finds incarnations and transfers. Needs no other rank.

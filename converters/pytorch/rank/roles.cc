@@ -111,7 +111,7 @@ class Classifier {
     out_[i].info = *info;
     if (op.parent >= 0) {
       Below& caller = below_[static_cast<std::size_t>(op.parent)];
-      caller.cast |= IsCastCall(list_.operations[static_cast<std::size_t>(op.parent)], op);
+      caller.cast |= IsCastCall(list_.Op(op.parent), op);
       caller.work |= below.work || info->kind == OpKind::kWork;
       caller.convolution |= below.convolution || info->op_class == OpClass::kConv;
       caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);

@@ -54,14 +54,12 @@ class TransferFinder {
     return -1;
   }
 
-  [[nodiscard]] const Operation& Op(std::int32_t i) const {
-    return list_.operations[static_cast<std::size_t>(i)];
-  }
+  [[nodiscard]] const Operation& Op(std::int32_t i) const { return list_.Op(i); }
   [[nodiscard]] const HostNode& Host(std::int32_t i) const {
     return host_.nodes[static_cast<std::size_t>(i)];
   }
   [[nodiscard]] const HostNode* HostOf(std::int32_t operation) const {
-    return operation < 0 || Op(operation).host < 0 ? nullptr : &Host(Op(operation).host);
+    return list_.HostOf(host_, operation);
   }
   [[nodiscard]] const KinetoEvent& EventOf(std::int32_t operation) const {
     return kineto_.events[static_cast<std::size_t>(Op(operation).event)];
@@ -199,7 +197,7 @@ void OrderTransfers(const OperationList& list, const std::vector<Classified>& ro
     }
   }
   const auto issued_at = [&](const TransferRecord& t) {
-    return t.call < 0 ? t.start_ns : list.operations[static_cast<std::size_t>(t.call)].start_ns;
+    return t.call < 0 ? t.start_ns : list.Op(t.call).start_ns;
   };
   std::stable_sort(transfers.begin(), transfers.end(),
                    [&](const TransferRecord& a, const TransferRecord& b) {
