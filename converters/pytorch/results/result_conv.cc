@@ -131,25 +131,18 @@ Results GenericConvolution(const CallInputs& in) {
 
 // (grad, x, w, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups, mask[3])
 Results ConvolutionBackward(const CallInputs& in) {
-  const TensorDesc* grad = in.Tensor(0);
-  const TensorDesc* x = in.Tensor(1);
-  const TensorDesc* w = in.Tensor(2);
+  // Of others each library has its own layout of gradients.
+  const TensorDesc* grad = in.ContiguousTensor(0);
+  const TensorDesc* x = in.ContiguousTensor(1);
+  const TensorDesc* w = in.ContiguousTensor(2);
   const auto dims = Dimensions(x, w);
   const auto geometry = dims ? GenericGeometry(in, 4, *dims) : std::nullopt;
-  const auto mask = in.Integers(10);
-  if (grad == nullptr || !geometry || !mask || mask->size() != 3 || in.size() != 11 ||
-      grad->dtype != x->dtype || grad->shape != OutputShape(*x, *w, *geometry)) {
+  if (grad == nullptr || !geometry || in.size() != 11 || grad->dtype != x->dtype ||
+      grad->shape != OutputShape(*x, *w, *geometry)) {
     return std::nullopt;
   }
-  for (const TensorDesc* tensor : {grad, x, w}) {
-    if (!IsContiguous(*tensor)) {
-      return std::nullopt;  // each library has its own layout of gradients
-    }
-  }
-  const auto where = [&](std::size_t i, const Shape& shape) {
-    return (*mask)[i] != 0 ? std::optional(Contiguous(*x, x->dtype, shape)) : std::nullopt;
-  };
-  return Several({where(0, x->shape), where(1, w->shape), where(2, {grad->shape[1]})});
+  return Masked(in.Integers(10), {Contiguous(*x), Contiguous(*x, x->dtype, w->shape),
+                                  Contiguous(*x, x->dtype, {grad->shape[1]})});
 }
 
 }  // namespace reprise::pytorch

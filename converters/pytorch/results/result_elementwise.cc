@@ -45,8 +45,7 @@ std::optional<TensorDesc> Computed(const CallInputs& in, const Operands& operand
 
 Results Promoted(const CallInputs& in, std::size_t operands, std::size_t arity) {
   const auto read = ReadOperands(in, 0, operands);
-  auto result = read ? Computed(in, *read, PromotedType(read->values)) : std::nullopt;
-  return result ? One(in, arity, std::move(*result)) : std::nullopt;
+  return read ? One(in, arity, Computed(in, *read, PromotedType(read->values))) : std::nullopt;
 }
 
 Results PromotedFloat(const CallInputs& in, std::size_t operands, std::size_t arity) {
@@ -56,18 +55,7 @@ Results PromotedFloat(const CallInputs& in, std::size_t operands, std::size_t ar
 
 Results Truths(const CallInputs& in, std::size_t operands) {
   const auto read = ReadOperands(in, 0, operands);
-  auto result = read ? Computed(in, *read, DType::kBool) : std::nullopt;
-  return result ? One(in, operands, std::move(*result)) : std::nullopt;
-}
-
-bool AllContiguous(const CallInputs& in, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const TensorDesc* tensor = in.Tensor(i);
-    if (tensor == nullptr || !IsContiguous(*tensor)) {
-      return false;
-    }
-  }
-  return true;
+  return read ? One(in, operands, Computed(in, *read, DType::kBool)) : std::nullopt;
 }
 
 bool IsReal(const TensorDesc* x) {
@@ -124,11 +112,9 @@ Results Lerp(const CallInputs& in) { return PromotedFloat(in, in.IsNumber(2) ? 2
 // (condition, a, b)
 Results Where(const CallInputs& in) {
   const auto all = ReadOperands(in, 0, 3);
-  if (!all || all->tensors.size() != 3) {
-    return std::nullopt;
-  }
-  auto result = Computed(in, *all, PromotedType(std::span(all->values).subspan(1)));
-  return result ? One(in, 3, std::move(*result)) : std::nullopt;
+  return all && all->tensors.size() == 3
+             ? One(in, 3, Computed(in, *all, PromotedType(std::span(all->values).subspan(1))))
+             : std::nullopt;
 }
 
 // (x, min?, max?)
@@ -144,9 +130,9 @@ Results Clamp(const CallInputs& in) {
       return std::nullopt;
     }
   }
-  auto result = in.Tensor(0) == nullptr ? std::nullopt
-                                        : Computed(in, operands, PromotedType(operands.values));
-  return result ? One(in, 3, std::move(*result)) : std::nullopt;
+  return in.Tensor(0) == nullptr
+             ? std::nullopt
+             : One(in, 3, Computed(in, operands, PromotedType(operands.values)));
 }
 
 // (x, mask, value)
@@ -165,8 +151,7 @@ Results MaskedFill(const CallInputs& in) {
 Results GradientOf(const CallInputs& in) {
   const TensorDesc* grad = in.Tensor(0);
   const TensorDesc* x = in.Tensor(1);
-  if (grad == nullptr || x == nullptr || grad->shape != x->shape || grad->dtype != x->dtype ||
-      !IsFloating(x->dtype)) {
+  if (!Alike(grad, x) || !IsFloating(x->dtype)) {
     return std::nullopt;
   }
   std::size_t numbers = 2;
@@ -187,9 +172,10 @@ Results Dropout(const CallInputs& in) {
 
 // (grad, mask, scale)
 Results DropoutBackward(const CallInputs& in) {
-  const TensorDesc* grad = in.Tensor(0);
-  return AllContiguous(in, 2) && in.size() == 3 && grad->shape == in.Tensor(1)->shape
-             ? Several({Contiguous(*grad, grad->dtype, grad->shape)})
+  const TensorDesc* grad = in.ContiguousTensor(0);
+  const TensorDesc* mask = in.ContiguousTensor(1);
+  return grad != nullptr && mask != nullptr && in.size() == 3 && grad->shape == mask->shape
+             ? Several({Contiguous(*grad)})
              : std::nullopt;
 }
 

@@ -36,19 +36,16 @@ std::optional<TensorDesc> Product(const CallInputs& in, std::size_t first) {
 
 Results Added(const CallInputs& in, std::size_t arity) {
   const TensorDesc* self = in.Tensor(0);
-  auto product = Product(in, 1);
+  const auto product = Product(in, 1);
   return self != nullptr && product && in.IsNumber(3) && in.IsNumber(4) &&
                  self->dtype == product->dtype
-             ? One(in, arity, std::move(*product))
+             ? One(in, arity, product)
              : std::nullopt;
 }
 
 }  // namespace
 
-Results MatrixProduct(const CallInputs& in) {
-  auto product = Product(in, 0);
-  return product ? One(in, 2, std::move(*product)) : std::nullopt;
-}
+Results MatrixProduct(const CallInputs& in) { return One(in, 2, Product(in, 0)); }
 
 Results AddedMatrixProduct(const CallInputs& in) { return Added(in, 5); }
 

@@ -247,6 +247,8 @@ TensorDesc Contiguous(const TensorDesc& like, DType dtype, Shape shape) {
   return New(like, dtype, std::move(shape), std::move(strides));
 }
 
+TensorDesc Contiguous(const TensorDesc& like) { return Contiguous(like, like.dtype, like.shape); }
+
 TensorDesc ChannelsLast(const TensorDesc& like, DType dtype, Shape shape) {
   Shape strides = ChannelsLastStrides(shape);
   return New(like, dtype, std::move(shape), std::move(strides));
@@ -291,6 +293,14 @@ std::optional<std::size_t> Dimension(std::int64_t dim, std::size_t rank) {
     return std::nullopt;
   }
   return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
+}
+
+std::optional<std::size_t> Dimension(std::optional<std::int64_t> dim, const TensorDesc* tensor) {
+  return dim && tensor != nullptr ? Dimension(*dim, tensor->shape.size()) : std::nullopt;
+}
+
+bool Alike(const TensorDesc* a, const TensorDesc* b) {
+  return a != nullptr && b != nullptr && a->dtype == b->dtype && a->shape == b->shape;
 }
 
 DType AccumulateType(DType dtype) {

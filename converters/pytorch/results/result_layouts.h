@@ -27,6 +27,8 @@ using Shape = std::vector<std::int64_t>;
 
 // New tensors on the device of `like`.
 [[nodiscard]] TensorDesc Contiguous(const TensorDesc& like, DType dtype, Shape shape);
+// Of its type and shape.
+[[nodiscard]] TensorDesc Contiguous(const TensorDesc& like);
 [[nodiscard]] TensorDesc ChannelsLast(const TensorDesc& like, DType dtype, Shape shape);
 // Channels-last if `like` looks so, else contiguous.
 [[nodiscard]] TensorDesc Suggested(const TensorDesc& like, DType dtype, Shape shape);
@@ -38,6 +40,11 @@ using Shape = std::vector<std::int64_t>;
 
 // From the end if negative; nothing if there is no such dimension.
 [[nodiscard]] std::optional<std::size_t> Dimension(std::int64_t dim, std::size_t rank);
+// As of a tensor and a number that may not be there.
+[[nodiscard]] std::optional<std::size_t> Dimension(std::optional<std::int64_t> dim,
+                                                   const TensorDesc* tensor);
+// Two tensors that are there, of one type and shape.
+[[nodiscard]] bool Alike(const TensorDesc* a, const TensorDesc* b);
 
 // The type in which GPUs keep statistics: float32 for narrower ones.
 [[nodiscard]] DType AccumulateType(DType dtype);

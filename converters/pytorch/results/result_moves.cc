@@ -11,8 +11,7 @@ namespace reprise::pytorch {
 Results IndexSelect(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const TensorDesc* index = in.Tensor(2);
-  const auto dim = in.Integer(1);
-  const auto at = x == nullptr || !dim ? std::nullopt : Dimension(*dim, x->shape.size());
+  const auto at = Dimension(in.Integer(1), x);
   if (!at || index == nullptr || index->shape.size() > 1) {
     return std::nullopt;
   }
@@ -33,11 +32,10 @@ Results Gather(const CallInputs& in) {
 }
 
 Results Scatter(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  return x != nullptr && IsContiguous(*x) && in.Integer(1) && in.Tensor(2) != nullptr &&
-                 (in.Tensor(3) != nullptr || in.IsNumber(3))
-             ? One(in, 4, Contiguous(*x, x->dtype, x->shape))
-             : std::nullopt;
+  const TensorDesc* x = in.ContiguousTensor(0);
+  const bool known = x != nullptr && in.Integer(1) && in.Tensor(2) != nullptr;
+  return known && (in.Tensor(3) != nullptr || in.IsNumber(3)) ? One(in, 4, Contiguous(*x))
+                                                              : std::nullopt;
 }
 
 // (weight, indices, padding_idx, scale_grad_by_freq, sparse)
@@ -64,16 +62,15 @@ Results EmbeddingBackward(const CallInputs& in) {
 // (x, diagonal)
 Results Triangle(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
-  return x != nullptr && in.Integer(1) ? One(in, 2, Contiguous(*x, x->dtype, x->shape))
-                                       : std::nullopt;
+  return x != nullptr && in.Integer(1) ? One(in, 2, Contiguous(*x)) : std::nullopt;
 }
 
 // (x, [before the last dimension, after it, before the one before, …], value)
 Results Pad(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
+  const TensorDesc* x = in.ContiguousTensor(0);
   const auto pads = in.Integers(1);
   if (x == nullptr || !pads || pads->size() % 2 != 0 || pads->size() > 2 * x->shape.size() ||
-      in.size() != 3 || !IsContiguous(*x)) {
+      in.size() != 3) {
     return std::nullopt;
   }
   Shape shape = x->shape;
@@ -101,10 +98,9 @@ Results Repeat(const CallInputs& in) {
 
 // (x, dim): half as much
 Results Glu(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  const auto dim = in.Integer(1);
-  const auto at = x == nullptr || !dim ? std::nullopt : Dimension(*dim, x->shape.size());
-  if (!at || *at >= x->shape.size() || x->shape[*at] % 2 != 0 || !IsContiguous(*x)) {
+  const TensorDesc* x = in.ContiguousTensor(0);
+  const auto at = Dimension(in.Integer(1), x);
+  if (!at || *at >= x->shape.size() || x->shape[*at] % 2 != 0) {
     return std::nullopt;
   }
   Shape shape = x->shape;
@@ -114,10 +110,8 @@ Results Glu(const CallInputs& in) {
 
 // (grad, x, dim)
 Results GluBackward(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(1);
-  return x != nullptr && IsContiguous(*x) && in.Integer(2)
-             ? One(in, 3, Contiguous(*x, x->dtype, x->shape))
-             : std::nullopt;
+  const TensorDesc* x = in.ContiguousTensor(1);
+  return x != nullptr && in.Integer(2) ? One(in, 3, Contiguous(*x)) : std::nullopt;
 }
 
 }  // namespace reprise::pytorch

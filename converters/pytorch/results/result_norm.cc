@@ -10,10 +10,6 @@ namespace {
 
 bool IsNarrow(const TensorDesc& t) { return AccumulateType(t.dtype) != t.dtype; }
 
-std::optional<TensorDesc> If(bool wanted, TensorDesc tensor) {
-  return wanted ? std::optional(std::move(tensor)) : std::nullopt;
-}
-
 // Where a row begins: normalized_shape must be the last dimensions.
 std::optional<std::size_t> RowAxis(const TensorDesc& x, const std::optional<Shape>& normalized) {
   if (!normalized || normalized->empty() || normalized->size() > x.shape.size() ||
@@ -29,14 +25,10 @@ Shape RowStatistics(const TensorDesc& x, std::size_t axis) {
   return shape;
 }
 
-// The gradient of an optional weight, as its mask asks for it.
-bool GradientOfWeight(const CallInputs& in, std::size_t at, bool wanted,
-                      std::optional<TensorDesc>& out) {
+// The gradient of an optional weight.
+std::optional<TensorDesc> GradientOfWeight(const CallInputs& in, std::size_t at) {
   const TensorDesc* weight = in.Tensor(at);
-  if (wanted && weight != nullptr) {
-    out = Contiguous(*weight, weight->dtype, weight->shape);
-  }
-  return !wanted || weight != nullptr;
+  return weight != nullptr ? std::optional(Contiguous(*weight)) : std::nullopt;
 }
 
 }  // namespace
@@ -64,33 +56,29 @@ Results BatchNorm(const CallInputs& in) {
 
 // (grad, x, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, mask[3])
 Results NativeBatchNormBackward(const CallInputs& in) {
-  const TensorDesc* grad = in.Tensor(0);
-  const TensorDesc* x = in.Tensor(1);
+  const TensorDesc* grad = in.ContiguousTensor(0);
+  const TensorDesc* x = in.ContiguousTensor(1);
   const TensorDesc* weight = in.Tensor(2);
-  const auto mask = in.Integers(9);
-  if (grad == nullptr || x == nullptr || x->shape.size() < 2 || !mask || mask->size() != 3 ||
-      in.size() != 10 || !IsContiguous(*grad) || !IsContiguous(*x) ||
+  if (grad == nullptr || x == nullptr || x->shape.size() < 2 || in.size() != 10 ||
       (weight != nullptr ? weight->dtype != x->dtype : IsNarrow(*x))) {
     return std::nullopt;
   }
   const TensorDesc affine = Contiguous(*x, x->dtype, {x->shape[1]});
-  return Several({If((*mask)[0] != 0, Contiguous(*x, x->dtype, x->shape)),
-                  If((*mask)[1] != 0, affine), If((*mask)[2] != 0, affine)});
+  return Masked(in.Integers(9), {Contiguous(*x), affine, affine});
 }
 
 // (x, grad, weight, running_mean?, running_var?, save_mean?, save_var?, eps [, reserve: cuDNN])
 Results LibraryBatchNormBackward(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  const TensorDesc* grad = in.Tensor(1);
+  const TensorDesc* x = in.ContiguousTensor(0);
+  const TensorDesc* grad = in.ContiguousTensor(1);
   const TensorDesc* weight = in.Tensor(2);
   const std::size_t arity = in.name() == "aten::cudnn_batch_norm_backward" ? 9 : 8;
   if (x == nullptr || grad == nullptr || weight == nullptr || in.size() != arity ||
-      x->shape.size() < 2 || weight->shape != Shape{x->shape[1]} || !IsContiguous(*x) ||
-      !IsContiguous(*grad)) {
+      x->shape.size() < 2 || weight->shape != Shape{x->shape[1]}) {
     return std::nullopt;
   }
-  const TensorDesc affine = Contiguous(*weight, weight->dtype, weight->shape);
-  return Several({Contiguous(*x, x->dtype, x->shape), affine, affine});
+  const TensorDesc affine = Contiguous(*weight);
+  return Several({Contiguous(*x), affine, affine});
 }
 
 // (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd)
@@ -101,52 +89,41 @@ Results LayerNorm(const CallInputs& in) {
     return std::nullopt;
   }
   const TensorDesc statistics = Contiguous(*x, AccumulateType(x->dtype), RowStatistics(*x, *axis));
-  return Several({Contiguous(*x, x->dtype, x->shape), statistics, statistics});
+  return Several({Contiguous(*x), statistics, statistics});
 }
 
 // (grad, x, normalized_shape, mean, rstd, weight?, bias?, mask[3])
 Results LayerNormBackward(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(1);
-  const auto mask = in.Integers(7);
-  if (in.Tensor(0) == nullptr || x == nullptr || !RowAxis(*x, in.Integers(2)) || !mask ||
-      mask->size() != 3 || in.size() != 8) {
-    return std::nullopt;
-  }
-  std::optional<TensorDesc> weight_grad;
-  std::optional<TensorDesc> bias_grad;
-  if (!GradientOfWeight(in, 5, (*mask)[1] != 0, weight_grad) ||
-      !GradientOfWeight(in, 6, (*mask)[2] != 0, bias_grad)) {
-    return std::nullopt;
-  }
-  return Several({If((*mask)[0] != 0, Contiguous(*x, x->dtype, x->shape)), weight_grad, bias_grad});
+  const bool known = in.Tensor(0) != nullptr && x != nullptr && RowAxis(*x, in.Integers(2));
+  return known && in.size() == 8 ? Masked(in.Integers(7), {Contiguous(*x), GradientOfWeight(in, 5),
+                                                           GradientOfWeight(in, 6)})
+                                 : std::nullopt;
 }
 
 // (x, weight?, bias?, N, C, HxW, groups, eps) -> (y, mean, rstd). What the statistics of narrow
 // types are differs between versions.
 Results GroupNorm(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
+  const TensorDesc* x = in.ContiguousTensor(0);
   const auto samples = in.Integer(3);
   const auto groups = in.Integer(6);
-  if (x == nullptr || !samples || !groups || in.size() != 8 || IsNarrow(*x) || !IsContiguous(*x)) {
+  if (x == nullptr || !samples || !groups || in.size() != 8 || IsNarrow(*x)) {
     return std::nullopt;
   }
   const TensorDesc statistics = Contiguous(*x, x->dtype, {*samples, *groups});
-  return Several({Contiguous(*x, x->dtype, x->shape), statistics, statistics});
+  return Several({Contiguous(*x), statistics, statistics});
 }
 
 // (grad, x, mean, rstd, weight?, N, C, HxW, groups, mask[3])
 Results GroupNormBackward(const CallInputs& in) {
-  const TensorDesc* grad = in.Tensor(0);
-  const TensorDesc* x = in.Tensor(1);
+  const TensorDesc* x = in.ContiguousTensor(1);
   const auto channels = in.Integer(6);
-  const auto mask = in.Integers(9);
-  if (grad == nullptr || x == nullptr || !channels || !mask || mask->size() != 3 ||
-      in.size() != 10 || IsNarrow(*x) || !IsContiguous(*x) || !IsContiguous(*grad)) {
+  if (in.ContiguousTensor(0) == nullptr || x == nullptr || !channels || in.size() != 10 ||
+      IsNarrow(*x)) {
     return std::nullopt;
   }
   const TensorDesc affine = Contiguous(*x, x->dtype, {*channels});
-  return Several({If((*mask)[0] != 0, Contiguous(*x, x->dtype, x->shape)),
-                  If((*mask)[1] != 0, affine), If((*mask)[2] != 0, affine)});
+  return Masked(in.Integers(9), {Contiguous(*x), affine, affine});
 }
 
 // (x, normalized_shape, weight?, eps?) -> (y, rstd)
@@ -158,21 +135,16 @@ Results RmsNorm(const CallInputs& in) {
       (weight != nullptr && weight->dtype != x->dtype)) {
     return std::nullopt;
   }
-  return Several({Contiguous(*x, x->dtype, x->shape),
-                  Contiguous(*x, AccumulateType(x->dtype), RowStatistics(*x, *axis))});
+  return Several(
+      {Contiguous(*x), Contiguous(*x, AccumulateType(x->dtype), RowStatistics(*x, *axis))});
 }
 
 // (grad, x, normalized_shape, rstd, weight?, mask[2])
 Results RmsNormBackward(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(1);
-  const auto mask = in.Integers(5);
-  std::optional<TensorDesc> weight_grad;
-  if (in.Tensor(0) == nullptr || x == nullptr || !RowAxis(*x, in.Integers(2)) || !mask ||
-      mask->size() != 2 || in.size() != 6 ||
-      !GradientOfWeight(in, 4, (*mask)[1] != 0, weight_grad)) {
-    return std::nullopt;
-  }
-  return Several({If((*mask)[0] != 0, Contiguous(*x, x->dtype, x->shape)), weight_grad});
+  const bool known = in.Tensor(0) != nullptr && x != nullptr && RowAxis(*x, in.Integers(2));
+  return known && in.size() == 6 ? Masked(in.Integers(5), {Contiguous(*x), GradientOfWeight(in, 4)})
+                                 : std::nullopt;
 }
 
 }  // namespace reprise::pytorch

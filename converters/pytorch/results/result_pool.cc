@@ -107,10 +107,9 @@ Results AdaptivePool2d(const CallInputs& in) {
 Results PoolBackward(const CallInputs& in) {
   const TensorDesc* grad = Planes(in, 0);
   const TensorDesc* x = Planes(in, 1);
-  return grad != nullptr && x != nullptr && grad->dtype == x->dtype && IsContiguous(*grad) &&
-                 IsContiguous(*x)
-             ? Several({Contiguous(*x, x->dtype, x->shape)})
-             : std::nullopt;
+  const bool known = grad != nullptr && x != nullptr && grad->dtype == x->dtype;
+  return known && IsContiguous(*grad) && IsContiguous(*x) ? Several({Contiguous(*x)})
+                                                          : std::nullopt;
 }
 
 // nearest: (x, output_size, scale_h?, scale_w?); bilinear: align_corners after output_size.

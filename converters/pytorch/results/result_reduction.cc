@@ -62,6 +62,11 @@ Results SumLike(const CallInputs& in, DType counted) {
   return whole ? Scalar(in, 2, dtype) : OneReduced(in, 4, 1, 2, dtype);
 }
 
+const TensorDesc* FloatingTensor(const CallInputs& in) {
+  const TensorDesc* x = in.Tensor(0);
+  return x != nullptr && IsFloating(x->dtype) ? x : nullptr;
+}
+
 DType Counted(const TensorDesc& x) { return IsIntegral(x.dtype) ? DType::kInt64 : x.dtype; }
 
 }  // namespace
@@ -72,8 +77,8 @@ Results Sum(const CallInputs& in) {
 }
 
 Results Mean(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  return x != nullptr && IsFloating(x->dtype) ? SumLike(in, x->dtype) : std::nullopt;
+  const TensorDesc* x = FloatingTensor(in);
+  return x != nullptr ? SumLike(in, x->dtype) : std::nullopt;
 }
 
 // Its dimension is one number.
@@ -115,27 +120,23 @@ Results Truth(const CallInputs& in) {
 
 // (x, ord, dims?, keepdim, dtype?)
 Results VectorNorm(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  if (x == nullptr || !IsFloating(x->dtype)) {
-    return std::nullopt;
-  }
-  const DType dtype = TypeArgument(in, 4, x->dtype);
+  const TensorDesc* x = FloatingTensor(in);
+  const DType dtype = x == nullptr ? DType::kUnknown : TypeArgument(in, 4, x->dtype);
   return dtype == DType::kUnknown ? std::nullopt : OneReduced(in, 5, 2, 3, dtype);
 }
 
 // (x, p), (x, p, dims, keepdim)
 Results Norm(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  if (x == nullptr || !IsFloating(x->dtype)) {
-    return std::nullopt;
-  }
-  return in.size() == 2 ? Scalar(in, 2, x->dtype) : OneReduced(in, 4, 2, 3, x->dtype);
+  const TensorDesc* x = FloatingTensor(in);
+  return x == nullptr     ? std::nullopt
+         : in.size() == 2 ? Scalar(in, 2, x->dtype)
+                          : OneReduced(in, 4, 2, 3, x->dtype);
 }
 
 // (x, unbiased) or (x, dims?, correction?, keepdim); var_mean has two results.
 Results Variance(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  if (x == nullptr || !IsFloating(x->dtype) || (in.size() != 2 && in.size() != 4)) {
+  const TensorDesc* x = FloatingTensor(in);
+  if (x == nullptr || (in.size() != 2 && in.size() != 4)) {
     return std::nullopt;
   }
   const auto shape = in.size() == 2 ? Reduced(in, 2, false) : Reduced(in, 1, in.Flag(3));
@@ -148,11 +149,9 @@ Results Variance(const CallInputs& in) {
 
 // (x, dims, keepdim). No dimensions at all keep them, whatever keepdim says, in some versions.
 Results LogSumExp(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
+  const TensorDesc* x = FloatingTensor(in);
   const auto dims = in.Integers(1);
-  return x != nullptr && IsFloating(x->dtype) && dims && !dims->empty()
-             ? OneReduced(in, 3, 1, 2, x->dtype)
-             : std::nullopt;
+  return x != nullptr && dims && !dims->empty() ? OneReduced(in, 3, 1, 2, x->dtype) : std::nullopt;
 }
 
 // (x, dim, dtype?)
@@ -164,10 +163,9 @@ Results Scan(const CallInputs& in) {
 
 // (x, dim, descending) or (x, stable?, dim, descending) -> (values, indices)
 Results Sort(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(0);
-  return x != nullptr && IsContiguous(*x) && (in.size() == 3 || in.size() == 4)
-             ? Several(
-                   {Contiguous(*x, x->dtype, x->shape), Contiguous(*x, DType::kInt64, x->shape)})
+  const TensorDesc* x = in.ContiguousTensor(0);
+  return x != nullptr && (in.size() == 3 || in.size() == 4)
+             ? Several({Contiguous(*x), Contiguous(*x, DType::kInt64, x->shape)})
              : std::nullopt;
 }
 
@@ -175,8 +173,7 @@ Results Sort(const CallInputs& in) {
 Results TopK(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const auto k = in.Integer(1);
-  const auto dim = in.Integer(2);
-  const auto at = x == nullptr || !dim ? std::nullopt : Dimension(*dim, x->shape.size());
+  const auto at = Dimension(in.Integer(2), x);
   if (!k || !at || *at >= x->shape.size() || in.size() != 5) {
     return std::nullopt;
   }

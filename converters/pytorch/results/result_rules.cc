@@ -12,6 +12,11 @@ const TensorDesc* CallInputs::Tensor(std::size_t i) const {
              : nullptr;
 }
 
+const TensorDesc* CallInputs::ContiguousTensor(std::size_t i) const {
+  const TensorDesc* tensor = Tensor(i);
+  return tensor != nullptr && IsContiguous(*tensor) ? tensor : nullptr;
+}
+
 bool CallInputs::Absent(std::size_t i) const {
   if (i >= size() || call_.inputs[i].IsNone()) {
     return true;
@@ -55,18 +60,34 @@ std::optional<std::vector<std::int64_t>> CallInputs::Integers(std::size_t i) con
   return out;
 }
 
-Results One(const CallInputs& in, std::size_t arity, TensorDesc result) {
-  if (in.size() == arity) {
-    return ValueList{{std::move(result)}};
+Results One(const CallInputs& in, std::size_t arity, std::optional<TensorDesc> result) {
+  if (result && in.size() == arity) {
+    return ValueList{{std::move(*result)}};
   }
-  const TensorDesc* out = in.size() == arity + 1 ? in.Tensor(arity) : nullptr;
-  return out != nullptr && out->shape == result.shape ? Results(ValueList{{*out}}) : std::nullopt;
+  const TensorDesc* out = result && in.size() == arity + 1 ? in.Tensor(arity) : nullptr;
+  return out != nullptr && out->shape == result->shape ? Results(ValueList{{*out}}) : std::nullopt;
 }
 
 Results Several(std::initializer_list<std::optional<TensorDesc>> results) {
   ValueList out;
   for (const std::optional<TensorDesc>& result : results) {
     out.push_back(result ? Value{*result} : Value{});
+  }
+  return out;
+}
+
+Results Masked(const std::optional<std::vector<std::int64_t>>& mask,
+               std::initializer_list<std::optional<TensorDesc>> results) {
+  if (!mask || mask->size() != results.size()) {
+    return std::nullopt;
+  }
+  ValueList out(results.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::optional<TensorDesc>& result = results.begin()[i];
+    if ((*mask)[i] != 0 && !result) {
+      return std::nullopt;
+    }
+    out[i] = (*mask)[i] != 0 ? Value{*result} : Value{};
   }
   return out;
 }

@@ -26,6 +26,8 @@ class CallInputs {
   [[nodiscard]] const Value& operator[](std::size_t i) const { return call_.inputs[i]; }
   // Of a known element type and rank.
   [[nodiscard]] const TensorDesc* Tensor(std::size_t i) const;
+  // As Tensor; nothing as well where its layout is another.
+  [[nodiscard]] const TensorDesc* ContiguousTensor(std::size_t i) const;
   // None, or an undefined tensor. Kineto hides strings and lists of optional tensors in the same
   // way: a rule may ask only where the schema has neither.
   [[nodiscard]] bool Absent(std::size_t i) const;
@@ -42,10 +44,15 @@ class CallInputs {
 using ResultRule = Results (*)(const CallInputs& in);
 
 // One result of an operator with `arity` arguments; one argument more is the out= tensor, which is
-// then the result if its shape needed no change.
-[[nodiscard]] Results One(const CallInputs& in, std::size_t arity, TensorDesc result);
+// then the result if its shape needed no change. Nothing if `result` is nothing.
+[[nodiscard]] Results One(const CallInputs& in, std::size_t arity,
+                          std::optional<TensorDesc> result);
 // Several; none of these operators is used with out=.
 [[nodiscard]] Results Several(std::initializer_list<std::optional<TensorDesc>> results);
+// Those that a mask of as many booleans asks for, None for the others; nothing if it asks for one
+// that is not known.
+[[nodiscard]] Results Masked(const std::optional<std::vector<std::int64_t>>& mask,
+                             std::initializer_list<std::optional<TensorDesc>> results);
 
 // result_gemm.cc
 Results MatrixProduct(const CallInputs& in);  // mm, bmm, mv, dot (a, b)

@@ -49,16 +49,14 @@ Results NllLoss(const CallInputs& in) {
 // (grad, x, target, weight?, reduction, ignore_index, total_weight)
 Results NllLossBackward(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(1);
-  return x != nullptr && in.Tensor(0) != nullptr ? One(in, 7, Contiguous(*x, x->dtype, x->shape))
-                                                 : std::nullopt;
+  return x != nullptr && in.Tensor(0) != nullptr ? One(in, 7, Contiguous(*x)) : std::nullopt;
 }
 
 Results PointwiseLoss(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const TensorDesc* target = in.Tensor(1);
   const auto reduction = in.Integer(2);
-  if (x == nullptr || target == nullptr || !reduction || x->dtype != target->dtype ||
-      x->shape != target->shape) {
+  if (!Alike(x, target) || !reduction) {
     return std::nullopt;
   }
   const TensorDesc* both[] = {x, target};
@@ -68,13 +66,9 @@ Results PointwiseLoss(const CallInputs& in) {
 }
 
 Results PointwiseLossBackward(const CallInputs& in) {
-  const TensorDesc* x = in.Tensor(1);
-  const TensorDesc* target = in.Tensor(2);
-  return in.Tensor(0) != nullptr && x != nullptr && target != nullptr && in.Integer(3) &&
-                 x->shape == target->shape && x->dtype == target->dtype && IsContiguous(*x) &&
-                 IsContiguous(*target)
-             ? One(in, 4, Contiguous(*x, x->dtype, x->shape))
-             : std::nullopt;
+  const TensorDesc* x = in.ContiguousTensor(1);
+  const bool known = in.Tensor(0) != nullptr && Alike(x, in.ContiguousTensor(2)) && in.Integer(3);
+  return known ? One(in, 4, Contiguous(*x)) : std::nullopt;
 }
 
 }  // namespace reprise::pytorch
